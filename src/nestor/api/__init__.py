@@ -1,0 +1,1 @@
+"""What users write and read: the resources, their labels, their conditions. No I/O."""

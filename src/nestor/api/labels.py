@@ -1,0 +1,62 @@
+"""Every label, annotation and finalizer of Nestor, each with its meaning; the only place with these words."""
+
+from __future__ import annotations
+
+GROUP = "nestor.dev"
+
+MANAGED_BY = "app.kubernetes.io/managed-by"
+"""`nestor` on every object that Nestor makes in the host cluster."""
+
+JOB = f"{GROUP}/job"
+"""Name of the NestedAppJob that an object belongs to."""
+
+JOB_NAMESPACE = f"{GROUP}/job-namespace"
+"""Namespace of the NestedAppJob that an object belongs to."""
+
+JOB_UID = f"{GROUP}/job-uid"
+"""UID of that NestedAppJob: tells a job from an earlier one of the same name."""
+
+CLUSTER = f"{GROUP}/cluster"
+"""Name of the NestedCluster that an object belongs to."""
+
+COMPONENT = f"{GROUP}/component"
+"""Part that a pod plays: `server`, `runner` or `app`."""
+
+NESTED_NAME = f"{GROUP}/nested-name"
+"""Annotation: name of the nested object that a host object stands for."""
+
+NESTED_NAMESPACE = f"{GROUP}/nested-namespace"
+"""Label and annotation: namespace of the nested object that a host object stands for."""
+
+NESTED_UID = f"{GROUP}/nested-uid"
+"""Label and annotation: UID of the nested object that a host object stands for."""
+
+FINALIZER = f"{GROUP}/cleanup"
+"""Keeps a NestedAppJob or NestedCluster until its last host object is gone."""
+
+COMPONENT_SERVER = "server"
+COMPONENT_RUNNER = "runner"
+COMPONENT_APP = "app"
+
+_RESERVED = ("nestor.dev", "kubernetes.io", "k8s.io")
+
+
+def is_reserved(key: str) -> bool:
+    """True for label and annotation keys that the host or Nestor acts upon, which tenants may not set on host objects.
+
+    `app.kubernetes.io/…` only describes an application; it stays the tenant's, except `managed-by`.
+    """
+    domain = key.partition("/")[0] if "/" in key else ""
+    if domain == "app.kubernetes.io":
+        return key == MANAGED_BY
+    return any(domain == reserved or domain.endswith("." + reserved) for reserved in _RESERVED)
+
+
+def of_job(name: str, namespace: str, uid: str) -> dict[str, str]:
+    """The labels of every host object of one job."""
+    return {MANAGED_BY: "nestor", JOB: name[:63], JOB_NAMESPACE: namespace, JOB_UID: uid}
+
+
+def selector(**pairs: str) -> str:
+    """A label selector for equality of all `pairs`; keyword names are attribute names of this module in lower case."""
+    return ",".join(f"{globals()[key.upper()]}={value}" for key, value in sorted(pairs.items()))

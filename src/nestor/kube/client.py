@@ -1,0 +1,208 @@
+"""`Api`: one connection to one API server, with the few verbs that Nestor uses, on `kubernetes.aio`'s transport."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Literal, Self
+from urllib.parse import urlencode
+
+import aiohttp
+from kubernetes.aio import config
+from kubernetes.aio.client import ApiClient, Configuration
+
+from nestor.kube import errors
+from nestor.kube.kinds import Kind
+
+Object = dict[str, Any]
+Patch = Literal["merge", "json", "apply"]
+
+_PATCH_TYPES: dict[Patch, str] = {
+    "merge": "application/merge-patch+json",
+    "json": "application/json-patch+json",
+    "apply": "application/apply-patch+yaml",
+}
+
+
+class Api:
+    """A client of one API server. Close it, or use it as an async context manager.
+
+    Every call may raise `nestor.kube.errors.ApiError` or one of its subclasses; nothing here retries.
+    """
+
+    def __init__(self, configuration: Configuration, *, manager: str = "nestor", timeout: float = 30) -> None:
+        configuration.retries = None
+        configuration.connection_pool_maxsize = 200
+        self._client = ApiClient(configuration)
+        self._manager = manager
+        self._timeout = timeout
+
+    @classmethod
+    async def connect(cls, kubeconfig: str | None = None, *, manager: str = "nestor", timeout: float = 30) -> Self:
+        """Connect by `kubeconfig` when given, else by the pod's service account, else by the user's own kubeconfig."""
+        configuration = Configuration()
+        if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ and "KUBECONFIG" not in os.environ:
+            config.load_incluster_config(client_configuration=configuration)
+        else:
+            await config.load_kube_config(config_file=kubeconfig, client_configuration=configuration, persist_config=False)
+        return cls(configuration, manager=manager, timeout=timeout)
+
+    @classmethod
+    async def from_kubeconfig(cls, content: Object, *, manager: str = "nestor", timeout: float = 30) -> Self:
+        """Connect by a kubeconfig that is already in memory."""
+        configuration = Configuration()
+        await config.load_kube_config_from_dict(content, client_configuration=configuration)
+        return cls(configuration, manager=manager, timeout=timeout)
+
+    async def close(self) -> None:
+        """Give the connections back; the client is unusable afterwards."""
+        await self._client.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @property
+    def host(self) -> str:
+        """The server's base URL, as `https://10.0.0.1:6443`."""
+        return str(self._client.configuration.host)
+
+    @property
+    def ssl_context(self) -> ssl.SSLContext:
+        """The TLS settings for this server, for streams that bypass HTTP."""
+        context: ssl.SSLContext = self._client.rest_client.ssl_context
+        return context
+
+    async def auth_headers(self) -> dict[str, str]:
+        """The current authorization headers (empty with client certificates)."""
+        headers: dict[str, str] = {}
+        await self._client.update_params_for_auth(headers, [], ["BearerToken"], "/", "GET", None)
+        return {key.title(): value for key, value in headers.items()}
+
+    @asynccontextmanager
+    async def open(
+        self, method: str, path: str, query: dict[str, str] | None = None, body: Any = None, *,
+        content_type: str = "application/json", timeout: float | None = None,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """One request, its answer not yet read. `timeout` is seconds in all; 0 means none (watches)."""
+        url = self.host + path + ("?" + urlencode(query) if query else "")
+        headers = {"Accept": "application/json", "Content-Type": content_type, **await self.auth_headers()}
+        limit = self._timeout if timeout is None else timeout
+        total = aiohttp.ClientTimeout(total=limit or None, sock_connect=10)
+        try:
+            answer = await self._client.rest_client.request(method, url, headers=headers, body=body, _request_timeout=total)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise errors.Unreachable(f"{method} {path}: {error or type(error).__name__}") from error
+        response: aiohttp.ClientResponse = answer.response
+        try:
+            if response.status >= 300:
+                raise errors.from_response(response.status, await response.read())
+            yield response
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise errors.Unreachable(f"{method} {path}: {error or type(error).__name__}") from error
+        finally:
+            # Not `release()`: an unread watch must not go back to the pool.
+            response.close() if not response.content.at_eof() else response.release()
+
+    async def request(
+        self, method: str, path: str, query: dict[str, str] | None = None, body: Any = None, *,
+        content_type: str = "application/json", timeout: float | None = None,
+    ) -> Any:
+        """One request, its answer parsed as JSON, or text when it is not JSON."""
+        async with self.open(method, path, query, body, content_type=content_type, timeout=timeout) as response:
+            content = await response.read()
+        try:
+            return json.loads(content)
+        except ValueError:
+            return content.decode(errors="replace")
+
+    async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object:
+        """One object. Raises `NotFound`."""
+        result: Object = await self.request("GET", kind.path(namespace, name))
+        return result
+
+    async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
+        """One object, or None."""
+        try:
+            return await self.get(kind, name, namespace)
+        except errors.NotFound:
+            return None
+
+    async def list(self, kind: Kind, namespace: str | None = None, *, labels: str = "", fields: str = "") -> list[Object]:
+        """All objects that match the label and field selectors, each with `apiVersion` and `kind` filled in."""
+        query = {key: value for key, value in (("labelSelector", labels), ("fieldSelector", fields)) if value}
+        answer = await self.request("GET", kind.path(namespace), query)
+        return [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in answer.get("items") or []]
+
+    async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None) -> Object:
+        """Create `body` (its namespace is read from its metadata). Raises `Conflict` when it exists."""
+        namespace = body.get("metadata", {}).get("namespace")
+        path = kind.path(namespace, name, subresource)
+        result: Object = await self.request("POST", path, {"fieldManager": self._manager}, body)
+        return result
+
+    async def replace(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
+        """Replace the object; with a `resourceVersion` in it, only if nobody changed it since (else `Conflict`)."""
+        meta = body["metadata"]
+        path = kind.path(meta.get("namespace"), meta["name"], subresource)
+        result: Object = await self.request("PUT", path, {"fieldManager": self._manager}, body)
+        return result
+
+    async def apply(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
+        """Server-side apply, ours winning over other managers; creates what is missing."""
+        meta = body["metadata"]
+        path = kind.path(meta.get("namespace"), meta["name"], subresource)
+        query = {"fieldManager": self._manager, "force": "true"}
+        full = {"apiVersion": kind.api_version, "kind": kind.name, **body}
+        result: Object = await self.request("PATCH", path, query, full, content_type=_PATCH_TYPES["apply"])
+        return result
+
+    async def patch(
+        self, kind: Kind, name: str, namespace: str | None, patch: Any, *,
+        subresource: str | None = None, how: Patch = "merge",
+    ) -> Object:
+        """Patch one object. JSON patches may carry `test` operations (failed ones raise `Invalid`)."""
+        path = kind.path(namespace, name, subresource)
+        query = {"fieldManager": self._manager}
+        result: Object = await self.request("PATCH", path, query, patch, content_type=_PATCH_TYPES[how])
+        return result
+
+    async def delete(
+        self, kind: Kind, name: str, namespace: str | None = None, *,
+        uid: str | None = None, grace_seconds: int | None = None, propagation: str = "Background",
+    ) -> bool:
+        """Ask for deletion; False when it was gone already. `uid` guards against a successor of the same name."""
+        options: Object = {"propagationPolicy": propagation}
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        if grace_seconds is not None:
+            options["gracePeriodSeconds"] = grace_seconds
+        try:
+            await self.request("DELETE", kind.path(namespace, name), None, options)
+        except errors.NotFound:
+            return False
+        except errors.Conflict:
+            if uid:  # the precondition: another object has this name by now, ours is gone
+                return False
+            raise
+        return True
+
+    async def watch(self, kind: Kind, namespace: str | None, query: dict[str, str]) -> AsyncIterator[Object]:
+        """Raw watch events until the server ends the stream. Raises `Gone` when the version is too old."""
+        async with self.open("GET", kind.path(namespace), {**query, "watch": "true"}, timeout=0) as response:
+            pending = b""
+            async for chunk in response.content.iter_any():
+                *lines, pending = (pending + chunk).split(b"\n")
+                for line in lines:
+                    event = json.loads(line)
+                    if event["type"] == "ERROR":
+                        status = event["object"]
+                        raise errors.from_response(status.get("code", 500), json.dumps(status).encode())
+                    yield event
+                await asyncio.sleep(0)

@@ -1,0 +1,159 @@
+"""A cache of objects of one kind, kept fresh by a watch, with a callback for each change."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from nestor.kube import errors
+from nestor.kube.client import Api, Object
+from nestor.kube.kinds import Kind
+
+log = logging.getLogger(__name__)
+
+Key = tuple[str, str]
+"""Namespace (empty for cluster-scoped kinds) and name."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What happened to one object: `old` is None when it appeared, `new` is None when it went."""
+
+    key: Key
+    old: Object | None
+    new: Object | None
+
+    @property
+    def latest(self) -> Object:
+        """The newest state known, the last one before deletion included."""
+        found = self.new or self.old
+        assert found is not None
+        return found
+
+
+def key_of(obj: Object) -> Key:
+    """The cache key of an object."""
+    meta = obj["metadata"]
+    return meta.get("namespace", ""), meta["name"]
+
+
+@dataclass
+class Informer:
+    """Lists, then watches. `run()` never returns by itself; a lost connection is resumed, an expired one listed anew.
+
+    `labels` and `fields` are selectors that the server applies. Handlers run in the event loop and must not block; they
+    are called with what differs between two states, so a change missed while disconnected still arrives, as one change.
+    The server closes each watch after `watch_seconds`; a stream silent for longer than that is cut off from our side.
+    """
+
+    api: Api
+    kind: Kind
+    namespace: str | None = None
+    labels: str = ""
+    fields: str = ""
+    watch_seconds: int = 240
+    handlers: list[Callable[[Change], None]] = field(default_factory=list)
+    store: dict[Key, Object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.synced = asyncio.Event()
+        self.last_contact = time.monotonic()
+        self._version = ""
+
+    def on_change(self, handler: Callable[[Change], None]) -> None:
+        """Register before `run()`; called for every object of the first list too."""
+        self.handlers.append(handler)
+
+    def get(self, name: str, namespace: str = "") -> Object | None:
+        """The cached object, or None. Do not modify it."""
+        return self.store.get((namespace, name))
+
+    def __iter__(self) -> Iterator[Object]:
+        return iter(list(self.store.values()))
+
+    @property
+    def silence(self) -> float:
+        """Seconds since the server last said anything."""
+        return time.monotonic() - self.last_contact
+
+    async def run(self) -> None:
+        """Keep the cache until cancelled."""
+        failures = 0
+        while True:
+            try:
+                if not self._version:
+                    await self._list()
+                await self._watch()
+                failures = 0
+            except errors.Gone:
+                self._version = ""
+            except errors.ApiError as error:
+                if not error.is_transient:
+                    # A missing permission or kind may be granted later; it must be seen, not end the process.
+                    log.warning("watching %s: %s", self.kind.plural, error)
+                    self._version = ""
+                failures += 1
+                await asyncio.sleep(min(10.0, 0.1 * 2 ** min(failures, 8)) * random.uniform(0.7, 1.3))
+
+    def _query(self) -> dict[str, str]:
+        pairs = {"labelSelector": self.labels, "fieldSelector": self.fields}
+        return {key: value for key, value in pairs.items() if value}
+
+    async def _list(self) -> None:
+        answer: Any = await self.api.request("GET", self.kind.path(self.namespace), self._query())
+        fresh: dict[Key, Object] = {}
+        for item in answer.get("items") or []:
+            item.setdefault("apiVersion", self.kind.api_version)
+            item.setdefault("kind", self.kind.name)
+            fresh[key_of(item)] = item
+        self.last_contact = time.monotonic()
+        self._version = answer["metadata"]["resourceVersion"]
+        for key in [key for key in self.store if key not in fresh]:
+            self._set(key, None)
+        for key, item in fresh.items():
+            self._set(key, item)
+        self.synced.set()
+
+    async def _watch(self) -> None:
+        query = self._query() | {
+            "resourceVersion": self._version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(self.watch_seconds),
+        }
+        try:
+            async with asyncio.timeout(self.watch_seconds + 30) as limit:
+                async for event in self.api.watch(self.kind, self.namespace, query):
+                    self.last_contact = time.monotonic()
+                    limit.reschedule(asyncio.get_running_loop().time() + self.watch_seconds + 30)
+                    self._take(event)
+        except TimeoutError as error:
+            raise errors.Unreachable(f"watch of {self.kind.plural} went silent") from error
+
+    def _take(self, event: Object) -> None:
+        item = event["object"]
+        self._version = item["metadata"]["resourceVersion"]
+        if event["type"] == "BOOKMARK":
+            return
+        item.setdefault("apiVersion", self.kind.api_version)
+        item.setdefault("kind", self.kind.name)
+        self._set(key_of(item), None if event["type"] == "DELETED" else item, final=item)
+
+    def _set(self, key: Key, new: Object | None, *, final: Object | None = None) -> None:
+        old = self.store.get(key)
+        if new is None:
+            self.store.pop(key, None)
+            old = final or old
+            if old is None:
+                return
+        else:
+            if old is not None and old["metadata"].get("resourceVersion") == new["metadata"].get("resourceVersion"):
+                return
+            self.store[key] = new
+        change = Change(key, old, new)
+        for handler in self.handlers:
+            handler(change)

@@ -1,0 +1,60 @@
+"""The kinds that Nestor reads or writes, with their place in the API; one table instead of discovery calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One resource of the Kubernetes API: `group` is empty for the core group."""
+
+    group: str
+    version: str
+    plural: str
+    name: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        """`apiVersion` as manifests spell it."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
+        """The URL path of the collection, of one object, or of its subresource."""
+        parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
+        if self.namespaced and namespace:
+            parts += ["namespaces", namespace]
+        parts.append(self.plural)
+        if name:
+            parts.append(name)
+        if subresource:
+            parts.append(subresource)
+        return "/".join(parts)
+
+
+NAMESPACE = Kind("", "v1", "namespaces", "Namespace", namespaced=False)
+NODE = Kind("", "v1", "nodes", "Node", namespaced=False)
+POD = Kind("", "v1", "pods", "Pod")
+SERVICE = Kind("", "v1", "services", "Service")
+CONFIG_MAP = Kind("", "v1", "configmaps", "ConfigMap")
+SECRET = Kind("", "v1", "secrets", "Secret")
+SERVICE_ACCOUNT = Kind("", "v1", "serviceaccounts", "ServiceAccount")
+EVENT = Kind("", "v1", "events", "Event")
+PERSISTENT_VOLUME_CLAIM = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+RESOURCE_QUOTA = Kind("", "v1", "resourcequotas", "ResourceQuota")
+LIMIT_RANGE = Kind("", "v1", "limitranges", "LimitRange")
+STATEFUL_SET = Kind("apps", "v1", "statefulsets", "StatefulSet")
+DEPLOYMENT = Kind("apps", "v1", "deployments", "Deployment")
+ENDPOINT_SLICE = Kind("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")
+INGRESS = Kind("networking.k8s.io", "v1", "ingresses", "Ingress")
+NETWORK_POLICY = Kind("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy")
+SERVICE_CIDR = Kind("networking.k8s.io", "v1", "servicecidrs", "ServiceCIDR", namespaced=False)
+ROLE_BINDING = Kind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
+CLUSTER_ROLE = Kind("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
+CLUSTER_ROLE_BINDING = Kind("rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)
+LEASE = Kind("coordination.k8s.io", "v1", "leases", "Lease")
+CRD = Kind("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
+NESTED_APP_JOB = Kind("nestor.dev", "v1alpha1", "nestedappjobs", "NestedAppJob")
+NESTED_CLUSTER = Kind("nestor.dev", "v1alpha1", "nestedclusters", "NestedCluster")
+NESTED_CLASS = Kind("nestor.dev", "v1alpha1", "nestedclasses", "NestedClass", namespaced=False)

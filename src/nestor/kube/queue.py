@@ -1,0 +1,118 @@
+"""A work queue of keys: each key at most once waiting and once running, failures retried with growing delays."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+log = logging.getLogger(__name__)
+
+
+class RetryLater(Exception):
+    """Raised by a worker to be called again for the same key after `delay` seconds; not an error."""
+
+    def __init__(self, delay: float, why: str = "") -> None:
+        super().__init__(why or f"again in {delay} s")
+        self.delay = delay
+
+
+class WorkQueue(Generic[K]):
+    """Feeds keys to `work`, `workers` at a time, never two runs of one key at once.
+
+    A key added while it runs is run once more afterwards. An exception from `work` is logged and the key retried with
+    exponential back-off and jitter, from `first_delay` to `max_delay` seconds; a success resets its back-off.
+    """
+
+    def __init__(
+        self, work: Callable[[K], Awaitable[None]], *, workers: int = 10, name: str = "queue",
+        first_delay: float = 0.2, max_delay: float = 60,
+    ) -> None:
+        self._work = work
+        self._workers = workers
+        self._name = name
+        self._first_delay = first_delay
+        self._max_delay = max_delay
+        self._ready: asyncio.Queue[K] = asyncio.Queue()
+        self._waiting: set[K] = set()
+        self._running: set[K] = set()
+        self._again: set[K] = set()
+        self._timers: dict[K, asyncio.TimerHandle] = {}
+        self._failures: dict[K, int] = {}
+
+    def add(self, key: K, delay: float = 0) -> None:
+        """Have `key` worked on, now or after `delay` seconds (the earliest wish counts)."""
+        loop = asyncio.get_running_loop()
+        timer = self._timers.get(key)
+        if delay > 0:
+            if timer is not None and timer.when() <= loop.time() + delay:
+                return
+            if timer is not None:
+                timer.cancel()
+            self._timers[key] = loop.call_later(delay, self._due, key)
+            return
+        if timer is not None:
+            self._timers.pop(key).cancel()
+        self._enqueue(key)
+
+    def __len__(self) -> int:
+        return len(self._waiting) + len(self._running)
+
+    def is_idle(self) -> bool:
+        """True when nothing waits, runs or is due later."""
+        return not (self._waiting or self._running or self._timers)
+
+    def _due(self, key: K) -> None:
+        self._timers.pop(key, None)
+        self._enqueue(key)
+
+    def _enqueue(self, key: K) -> None:
+        if key in self._running:
+            self._again.add(key)
+        elif key not in self._waiting:
+            self._waiting.add(key)
+            self._ready.put_nowait(key)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for number in range(self._workers):
+                    group.create_task(self._worker(), name=f"{self._name}-{number}")
+        finally:
+            for timer in self._timers.values():
+                timer.cancel()
+
+    async def _worker(self) -> None:
+        while True:
+            key = await self._ready.get()
+            self._waiting.discard(key)
+            self._running.add(key)
+            try:
+                await self._work(key)
+                self._failures.pop(key, None)
+            except RetryLater as later:
+                self._failures.pop(key, None)
+                self.add(key, later.delay)
+            except Exception as error:
+                self.add(key, self._backoff(key, error))
+            finally:
+                self._running.discard(key)
+                if key in self._again:
+                    self._again.discard(key)
+                    self._enqueue(key)
+
+    def _backoff(self, key: K, error: Exception) -> float:
+        count = self._failures[key] = self._failures.get(key, 0) + 1
+        delay: float = min(self._max_delay, self._first_delay * 2 ** (count - 1)) * random.uniform(0.8, 1.2)
+        # A conflict or a short outage is ordinary; only what persists is worth a stack trace.
+        log.log(
+            logging.WARNING if count >= 3 else logging.INFO,
+            "%s: %s failed (%d in a row), again in %.1f s: %s", self._name, key, count, delay, error,
+            exc_info=error if count == 3 else None,
+        )
+        return delay
