@@ -26,6 +26,7 @@ class WorkQueue(Generic[K]):
 
     A key added while it runs is run once more afterwards. An exception from `work` is logged and the key retried with
     exponential back-off and jitter, from `first_delay` to `max_delay` seconds; a success resets its back-off.
+    `idle` is set while nothing waits, runs or is due later.
     """
 
     def __init__(
@@ -43,9 +44,12 @@ class WorkQueue(Generic[K]):
         self._again: set[K] = set()
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._failures: dict[K, int] = {}
+        self.idle = asyncio.Event()
+        self.idle.set()
 
     def add(self, key: K, delay: float = 0) -> None:
         """Have `key` worked on, now or after `delay` seconds (the earliest wish counts)."""
+        self.idle.clear()
         loop = asyncio.get_running_loop()
         timer = self._timers.get(key)
         if delay > 0:
@@ -61,10 +65,6 @@ class WorkQueue(Generic[K]):
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._running)
-
-    def is_idle(self) -> bool:
-        """True when nothing waits, runs or is due later."""
-        return not (self._waiting or self._running or self._timers)
 
     def _due(self, key: K) -> None:
         self._timers.pop(key, None)
@@ -105,6 +105,8 @@ class WorkQueue(Generic[K]):
                 if key in self._again:
                     self._again.discard(key)
                     self._enqueue(key)
+                if not (self._waiting or self._running or self._timers):
+                    self.idle.set()
 
     def _backoff(self, key: K, error: Exception) -> float:
         count = self._failures[key] = self._failures.get(key, 0) + 1

@@ -1,0 +1,81 @@
+# Nestor's targets. `make help` prints them; everything built or downloaded goes to NESTOR_CACHE, never into the checkout.
+
+NESTOR_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/nestor
+export NESTOR_CACHE
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+# Debian's interpreter, or any Python of 3.11 and later: PYTHON3=… make …
+PYTHON3 ?= python3
+VENV := $(NESTOR_CACHE)/venv-$(shell sha256sum requirements/dev.txt | cut -c1-12)
+PYTHON := $(VENV)/bin/python
+RUN := PYTHONPATH=src:. $(PYTHON)
+
+.PHONY: help
+help: ## Print this list
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-18s %s\n", $$1, $$2}'
+
+##@ Try it
+
+.PHONY: demo
+demo: $(VENV)/.ready ## Bring up a cluster, install Nestor, run hello-world to its page (CLUSTER=embedded|current|kind)
+	@$(RUN) -m devcluster.demo up
+
+.PHONY: demo-down
+demo-down: $(VENV)/.ready ## Take down what `make demo` brought up
+	@$(RUN) -m devcluster.demo down
+
+.PHONY: test
+test: lint types unit integration e2e ## Run everything: lint, types, unit, integration (real API server), e2e (real nested clusters)
+
+##@ Develop
+
+.PHONY: lint
+lint: $(VENV)/.ready ## Check style, import directions, generated files
+	@$(VENV)/bin/ruff check .
+	@PYTHONPATH=src:. $(VENV)/bin/lint-imports --no-cache
+
+.PHONY: types
+types: $(VENV)/.ready ## Check types (mypy, strict)
+	@$(VENV)/bin/mypy
+
+.PHONY: unit
+unit: $(VENV)/.ready ## Run the tests that need nothing but Python
+	@$(RUN) -m pytest tests/unit $(PYTEST_ARGS)
+
+.PHONY: integration
+integration: $(VENV)/.ready ## Run the tests that need a real API server
+	@$(RUN) -m devcluster.build binaries
+	@$(RUN) -m pytest tests/integration $(PYTEST_ARGS)
+
+.PHONY: e2e
+e2e: $(VENV)/.ready ## Run the tests that need the embedded cluster: real pods, nested clusters, HTTP through the Ingress
+	@$(RUN) -m pytest tests/e2e $(PYTEST_ARGS)
+
+.PHONY: crds
+crds: $(VENV)/.ready ## Write crds/ and the chart's copy from the models
+	@$(RUN) -m nestor.api.crd crds
+
+.PHONY: image
+image: $(VENV)/.ready ## Build the one image of Nestor's processes from the Dockerfile
+	@$(RUN) -m devcluster.build image
+
+.PHONY: cluster-up
+cluster-up: $(VENV)/.ready ## Start the embedded cluster alone
+	@$(RUN) -m devcluster up
+
+.PHONY: cluster-down
+cluster-down: $(VENV)/.ready ## Stop the embedded cluster
+	@$(RUN) -m devcluster down
+
+.PHONY: lock
+lock: $(VENV)/.ready ## Pin the dependencies of pyproject.toml anew, with hashes and without addresses
+	@$(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 pyproject.toml -o requirements/runtime.txt
+	@$(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --extra dev pyproject.toml -o requirements/dev.txt
+
+$(VENV)/.ready: requirements/dev.txt
+	@echo "Setting up Python in $(VENV)"
+	@$(PYTHON3) -c 'import ensurepip' 2>/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-venv; }
+	@rm -rf $(VENV) && $(PYTHON3) -m venv $(VENV)
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@touch $@

@@ -1,0 +1,27 @@
+"""How conditions change over time."""
+
+from nestor.api import conditions
+from nestor.api.conditions import Condition
+
+BEFORE = {
+    "type": "Ready", "status": "False", "reason": "StepRunning", "message": "a", "lastTransitionTime": "t0", "observedGeneration": 1,
+}
+OLD = [BEFORE]
+
+
+def test_a_new_message_keeps_the_transition_time() -> None:
+    result = conditions.merge(OLD, [Condition("Ready", "False", "StepFailed", "b")], 2, "t1")
+    assert result == [{**BEFORE, "reason": "StepFailed", "message": "b", "observedGeneration": 2}]
+
+
+def test_a_flip_moves_the_transition_time() -> None:
+    (result,) = conditions.merge(OLD, [Condition("Ready", "True", "AppReady", "")], 1, "t1")
+    assert result["lastTransitionTime"] == "t1"
+
+
+def test_other_types_stay_and_new_ones_are_added() -> None:
+    result = conditions.merge(OLD, [Condition("Exposed", "Unknown", "TargetNotFound", "")], 1, "t1")
+    assert [item["type"] for item in result] == ["Ready", "Exposed"]
+    assert conditions.find(result, "Exposed") is not None
+    assert not conditions.is_true(result, "Ready")
+    assert not conditions.is_true(None, "Ready")

@@ -1,0 +1,71 @@
+"""Names are readable, within limits, the same for the same input, and different for different input."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nestor import names
+
+LABEL = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
+dns_labels = st.from_regex(r"\A[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z")
+
+
+@pytest.mark.parametrize(
+    ("name", "namespace", "expected"),
+    [
+        ("web", "default", "web-x-default-x-f3d25cb3"),
+        ("web.v2", "default", "web-v2-x-default-x-"),
+        ("a" * 253, "b" * 63, "a" * 52 + "-x-"),
+    ],
+)
+def test_host_names_read_well(name: str, namespace: str, expected: str) -> None:
+    assert names.host_name(name, namespace).startswith(expected)
+
+
+@given(dns_labels, dns_labels)
+def test_host_names_are_dns_labels(name: str, namespace: str) -> None:
+    result = names.host_name(name, namespace)
+    assert len(result) <= 63
+    assert LABEL.match(result)
+    assert result == names.host_name(name, namespace)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("a-b", "c"), ("a", "b-c")),
+        (("a-x-b", "c"), ("a", "b-x-c")),
+        (("a.b", "c"), ("a-b", "c")),
+        (("a" * 70, "c"), ("a" * 71, "c")),
+    ],
+)
+def test_host_names_of_different_objects_differ(one: tuple[str, str], other: tuple[str, str]) -> None:
+    assert names.host_name(*one) != names.host_name(*other)
+
+
+def test_job_namespace_carries_both_names_and_changes_with_the_uid() -> None:
+    first = names.job_namespace("hello", "team-a", "uid-1")
+    assert re.fullmatch(r"nestor-team-a-hello-[0-9a-f]{8}", first)
+    assert first != names.job_namespace("hello", "team-a", "uid-2")
+    assert len(names.job_namespace("h" * 52, "n" * 63, "u")) <= 63
+
+
+@pytest.mark.parametrize("cluster", ["hello", "h" * 47, "h" * 48, "h" * 63, "a.b"])
+def test_children_leave_room_for_what_controllers_append(cluster: str) -> None:
+    result = names.child(cluster, "k3s")
+    assert len(result) <= 52
+    assert result.endswith("-k3s")
+    assert LABEL.match(result)
+
+
+def test_children_of_long_names_differ() -> None:
+    assert names.child("h" * 60 + "1", "k3s") != names.child("h" * 60 + "2", "k3s")
+
+
+def test_default_host_is_one_label_below_the_domain() -> None:
+    assert names.default_host("hello", "team-a", "example.com") == "hello-team-a.example.com"
+    label, _, domain = names.default_host("h" * 52, "n" * 63, "example.com").partition(".")
+    assert len(label) <= 63
+    assert domain == "example.com"
