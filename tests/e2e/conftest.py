@@ -1,0 +1,170 @@
+"""The embedded cluster with Nestor installed by its chart, one per test run; a namespace per test."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import devcluster.cluster
+import pytest
+import yaml
+from devcluster.demo import install
+
+from devcluster.progress import Progress
+from nestor.kube import Api, NotFound, kinds
+from tests.e2e import waiting
+
+ROOT = Path(__file__).parents[2]
+Object = dict[str, Any]
+
+
+@dataclass
+class Cluster:
+    """Where the tests' cluster is."""
+
+    kubeconfig: Path
+    http_port: int
+    domain: str
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """The embedded cluster with Nestor in it; taken down at the end unless it ran before (or NESTOR_KEEP is set)."""
+    was_running = bool(devcluster.cluster.status().running)
+    info = devcluster.cluster.up(Progress())
+    install.install_nestor(info, Progress())
+    yield Cluster(info.kubeconfig, info.http_port, info.domain)
+    if not was_running and not os.environ.get("NESTOR_KEEP"):
+        devcluster.cluster.down()
+
+
+@pytest.fixture(scope="session")
+async def api(cluster: Cluster) -> AsyncIterator[Api]:
+    """A client with the admin's rights in the host cluster."""
+    async with await Api.connect(str(cluster.kubeconfig), manager="e2e") as client:
+        yield client
+
+
+@pytest.fixture
+async def namespace(api: Api) -> AsyncIterator[str]:
+    """A fresh namespace of a user; its jobs and their host namespaces are gone before the next test."""
+    name = f"team-{uuid.uuid4().hex[:6]}"
+    await api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    yield name
+    for job in await api.list(kinds.NESTED_APP_JOB, name):
+        await api.delete(kinds.NESTED_APP_JOB, job["metadata"]["name"], name)
+    await waiting.wait_for_none(api, kinds.NESTED_APP_JOB, name, limit=120)
+    await api.delete(kinds.NAMESPACE, name)
+
+
+@dataclass
+class Web:
+    """HTTP through the cluster's Ingress controller, as a browser on this machine would."""
+
+    session: aiohttp.ClientSession
+    port: int
+
+    async def get(self, url: str) -> tuple[int, str]:
+        """Status and text of one page; the URL's host travels as the Host header to the loopback port."""
+        host = url.split("//", 1)[1].split("/", 1)[0]
+        path = url.split(host, 1)[1] or "/"
+        async with self.session.get(f"http://127.0.0.1:{self.port}{path}", headers={"Host": host}) as response:
+            return response.status, await response.text()
+
+
+@pytest.fixture(scope="session")
+async def web(cluster: Cluster) -> AsyncIterator[Web]:
+    """The Ingress, from outside."""
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session:
+        yield Web(session, cluster.http_port)
+
+
+def example(folder: str, name: str, namespace: str, file: str = "job.yaml") -> list[Object]:
+    """The documents of an example, the job renamed and everything put into `namespace`."""
+    documents = list(yaml.safe_load_all((ROOT / "examples" / folder / file).read_text()))
+    for document in documents:
+        document["metadata"]["namespace"] = namespace
+        if document["kind"] == "NestedAppJob":
+            document["metadata"]["name"] = name
+    return documents
+
+
+def inline_job(name: str, namespace: str, templates: dict[str, str], steps: list[Object] | None = None, **nested: Any) -> list[Object]:
+    """A job whose templates come from a ConfigMap: one kubectl step per file, in order, unless `steps` says otherwise."""
+    steps = steps or [{"name": key.split(".")[0], "type": "kubectl", "path": key} for key in templates]
+    app_def = {
+        "name": name, "appdefversion": 2, "appkind": "kns",
+        "commands": {"Run": {"path": "/usr/bin/true", "parameters": {}, "name": "Run", "nested_kubernetes": {
+            "templates": steps, **nested}}},
+    }
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"{name}-files", "namespace": namespace}, "data": templates}
+    job = {
+        "apiVersion": "nestor.dev/v1alpha1", "kind": "NestedAppJob", "metadata": {"name": name, "namespace": namespace},
+        "spec": {"app": {"templatesFrom": {"configMapRef": {"name": f"{name}-files"}}, "appDef": app_def}},
+    }
+    return [config_map, job]
+
+
+_KINDS = {"ConfigMap": kinds.CONFIG_MAP, "Secret": kinds.SECRET, "NestedAppJob": kinds.NESTED_APP_JOB}
+
+
+async def apply(api: Api, documents: list[Object]) -> Object:
+    """Apply an example's documents; returns the job."""
+    applied: Object = {}
+    for document in documents:
+        applied = await api.apply(_KINDS[document["kind"]], document)
+    return applied
+
+
+async def nested_kubeconfig(api: Api, job: Object, folder: Path) -> Path:
+    """The job's admin kubeconfig, written to a file."""
+    secret = await api.get(kinds.SECRET, job["status"]["kubeconfigSecretName"], job["metadata"]["namespace"])
+    path = folder / f"{job['metadata']['name']}.kubeconfig"
+    path.write_bytes(base64.b64decode(secret["data"]["kubeconfig"]))
+    return path
+
+
+async def kubectl(kubeconfig: Path, *arguments: str, stdin: str | None = None, limit: float = 60) -> str:
+    """Run kubectl against a cluster; fails with its output when it fails."""
+    code, output = await try_kubectl(kubeconfig, *arguments, stdin=stdin, limit=limit)
+    assert code == 0, f"kubectl {' '.join(arguments)} exited {code}: {output}"
+    return output
+
+
+async def try_kubectl(kubeconfig: Path, *arguments: str, stdin: str | None = None, limit: float = 60) -> tuple[int, str]:
+    """Run kubectl; its exit code and output (errors included)."""
+    process = await asyncio.create_subprocess_exec(
+        str(devcluster_bin("kubectl")), *arguments, env={**os.environ, "KUBECONFIG": str(kubeconfig)},
+        stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        async with asyncio.timeout(limit):
+            output, _ = await process.communicate(stdin.encode() if stdin else None)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        raise
+    assert process.returncode is not None
+    return process.returncode, output.decode()
+
+
+def devcluster_bin(name: str) -> Path:
+    """A binary of the embedded cluster's cache."""
+    return Path(os.environ.get("NESTOR_CACHE", Path.home() / ".cache/nestor")) / "bin" / name
+
+
+async def is_gone(api: Api, kind: Any, name: str, namespace: str | None = None) -> bool:
+    """True when the object does not exist."""
+    try:
+        await api.get(kind, name, namespace)
+    except NotFound:
+        return True
+    return False

@@ -1,0 +1,118 @@
+"""Deletion leaves nothing in the host cluster, whenever it comes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from nestor.api import conditions, labels
+from nestor.kube import Api, Conflict, kinds
+from tests.e2e.conftest import apply, example, inline_job
+from tests.e2e.waiting import job_with, wait_for, wait_for_none
+
+Object = dict[str, Any]
+
+WATCHED = [
+    kinds.NAMESPACE, kinds.POD, kinds.SERVICE, kinds.CONFIG_MAP, kinds.SECRET, kinds.SERVICE_ACCOUNT, kinds.STATEFUL_SET,
+    kinds.ENDPOINT_SLICE, kinds.INGRESS, kinds.NETWORK_POLICY, kinds.ROLE_BINDING, kinds.CLUSTER_ROLE, kinds.CLUSTER_ROLE_BINDING,
+    kinds.NESTED_APP_JOB, kinds.NESTED_CLUSTER, kinds.NODE,
+]
+
+
+async def inventory(api: Api) -> set[str]:
+    """Every object of the kinds that a job makes, in the whole host cluster."""
+    found = set()
+    for kind in WATCHED:
+        for item in await api.list(kind):
+            found.add(f"{kind.name} {item['metadata'].get('namespace', '')}/{item['metadata']['name']}")
+    return found
+
+
+async def delete_and_await(api: Api, name: str, namespace: str) -> None:
+    """Delete a job, await its end within the 20 s that users are promised, and with some grace for a loaded machine."""
+    job = await api.get(kinds.NESTED_APP_JOB, name, namespace)
+    await api.delete(kinds.NESTED_APP_JOB, name, namespace)
+    await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, lambda found: found is None, limit=60)
+    await wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_uid=job["metadata"]["uid"]), limit=5)
+
+
+async def test_a_finished_job_leaves_the_host_as_it_was(api: Api, namespace: str) -> None:
+    before = await inventory(api)
+    await apply(api, example("01-hello-world", "hello", namespace))
+    await job_with(api, "hello", namespace, conditions.READY, "True")
+    during = await inventory(api)
+    assert len(during - before) > 10
+    await delete_and_await(api, "hello", namespace)
+    assert await inventory(api) == before
+
+
+@pytest.mark.parametrize(
+    ("condition", "status"),
+    [(conditions.ADMITTED, "True"), (conditions.CLUSTER_READY, "True"), (conditions.STEPS_APPLIED, "True")],
+)
+async def test_a_job_can_be_deleted_in_every_phase(api: Api, namespace: str, condition: str, status: str) -> None:
+    before = await inventory(api)
+    await apply(api, example("02-web-and-database", "early", namespace))
+    await job_with(api, "early", namespace, condition, status)
+    await delete_and_await(api, "early", namespace)
+    assert await inventory(api) == before
+
+
+async def test_a_job_can_be_deleted_at_once_and_when_refused(api: Api, namespace: str) -> None:
+    before = await inventory(api)
+    await apply(api, example("01-hello-world", "blink", namespace))
+    await api.delete(kinds.NESTED_APP_JOB, "blink", namespace)
+    refused = inline_job("refused", namespace, {"a.yml": ""})
+    refused[1]["spec"]["className"] = "none"
+    await apply(api, refused)
+    await job_with(api, "refused", namespace, conditions.ADMITTED, "False")
+    await api.delete(kinds.NESTED_APP_JOB, "refused", namespace)
+    await wait_for_none(api, kinds.NESTED_APP_JOB, namespace, limit=60)
+    await api.delete(kinds.CONFIG_MAP, "refused-files", namespace)
+    assert await inventory(api) == before
+
+
+@pytest.fixture
+async def operator_down(api: Api) -> AsyncIterator[Any]:
+    """Functions to stop and start the operator; started again in any case."""
+
+    async def scale(replicas: int) -> None:
+        await api.patch(kinds.DEPLOYMENT, "nestor", "nestor-system", {"spec": {"replicas": replicas}})
+        await wait_for(
+            api, kinds.DEPLOYMENT, "nestor", "nestor-system",
+            lambda found: found is not None and found["status"].get("readyReplicas", 0) == replicas, limit=60,
+        )
+        if replicas == 0:
+            await wait_for_none(api, kinds.POD, "nestor-system", labels="app.kubernetes.io/name=nestor", limit=60)
+
+    yield scale
+    await scale(1)
+
+
+async def test_a_job_deleted_while_the_operator_is_down_is_gone_when_it_is_back(api: Api, namespace: str, operator_down: Any) -> None:
+    before = await inventory(api)
+    await apply(api, example("01-hello-world", "hello", namespace))
+    await job_with(api, "hello", namespace, conditions.READY, "True")
+    await operator_down(0)
+    await api.delete(kinds.NESTED_APP_JOB, "hello", namespace)
+    await operator_down(1)
+    await wait_for(api, kinds.NESTED_APP_JOB, "hello", namespace, lambda found: found is None, limit=60)
+    after = {line for line in await inventory(api) if "nestor-system/" not in line}
+    assert after == {line for line in before if "nestor-system/" not in line}
+
+
+async def test_what_lost_its_job_is_swept_when_the_operator_starts(api: Api, namespace: str, operator_down: Any) -> None:
+    await apply(api, example("01-hello-world", "hello", namespace))
+    job = await job_with(api, "hello", namespace, conditions.READY, "True")
+    await operator_down(0)
+    await api.delete(kinds.NESTED_APP_JOB, "hello", namespace)
+    # Somebody removes the finalizer by hand: the usual way to make a mess of an operator that is away.
+    try:
+        await api.patch(kinds.NESTED_APP_JOB, "hello", namespace, {"metadata": {"finalizers": None}})
+    except Conflict:
+        await api.patch(kinds.NESTED_APP_JOB, "hello", namespace, {"metadata": {"finalizers": None}})
+    await wait_for(api, kinds.NESTED_APP_JOB, "hello", namespace, lambda found: found is None, limit=30)
+    await operator_down(1)
+    await wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_uid=job["metadata"]["uid"]), limit=60)

@@ -1,0 +1,97 @@
+"""Awaiting what the cluster becomes, by watches; a limit always says what was seen last."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import yaml
+
+from nestor.api import conditions
+from nestor.kube import Api, Change, Informer, Kind, kinds
+
+Object = dict[str, Any]
+
+
+async def wait_for(
+    api: Api, kind: Kind, name: str, namespace: str, is_met: Callable[[Object | None], bool], *, limit: float = 60,
+) -> Object | None:
+    """Await a state of one object (None: absent); returns it, or fails with the last state seen after `limit` seconds."""
+
+    def is_first_met(items: list[Object]) -> bool:
+        return is_met(items[0] if items else None)
+
+    return await _watch(api, kind, namespace, f"metadata.name={name}", "", is_first_met, limit)
+
+
+async def wait_for_any(
+    api: Api, kind: Kind, namespace: str, is_met: Callable[[Object], bool], *, labels: str = "", limit: float = 60,
+) -> Object:
+    """Await one object among those that `labels` select that meets the condition."""
+    found: list[Object] = []
+
+    def is_any(items: list[Object]) -> bool:
+        found[:] = [item for item in items if is_met(item)]
+        return bool(found)
+
+    await _watch(api, kind, namespace, "", labels, is_any, limit)
+    return found[0]
+
+
+async def wait_for_none(api: Api, kind: Kind, namespace: str, *, labels: str = "", limit: float = 60) -> None:
+    """Await that no such object is left."""
+    await _watch(api, kind, namespace, "", labels, lambda items: not items, limit)
+
+
+async def _watch(
+    api: Api, kind: Kind, namespace: str, fields: str, labels: str, is_met: Callable[[list[Object]], bool], limit: float,
+) -> Object | None:
+    informer = Informer(api, kind, namespace or None, labels=labels, fields=fields)
+    met = asyncio.Event()
+
+    def check(_: Change | None = None) -> None:
+        if informer.synced.is_set() and is_met(list(informer)):
+            met.set()
+
+    informer.on_change(check)
+    task = asyncio.create_task(informer.run())
+    try:
+        async with asyncio.timeout(limit):
+            await informer.synced.wait()
+            check()
+            await met.wait()
+    except TimeoutError:
+        seen = yaml.safe_dump(list(informer)[:3]) if informer.store else "nothing"
+        what = f"{kind.name} {fields or labels} in {namespace}"
+        raise AssertionError(f"{what}: not as awaited within {limit} s; last seen:\n{seen}") from None
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    return next(iter(informer), None)
+
+
+def has(condition: str, status: str, reason: str | None = None) -> Callable[[Object | None], bool]:
+    """A predicate: the object has that condition with that status (and reason)."""
+
+    def is_met(obj: Object | None) -> bool:
+        found = conditions.find((obj or {}).get("status", {}).get("conditions"), condition)
+        return found is not None and found["status"] == status and reason in (None, found["reason"])
+
+    return is_met
+
+
+async def job_with(
+    api: Api, name: str, namespace: str, condition: str, status: str, reason: str | None = None, *, limit: float = 60,
+) -> Object:
+    """Await a condition of a NestedAppJob and return the job."""
+    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, has(condition, status, reason), limit=limit)
+    assert job is not None
+    return job
+
+
+def message_of(job: Object, condition: str) -> str:
+    """The message of a job's condition."""
+    found = conditions.find(job["status"]["conditions"], condition)
+    assert found is not None
+    return str(found["message"])
