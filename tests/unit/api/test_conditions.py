@@ -4,7 +4,8 @@ from nestor.api import conditions
 from nestor.api.conditions import Condition
 
 BEFORE = {
-    "type": "Ready", "status": "False", "reason": "StepRunning", "message": "a", "lastTransitionTime": "t0", "observedGeneration": 1,
+    "type": "Ready", "status": "False", "reason": "StepRunning", "message": "a", "lastTransitionTime": "t0",
+    "observedGeneration": 1,
 }
 OLD = [BEFORE]
 
