@@ -1,0 +1,10 @@
+"""What an AppDef's `templates` mean: the plan, its rules, and the state of a run. Pure: no I/O, no clock, no cluster.
+
+Belongs here: reading `nested_kubernetes`, retry rules, transitions of a run. Does not: executing anything (`nestor.runner`).
+"""
+
+from nestor.steps.appdef import build_plan
+from nestor.steps.plan import Plan, PlanError, Step
+from nestor.steps.state import Run, StepRun
+
+__all__ = ["Plan", "PlanError", "Run", "Step", "StepRun", "build_plan"]
