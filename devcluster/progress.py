@@ -1,0 +1,134 @@
+"""What long work tells the person who waits for it: one line per stage, with the time it took.
+
+On a terminal the running stages are shown live, with a spinner; elsewhere (CI, a log file) only whole lines are written, and
+a long stage says now and then that it is still running, so that a quiet log never looks like a hang.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Protocol, TextIO
+
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+LIVE_SECONDS = 0.1
+STILL_RUNNING_SECONDS = 30.0
+
+
+@dataclass(eq=False)
+class Stage:
+    """One piece of work that is under way."""
+
+    title: str
+    started: float = field(default_factory=time.monotonic)
+    detail: str = ""
+    """What is happening now; set it freely. The last value stays on the finished line ("from the cache", "12 MB")."""
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the stage began."""
+        return time.monotonic() - self.started
+
+    def line(self) -> str:
+        """Title, detail and elapsed time."""
+        return f"{self.title}{f': {self.detail}' if self.detail else ''} ({self.elapsed:.1f} s)"
+
+
+class Progress(Protocol):
+    """Where work reports to."""
+
+    def stage(self, title: str) -> AbstractContextManager[Stage]:
+        """Report the body of the `with` as one stage; stages may run side by side and in threads."""
+
+    def note(self, text: str) -> None:
+        """Write one line that belongs to no stage."""
+
+
+class Silent:
+    """Reports nothing: for tests, and for callers that have no one to tell."""
+
+    @contextlib.contextmanager
+    def stage(self, title: str) -> Iterator[Stage]:
+        """Run the body, tell no one."""
+        yield Stage(title)
+
+    def note(self, text: str) -> None:
+        """Drop the line."""
+
+
+class Console:
+    """Reports to a text stream, live when the stream is a terminal."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._live = self._stream.isatty()
+        self._running: list[Stage] = []
+        self._lock = threading.Lock()
+        self._ticker: threading.Thread | None = None
+        self._frame = 0
+
+    @contextlib.contextmanager
+    def stage(self, title: str) -> Iterator[Stage]:
+        """Show the body of the `with` while it runs; leave one line behind, marked by how it ended."""
+        stage = Stage(title)
+        self._begin(stage)
+        try:
+            yield stage
+        except BaseException:
+            self._end(stage, "✗")
+            raise
+        self._end(stage, "✓")
+
+    def note(self, text: str) -> None:
+        """Write one line above the live one."""
+        with self._lock:
+            self._write_line(text)
+
+    def _begin(self, stage: Stage) -> None:
+        with self._lock:
+            self._running.append(stage)
+            if self._ticker is None:
+                self._ticker = threading.Thread(target=self._tick, name="progress", daemon=True)
+                self._ticker.start()
+
+    def _end(self, stage: Stage, mark: str) -> None:
+        with self._lock:
+            self._running.remove(stage)
+            self._write_line(f"{mark} {stage.line()}")
+
+    def _tick(self) -> None:
+        """Redraw (terminal) or remind (plain) until no stage is left; the next stage starts a new ticker."""
+        pause = LIVE_SECONDS if self._live else STILL_RUNNING_SECONDS
+        while True:
+            time.sleep(pause)
+            with self._lock:
+                if not self._running:
+                    self._ticker = None
+                    return
+                if self._live:
+                    self._draw()
+                else:
+                    self._write_line("… " + ", ".join(stage.line() for stage in self._running))
+
+    def _draw(self) -> None:
+        self._frame = (self._frame + 1) % len(SPINNER)
+        text = ", ".join(stage.line() for stage in self._running)
+        self._stream.write(f"\r\x1b[K{SPINNER[self._frame]} {text[: _columns() - 3]}")
+        self._stream.flush()
+
+    def _write_line(self, text: str) -> None:
+        self._stream.write(f"\r\x1b[K{text}\n" if self._live else f"{text}\n")
+        if self._live and self._running:
+            self._draw()
+        self._stream.flush()
+
+
+def _columns() -> int:
+    """Width of the terminal; a longer line would wrap and could not be redrawn."""
+    return shutil.get_terminal_size().columns
