@@ -1,0 +1,92 @@
+"""`nestor runner`: loads the plan, waits for the nested API, runs the steps. Its exit code is its result."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from nestor.kube import Api, ApiError
+from nestor.runner import steps, waiting
+from nestor.runner.clock import SystemClock
+from nestor.runner.record import Record
+from nestor.runner.run import Runner
+from nestor.steps import Plan, Run
+
+EXIT_SUCCEEDED = 0
+EXIT_STEP_FAILED = 1
+EXIT_BAD_PLAN = 2
+EXIT_NO_API = 3
+EXIT_STOPPED = 128 + signal.SIGTERM
+
+
+def main(arguments: list[str]) -> int:
+    """0: all steps succeeded. 1: a step failed and the record says so. Anything else: no result, run it again."""
+    options = _parse(arguments)
+    try:
+        plan = Plan.model_validate_json(options.plan.read_bytes())
+    except (OSError, ValidationError) as error:
+        show(f"the plan {options.plan} cannot be read: {error}")
+        return EXIT_BAD_PLAN
+    # The only folder that is surely writable; the kubeconfig's certificates pass through temporary files.
+    tempfile.tempdir = str(options.work)
+    place = steps.Place(templates=options.templates, kubeconfig=options.kubeconfig, work=options.work)
+    return asyncio.run(_run_until_stopped(plan, place))
+
+
+def show(line: str) -> None:
+    """One line of the pod's log, at once."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="nestor runner", description=__doc__)
+    parser.add_argument("--plan", type=Path, default=Path("/etc/nestor/plan/plan.json"))
+    parser.add_argument("--kubeconfig", type=Path, default=Path("/etc/nestor/kubeconfig/kubeconfig"))
+    parser.add_argument("--templates", type=Path, default=Path("/app/templates"))
+    parser.add_argument("--work", type=Path, default=Path("/work"), help="a writable folder: home and temporary files")
+    return parser.parse_args(arguments)
+
+
+async def _run_until_stopped(plan: Plan, place: steps.Place) -> int:
+    task = asyncio.create_task(_run(plan, place))
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        show("stopped before the end; the next runner goes on from here")
+        return EXIT_STOPPED
+
+
+async def _run(plan: Plan, place: steps.Place) -> int:
+    clock = SystemClock()
+    start = clock.seconds()
+    async with await Api.connect(str(place.kubeconfig), manager="nestor-runner") as api:
+        try:
+            await waiting.wait_for_api(api, clock, plan.start_timeout_seconds, show)
+            record = Record(api, clock)
+            runner = Runner(plan, record, partial(steps.execute, place), clock, show)
+            run = await runner.run(await record.load())
+        except (waiting.NoApi, ApiError) as error:
+            show(f"no result: {error}")
+            return EXIT_NO_API
+    return _conclude(run, clock.seconds() - start)
+
+
+def _conclude(run: Run, elapsed: float) -> int:
+    if run.state == "Succeeded":
+        show(f"all steps succeeded in {elapsed:.1f} s")
+        return EXIT_SUCCEEDED
+    failed = next((step.name for step in run.steps if step.state == "Failed"), "?")
+    left = sum(step.state == "Pending" for step in run.steps)
+    show(f"step '{failed}' failed{f', {left} not run' if left else ''}")
+    return EXIT_STEP_FAILED

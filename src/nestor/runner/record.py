@@ -1,0 +1,78 @@
+"""The run's record: one ConfigMap of the nested cluster, written at each transition before the runner goes on."""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+
+from nestor.kube import Api, ApiError, Conflict, NotFound, kinds
+from nestor.kube.client import Object
+from nestor.runner.clock import Clock
+from nestor.steps import Run
+
+NAMESPACE = "kube-system"
+NAME = "nestor-run"
+KEY = "run.json"
+WRITE_LIMIT_SECONDS = 60.0
+RETRY_SECONDS = 0.5
+
+
+class Record:
+    """Reads and writes the run. A short outage of the API is waited out, at most `WRITE_LIMIT_SECONDS`."""
+
+    def __init__(self, api: Api, clock: Clock) -> None:
+        self._api = api
+        self._clock = clock
+        self._version: str | None = None
+        self._is_stale = False
+
+    async def load(self) -> Run | None:
+        """The run of an earlier runner; None when there is none, or none that can be read."""
+        found = await self._api.find(kinds.CONFIG_MAP, NAME, NAMESPACE)
+        if found is None:
+            return None
+        self._version = found["metadata"]["resourceVersion"]
+        try:
+            return Run.model_validate_json((found.get("data") or {}).get(KEY, ""))
+        except ValidationError:
+            return None
+
+    async def save(self, run: Run) -> None:
+        """Write the run. Raises `ApiError` when the API stays away or refuses."""
+        deadline = self._clock.seconds() + WRITE_LIMIT_SECONDS
+        while True:
+            try:
+                await self._write(run)
+                return
+            except (Conflict, NotFound) as error:
+                # Another writer, a deleted ConfigMap, a cluster whose namespaces are still to come. Only one runner lives at
+                # a time, so ours is the newest state.
+                self._is_stale = True
+                problem: ApiError = error
+            except ApiError as error:
+                if not error.is_transient:
+                    raise
+                problem = error
+            if self._clock.seconds() > deadline:
+                raise problem
+            await self._clock.sleep(RETRY_SECONDS)
+
+    async def _refresh(self) -> None:
+        """Learn the ConfigMap's version, or that there is none."""
+        found = await self._api.find(kinds.CONFIG_MAP, NAME, NAMESPACE)
+        self._version = found["metadata"]["resourceVersion"] if found else None
+        self._is_stale = False
+
+    async def _write(self, run: Run) -> None:
+        if self._is_stale:
+            await self._refresh()
+        body: Object = {
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": NAME, "namespace": NAMESPACE},
+            "data": {KEY: run.to_json()},
+        }
+        if self._version is None:
+            written = await self._api.create(kinds.CONFIG_MAP, body)
+        else:
+            body["metadata"]["resourceVersion"] = self._version
+            written = await self._api.replace(kinds.CONFIG_MAP, body)
+        self._version = written["metadata"]["resourceVersion"]

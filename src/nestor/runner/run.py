@@ -1,0 +1,106 @@
+"""The run: each step's attempts, in order, each transition recorded before the next thing happens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from nestor.runner.clock import Clock
+from nestor.runner.command import Outcome
+from nestor.runner.templates import TemplateError
+from nestor.steps import Plan, Run, Step, state
+
+Show = Callable[[str], None]
+Execute = Callable[[Step, Show], Awaitable[Outcome]]
+
+INTERRUPT_LIMIT_SECONDS = 5.0
+
+
+class Saves(Protocol):
+    """Where the run is recorded."""
+
+    async def save(self, run: Run) -> None:
+        """Write it; return when it is written."""
+
+
+class Runner:
+    """Runs a plan from wherever its record says it is."""
+
+    def __init__(self, plan: Plan, record: Saves, execute: Execute, clock: Clock, show: Show) -> None:
+        self._plan = plan
+        self._record = record
+        self._execute = execute
+        self._clock = clock
+        self._show = show
+
+    async def run(self, earlier: Run | None) -> Run:
+        """Run all that is left; returns the finished run. Cancelled, it records where it was stopped."""
+        run = state.resume(self._plan, earlier)
+        self._show(self._describe(run, earlier))
+        while (index := run.current()) is not None:
+            await self._pause_before_retry(run, index)
+            run = state.start_attempt(run, index, self._clock.now())
+            try:
+                await self._record.save(run)
+                run = await self._attempt(run, index)
+            except asyncio.CancelledError:
+                await self._record_interrupt(run, index)
+                raise
+            await self._record.save(run)
+        return run
+
+    def _describe(self, run: Run, earlier: Run | None) -> str:
+        done = sum(step.state == "Succeeded" for step in run.steps)
+        if run.state != "Running":
+            return f"this plan's run is over already: {run.state}"
+        if earlier is not None and earlier.hash != run.hash:
+            return "the steps or templates changed, starting over"
+        if earlier is not None:
+            return f"resuming after {done} of {len(run.steps)} steps"
+        return f"{len(run.steps)} {'step' if len(run.steps) == 1 else 'steps'} to run"
+
+    async def _pause_before_retry(self, run: Run, index: int) -> None:
+        step, status = self._plan.steps[index], run.steps[index]
+        if status.state == "Retrying" and step.retry_sleep_seconds:
+            self._say(step, f"attempt {status.attempt + 1} of {status.max_attempts} in {step.retry_sleep_seconds} s")
+            await self._clock.sleep(step.retry_sleep_seconds)
+
+    async def _attempt(self, run: Run, index: int) -> Run:
+        step, status = self._plan.steps[index], run.steps[index]
+        count = f", attempt {status.attempt} of {status.max_attempts}" if status.max_attempts > 1 else ""
+        self._say(step, f"step {index + 1} of {len(run.steps)}: {step.type} {step.path}{count}")
+        start = self._clock.seconds()
+        try:
+            outcome = await self._execute(step, lambda line: self._say(step, line))
+        except TemplateError as error:
+            # Whatever fails is retried, but an image does not change: a file that is not in it will not come.
+            self._say(step, f"failed: {error}")
+            return state.fail_attempt(run, index, self._clock.now(), exit_code=None, message=str(error), is_final=True)
+        elapsed = f"after {self._clock.seconds() - start:.1f} s"
+        if outcome.is_success:
+            self._say(step, f"succeeded {elapsed}")
+            return state.succeed(run, index, self._clock.now())
+        code = f" with exit code {outcome.exit_code}" if outcome.exit_code is not None else f": {outcome.message}"
+        self._say(step, f"failed {elapsed}{code}")
+        return state.fail_attempt(
+            run, index, self._clock.now(), exit_code=outcome.exit_code, message=_describe_failure(step, outcome),
+        )
+
+    async def _record_interrupt(self, run: Run, index: int) -> None:
+        """Best effort: without it, the record still says Running, which means the same on resume."""
+        self._say(self._plan.steps[index], "stopped; it is repeated when the runner is back")
+        try:
+            async with asyncio.timeout(INTERRUPT_LIMIT_SECONDS):
+                await self._record.save(state.interrupt(run, index))
+        except Exception as error:
+            self._show(f"the stop was not recorded: {error or type(error).__name__}")
+
+    def _say(self, step: Step, line: str) -> None:
+        self._show(f"[{step.name}] {line}")
+
+
+def _describe_failure(step: Step, outcome: Outcome) -> str:
+    if outcome.exit_code is None:
+        return outcome.message
+    return f"{step.type} exited {outcome.exit_code}" + (f": {outcome.message}" if outcome.message else "")

@@ -1,0 +1,77 @@
+"""A step's `path` → the file or folder below the templates folder; never anything outside of it, links included."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from pathlib import Path
+
+from nestor.steps import paths
+
+SUFFIXES = (".yml", ".yaml", ".json")
+"""What `kubectl apply -f FOLDER` reads."""
+SHOWN_FILES = 20
+
+
+class TemplateError(Exception):
+    """The image (or ConfigMap) does not hold what the step asks for. It never will, so there is no point in a retry."""
+
+
+def resolve(root: Path, path: str) -> str:
+    """`path`, checked and normalized, relative to `root`. Raises `TemplateError`.
+
+    The result starts with `./`, so that no command takes it for an option, a URL or standard input.
+    """
+    fault = paths.find_fault(path)
+    if fault is not None:
+        raise TemplateError(f"template path {fault}")
+    if not root.is_dir():
+        raise TemplateError(f"template '{path}' does not exist: the image has no folder /templates")
+    target = _follow(root, path, path)
+    if target.is_dir():
+        _check_folder(root, target, path)
+    elif not target.is_file():
+        raise TemplateError(f"template '{path}' does not exist in /templates of the image ({_describe(root)})")
+    normalized = posixpath.normpath(path)
+    return normalized if normalized == "." else f"./{normalized}"
+
+
+def _follow(root: Path, name: str, path: str) -> Path:
+    try:
+        target = (root / name).resolve()
+        inside = target.is_relative_to(root.resolve())
+    except (OSError, RuntimeError) as error:
+        raise TemplateError(f"template '{path}' cannot be read: {error}") from error
+    if not inside:
+        raise TemplateError(f"template '{path}' must stay inside /templates of the image, but a link leads out of it")
+    return target
+
+
+def _check_folder(root: Path, folder: Path, path: str) -> None:
+    """kubectl reads the files of a folder, not of those below it, and follows links."""
+    files = [entry for entry in sorted(folder.iterdir()) if entry.suffix in SUFFIXES and not entry.is_dir()]
+    if not files:
+        raise TemplateError(f"template folder '{path}' holds no {', '.join(SUFFIXES)} file ({_describe(root)})")
+    for entry in files:
+        _follow(root, str(entry), path)
+
+
+def _describe(root: Path) -> str:
+    """The files there are, so that a typing error is seen at once."""
+    names = list_files(root)
+    if not names:
+        return "it is empty"
+    more = f", … {len(names) - SHOWN_FILES} more" if len(names) > SHOWN_FILES else ""
+    return f"there are: {', '.join(names[:SHOWN_FILES])}{more}"
+
+
+def list_files(root: Path, limit: int = 1000) -> list[str]:
+    """All files below `root`, relative, sorted; without hidden ones such as a ConfigMap volume's `..data`."""
+    found: list[str] = []
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        base = os.path.relpath(folder, root)
+        found += [posixpath.normpath(posixpath.join(base, name)) for name in files if not name.startswith(".")]
+        if len(found) >= limit:
+            break
+    return sorted(found)

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nestor.runner import templates
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "templates"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "empty").mkdir()
+    (folder / "a.yml").write_text("a")
+    (folder / "sub" / "b.yml").write_text("b")
+    (tmp_path / "outside.yml").write_text("secret")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("path", "resolved"),
+    [
+        ("a.yml", "./a.yml"), ("./a.yml", "./a.yml"), ("sub/b.yml", "./sub/b.yml"),
+        ("sub", "./sub"), ("sub//", "./sub"), (".", "."),
+    ],
+)
+def test_files_and_folders_are_found(root: Path, path: str, resolved: str) -> None:
+    assert templates.resolve(root, path) == resolved
+
+
+def test_a_missing_file_is_told_with_those_there_are(root: Path) -> None:
+    with pytest.raises(templates.TemplateError) as refused:
+        templates.resolve(root, "x.yml")
+    assert str(refused.value) == "template 'x.yml' does not exist in /templates of the image (there are: a.yml, sub/b.yml)"
+
+
+def test_long_lists_of_files_are_cut(root: Path) -> None:
+    for number in range(30):
+        (root / f"c{number:02}.yml").touch()
+    with pytest.raises(templates.TemplateError, match=r"c18\.yml, … 12 more\)$"):
+        templates.resolve(root, "x.yml")
+
+
+def test_an_image_without_templates_is_told(tmp_path: Path) -> None:
+    with pytest.raises(templates.TemplateError, match="the image has no folder /templates"):
+        templates.resolve(tmp_path / "templates", "a.yml")
+    (tmp_path / "templates").mkdir()
+    with pytest.raises(templates.TemplateError, match="it is empty"):
+        templates.resolve(tmp_path / "templates", "a.yml")
+
+
+def test_a_folder_without_files_is_refused(root: Path) -> None:
+    with pytest.raises(templates.TemplateError, match=r"folder 'empty' holds no \.yml, \.yaml, \.json file"):
+        templates.resolve(root, "empty")
+
+
+@pytest.mark.parametrize("path", ["../outside.yml", "/etc/passwd", "sub/../../outside.yml", ""])
+def test_paths_are_checked_here_too(root: Path, path: str) -> None:
+    with pytest.raises(templates.TemplateError, match="must"):
+        templates.resolve(root, path)
+
+
+def test_links_that_leave_the_folder_are_refused_and_those_inside_are_fine(root: Path) -> None:
+    (root / "inside.yml").symlink_to("sub/b.yml")
+    (root / "leaves.yml").symlink_to("../outside.yml")
+    (root / "folder").symlink_to("..")
+    assert templates.resolve(root, "inside.yml") == "./inside.yml"
+    for path in ("leaves.yml", "folder", "folder/outside.yml", "."):
+        with pytest.raises(templates.TemplateError, match="a link leads out of it"):
+            templates.resolve(root, path)
+
+
+def test_a_loop_of_links_is_refused(root: Path) -> None:
+    (root / "loop.yml").symlink_to("loop.yml")
+    with pytest.raises(templates.TemplateError):
+        templates.resolve(root, "loop.yml")
+
+
+def test_the_links_of_a_config_map_volume_are_inside_and_not_listed(tmp_path: Path) -> None:
+    root = tmp_path / "templates"
+    (root / "..2026").mkdir(parents=True)
+    (root / "..2026" / "web.yml").touch()
+    (root / "..data").symlink_to("..2026")
+    (root / "web.yml").symlink_to("..data/web.yml")
+    assert templates.resolve(root, "web.yml") == "./web.yml"
+    assert templates.resolve(root, ".") == "."
+    assert templates.list_files(root) == ["web.yml"]
