@@ -19,11 +19,12 @@ from nestor.kube import errors
 from nestor.kube.kinds import Kind
 
 Object = dict[str, Any]
-Patch = Literal["merge", "json", "apply"]
+Patch = Literal["merge", "json", "strategic", "apply"]
 
 _PATCH_TYPES: dict[Patch, str] = {
     "merge": "application/merge-patch+json",
     "json": "application/json-patch+json",
+    "strategic": "application/strategic-merge-patch+json",
     "apply": "application/apply-patch+yaml",
 }
 
