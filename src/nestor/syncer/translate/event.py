@@ -1,0 +1,32 @@
+"""Events of host pods as events of the nested pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nestor import names
+from nestor.syncer.translate import messages
+
+Object = dict[str, Any]
+
+_FIELDS = (
+    "type", "reason", "count", "firstTimestamp", "lastTimestamp", "eventTime", "series", "action", "reportingComponent",
+    "reportingInstance", "source",
+)
+_NAME_LIMIT = 200
+
+
+def build_event(event: Object, pod: Object, words: dict[str, str]) -> Object:
+    """The nested event; the same host event gives the same name, so a repeated one counts up instead of piling up."""
+    meta = pod["metadata"]
+    about = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "namespace": meta["namespace"], "uid": meta["uid"]}
+    if path := event["involvedObject"].get("fieldPath"):
+        about["fieldPath"] = path
+    own = {key: event[key] for key in _FIELDS if event.get(key) is not None}
+    name = f"{meta['name'][:_NAME_LIMIT]}.{names.digest(event['metadata']['uid'], length=16)}"
+    return own | {
+        "apiVersion": "v1", "kind": "Event",
+        "metadata": {"name": name, "namespace": meta["namespace"]},
+        "involvedObject": about,
+        "message": messages.translate(event.get("message") or "", words)[:1024],
+    }

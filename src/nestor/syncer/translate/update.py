@@ -1,0 +1,48 @@
+"""Changes of a nested pod after its creation, as a patch of the host pod."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nestor.syncer.translate import containers, downward, pod, scheduling
+from nestor.syncer.translate.target import Target
+
+Object = dict[str, Any]
+
+
+def build_update(nested: Object, host: Object, target: Target) -> Object | None:
+    """A strategic merge patch that brings the host pod up to date, or None when nothing was changed.
+
+    Compared with what was last carried over, not with the host pod itself: what the host's own webhooks changed there stays.
+    """
+    annotations = pod.build_annotations(nested, target)
+    old = host["metadata"].get("annotations") or {}
+    if old.get(pod.APPLIED) == annotations[pod.APPLIED]:
+        return None
+    stale = {key: None for key in old if key.startswith(downward.PREFIX) and key not in annotations}
+    labels = pod.build_labels(nested, target)
+    gone = {key: None for key in pod.applied(host).get("labels") or [] if key not in labels}
+    return {
+        "metadata": {"uid": host["metadata"]["uid"], "labels": labels | gone, "annotations": annotations | stale},
+        "spec": _spec(nested, host, target),
+    }
+
+
+def build_debug(nested: Object, host: Object, target: Target) -> Object | None:
+    """A patch of the host pod's ephemeral containers (`kubectl debug`), or None when there is no new one."""
+    known = {item["name"] for item in host["spec"].get("ephemeralContainers") or []}
+    fresh = [item for item in containers.build_containers(nested, "ephemeralContainers", target) if item["name"] not in known]
+    return {"spec": {"ephemeralContainers": fresh}} if fresh else None
+
+
+def _spec(nested: Object, host: Object, target: Target) -> Object:
+    own, result = nested["spec"], {}
+    for group in ("containers", "initContainers"):
+        if images := [{"name": item["name"], "image": item["image"]} for item in own.get(group) or []]:
+            result[group] = images
+    if own.get("activeDeadlineSeconds") is not None:
+        result["activeDeadlineSeconds"] = own["activeDeadlineSeconds"]
+    there = host["spec"].get("tolerations") or []
+    if added := [item for item in scheduling.build_tolerations(own, target) if item not in there]:
+        result["tolerations"] = [*there, *added]
+    return result
