@@ -1,0 +1,161 @@
+"""A real API server, a templates folder, and the runner as the process that its pod runs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nestor import steps
+from nestor.kube import Api, kinds
+from nestor.runner import record
+from tests.integration import apiserver
+
+ROOT = Path(__file__).parents[3]
+
+KUBECTL = """#!/bin/sh
+if [ -e ../slow ]; then echo going slow; while [ -e ../slow ]; do sleep 0.1; done; fi
+exec {kubectl} "$@"
+"""
+
+
+@pytest.fixture(scope="session")
+async def plane() -> AsyncIterator[apiserver.ControlPlane]:
+    """One control plane for these tests; each test starts without a record."""
+    async with apiserver.running() as running:
+        yield running
+
+
+@pytest.fixture
+async def api(plane: apiserver.ControlPlane) -> AsyncIterator[Api]:
+    """The admin's client."""
+    async with await Api.connect(str(plane.kubeconfig)) as client:
+        yield client
+
+
+@dataclass
+class RunnerProcess:
+    """A runner that was started, and what it wrote."""
+
+    process: asyncio.subprocess.Process
+    lines: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._changed = asyncio.Condition()
+        self._reader = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        assert self.process.stdout is not None
+        async for line in self.process.stdout:
+            async with self._changed:
+                self.lines.append(line.decode().rstrip("\n"))
+                self._changed.notify_all()
+
+    async def wait(self, limit: float = 40) -> int:
+        """Its exit code."""
+        async with asyncio.timeout(limit):
+            await self._reader
+            return await self.process.wait()
+
+    async def wait_for_line(self, part: str, limit: float = 40) -> None:
+        """Await a line that contains `part`."""
+        async with asyncio.timeout(limit), self._changed:
+            await self._changed.wait_for(lambda: any(part in line for line in self.lines))
+
+    def send(self, number: signal.Signals) -> None:
+        """Signal the process."""
+        self.process.send_signal(number)
+
+    @property
+    def log(self) -> str:
+        """All it wrote so far."""
+        return "\n".join(self.lines)
+
+
+@dataclass
+class Stage:
+    """Templates, a plan, and runners for it."""
+
+    api: Api
+    kubeconfig: Path
+    folder: Path
+    running: list[RunnerProcess] = field(default_factory=list)
+
+    @property
+    def templates(self) -> Path:
+        """What the app image's /templates would be."""
+        return self.folder / "templates"
+
+    def write(self, **files: str) -> None:
+        """Put `name.yml` files into the templates folder."""
+        for name, content in files.items():
+            (self.templates / f"{name}.yml").write_text(content)
+
+    def plan(self, *templates: dict[str, Any], **settings: int) -> steps.Plan:
+        """The plan of an AppDef with these templates."""
+        complete = [{"type": "kubectl", "path": f"{template['name']}.yml", **template} for template in templates]
+        return steps.build_plan({"templates": complete, "templates_settings": settings}, str(self.folder))
+
+    async def start(self, plan: steps.Plan, kubeconfig: Path | None = None) -> RunnerProcess:
+        """Start a runner as its pod would."""
+        file = self.folder / "plan.json"
+        file.write_text(plan.to_json())
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "nestor", "runner", f"--plan={file}", f"--kubeconfig={kubeconfig or self.kubeconfig}",
+            f"--templates={self.templates}", f"--work={self.folder / 'work'}",
+            env={"PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")},
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        )
+        started = RunnerProcess(process)
+        self.running.append(started)
+        return started
+
+    async def run(self, plan: steps.Plan) -> RunnerProcess:
+        """Run to the end."""
+        runner = await self.start(plan)
+        await runner.wait()
+        return runner
+
+    def slow_down(self) -> None:
+        """Make kubectl hang until `speed_up`."""
+        (self.folder / "slow").touch()
+
+    def speed_up(self) -> None:
+        """Let hanging kubectls go on, and later ones."""
+        (self.folder / "slow").unlink(missing_ok=True)
+
+    async def record(self) -> dict[str, Any]:
+        """`run.json` as the syncer would read it."""
+        found = await self.api.get(kinds.CONFIG_MAP, record.NAME, record.NAMESPACE)
+        content: dict[str, Any] = json.loads(found["data"][record.KEY])
+        return content
+
+    async def states(self) -> list[tuple[str, int]]:
+        """State and attempt of each recorded step."""
+        return [(step["state"], step["attempt"]) for step in (await self.record())["steps"]]
+
+
+@pytest.fixture
+async def stage(api: Api, plane: apiserver.ControlPlane, tmp_path: Path) -> AsyncIterator[Stage]:
+    """An empty templates folder against the API server; no runner outlives its test."""
+    for name in ("templates", "work", "bin"):
+        (tmp_path / name).mkdir()
+    kubectl = tmp_path / "bin" / "kubectl"
+    kubectl.write_text(KUBECTL.format(kubectl=apiserver.binary().parent / "kubectl"))
+    kubectl.chmod(0o755)
+    await api.delete(kinds.CONFIG_MAP, record.NAME, record.NAMESPACE)
+    result = Stage(api, plane.kubeconfig, tmp_path)
+    yield result
+    result.speed_up()
+    for runner in result.running:
+        if runner.process.returncode is None:
+            runner.send(signal.SIGKILL)
+        await runner.wait()

@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import signal
+import time
+from collections.abc import AsyncIterator
+
+import yaml
+
+from nestor.kube import kinds
+from nestor.runner import main, record
+from tests.integration import apiserver
+from tests.integration.runner.conftest import Stage
+
+
+def config_map(name: str) -> str:
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n  namespace: default\n"
+
+
+CRD = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+"""
+WIDGET = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: first, namespace: default}\n"
+UNKNOWN = "apiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: x}\n"
+
+
+async def test_steps_run_in_order_and_leave_their_objects_and_a_record(stage: Stage) -> None:
+    stage.write(namespace="apiVersion: v1\nkind: Namespace\nmetadata: {name: ordered}\n")
+    stage.write(inside=config_map("inside").replace("default", "ordered"))
+    runner = await stage.run(stage.plan({"name": "namespace"}, {"name": "inside"}))
+    assert await runner.wait() == main.EXIT_SUCCEEDED, runner.log
+    assert await stage.states() == [("Succeeded", 1), ("Succeeded", 1)]
+    assert await stage.api.find(kinds.CONFIG_MAP, "inside", "ordered") is not None
+    assert "[namespace] namespace/ordered created" in runner.lines
+    assert "[inside] configmap/inside created" in runner.lines
+    assert re.fullmatch(r"all steps succeeded in \d+\.\d s", runner.lines[-1])
+    step = (await stage.record())["steps"][0]
+    assert (step["exitCode"], step["message"], step["startTime"] <= step["completionTime"]) == (0, "", True)
+
+
+async def test_a_step_is_retried_until_what_it_needs_is_there(stage: Stage) -> None:
+    stage.write(crd=CRD, widget=WIDGET)
+    # The CRD comes by another hand while the step fails, as from an operator that an earlier step has started.
+    runner = await stage.start(stage.plan({"name": "widget", "retry": 20, "retry_sleep": 1}))
+    await runner.wait_for_line("attempt 2 of 21 in 1 s")
+    assert (await stage.states())[0] in [("Retrying", 1), ("Running", 2)]
+    assert 'no matches for kind "Widget"' in (await stage.record())["steps"][0]["message"]
+    await stage.api.create(kinds.CRD, yaml.safe_load(CRD))
+    assert await runner.wait() == main.EXIT_SUCCEEDED, runner.log
+    assert (await stage.states())[0][1] >= 2
+    await stage.api.delete(kinds.CRD, "widgets.example.com")
+
+
+async def test_a_refused_template_fails_after_its_attempts_with_kubectls_last_lines(stage: Stage) -> None:
+    stage.write(fine=config_map("fine"), broken=UNKNOWN, never=config_map("never"))
+    plan = stage.plan({"name": "fine"}, {"name": "broken", "retry": 2, "retry_sleep": 0}, {"name": "never"})
+    runner = await stage.run(plan)
+    assert await runner.wait() == main.EXIT_STEP_FAILED
+    assert await stage.states() == [("Succeeded", 1), ("Failed", 3), ("Pending", 0)]
+    broken = (await stage.record())["steps"][1]
+    assert broken["message"].startswith("kubectl exited 1: ")
+    assert 'no matches for kind "Unknown" in version "example.org/v1"' in broken["message"]
+    assert (broken["exitCode"], broken["maxAttempts"]) == (1, 3)
+    assert (await stage.record())["state"] == "Failed"
+    assert runner.lines[-1] == "step 'broken' failed, 1 not run"
+    assert await stage.api.find(kinds.CONFIG_MAP, "never", "default") is None
+
+
+async def test_an_unknown_field_is_refused_and_not_dropped(stage: Stage) -> None:
+    stage.write(typo="apiVersion: v1\nkind: Service\nmetadata: {name: typo}\nspec: {selectors: {a: b}, ports: [{port: 1}]}\n")
+    await stage.run(stage.plan({"name": "typo"}))
+    assert 'unknown field "spec.selectors"' in (await stage.record())["steps"][0]["message"]
+
+
+async def test_a_missing_template_fails_at_once_and_names_those_there_are(stage: Stage) -> None:
+    stage.write(a=config_map("a"), b=config_map("b"))
+    runner = await stage.run(stage.plan({"name": "x", "retry": 9, "retry_sleep": 60}))
+    assert await runner.wait() == main.EXIT_STEP_FAILED
+    assert await stage.states() == [("Failed", 1)]
+    message = (await stage.record())["steps"][0]["message"]
+    assert message == "template 'x.yml' does not exist in /templates of the image (there are: a.yml, b.yml)"
+
+
+async def test_a_template_that_is_a_link_out_of_the_folder_is_not_read(stage: Stage) -> None:
+    (stage.folder / "secret.yml").write_text(config_map("leaked"))
+    (stage.templates / "x.yml").symlink_to("../secret.yml")
+    runner = await stage.run(stage.plan({"name": "x"}))
+    assert await runner.wait() == main.EXIT_STEP_FAILED
+    assert "a link leads out of it" in (await stage.record())["steps"][0]["message"]
+    assert await stage.api.find(kinds.CONFIG_MAP, "leaked", "default") is None
+
+
+async def test_a_path_that_leaves_is_refused_even_when_the_plan_has_it(stage: Stage) -> None:
+    (stage.folder / "secret.yml").write_text(config_map("leaked"))
+    plan = stage.plan({"name": "x"})
+    step = plan.steps[0].model_copy(update={"path": "../secret.yml"})
+    runner = await stage.run(plan.model_copy(update={"steps": (step,)}))
+    assert await runner.wait() == main.EXIT_STEP_FAILED
+    assert "must not contain '..'" in (await stage.record())["steps"][0]["message"]
+
+
+async def test_a_folder_is_applied_as_kubectl_does(stage: Stage) -> None:
+    stage.write(one=config_map("folder-one"), two=config_map("folder-two"))
+    await stage.run(stage.plan({"name": "all", "path": "."}))
+    assert await stage.states() == [("Succeeded", 1)]
+    assert await stage.api.find(kinds.CONFIG_MAP, "folder-two", "default") is not None
+
+
+async def test_a_killed_runner_is_followed_by_one_that_repeats_only_the_interrupted_step(stage: Stage) -> None:
+    stage.write(first=config_map("first"), second=config_map("second"))
+    plan = stage.plan({"name": "first"}, {"name": "second"})
+    runner = await stage.start(plan)
+    await runner.wait_for_line("[first] succeeded")
+    stage.slow_down()
+    await runner.wait_for_line("going slow")
+    runner.send(signal.SIGKILL)
+    await runner.wait()
+    assert await stage.states() == [("Succeeded", 1), ("Running", 1)]
+
+    stage.speed_up()
+    successor = await stage.run(plan)
+    assert await successor.wait() == main.EXIT_SUCCEEDED
+    assert "resuming after 1 of 2 steps" in successor.lines
+    assert not any("[first]" in line for line in successor.lines)
+    assert await stage.states() == [("Succeeded", 1), ("Succeeded", 1)]
+
+
+async def test_a_runner_told_to_stop_records_it_and_leaves_no_kubectl(stage: Stage) -> None:
+    stage.write(a=config_map("a"))
+    stage.slow_down()
+    runner = await stage.start(stage.plan({"name": "a"}))
+    await runner.wait_for_line("going slow")
+    runner.send(signal.SIGTERM)
+    assert await runner.wait() == main.EXIT_STOPPED
+    step = (await stage.record())["steps"][0]
+    assert (step["state"], step["attempt"]) == ("Running", 1)
+    assert "stopped during attempt 1" in step["message"]
+
+
+async def test_a_finished_plan_is_not_run_again_and_a_changed_one_is(stage: Stage) -> None:
+    stage.write(a=config_map("again"))
+    plan = stage.plan({"name": "a"})
+    await stage.run(plan)
+    await stage.api.delete(kinds.CONFIG_MAP, "again", "default")
+    runner = await stage.run(plan)
+    assert await runner.wait() == main.EXIT_SUCCEEDED
+    assert await stage.api.find(kinds.CONFIG_MAP, "again", "default") is None
+    runner = await stage.run(stage.plan({"name": "a", "retry": 1}))
+    assert "the steps or templates changed, starting over" in runner.lines
+    assert await stage.api.find(kinds.CONFIG_MAP, "again", "default") is not None
+
+
+async def test_a_step_that_hangs_is_ended_at_its_limit(stage: Stage) -> None:
+    stage.write(a=config_map("a"))
+    stage.slow_down()
+    started = time.monotonic()
+    runner = await stage.run(stage.plan({"name": "a", "timeout_seconds": 1, "retry": 1, "retry_sleep": 0}))
+    assert await runner.wait() == main.EXIT_STEP_FAILED
+    step = (await stage.record())["steps"][0]
+    assert step["message"] == "no end within 1 s, stopped; it said last:\ngoing slow"
+    assert (step["exitCode"], step["attempt"]) == (None, 2)
+    assert time.monotonic() - started < 20
+
+
+async def test_a_cluster_that_comes_up_late_is_waited_for(stage: Stage) -> None:
+    stage.write(a=config_map("late"))
+    [port] = apiserver.free_ports(1)
+    host, _, real = stage.api.host.removeprefix("https://").partition(":")
+    late = stage.folder / "late.kubeconfig"
+    late.write_text(stage.kubeconfig.read_text().replace(f"{host}:{real}", f"{host}:{port}"))
+    runner = await stage.start(stage.plan({"name": "a"}), late)
+    await asyncio.sleep(1.5)
+    assert runner.process.returncode is None
+    async with forwarder(port, int(real)):
+        assert await runner.wait() == main.EXIT_SUCCEEDED, runner.log
+    assert any(re.search(r"the nested API answers \(waited \d\.\d s\)", line) for line in runner.lines)
+
+
+async def test_a_cluster_that_never_comes_up_is_no_result(stage: Stage) -> None:
+    [port] = apiserver.free_ports(1)
+    lost = stage.folder / "lost.kubeconfig"
+    lost.write_text(re.sub(r"127\.0\.0\.1:\d+", f"127.0.0.1:{port}", stage.kubeconfig.read_text()))
+    plan = stage.plan({"name": "a"}).model_copy(update={"start_timeout_seconds": 1})
+    runner = await stage.start(plan, lost)
+    assert await runner.wait() == main.EXIT_NO_API
+    assert f"the nested API at https://127.0.0.1:{port} did not get ready within 1 s: " in runner.log
+    assert "Connect call failed" in runner.log
+
+
+async def test_a_record_that_nobody_can_read_starts_a_new_run(stage: Stage) -> None:
+    stage.write(a=config_map("a"))
+    await stage.api.create(kinds.CONFIG_MAP, {
+        "metadata": {"name": record.NAME, "namespace": record.NAMESPACE}, "data": {record.KEY: "{"},
+    })
+    runner = await stage.run(stage.plan({"name": "a"}))
+    assert await runner.wait() == main.EXIT_SUCCEEDED
+    assert await stage.states() == [("Succeeded", 1)]
+
+
+@contextlib.asynccontextmanager
+async def forwarder(port: int, target: int) -> AsyncIterator[None]:
+    """Bytes from one loopback port to another, for as long as the block lasts."""
+
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while chunk := await reader.read(65536):
+                writer.write(chunk)
+                await writer.drain()
+        writer.close()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        other_reader, other_writer = await asyncio.open_connection("127.0.0.1", target)
+        await asyncio.gather(pump(reader, other_writer), pump(other_reader, writer))
+
+    server = await asyncio.start_server(serve, "127.0.0.1", port)
+    try:
+        yield
+    finally:
+        server.close()
