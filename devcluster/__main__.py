@@ -1,0 +1,75 @@
+"""`python -m devcluster …`: the development cluster's command line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from devcluster import cluster
+from devcluster.progress import Console
+
+COMMANDS = {
+    "up": "have a ready cluster, building and starting what is missing",
+    "down": "end the cluster and leave nothing behind",
+    "status": "say how the cluster is; exit code 0 when it is healthy",
+    "kubeconfig": "print the path of the kubeconfig",
+    "build": "build the binaries and images only",
+    "load": "rebuild the images that changed and give them to the cluster",
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m devcluster", description=cluster.__doc__, formatter_class=_Raw)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, text in COMMANDS.items():
+        commands.add_parser(name, help=text)
+    command = parser.parse_args(arguments).command
+    try:
+        return _run(command)
+    except RuntimeError as error:
+        print(f"devcluster {command}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(command: str) -> int:
+    progress = Console()
+    match command:
+        case "up":
+            found = cluster.up(progress)
+            print(f"export KUBECONFIG={found.kubeconfig}")
+        case "down":
+            left = cluster.down(progress)
+            for thing in left:
+                print(f"left: {thing}", file=sys.stderr)
+            return 1 if left else 0
+        case "status":
+            return _status()
+        case "kubeconfig":
+            print(cluster.kubeconfig())
+        case "build":
+            from devcluster import build  # noqa: PLC0415 - the other commands must work where nothing can be built
+
+            build.ensure_binaries(progress)
+            build.ensure_images(progress)
+        case "load":
+            cluster.load(progress)
+    return 0
+
+
+def _status() -> int:
+    found = cluster.status()
+    print(f"{found.kind}: {found.message}")
+    for title, is_ok in found.checks.items():
+        print(f"  {'ok ' if is_ok else 'NOT'} {title}")
+    return 0 if found.is_healthy else 1
+
+
+class _Raw(argparse.RawDescriptionHelpFormatter):
+    """Keeps the description's lines."""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

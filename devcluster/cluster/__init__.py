@@ -1,0 +1,79 @@
+"""A cluster to develop and test against, chosen by the environment variable `CLUSTER`:
+
+- `embedded` (default): a real one-node Kubernetes that this package starts on a bare Linux machine;
+- `current`: the cluster that kubectl's current context names, only looked at;
+- `kind`: a kind cluster, where Docker and kind are installed.
+
+Belongs here: processes, namespaces, configuration and readiness of the cluster. Building binaries and images does not
+(`devcluster.build`), and nothing here knows what Nestor does.
+"""
+
+from __future__ import annotations
+
+import os
+
+from devcluster.cluster import current, embedded, kind, paths
+from devcluster.cluster.info import ClusterInfo, Status
+from devcluster.cluster.leftovers import find
+from devcluster.progress import Progress, Silent
+
+KINDS = ("embedded", "current", "kind")
+
+__all__ = ["ClusterInfo", "Status", "down", "kubeconfig", "leftovers", "load", "status", "up"]
+
+
+def up(progress: Progress | None = None) -> ClusterInfo:
+    """Have a ready cluster; safe to call when there is one. Raises `RuntimeError` that says what is wrong."""
+    chosen = {"embedded": embedded.up, "current": current.up, "kind": kind.up}[_kind()]
+    return chosen(progress or Silent())
+
+
+def down(progress: Progress | None = None) -> list[str]:
+    """End the cluster; safe to call when there is none. What could not be removed, normally nothing."""
+    match _kind():
+        case "embedded":
+            return embedded.down(progress or Silent())
+        case "kind":
+            kind.down(progress or Silent())
+    return []  # a current context is not ours to end
+
+
+def load(progress: Progress | None = None) -> None:
+    """Build the images that changed and give them to the cluster."""
+    match _kind():
+        case "embedded":
+            embedded.load(progress or Silent())
+        case "kind":
+            from devcluster import build  # noqa: PLC0415 - the other functions must work where nothing can be built
+
+            kind.load([archive for _, archive in build.ensure_images(progress or Silent())], progress or Silent())
+        case _:
+            raise RuntimeError("CLUSTER=current: push the images to a registry that the cluster pulls from")
+
+
+def status() -> Status:
+    """How the cluster is."""
+    chosen = {"embedded": embedded.status, "current": current.status, "kind": kind.status}[_kind()]
+    return chosen()
+
+
+def kubeconfig() -> str:
+    """Path of the kubeconfig that leads to the cluster."""
+    match _kind():
+        case "embedded":
+            return str(paths.default().kubeconfig)
+        case "kind":
+            return str(kind.kubeconfig(paths.default()))
+    return str(current.kubeconfig())
+
+
+def leftovers() -> list[str]:
+    """What an embedded cluster that ended has left on the machine, a line each; a running one lists itself."""
+    return find(paths.default())
+
+
+def _kind() -> str:
+    chosen = os.environ.get("CLUSTER") or "embedded"
+    if chosen not in KINDS:
+        raise RuntimeError(f"CLUSTER must be one of {', '.join(KINDS)}, not '{chosen}'")
+    return chosen

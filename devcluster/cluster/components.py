@@ -1,0 +1,173 @@
+"""The programs that make up the cluster: what each is started with, and on which side of the link it lives. Pure."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from devcluster.cluster import settings
+from devcluster.cluster.paths import Paths
+
+ETCD_URL = "https://127.0.0.1:2379"
+
+BINARIES = (
+    "kube", "kubectl", "containerd", "containerd-shim-runc-v2", "ctr", "runc", "registry", "caddy",
+    "cni/bridge", "cni/host-local", "cni/loopback", "cni/portmap",
+)
+"""Names below `bin/` without which the cluster cannot start."""
+
+
+@dataclass(frozen=True)
+class Component:
+    """One program. `side` is the network namespace it lives in: the cluster's own, or the machine's."""
+
+    name: str
+    argv: tuple[str, ...]
+    side: Literal["cluster", "machine"] = "cluster"
+
+
+def first(paths: Paths) -> list[Component]:
+    """What needs nothing else and is started at once."""
+    return [etcd(paths), registry(paths), containerd(paths), api_server(paths), caddy(paths)]
+
+
+def after_api(paths: Paths) -> list[Component]:
+    """What ends, or waits long, when it does not find a ready API server."""
+    return [controller_manager(paths), scheduler(paths), kubelet(paths), proxy(paths), ingress(paths)]
+
+
+def etcd(paths: Paths) -> Component:
+    """The store; without fsync, because nobody keeps this cluster over a power cut."""
+    pki = paths.pki
+    return _kube(
+        paths, "etcd",
+        {
+            "name": "nestor-dev", "data-dir": paths.etcd, "unsafe-no-fsync": "true", "log-level": "warn",
+            "listen-client-urls": ETCD_URL, "advertise-client-urls": ETCD_URL,
+            "listen-peer-urls": "http://127.0.0.1:2380", "initial-advertise-peer-urls": "http://127.0.0.1:2380",
+            "initial-cluster": "nestor-dev=http://127.0.0.1:2380",
+            "cert-file": pki / "etcd-server.crt", "key-file": pki / "etcd-server.key",
+            "client-cert-auth": "true", "trusted-ca-file": pki / "etcd-ca.crt",
+        },
+    )
+
+
+def api_server(paths: Paths) -> Component:
+    """The API server, on the node's address only."""
+    pki = paths.pki
+    return _kube(
+        paths, "kube-apiserver",
+        {
+            "advertise-address": settings.NODE_IP, "bind-address": settings.NODE_IP, "secure-port": "6443",
+            "etcd-servers": ETCD_URL, "etcd-cafile": pki / "etcd-ca.crt",
+            "etcd-certfile": pki / "etcd-client.crt", "etcd-keyfile": pki / "etcd-client.key",
+            "service-cluster-ip-range": settings.SERVICE_CIDR, "allow-privileged": "true",
+            "tls-cert-file": pki / "apiserver.crt", "tls-private-key-file": pki / "apiserver.key",
+            "client-ca-file": pki / "client-ca.crt", "authorization-mode": "Node,RBAC",
+            "enable-admission-plugins": "NodeRestriction,ExtendedResourceToleration",
+            "service-account-issuer": f"https://kubernetes.default.svc.{settings.CLUSTER_DOMAIN}",
+            "service-account-key-file": pki / "service-account.pub",
+            "service-account-signing-key-file": pki / "service-account.key",
+            "kubelet-certificate-authority": pki / "server-ca.crt",
+            "kubelet-client-certificate": pki / "apiserver-kubelet-client.crt",
+            "kubelet-client-key": pki / "apiserver-kubelet-client.key",
+            # Without it, logs and exec would look the node's name up in DNS.
+            "kubelet-preferred-address-types": "InternalIP",
+            "requestheader-client-ca-file": pki / "front-proxy-ca.crt", "requestheader-allowed-names": "front-proxy",
+            "requestheader-username-headers": "X-Remote-User", "requestheader-group-headers": "X-Remote-Group",
+            "requestheader-extra-headers-prefix": "X-Remote-Extra-",
+            "proxy-client-cert-file": pki / "front-proxy.crt", "proxy-client-key-file": pki / "front-proxy.key",
+        },
+    )
+
+
+def controller_manager(paths: Paths) -> Component:
+    """The controllers; the service account ones get their own identities, as in production."""
+    pki = paths.pki
+    return _kube(
+        paths, "kube-controller-manager",
+        {
+            **_login(paths, "controller-manager"),
+            "bind-address": "127.0.0.1", "leader-elect": "false", "use-service-account-credentials": "true",
+            "root-ca-file": pki / "server-ca.crt", "service-account-private-key-file": pki / "service-account.key",
+            "cluster-signing-cert-file": pki / "client-ca.crt", "cluster-signing-key-file": pki / "client-ca.key",
+            "allocate-node-cidrs": "true", "cluster-cidr": settings.POD_CIDR,
+            "service-cluster-ip-range": settings.SERVICE_CIDR,
+            # Many short-lived namespaces: the default of 20 requests a second makes their removal the slowest part of a test.
+            "kube-api-qps": "200", "kube-api-burst": "400",
+        },
+    )
+
+
+def scheduler(paths: Paths) -> Component:
+    """The scheduler."""
+    own = {"bind-address": "127.0.0.1", "leader-elect": "false", "kube-api-qps": "200", "kube-api-burst": "400"}
+    return _kube(paths, "kube-scheduler", {**_login(paths, "scheduler"), **own})
+
+
+def kubelet(paths: Paths) -> Component:
+    """The node's agent."""
+    return _kube(
+        paths, "kubelet",
+        {
+            "config": paths.etc / "kubelet.yaml", "kubeconfig": paths.pki / "kubelet.kubeconfig",
+            "hostname-override": settings.NODE_NAME, "node-ip": settings.NODE_IP,
+        },
+    )
+
+
+def proxy(paths: Paths) -> Component:
+    """Services as iptables rules of the cluster's network namespace."""
+    return _kube(
+        paths, "kube-proxy",
+        {
+            "kubeconfig": paths.pki / "proxy.kubeconfig", "hostname-override": settings.NODE_NAME,
+            "cluster-cidr": settings.POD_CIDR, "proxy-mode": "iptables",
+            "bind-address": settings.NODE_IP, "healthz-bind-address": "127.0.0.1:10256",
+            # Rules are written as soon as endpoints change; tests wait for it.
+            "iptables-min-sync-period": "100ms",
+            # conntrack's size is the machine's, not ours to set.
+            "conntrack-max-per-core": "0", "conntrack-min": "0",
+            "conntrack-tcp-timeout-established": "0s", "conntrack-tcp-timeout-close-wait": "0s",
+        },
+    )
+
+
+def containerd(paths: Paths) -> Component:
+    """The container runtime."""
+    return Component("containerd", (str(paths.bin / "containerd"), "--config", str(paths.etc / "containerd.toml")))
+
+
+def registry(paths: Paths) -> Component:
+    """The image registry."""
+    return Component("registry", (str(paths.bin / "registry"), "serve", str(paths.etc / "registry.yaml")))
+
+
+def caddy(paths: Paths) -> Component:
+    """The Ingress data path; on the machine's side, so that it can listen on the machine's loopback interface."""
+    argv = (str(paths.bin / "caddy"), "run", "--config", str(paths.etc / "caddy.json"))
+    return Component("caddy", argv, side="machine")
+
+
+def ingress(paths: Paths) -> Component:
+    """The Ingress controller: watches the API, configures caddy."""
+    argv = (
+        sys.executable, "-m", "devcluster.cluster.ingress",
+        "--kubeconfig", str(paths.pki / "ingress.kubeconfig"), "--caddy-socket", str(paths.caddy_socket),
+    )
+    return Component("ingress", argv, side="machine")
+
+
+def _kube(paths: Paths, name: str, flags: Mapping[str, object]) -> Component:
+    """A part of the multi-call binary `kube`."""
+    return Component(name, (str(paths.bin / "kube"), name, *(f"--{key}={value}" for key, value in flags.items())))
+
+
+def _login(paths: Paths, name: str) -> dict[str, object]:
+    """The three flags by which the controllers find the API server and let it check who asks them."""
+    kubeconfig = paths.pki / f"{name}.kubeconfig"
+    return {
+        "kubeconfig": kubeconfig, "authentication-kubeconfig": kubeconfig, "authorization-kubeconfig": kubeconfig,
+    }

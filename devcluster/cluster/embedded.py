@@ -1,0 +1,152 @@
+"""The embedded cluster from the outside: start it, end it, ask how it is. `CLUSTER=embedded`, the default."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from devcluster.cluster import (
+    cgroups,
+    configs,
+    health,
+    images,
+    launcher,
+    leftovers,
+    machine,
+    network,
+    paths,
+    preflight,
+    settings,
+    state,
+)
+from devcluster.cluster.info import ClusterInfo, Status
+from devcluster.cluster.paths import Paths
+from devcluster.progress import Progress
+
+ADDONS = Path(__file__).parent / "addons"
+
+
+def info(layout: Paths) -> ClusterInfo:
+    """How to reach the cluster."""
+    return ClusterInfo(layout.kubeconfig, settings.ports().http, settings.DOMAIN, settings.INGRESS_CLASS)
+
+
+def up(progress: Progress) -> ClusterInfo:
+    """Have a ready cluster: a healthy one is kept, a broken one replaced. Images are brought up to date in any case."""
+    from devcluster import build  # noqa: PLC0415 - `down` and `status` must work where nothing can be built
+
+    layout = paths.default()
+    build.ensure_binaries(progress)
+    with _only_one(layout, progress):
+        kept = _keep_or_start(layout, progress)
+        # While the control plane starts by itself.
+        build.ensure_images(progress)
+        health.wait(layout, health.api_check(layout), progress)
+        _load(layout, progress)
+        if not kept:
+            _apply_addons(layout, progress)
+        for check in health.service_checks(layout):
+            health.wait(layout, check, progress)
+    return info(layout)
+
+
+def load(progress: Progress) -> list[str]:
+    """Build what changed, push it to the cluster's registry, have the node pull it again; the tags that it will pull."""
+    from devcluster import build  # noqa: PLC0415 - see `up`
+
+    build.ensure_images(progress)
+    layout = paths.default()
+    with _only_one(layout, progress):
+        return _load(layout, progress)
+
+
+def down(progress: Progress) -> list[str]:
+    """End the cluster, whatever state it is in, and return what is left of it (nothing, unless something went wrong)."""
+    layout = paths.default()
+    with _only_one(layout, progress), progress.stage("End the embedded cluster") as stage:
+        _end(layout)
+        left = leftovers.find(layout)
+        stage.detail = f"{len(left)} things are left" if left else "nothing is left"
+    return left
+
+
+def status() -> Status:
+    """How the cluster is, each part asked once."""
+    layout = paths.default()
+    known = state.load(layout)
+    if not launcher.is_running(layout):
+        failed = known is not None and known.phase == "Failed"
+        return Status("embedded", False, f"failed: {known.message}" if known and failed else "not running")
+    found = {check.title: check.is_ok() for check in health.checks(layout)}
+    healthy = all(found.values()) and known is not None and known.phase == "Running"
+    return Status("embedded", healthy, "running" if healthy else "running, but not healthy", found)
+
+
+def _keep_or_start(layout: Paths, progress: Progress) -> bool:
+    """Whether the running cluster could be kept."""
+    if launcher.is_running(layout):
+        if status().is_healthy:
+            progress.note("The embedded cluster runs already.")
+            return True
+        progress.note("The embedded cluster is not healthy; it is started anew.")
+    _end(layout)
+    preflight.check(layout)
+    with progress.stage("Start the embedded cluster"):
+        machine.prepare(layout.machine)
+        cgroups.create()
+        launcher.start(layout)
+    return False
+
+
+def _end(layout: Paths) -> None:
+    """End the supervisor, remove what outlives processes. Each step is harmless when there is nothing to do."""
+    launcher.stop(layout)
+    network.remove_link()
+    cgroups.remove()
+    machine.restore(layout.machine)
+    mounted = launcher.mounts_below(layout.cluster)
+    if mounted:
+        raise RuntimeError(f"still mounted, so nothing was removed: {', '.join(mounted)}")
+    for name in leftovers.CLUSTER_FILES:
+        path = layout.cluster / name
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _load(layout: Paths, progress: Progress) -> list[str]:
+    from devcluster import build  # noqa: PLC0415 - see `up`
+
+    build.push_images(settings.REGISTRY, progress)
+    stale = images.refresh(layout)
+    for name in stale:
+        progress.note(f"Rebuilt, the node will pull it again: {name}")
+    return stale
+
+
+def _apply_addons(layout: Paths, progress: Progress) -> None:
+    """What the cluster itself needs to run as objects: DNS, the Ingress class, access rules."""
+    kubectl = [str(layout.bin / "kubectl"), f"--kubeconfig={layout.kubeconfig}"]
+    command = [*kubectl, "apply", "--server-side", "--force-conflicts", "-f", str(ADDONS)]
+    with progress.stage("Apply the addons"):
+        result = subprocess.run(command, capture_output=True, text=True, check=False, env=configs.environment(layout))
+        if result.returncode != 0:
+            raise RuntimeError(f"the addons could not be applied: {result.stderr.strip()}")
+
+
+@contextlib.contextmanager
+def _only_one(layout: Paths, progress: Progress) -> Iterator[None]:
+    """One starter or ender at a time; the lock goes with the process that holds it."""
+    layout.cache.mkdir(parents=True, exist_ok=True)
+    with layout.lock.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with progress.stage("Wait for another process that starts or ends the cluster"):
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield

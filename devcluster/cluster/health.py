@@ -1,0 +1,106 @@
+"""What "the cluster is ready" means, each part asked for what it is there for, as a user would ask it."""
+
+from __future__ import annotations
+
+import http.client
+import secrets
+import socket
+import struct
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from devcluster.cluster import api, logs, settings, state
+from devcluster.cluster.paths import Paths
+from devcluster.progress import Progress
+
+POLL_SECONDS = 0.05
+DNS_SECONDS = 0.3
+
+
+class NotReady(RuntimeError):
+    """The cluster did not become ready; the message ends with the log that should say why."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing to wait for; `logs` are the components to look at when it does not come."""
+
+    title: str
+    is_ok: Callable[[], bool]
+    seconds: float
+    logs: tuple[str, ...]
+
+
+def checks(paths: Paths) -> list[Check]:
+    """All of them, in the order in which they become true."""
+    return [api_check(paths), *service_checks(paths)]
+
+
+def api_check(paths: Paths) -> Check:
+    """The first thing to become ready, and a condition of the others."""
+    return Check("API server is ready", api.Client(paths).is_ready, 60, ("kube-apiserver", "etcd"))
+
+
+def service_checks(paths: Paths) -> list[Check]:
+    """What needs the API server and the addons."""
+    client = api.Client(paths)
+    return [
+        Check("Node is ready", lambda: node_is_ready(client), 60, ("kubelet", "containerd")),
+        # The limit covers the first pull of the image.
+        Check("Cluster DNS answers", dns_answers, 120, ("kubelet", "kube-proxy")),
+        Check("Ingress controller serves", ingress_serves, 60, ("ingress", "caddy")),
+    ]
+
+
+def wait(paths: Paths, check: Check, progress: Progress) -> None:
+    """Wait for one check. Raises `NotReady` when its time is over, or at once when the supervisor gave up."""
+    with progress.stage(check.title):
+        deadline = time.monotonic() + check.seconds
+        while not check.is_ok():
+            known = state.load(paths)
+            if known is not None and known.phase not in ("Starting", "Running"):
+                raise NotReady(known.message or f"the cluster is {known.phase.lower()}")
+            if time.monotonic() > deadline:
+                words = "\n".join(logs.tail(paths.log / f"{name}.log") for name in check.logs)
+                raise NotReady(f"'{check.title}' did not come true within {check.seconds:.0f} s\n{words}")
+            time.sleep(POLL_SECONDS)
+
+
+def node_is_ready(client: api.Client) -> bool:
+    """Whether the node accepts pods."""
+    node = client.get_object(f"/api/v1/nodes/{settings.NODE_NAME}") or {}
+    conditions = node.get("status", {}).get("conditions", [])
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+
+
+def dns_answers() -> bool:
+    """Whether the DNS Service knows the API server's own name: DNS, kube-proxy and pod network in one question."""
+    name = f"kubernetes.default.svc.{settings.CLUSTER_DOMAIN}"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.settimeout(DNS_SECONDS)
+        try:
+            udp.sendto(dns_question(name, secrets.randbits(16)), (settings.DNS_IP, 53))
+            answer = udp.recv(512)
+        except OSError:
+            return False
+    return socket.inet_aton(settings.KUBERNETES_SERVICE_IP) in answer
+
+
+def dns_question(name: str, number: int) -> bytes:
+    """A DNS query for the A record of `name`."""
+    header = struct.pack(">HHHHHH", number, 0x0100, 1, 0, 0, 0)
+    labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
+    return header + labels + b"\0" + struct.pack(">HH", 1, 1)
+
+
+def ingress_serves() -> bool:
+    """Whether a host that nobody asked for is answered by the Ingress controller's own 404."""
+    connection = http.client.HTTPConnection("127.0.0.1", settings.ports().http, timeout=api.TIMEOUT_SECONDS)
+    try:
+        connection.request("GET", "/", headers={"Host": f"nobody.{settings.DOMAIN}"})
+        return connection.getresponse().status == 404
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -1,0 +1,30 @@
+"""What callers get to know about a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class ClusterInfo:
+    """How to reach a cluster and the applications that are exposed in it."""
+
+    kubeconfig: Path
+    http_url_port: int
+    """Port of `http://<host>.<domain>:<port>`; 80 means that URLs need none."""
+    domain: str
+    """Hosts below it lead to the Ingress controller."""
+    ingress_class: str
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a cluster is."""
+
+    kind: str
+    """`embedded`, `current` or `kind`."""
+    is_healthy: bool
+    message: str
+    checks: dict[str, bool] = field(default_factory=dict)
+    """Each thing that was asked for, and whether it was well."""

@@ -1,0 +1,111 @@
+"""`CLUSTER=kind`: a Kubernetes-in-Docker cluster for those who have Docker and kind. Commands are data, for the tests."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+from devcluster.cluster import paths, settings
+from devcluster.cluster.info import ClusterInfo, Status
+from devcluster.cluster.paths import Paths
+from devcluster.progress import Progress
+
+NAME = "nestor-dev"
+INGRESS_NODE_PORT = 30080
+CREATE_SECONDS = 300
+
+
+class Missing(RuntimeError):
+    """Docker or kind is not installed."""
+
+
+def config(http_port: int) -> str:
+    """kind's configuration: the machine's port leads to a NodePort, where an Ingress controller is to listen."""
+    mapping = {"containerPort": INGRESS_NODE_PORT, "hostPort": http_port, "listenAddress": "127.0.0.1", "protocol": "TCP"}
+    return yaml.safe_dump(
+        {
+            "kind": "Cluster",
+            "apiVersion": "kind.x-k8s.io/v1alpha4",
+            "name": NAME,
+            "nodes": [{"role": "control-plane", "extraPortMappings": [mapping]}],
+        },
+        sort_keys=False,
+    )
+
+
+def create_command(kubeconfig: Path) -> list[str]:
+    """Create the cluster; its configuration comes by standard input."""
+    return [
+        "kind", "create", "cluster", "--name", NAME, "--kubeconfig", str(kubeconfig), "--wait", f"{CREATE_SECONDS}s",
+        "--config", "-",
+    ]
+
+
+def delete_command(kubeconfig: Path) -> list[str]:
+    """Delete the cluster."""
+    return ["kind", "delete", "cluster", "--name", NAME, "--kubeconfig", str(kubeconfig)]
+
+
+def load_command(archive: Path) -> list[str]:
+    """Load an image archive into the node."""
+    return ["kind", "load", "image-archive", str(archive), "--name", NAME]
+
+
+def up(progress: Progress) -> ClusterInfo:
+    """Create the cluster unless it is there."""
+    layout = paths.default()
+    file = kubeconfig(layout)
+    _require("docker", "kind")
+    if NAME not in _run(["kind", "get", "clusters"]).split():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with progress.stage("Create a kind cluster"):
+            _run(create_command(file), config(settings.ports().http))
+    else:
+        _run(["kind", "export", "kubeconfig", "--name", NAME, "--kubeconfig", str(file)])
+    return ClusterInfo(file, settings.ports().http, settings.DOMAIN, "")
+
+
+def load(archives: Sequence[Path], progress: Progress) -> None:
+    """Load images into the node; kind has no registry of its own."""
+    for archive in archives:
+        with progress.stage(f"Load {archive.name} into the kind node"):
+            _run(load_command(archive))
+
+
+def down(progress: Progress) -> None:
+    """Delete the cluster; no error when there is none."""
+    with progress.stage("Delete the kind cluster"):
+        _require("kind")
+        _run(delete_command(kubeconfig(paths.default())))
+
+
+def status() -> Status:
+    """Whether the cluster exists."""
+    try:
+        _require("docker", "kind")
+        there = NAME in _run(["kind", "get", "clusters"]).split()
+    except RuntimeError as error:
+        return Status("kind", False, str(error))
+    return Status("kind", there, f"kind cluster '{NAME}' {'is there' if there else 'does not exist'}")
+
+
+def kubeconfig(layout: Paths) -> Path:
+    """kind's kubeconfig, kept apart from the user's own."""
+    return layout.cache / "kind" / "kubeconfig"
+
+
+def _require(*tools: str) -> None:
+    missing = [tool for tool in tools if shutil.which(tool) is None]
+    if missing:
+        raise Missing(f"CLUSTER=kind needs {' and '.join(missing)}, which is not installed")
+
+
+def _run(command: list[str], text: str | None = None) -> str:
+    result = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise RuntimeError(f"'{' '.join(command[:3])}' failed: {result.stderr.strip()}")
+    return result.stdout

@@ -1,0 +1,128 @@
+"""Starts and ends the supervisor from the machine's side."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+
+from devcluster.cluster import configs, pki, state
+from devcluster.cluster.paths import Paths
+
+NAMESPACES = (
+    # --kill-child: when `unshare` itself is ended, the kernel ends process 1 of the cluster, and with it all others.
+    "unshare", "--pid", "--fork", "--kill-child", "--mount", "--propagation", "private", "--mount-proc", "--uts", "--ipc",
+)
+INIT_SECONDS = 5.0
+STOP_SECONDS = 30.0
+KILL_SECONDS = 10.0
+
+
+def start(paths: Paths) -> state.Supervisor:
+    """Make a new cluster's files, start its supervisor, return as soon as it runs."""
+    _wipe(paths.cluster)
+    paths.log.mkdir(parents=True)
+    pki.write(paths.pki)
+    configs.write(paths)
+    _write_kubeconfig(paths)
+    state.save(paths, state.State("Starting"))
+    outer = _spawn(paths)
+    supervisor = state.Supervisor(_process(outer), _wait_for_init(outer, paths), 0)
+    namespace = state.pid_namespace(supervisor.init.pid)
+    supervisor = state.Supervisor(supervisor.outer, supervisor.init, namespace)
+    state.save_supervisor(paths, supervisor)
+    return supervisor
+
+
+def is_running(paths: Paths) -> bool:
+    """Whether a supervisor of ours runs, healthy or not."""
+    supervisor = state.load_supervisor(paths)
+    return supervisor is not None and supervisor.init.is_alive()
+
+
+def stop(paths: Paths) -> None:
+    """End the supervisor: politely, so that images can be kept, then by force. Returns when no process of it is left."""
+    supervisor = state.load_supervisor(paths)
+    if supervisor is None:
+        return
+    if supervisor.init.is_alive():
+        _signal(supervisor.init, signal.SIGTERM)
+        _wait_until_gone(supervisor, STOP_SECONDS)
+    for process in (supervisor.init, supervisor.outer):
+        if process.is_alive():
+            _signal(process, signal.SIGKILL)
+    _wait_until_gone(supervisor, KILL_SECONDS)
+    with contextlib.suppress(ChildProcessError):  # it is our own child when `up` ran in this process
+        os.waitpid(supervisor.outer.pid, os.WNOHANG)
+
+
+def _spawn(paths: Paths) -> int:
+    """The supervisor in new namespaces; the pid of `unshare`. Spawned, not run by `subprocess`, because it outlives us."""
+    log = str(paths.log / "supervisor.log")
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    ]
+    argv = [*NAMESPACES, sys.executable, "-m", "devcluster.cluster.supervisor"]
+    return os.posix_spawnp(argv[0], argv, configs.environment(paths), file_actions=actions, setsid=True)
+
+
+def _process(pid: int) -> state.Process:
+    stat = state.read_stat(pid)
+    return state.Process(pid, stat.start_time if stat else 0)
+
+
+def _wait_for_init(outer: int, paths: Paths) -> state.Process:
+    """`unshare`'s child: the first process of the new pid namespace."""
+    deadline = time.monotonic() + INIT_SECONDS
+    while time.monotonic() < deadline:
+        for stat in state.processes():
+            if stat.parent == outer:
+                return state.Process(stat.pid, stat.start_time)
+        time.sleep(0.01)
+    raise RuntimeError(f"the supervisor did not start; see {paths.log / 'supervisor.log'}")
+
+
+def _wait_until_gone(supervisor: state.Supervisor, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if not supervisor.init.is_alive() and not members(supervisor):
+            return
+        time.sleep(0.05)
+
+
+def members(supervisor: state.Supervisor) -> list[int]:
+    """Processes that live in the cluster's pid namespace."""
+    if not supervisor.pid_namespace:
+        return []
+    return [stat.pid for stat in state.processes() if state.pid_namespace(stat.pid) == supervisor.pid_namespace]
+
+
+def _signal(process: state.Process, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process.pid, number)
+
+
+def _write_kubeconfig(paths: Paths) -> None:
+    paths.kubeconfig.touch(mode=0o600)
+    paths.kubeconfig.write_bytes((paths.pki / "admin.kubeconfig").read_bytes())
+
+
+def _wipe(folder: Path) -> None:
+    """Remove the last cluster's files. Refuses while anything is mounted below: removing would reach into the mount."""
+    mounted = mounts_below(folder)
+    if mounted:
+        raise RuntimeError(f"still mounted: {', '.join(mounted)}")
+    if folder.exists():
+        shutil.rmtree(folder)
+
+
+def mounts_below(folder: Path) -> list[str]:
+    """Mount points of the machine at or below `folder`."""
+    places = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    return [place for place in places if Path(place).is_relative_to(folder)]

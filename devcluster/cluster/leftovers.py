@@ -1,0 +1,59 @@
+"""What a cluster that ended has left on the machine: it must be nothing, and tests hold it to that."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from devcluster.cluster import cgroups, launcher, machine, network, settings, state
+from devcluster.cluster.paths import Paths
+
+CLUSTER_FILES = ("process.json", "state.json", "kubeconfig", "pki", "etcd", "var", "run", "netns", "caddy.sock")
+CHAINS = ("KUBE-", "CNI-")
+
+
+def find(paths: Paths) -> list[str]:
+    """Everything of the cluster that is still there, a sentence each."""
+    return [
+        *_processes(paths),
+        *(f"mount {place}" for place in launcher.mounts_below(paths.cache)),
+        *([f"network link {settings.MACHINE_LINK}"] if network.link_exists() else []),
+        *(f"route {route}" for route in _routes()),
+        *(f"network namespace {path}" for path in Path("/run/netns").glob("*") if path.name.startswith(("cni-", "nestor"))),
+        *(f"firewall rule {rule}" for rule in _firewall_rules()),
+        *(f"cgroup {path}" for path in cgroups.existing()),
+        *(f"machine setting {setting}" for setting in machine.changed(paths.machine)),
+        *(f"file {place}" for place in machine.new_places(paths.machine)),
+        *(f"file {paths.cluster / name}" for name in CLUSTER_FILES if (paths.cluster / name).exists()),
+    ]
+
+
+def _processes(paths: Paths) -> list[str]:
+    """By the pid namespace where it is known; by their command line too, as the record may be lost."""
+    supervisor = state.load_supervisor(paths)
+    found = set(launcher.members(supervisor)) if supervisor else set()
+    for stat in state.processes():
+        words = _command(stat.pid)
+        if words and (words[0].startswith(f"{paths.bin}/") or "devcluster.cluster.supervisor" in words):
+            found.add(stat.pid)
+    return [f"process {pid}: {' '.join(_command(pid))[:120]}" for pid in sorted(found)]
+
+
+def _command(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []
+
+
+def _routes() -> list[str]:
+    return [line for line in network.run(["ip", "-4", "route", "show"]).splitlines() if settings.MACHINE_LINK in line.split()]
+
+
+def _firewall_rules() -> list[str]:
+    """Rules of node software in the machine's own network namespace."""
+    if shutil.which("iptables-save") is None:
+        return []
+    saved = subprocess.run(["iptables-save"], capture_output=True, text=True, check=False).stdout
+    return [line for line in saved.splitlines() if any(chain in line for chain in CHAINS)]

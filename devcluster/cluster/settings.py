@@ -1,0 +1,57 @@
+"""The embedded cluster's fixed facts: names, addresses, ports. One cluster per machine, so nothing here is chosen at run time
+but the ports that a browser uses, which somebody else may already hold."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+KUBERNETES_VERSION = "v1.36"
+NODE_NAME = "nestor-dev"
+
+MACHINE_IP = "10.40.0.1"
+"""The machine's end of the link into the cluster's network namespace."""
+NODE_IP = "10.40.0.2"
+"""The node's only address; the control plane listens on it too."""
+LINK_PREFIX = 30
+MACHINE_LINK = "nestor0"
+"""Name of the only network interface that the machine gets; at most 15 characters."""
+NODE_LINK = "eth0"
+
+POD_CIDR = "10.42.0.0/16"
+NODE_POD_CIDR = "10.42.0.0/24"
+"""The node's share of `POD_CIDR`: the controller-manager gives the first node the first /24, the CNI plugin must know it."""
+SERVICE_CIDR = "10.43.0.0/16"
+KUBERNETES_SERVICE_IP = "10.43.0.1"
+DNS_IP = "10.43.0.10"
+CLUSTER_DOMAIN = "cluster.local"
+
+API_URL = f"https://{NODE_IP}:6443"
+REGISTRY = f"{NODE_IP}:5000"
+PAUSE_IMAGE = "registry.k8s.io/pause:3.10.1"
+
+CGROUP = "nestor-dev"
+"""Cgroup of all pods, directly below the root of each hierarchy."""
+
+INGRESS_CLASS = "nestor-dev"
+INGRESS_CONTROLLER = "nestor.dev/devcluster-ingress"
+INGRESS_IP = "127.0.0.1"
+DOMAIN = "nestor.localhost"
+"""Hosts below it lead to 127.0.0.1 by themselves in browsers, curl and systemd-resolved (RFC 6761)."""
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Where the Ingress controller listens on the machine's loopback interface."""
+
+    http: int = 8080
+    https: int = 8443
+
+
+def ports() -> Ports:
+    """The ports, as `NESTOR_HTTP_PORT` and `NESTOR_HTTPS_PORT` may override them."""
+    default = Ports()
+    return Ports(
+        http=int(os.environ.get("NESTOR_HTTP_PORT", default.http)),
+        https=int(os.environ.get("NESTOR_HTTPS_PORT", default.https)),
+    )

@@ -1,0 +1,120 @@
+"""What is known of the running cluster, in two small files: who the supervisor is, and how far it got."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from devcluster.cluster.paths import Paths
+
+Phase = Literal["Starting", "Running", "Stopping", "Stopped", "Failed"]
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process of the machine that cannot be mistaken for a later one of the same number."""
+
+    pid: int
+    start_time: int
+    """Clock ticks between the machine's boot and the process's start."""
+
+    def is_alive(self) -> bool:
+        """Whether it still runs; one that only waits to be reaped does not."""
+        stat = read_stat(self.pid)
+        return stat is not None and stat.start_time == self.start_time and stat.state not in "ZX"
+
+
+@dataclass(frozen=True)
+class Stat:
+    """What `/proc/<pid>/stat` says."""
+
+    pid: int
+    state: str
+    parent: int
+    start_time: int
+
+
+@dataclass(frozen=True)
+class Supervisor:
+    """The supervisor as the machine sees it: `outer` waits in the machine's namespaces for `init`, process 1 of the cluster.
+    Ending either of them ends every process of the cluster."""
+
+    outer: Process
+    init: Process
+    pid_namespace: int
+    """Inode of the pid namespace: what else is in it belongs to the cluster."""
+
+
+@dataclass(frozen=True)
+class State:
+    """How far the supervisor got. `message` says why, with the end of the log of whoever is to blame."""
+
+    phase: Phase
+    message: str = ""
+    component: str = ""
+
+
+def read_stat(pid: int) -> Stat | None:
+    """One process, or None when there is none of that number."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # The name, in parentheses, may hold anything; what follows its end is fields from the third on.
+    fields = text[text.rindex(")") + 2 :].split()
+    return Stat(pid, fields[0], int(fields[1]), int(fields[19]))
+
+
+def processes() -> list[Stat]:
+    """Every process of the machine."""
+    found = (read_stat(int(name)) for name in os.listdir("/proc") if name.isdigit())
+    return [stat for stat in found if stat is not None]
+
+
+def pid_namespace(pid: int | str) -> int:
+    """Inode of a process's pid namespace; 0 when it is gone."""
+    try:
+        return os.stat(f"/proc/{pid}/ns/pid").st_ino
+    except OSError:
+        return 0
+
+
+def save_supervisor(paths: Paths, supervisor: Supervisor) -> None:
+    """Remember whom to end."""
+    _write(paths.process, asdict(supervisor))
+
+
+def load_supervisor(paths: Paths) -> Supervisor | None:
+    """The supervisor that was started last, alive or not."""
+    content = _read(paths.process)
+    if content is None:
+        return None
+    return Supervisor(Process(**content["outer"]), Process(**content["init"]), content["pid_namespace"])
+
+
+def save(paths: Paths, state: State) -> None:
+    """Publish how far the supervisor is."""
+    _write(paths.state, asdict(state))
+
+
+def load(paths: Paths) -> State | None:
+    """What the supervisor published last."""
+    content = _read(paths.state)
+    return None if content is None else State(**content)
+
+
+def _write(path: Path, content: object) -> None:
+    temporary = path.with_suffix(".new")
+    temporary.write_text(json.dumps(content, indent=1))
+    temporary.replace(path)  # readers see the old or the new one, never half of it
+
+
+def _read(path: Path) -> Any | None:
+    try:
+        content: Any = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    return content
