@@ -1,0 +1,33 @@
+"""One bare control plane for all integration tests that do not need one of their own."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator
+
+import pytest
+
+from nestor.kube import Api, kinds
+from tests.integration import apiserver
+
+
+@pytest.fixture(scope="session")
+async def control_plane() -> AsyncIterator[apiserver.ControlPlane]:
+    """etcd, API server and controllers, shared by the session."""
+    async with apiserver.running() as plane:
+        yield plane
+
+
+@pytest.fixture(scope="session")
+async def host(control_plane: apiserver.ControlPlane) -> AsyncIterator[Api]:
+    """A client with the admin's rights."""
+    async with await Api.connect(str(control_plane.kubeconfig), manager="tests") as api:
+        yield api
+
+
+@pytest.fixture
+async def namespace(host: Api) -> str:
+    """A fresh namespace; left behind, the control plane goes at the end anyway."""
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    await host.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    return name
