@@ -47,9 +47,9 @@ async def running(informer: Informer) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-def selected(api: Api, namespace: str, **options: int) -> Informer:
+def selected(api: Api, namespace: str, watch_seconds: int = 240) -> Informer:
     """An informer of the ConfigMaps with the label `watch=yes`."""
-    return Informer(api, kinds.CONFIG_MAP, namespace, labels="watch=yes", **options)
+    return Informer(api, kinds.CONFIG_MAP, namespace, labels="watch=yes", watch_seconds=watch_seconds)
 
 
 async def create(api: Api, namespace: str, name: str, watch: str = "yes") -> None:
