@@ -168,7 +168,7 @@ def registry(paths: Paths) -> dict[str, Any]:
 def caddy(paths: Paths) -> dict[str, Any]:
     """caddy before the Ingress controller has told it anything: only its admin API, on a socket."""
     return {
-        "admin": {"listen": f"unix/{paths.caddy_socket}", "config": {"persist": False}},
+        "admin": {"listen": f"unix/{paths.caddy_socket}", "origins": ["localhost"], "config": {"persist": False}},
         "logging": {"logs": {"default": {"level": "WARN"}}},
     }
 

@@ -30,12 +30,12 @@ def find(paths: Paths) -> list[str]:
 
 
 def _processes(paths: Paths) -> list[str]:
-    """By the pid namespace where it is known; by their command line too, as the record may be lost."""
+    """By the pid namespace where it is known; by their configuration files too, as the record may be lost."""
     supervisor = state.load_supervisor(paths)
     found = set(launcher.members(supervisor)) if supervisor else set()
+    marks = ("devcluster.cluster.supervisor", f"{paths.etc}/", f"{paths.pki}/", f"{paths.netns}")
     for stat in state.processes():
-        words = _command(stat.pid)
-        if words and (words[0].startswith(f"{paths.bin}/") or "devcluster.cluster.supervisor" in words):
+        if any(mark in word for word in _command(stat.pid) for mark in marks):
             found.add(stat.pid)
     return [f"process {pid}: {' '.join(_command(pid))[:120]}" for pid in sorted(found)]
 
