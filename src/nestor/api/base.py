@@ -1,0 +1,113 @@
+"""What all our resources' models share: camelCase on the wire, schema fragments that Kubernetes adds to OpenAPI."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic.alias_generators import to_camel
+
+
+class Model(BaseModel):
+    """A part of a resource: snake_case in Python, camelCase in YAML. Unknown fields are ignored."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore")
+
+
+def rule(expression: str, message: str) -> dict[str, str]:
+    """One CEL rule; `message` says what is allowed."""
+    return {"rule": expression, "message": message}
+
+
+def rules(*items: dict[str, str]) -> dict[str, Any]:
+    """Schema extras: CEL rules of a field or (by `model_config`) of a whole object."""
+    return {"x-kubernetes-validations": list(items)}
+
+
+def immutable(field: str) -> dict[str, Any]:
+    """The rule of a field that may be set at creation only."""
+    return rules(rule("self == oldSelf", f"`{field}` may not be changed: delete the object and create it again"))
+
+
+def list_map(*keys: str) -> dict[str, Any]:
+    """A list whose items are told apart by `keys`, so that two writers can own different items."""
+    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
+
+
+DNS_NAME = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"
+
+ObjectName = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=DNS_NAME)]
+"""Name of a Kubernetes object (RFC 1123 subdomain)."""
+
+HostName = Annotated[str, Field(min_length=1, max_length=253, json_schema_extra=rules(rule(
+    f"self.matches('{DNS_NAME}')".replace("\\", "\\\\"),
+    "must be a host name such as 'shop.example.com': lower-case letters, digits, '-' and '.', without scheme, port or path",
+)))]
+"""A host name as DNS knows it."""
+
+KubernetesVersion = Annotated[str, Field(min_length=1, max_length=32, json_schema_extra=rules(rule(
+    "self.matches('^v[0-9]+[.][0-9]+$')", "must be a Kubernetes version as major.minor, for example 'v1.36'",
+)))]
+"""A Kubernetes version as users ask for it."""
+
+Image = Annotated[str, StringConstraints(min_length=1, max_length=1024, pattern=r"^\S+$")]
+"""A container image reference."""
+
+Cidr = Annotated[str, StringConstraints(min_length=3, max_length=43, pattern=r"^[0-9a-fA-F:.]+/[0-9]{1,3}$")]
+"""An address range, as `10.0.0.0/8` or `fd00::/8`."""
+
+Quantity = Annotated[
+    str | int | float,
+    WithJsonSchema({
+        "anyOf": [{"type": "integer"}, {"type": "string"}],
+        "pattern": r"^[0-9]+(\.[0-9]+)?([eE][0-9]+|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$",
+        "x-kubernetes-int-or-string": True,
+    }),
+]
+"""A resource quantity of Kubernetes: `500m`, `2`, `512Mi`."""
+
+Quantities = Annotated[dict[str, Quantity], Field(max_length=64)]
+"""Quantities by resource name, as `cpu`, `memory`, `nvidia.com/gpu`."""
+
+
+class Resources(Model):
+    """What a container asks of its node, and what it may use at most."""
+
+    requests: Quantities | None = Field(None, description="Amounts that the scheduler sets aside, by resource name.")
+    limits: Quantities | None = Field(None, description="Amounts that may not be passed, by resource name.")
+
+
+class ConditionStatus(Model):
+    """One aspect of the observed state."""
+
+    type: str = Field(description="Name of the aspect.", max_length=316)
+    status: Literal["True", "False", "Unknown"] = Field(description="Whether it holds: `True`, `False` or `Unknown`.")
+    reason: str = Field(description="Why, in one CamelCase word, for programs.", min_length=1, max_length=1024)
+    message: str = Field("", description="Why, in a sentence, for people.", max_length=32768)
+    observed_generation: int | None = Field(None, description="The `metadata.generation` that this was decided for.", ge=0)
+    last_transition_time: str = Field(
+        description="When `status` last changed (RFC 3339).", json_schema_extra={"format": "date-time"},
+    )
+
+
+Conditions = Annotated[list[ConditionStatus], Field(max_length=32, json_schema_extra=list_map("type"))]
+
+
+class StepStatus(Model):
+    """How far one step of the templates is."""
+
+    name: str = Field(description="The step's name, from the AppDef.", max_length=253)
+    type: str = Field("", description="The step's type: `kubectl`.", max_length=63)
+    state: Literal["Pending", "Running", "Retrying", "Succeeded", "Failed"] = Field(
+        "Pending", description="`Pending` (its turn has not come), `Running`, `Retrying` (failed, will be tried again), "
+        "`Succeeded`, or `Failed` (no attempts left).",
+    )
+    attempt: int = Field(0, description="The current attempt, or the last one made; 0 before the first.", ge=0)
+    max_attempts: int = Field(1, description="Attempts allowed: the first and all retries.", ge=0)
+    start_time: str | None = Field(None, description="When the first attempt began (RFC 3339).", max_length=64)
+    completion_time: str | None = Field(None, description="When the step succeeded or failed for good (RFC 3339).", max_length=64)
+    exit_code: int | None = Field(None, description="Exit code of the last attempt's command.")
+    message: str = Field("", description="Last lines of what the step's command said when it failed.", max_length=32768)
+
+
+Steps = Annotated[list[StepStatus], Field(max_length=200, json_schema_extra=list_map("name"))]

@@ -1,0 +1,162 @@
+"""Models → CustomResourceDefinitions. `python -m nestor.api.crd FOLDER` writes a file per kind, and the chart's copies."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+
+from nestor.api import labels
+from nestor.api.base import rule
+from nestor.api.nestedappjob import NAME_LIMIT, NestedAppJobSpec, NestedAppJobStatus
+from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.nestedcluster import NestedClusterSpec, NestedClusterStatus
+from nestor.api.schema import Schema, build_schema
+
+VERSION = "v1alpha1"
+HEADER = "# Written by `make crds` from the models in src/nestor/api. Do not edit.\n"
+CHART_FOLDER = Path("charts/nestor/crds")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of `kubectl get`."""
+
+    name: str
+    path: str
+    description: str
+    type: str = "string"
+    priority: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the CRD spells it."""
+        found = {"name": self.name, "type": self.type, "jsonPath": self.path, "description": self.description}
+        return found | ({"priority": self.priority} if self.priority else {})
+
+
+AGE = Column("Age", ".metadata.creationTimestamp", "Time since creation.", "date")
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One kind: its names, its models, what `kubectl get` shows."""
+
+    kind: str
+    plural: str
+    short: str
+    description: str
+    spec: type[BaseModel]
+    status: type[BaseModel] | None = None
+    scope: str = "Namespaced"
+    columns: list[Column] = field(default_factory=list)
+    name_limit: int | None = None
+
+
+RESOURCES = [
+    Resource(
+        "NestedAppJob", "nestedappjobs", "naj", "Runs a Kubernetes application, once, in a nested cluster of its own.",
+        NestedAppJobSpec, NestedAppJobStatus, name_limit=NAME_LIMIT,
+        columns=[
+            Column("Status", ".status.conditions[?(@.type=='Ready')].reason", "AppReady, or what it waits for or failed at."),
+            Column("URL", ".status.url", "Where the application is reached."),
+            Column("Version", ".status.kubernetesVersion", "Kubernetes version of the nested cluster."),
+            AGE,
+            Column("Message", ".status.conditions[?(@.type=='Ready')].message", "The status in a sentence.", priority=1),
+        ],
+    ),
+    Resource(
+        "NestedCluster", "nestedclusters", "ncl", "One nested K3s cluster.", NestedClusterSpec, NestedClusterStatus,
+        name_limit=NAME_LIMIT,
+        columns=[
+            Column("Ready", ".status.conditions[?(@.type=='Ready')].status", "Whether the nested API server answers."),
+            Column("Status", ".status.conditions[?(@.type=='Ready')].reason", "Why."),
+            Column("Version", ".status.kubernetesVersion", "Kubernetes version that the API server reports."),
+            AGE,
+        ],
+    ),
+    Resource(
+        "NestedClass", "nestedclasses", "nclass", "Policy for nested clusters and how jobs are exposed; written by admins.",
+        NestedClassSpec, scope="Cluster",
+        columns=[
+            Column("Default-Version", ".spec.cluster.defaultVersion", "Kubernetes version for jobs that ask for none."),
+            Column("Domain", ".spec.expose.domain", "Domain under which jobs get their host."),
+            AGE,
+        ],
+    ),
+]
+
+
+def build_crd(resource: Resource) -> dict[str, Any]:
+    """The CustomResourceDefinition of one kind."""
+    version: dict[str, Any] = {
+        "name": VERSION, "served": True, "storage": True,
+        "additionalPrinterColumns": [column.to_dict() for column in resource.columns],
+        "schema": {"openAPIV3Schema": _build_root(resource)},
+    }
+    if resource.status:
+        version["subresources"] = {"status": {}}
+    singular = resource.kind.lower()
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{resource.plural}.{labels.GROUP}"},
+        "spec": {
+            "group": labels.GROUP, "scope": resource.scope,
+            "names": {
+                "kind": resource.kind, "listKind": f"{resource.kind}List", "plural": resource.plural, "singular": singular,
+                "shortNames": [resource.short], "categories": ["nestor"],
+            },
+            "versions": [version],
+        },
+    }
+
+
+def _build_root(resource: Resource) -> Schema:
+    properties: Schema = {
+        "apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"},
+        "spec": build_schema(resource.spec),
+    }
+    if resource.status:
+        properties["status"] = build_schema(resource.status)
+    root: Schema = {"type": "object", "description": resource.description, "required": ["spec"], "properties": properties}
+    if resource.name_limit:
+        limit = resource.name_limit
+        root["x-kubernetes-validations"] = [rule(
+            f"self.metadata.name.size() <= {limit} && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
+            f"`metadata.name` must be at most {limit} lower-case letters, digits and '-', starting with a letter: "
+            "it becomes part of Service names",
+        )]
+    return root
+
+
+def render(resource: Resource) -> str:
+    """The file of one kind."""
+    return HEADER + yaml.safe_dump(build_crd(resource), sort_keys=False, width=120, allow_unicode=True)
+
+
+def write(folder: Path) -> list[Path]:
+    """Write a file per kind; returns their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for resource in RESOURCES:
+        path = folder / f"{resource.plural}.yaml"
+        path.write_text(render(resource))
+        written.append(path)
+    return written
+
+
+def main(arguments: list[str]) -> int:
+    """Write to the folder that is named, and to the chart beside it when there is one."""
+    folder = Path(arguments[0] if arguments else "crds")
+    for target in (folder, folder.parent / CHART_FOLDER):
+        if target == folder or target.parent.is_dir():
+            for path in write(target):
+                sys.stdout.write(f"{path}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

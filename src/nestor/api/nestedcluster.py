@@ -1,0 +1,77 @@
+"""`NestedCluster`: one nested K3s cluster; made by the operator for a job, or by users who only want a cluster."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from nestor.api.base import (
+    Conditions,
+    Image,
+    KubernetesVersion,
+    Model,
+    ObjectName,
+    Resources,
+    Steps,
+    immutable,
+    rule,
+    rules,
+)
+
+
+class NestedClusterSpec(Model):
+    """What the cluster is made of. Left-out fields come from the class."""
+
+    model_config = ConfigDict(json_schema_extra=rules(
+        rule("has(self.kubernetesVersion) == has(oldSelf.kubernetesVersion)",
+             "`kubernetesVersion` may not be added or removed: delete the object and create it again"),
+    ))
+
+    class_name: ObjectName = Field(
+        "default", description="Name of the NestedClass that the cluster is shaped by. Default: `default`. Immutable.",
+        json_schema_extra=immutable("className"),
+    )
+    kubernetes_version: KubernetesVersion | None = Field(
+        None, description="Kubernetes version as major.minor, for example `v1.36`. Left out: the class's default. Immutable.",
+        json_schema_extra=immutable("kubernetesVersion"),
+    )
+    image: Image | None = Field(
+        None, description="K3s image of the server. Left out: the class's image for the version. The operator sets it for jobs.",
+    )
+    resources: Resources | None = Field(
+        None, description="Resources of the K3s server's container. Left out: the class's.",
+    )
+
+
+class RunStatus(Model):
+    """How far the job's templates are, as the runner wrote it into the nested cluster."""
+
+    version: int = Field(1, description="Version of this format.", ge=1)
+    hash: str = Field("", description="The plan that the run is of.", max_length=128)
+    state: Literal["Running", "Succeeded", "Failed"] = Field("Running", description="`Running`, `Succeeded` or `Failed`.")
+    steps: Steps = Field(default_factory=list, description="The steps, in their order.")
+
+
+class PodCounts(Model):
+    """The nested cluster's pods, counted."""
+
+    running: int = Field(0, description="Pods that run.", ge=0)
+    waiting: int = Field(0, description="Pods that do not run yet.", ge=0)
+
+
+class NestedClusterStatus(Model):
+    """What was observed: written by the cluster's syncer; `kubeconfigSecretName` and condition `Admitted` by the operator."""
+
+    conditions: Conditions = Field(
+        default_factory=list, description="`Ready`: the API server answers and the syncer works. `Admitted`: class and version "
+        "are good (clusters of users only).",
+    )
+    observed_generation: int | None = Field(None, description="The `metadata.generation` that this status is about.", ge=0)
+    kubernetes_version: str | None = Field(None, description="Version that the nested API server reports.", max_length=64)
+    kubeconfig_secret_name: str | None = Field(
+        None, description="Secret beside the cluster whose key `kubeconfig` opens it as admin (clusters of users only).",
+        max_length=253,
+    )
+    run: RunStatus | None = Field(None, description="Progress of the job's templates. Absent for a cluster without a job.")
+    pods: PodCounts | None = Field(None, description="The nested cluster's pods, counted.")

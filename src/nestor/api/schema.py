@@ -1,0 +1,69 @@
+"""A pydantic model → a structural OpenAPI v3 schema as CustomResourceDefinitions take it: inlined, no unions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+
+Schema = dict[str, Any]
+
+_DROPPED = ("title", "$defs", "discriminator", "examples")
+
+
+def build_schema(model: type[BaseModel]) -> Schema:
+    """The schema of one model."""
+    whole = model.model_json_schema(by_alias=True, mode="validation")
+    return _convert(whole, whole.get("$defs", {}))
+
+
+def _convert(node: Schema, definitions: dict[str, Schema]) -> Schema:
+    """One schema node, its references replaced by what they refer to; keys beside a reference win over the target's."""
+    node = _resolve(node, definitions)
+    result = {key: value for key, value in node.items() if key not in _DROPPED}
+    if "properties" in result:
+        result["properties"] = {name: _convert(child, definitions) for name, child in result["properties"].items()}
+    if "items" in result:
+        result["items"] = _convert(result["items"], definitions)
+    _convert_additional(result, definitions)
+    if "const" in result:
+        result["enum"] = [result.pop("const")]
+    if result.get("default", ...) is None or result.get("default") == {} or result.get("default") == []:
+        # Absent means the same, and a defaulted empty object would be stored in every resource.
+        del result["default"]
+    if result.get("type") == "integer":
+        result.setdefault("format", "int32" if result.get("maximum", 2**31) < 2**31 else "int64")
+    return dict(sorted(result.items()))
+
+
+def _resolve(node: Schema, definitions: dict[str, Schema]) -> Schema:
+    """`node` without `$ref`, `allOf` of one, and `anyOf` with null (an optional field is simply not required)."""
+    if "x-kubernetes-int-or-string" in node:
+        return node
+    if "$ref" in node:
+        target = definitions[node["$ref"].rsplit("/", 1)[1]]
+        return _resolve(_overlay(target, node, "$ref"), definitions)
+    choices = node.get("allOf") or [choice for choice in node.get("anyOf", ()) if choice.get("type") != "null"]
+    if not choices:
+        return node
+    if len(choices) != 1:
+        raise TypeError(f"a CRD schema knows no union types: {node}")
+    return _resolve(_overlay(choices[0], node, "allOf", "anyOf"), definitions)
+
+
+def _overlay(target: Schema, node: Schema, *without: str) -> Schema:
+    """`target` with the keys of `node` over it; CEL rules of both hold."""
+    extra = {key: value for key, value in node.items() if key not in without}
+    both = target.get("x-kubernetes-validations", []) + extra.get("x-kubernetes-validations", [])
+    return target | extra | ({"x-kubernetes-validations": both} if both else {})
+
+
+def _convert_additional(result: Schema, definitions: dict[str, Schema]) -> None:
+    """Maps keep the schema of their values; free-form objects say so in Kubernetes' way."""
+    extra = result.pop("additionalProperties", None)
+    if result.get("x-kubernetes-preserve-unknown-fields"):
+        return
+    if isinstance(extra, dict):
+        result["additionalProperties"] = _convert(extra, definitions)
+    elif extra is True:
+        result["x-kubernetes-preserve-unknown-fields"] = True

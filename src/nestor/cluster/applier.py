@@ -1,0 +1,89 @@
+"""`Applier`: server-side apply of what is not there yet or not as it should be; cheap enough to run on every event."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nestor import names
+from nestor.kube import Api, Informer, Kind
+from nestor.kube.client import Object
+
+RESYNC_SECONDS = 600
+"""What no informer watches is applied anew after this time, so that changes by others do not stay."""
+
+LAG_SECONDS = 5
+"""How long our own write may take to come back through an informer."""
+
+
+@dataclass
+class _Applied:
+    fingerprint: str
+    at: float
+    result: Object
+
+
+class Applier:
+    """Remembers what it applied; compares with the caches where there is one of the kind."""
+
+    def __init__(self, api: Api, caches: Mapping[Kind, Informer] | None = None) -> None:
+        self.api = api
+        self._caches = caches or {}
+        self._applied: dict[tuple[Kind, str, str], _Applied] = {}
+
+    async def ensure(self, kind: Kind, body: Object) -> Object:
+        """The object as it is in the cluster, after an apply only if it differs from `body`."""
+        meta = body["metadata"]
+        key = (kind, meta.get("namespace", ""), meta["name"])
+        fingerprint = names.digest(json.dumps(body, sort_keys=True), length=32)
+        found = self._find_current(key, fingerprint, body)
+        if found is None:
+            found = await self.api.apply(kind, body)
+            # Only what has no cache of its own must be remembered whole, and nobody reads that.
+            kept = found if kind in self._caches else body
+            self._applied[key] = _Applied(fingerprint, time.monotonic(), kept)
+        return found
+
+    def forget(self, namespace: str) -> None:
+        """Drop what is remembered of a namespace that goes."""
+        for key in [key for key in self._applied if namespace in key[1:]]:
+            del self._applied[key]
+
+    def _find_current(self, key: tuple[Kind, str, str], fingerprint: str, body: Object) -> Object | None:
+        """The object if it needs no apply."""
+        kind, namespace, name = key
+        applied = self._applied.get(key)
+        age = time.monotonic() - applied.at if applied else 0
+        is_same = applied is not None and applied.fingerprint == fingerprint
+        cache = self._caches.get(kind)
+        if cache is None:
+            return applied.result if applied and is_same and age < RESYNC_SECONDS else None
+        live = cache.get(name, namespace)
+        if live is not None and not live["metadata"].get("deletionTimestamp") and contains(live, body):
+            return live
+        return applied.result if applied and is_same and age < LAG_SECONDS else None
+
+
+async def together(*work: Coroutine[Any, Any, Any]) -> list[Any]:
+    """All at once; the first failure ends the others and is raised as it is."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(item) for item in work]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
+def contains(live: Any, desired: Any) -> bool:
+    """Whether everything that `desired` says is so in `live`, which may say more (defaults, status, others' fields)."""
+    if isinstance(desired, dict):
+        return isinstance(live, dict) and all(key in live and contains(live[key], value) for key, value in desired.items())
+    if isinstance(desired, list):
+        if not isinstance(live, list) or len(live) < len(desired):
+            return not desired and live is None
+        return all(contains(mine, theirs) for mine, theirs in zip(live, desired, strict=False))
+    return bool(live == desired)

@@ -1,0 +1,130 @@
+"""X.509 with EC P-256 keys: authorities and the leaves they sign. Bytes in, bytes out.
+
+EC because it is minted in under a millisecond. Keys are written as SEC 1 (`EC PRIVATE KEY`), the one form of EC keys that K3s
+reads for its authorities as well as kube-apiserver for `--service-account-key-file` (where private ones will do).
+"""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+AUTHORITY_DAYS = 3650
+LEAF_DAYS = 365
+RENEW_DAYS = 90
+"""K3s renews its own leaves at start-up when they have 90 days left; ours follow the same rule."""
+
+_BACKDATE = datetime.timedelta(hours=1)
+"""Clocks of nodes may differ; a certificate must not be from their future."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A certificate and its key, both PEM."""
+
+    certificate: bytes
+    key: bytes
+
+    @cached_property
+    def x509(self) -> x509.Certificate:
+        """The parsed certificate."""
+        return x509.load_pem_x509_certificate(self.certificate)
+
+    @cached_property
+    def private_key(self) -> ec.EllipticCurvePrivateKey:
+        """The parsed key."""
+        key = serialization.load_pem_private_key(self.key, password=None)
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise TypeError(f"expected an EC key, not {type(key).__name__}")
+        return key
+
+
+def new_key() -> bytes:
+    """A fresh EC P-256 key, PEM."""
+    return _to_pem(ec.generate_private_key(ec.SECP256R1()))
+
+
+def new_authority(name: str, now: datetime.datetime) -> Pair:
+    """A self-signed authority that may sign leaves, and other than those nothing."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    builder = (
+        _builder(subject, subject, key, now, AUTHORITY_DAYS)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(signs=True), critical=True)
+    )
+    return Pair(_pem(builder.sign(key, hashes.SHA256())), _to_pem(key))
+
+
+def new_leaf(
+    authority: Pair, common_name: str, now: datetime.datetime, *, organization: str | None = None, hosts: Iterable[str] = (),
+) -> Pair:
+    """A leaf: a server's when it has `hosts` (DNS names or addresses), else a client's."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization)] if organization else []
+    subject = x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+    names = [_general_name(host) for host in hosts]
+    purpose = ExtendedKeyUsageOID.SERVER_AUTH if names else ExtendedKeyUsageOID.CLIENT_AUTH
+    builder = (
+        _builder(subject, authority.x509.subject, key, now, LEAF_DAYS)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(signs=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.private_key.public_key()), critical=False)
+    )
+    if names:
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    return Pair(_pem(builder.sign(authority.private_key, hashes.SHA256())), _to_pem(key))
+
+
+def fingerprint(certificate: bytes) -> str:
+    """SHA-256 of the certificate, to tell whether it is still the same one."""
+    return x509.load_pem_x509_certificate(certificate).fingerprint(hashes.SHA256()).hex()
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, now: datetime.datetime, days: int,
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _BACKDATE)
+        .not_valid_after(now + datetime.timedelta(days=days))
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    )
+
+
+def _usage(*, signs: bool) -> x509.KeyUsage:
+    """As K3s documents for its authorities: digitalSignature, keyEncipherment, keyCertSign."""
+    return x509.KeyUsage(
+        digital_signature=True, key_encipherment=True, key_cert_sign=signs, content_commitment=False, data_encipherment=False,
+        key_agreement=False, crl_sign=False, encipher_only=False, decipher_only=False,
+    )
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _to_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption(),
+    )

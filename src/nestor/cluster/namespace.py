@@ -1,0 +1,66 @@
+"""The job's namespace in the host cluster: Pod Security, quota, default resources."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from nestor.api.nestedclass import NamespacePolicy
+from nestor.cluster.shape import Object, Shape
+
+QUOTA_NAME = "nestor"
+_SUFFIXES = {
+    "n": Decimal("1e-9"), "u": Decimal("1e-6"), "m": Decimal("1e-3"), "": Decimal(1), "k": Decimal(10) ** 3,
+    "M": Decimal(10) ** 6, "G": Decimal(10) ** 9, "T": Decimal(10) ** 12, "P": Decimal(10) ** 15, "E": Decimal(10) ** 18,
+    "Ki": Decimal(2) ** 10, "Mi": Decimal(2) ** 20, "Gi": Decimal(2) ** 30, "Ti": Decimal(2) ** 40, "Pi": Decimal(2) ** 50,
+    "Ei": Decimal(2) ** 60,
+}
+_QUANTITY = re.compile(r"^([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([a-zA-Z]{0,2})$")
+
+
+def build_namespace(name: str, labels: dict[str, str], policy: NamespacePolicy) -> Object:
+    """The Namespace. Pod Security is enforced here, in the host, where the nested cluster's admins cannot relax it."""
+    level = policy.pod_security.lower()
+    security = {f"pod-security.kubernetes.io/{mode}": level for mode in ("enforce", "warn")}
+    return {"metadata": {"name": name, "labels": labels | security}}
+
+
+def build_quota(shape: Shape, policy: NamespacePolicy, own: list[Object]) -> Object | None:
+    """The quota, with the share of the cluster's own containers (`own`: their resources) added, or none."""
+    if not policy.quota:
+        return None
+    hard = {name: add_own_share(name, str(limit), own) for name, limit in policy.quota.items()}
+    return {"metadata": shape.metadata(QUOTA_NAME), "spec": {"hard": hard}}
+
+
+def build_limit_range(shape: Shape, policy: NamespacePolicy) -> Object | None:
+    """Defaults for containers that ask for nothing, or none."""
+    resources = policy.default_resources
+    if not resources:
+        return None
+    limit: Object = {"type": "Container"}
+    if resources.requests:
+        limit["defaultRequest"] = {name: str(value) for name, value in resources.requests.items()}
+    if resources.limits:
+        limit["default"] = {name: str(value) for name, value in resources.limits.items()}
+    return {"metadata": shape.metadata(QUOTA_NAME), "spec": {"limits": [limit]}}
+
+
+def add_own_share(name: str, limit: str, own: list[Object]) -> str:
+    """A quota's number, enlarged by what the cluster's own pods take of it."""
+    if name in ("pods", "count/pods"):
+        return str(int(parse_quantity(limit)) + 2)
+    part, _, resource = name.partition(".") if "." in name else ("requests", "", name)
+    shares = [parse_quantity(item[part][resource]) for item in own if part in item and resource in item[part]]
+    if not shares:
+        return limit
+    total = parse_quantity(limit) + sum(shares)
+    return str(int(total)) if total == total.to_integral_value() else f"{int(total * 1000)}m"
+
+
+def parse_quantity(text: str) -> Decimal:
+    """A Kubernetes quantity as a number."""
+    match = _QUANTITY.match(text)
+    if not match or match[2] not in _SUFFIXES:
+        raise ValueError(f"'{text}' is not a quantity")
+    return Decimal(match[1]) * _SUFFIXES[match[2]]

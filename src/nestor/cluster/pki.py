@@ -1,0 +1,118 @@
+"""The nested cluster's keys: its authorities, made once, and the certificates that its users and its kubelet get.
+
+Two Secrets: `<cluster>-pki` holds the authorities, by K3s' names for custom ones (docs.k3s.io/cli/certificate); only the server's
+container mounts it. `<cluster>-access` holds what the other processes need, and is renewed before it expires.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from nestor import names
+from nestor.cluster import certificates, kubeconfig
+from nestor.cluster.certificates import Pair
+
+Object = dict[str, Any]
+
+AUTHORITIES = {
+    "server-ca": "server-ca",
+    "client-ca": "client-ca",
+    "request-header-ca": "request-header-ca",
+    "etcd-peer-ca": "etcd/peer-ca",
+    "etcd-server-ca": "etcd/server-ca",
+}
+"""Key in the Secret → path below K3s' `server/tls`; each with `.crt` and `.key`."""
+
+SERVICE_KEY = "service.key"
+TOKEN = "token"  # noqa: S105 - a key in a Secret
+
+RENEW_AFTER = "nestor.dev/renew-after"
+"""Annotation of the access Secret: when its certificates are to be renewed."""
+CONTENT = "nestor.dev/content"
+"""Annotation of the access Secret: hash of what its certificates were made for."""
+
+
+@dataclass(frozen=True)
+class Authorities:
+    """What the operator signs with."""
+
+    server: Pair
+    client: Pair
+
+    @classmethod
+    def from_secret(cls, secret: Object) -> Authorities:
+        """Out of the PKI Secret."""
+        data = {key: base64.b64decode(value) for key, value in secret["data"].items()}
+        return cls(
+            server=Pair(data["server-ca.crt"], data["server-ca.key"]),
+            client=Pair(data["client-ca.crt"], data["client-ca.key"]),
+        )
+
+
+def mint_authorities(cluster: str, now: datetime.datetime) -> dict[str, bytes]:
+    """The PKI Secret's content. The service key signs the nested cluster's service account tokens (ES256)."""
+    content: dict[str, bytes] = {}
+    for name in AUTHORITIES:
+        pair = certificates.new_authority(f"nestor-{cluster[:40]}-{name}", now)
+        content[f"{name}.crt"] = pair.certificate
+        content[f"{name}.key"] = pair.key
+    content[SERVICE_KEY] = certificates.new_key()
+    content[TOKEN] = secrets.token_hex(32).encode()
+    return content
+
+
+def mint_access(authorities: Authorities, address: str, now: datetime.datetime) -> dict[str, bytes]:
+    """The access Secret's content; `address` is the ClusterIP of the server's Service.
+
+    Syncer and CoreDNS run beside the server and speak to it over loopback, so they depend on no Service.
+    """
+    local, remote = "https://127.0.0.1:6443", f"https://{format_address(address)}"
+    kubelet = certificates.new_leaf(authorities.server, "nestor:kubelet", now, hosts=["localhost", "127.0.0.1"])
+    return {
+        "runner.kubeconfig": _kubeconfig(authorities, remote, "nestor:runner", now, "system:masters"),
+        "syncer.kubeconfig": _kubeconfig(authorities, local, "nestor:syncer", now, "system:masters"),
+        "coredns.kubeconfig": _kubeconfig(authorities, local, "nestor:coredns", now),
+        "kubelet.crt": kubelet.certificate,
+        "kubelet.key": kubelet.key,
+        "client-ca.crt": authorities.client.certificate,
+    }
+
+
+def mint_admin_kubeconfig(authorities: Authorities, address: str, now: datetime.datetime) -> dict[str, bytes]:
+    """The content of the Secret that users get."""
+    server = f"https://{format_address(address)}"
+    return {"kubeconfig": _kubeconfig(authorities, server, "nestor:admin", now, "system:masters")}
+
+
+def content_key(authorities: Authorities, address: str) -> str:
+    """Changes when certificates must be made anew although they have not expired."""
+    return names.digest("v1", certificates.fingerprint(authorities.server.certificate), address, length=16)
+
+
+def renewal_annotations(key: str, now: datetime.datetime) -> dict[str, str]:
+    """Annotations of a Secret with leaf certificates made at `now`."""
+    renew = now + datetime.timedelta(days=certificates.LEAF_DAYS - certificates.RENEW_DAYS)
+    return {CONTENT: key, RENEW_AFTER: renew.strftime("%Y-%m-%dT%H:%M:%SZ")}
+
+
+def is_current(secret: Object | None, key: str, now: datetime.datetime) -> bool:
+    """Whether a Secret's certificates can stay as they are."""
+    annotations = ((secret or {}).get("metadata") or {}).get("annotations") or {}
+    renew = annotations.get(RENEW_AFTER, "")
+    return annotations.get(CONTENT) == key and renew > now.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def format_address(address: str) -> str:
+    """An address as URLs want it: IPv6 in brackets."""
+    return f"[{address}]" if ":" in address else address
+
+
+def _kubeconfig(
+    authorities: Authorities, server: str, user: str, now: datetime.datetime, organization: str | None = None,
+) -> bytes:
+    client = certificates.new_leaf(authorities.client, user, now, organization=organization)
+    return kubeconfig.build_kubeconfig(server, authorities.server.certificate, client, user).encode()

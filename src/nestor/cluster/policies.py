@@ -1,0 +1,101 @@
+"""Network policies of one nested cluster: its pods reach each other, their DNS, their API and the internet; nothing else.
+
+They select by the cluster's labels, never a whole namespace: a user's own cluster lives beside pods that are none of ours.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any
+
+from nestor.api import labels
+from nestor.api.nestedclass import Peer
+from nestor.cluster.shape import API_PORT, DNS_PORT, Object, Shape
+
+LINK_LOCAL = "169.254.0.0/16"
+"""Holds the metadata address of most clouds, which hands out the node's credentials."""
+CLOSED_V6 = ["fc00::/7", "fe80::/10"]
+
+_API = {"protocol": "TCP", "port": API_PORT}
+_DNS = [{"protocol": "UDP", "port": DNS_PORT}, {"protocol": "TCP", "port": DNS_PORT}]
+_NO_JOBS: Object = {"namespaceSelector": {"matchExpressions": [{"key": labels.JOB, "operator": "DoesNotExist"}]}}
+"""Any namespace that is no job's: where Ingress controllers and their users' tools run."""
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def build_policies(shape: Shape) -> list[Object]:
+    """All policies of the cluster."""
+    app, runner, server = (
+        shape.pod_labels(component) for component in (labels.COMPONENT_APP, labels.COMPONENT_RUNNER, labels.COMPONENT_SERVER)
+    )
+    to_server = {"to": [_pods(server)], "ports": [_API, *_DNS]}
+    to_internet = [{"to": blocks} for blocks in [build_internet(shape)] if blocks]
+    exposed_from = [_dump(peer) for peer in shape.exposed_from] or [_NO_JOBS]
+    return [
+        _policy(shape, "deny", {
+            "podSelector": {
+                "matchLabels": {labels.CLUSTER: shape.name},
+                "matchExpressions": [
+                    {"key": labels.COMPONENT, "operator": "In", "values": [labels.COMPONENT_APP, labels.COMPONENT_RUNNER]},
+                ],
+            },
+            "policyTypes": ["Ingress", "Egress"],
+        }),
+        _policy(shape, "app", {
+            "podSelector": {"matchLabels": app},
+            "policyTypes": ["Ingress", "Egress"],
+            # From the server: webhooks, aggregated APIs and the API's own proxy to pods.
+            "ingress": [{"from": [_pods(app), _pods(runner), _pods(server)]}],
+            "egress": [{"to": [_pods(app)]}, to_server, *to_internet],
+        }),
+        _policy(shape, "exposed", {
+            "podSelector": {"matchLabels": app}, "policyTypes": ["Ingress"], "ingress": [{"from": exposed_from}],
+        }),
+        _policy(shape, "runner", {
+            "podSelector": {"matchLabels": runner},
+            "policyTypes": ["Ingress", "Egress"],
+            "egress": [{"to": [_pods(app)]}, to_server, *to_internet],
+        }),
+        _policy(shape, "server", {
+            "podSelector": {"matchLabels": server},
+            "policyTypes": ["Ingress"],
+            "ingress": [
+                {"from": [_pods(app), _pods(runner)], "ports": [_API, *_DNS]},
+                {"from": [_NO_JOBS], "ports": [_API]},
+            ],
+        }),
+    ]
+
+
+def build_internet(shape: Shape) -> list[Object]:
+    """The address blocks that are open: everything but what is closed below; empty when the class opens none."""
+    if shape.network.internet == "None":
+        return []
+    closed = [
+        LINK_LOCAL, *CLOSED_V6, *shape.network.private_ranges, *shape.host.service_cidrs,
+        *(f"{address}/{128 if ':' in address else 32}" for address in shape.host.api_addresses),
+    ]
+    networks = [ipaddress.ip_network(cidr, strict=False) for cidr in closed]
+    return [
+        {"ipBlock": {"cidr": "0.0.0.0/0", "except": _collapse(networks, 4)}},
+        {"ipBlock": {"cidr": "::/0", "except": _collapse(networks, 6)}},
+    ]
+
+
+def _collapse(networks: list[Network], version: int) -> list[str]:
+    """Of one address family, without those that another one contains."""
+    chosen: list[Any] = [network for network in networks if network.version == version]
+    return [str(network) for network in ipaddress.collapse_addresses(chosen)]
+
+
+def _policy(shape: Shape, part: str, spec: Object) -> Object:
+    return {"metadata": shape.metadata(shape.child(part)), "spec": spec}
+
+
+def _pods(selected: dict[str, str]) -> Object:
+    return {"podSelector": {"matchLabels": selected}}
+
+
+def _dump(peer: Peer) -> Object:
+    return peer.model_dump(by_alias=True, exclude_none=True)

@@ -1,0 +1,124 @@
+"""Brings a nested cluster into being, as fast as the host's API server answers: what can go together goes together."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+from dataclasses import dataclass
+
+from nestor.cluster import access, coredns, pki, policies, server, services
+from nestor.cluster.applier import RESYNC_SECONDS, Applier, together
+from nestor.cluster.pki import Authorities
+from nestor.cluster.shape import Object, Shape
+from nestor.kube import Conflict, kinds
+
+
+class ForeignObject(Exception):
+    """An object of ours would have the name of one that is not ours; the message names it."""
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Where the cluster's Services are; only the host's API server knows."""
+
+    api: str
+    dns: str
+
+
+@dataclass
+class _Keys:
+    authorities: Authorities
+    access: str = ""
+    checked: datetime.datetime | None = None
+
+
+class Provisioner:
+    """Makes and keeps the objects of nested clusters. Remembers keys, so that a settled cluster costs no request."""
+
+    def __init__(self, applier: Applier) -> None:
+        self._applier = applier
+        self._api = applier.api
+        self._keys: dict[tuple[str, str], _Keys] = {}
+
+    def forget(self, namespace: str, name: str) -> None:
+        """Drop what is remembered of a cluster that goes."""
+        self._keys.pop((namespace, name), None)
+
+    async def ensure_surroundings(self, shape: Shape, nodes_binding: Object) -> Addresses:
+        """Everything that the cluster's pods need before they start, except what needs the Services' addresses."""
+        ensure = self._applier.ensure
+        api, dns, *_ = await together(
+            ensure(kinds.SERVICE, services.build_api_service(shape)),
+            ensure(kinds.SERVICE, services.build_dns_service(shape)),
+            self._ensure_authorities(shape),
+            ensure(kinds.SERVICE_ACCOUNT, access.build_service_account(shape)),
+            ensure(kinds.ROLE_BINDING, access.build_role_binding(shape)),
+            ensure(kinds.CLUSTER_ROLE_BINDING, nodes_binding),
+            *(ensure(kinds.NETWORK_POLICY, policy) for policy in policies.build_policies(shape)),
+        )
+        return Addresses(api["spec"]["clusterIP"], dns["spec"]["clusterIP"])
+
+    async def ensure_access(self, shape: Shape, addresses: Addresses) -> None:
+        """What the pods mount, certificates and DNS configuration; before the pods, or kubelet waits to retry."""
+        await together(
+            self._ensure_access_secret(shape, addresses),
+            self._applier.ensure(kinds.CONFIG_MAP, coredns.build_config_map(shape, addresses.api)),
+        )
+
+    async def ensure_server(self, shape: Shape, addresses: Addresses) -> None:
+        """The cluster's own pod."""
+        await self._applier.ensure(kinds.STATEFUL_SET, server.build_stateful_set(shape, addresses.api))
+
+    async def ensure_kubeconfig(self, shape: Shape, addresses: Addresses, metadata: Object, mark: str) -> None:
+        """The admin's kubeconfig for the user. Raises `ForeignObject` where a Secret of that name lacks our label `mark`."""
+        now = _now()
+        authorities = self._keys[shape.namespace, shape.name].authorities
+        key = pki.content_key(authorities, addresses.api)
+        found = await self._api.find(kinds.SECRET, metadata["name"], metadata["namespace"])
+        if found is not None and (found["metadata"].get("labels") or {}).get(mark) != metadata["labels"][mark]:
+            raise ForeignObject(
+                f"Secret '{metadata['name']}' in namespace '{metadata['namespace']}' is not Nestor's: delete or rename it",
+            )
+        if pki.is_current(found, key, now):
+            return
+        content = await asyncio.to_thread(pki.mint_admin_kubeconfig, authorities, addresses.api, now)
+        secret = access.build_secret(metadata, content, annotations=pki.renewal_annotations(key, now))
+        if found is None:
+            await self._create_secret(secret)
+        else:
+            await self._api.apply(kinds.SECRET, secret)
+
+    async def _ensure_authorities(self, shape: Shape) -> None:
+        """Made once. Created, never applied: a second set would make the first one's certificates worthless."""
+        if (shape.namespace, shape.name) in self._keys:
+            return
+        name = shape.child("pki")
+        secret = await self._api.find(kinds.SECRET, name, shape.namespace)
+        if secret is None:
+            content = await asyncio.to_thread(pki.mint_authorities, shape.name, _now())
+            secret = await self._create_secret(access.build_secret(shape.metadata(name), content))
+        self._keys[shape.namespace, shape.name] = _Keys(Authorities.from_secret(secret))
+
+    async def _ensure_access_secret(self, shape: Shape, addresses: Addresses) -> None:
+        keys, now = self._keys[shape.namespace, shape.name], _now()
+        key = pki.content_key(keys.authorities, addresses.api)
+        if keys.access == key and keys.checked and now - keys.checked < datetime.timedelta(seconds=RESYNC_SECONDS):
+            return
+        name = shape.child("access")
+        found = await self._api.find(kinds.SECRET, name, shape.namespace)
+        if not pki.is_current(found, key, now):
+            content = await asyncio.to_thread(pki.mint_access, keys.authorities, addresses.api, now)
+            annotations = pki.renewal_annotations(key, now)
+            await self._api.apply(kinds.SECRET, access.build_secret(shape.metadata(name), content, annotations=annotations))
+        keys.access, keys.checked = key, now
+
+    async def _create_secret(self, secret: Object) -> Object:
+        try:
+            return await self._api.create(kinds.SECRET, {"apiVersion": "v1", "kind": "Secret", **secret})
+        except Conflict:
+            meta = secret["metadata"]
+            return await self._api.get(kinds.SECRET, meta["name"], meta["namespace"])
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC).replace(microsecond=0)

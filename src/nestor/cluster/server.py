@@ -1,0 +1,156 @@
+"""The nested cluster's own pod: K3s without agent and scheduler, CoreDNS, and the syncer."""
+
+from __future__ import annotations
+
+from nestor.api import labels
+from nestor.api.base import Resources
+from nestor.cluster import coredns, pki
+from nestor.cluster.shape import API_PORT, CLUSTER_DOMAIN, Object, Shape, choose_cluster_cidr
+
+DATA_FOLDER = "/var/lib/rancher/k3s"
+TLS_FOLDER = f"{DATA_FOLDER}/server/tls"
+TOKEN_FILE = "/etc/nestor/token"  # noqa: S105 - a path
+ACCESS_FOLDER = "/etc/nestor/access"
+HOST_TOKEN_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path
+HEALTH_PORT = 8081
+SYNCER_FILES = ("syncer.kubeconfig", "kubelet.crt", "kubelet.key", "client-ca.crt")
+DEFAULT_RESOURCES: Object = {"requests": {"cpu": "200m", "memory": "512Mi"}, "limits": {"cpu": "2", "memory": "2Gi"}}
+CONTROLLERS = "*,tokencleaner,-node-lifecycle-controller,-taint-eviction-controller,-node-ipam-controller,-node-route-controller"
+"""Nodes are the host's, mirrored: their health, their taints and their pod ranges are decided there."""
+
+
+def build_stateful_set(shape: Shape, api_address: str) -> Object:
+    """The StatefulSet. OnDelete, because the data goes with the pod: a new operator must not restart running clusters."""
+    pod_labels = shape.labels | shape.pod_labels(labels.COMPONENT_SERVER)
+    return {
+        "metadata": shape.metadata(shape.child("k3s"), component=labels.COMPONENT_SERVER),
+        "spec": {
+            "replicas": 1, "serviceName": shape.child("k3s"), "podManagementPolicy": "Parallel",
+            "updateStrategy": {"type": "OnDelete"},
+            "selector": {"matchLabels": shape.pod_labels(labels.COMPONENT_SERVER)},
+            "template": {"metadata": {"labels": pod_labels}, "spec": _build_pod_spec(shape, api_address)},
+        },
+    }
+
+
+def _build_pod_spec(shape: Shape, api_address: str) -> Object:
+    return {
+        "serviceAccountName": shape.child("syncer"),
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": 5,
+        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [_build_k3s(shape, api_address), coredns.build_container(shape), _build_syncer(shape)],
+        "volumes": [
+            {"name": "data", "emptyDir": {}},
+            {"name": "pki", "secret": {"secretName": shape.child("pki"), "defaultMode": 0o400}},
+            *coredns.build_volumes(shape),
+            {"name": "syncer-access", "secret": {
+                "secretName": shape.child("access"),
+                "items": [{"key": key, "path": key} for key in SYNCER_FILES],
+            }},
+            {"name": "syncer-tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
+            {"name": "host-token", "projected": {"sources": [
+                {"serviceAccountToken": {"path": "token", "expirationSeconds": 3607}},
+                {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+                {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}]}},
+            ]}},
+        ],
+    }
+
+
+def _build_k3s(shape: Shape, api_address: str) -> Object:
+    """The server. Root, because K3s is made to be; without a capability or a way to gain one."""
+    files = [(f"{name}{end}", f"{path}{end}") for name, path in pki.AUTHORITIES.items() for end in (".crt", ".key")]
+    files.append((pki.SERVICE_KEY, pki.SERVICE_KEY))
+    return {
+        "name": "k3s",
+        "image": shape.image,
+        "imagePullPolicy": "IfNotPresent",
+        "args": build_arguments(shape, api_address),
+        "ports": [{"name": "https", "containerPort": API_PORT, "protocol": "TCP"}],
+        "resources": build_resources(shape.resources, DEFAULT_RESOURCES),
+        "securityContext": {
+            "runAsUser": 0, "runAsGroup": 0, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [
+            {"name": "data", "mountPath": DATA_FOLDER},
+            # One by one: K3s writes its own certificates into the same folder.
+            *({"name": "pki", "subPath": key, "mountPath": f"{TLS_FOLDER}/{path}", "readOnly": True} for key, path in files),
+            {"name": "pki", "subPath": pki.TOKEN, "mountPath": TOKEN_FILE, "readOnly": True},
+        ],
+    }
+
+
+def build_arguments(shape: Shape, api_address: str) -> list[str]:
+    """K3s' command line: a control plane alone, whose nodes and pods the syncer brings."""
+    return [
+        "server",
+        "--disable-agent",
+        "--disable-scheduler",
+        "--disable-cloud-controller",
+        "--disable-network-policy",
+        "--disable-kube-proxy",
+        "--disable-helm-controller",
+        "--flannel-backend=none",
+        "--egress-selector-mode=disabled",
+        "--disable=coredns,servicelb,traefik,local-storage,metrics-server",
+        f"--data-dir={DATA_FOLDER}",
+        f"--https-listen-port={API_PORT}",
+        f"--service-cidr={','.join(shape.host.service_cidrs)}",
+        f"--cluster-cidr={choose_cluster_cidr(shape.host.service_cidrs)}",
+        f"--cluster-domain={CLUSTER_DOMAIN}",
+        f"--token-file={TOKEN_FILE}",
+        f"--tls-san={api_address}",
+        f"--tls-san={shape.server_host}",
+        "--write-kubeconfig-mode=600",
+        "--kube-apiserver-arg=kubelet-preferred-address-types=InternalDNS,InternalIP",
+        f"--kube-controller-manager-arg=controllers={CONTROLLERS}",
+    ]
+
+
+def _build_syncer(shape: Shape) -> Object:
+    return {
+        "name": "syncer",
+        "image": shape.nestor_image,
+        "imagePullPolicy": "IfNotPresent",
+        "args": ["syncer"],
+        "env": [
+            {"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}},
+            {"name": "NESTOR_CLUSTER", "value": shape.name},
+        ],
+        "ports": [{"name": "health", "containerPort": HEALTH_PORT, "protocol": "TCP"}],
+        # Every second: its readiness is the cluster's.
+        "readinessProbe": {
+            "httpGet": {"path": "/readyz", "port": HEALTH_PORT, "scheme": "HTTP"},
+            "periodSeconds": 1, "timeoutSeconds": 3, "failureThreshold": 5, "successThreshold": 1,
+        },
+        "livenessProbe": {
+            "httpGet": {"path": "/healthz", "port": HEALTH_PORT, "scheme": "HTTP"},
+            "initialDelaySeconds": 30, "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 6,
+        },
+        "resources": {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"cpu": "1", "memory": "384Mi"}},
+        "securityContext": {
+            "runAsNonRoot": True, "runAsUser": 65532, "runAsGroup": 65532, "readOnlyRootFilesystem": True,
+            "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [
+            {"name": "syncer-access", "mountPath": ACCESS_FOLDER, "readOnly": True},
+            {"name": "host-token", "mountPath": HOST_TOKEN_FOLDER, "readOnly": True},
+            {"name": "syncer-tmp", "mountPath": "/tmp"},  # noqa: S108 - the container's own
+        ],
+    }
+
+
+def build_resources(chosen: Resources | None, default: Object) -> Object:
+    """Requests and limits, each part by default where it is not chosen; our own pods always have both."""
+    if chosen is None:
+        return default
+    return {
+        "requests": _strings(chosen.requests) or default["requests"],
+        "limits": _strings(chosen.limits) or default["limits"],
+    }
+
+
+def _strings(quantities: dict[str, str | int | float] | None) -> dict[str, str]:
+    return {name: str(quantity) for name, quantity in (quantities or {}).items()}

@@ -1,0 +1,39 @@
+"""The Ingress of a job's first target, and the URL it is reached by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nestor import names
+from nestor.api.appdef import Target
+from nestor.api.nestedclass import ExposePolicy
+
+Object = dict[str, Any]
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+TLS_SECRET = "tls"  # noqa: S105 - a name
+"""Name of the class's TLS Secret's copy, in the job's namespace."""
+
+
+def build_ingress(
+    name: str, namespace: str, labels: dict[str, str], host: str, target: Target, policy: ExposePolicy,
+) -> Object:
+    """The Ingress. Class and annotations are the admins' alone: annotations can configure the controller itself."""
+    service = names.host_name(target.service_name, target.service_namespace)
+    backend = {"service": {"name": service, "port": {"number": target.service_port}}}
+    spec: Object = {"rules": [{"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}]}
+    if policy.ingress_class_name:
+        spec["ingressClassName"] = policy.ingress_class_name
+    if policy.tls_secret_name:
+        spec["tls"] = [{"hosts": [host], "secretName": TLS_SECRET}]
+    metadata: Object = {"name": name, "namespace": namespace, "labels": labels}
+    if policy.annotations:
+        metadata["annotations"] = dict(policy.annotations)
+    return {"metadata": metadata, "spec": spec}
+
+
+def build_url(host: str, policy: ExposePolicy) -> str:
+    """The URL as a browser wants it; the port only where it is not the scheme's own."""
+    scheme = policy.scheme or ("https" if policy.tls_secret_name else "http")
+    port = f":{policy.port}" if policy.port and policy.port != DEFAULT_PORTS[scheme] else ""
+    return f"{scheme}://{host}{port}/"

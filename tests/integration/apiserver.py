@@ -1,0 +1,159 @@
+"""A real control plane for tests: etcd and kube-apiserver, and kube-controller-manager where its controllers are needed.
+
+No node: pods stay Pending unless a test writes their status, which is how kubelet's part is played here. Everything listens on
+loopback, on free ports, keeps its files in one temporary folder, and is ended with the test run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nestor.cluster import certificates, kubeconfig
+from nestor.kube import Api, ApiError, Unreachable
+
+SERVICE_CIDR = "10.43.0.0/16"
+START_TIMEOUT_SECONDS = 90
+
+
+def binary() -> Path:
+    """The multi-call binary of the control plane, as `python -m devcluster.build binaries` leaves it."""
+    cache = os.environ.get("NESTOR_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nestor"
+    path = Path(cache) / "bin" / "kube"
+    if not path.exists():
+        raise RuntimeError(f"{path} is missing; build it with `python -m devcluster.build binaries`")
+    return path
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on right now."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for item in sockets:
+            item.bind(("127.0.0.1", 0))
+        return [item.getsockname()[1] for item in sockets]
+
+
+@dataclass
+class ControlPlane:
+    """The processes of one control plane, and where they are reached."""
+
+    folder: Path
+    with_controllers: bool = True
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The admin's kubeconfig."""
+        return self.folder / "admin.kubeconfig"
+
+    async def start(self) -> None:
+        """Start everything and await the API server's readiness."""
+        client, peer, secure = free_ports(3)
+        self._write_pki(secure)
+        self._spawn("etcd", [
+            f"--data-dir={self.folder}/etcd", "--unsafe-no-fsync", "--log-level=warn",
+            f"--listen-client-urls=http://127.0.0.1:{client}", f"--advertise-client-urls=http://127.0.0.1:{client}",
+            f"--listen-peer-urls=http://127.0.0.1:{peer}", f"--initial-advertise-peer-urls=http://127.0.0.1:{peer}",
+            f"--initial-cluster=default=http://127.0.0.1:{peer}",
+        ])
+        self._spawn("kube-apiserver", [
+            f"--etcd-servers=http://127.0.0.1:{client}", f"--secure-port={secure}", "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none", f"--service-cluster-ip-range={SERVICE_CIDR}",
+            f"--tls-cert-file={self.folder}/server.crt", f"--tls-private-key-file={self.folder}/server.key",
+            f"--client-ca-file={self.folder}/ca.crt", f"--service-account-key-file={self.folder}/service.key",
+            f"--service-account-signing-key-file={self.folder}/service.key",
+            "--service-account-issuer=https://kubernetes.default.svc", "--authorization-mode=RBAC", "--allow-privileged",
+        ])
+        await self._await_ready()
+        if self.with_controllers:
+            self._spawn("kube-controller-manager", [
+                f"--kubeconfig={self.kubeconfig}", f"--root-ca-file={self.folder}/ca.crt", "--leader-elect=false",
+                "--secure-port=0", f"--service-account-private-key-file={self.folder}/service.key",
+                f"--cluster-signing-cert-file={self.folder}/ca.crt", f"--cluster-signing-key-file={self.folder}/ca.key",
+                # Tests play the part of the nodes; these two would undo it. Short delays keep deletion tests short.
+                "--controllers=*,-node-lifecycle-controller,-taint-eviction-controller", "--concurrent-namespace-syncs=20",
+                "--kube-api-qps=500", "--kube-api-burst=1000",
+            ])
+
+    def stop(self) -> None:
+        """End exactly what was started, clients of the API server first."""
+        for process in reversed(self.processes):
+            process.terminate()
+        for process in reversed(self.processes):
+            try:
+                process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def _spawn(self, component: str, arguments: list[str]) -> None:
+        log = (self.folder / f"{component}.log").open("wb")
+        # Ends with the test run even when that is killed: the child asks the kernel for a signal when its parent goes.
+        command = ["setpriv", "--pdeathsig", "KILL", str(binary()), component, *arguments]
+        with log:
+            self.processes.append(subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL))
+
+    async def _await_ready(self) -> None:
+        async with asyncio.timeout(START_TIMEOUT_SECONDS), await Api.connect(str(self.kubeconfig), timeout=5) as api:
+            while True:
+                for process in self.processes:
+                    if process.poll() is not None:
+                        raise RuntimeError(f"{process.args!r} ended with {process.returncode}, see {self.folder}")
+                try:
+                    await api.request("GET", "/readyz")
+                    return
+                except (ApiError, Unreachable):
+                    await asyncio.sleep(0.1)
+
+    def _write_pki(self, port: int) -> None:
+        now = datetime.datetime.now(datetime.UTC)
+        authority = certificates.new_authority("test-ca", now)
+        hosts = ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost", "127.0.0.1"]
+        server = certificates.new_leaf(authority, "kube-apiserver", now, hosts=hosts)
+        admin = certificates.new_leaf(authority, "admin", now, organization="system:masters")
+        files = {
+            "ca.crt": authority.certificate, "ca.key": authority.key, "server.crt": server.certificate, "server.key": server.key,
+            "service.key": certificates.new_key(),
+            "admin.kubeconfig": kubeconfig.build_kubeconfig(
+                f"https://127.0.0.1:{port}", authority.certificate, admin, "admin",
+            ).encode(),
+        }
+        for name, content in files.items():
+            path = self.folder / name
+            path.touch(mode=0o600)
+            path.write_bytes(content)
+
+
+@contextlib.asynccontextmanager
+async def running(*, with_controllers: bool = True) -> AsyncIterator[ControlPlane]:
+    """A control plane for the length of a `with` block."""
+    with _temporary_folder() as folder:
+        plane = ControlPlane(folder, with_controllers)
+        try:
+            await plane.start()
+            yield plane
+        finally:
+            plane.stop()
+
+
+@contextlib.contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="nestor-apiserver-"))
+    try:
+        yield folder
+    finally:
+        if os.environ.get("NESTOR_KEEP"):
+            print(json.dumps({"kept": str(folder)}))
+        else:
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,99 @@
+"""The CRDs: generated, documented to the last field, and structural as Kubernetes wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from nestor.api import crd
+from nestor.api.crd import RESOURCES, Resource
+
+ROOT = Path(__file__).parents[3]
+FREE_FORM = {"appDef"}
+MAPS = {"requests", "limits", "quota", "matchLabels", "annotations"}
+
+
+def walk(node: dict[str, Any], name: str, path: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Each schema node with its field's name and path."""
+    yield name, path, node
+    for key, child in node.get("properties", {}).items():
+        yield from walk(child, key, f"{path}.{key}")
+    if "items" in node:
+        yield from walk(node["items"], f"{name}[]", f"{path}[]")
+
+
+def nodes(resource: Resource) -> list[tuple[str, str, dict[str, Any]]]:
+    """All schema nodes below spec and status."""
+    root = crd.build_crd(resource)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    return [item for part in ("spec", "status") if part in root for item in walk(root[part], part, part)]
+
+
+@pytest.mark.parametrize("folder", ["crds", "charts/nestor/crds"])
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.kind)
+def test_the_files_are_what_the_models_say(folder: str, resource: Resource) -> None:
+    path = ROOT / folder / f"{resource.plural}.yaml"
+    assert path.read_text() == crd.render(resource), f"{path} has drifted: run `make crds`"
+
+
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.kind)
+def test_every_field_is_documented_and_typed(resource: Resource) -> None:
+    for name, path, node in nodes(resource):
+        if name.endswith("[]") and node.get("type") != "object":
+            continue
+        assert node.get("description", "").strip().endswith((".", "!", "?")), f"{path} has no description that is a sentence"
+        assert "type" in node or node.get("x-kubernetes-int-or-string"), f"{path} has no type"
+
+
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.kind)
+def test_nothing_is_unbounded_or_free_form_without_saying_so(resource: Resource) -> None:
+    for name, path, node in nodes(resource):
+        if node.get("type") == "array":
+            assert "maxItems" in node, f"{path} must bound its items"
+        if node.get("type") == "string" and "enum" not in node and "format" not in node and not path.endswith("[]"):
+            assert "maxLength" in node, f"{path} must bound its length"
+        if "additionalProperties" in node:
+            assert name in MAPS, f"{path} is a map; prefer a list of named items"
+            assert "maxProperties" in node
+        if "x-kubernetes-preserve-unknown-fields" in node:
+            assert name in FREE_FORM
+
+
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.kind)
+def test_the_schema_is_structural(resource: Resource) -> None:
+    text = crd.render(resource)
+    for artefact in ("$ref", "$defs", "allOf", "oneOf", "const:", "exclusiveM", "null"):
+        assert artefact not in text
+    for _, path, node in nodes(resource):
+        assert "anyOf" not in node or node.get("x-kubernetes-int-or-string"), path
+        for check in node.get("x-kubernetes-validations", []):
+            assert check["message"], path
+        defaulted = {key for key, child in node.get("properties", {}).items() if "default" in child}
+        assert not defaulted & set(node.get("required", []))
+
+
+@pytest.mark.parametrize("resource", [item for item in RESOURCES if item.status], ids=lambda resource: resource.kind)
+def test_conditions_have_kubernetes_shape(resource: Resource) -> None:
+    schema = crd.build_crd(resource)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    conditions = schema["properties"]["status"]["properties"]["conditions"]
+    assert conditions["x-kubernetes-list-type"] == "map"
+    assert conditions["x-kubernetes-list-map-keys"] == ["type"]
+    assert set(conditions["items"]["properties"]) == {
+        "type", "status", "reason", "message", "observedGeneration", "lastTransitionTime",
+    }
+
+
+def test_names_of_the_kinds() -> None:
+    names = {item["spec"]["names"]["shortNames"][0]: item["spec"]["scope"] for item in map(crd.build_crd, RESOURCES)}
+    assert names == {"naj": "Namespaced", "ncl": "Namespaced", "nclass": "Cluster"}
+
+
+def test_the_generator_writes_both_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "charts/nestor").mkdir(parents=True)
+    assert crd.main([str(tmp_path / "crds")]) == 0
+    written = capsys.readouterr().out.split()
+    assert len(written) == 2 * len(RESOURCES)
+    assert yaml.safe_load(Path(written[0]).read_text())["kind"] == "CustomResourceDefinition"
