@@ -31,6 +31,15 @@ NESTED_NAMESPACE = f"{GROUP}/nested-namespace"
 NESTED_UID = f"{GROUP}/nested-uid"
 """Label and annotation: UID of the nested object that a host object stands for."""
 
+PURPOSE = f"{GROUP}/purpose"
+"""Label: what a host object that stands for no single nested object is there for: `token` or `service-links`."""
+
+RENEW_AFTER = f"{GROUP}/renew-after"
+"""Annotation: when the credentials in a Secret are to be renewed."""
+
+SUCCESSOR = f"{GROUP}/successor"
+"""Annotation of a host Service: the nested Service to make again, with the cluster IP that the host had free."""
+
 FINALIZER = f"{GROUP}/cleanup"
 """Keeps a NestedAppJob or NestedCluster until its last host object is gone."""
 

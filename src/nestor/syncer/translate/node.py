@@ -28,6 +28,11 @@ def build_node(host: Object) -> Object:
     }
 
 
+def is_ours(nested: Object) -> bool:
+    """True for Nodes that the syncer made; a tenant may run virtual nodes of its own."""
+    return (nested["metadata"].get("labels") or {}).get(labels.MANAGED_BY) == "nestor"
+
+
 def build_spec(host: Object) -> Object:
     """Taints and cordon, for nested DaemonSets; nothing is scheduled by them."""
     spec = host.get("spec") or {}

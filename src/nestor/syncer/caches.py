@@ -1,0 +1,99 @@
+"""What both clusters hold, as the syncer last saw it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+
+from nestor.kube import Api, Change, Informer, Kind, kinds
+from nestor.kube.client import Object
+from nestor.syncer.translate.target import Target, nested_uid
+
+_NOT_HELM = "type!=helm.sh/release.v1"
+"""Helm's records are large, many, and nothing that a pod could want."""
+
+
+class Index:
+    """Objects of one informer by a key that `key_of` finds; made before any other handler of that informer."""
+
+    def __init__(self, informer: Informer, key_of: Callable[[Object], str]) -> None:
+        self._found: dict[str, dict[tuple[str, str], Object]] = defaultdict(dict)
+        self._key_of = key_of
+        informer.on_change(self._take)
+
+    def get(self, key: str) -> Object | None:
+        """One object with that key, or None."""
+        return next(iter(self._found.get(key, {}).values()), None)
+
+    def all(self, key: str) -> list[Object]:
+        """All objects with that key."""
+        return list(self._found.get(key, {}).values())
+
+    def _take(self, change: Change) -> None:
+        if change.old is not None:
+            before = self._key_of(change.old)
+            self._found[before].pop(change.key, None)
+            if not self._found[before]:
+                del self._found[before]
+        if change.new is not None:
+            self._found[self._key_of(change.new)][change.key] = change.new
+
+
+class Caches:
+    """An informer per kind and side. Host objects are this nested cluster's only, by their labels; nodes are all."""
+
+    def __init__(self, host: Api, nested: Api, target: Target) -> None:
+        self.nested_pods = Informer(nested, kinds.POD)
+        self.nested_services = Informer(nested, kinds.SERVICE)
+        self.nested_config_maps = Informer(nested, kinds.CONFIG_MAP)
+        self.nested_secrets = Informer(nested, kinds.SECRET, fields=_NOT_HELM)
+        self.nested_namespaces = Informer(nested, kinds.NAMESPACE)
+        self.nested_nodes = Informer(nested, kinds.NODE)
+
+        def synced(kind: Kind) -> Informer:
+            return Informer(host, kind, target.namespace, labels=target.selector)
+
+        self.host_pods = synced(kinds.POD)
+        self.host_services = synced(kinds.SERVICE)
+        self.host_config_maps = synced(kinds.CONFIG_MAP)
+        self.host_secrets = synced(kinds.SECRET)
+        self.host_nodes = Informer(host, kinds.NODE)
+        self.host_events = Informer(host, kinds.EVENT, target.namespace, fields="involvedObject.kind=Pod")
+
+        self.nested_by_uid = Index(self.nested_pods, lambda pod: str(pod["metadata"]["uid"]))
+        self.nested_by_node = Index(self.nested_pods, lambda pod: str(pod["spec"].get("nodeName") or ""))
+        self.host_by_uid = Index(self.host_pods, nested_uid)
+        self.services_by_namespace = Index(self.nested_services, lambda service: str(service["metadata"]["namespace"]))
+        self.pods_by_namespace = Index(self.nested_pods, lambda pod: str(pod["metadata"]["namespace"]))
+
+    @property
+    def host_side(self) -> list[Informer]:
+        """Informers of the host cluster."""
+        return [
+            self.host_pods, self.host_services, self.host_config_maps, self.host_secrets, self.host_nodes, self.host_events,
+        ]
+
+    @property
+    def nested_side(self) -> list[Informer]:
+        """Informers of the nested cluster."""
+        return [
+            self.nested_pods, self.nested_services, self.nested_config_maps, self.nested_secrets, self.nested_namespaces,
+            self.nested_nodes,
+        ]
+
+    def __iter__(self) -> Iterator[Informer]:
+        yield from [*self.host_side, *self.nested_side]
+
+    async def wait_for_sync(self) -> None:
+        """Until every informer has its first list: before that, what seems to be gone may only not be known yet."""
+        for informer in self:
+            await informer.synced.wait()
+
+    def namespace_labels(self) -> dict[str, dict[str, str]]:
+        """The nested namespaces with their labels."""
+        return {item["metadata"]["name"]: item["metadata"].get("labels") or {} for item in self.nested_namespaces}
+
+
+def silence(informers: Iterable[Informer]) -> float:
+    """Seconds since the informer that is silent for longest heard from its server."""
+    return max((informer.silence for informer in informers), default=0.0)

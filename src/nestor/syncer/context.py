@@ -1,0 +1,65 @@
+"""What every controller of the syncer works with."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from nestor import names
+from nestor.api import labels
+from nestor.kube import Api, kinds
+from nestor.kube.client import Object
+from nestor.kube.events import EventRecorder
+from nestor.syncer.caches import Caches
+from nestor.syncer.settings import Settings
+from nestor.syncer.translate.target import Target
+
+log = logging.getLogger(__name__)
+
+_JOB_LABELS = (labels.JOB, labels.JOB_NAMESPACE, labels.JOB_UID)
+
+
+@dataclass(frozen=True)
+class Context:
+    """Both clusters, what is cached of them, and how host objects are marked."""
+
+    host: Api
+    nested: Api
+    target: Target
+    caches: Caches
+    recorder: EventRecorder
+    """Posts events in the nested cluster: they are for the tenant."""
+
+
+async def find_target(host: Api, settings: Settings) -> tuple[Target, Object]:
+    """The target of all synced objects, and the NestedCluster itself."""
+    cluster = await host.get(kinds.NESTED_CLUSTER, settings.cluster, settings.namespace)
+    meta = cluster["metadata"]
+    api_ip, dns_ip = await asyncio.gather(
+        _cluster_ip(host, settings, "k3s"), _cluster_ip(host, settings, "dns"),
+    )
+    target = Target(
+        namespace=settings.namespace,
+        cluster=settings.cluster,
+        labels={key: value for key, value in (meta.get("labels") or {}).items() if key in _JOB_LABELS},
+        # A controller reference keeps the host's own controllers from adopting a pod whose labels please them.
+        owner={
+            "apiVersion": kinds.NESTED_CLUSTER.api_version, "kind": kinds.NESTED_CLUSTER.name, "name": meta["name"],
+            "uid": meta["uid"], "controller": True,
+        },
+        api_ip=api_ip,
+        dns_ip=dns_ip,
+    )
+    return target, cluster
+
+
+async def _cluster_ip(host: Api, settings: Settings, part: str) -> str:
+    """The ClusterIP of one of the cluster's own Services, which the operator may be just about to make."""
+    name = names.child(settings.cluster, part)
+    while True:
+        service = await host.find(kinds.SERVICE, name, settings.namespace)
+        if service is not None and service["spec"].get("clusterIP"):
+            return str(service["spec"]["clusterIP"])
+        log.info("waiting for Service %s", name)
+        await asyncio.sleep(0.2)

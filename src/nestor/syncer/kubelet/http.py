@@ -1,0 +1,76 @@
+"""One HTTP/1.1 exchange on a connection: the request's head is parsed, what follows is left to whoever answers it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import h11
+
+_CHUNK = 65536
+_HEAD_SECONDS = 10
+_HEAD_LIMIT = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request's head, and the bytes that came right after it."""
+
+    method: str
+    path: list[str]
+    query: dict[str, list[str]]
+    headers: list[tuple[str, str]]
+    rest: bytes
+
+    @property
+    def is_upgrade(self) -> bool:
+        """True when the caller wants to go on with another protocol on this connection."""
+        return any(name == "upgrade" for name, _ in self.headers)
+
+    def get(self, name: str) -> str | None:
+        """The first value of a query parameter."""
+        return self.query.get(name, [None])[0]
+
+
+async def read_request(reader: asyncio.StreamReader) -> Request | None:
+    """The next request's head, or None when the caller hung up. Raises `h11.RemoteProtocolError`, `TimeoutError`."""
+    parser = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_LIMIT)
+    async with asyncio.timeout(_HEAD_SECONDS):
+        while (event := parser.next_event()) is h11.NEED_DATA:
+            data = await reader.read(_CHUNK)
+            parser.receive_data(data)
+            if not data:
+                return None
+    if not isinstance(event, h11.Request):
+        return None
+    target = urlsplit(event.target.decode("ascii"))
+    return Request(
+        method=event.method.decode("ascii"),
+        path=[unquote(part) for part in target.path.split("/") if part],
+        query=parse_qs(target.query, keep_blank_values=True),
+        headers=[(name.decode("ascii"), value.decode("latin-1")) for name, value in event.headers],
+        rest=parser.trailing_data[0],
+    )
+
+
+async def respond(writer: asyncio.StreamWriter, status: int, text: str) -> None:
+    """A short plain answer; the connection ends with it."""
+    body = text.encode()
+    writer.write(
+        f"HTTP/1.1 {status} \r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\n"
+        "Connection: close\r\n\r\n".encode() + body
+    )
+    await writer.drain()
+
+
+def stream_head() -> bytes:
+    """The head of an answer of unknown length."""
+    return (
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+    )
+
+
+def chunk(data: bytes) -> bytes:
+    """A piece of such an answer; the empty one ends it."""
+    return f"{len(data):x}\r\n".encode() + data + b"\r\n"

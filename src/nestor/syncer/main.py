@@ -1,0 +1,133 @@
+"""The syncer's process: what starts, in which order, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import time
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+from typing import Any
+
+from nestor.kube import Api, ApiError
+from nestor.kube.events import EventRecorder
+from nestor.syncer import bootstrap, health
+from nestor.syncer.caches import Caches
+from nestor.syncer.cluster_status import ClusterStatus
+from nestor.syncer.config import ConfigController
+from nestor.syncer.context import Context, find_target
+from nestor.syncer.events import EventController
+from nestor.syncer.kubelet.server import KubeletServer
+from nestor.syncer.nodes import NodeController
+from nestor.syncer.pods.controller import PodController
+from nestor.syncer.pods.create import PodCreator
+from nestor.syncer.pods.delete import PodDeleter
+from nestor.syncer.pods.sync import PodSyncer
+from nestor.syncer.service_links import LinksController
+from nestor.syncer.services import ServiceController
+from nestor.syncer.settings import Settings, parse
+from nestor.syncer.tokens import TokenController
+
+log = logging.getLogger(__name__)
+
+_MANAGER = "nestor-syncer"
+_READY_INTERVAL = 0.1
+_READY_TIMEOUT = 5
+
+
+def main(arguments: list[str]) -> int:
+    """Run until told to stop (0), or until something that must run ends (1)."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    settings = parse(arguments)
+    try:
+        asyncio.run(_until_signal(settings))
+    except Exception:
+        log.exception("the syncer ends: a part of it has ended")
+        return 1
+    return 0
+
+
+async def _until_signal(settings: Settings) -> None:
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    work = asyncio.create_task(run(settings))
+    waiting = asyncio.create_task(stop.wait())
+    await asyncio.wait([work, waiting], return_when=asyncio.FIRST_COMPLETED)
+    if not work.done():
+        work.cancel()
+        await asyncio.wait([work])
+    waiting.cancel()
+    if not work.cancelled():
+        work.result()
+
+
+async def run(settings: Settings) -> None:
+    """Start everything in order, and keep it running until cancelled. Any part that ends takes the others along."""
+    begin = time.monotonic()
+    state = health.Health()
+    async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
+        def spawn(part: Coroutine[Any, Any, None], name: str) -> None:
+            group.create_task(_must_run(part, name), name=name)
+
+        spawn(health.serve(state, settings.health_port), "health")
+        # 1. The host side fills its caches while the nested server is still starting.
+        host = await stack.enter_async_context(await Api.connect(settings.host_kubeconfig, manager=_MANAGER))
+        nested = await stack.enter_async_context(await Api.connect(settings.nested_kubeconfig, manager=_MANAGER))
+        target, cluster = await find_target(host, settings)
+        caches = Caches(host, nested, target)
+        context = Context(host, nested, target, caches, EventRecorder(nested, _MANAGER))
+        # 2. Controllers hear of every object, the first lists included, but do not act yet.
+        queues = _build_controllers(context)
+        for informer in caches.host_side:
+            spawn(informer.run(), f"host {informer.kind.plural}")
+        # 3. The nested side, from the moment its API server answers.
+        version = await wait_for_api(nested)
+        status = ClusterStatus(context, cluster, version)
+        queues["cluster-status"] = status.queue
+        for informer in caches.nested_side:
+            spawn(informer.run(), f"nested {informer.kind.plural}")
+        spawn(KubeletServer(host, caches, target).serve(settings), "kubelet API")
+        spawn(bootstrap.keep_basics(nested, target), "basics")
+        # 4. Only with full caches is it known what is gone; from here on things are made and deleted.
+        await caches.wait_for_sync()
+        for name, queue in queues.items():
+            spawn(queue.run(), name)
+        state.caches, state.queues, state.working = caches, queues, True
+        spawn(health.watch_nested(nested, state, status), "nested health")
+        log.info("carrying pods of %s to %s after %.2f s", target.cluster, target.namespace, time.monotonic() - begin)
+
+
+def _build_controllers(context: Context) -> dict[str, Any]:
+    """All controllers, attached to the caches; returns their queues by name."""
+    nodes, config, tokens, links = (
+        NodeController(context), ConfigController(context), TokenController(context), LinksController(context),
+    )
+    syncer = PodSyncer(context, nodes)
+    pods = PodController(context, PodCreator(context, config, tokens, links), syncer, PodDeleter(context, syncer))
+    services, events = ServiceController(context), EventController(context)
+    return {
+        "nodes": nodes.queue, "config": config.queue, "tokens": tokens.queue, "service-links": links.queue,
+        "pods": pods.queue, "services": services.queue, "events": events.queue,
+    }
+
+
+async def wait_for_api(nested: Api) -> str:
+    """Until the nested API server is ready; returns its version. Asked often: each tenth of a second is the user's."""
+    begin, said = time.monotonic(), 0.0
+    while True:
+        try:
+            await nested.request("GET", "/readyz", timeout=_READY_TIMEOUT)
+            version = await nested.request("GET", "/version")
+            return str(version["gitVersion"])
+        except ApiError as error:
+            if time.monotonic() - begin > said + 10:
+                said = time.monotonic() - begin
+                log.info("waiting for the nested API server for %.0f s: %s", said, error)
+            await asyncio.sleep(_READY_INTERVAL)
+
+
+async def _must_run(part: Coroutine[Any, Any, None], name: str) -> None:
+    await part
+    raise RuntimeError(f"{name} has ended")

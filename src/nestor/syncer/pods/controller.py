@@ -1,0 +1,86 @@
+"""The pods' queue: every change on either side has its pair of pods looked at, by the nested UID."""
+
+from __future__ import annotations
+
+import logging
+
+from nestor.kube import Change, WorkQueue
+from nestor.kube.client import Object
+from nestor.syncer.context import Context
+from nestor.syncer.pods import decide
+from nestor.syncer.pods.create import PodCreator
+from nestor.syncer.pods.delete import PodDeleter
+from nestor.syncer.pods.sync import PodSyncer
+from nestor.syncer.translate.target import nested_key, nested_uid
+
+log = logging.getLogger(__name__)
+
+_WORKERS = 20
+
+
+class PodController:
+    """Looks at a pair of pods, decides, acts. Level-triggered: a run that comes late or twice does no harm."""
+
+    def __init__(self, context: Context, creator: PodCreator, syncer: PodSyncer, deleter: PodDeleter) -> None:
+        self._caches = context.caches
+        self._creator = creator
+        self._syncer = syncer
+        self._deleter = deleter
+        self._bound: set[str] = set()
+        self._last: dict[str, Object] = {}
+        self.queue = WorkQueue(self._reconcile, workers=_WORKERS, name="pods", first_delay=0.1, max_delay=30)
+        self._caches.nested_pods.on_change(self._on_nested)
+        self._caches.host_pods.on_change(self._on_host)
+
+    def _on_nested(self, change: Change) -> None:
+        for pod in (change.old, change.new):
+            if pod is not None:
+                self.queue.add(pod["metadata"]["uid"])
+
+    def _on_host(self, change: Change) -> None:
+        host, uid = change.latest, nested_uid(change.latest)
+        if host["spec"].get("nodeName"):
+            self._bound.add(uid)
+        if change.new is None:
+            self._last[uid] = host
+            self._wake_successor(host)
+        self.queue.add(uid)
+
+    def _wake_successor(self, host: Object) -> None:
+        """A nested pod of the same name may be waiting for this one's host name."""
+        namespace, name = nested_key(host)
+        pod = self._caches.nested_pods.get(name, namespace)
+        if pod is not None:
+            self.queue.add(pod["metadata"]["uid"])
+
+    async def _reconcile(self, uid: str) -> None:
+        nested, host = self._caches.nested_by_uid.get(uid), self._caches.host_by_uid.get(uid)
+        action = decide.decide(nested, host, had_host=uid in self._bound)
+        if nested is None:
+            self._forget(uid)
+            if host is not None:
+                await self._deleter.remove(host)
+        elif host is None:
+            await self._act_alone(action, nested)
+        elif action == "Stop":
+            await self._deleter.stop(nested, host)
+        elif action == "Remove":
+            await self._deleter.remove(host)
+        else:
+            await self._syncer.sync(nested, host)
+
+    async def _act_alone(self, action: decide.Action, nested: Object) -> None:
+        """What there is to do while there is no host pod."""
+        uid = nested["metadata"]["uid"]
+        if action == "Create":
+            await self._creator.create(nested)
+        elif action == "Finish":
+            await self._deleter.finish(nested, self._last.get(uid))
+        elif action == "Lose":
+            log.info("host pod of %s is gone", nested["metadata"]["name"])
+            await self._syncer.lose(nested, self._last.get(uid))
+
+    def _forget(self, uid: str) -> None:
+        self._bound.discard(uid)
+        self._last.pop(uid, None)
+        self._creator.forget(uid)

@@ -1,0 +1,87 @@
+"""A host pod for a nested pod, or the reason why there is none."""
+
+from __future__ import annotations
+
+import asyncio
+
+from nestor.kube import Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
+from nestor.kube.client import Object
+from nestor.kube.events import now
+from nestor.syncer.config import ConfigController
+from nestor.syncer.context import Context
+from nestor.syncer.service_links import LinksController
+from nestor.syncer.tokens import TokenController
+from nestor.syncer.translate import baseline, messages, status
+from nestor.syncer.translate import pod as translate
+from nestor.syncer.translate.references import find_references
+from nestor.syncer.translate.target import nested_uid
+
+REFUSED = "PodRefused"
+_RETRY_SECONDS = 5
+"""A quota or policy of the host may give way; nothing tells us when."""
+
+
+class PodCreator:
+    """Creates host pods, after what they mount."""
+
+    def __init__(
+        self, context: Context, config: ConfigController, tokens: TokenController, links: LinksController,
+    ) -> None:
+        self._context = context
+        self._config = config
+        self._tokens = tokens
+        self._links = links
+        self._told: dict[str, str] = {}
+
+    async def create(self, nested: Object) -> None:
+        """Create the host pod, or tell why not."""
+        if refusals := baseline.find_refusals(nested):
+            await self._refuse(nested, "; ".join(refusals))
+            return
+        try:
+            await self._prepare(nested)
+        except (NotFound, Conflict):
+            return  # the nested pod is gone already: no token can be bound to it
+        target, caches = self._context.target, self._context.caches
+        host = translate.build_pod(nested, target, caches.namespace_labels())
+        try:
+            await self._context.host.create(kinds.POD, host)
+        except Conflict:
+            await self._check_name(nested, host)
+        except (Forbidden, Invalid) as error:
+            words = messages.build_words(nested, target)
+            await self._refuse(nested, messages.translate(error.message, words))
+            if isinstance(error, Forbidden):
+                raise RetryLater(_RETRY_SECONDS, error.message) from error
+
+    def forget(self, uid: str) -> None:
+        """The pod is gone; what was told about it does not matter any more."""
+        self._told.pop(uid, None)
+
+    async def _prepare(self, nested: Object) -> None:
+        steps = [self._config.ensure(find_references(nested)), self._tokens.ensure(nested)]
+        if nested["spec"].get("enableServiceLinks", True) is not False:
+            steps.append(self._links.ensure(nested["metadata"]["namespace"]))
+        await asyncio.gather(*steps)
+
+    async def _check_name(self, nested: Object, host: Object) -> None:
+        """The name is taken: by this very pod (the cache was behind), or by an earlier one that is still ending."""
+        meta = host["metadata"]
+        there = await self._context.host.find(kinds.POD, meta["name"], meta["namespace"])
+        if there is None or nested_uid(there) != nested["metadata"]["uid"]:
+            raise RetryLater(1, "an earlier pod of this name is still ending")
+
+    async def _refuse(self, nested: Object, message: str) -> None:
+        """Say it once by an event, and for as long as it lasts by the condition that tells why a pod is Pending."""
+        uid = nested["metadata"]["uid"]
+        if self._told.get(uid) == message:
+            return
+        self._told[uid] = message
+        await self._context.recorder.post(nested, "Warning", REFUSED, message)
+        desired = status.build_waiting(nested, REFUSED, message, now())
+        patch = status.build_patch(nested, desired, partial=True)
+        meta = nested["metadata"]
+        if patch is not None:
+            await self._context.nested.patch(
+                kinds.POD, meta["name"], meta["namespace"], patch, subresource="status", how="strategic",
+            )

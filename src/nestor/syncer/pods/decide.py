@@ -1,0 +1,56 @@
+"""What to do about one nested pod and its host pod; both are the same pod's, by the nested UID."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from nestor.api import conditions
+from nestor.syncer.translate.status import is_terminal
+
+Object = dict[str, Any]
+
+Action = Literal[
+    "Nothing",
+    "Create",  # the nested pod wants to run
+    "Sync",  # carry changes down and status up
+    "Stop",  # the nested pod is being deleted: the host pod ends first
+    "Finish",  # … and then the nested pod goes
+    "Remove",  # nothing nested stands behind the host pod any more
+    "Lose",  # the host pod was taken away by others
+]
+
+
+def decide(nested: Object | None, host: Object | None, *, had_host: bool) -> Action:
+    """The next step. `had_host`: a bound host pod of this UID was seen before, whatever the caches say now."""
+    if nested is None:
+        return "Remove" if host is not None else "Nothing"
+    if host is None:
+        return _without_host(nested, had_host)
+    if nested["metadata"].get("deletionTimestamp"):
+        return "Stop"
+    if is_terminal(nested) and not is_terminal(host):
+        return "Remove"
+    return "Sync"
+
+
+def is_bound(pod: Object) -> bool:
+    """True for a nested pod that the syncer has bound; one that names its node itself is not, until then."""
+    scheduled = conditions.is_true((pod.get("status") or {}).get("conditions"), "PodScheduled")
+    return bool(pod["spec"].get("nodeName")) and scheduled
+
+
+def is_removal_due(nested: Object | None, host: Object) -> bool:
+    """True when the host pod's deletion is still to be asked for, or is to be sooner than was asked for."""
+    meta = host["metadata"]
+    if not meta.get("deletionTimestamp"):
+        return True
+    grace = nested["metadata"].get("deletionGracePeriodSeconds") if nested else None
+    return grace is not None and grace < (meta.get("deletionGracePeriodSeconds") or 0)
+
+
+def _without_host(nested: Object, had_host: bool) -> Action:
+    if nested["metadata"].get("deletionTimestamp"):
+        return "Finish"
+    if is_terminal(nested) or nested["spec"].get("schedulingGates"):
+        return "Nothing"
+    return "Lose" if had_host or is_bound(nested) else "Create"

@@ -1,0 +1,69 @@
+"""A running pair of pods: the tenant's changes go down, the binding and the status come up."""
+
+from __future__ import annotations
+
+import contextlib
+
+from nestor.kube import Api, Conflict, NotFound, kinds
+from nestor.kube.client import Object
+from nestor.kube.events import now
+from nestor.syncer.context import Context
+from nestor.syncer.nodes import NodeController
+from nestor.syncer.translate import baseline, status, update
+
+
+class PodSyncer:
+    """Writes what differs, by subresource, so that neither side overwrites what the other one owns."""
+
+    def __init__(self, context: Context, nodes: NodeController) -> None:
+        self._context = context
+        self._nodes = nodes
+
+    async def sync(self, nested: Object, host: Object) -> None:
+        """One pass over a pair. A nested pod that is gone or replaced meanwhile brings its own event."""
+        with contextlib.suppress(NotFound, Conflict):
+            await self._bind(nested, host)
+            await self.write_status(nested, status.build_status(nested, host, self._context.target))
+        with contextlib.suppress(NotFound):
+            await self._push(nested, host)
+
+    async def write_status(self, nested: Object, desired: Object) -> None:
+        """Patch the nested pod's status where it differs."""
+        patch = status.build_patch(nested, desired)
+        if patch is not None:
+            await _patch(self._context.nested, nested, patch, "status")
+
+    async def lose(self, nested: Object, last: Object | None) -> None:
+        """The host pod was taken away: end the nested one, so that its controller replaces it."""
+        with contextlib.suppress(NotFound, Conflict):
+            await self.write_status(nested, status.build_lost(nested, last, self._context.target, now()))
+
+    async def _bind(self, nested: Object, host: Object) -> None:
+        node = host["spec"].get("nodeName")
+        if not node:
+            return
+        await self._nodes.ensure(node)
+        if nested["spec"].get("nodeName"):
+            return
+        meta = nested["metadata"]
+        binding = {
+            "apiVersion": "v1", "kind": "Binding",
+            "metadata": {"name": meta["name"], "namespace": meta["namespace"], "uid": meta["uid"]},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        with contextlib.suppress(Conflict):  # bound already, and the cache behind
+            await self._context.nested.create(kinds.POD, binding, subresource="binding", name=meta["name"])
+
+    async def _push(self, nested: Object, host: Object) -> None:
+        target, api = self._context.target, self._context.host
+        if patch := update.build_update(nested, host, target):
+            await _patch(api, host, patch)
+        if (patch := update.build_debug(nested, host, target)) and not baseline.find_refusals(nested):
+            await _patch(api, host, patch, "ephemeralcontainers")
+        if patch := status.build_gates(nested, host):
+            await _patch(api, host, patch, "status")
+
+
+async def _patch(api: Api, pod: Object, patch: Object, subresource: str | None = None) -> None:
+    meta = pod["metadata"]
+    await api.patch(kinds.POD, meta["name"], meta["namespace"], patch, subresource=subresource, how="strategic")
