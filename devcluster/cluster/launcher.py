@@ -100,7 +100,8 @@ def members(supervisor: state.Supervisor) -> list[int]:
     """Processes that live in the cluster's pid namespace."""
     if not supervisor.pid_namespace:
         return []
-    return [stat.pid for stat in state.processes() if state.pid_namespace(stat.pid) == supervisor.pid_namespace]
+    alive = (stat for stat in state.processes() if stat.state not in "ZX")
+    return [stat.pid for stat in alive if state.pid_namespace(stat.pid) == supervisor.pid_namespace]
 
 
 def _signal(process: state.Process, number: signal.Signals) -> None:

@@ -14,9 +14,10 @@ from devcluster.cluster.settings import INGRESS_IP, Ports
 
 Json = dict[str, Any]
 
-# A changed configuration replaces caddy's servers; requests under way get this long to end on the old one. Loading the next
-# change waits for them, so it must be short.
-GRACE = "2s"
+# Streams (logs, events) must arrive as they are written. Not -1, "at once": caddy 2.6 then cuts the request off when its
+# configuration changes, for whatever other host. For the same reason there is no `grace_period`: without one, requests under
+# way end on the old configuration in their own time.
+FLUSH = "20ms"
 
 NOT_FOUND = "404: no Ingress of this cluster serves this host and path.\n"
 
@@ -29,7 +30,7 @@ def build(routes: Routes, ports: Ports, admin_socket: str) -> Json:
     config: Json = {
         "admin": {"listen": f"unix/{admin_socket}", "origins": ["localhost"], "config": {"persist": False}},
         "logging": {"logs": {"default": {"level": "WARN"}}},
-        "apps": {"http": {"grace_period": GRACE, "servers": servers}},
+        "apps": {"http": {"servers": servers}},
     }
     if pairs:
         servers["https"] = _server(ports.https, content, ["h1", "h2"]) | {"tls_connection_policies": [{}]}
@@ -70,7 +71,7 @@ def _backend(path: Path) -> Json:
     return {
         "handler": "reverse_proxy",
         "upstreams": [{"dial": endpoint} for endpoint in path.endpoints],
-        "flush_interval": -1,  # streams (logs, events) must arrive as they are written
+        "flush_interval": FLUSH,
         # An endpoint that has just ended is still listed for a moment; the next one may do.
         "load_balancing": {"try_duration": "1s", "try_interval": "100ms"},
     }
