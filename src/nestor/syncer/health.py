@@ -57,14 +57,18 @@ class Health:
 
 async def serve(health: Health, port: int) -> None:
     """Answer probes until cancelled."""
-    app = web.Application()
-    app.router.add_get("/readyz", lambda request: _answer(request, health.is_ready, "not ready"))
-    app.router.add_get("/healthz", lambda request: _answer(request, health.silence < STALE_SECONDS, "a watch went silent"))
+    async def readyz(_: web.Request) -> web.Response:
+        return _answer(health.is_ready, "not ready")
+
+    async def healthz(_: web.Request) -> web.Response:
+        return _answer(health.silence < STALE_SECONDS, "a watch went silent")
 
     async def metrics(_: web.Request) -> web.Response:
         return web.Response(text=health.metrics())
 
-    app.router.add_get("/metrics", metrics)
+    app = web.Application()
+    for path, handler in (("/readyz", readyz), ("/healthz", healthz), ("/metrics", metrics)):
+        app.router.add_get(path, handler)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:
@@ -90,5 +94,5 @@ async def watch_nested(nested: Api, health: Health, status: ClusterStatus) -> No
         await asyncio.sleep(_CHECK_SECONDS)
 
 
-async def _answer(_: web.Request, good: bool, otherwise: str) -> web.Response:
+def _answer(good: bool, otherwise: str) -> web.Response:
     return web.Response(text="ok" if good else otherwise, status=200 if good else 503)

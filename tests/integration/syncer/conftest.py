@@ -1,0 +1,35 @@
+"""One pair of clusters and one syncer for all of these tests; each test has a nested namespace of its own."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator
+
+import pytest
+
+from nestor.kube import Api, kinds
+from tests.integration import apiserver
+from tests.integration.syncer import world as worlds
+from tests.integration.syncer.world import World
+
+
+@pytest.fixture(scope="session")
+async def world(control_plane: apiserver.ControlPlane, host: Api) -> AsyncIterator[World]:
+    """A running syncer between two clusters."""
+    async with (
+        worlds.running_nested() as plane,
+        await Api.connect(str(plane.kubeconfig), manager="tests") as nested,
+    ):
+        made = await worlds.build_world(host, control_plane, plane, nested)
+        await made.start()
+        yield made
+        await made.stop()
+
+
+@pytest.fixture
+async def space(world: World) -> str:
+    """A nested namespace that takes pods."""
+    name = f"space-{uuid.uuid4().hex[:8]}"
+    await world.nested.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    await world.eventually(lambda: world.nested.find(kinds.SERVICE_ACCOUNT, "default", name))
+    return name

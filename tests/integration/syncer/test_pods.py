@@ -1,0 +1,240 @@
+"""The life of pods across both clusters. Scheduler and kubelet of the host are played; the API servers are real."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nestor.kube import kinds
+from tests.integration.syncer.world import NODE, World
+
+Object = dict[str, Any]
+
+
+def build_pod(space: str, name: str = "web", **spec: Any) -> Object:
+    """A small nested pod."""
+    containers = [{"name": "app", "image": "example/web:1"}]
+    return {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": space, "labels": {"app": name}},
+        "spec": {"containers": containers, **spec},
+    }
+
+
+def condition(pod: Object, kind: str) -> Object:
+    """One condition of a pod, empty when it has none."""
+    found = pod.get("status", {}).get("conditions") or []
+    return next((item for item in found if item["type"] == kind), {})
+
+
+def is_ready(pod: Object) -> bool:
+    """What Services and Deployments look at."""
+    return condition(pod, "Ready").get("status") == "True"
+
+
+async def start(world: World, body: Object) -> tuple[Object, Object]:
+    """A nested pod and its host pod, running."""
+    nested = await world.nested.create(kinds.POD, body)
+    host = await world.host_pod(nested)
+    await world.run(host)
+    return await world.nested_pod(nested, is_ready), host
+
+
+async def test_a_pod_runs_on_the_host_and_is_ready_in_the_nested_cluster(world: World, space: str) -> None:
+    nested, host = await start(world, build_pod(space))
+    assert nested["spec"]["nodeName"] == NODE
+    assert nested["status"]["podIP"] == "10.42.0.7"
+    assert nested["status"]["qosClass"] == "BestEffort"
+    assert "observedGeneration" not in condition(nested, "Ready")
+    labels = host["metadata"]["labels"]
+    assert labels["app"] == "web"
+    assert labels["nestor.dev/cluster"] == "hello"
+    assert labels["nestor.dev/nested-namespace"] == space
+    assert labels["nestor.dev/job"] == "hello"
+    assert host["metadata"]["ownerReferences"][0]["kind"] == "NestedCluster"
+    assert host["spec"]["serviceAccountName"] == "default"
+    assert host["spec"]["automountServiceAccountToken"] is False
+
+
+async def test_the_node_is_mirrored_without_what_tells_about_others(world: World, space: str) -> None:
+    await start(world, build_pod(space))
+    node = await world.nested.get(kinds.NODE, NODE)
+    assert {"type": "InternalDNS", "address": "localhost"} in node["status"]["addresses"]
+    assert node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"] == 10250
+    assert node["metadata"]["labels"]["zone"] == "a"
+    assert "nestor.dev/private" not in node["metadata"]["labels"]
+    assert "images" not in node["status"]
+
+    async def untainted() -> bool:
+        return not (await world.nested.get(kinds.NODE, NODE))["spec"].get("taints")
+
+    await world.eventually(untainted)
+
+
+async def test_the_token_is_the_nested_account_s(world: World, space: str) -> None:
+    _, host = await start(world, build_pod(space))
+    sources = host["spec"]["volumes"][0]["projected"]["sources"]
+    secret = await world.host.get(kinds.SECRET, sources[0]["secret"]["name"], world.namespace)
+    assert secret["metadata"]["labels"]["nestor.dev/purpose"] == "token"
+    assert sources[0]["secret"]["items"] == [{"key": "token-0-0", "path": "token"}]
+    config_map = await world.host.get(kinds.CONFIG_MAP, sources[1]["configMap"]["name"], world.namespace)
+    nested = await world.nested.get(kinds.CONFIG_MAP, "kube-root-ca.crt", space)
+    assert config_map["data"] == nested["data"]
+
+
+async def test_deletion_ends_the_host_pod_first(world: World, space: str) -> None:
+    nested, host = await start(world, build_pod(space, terminationGracePeriodSeconds=7))
+    await world.nested.delete(kinds.POD, "web", space)
+
+    async def terminating() -> Object | None:
+        found = await world.host.find(kinds.POD, host["metadata"]["name"], world.namespace)
+        return found if found and found["metadata"].get("deletionTimestamp") else None
+
+    ending = await world.eventually(terminating)
+    assert ending["metadata"]["deletionGracePeriodSeconds"] == 7
+    assert await world.nested.find(kinds.POD, "web", space)
+    await world.finish(host)
+    await world.gone(world.nested, kinds.POD, nested)
+
+
+async def test_a_host_pod_that_is_taken_away_fails_the_nested_one(world: World, space: str) -> None:
+    nested, host = await start(world, build_pod(space))
+    await world.finish(host)
+    failed = await world.nested_pod(nested, lambda pod: pod["status"]["phase"] == "Failed")
+    assert failed["status"]["reason"] == "HostPodDeleted"
+    assert not is_ready(failed)
+    assert failed["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 137
+
+
+async def test_an_eviction_is_told_with_its_reason(world: World, space: str) -> None:
+    nested, host = await start(world, build_pod(space))
+    await world.report(host, phase="Failed", reason="Evicted", message="The node was low on resource: memory.")
+    failed = await world.nested_pod(nested, lambda pod: pod["status"]["phase"] == "Failed")
+    assert (failed["status"]["reason"], failed["status"]["message"]) == ("Evicted", "The node was low on resource: memory.")
+
+
+async def test_a_pod_of_the_same_name_waits_for_the_earlier_one(world: World, space: str) -> None:
+    first, host = await start(world, build_pod(space))
+    await world.nested.delete(kinds.POD, "web", space, grace_seconds=0)
+    second = await world.nested.create(kinds.POD, build_pod(space))
+    await world.finish(host)
+    successor = await world.host_pod(second)
+    assert successor["metadata"]["uid"] != host["metadata"]["uid"]
+    assert second["metadata"]["uid"] != first["metadata"]["uid"]
+
+
+async def test_orphans_are_removed_after_a_restart_and_others_stay(world: World, space: str) -> None:
+    _, gone_host = await start(world, build_pod(space, "gone"))
+    _, kept_host = await start(world, build_pod(space, "kept"))
+    lost, lost_host = await start(world, build_pod(space, "lost"))
+    await world.stop()
+    await world.nested.delete(kinds.POD, "gone", space, grace_seconds=0)
+    await world.finish(lost_host)
+    await world.start()
+
+    async def terminating() -> bool:
+        found = await world.host.find(kinds.POD, gone_host["metadata"]["name"], world.namespace)
+        return found is None or "deletionTimestamp" in found["metadata"]
+
+    await world.eventually(terminating)
+    await world.nested_pod(lost, lambda pod: pod["status"]["phase"] == "Failed")
+    still = await world.host.get(kinds.POD, kept_host["metadata"]["name"], world.namespace)
+    assert still["metadata"]["uid"] == kept_host["metadata"]["uid"]
+    assert "deletionTimestamp" not in still["metadata"]
+    assert is_ready(await world.nested.get(kinds.POD, "kept", space))
+
+
+async def test_changes_of_the_nested_pod_reach_the_host(world: World, space: str) -> None:
+    _, host = await start(world, build_pod(space))
+    labels, containers = {"app": None, "color": "blue"}, [{"name": "app", "image": "example/web:2"}]
+    change = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
+    await world.nested.patch(kinds.POD, "web", space, change, how="strategic")
+
+    async def changed() -> Object | None:
+        found = await world.host.get(kinds.POD, host["metadata"]["name"], world.namespace)
+        return found if found["metadata"]["labels"].get("color") == "blue" else None
+
+    found = await world.eventually(changed)
+    assert "app" not in found["metadata"]["labels"]
+    assert found["spec"]["containers"][0]["image"] == "example/web:2"
+
+
+async def test_a_refused_field_is_named(world: World, space: str) -> None:
+    volumes = [{"name": "root", "hostPath": {"path": "/"}}, {"name": "db", "persistentVolumeClaim": {"claimName": "db"}}]
+    body = build_pod(space, volumes=volumes)
+    nested = await world.nested.create(kinds.POD, body)
+    refused = await world.nested_pod(nested, lambda pod: condition(pod, "PodScheduled").get("reason") == "PodRefused")
+    message = condition(refused, "PodScheduled")["message"]
+    assert "`spec.volumes[0].hostPath` may not be set" in message
+    assert "`spec.volumes[1].persistentVolumeClaim` may not be set: persistent volumes are not offered here yet" in message
+    assert refused["status"]["phase"] == "Pending"
+
+    async def told() -> list[str]:
+        events = await world.nested.list(kinds.EVENT, space, fields="involvedObject.name=web")
+        return [item["message"] for item in events if item["reason"] == "PodRefused"]
+
+    assert await world.eventually(told) == [message]
+
+
+async def test_a_quota_of_the_host_is_told_and_tried_again(world: World, space: str) -> None:
+    metadata = {"name": "none", "namespace": world.namespace}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": {"pods": "0"}}}
+    await world.host.create(kinds.RESOURCE_QUOTA, quota)
+
+    async def counted() -> bool:
+        found = await world.host.get(kinds.RESOURCE_QUOTA, "none", world.namespace)
+        return "hard" in found.get("status", {})
+
+    await world.eventually(counted)
+    nested = await world.nested.create(kinds.POD, build_pod(space))
+    refused = await world.nested_pod(nested, lambda pod: condition(pod, "PodScheduled").get("reason") == "PodRefused")
+    assert "exceeded quota: none" in condition(refused, "PodScheduled")["message"]
+    await world.host.delete(kinds.RESOURCE_QUOTA, "none", world.namespace)
+    await world.host_pod(nested)
+
+
+async def test_waiting_reasons_and_events_arrive_in_nested_words(world: World, space: str) -> None:
+    nested = await world.nested.create(kinds.POD, build_pod(space))
+    host = await world.host_pod(nested)
+    await world.schedule(host)
+    name, namespace = host["metadata"]["name"], world.namespace
+    waiting = {"reason": "ImagePullBackOff", "message": f'Back-off pulling image for pod "{name}_{world.namespace}"'}
+    await world.report(host, containerStatuses=[{
+        "name": "app", "image": "example/web:1", "imageID": "", "ready": False, "restartCount": 0, "state": {"waiting": waiting},
+    }])
+    about = {"apiVersion": "v1", "kind": "Pod", "name": name, "namespace": namespace, "uid": host["metadata"]["uid"]}
+    await world.host.create(kinds.EVENT, {
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": f"{name}.1", "namespace": namespace},
+        "involvedObject": about,
+        "reason": "Failed", "message": f"cannot pull for {name}", "type": "Warning", "count": 1,
+        "source": {"component": "kubelet"},
+    })
+    seen = await world.nested_pod(nested, lambda pod: bool(pod["status"].get("containerStatuses")))
+    assert seen["status"]["containerStatuses"][0]["state"]["waiting"] == {
+        "reason": "ImagePullBackOff", "message": f'Back-off pulling image for pod "web_{space}"',
+    }
+
+    async def told() -> list[str]:
+        events = await world.nested.list(kinds.EVENT, space, fields="involvedObject.name=web,reason=Failed")
+        return [item["message"] for item in events]
+
+    assert await world.eventually(told) == ["cannot pull for web"]
+
+
+async def test_a_deployment_becomes_available(world: World, space: str) -> None:
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": build_pod(space)["spec"]}
+    await world.nested.create(kinds.DEPLOYMENT, {
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": space},
+        "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template},
+    })
+
+    async def pods() -> list[Object]:
+        found = await world.nested.list(kinds.POD, space)
+        return found if len(found) == 2 else []
+
+    for nested in await world.eventually(pods):
+        await world.run(await world.host_pod(nested))
+
+    async def available() -> bool:
+        found = await world.nested.get(kinds.DEPLOYMENT, "web", space)
+        return bool(found.get("status", {}).get("availableReplicas") == 2)
+
+    await world.eventually(available)

@@ -1,0 +1,320 @@
+"""Two control planes, a syncer between them, and the parts of scheduler and kubelet, which the tests play on the host.
+
+The syncer runs in the test's process, with exactly the permissions that the chart gives it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from nestor import names
+from nestor.cluster import certificates
+from nestor.cluster.certificates import Pair
+from nestor.kube import Api, Kind, NotFound, kinds
+from nestor.syncer import main
+from nestor.syncer.settings import Settings
+from tests.integration import apiserver
+
+Object = dict[str, Any]
+T = TypeVar("T")
+
+CLUSTER = "hello"
+NODE = "node-1"
+START = "2026-01-01T00:00:00Z"
+ROLES = Path(__file__).parent / "roles.yaml"
+CRDS = Path(__file__).parents[3] / "crds"
+
+
+@dataclass
+class NestedPlane(apiserver.ControlPlane):
+    """The nested control plane: it knows a kubelet at localhost, as the operator sets it up."""
+
+    kubelet_port: int = field(default_factory=lambda: apiserver.free_ports(1)[0])
+
+    @property
+    def access(self) -> Path:
+        """What the operator puts into the access Secret."""
+        return self.folder
+
+    def _write_pki(self, port: int) -> None:
+        super()._write_pki(port)
+        now = datetime.datetime.now(datetime.UTC)
+        authority = Pair((self.folder / "ca.crt").read_bytes(), (self.folder / "ca.key").read_bytes())
+        kubelet = certificates.new_leaf(authority, "nestor:kubelet", now, hosts=["localhost", "127.0.0.1"])
+        client = certificates.new_leaf(authority, "system:apiserver", now, organization="system:masters")
+        other = certificates.new_leaf(authority, "nestor:coredns", now)
+        files = {
+            "kubelet.crt": kubelet.certificate, "kubelet.key": kubelet.key, "client-ca.crt": authority.certificate,
+            "kubelet-client.crt": client.certificate, "kubelet-client.key": client.key,
+            "other.crt": other.certificate, "other.key": other.key,
+            "syncer.kubeconfig": (self.folder / "admin.kubeconfig").read_bytes(),
+        }
+        for name, content in files.items():
+            (self.folder / name).write_bytes(content)
+
+    def _spawn(self, component: str, arguments: list[str]) -> None:
+        if component == "kube-apiserver":
+            arguments = [
+                *arguments, "--kubelet-preferred-address-types=InternalDNS,InternalIP",
+                f"--kubelet-certificate-authority={self.folder}/ca.crt",
+                f"--kubelet-client-certificate={self.folder}/kubelet-client.crt",
+                f"--kubelet-client-key={self.folder}/kubelet-client.key",
+            ]
+        if component == "kube-controller-manager":
+            # As the operator starts it: these judge nodes by heartbeats that nested nodes do not have.
+            arguments = [item for item in arguments if not item.startswith("--controllers=")]
+            off = ("node-lifecycle-controller", "taint-eviction-controller", "node-ipam-controller", "node-route-controller")
+            arguments += ["--controllers=*," + ",".join(f"-{name}" for name in off)]
+        super()._spawn(component, arguments)
+
+
+@dataclass
+class World:
+    """Both clusters and the syncer between them."""
+
+    host: Api
+    nested: Api
+    settings: Settings
+    _task: asyncio.Task[None] | None = None
+
+    @property
+    def namespace(self) -> str:
+        """The host namespace that nested pods go to."""
+        return self.settings.namespace
+
+    async def start(self) -> None:
+        """Start the syncer, and await that it is ready."""
+        self._task = asyncio.create_task(main.run(self.settings))
+        await self.eventually(self._ready)
+
+    async def stop(self) -> None:
+        """Stop the syncer, as SIGTERM does."""
+        assert self._task is not None
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+
+    async def _ready(self) -> bool:
+        assert self._task is not None
+        if self._task.done():
+            self._task.result()
+        cluster = await self.host.get(kinds.NESTED_CLUSTER, CLUSTER, self.namespace)
+        return bool(cluster.get("status", {}).get("conditions")) and await self.probe("readyz") == 200
+
+    async def probe(self, path: str) -> int:
+        """The status that the syncer's health port answers."""
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", self.settings.health_port)
+        except OSError:
+            return 0
+        writer.write(f"GET /{path} HTTP/1.1\r\nHost: probe\r\nConnection: close\r\n\r\n".encode())
+        answer = await reader.read()
+        writer.close()
+        return int(answer.split(b" ")[1])
+
+    @staticmethod
+    async def eventually(check: Callable[[], Awaitable[T]], limit: float = 20) -> T:
+        """The first result that is true."""
+        last: object = None
+        try:
+            async with asyncio.timeout(limit):
+                while True:
+                    last = result = await check()
+                    if result:
+                        return result
+                    await asyncio.sleep(0.03)
+        except TimeoutError:
+            raise AssertionError(f"not within {limit} s; last seen: {last!r}") from None
+
+    async def host_object(self, kind: Kind, name: str, namespace: str) -> Object:
+        """The host object of a nested one, once it is there."""
+        found = await self.eventually(lambda: self.host.find(kind, names.host_name(name, namespace), self.namespace))
+        assert found is not None
+        return found
+
+    async def host_pod(self, pod: Object) -> Object:
+        """The host pod of this very nested pod, once it is there."""
+        meta = pod["metadata"]
+
+        async def look() -> Object | None:
+            found = await self.host.find(kinds.POD, names.host_name(meta["name"], meta["namespace"]), self.namespace)
+            return found if found and found["metadata"]["labels"]["nestor.dev/nested-uid"] == meta["uid"] else None
+
+        found = await self.eventually(look)
+        assert found is not None
+        return found
+
+    async def nested_pod(self, pod: Object, check: Callable[[Object], bool]) -> Object:
+        """The nested pod, once `check` is true for it."""
+        meta = pod["metadata"]
+
+        async def look() -> Object | None:
+            found = await self.nested.find(kinds.POD, meta["name"], meta["namespace"])
+            return found if found and check(found) else None
+
+        found = await self.eventually(look)
+        assert found is not None
+        return found
+
+    async def gone(self, api: Api, kind: Kind, obj: Object) -> None:
+        """Await that this very object is gone."""
+        meta = obj["metadata"]
+
+        async def look() -> bool:
+            found = await api.find(kind, meta["name"], meta.get("namespace"))
+            return found is None or found["metadata"]["uid"] != meta["uid"]
+
+        await self.eventually(look)
+
+    async def schedule(self, host_pod: Object, node: str = NODE) -> None:
+        """Play the host's scheduler."""
+        meta = host_pod["metadata"]
+        body = {
+            "apiVersion": "v1", "kind": "Binding", "metadata": {"name": meta["name"], "namespace": meta["namespace"]},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        await self.host.create(kinds.POD, body, subresource="binding", name=meta["name"])
+
+    async def report(self, host_pod: Object, **status: Any) -> None:
+        """Play the host's kubelet: it reports a status."""
+        meta = host_pod["metadata"]
+        await self.host.patch(
+            kinds.POD, meta["name"], meta["namespace"], {"status": status}, subresource="status", how="strategic",
+        )
+
+    async def run(self, host_pod: Object) -> None:
+        """Play scheduler and kubelet until the pod runs and is ready."""
+        await self.schedule(host_pod)
+        await self.report(host_pod, **running_status(host_pod))
+
+    async def finish(self, host_pod: Object) -> None:
+        """Play the kubelet's last act for a pod whose deletion was asked for."""
+        meta = host_pod["metadata"]
+        with contextlib.suppress(NotFound):
+            await self.host.delete(kinds.POD, meta["name"], meta["namespace"], grace_seconds=0)
+
+
+def running_status(host_pod: Object) -> Object:
+    """What a kubelet of v1.36 reports about a running pod."""
+    conditions = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"]
+    containers = [
+        {
+            "name": item["name"], "image": item["image"], "imageID": "sha256:0", "containerID": f"containerd://{item['name']}",
+            "ready": True, "started": True, "restartCount": 0, "state": {"running": {"startedAt": START}}, "lastState": {},
+        }
+        for item in host_pod["spec"]["containers"]
+    ]
+    return {
+        "phase": "Running", "hostIP": "10.40.0.2", "hostIPs": [{"ip": "10.40.0.2"}], "podIP": "10.42.0.7",
+        "podIPs": [{"ip": "10.42.0.7"}], "startTime": START, "containerStatuses": containers, "observedGeneration": 1,
+        "conditions": [
+            {"type": kind, "status": "True", "lastTransitionTime": START, "lastProbeTime": None, "observedGeneration": 1}
+            for kind in conditions
+        ],
+    }
+
+
+async def build_world(host: Api, plane: apiserver.ControlPlane, nested_plane: NestedPlane, nested: Api) -> World:
+    """What the operator makes before the syncer starts."""
+    for path in sorted(CRDS.glob("*.yaml")):
+        for document in yaml.safe_load_all(path.read_text()):
+            await host.apply(kinds.CRD, document)
+    namespace = f"nestor-team-a-{CLUSTER}-{names.digest(str(nested_plane.folder))}"
+    labels = {"pod-security.kubernetes.io/enforce": "baseline"}
+    metadata = {"name": namespace, "labels": labels}
+    await host.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    await _create_cluster(host, namespace)
+    await _create_node(host)
+    kubeconfig = await _grant(host, plane, namespace)
+    health = apiserver.free_ports(1)[0]
+    settings = Settings(namespace, CLUSTER, nested_plane.access, str(kubeconfig), health, nested_plane.kubelet_port)
+    return World(host, nested, settings)
+
+
+async def _create_cluster(host: Api, namespace: str) -> None:
+    labels = {"nestor.dev/job": CLUSTER, "nestor.dev/job-namespace": "team-a", "nestor.dev/job-uid": "job-uid"}
+    body = {
+        "apiVersion": "nestor.dev/v1alpha1", "kind": "NestedCluster",
+        "metadata": {"name": CLUSTER, "namespace": namespace, "labels": labels}, "spec": {},
+    }
+    await World.eventually(lambda: _create(host, body))
+    for part, port in (("k3s", 443), ("dns", 53)):
+        await host.create(kinds.SERVICE, {
+            "apiVersion": "v1", "kind": "Service", "metadata": {"name": f"{CLUSTER}-{part}", "namespace": namespace},
+            "spec": {"ports": [{"port": port}], "selector": {"part": part}},
+        })
+
+
+async def _create(host: Api, body: Object) -> bool:
+    """The CRD is served a moment after it was applied."""
+    try:
+        await host.create(kinds.NESTED_CLUSTER, body)
+    except NotFound:
+        return False
+    return True
+
+
+async def _create_node(host: Api) -> None:
+    labels = {"kubernetes.io/hostname": NODE, "zone": "a", "nestor.dev/private": "x"}
+    body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE, "labels": labels}, "spec": {}}
+    await host.apply(kinds.NODE, body)
+    # Admission taints a new node; the controller that would untaint it judges by heartbeats, and does not run here.
+    await host.patch(kinds.NODE, NODE, None, {"spec": {"taints": None}})
+    resources = {"cpu": "8", "memory": "32Gi", "pods": "110", "ephemeral-storage": "100Gi"}
+    status = {
+        "capacity": resources, "allocatable": resources, "images": [{"names": ["secret/image:1"], "sizeBytes": 1}],
+        "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}, {"type": "Hostname", "address": NODE}],
+        "conditions": [{
+            "type": "Ready", "status": "True", "reason": "KubeletReady", "message": "",
+            "lastHeartbeatTime": START, "lastTransitionTime": START,
+        }],
+    }
+    await host.patch(kinds.NODE, NODE, None, {"status": status}, subresource="status")
+
+
+async def _grant(host: Api, plane: apiserver.ControlPlane, namespace: str) -> Path:
+    """A kubeconfig of a service account that has the syncer's roles and no other rights."""
+    for role in yaml.safe_load_all(ROLES.read_text()):
+        await host.apply(kinds.CLUSTER_ROLE, role)
+    await host.create(kinds.SERVICE_ACCOUNT, {
+        "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "syncer", "namespace": namespace},
+    })
+    group = "rbac.authorization.k8s.io"
+    subjects = [{"kind": "ServiceAccount", "name": "syncer", "namespace": namespace}]
+    await host.apply(kinds.ROLE_BINDING, {
+        "metadata": {"name": "syncer", "namespace": namespace}, "subjects": subjects,
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "nestor-syncer"},
+    })
+    await host.apply(kinds.CLUSTER_ROLE_BINDING, {
+        "metadata": {"name": namespace}, "subjects": subjects,
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "nestor-syncer-nodes"},
+    })
+    token = await host.create(kinds.SERVICE_ACCOUNT, {
+        "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "metadata": {"namespace": namespace},
+        "spec": {"expirationSeconds": 7200},
+    }, subresource="token", name="syncer")
+    config = yaml.safe_load(plane.kubeconfig.read_text())
+    config["users"][0]["user"] = {"token": token["status"]["token"]}
+    path = plane.folder / "syncer-host.kubeconfig"
+    path.write_text(yaml.safe_dump(config))
+    return path
+
+
+@contextlib.asynccontextmanager
+async def running_nested() -> AsyncIterator[NestedPlane]:
+    """The nested control plane for the length of a `with` block."""
+    with apiserver._temporary_folder() as folder:
+        plane = NestedPlane(folder)
+        try:
+            await plane.start()
+            yield plane
+        finally:
+            plane.stop()
