@@ -64,7 +64,7 @@ def _status() -> int:
     print(f"{found.kind}: {found.message}")
     for title, is_ok in found.checks.items():
         print(f"  {'ok ' if is_ok else 'NOT'} {title}")
-    return 0 if found.is_healthy else 1
+    return 0 if found.healthy else 1
 
 
 class _Raw(argparse.RawDescriptionHelpFormatter):

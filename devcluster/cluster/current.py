@@ -26,9 +26,9 @@ def up(progress: Progress) -> ClusterInfo:
 def status() -> Status:
     """Whether the cluster answers."""
     try:
-        return Status("current", True, describe())
+        return Status("current", True, True, describe())
     except RuntimeError as error:
-        return Status("current", False, str(error))
+        return Status("current", False, False, str(error))
 
 
 def kubeconfig() -> Path:

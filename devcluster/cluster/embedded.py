@@ -80,16 +80,16 @@ def status() -> Status:
     known = state.load(layout)
     if not launcher.is_running(layout):
         failed = known is not None and known.phase == "Failed"
-        return Status("embedded", False, f"failed: {known.message}" if known and failed else "not running")
+        return Status("embedded", False, False, f"failed: {known.message}" if known and failed else "not running")
     found = {check.title: check.is_ok() for check in health.checks(layout)}
     healthy = all(found.values()) and known is not None and known.phase == "Running"
-    return Status("embedded", healthy, "running" if healthy else "running, but not healthy", found)
+    return Status("embedded", True, healthy, "running" if healthy else "running, but not healthy", found)
 
 
 def _keep_or_start(layout: Paths, progress: Progress) -> bool:
     """Whether the running cluster could be kept."""
     if launcher.is_running(layout):
-        if status().is_healthy:
+        if status().healthy:
             progress.note("The embedded cluster runs already.")
             return True
         progress.note("The embedded cluster is not healthy; it is started anew.")

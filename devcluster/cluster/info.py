@@ -24,7 +24,10 @@ class Status:
 
     kind: str
     """`embedded`, `current` or `kind`."""
-    is_healthy: bool
+    running: bool
+    """Whether there is a cluster at all, healthy or not."""
+    healthy: bool
+    """Whether everything that was asked for is well."""
     message: str
     checks: dict[str, bool] = field(default_factory=dict)
     """Each thing that was asked for, and whether it was well."""

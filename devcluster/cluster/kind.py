@@ -89,8 +89,8 @@ def status() -> Status:
         _require("docker", "kind")
         there = NAME in _run(["kind", "get", "clusters"]).split()
     except RuntimeError as error:
-        return Status("kind", False, str(error))
-    return Status("kind", there, f"kind cluster '{NAME}' {'is there' if there else 'does not exist'}")
+        return Status("kind", False, False, str(error))
+    return Status("kind", there, there, f"kind cluster '{NAME}' {'is there' if there else 'does not exist'}")
 
 
 def kubeconfig(layout: Paths) -> Path:

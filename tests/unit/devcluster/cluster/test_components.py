@@ -1,0 +1,77 @@
+"""What the programs are started with."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from devcluster.cluster import components, configs
+from devcluster.cluster.paths import Paths
+
+PATHS = Paths(Path("/cache"))
+
+
+def flags(argv: tuple[str, ...]) -> dict[str, str]:
+    return dict(word[2:].split("=", 1) for word in argv if word.startswith("--") and "=" in word)
+
+
+def test_only_the_ingress_lives_on_the_machines_side() -> None:
+    everything = components.first(PATHS) + components.after_api(PATHS)
+    assert [item.name for item in everything if item.side == "machine"] == ["caddy", "ingress"]
+    assert len({item.name for item in everything}) == len(everything)
+
+
+def test_what_needs_the_api_server_is_started_after_it() -> None:
+    assert "kube-controller-manager" in [item.name for item in components.after_api(PATHS)]
+    assert "kubelet" in [item.name for item in components.after_api(PATHS)]
+
+
+def test_nothing_listens_beyond_the_clusters_own_network() -> None:
+    assert flags(components.api_server(PATHS).argv)["bind-address"] == "10.40.0.2"
+    assert flags(components.etcd(PATHS).argv)["listen-client-urls"] == "https://127.0.0.1:2379"
+    assert flags(components.controller_manager(PATHS).argv)["bind-address"] == "127.0.0.1"
+    assert flags(components.scheduler(PATHS).argv)["bind-address"] == "127.0.0.1"
+
+
+def test_admission_is_a_real_clusters() -> None:
+    found = flags(components.api_server(PATHS).argv)
+    assert found["authorization-mode"] == "Node,RBAC"
+    assert found["enable-admission-plugins"] == "NodeRestriction,ExtendedResourceToleration"
+
+
+def test_every_program_is_one_of_the_cache_or_this_python() -> None:
+    for component in components.first(PATHS) + components.after_api(PATHS):
+        assert component.argv[0].startswith("/cache/bin/") or component.name == "ingress"
+
+
+@pytest.mark.parametrize("name", ["cni/10-bridge.conflist", "caddy.json"])
+def test_json_files_are_json(name: str) -> None:
+    assert json.loads(configs.files(PATHS)[name])
+
+
+def test_containerd_keeps_images_in_the_cache_and_asks_our_registry_for_every_image() -> None:
+    files = configs.files(PATHS)
+    config = tomllib.loads(files["containerd.toml"])
+    assert config["root"] == "/cache/containerd"
+    assert config["plugins"]["io.containerd.cri.v1.images"]["registry"]["config_path"] == "/cache/cluster/etc/certs.d"
+    mirror = tomllib.loads(files["certs.d/_default/hosts.toml"])
+    assert mirror["server"] == "http://10.40.0.2:5000"
+    assert mirror["host"] == {"http://10.40.0.2:5000": {"capabilities": ["pull", "resolve"]}}
+
+
+def test_pods_live_in_cgroups_of_our_own() -> None:
+    assert yaml.safe_load(configs.files(PATHS)["kubelet.yaml"])["cgroupRoot"] == "/nestor-dev"
+
+
+def test_addresses_of_pods_are_forgotten_with_the_cluster() -> None:
+    assert configs.cni()["plugins"][0]["ipam"]["dataDir"].startswith("/run/")
+    assert configs.cni()["plugins"][0]["hairpinMode"] is True
+
+
+def test_the_ports_reach_the_ingress(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NESTOR_HTTP_PORT", "9090")
+    assert configs.environment(PATHS)["NESTOR_HTTP_PORT"] == "9090"

@@ -1,0 +1,112 @@
+"""Network, mounts, cgroups and the machine's settings, as far as they can be told without root."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from devcluster.cluster import cgroups, machine, mounts, network, paths, settings
+from devcluster.cluster.paths import Paths
+
+
+def test_the_machine_gets_one_link_with_two_routes_and_no_firewall_rule() -> None:
+    commands = [command for command in network.setup_commands(Path("/n")) if command[0] == "ip"]
+    assert [command for command in commands if command[1] == "route"] == [
+        ["ip", "route", "add", "10.42.0.0/16", "via", "10.40.0.2"],
+        ["ip", "route", "add", "10.43.0.0/16", "via", "10.40.0.2"],
+    ]
+    words = [word for command in network.setup_commands(Path("/n")) for word in command]
+    assert not {"iptables", "nft", "default"} & set(words)
+
+
+def test_link_names_fit_the_kernels_limit() -> None:
+    assert max(len(settings.MACHINE_LINK), len(settings.NODE_LINK)) <= 15
+
+
+@pytest.mark.parametrize(
+    ("folders", "hidden"),
+    [
+        (["/root/.cache/nestor", "/work"], []),
+        (["/var/cache/nestor", "/work"], ["/var/cache/nestor"]),
+        (["/var/ci", "/var/ci/cache", "/var/cixx"], ["/var/ci", "/var/cixx"]),
+        (["/variable"], []),
+    ],
+)
+def test_folders_that_covering_var_would_hide(folders: list[str], hidden: list[str]) -> None:
+    assert mounts.visible_below(Path("/var"), [Path(folder) for folder in folders]) == [Path(folder) for folder in hidden]
+
+
+def test_cgroup_v1_has_a_folder_per_controller(tmp_path: Path) -> None:
+    for name in ("cpu", "memory"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "cpu,cpuacct").symlink_to("cpu")
+    cgroups.create(tmp_path)
+    (tmp_path / "memory" / "nestor-dev" / "kubepods" / "pod1").mkdir(parents=True)
+    assert cgroups.existing(tmp_path) == [tmp_path / "cpu" / "nestor-dev", tmp_path / "memory" / "nestor-dev"]
+    cgroups.remove(tmp_path)
+    assert cgroups.existing(tmp_path) == []
+    cgroups.remove(tmp_path)
+
+
+def test_cgroup_v2_has_one(tmp_path: Path) -> None:
+    (tmp_path / "cgroup.controllers").write_text("cpu memory")
+    (tmp_path / "system.slice").mkdir()
+    assert cgroups.hierarchies(tmp_path) == [tmp_path]
+
+
+@pytest.fixture
+def sysctls(tmp_path: Path) -> Path:
+    for name in [*machine.AT_LEAST, *machine.CHANGED_BY_KUBELET]:
+        path = tmp_path / "sys" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("128\n")
+    return tmp_path / "sys"
+
+
+def test_settings_are_raised_and_put_back(tmp_path: Path, sysctls: Path) -> None:
+    memory, low = tmp_path / "memory.json", sysctls / "fs/inotify/max_user_instances"
+    machine.prepare(memory, sysctls)
+    assert low.read_text() == "8192"
+    (sysctls / "kernel/panic").write_text("10")  # as the kubelet does
+    assert sorted(machine.changed(memory, sysctls)) == [
+        "fs/inotify/max_user_instances", "fs/inotify/max_user_watches", "kernel/panic",
+    ]
+    machine.restore(memory, sysctls)
+    assert low.read_text() == "128"
+    assert (sysctls / "kernel/panic").read_text() == "128"
+    assert machine.changed(memory, sysctls) == []
+
+
+def test_a_crashed_cluster_does_not_change_what_is_remembered(tmp_path: Path, sysctls: Path) -> None:
+    memory = tmp_path / "memory.json"
+    machine.prepare(memory, sysctls)
+    machine.prepare(memory, sysctls)  # after a crash: the raised values are there
+    machine.restore(memory, sysctls)
+    assert (sysctls / "fs/inotify/max_user_instances").read_text() == "128"
+
+
+def test_settings_that_are_high_enough_stay(tmp_path: Path, sysctls: Path) -> None:
+    (sysctls / "fs/inotify/max_user_instances").write_text("99999")
+    machine.prepare(tmp_path / "memory.json", sysctls)
+    assert (sysctls / "fs/inotify/max_user_instances").read_text() == "99999"
+
+
+@pytest.mark.parametrize(
+    ("environment", "root"),
+    [
+        ({"NESTOR_CACHE": "/c"}, "/c"),
+        ({"XDG_CACHE_HOME": "/x"}, "/x/nestor"),
+        ({"HOME": "/home/u"}, "/home/u/.cache/nestor"),
+    ],
+)
+def test_where_the_cache_is(environment: dict[str, str], root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NESTOR_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert paths.cache_root() == Path(root)
+
+
+def test_sockets_fit_the_kernels_limit_in_an_ordinary_cache() -> None:
+    assert len(str(Paths(Path("/home/somebody-with-a-long-name/.cache/nestor")).caddy_socket)) < 108
