@@ -50,6 +50,7 @@ async def find_target(host: Api, settings: Settings) -> tuple[Target, Object]:
         },
         api_ip=api_ip,
         dns_ip=dns_ip,
+        kubelet_port=settings.kubelet_port,
     )
     return target, cluster
 

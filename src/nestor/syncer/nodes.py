@@ -38,7 +38,7 @@ class NodeController:
                 return
             host = self._context.caches.host_nodes.get(name) or await self._context.host.get(kinds.NODE, name)
             with contextlib.suppress(Conflict):
-                await self._context.nested.create(kinds.NODE, translate.build_node(host))
+                await self._context.nested.create(kinds.NODE, translate.build_node(host, self._context.target.kubelet_port))
             self._known.add(name)
 
     def _on_node(self, change: Change) -> None:
@@ -50,8 +50,10 @@ class NodeController:
         self.queue.add(name)
 
     def _on_pod(self, change: Change) -> None:
-        if change.new is None and (name := change.latest["spec"].get("nodeName")):
-            self.queue.add(name, LINGER_SECONDS)
+        before, now = ((pod or {"spec": {}})["spec"].get("nodeName") for pod in (change.old, change.new))
+        if before != now:
+            for name in filter(None, (before, now)):
+                self.queue.add(name)
 
     async def _reconcile(self, name: str) -> None:
         caches = self._context.caches
@@ -69,7 +71,7 @@ class NodeController:
         elif not used:
             await self._retire(name, nested)
         else:
-            await self._update(nested, translate.build_node(host))
+            await self._update(nested, translate.build_node(host, self._context.target.kubelet_port))
 
     async def _retire(self, name: str, nested: Object) -> None:
         now = time.monotonic()

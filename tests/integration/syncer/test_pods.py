@@ -5,37 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from nestor.kube import kinds
+from tests.integration.syncer.pods import build_pod, condition, is_ready, start
 from tests.integration.syncer.world import NODE, World
 
 Object = dict[str, Any]
-
-
-def build_pod(space: str, name: str = "web", **spec: Any) -> Object:
-    """A small nested pod."""
-    containers = [{"name": "app", "image": "example/web:1"}]
-    return {
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": space, "labels": {"app": name}},
-        "spec": {"containers": containers, **spec},
-    }
-
-
-def condition(pod: Object, kind: str) -> Object:
-    """One condition of a pod, empty when it has none."""
-    found = pod.get("status", {}).get("conditions") or []
-    return next((item for item in found if item["type"] == kind), {})
-
-
-def is_ready(pod: Object) -> bool:
-    """What Services and Deployments look at."""
-    return condition(pod, "Ready").get("status") == "True"
-
-
-async def start(world: World, body: Object) -> tuple[Object, Object]:
-    """A nested pod and its host pod, running."""
-    nested = await world.nested.create(kinds.POD, body)
-    host = await world.host_pod(nested)
-    await world.run(host)
-    return await world.nested_pod(nested, is_ready), host
 
 
 async def test_a_pod_runs_on_the_host_and_is_ready_in_the_nested_cluster(world: World, space: str) -> None:
@@ -58,7 +31,7 @@ async def test_the_node_is_mirrored_without_what_tells_about_others(world: World
     await start(world, build_pod(space))
     node = await world.nested.get(kinds.NODE, NODE)
     assert {"type": "InternalDNS", "address": "localhost"} in node["status"]["addresses"]
-    assert node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"] == 10250
+    assert node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"] == world.settings.kubelet_port
     assert node["metadata"]["labels"]["zone"] == "a"
     assert "nestor.dev/private" not in node["metadata"]["labels"]
     assert "images" not in node["status"]

@@ -271,7 +271,7 @@ async def _create_node(host: Api) -> None:
     resources = {"cpu": "8", "memory": "32Gi", "pods": "110", "ephemeral-storage": "100Gi"}
     status = {
         "capacity": resources, "allocatable": resources, "images": [{"names": ["secret/image:1"], "sizeBytes": 1}],
-        "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}, {"type": "Hostname", "address": NODE}],
+        "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
         "conditions": [{
             "type": "Ready", "status": "True", "reason": "KubeletReady", "message": "",
             "lastHeartbeatTime": START, "lastTransitionTime": START,

@@ -8,11 +8,10 @@ from nestor.api import labels
 
 Object = dict[str, Any]
 
-KUBELET_PORT = 10250
 _INFO = ("capacity", "allocatable", "nodeInfo")
 
 
-def build_node(host: Object) -> Object:
+def build_node(host: Object, kubelet_port: int) -> Object:
     """The nested Node. Left out is what tells a tenant about others on the node: images, volumes, annotations."""
     meta, status = host["metadata"], host.get("status") or {}
     own = {key: value for key, value in (meta.get("labels") or {}).items() if labels.GROUP not in key.partition("/")[0]}
@@ -23,7 +22,7 @@ def build_node(host: Object) -> Object:
         "status": {key: status[key] for key in _INFO if key in status} | {
             "addresses": _addresses(status),
             "conditions": _conditions(status),
-            "daemonEndpoints": {"kubeletEndpoint": {"Port": KUBELET_PORT}},
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet_port}},
         },
     }
 

@@ -32,6 +32,8 @@ class Target:
     dns_ip: str
     """ClusterIP of the nested DNS server's Service."""
     domain: str = "cluster.local"
+    kubelet_port: int = 10250
+    """Port of the syncer's kubelet API, which nested nodes advertise."""
     tolerations: frozenset[str] = field(default=ALLOWED_TOLERATIONS)
 
     @property

@@ -1,0 +1,127 @@
+"""Services: the same address on both sides, whatever it takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nestor import names
+from nestor.kube import kinds
+from tests.integration.syncer.world import World
+
+Object = dict[str, Any]
+
+
+def build_service(space: str, name: str = "web", **spec: Any) -> Object:
+    """A small nested Service."""
+    return {
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": space},
+        "spec": {"ports": [{"name": "http", "port": 80, "targetPort": "web"}], "selector": {"app": name}, **spec},
+    }
+
+
+async def host_service(world: World, space: str, name: str = "web") -> Object | None:
+    """The host Service of a nested one."""
+    return await world.host.find(kinds.SERVICE, names.host_name(name, space), world.namespace)
+
+
+async def events(world: World, space: str, reason: str) -> list[str]:
+    """What was told in a nested namespace."""
+    return [item["message"] for item in await world.nested.list(kinds.EVENT, space) if item["reason"] == reason]
+
+
+async def test_a_service_has_the_same_address_and_selects_this_cluster_s_pods_only(world: World, space: str) -> None:
+    nested = await world.nested.create(kinds.SERVICE, build_service(space, sessionAffinity="ClientIP"))
+    host = await world.host_object(kinds.SERVICE, "web", space)
+    assert host["spec"]["clusterIP"] == nested["spec"]["clusterIP"]
+    assert host["spec"]["selector"] == {
+        "app": "web", "nestor.dev/cluster": "hello", "nestor.dev/nested-namespace": space,
+    }
+    assert host["spec"]["sessionAffinity"] == "ClientIP"
+    assert host["spec"]["ports"] == [{"name": "http", "port": 80, "targetPort": "web", "protocol": "TCP"}]
+
+
+async def test_changes_and_deletion_follow(world: World, space: str) -> None:
+    await world.nested.create(kinds.SERVICE, build_service(space))
+    host = await world.host_object(kinds.SERVICE, "web", space)
+    change = {"spec": {"selector": {"app": None, "tier": "front"}, "ports": [{"port": 81}], "publishNotReadyAddresses": True}}
+    await world.nested.patch(kinds.SERVICE, "web", space, change)
+
+    async def followed() -> bool:
+        found = await host_service(world, space)
+        assert found is not None
+        spec = found["spec"]
+        same = [port["port"] for port in spec["ports"]] == [81] and spec.get("publishNotReadyAddresses")
+        return bool(same and "app" not in spec["selector"] and spec["selector"]["tier"] == "front")
+
+    await world.eventually(followed)
+    await world.nested.delete(kinds.SERVICE, "web", space)
+    await world.gone(world.host, kinds.SERVICE, host)
+
+
+async def test_an_address_that_the_host_has_given_away_is_exchanged_on_both_sides(world: World, space: str) -> None:
+    taken = await world.host.create(kinds.SERVICE, {
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": f"other-{space}", "namespace": "default"},
+        "spec": {"ports": [{"port": 80}], "selector": {"x": "y"}},
+    })
+    address = taken["spec"]["clusterIP"]
+    body = build_service(space, clusterIP=address)
+    body["metadata"]["annotations"] = {"note": "kept"}
+    before = await world.nested.create(kinds.SERVICE, body)
+
+    async def same() -> Object | None:
+        nested = await world.nested.find(kinds.SERVICE, "web", space)
+        host = await host_service(world, space)
+        good = nested and host and nested["spec"]["clusterIP"] == host["spec"]["clusterIP"] != address
+        marked = host and "nestor.dev/successor" not in host["metadata"]["annotations"]
+        return nested if good and marked else None
+
+    after = await world.eventually(same)
+    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+    assert after["metadata"]["annotations"] == {"note": "kept"}
+    assert after["spec"]["ports"] == before["spec"]["ports"]
+
+
+async def test_a_service_made_again_by_its_owner_moves_the_host_s(world: World, space: str) -> None:
+    await world.nested.create(kinds.SERVICE, build_service(space))
+    await world.host_object(kinds.SERVICE, "web", space)
+    await world.nested.delete(kinds.SERVICE, "web", space)
+    again = await world.nested.create(kinds.SERVICE, build_service(space))
+
+    async def same() -> bool:
+        found = await host_service(world, space)
+        return bool(found and found["spec"]["clusterIP"] == again["spec"]["clusterIP"])
+
+    await world.eventually(same)
+
+
+async def test_what_stays_nested_and_what_is_refused(world: World, space: str) -> None:
+    await world.nested.create(kinds.SERVICE, build_service(space, "headless", clusterIP="None"))
+    await world.nested.create(kinds.SERVICE, build_service(space, "name", type="ExternalName", externalName="example.org"))
+    bare = build_service(space, "bare")
+    del bare["spec"]["selector"]
+    await world.nested.create(kinds.SERVICE, bare)
+    await world.nested.create(kinds.SERVICE, build_service(space, "public", type="LoadBalancer"))
+    public = await world.host_object(kinds.SERVICE, "public", space)
+    assert public["spec"]["type"] == "ClusterIP"
+    assert "nodePort" not in public["spec"]["ports"][0]
+
+    async def told() -> list[str]:
+        return await events(world, space, "ServiceNotSynced")
+
+    assert await world.eventually(told) == [
+        "`spec.selector` must be set: Services with endpoints of their own are not offered here",
+    ]
+    for name in ("headless", "name", "bare"):
+        assert await host_service(world, space, name) is None
+
+
+async def test_the_dns_server_has_its_usual_service_in_the_nested_cluster(world: World) -> None:
+    dns = await world.host.get(kinds.SERVICE, "hello-dns", world.namespace)
+
+    async def there() -> bool:
+        found = await world.nested.find(kinds.SERVICE, "kube-dns", "kube-system")
+        return bool(found and found["spec"]["clusterIP"] == dns["spec"]["clusterIP"])
+
+    await world.eventually(there)
+    assert await host_service(world, "kube-system", "kube-dns") is None
+    assert await world.nested.find(kinds.CLUSTER_ROLE, "nestor:coredns")

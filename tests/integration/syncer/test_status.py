@@ -1,0 +1,66 @@
+"""NestedCluster.status, and the probes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from nestor.kube import kinds
+from tests.integration.syncer.pods import build_pod, start
+from tests.integration.syncer.world import CLUSTER, START, World
+
+Object = dict[str, Any]
+
+
+async def status(world: World) -> Object:
+    """What the syncer wrote."""
+    found: Object = (await world.host.get(kinds.NESTED_CLUSTER, CLUSTER, world.namespace))["status"]
+    return found
+
+
+async def test_ready_and_version_are_written(world: World) -> None:
+    found = await status(world)
+    ready = next(item for item in found["conditions"] if item["type"] == "Ready")
+    assert (ready["status"], ready["reason"]) == ("True", "Provisioned")
+    assert found["kubernetesVersion"].startswith("v1.")
+
+
+async def test_conditions_of_others_stay(world: World, space: str) -> None:
+    other = {"type": "Admitted", "status": "True", "reason": "Accepted", "message": "", "lastTransitionTime": START}
+    meta = {"name": CLUSTER, "namespace": world.namespace}
+    await world.host.apply(kinds.NESTED_CLUSTER, {"metadata": meta, "status": {"conditions": [other]}}, subresource="status")
+    before = (await status(world))["pods"]["running"]
+    await start(world, build_pod(space))
+
+    async def counted() -> bool:
+        return bool((await status(world))["pods"]["running"] == before + 1)
+
+    await world.eventually(counted)
+    assert {item["type"] for item in (await status(world))["conditions"]} == {"Admitted", "Ready"}
+
+
+async def test_the_run_is_copied_and_nonsense_is_not(world: World) -> None:
+    run = {"version": 1, "hash": "h", "state": "Running", "steps": [
+        {"name": "web", "type": "kubectl", "state": "Running", "attempt": 1, "maxAttempts": 1},
+    ]}
+    meta = {"name": "nestor-run", "namespace": "kube-system"}
+    await world.nested.create(kinds.CONFIG_MAP, {"metadata": meta, "data": {"run.json": json.dumps(run)}})
+
+    async def copied() -> bool:
+        return (await status(world)).get("run", {}).get("steps", [{}])[0].get("state") == "Running"
+
+    await world.eventually(copied)
+    run["state"] = "Nonsense"
+    await world.nested.patch(kinds.CONFIG_MAP, "nestor-run", "kube-system", {"data": {"run.json": json.dumps(run)}})
+
+    async def dropped() -> bool:
+        return "run" not in await status(world)
+
+    await world.eventually(dropped)
+    await world.nested.delete(kinds.CONFIG_MAP, "nestor-run", "kube-system")
+
+
+async def test_probes_answer(world: World) -> None:
+    assert await world.probe("readyz") == 200
+    assert await world.probe("healthz") == 200
+    assert await world.probe("metrics") == 200
