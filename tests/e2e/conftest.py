@@ -6,18 +6,18 @@ import asyncio
 import base64
 import os
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import aiohttp
-import devcluster.cluster
 import pytest
 import yaml
 from devcluster.demo import install
 
-from devcluster.progress import Progress
+import devcluster.cluster
+from devcluster import progress
 from nestor.kube import Api, NotFound, kinds
 from tests.e2e import waiting
 
@@ -37,10 +37,11 @@ class Cluster:
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     """The embedded cluster with Nestor in it; taken down at the end unless it ran before (or NESTOR_KEEP is set)."""
+    report = progress.Console()
     was_running = bool(devcluster.cluster.status().running)
-    info = devcluster.cluster.up(Progress())
-    install.install_nestor(info, Progress())
-    yield Cluster(info.kubeconfig, info.http_port, info.domain)
+    info = devcluster.cluster.up(report)
+    install.install_nestor(info, report)
+    yield Cluster(info.kubeconfig, info.http_url_port, info.domain)
     if not was_running and not os.environ.get("NESTOR_KEEP"):
         devcluster.cluster.down()
 
@@ -96,7 +97,9 @@ def example(folder: str, name: str, namespace: str, file: str = "job.yaml") -> l
     return documents
 
 
-def inline_job(name: str, namespace: str, templates: dict[str, str], steps: list[Object] | None = None, **nested: Any) -> list[Object]:
+def inline_job(
+    name: str, namespace: str, templates: dict[str, str], steps: Sequence[Object] | None = None, **nested: Any,
+) -> list[Object]:
     """A job whose templates come from a ConfigMap: one kubectl step per file, in order, unless `steps` says otherwise."""
     steps = steps or [{"name": key.split(".")[0], "type": "kubectl", "path": key} for key in templates]
     app_def = {
@@ -104,7 +107,8 @@ def inline_job(name: str, namespace: str, templates: dict[str, str], steps: list
         "commands": {"Run": {"path": "/usr/bin/true", "parameters": {}, "name": "Run", "nested_kubernetes": {
             "templates": steps, **nested}}},
     }
-    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"{name}-files", "namespace": namespace}, "data": templates}
+    meta = {"name": f"{name}-files", "namespace": namespace}
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": templates}
     job = {
         "apiVersion": "nestor.dev/v1alpha1", "kind": "NestedAppJob", "metadata": {"name": name, "namespace": namespace},
         "spec": {"app": {"templatesFrom": {"configMapRef": {"name": f"{name}-files"}}, "appDef": app_def}},

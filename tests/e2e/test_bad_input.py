@@ -59,7 +59,7 @@ async def test_a_template_that_does_not_exist_fails_its_step_and_names_those_the
 
 
 async def test_a_template_that_kubectl_refuses_fails_after_its_retries_with_kubectls_words(api: Api, namespace: str) -> None:
-    steps = [
+    steps: list[Object] = [
         {"name": "fine", "type": "kubectl", "path": "a.yml"},
         {"name": "broken", "type": "kubectl", "path": "b.yml", "retry": 2, "retry_sleep": 0},
         {"name": "never", "type": "kubectl", "path": "a.yml"},

@@ -91,7 +91,9 @@ async def operator_down(api: Api) -> AsyncIterator[Any]:
     await scale(1)
 
 
-async def test_a_job_deleted_while_the_operator_is_down_is_gone_when_it_is_back(api: Api, namespace: str, operator_down: Any) -> None:
+async def test_a_job_deleted_while_the_operator_is_down_is_gone_when_it_is_back(
+    api: Api, namespace: str, operator_down: Any,
+) -> None:
     before = await inventory(api)
     await apply(api, example("01-hello-world", "hello", namespace))
     await job_with(api, "hello", namespace, conditions.READY, "True")

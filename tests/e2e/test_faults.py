@@ -62,7 +62,7 @@ async def test_a_lost_control_plane_is_rebuilt_from_the_templates(api: Api, name
 
 async def test_a_killed_runner_resumes_at_its_step_and_repeats_none(api: Api, namespace: str, tmp_path: Path) -> None:
     files = {"a.yml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\n", "late.yml": SLOW}
-    steps = [
+    steps: list[Object] = [
         {"name": "first", "type": "kubectl", "path": "a.yml"},
         {"name": "late", "type": "kubectl", "path": "late.yml", "retry": 100, "retry_sleep": 1},
     ]
