@@ -7,10 +7,10 @@ import json
 import time
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from nestor import names
-from nestor.kube import Api, Informer, Kind
+from nestor.kube import Api, Kind
 from nestor.kube.client import Object
 
 RESYNC_SECONDS = 600
@@ -20,20 +20,30 @@ LAG_SECONDS = 5
 """How long our own write may take to come back through an informer."""
 
 
+class Cache(Protocol):
+    """The newest known state of objects of one kind."""
+
+    def get(self, name: str, namespace: str = "") -> Object | None:
+        """The object, or None."""
+
+
 @dataclass
 class _Applied:
     fingerprint: str
     at: float
     result: Object
+    was_seen: bool = False
+    """Whether the cache has shown it since."""
 
 
 class Applier:
     """Remembers what it applied; compares with the caches where there is one of the kind."""
 
-    def __init__(self, api: Api, caches: Mapping[Kind, Informer] | None = None) -> None:
+    def __init__(self, api: Api, caches: Mapping[Kind, Cache] | None = None) -> None:
         self.api = api
         self._caches = caches or {}
         self._applied: dict[tuple[Kind, str, str], _Applied] = {}
+        self._last: dict[str, float] = {}
 
     async def ensure(self, kind: Kind, body: Object) -> Object:
         """The object as it is in the cluster, after an apply only if it differs from `body`."""
@@ -46,12 +56,18 @@ class Applier:
             # Only what has no cache of its own must be remembered whole, and nobody reads that.
             kept = found if kind in self._caches else body
             self._applied[key] = _Applied(fingerprint, time.monotonic(), kept)
+            self._last[key[1]] = time.monotonic()
         return found
+
+    def is_settling(self, namespace: str) -> bool:
+        """Whether something was applied there so lately that a change by somebody else may have been taken for lag."""
+        return time.monotonic() - self._last.get(namespace, -LAG_SECONDS) < LAG_SECONDS
 
     def forget(self, namespace: str) -> None:
         """Drop what is remembered of a namespace that goes."""
         for key in [key for key in self._applied if namespace in key[1:]]:
             del self._applied[key]
+        self._last.pop(namespace, None)
 
     def _find_current(self, key: tuple[Kind, str, str], fingerprint: str, body: Object) -> Object | None:
         """The object if it needs no apply."""
@@ -64,8 +80,11 @@ class Applier:
             return applied.result if applied and is_same and age < RESYNC_SECONDS else None
         live = cache.get(name, namespace)
         if live is not None and not live["metadata"].get("deletionTimestamp") and contains(live, body):
+            if applied:
+                applied.was_seen = True
             return live
-        return applied.result if applied and is_same and age < LAG_SECONDS else None
+        is_lagging = applied is not None and is_same and not applied.was_seen and age < LAG_SECONDS
+        return applied.result if applied and is_lagging else None
 
 
 async def together(*work: Coroutine[Any, Any, Any]) -> list[Any]:

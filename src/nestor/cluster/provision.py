@@ -29,7 +29,9 @@ class Addresses:
 class _Keys:
     authorities: Authorities
     access: str = ""
-    checked: datetime.datetime | None = None
+    access_checked: datetime.datetime | None = None
+    admin: str = ""
+    admin_checked: datetime.datetime | None = None
 
 
 class Provisioner:
@@ -71,22 +73,24 @@ class Provisioner:
 
     async def ensure_kubeconfig(self, shape: Shape, addresses: Addresses, metadata: Object, mark: str) -> None:
         """The admin's kubeconfig for the user. Raises `ForeignObject` where a Secret of that name lacks our label `mark`."""
-        now = _now()
-        authorities = self._keys[shape.namespace, shape.name].authorities
+        now, keys = _now(), self._keys[shape.namespace, shape.name]
+        authorities = keys.authorities
         key = pki.content_key(authorities, addresses.api)
+        if keys.admin == key and _is_fresh(keys.admin_checked, now):
+            return
         found = await self._api.find(kinds.SECRET, metadata["name"], metadata["namespace"])
         if found is not None and (found["metadata"].get("labels") or {}).get(mark) != metadata["labels"][mark]:
             raise ForeignObject(
                 f"Secret '{metadata['name']}' in namespace '{metadata['namespace']}' is not Nestor's: delete or rename it",
             )
-        if pki.is_current(found, key, now):
-            return
-        content = await asyncio.to_thread(pki.mint_admin_kubeconfig, authorities, addresses.api, now)
-        secret = access.build_secret(metadata, content, annotations=pki.renewal_annotations(key, now))
-        if found is None:
-            await self._create_secret(secret)
-        else:
-            await self._api.apply(kinds.SECRET, secret)
+        if not pki.is_current(found, key, now):
+            content = await asyncio.to_thread(pki.mint_admin_kubeconfig, authorities, addresses.api, now)
+            secret = access.build_secret(metadata, content, annotations=pki.renewal_annotations(key, now))
+            if found is None:
+                await self._create_secret(secret)
+            else:
+                await self._api.apply(kinds.SECRET, secret)
+        keys.admin, keys.admin_checked = key, now
 
     async def _ensure_authorities(self, shape: Shape) -> None:
         """Made once. Created, never applied: a second set would make the first one's certificates worthless."""
@@ -102,7 +106,7 @@ class Provisioner:
     async def _ensure_access_secret(self, shape: Shape, addresses: Addresses) -> None:
         keys, now = self._keys[shape.namespace, shape.name], _now()
         key = pki.content_key(keys.authorities, addresses.api)
-        if keys.access == key and keys.checked and now - keys.checked < datetime.timedelta(seconds=RESYNC_SECONDS):
+        if keys.access == key and _is_fresh(keys.access_checked, now):
             return
         name = shape.child("access")
         found = await self._api.find(kinds.SECRET, name, shape.namespace)
@@ -110,7 +114,7 @@ class Provisioner:
             content = await asyncio.to_thread(pki.mint_access, keys.authorities, addresses.api, now)
             annotations = pki.renewal_annotations(key, now)
             await self._api.apply(kinds.SECRET, access.build_secret(shape.metadata(name), content, annotations=annotations))
-        keys.access, keys.checked = key, now
+        keys.access, keys.access_checked = key, now
 
     async def _create_secret(self, secret: Object) -> Object:
         try:
@@ -118,6 +122,10 @@ class Provisioner:
         except Conflict:
             meta = secret["metadata"]
             return await self._api.get(kinds.SECRET, meta["name"], meta["namespace"])
+
+
+def _is_fresh(checked: datetime.datetime | None, now: datetime.datetime) -> bool:
+    return checked is not None and now - checked < datetime.timedelta(seconds=RESYNC_SECONDS)
 
 
 def _now() -> datetime.datetime:

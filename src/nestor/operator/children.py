@@ -1,0 +1,150 @@
+"""Makes and keeps the objects of one admitted job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from nestor.api import conditions, labels
+from nestor.cluster import access, namespace, server
+from nestor.cluster.applier import together
+from nestor.cluster.provision import Addresses, ForeignObject
+from nestor.cluster.shape import Shape
+from nestor.exposure.claim import Claim, find_conflict
+from nestor.exposure.ingress import build_ingress
+from nestor.kube import Conflict, RetryLater, kinds
+from nestor.operator import runner
+from nestor.operator.context import Context
+from nestor.operator.resolve import Resolved
+from nestor.steps import Plan
+
+Object = dict[str, Any]
+
+SERVER_UID = "nestor.dev/server-uid"
+"""Annotation of a NestedCluster: UID of the server's pod. Its data goes with it, so another pod is another cluster."""
+EPOCH = "nestor.dev/data-epoch"
+"""Annotation of a NestedCluster: how often its data was lost. Each time, the templates are applied anew."""
+
+
+@dataclass
+class Made:
+    """What a pass over the children found out."""
+
+    addresses: Addresses
+    refusal: tuple[str, str] | None = None
+    """Why the job has no Ingress."""
+    note: str | None = None
+
+
+def build_shape(context: Context, resolved: Resolved) -> Shape:
+    """The job's nested cluster."""
+    policy = resolved.policy
+    return Shape(
+        name=resolved.name, namespace=resolved.host_namespace, labels=resolved.labels, kubernetes_version=resolved.version,
+        image=resolved.image, core_dns_image=policy.cluster.core_dns_image, nestor_image=context.settings.image,
+        host=context.host, resources=policy.cluster.resources, network=policy.network, exposed_from=tuple(policy.expose.from_),
+    )
+
+
+class Children:
+    """Everything is applied as soon as what it needs is there; the order below is the order of needs."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._ensure = context.applier.ensure
+
+    async def ensure(self, resolved: Resolved, shape: Shape, plan: Plan) -> Made:
+        """1. the namespace; 2. all that pods need; 3. what needs the Services' addresses; 4. the server's pod and the Ingress."""
+        context = self._context
+        owner = await self.ensure_namespace(resolved)
+        binding = access.build_nodes_binding(shape, shape.namespace, owner)
+        addresses, _, _, _, _, tls, *_ = await together(
+            context.provisioner.ensure_surroundings(shape, binding),
+            self._ensure(kinds.NESTED_CLUSTER, _build_cluster(resolved, shape)),
+            self._ensure(kinds.CONFIG_MAP, runner.build_plan_config_map(shape, plan)),
+            context.sources.ensure_templates(resolved, shape),
+            context.sources.ensure_pull_secret(resolved, shape),
+            context.sources.ensure_tls_secret(resolved, shape),
+            *self._ensure_limits(resolved, shape),
+        )
+        await context.provisioner.ensure_access(shape, addresses)
+        refusal = self._find_refusal(resolved, tls)
+        _, _, note = await together(
+            context.provisioner.ensure_server(shape, addresses),
+            self._ensure_ingress(resolved, shape, refusal),
+            self._ensure_kubeconfig(resolved, shape, addresses),
+        )
+        return Made(addresses, refusal, note)
+
+    async def ensure_namespace(self, resolved: Resolved) -> Object:
+        """The job's own namespace; returns a reference to it. One that is not this job's is never adopted."""
+        name = resolved.host_namespace
+        body = namespace.build_namespace(name, resolved.labels, resolved.policy.namespace)
+        live = self._context.world.find(kinds.NAMESPACE, name)
+        if live is None:
+            try:
+                live = await self._context.api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", **body})
+            except Conflict:
+                live = await self._context.api.get(kinds.NAMESPACE, name)
+        if (live["metadata"].get("labels") or {}).get(labels.JOB_UID) != resolved.uid:
+            raise ForeignObject(f"Namespace '{name}' exists and is not this job's: delete it, or the job")
+        if live["metadata"].get("deletionTimestamp"):
+            raise RetryLater(1, f"namespace {name} is being deleted")
+        live = await self._ensure(kinds.NAMESPACE, body)
+        return {"apiVersion": "v1", "kind": "Namespace", "name": name, "uid": live["metadata"]["uid"]}
+
+    def _ensure_limits(self, resolved: Resolved, shape: Shape) -> list[Any]:
+        policy = resolved.policy.namespace
+        own = [container["resources"] for container in _own_containers(shape)] + [runner.RESOURCES]
+        quota, limits = namespace.build_quota(shape, policy, own), namespace.build_limit_range(shape, policy)
+        pairs = ((kinds.RESOURCE_QUOTA, quota), (kinds.LIMIT_RANGE, limits))
+        return [self._ensure(kind, body) for kind, body in pairs if body]
+
+    def _find_refusal(self, resolved: Resolved, tls: str | None) -> tuple[str, str] | None:
+        """Why there must be no Ingress."""
+        if tls:
+            return conditions.TLS_SECRET_NOT_FOUND, tls
+        if not resolved.host or not resolved.target:
+            return None
+        job = self._context.world.jobs.get(resolved.name, resolved.namespace) or {"metadata": {}}
+        created = job["metadata"].get("creationTimestamp", "")
+        mine = Claim(resolved.host, resolved.name, resolved.namespace, resolved.uid, created)
+        conflict = find_conflict(mine, self._context.claims(), self._context.world.informers[kinds.INGRESS])
+        return (conditions.HOSTNAME_CONFLICT, f"{conflict}; choose another one by `expose.host`") if conflict else None
+
+    async def _ensure_ingress(self, resolved: Resolved, shape: Shape, refusal: tuple[str, str] | None) -> None:
+        """There when it may be, gone when it may not."""
+        if resolved.host and resolved.target and not refusal:
+            body = build_ingress(
+                shape.name, shape.namespace, resolved.labels, resolved.host, resolved.target, resolved.policy.expose,
+            )
+            await self._ensure(kinds.INGRESS, body)
+        elif self._context.world.find(kinds.INGRESS, shape.name, shape.namespace):
+            await self._context.api.delete(kinds.INGRESS, shape.name, shape.namespace)
+
+    async def _ensure_kubeconfig(self, resolved: Resolved, shape: Shape, addresses: Addresses) -> str | None:
+        """The admin's kubeconfig beside the job; returns why there is none, if so."""
+        owner = {
+            "apiVersion": kinds.NESTED_APP_JOB.api_version, "kind": kinds.NESTED_APP_JOB.name, "name": resolved.name,
+            "uid": resolved.uid, "controller": True, "blockOwnerDeletion": False,
+        }
+        metadata = {
+            "name": f"{resolved.name}-kubeconfig", "namespace": resolved.namespace, "labels": resolved.labels,
+            "ownerReferences": [owner],
+        }
+        try:
+            await self._context.provisioner.ensure_kubeconfig(shape, addresses, metadata, labels.JOB_UID)
+        except ForeignObject as error:
+            return f"its kubeconfig could not be written: {error}"
+        return None
+
+
+def _own_containers(shape: Shape) -> list[Object]:
+    template = server.build_stateful_set(shape, "")["spec"]["template"]
+    found: list[Object] = template["spec"]["containers"]
+    return found
+
+
+def _build_cluster(resolved: Resolved, shape: Shape) -> Object:
+    spec: Object = {"className": resolved.spec.class_name, "kubernetesVersion": shape.kubernetes_version, "image": shape.image}
+    return {"metadata": shape.metadata(shape.name), "spec": spec}

@@ -1,0 +1,126 @@
+"""What all reconcilers of the operator share."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from pydantic import ValidationError
+
+from nestor.api import conditions, labels
+from nestor.api.nestedclass import NestedClassSpec
+from nestor.cluster.applier import Applier
+from nestor.cluster.provision import Provisioner
+from nestor.cluster.shape import Host
+from nestor.exposure.claim import Claim, choose_host
+from nestor.kube import Api, Kind, kinds
+from nestor.kube.client import Object
+from nestor.kube.events import EventRecorder
+from nestor.operator.settings import Settings
+from nestor.operator.sources import Sources
+from nestor.operator.store import World
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, order=True)
+class Key:
+    """What the work queue holds: a job, or a cluster that a user made."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+JOB, CLUSTER = "NestedAppJob", "NestedCluster"
+
+
+@dataclass
+class Context:
+    """One operator's tools and knowledge."""
+
+    api: Api
+    settings: Settings
+    world: World
+    host: Host
+    events: EventRecorder
+    applier: Applier
+    provisioner: Provisioner
+    sources: Sources
+    _classes: dict[str, tuple[str, NestedClassSpec | None]] = field(default_factory=dict)
+
+    @classmethod
+    def create(cls, api: Api, settings: Settings, world: World, host: Host) -> Context:
+        """Put the parts together."""
+        applier = Applier(api, {**world.informers, kinds.NESTED_CLUSTER: world.clusters})
+        events = EventRecorder(api, "nestor-operator")
+        return cls(api, settings, world, host, events, applier, Provisioner(applier), Sources(applier, settings.namespace))
+
+    def classes(self) -> dict[str, NestedClassSpec]:
+        """The classes by name. One that does not fit its schema (of an older CRD) is as good as absent, and logged."""
+        found = {}
+        for item in self.world.classes:
+            name, version = item["metadata"]["name"], item["metadata"].get("resourceVersion", "")
+            if self._classes.get(name, ("", None))[0] != version or not version:
+                self._classes[name] = (version, _parse_class(name, item))
+            spec = self._classes[name][1]
+            if spec is not None:
+                found[name] = spec
+        return found
+
+    def claims(self) -> Iterable[Claim]:
+        """The hosts that admitted jobs want."""
+        classes = self.classes()
+        for job in self.world.jobs:
+            policy = classes.get((job.get("spec") or {}).get("className", ""))
+            refused = conditions.find((job.get("status") or {}).get("conditions"), conditions.ADMITTED)
+            if policy is None or (refused and refused["status"] == "False"):
+                continue
+            meta = job["metadata"]
+            wanted = (job["spec"].get("expose") or {}).get("host")
+            host = choose_host(meta["name"], meta["namespace"], wanted, policy.expose)
+            if host:
+                yield Claim(host, meta["name"], meta["namespace"], meta["uid"], meta.get("creationTimestamp", ""))
+
+
+def _parse_class(name: str, item: Object) -> NestedClassSpec | None:
+    try:
+        return NestedClassSpec.model_validate(item.get("spec") or {})
+    except ValidationError as error:
+        log.warning("NestedClass '%s' is not usable: %s", name, error)
+        return None
+
+
+def now() -> datetime.datetime:
+    """The current time."""
+    return datetime.datetime.now(datetime.UTC)
+
+
+def age_seconds(time: str) -> float:
+    """Seconds since an RFC 3339 time of the API server."""
+    return (now() - datetime.datetime.fromisoformat(time)).total_seconds()
+
+
+async def ensure_finalizer(api: Api, kind: Kind, obj: Object) -> Object:
+    """Our finalizer on the object; with its resource version, because lists of finalizers have many writers."""
+    meta = obj["metadata"]
+    if labels.FINALIZER in (meta.get("finalizers") or ()):
+        return obj
+    return await _set_finalizers(api, kind, obj, [*(meta.get("finalizers") or ()), labels.FINALIZER])
+
+
+async def remove_finalizer(api: Api, kind: Kind, obj: Object) -> None:
+    """Let the object go."""
+    left = [item for item in obj["metadata"].get("finalizers") or () if item != labels.FINALIZER]
+    await _set_finalizers(api, kind, obj, left)
+
+
+async def _set_finalizers(api: Api, kind: Kind, obj: Object, finalizers: list[str]) -> Object:
+    meta = obj["metadata"]
+    patch = {"metadata": {"finalizers": finalizers, "resourceVersion": meta["resourceVersion"], "uid": meta["uid"]}}
+    return await api.patch(kind, meta["name"], meta["namespace"], patch)
+
+
+Enqueue = Callable[[Key], None]

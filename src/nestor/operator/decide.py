@@ -1,0 +1,145 @@
+"""A job's conditions from what is observed. Pure; every line here is a row of a table in the tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from nestor.api import conditions
+from nestor.api.conditions import Condition
+from nestor.exposure.decide import Exposure, decide_exposed
+from nestor.operator import pods
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The children of one admitted job, as they are."""
+
+    cluster: Object | None = None
+    """The NestedCluster."""
+    server: Object | None = None
+    """The nested cluster's own pod."""
+    runner: Object | None = None
+    """The runner's pod."""
+    plan_hash: str = ""
+    problem: str | None = None
+    """What the host's API server, or an object that is not ours, refused us."""
+    note: str | None = None
+    """Something that the user should know although the cluster is fine."""
+    runner_problem: str | None = None
+    """Why no further runner is made."""
+    exposure: Exposure = field(default_factory=Exposure)
+    is_overdue: bool = False
+    """The class's `startTimeoutSeconds` are over."""
+
+    @property
+    def run(self) -> Object | None:
+        """The progress of the templates, if it is of this plan."""
+        run = ((self.cluster or {}).get("status") or {}).get("run")
+        return run if run and run.get("hash") == self.plan_hash else None
+
+
+def decide(observed: Observed) -> list[Condition]:
+    """All conditions of an admitted job."""
+    admitted = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, "class, version, command and AppDef are good")
+    ready = decide_cluster_ready(observed)
+    found = [admitted, ready, decide_steps_applied(observed, is_cluster_ready=ready.status == "True")]
+    found.append(decide_exposed(observed.exposure))
+    return [*found, summarize(found)]
+
+
+def summarize(found: list[Condition]) -> Condition:
+    """`Ready`: the first condition that is not True speaks for all."""
+    for condition in found:
+        if condition.status != "True" and condition.reason != conditions.NOT_REQUESTED:
+            return Condition(conditions.READY, "False", condition.reason, condition.message)
+    return Condition(conditions.READY, "True", conditions.APP_READY, found[-1].message)
+
+
+def decide_cluster_ready(observed: Observed) -> Condition:
+    """`ClusterReady`: the syncer says so, and its pod lives. Waiting is not failing: the pod's own reason is passed on."""
+    if observed.problem:
+        return _cluster("False", conditions.PROVISIONING_FAILED, observed.problem)
+    server = observed.server
+    said = conditions.find(((observed.cluster or {}).get("status") or {}).get("conditions"), conditions.READY)
+    if said and said.get("status") == "True" and server and pods.is_ready(server):
+        version = ((observed.cluster or {}).get("status") or {}).get("kubernetesVersion") or "Kubernetes"
+        message = f"{version} answers" + (f"; {observed.note}" if observed.note else "")
+        return _cluster("True", conditions.PROVISIONED, message)
+    reason, message = _explain_server(server, said)
+    if observed.is_overdue and reason not in (conditions.IMAGE_PULL_FAILED, conditions.UNSCHEDULABLE):
+        return _cluster("False", conditions.PROVISIONING_FAILED, f"not ready in the class's `startTimeoutSeconds`: {message}")
+    return _cluster("False", reason, message)
+
+
+def _explain_server(server: Object | None, said: Object | None) -> tuple[str, str]:
+    if server is None:
+        return conditions.PROVISIONING, "the nested cluster's pod is being created"
+    name = server["metadata"]["name"]
+    if server["metadata"].get("deletionTimestamp"):
+        return conditions.SERVER_NOT_READY, f"pod '{name}' is being replaced"
+    if waiting := pods.find_waiting(server):
+        reason = conditions.IMAGE_PULL_FAILED if waiting.is_image else conditions.SERVER_NOT_READY
+        return reason, waiting.describe(server)
+    if unschedulable := pods.find_unschedulable(server):
+        return conditions.UNSCHEDULABLE, f"pod '{name}': {unschedulable}"
+    if said and said.get("status") == "False" and said.get("message"):
+        return conditions.SERVER_NOT_READY, f"pod '{name}': {said['message']}"
+    if (server.get("status") or {}).get("phase") == "Running":
+        return conditions.SERVER_NOT_READY, f"pod '{name}' runs and is not ready yet"
+    return conditions.PROVISIONING, f"pod '{name}' is starting"
+
+
+def decide_steps_applied(observed: Observed, *, is_cluster_ready: bool) -> Condition:
+    """`StepsApplied`: what the runner wrote, or why it has not written anything yet."""
+    if run := observed.run:
+        return _decide_run(run)
+    if observed.runner_problem:
+        return _steps("False", conditions.RUNNER_FAILED, observed.runner_problem)
+    runner = observed.runner
+    if runner is not None and not runner["metadata"].get("deletionTimestamp"):
+        if waiting := pods.find_waiting(runner):
+            reason = conditions.IMAGE_PULL_FAILED if waiting.is_image else conditions.RUNNER_STARTING
+            return _steps("False", reason, waiting.describe(runner) + _describe_app_image(runner))
+        if unschedulable := pods.find_unschedulable(runner):
+            return _steps("False", conditions.UNSCHEDULABLE, f"pod '{runner['metadata']['name']}': {unschedulable}")
+    if not is_cluster_ready:
+        return _steps("False", conditions.WAITING_FOR_CLUSTER, "the steps wait for the nested cluster")
+    return _steps("False", conditions.RUNNER_STARTING, "the runner is starting")
+
+
+def _decide_run(run: Object) -> Condition:
+    steps = run.get("steps") or []
+    if run.get("state") == "Succeeded":
+        return _steps("True", conditions.ALL_STEPS_APPLIED, f"{len(steps)} of {len(steps)} steps applied")
+    for number, step in enumerate(steps, 1):
+        state = step.get("state")
+        if state == "Succeeded":
+            continue
+        where = f"step {number} of {len(steps)} '{step['name']}'"
+        attempt = f"attempt {step.get('attempt', 0)} of {step.get('maxAttempts', 1)}"
+        said = f": {step['message']}" if step.get("message") else ""
+        if state == "Failed":
+            return _steps("False", conditions.STEP_FAILED, f"{where} failed, {attempt}{said}")
+        if state == "Retrying":
+            return _steps("False", conditions.STEP_RETRYING, f"{where} will be tried again, {attempt} failed{said}")
+        if state == "Running":
+            return _steps("False", conditions.STEP_RUNNING, f"{where} is running, {attempt}")
+        return _steps("False", conditions.STEP_RUNNING, f"{where} is next")
+    return _steps("False", conditions.STEP_RUNNING, "the last step is being recorded")
+
+
+def _describe_app_image(runner: Object) -> str:
+    """The app image, which the pod's own message does not always name (it is a volume of it)."""
+    images = [volume["image"].get("reference") for volume in runner["spec"].get("volumes") or () if "image" in volume]
+    return f" (app image '{images[0]}')" if images else ""
+
+
+def _cluster(status: conditions.Status, reason: str, message: str) -> Condition:
+    return Condition(conditions.CLUSTER_READY, status, reason, message)
+
+
+def _steps(status: conditions.Status, reason: str, message: str) -> Condition:
+    return Condition(conditions.STEPS_APPLIED, status, reason, message)

@@ -1,0 +1,186 @@
+"""Deletion of a job: down to the last object, verified, bounded in time, and honest about what it had to force."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from nestor import names
+from nestor.api import conditions, labels
+from nestor.api.conditions import Condition
+from nestor.cluster.applier import together
+from nestor.kube import NotFound, RetryLater, kinds
+from nestor.kube.events import now as timestamp
+from nestor.operator.context import Context, age_seconds, remove_finalizer
+
+Object = dict[str, Any]
+
+log = logging.getLogger(__name__)
+
+APP_GRACE_SECONDS = 10
+"""The longest that an application's pod may take to end; users wait for the deletion."""
+OWN_GRACE_SECONDS = 2
+NAMESPACE_LEAD_SECONDS = 2
+POLL_SECONDS = 1.0
+
+
+class Finalizer:
+    """Empties and deletes jobs' namespaces."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._api = context.api
+
+    async def finalize(self, job: Object) -> None:
+        """One pass over a job that is being deleted. Raises `RetryLater` until nothing is left."""
+        meta = job["metadata"]
+        if labels.FINALIZER not in (meta.get("finalizers") or ()):
+            return
+        namespace = names.job_namespace(meta["name"], meta["namespace"], meta["uid"])
+        await self._delete_kubeconfig(job)
+        live = await self._find_namespace(namespace, meta["uid"])
+        age = age_seconds(meta["deletionTimestamp"])
+        if live is not None and age < self._context.settings.give_up_after_seconds:
+            await self._report(job, namespace)
+            await self.empty(live, is_forced=age > self._context.settings.force_after_seconds, about=job)
+            raise RetryLater(POLL_SECONDS, f"waiting for namespace {namespace} to go")
+        if live is not None:
+            await self._warn(job, "NamespaceLeftBehind", f"Namespace '{namespace}' does not go: {_explain(live)}")
+        await self._api.delete(kinds.CLUSTER_ROLE_BINDING, namespace)
+        self._forget(namespace, meta["name"], meta["uid"])
+        try:
+            await remove_finalizer(self._api, kinds.NESTED_APP_JOB, job)
+        except NotFound:
+            log.debug("%s/%s went by itself", meta["namespace"], meta["name"])
+
+    async def sweep(self, namespace: str, name: str) -> None:
+        """The job is not known: delete host namespaces that say they are its, once the API server confirms that it is gone."""
+        left = [
+            item for item in self._context.world.informers[kinds.NAMESPACE]
+            if (item["metadata"].get("labels") or {}).get(labels.JOB) == name
+            and item["metadata"]["labels"].get(labels.JOB_NAMESPACE) == namespace
+        ]
+        if not left:
+            return
+        job = await self._api.find(kinds.NESTED_APP_JOB, name, namespace)
+        if job is not None:
+            self._context.world.jobs.put(job)
+        for item in left:
+            uid = item["metadata"]["labels"].get(labels.JOB_UID)
+            if uid and (job is None or job["metadata"]["uid"] != uid):
+                log.warning("namespace %s has lost its job %s/%s, deleting it", item["metadata"]["name"], namespace, name)
+                await self.empty(item, is_forced=self._is_stuck(item["metadata"]["name"]), about=None)
+                await self._api.delete(kinds.CLUSTER_ROLE_BINDING, item["metadata"]["name"])
+                self._forget(item["metadata"]["name"], name, uid)
+        raise RetryLater(POLL_SECONDS, "sweeping")
+
+    async def empty(self, namespace: Object, *, is_forced: bool, about: Object | None) -> None:
+        """Pods first, then the namespace: its controller looks after 5 s, and where it finds a pod again only after half of that
+        one's grace period. So the namespace is deleted when its last pods have 2 s left.
+
+        Without its RoleBinding the syncer can make no new pods; without its StatefulSet the server is not made again.
+        """
+        name = namespace["metadata"]["name"]
+        if not namespace["metadata"].get("deletionTimestamp"):
+            await self._stop_producers(name, namespace["metadata"]["labels"][labels.JOB])
+        pods = self._context.world.pods_by_namespace.get(name)
+        if pods:
+            await together(*(self._delete_pod(pod, is_forced=is_forced, about=about) for pod in pods))
+        if is_forced:
+            await self._strip_clusters(name, about)
+        if (is_forced or all(_ends_soon(pod) for pod in pods)) and not namespace["metadata"].get("deletionTimestamp"):
+            await self._api.delete(kinds.NAMESPACE, name, uid=namespace["metadata"]["uid"])
+
+    def _is_stuck(self, namespace: str) -> bool:
+        """Whether a pod there should have ended long ago."""
+        times = [pod["metadata"].get("deletionTimestamp") for pod in self._context.world.pods_by_namespace.get(namespace)]
+        return any(time and age_seconds(time) > self._context.settings.force_after_seconds for time in times)
+
+    async def _stop_producers(self, namespace: str, cluster: str) -> None:
+        """Everything that makes or serves something."""
+        world = self._context.world
+        found = [
+            *((kinds.STATEFUL_SET, item) for item in world.informers[kinds.STATEFUL_SET]),
+            *((kinds.INGRESS, item) for item in world.informers[kinds.INGRESS]),
+        ]
+        deletions = [
+            self._api.delete(kind, item["metadata"]["name"], namespace)
+            for kind, item in found if item["metadata"].get("namespace") == namespace
+        ]
+        binding = names.child(cluster, "syncer")
+        await together(*deletions, self._api.delete(kinds.ROLE_BINDING, binding, namespace))
+
+    async def _delete_pod(self, pod: Object, *, is_forced: bool, about: Object | None) -> None:
+        meta = pod["metadata"]
+        own = (meta.get("labels") or {}).get(labels.COMPONENT) != labels.COMPONENT_APP
+        wished = pod["spec"].get("terminationGracePeriodSeconds", 30)
+        grace = 0 if is_forced else min(wished, OWN_GRACE_SECONDS if own else APP_GRACE_SECONDS)
+        if meta.get("deletionTimestamp") and not is_forced and meta.get("deletionGracePeriodSeconds", 0) <= grace:
+            return
+        is_gone = not await self._api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=grace)
+        if is_forced and not is_gone and about is not None:
+            message = f"pod '{meta['name']}' did not end and was removed without its node's word"
+            await self._warn(about, "PodForceDeleted", message)
+
+    async def _strip_clusters(self, namespace: str, about: Object | None) -> None:
+        """NestedClusters whose finalizers nobody removes."""
+        for cluster in self._context.world.clusters:
+            meta = cluster["metadata"]
+            if meta["namespace"] == namespace and meta.get("finalizers") and meta.get("deletionTimestamp"):
+                await self._api.patch(kinds.NESTED_CLUSTER, meta["name"], namespace, {"metadata": {"finalizers": None}})
+                if about is not None:
+                    held = ", ".join(meta["finalizers"])
+                    await self._warn(about, "FinalizersRemoved", f"NestedCluster '{meta['name']}' was held by {held}")
+
+    async def _find_namespace(self, name: str, uid: str) -> Object | None:
+        """The job's namespace, while it exists. Asked of the API server when the cache has none: it may lag behind."""
+        live = self._context.world.find(kinds.NAMESPACE, name) or await self._api.find(kinds.NAMESPACE, name)
+        if live is None or (live["metadata"].get("labels") or {}).get(labels.JOB_UID) != uid:
+            return None
+        return live
+
+    async def _delete_kubeconfig(self, job: Object) -> None:
+        meta = job["metadata"]
+        name = f"{meta['name']}-kubeconfig"
+        secret = await self._api.find(kinds.SECRET, name, meta["namespace"])
+        if secret and (secret["metadata"].get("labels") or {}).get(labels.JOB_UID) == meta["uid"]:
+            await self._api.delete(kinds.SECRET, name, meta["namespace"], uid=secret["metadata"]["uid"])
+
+    async def _report(self, job: Object, namespace: str) -> None:
+        """`Ready` says that the job goes; written once."""
+        status = job.get("status") or {}
+        before = conditions.find(status.get("conditions"), conditions.READY)
+        if before and before["reason"] == conditions.TERMINATING:
+            return
+        message = f"namespace '{namespace}' is being deleted"
+        ready = Condition(conditions.READY, "False", conditions.TERMINATING, message)
+        generation = job["metadata"].get("generation", 0)
+        merged = conditions.merge(status.get("conditions") or (), [ready], generation, timestamp())
+        meta = {key: job["metadata"][key] for key in ("name", "namespace", "uid")}
+        body = {"metadata": meta, "status": {**status, "conditions": merged}}
+        try:
+            self._context.world.jobs.put(await self._api.apply(kinds.NESTED_APP_JOB, body, subresource="status"))
+        except NotFound:
+            log.debug("%s/%s went meanwhile", meta["namespace"], meta["name"])
+
+    async def _warn(self, job: Object, reason: str, message: str) -> None:
+        about = {**job, "apiVersion": kinds.NESTED_APP_JOB.api_version, "kind": kinds.NESTED_APP_JOB.name}
+        await self._context.events.post(about, "Warning", reason, message)
+
+    def _forget(self, namespace: str, name: str, uid: str) -> None:
+        self._context.applier.forget(namespace)
+        self._context.provisioner.forget(namespace, name)
+        self._context.sources.forget(uid)
+
+
+def _ends_soon(pod: Object) -> bool:
+    """Whether the pod's grace period is (nearly) over. A deletion timestamp is the time at which it will be."""
+    time = pod["metadata"].get("deletionTimestamp")
+    return bool(time) and age_seconds(time) > -NAMESPACE_LEAD_SECONDS
+
+
+def _explain(namespace: Object) -> str:
+    """What the namespace's controller says is left in it."""
+    found = (namespace.get("status") or {}).get("conditions") or ()
+    said = [item["message"] for item in found if item.get("status") == "True" and item.get("message")]
+    return "; ".join(said) or "for no told reason"

@@ -1,0 +1,41 @@
+"""`/healthz` and `/readyz`: 503 when a watch went silent or a background task died, so that kubelet restarts the process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from aiohttp import web
+
+STALE_SECONDS = 420
+"""A watch says something at least every 240 s, when the server ends it; then there is time for a new one."""
+
+Check = Callable[[], str | None]
+"""Says what is wrong, or None."""
+
+
+def build_app(is_alive: Check, is_ready: Check) -> web.Application:
+    """The two pages."""
+
+    def answer(check: Check) -> Callable[[web.Request], object]:
+        async def handle(_: web.Request) -> web.Response:
+            problem = check()
+            return web.Response(text=(problem or "ok") + "\n", status=503 if problem else 200)
+
+        return handle
+
+    app = web.Application()
+    app.router.add_get("/healthz", answer(is_alive))  # type: ignore[arg-type]
+    app.router.add_get("/readyz", answer(is_ready))  # type: ignore[arg-type]
+    return app
+
+
+async def serve(app: web.Application, port: int) -> None:
+    """Serve until cancelled."""
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "0.0.0.0", port).start()  # noqa: S104 - kubelet probes the pod's address
+        await asyncio.Event().wait()
+    finally:
+        await runner.cleanup()

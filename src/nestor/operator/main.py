@@ -1,0 +1,60 @@
+"""`nestor operator`: the process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sys
+
+from nestor.kube import Api
+from nestor.operator.context import Context
+from nestor.operator.hostfacts import HostUnknown, read_host
+from nestor.operator.settings import Settings, read_settings
+from nestor.operator.store import World
+from nestor.operator.wiring import Operator
+
+log = logging.getLogger(__name__)
+
+
+async def run_operator(settings: Settings, stop: asyncio.Event, kubeconfig: str | None = None) -> None:
+    """The whole operator, for the process and for tests."""
+    async with await Api.connect(kubeconfig, manager="nestor") as api:
+        host = await read_host(api, settings.service_cidrs)
+        world = World(api)
+        operator = Operator(Context.create(api, settings, world, host))
+        log.info("nestor operator: Service ranges %s, API at %s", ", ".join(host.service_cidrs), api.host)
+        await operator.run(stop, kubeconfig)
+
+
+class _JsonFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": self.formatTime(record), "level": record.levelname.lower(), "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def _set_up_logging(settings: Settings) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    text = logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    handler.setFormatter(_JsonFormatter() if settings.log_format == "json" else text)
+    logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
+
+
+def main(arguments: list[str]) -> int:
+    """The process. 0 after SIGTERM or SIGINT, 1 when something died."""
+    settings = read_settings(arguments)
+    _set_up_logging(settings)
+    try:
+        asyncio.run(run_operator(settings, asyncio.Event()))
+    except HostUnknown as error:
+        log.error("%s", error)
+        return 1
+    except Exception:
+        log.exception("nestor operator ends")
+        return 1
+    return 0

@@ -1,0 +1,172 @@
+"""`reconcile(job)`: from spec and observed children to what should be, every time from the start."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Any
+
+from nestor import names
+from nestor.api import conditions
+from nestor.api.conditions import Condition
+from nestor.cluster.applier import LAG_SECONDS, RESYNC_SECONDS
+from nestor.cluster.provision import ForeignObject
+from nestor.cluster.shape import Shape
+from nestor.exposure.decide import Exposure
+from nestor.kube import Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
+from nestor.kube.events import now as timestamp
+from nestor.operator import runner
+from nestor.operator.children import EPOCH, SERVER_UID, Children, Made, build_shape
+from nestor.operator.context import Context, age_seconds, ensure_finalizer, now
+from nestor.operator.decide import Observed, decide, summarize
+from nestor.operator.finalize import Finalizer
+from nestor.operator.resolve import Refused, Resolved, resolve
+from nestor.operator.status import build_status, list_events
+from nestor.steps import Plan
+
+Object = dict[str, Any]
+
+log = logging.getLogger(__name__)
+
+
+class JobReconciler:
+    """Reconciles NestedAppJobs."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._children = Children(context)
+        self._finalizer = Finalizer(context)
+
+    async def reconcile(self, namespace: str, name: str) -> None:
+        """One pass over one job. Raises `RetryLater` with when to look again though nothing happens."""
+        job = self._context.world.jobs.get(name, namespace)
+        if job is None:
+            await self._finalizer.sweep(namespace, name)
+            return
+        if job["metadata"].get("deletionTimestamp"):
+            await self._finalizer.finalize(job)
+            return
+        try:
+            job = await ensure_finalizer(self._context.api, kinds.NESTED_APP_JOB, job)
+            self._context.world.jobs.put(job)
+            resolved = resolve(job, self._context.classes())
+            await self._reconcile_admitted(job, resolved)
+        except Refused as refused:
+            await self._report_refusal(job, refused)
+            raise RetryLater(refused.retry_seconds or RESYNC_SECONDS, refused.message) from None
+        except NotFound:
+            if await self._context.api.find(kinds.NESTED_APP_JOB, name, namespace) is not None:
+                raise
+
+    async def _reconcile_admitted(self, job: Object, resolved: Resolved) -> None:
+        """Plan → children → runner → observe → decide → report."""
+        shape = build_shape(self._context, resolved)
+        epoch = await self._track_data(shape)
+        plan = resolved.build_plan(await self._context.sources.read_templates(resolved), epoch)
+        made, problem, cause = await self._ensure_children(resolved, shape, plan)
+        observed = self._observe(job, resolved, shape, plan, made)
+        delay: float = RESYNC_SECONDS
+        if made is not None:
+            runner_problem, delay = await self._ensure_runner(resolved, shape, plan, made, observed)
+            observed = replace(observed, runner_problem=runner_problem)
+        observed = replace(observed, problem=problem)
+        kubeconfig = f"{resolved.name}-kubeconfig" if made and not made.note else None
+        status = build_status(
+            job, decide(observed), timestamp(), resolved=resolved, observed=observed, plan=plan, kubeconfig=kubeconfig,
+        )
+        await self._report(job, status)
+        if cause:
+            raise cause
+        if self._context.applier.is_settling(shape.namespace):
+            delay = min(delay, LAG_SECONDS)
+        raise RetryLater(min(delay, self._start_deadline(job, resolved) or RESYNC_SECONDS), "resync")
+
+    async def _ensure_children(
+        self, resolved: Resolved, shape: Shape, plan: Plan,
+    ) -> tuple[Made | None, str | None, Exception | None]:
+        """What was made; or what the host refused, for the user, and the error, for the retry."""
+        try:
+            return await self._children.ensure(resolved, shape, plan), None, None
+        except (ForeignObject, Forbidden, Invalid) as error:
+            return None, getattr(error, "message", str(error)), error
+
+    async def _track_data(self, shape: Shape) -> int:
+        """How often the cluster lost its data: it lives in the server's pod, and goes with it."""
+        cluster = self._context.world.clusters.get(shape.name, shape.namespace)
+        pod = self._context.world.find(kinds.POD, f"{shape.child('k3s')}-0", shape.namespace)
+        annotations = (cluster or {"metadata": {}})["metadata"].get("annotations") or {}
+        epoch, known = int(annotations.get(EPOCH, "0")), annotations.get(SERVER_UID)
+        if cluster is None or pod is None or pod["metadata"]["uid"] == known:
+            return epoch
+        epoch += 1 if known else 0
+        patch = {"metadata": {"annotations": {SERVER_UID: pod["metadata"]["uid"], EPOCH: str(epoch)}}}
+        self._context.world.clusters.put(
+            await self._context.api.patch(kinds.NESTED_CLUSTER, shape.name, shape.namespace, patch),
+        )
+        return epoch
+
+    async def _ensure_runner(
+        self, resolved: Resolved, shape: Shape, plan: Plan, made: Made, observed: Observed,
+    ) -> tuple[str | None, float]:
+        """The runner's pod, made again when it died without a result; returns why it is not, and when to look again."""
+        is_over = (observed.run or {}).get("state") in ("Succeeded", "Failed")
+        action = runner.decide_runner(observed.runner, plan.hash, is_over=is_over, now=now())
+        name = shape.child("run")
+        if action.kind == "Replace":
+            log.info("%s/%s: replacing the runner's pod, attempt %d", resolved.namespace, resolved.name, action.attempt)
+            await self._context.api.delete(kinds.POD, name, shape.namespace, grace_seconds=0)
+        if action.kind in ("Create", "Replace"):
+            body = runner.build_pod(resolved, shape, plan, made.addresses.dns, action.attempt)
+            try:
+                await self._context.api.create(kinds.POD, body)
+            except Conflict as conflict:
+                # The cache lags behind our own write, or the old pod is still on its way out.
+                if not conflict.already_exists:
+                    raise
+                return None, 1
+        return action.message or None, action.delay or RESYNC_SECONDS
+
+    def _observe(self, job: Object, resolved: Resolved, shape: Shape, plan: Plan, made: Made | None) -> Observed:
+        """The children, from the caches."""
+        world = self._context.world
+        exposure = Exposure(resolved.target, resolved.host, resolved.url, made.refusal if made else None)
+        if resolved.target:
+            service = names.host_name(resolved.target.service_name, resolved.target.service_namespace)
+            exposure = replace(
+                exposure, service=world.find(kinds.SERVICE, service, shape.namespace),
+                slices=world.slices_by_service.get(shape.namespace, service),
+            )
+        return Observed(
+            cluster=world.clusters.get(shape.name, shape.namespace),
+            server=world.find(kinds.POD, f"{shape.child('k3s')}-0", shape.namespace),
+            runner=world.find(kinds.POD, shape.child("run"), shape.namespace),
+            plan_hash=plan.hash, note=made.note if made else None, exposure=exposure,
+            is_overdue=self._start_deadline(job, resolved) <= 0,
+        )
+
+    def _start_deadline(self, job: Object, resolved: Resolved) -> float:
+        """Seconds until the cluster counts as overdue; far away once it was ready."""
+        timings = (job.get("status") or {}).get("timings") or {}
+        if timings.get("clusterReady"):
+            return RESYNC_SECONDS
+        since = timings.get("admitted") or job["metadata"]["creationTimestamp"]
+        return max(0.0, resolved.policy.cluster.start_timeout_seconds - age_seconds(since))
+
+    async def _report_refusal(self, job: Object, refused: Refused) -> None:
+        admitted = Condition(conditions.ADMITTED, "False", refused.reason, refused.message)
+        await self._report(job, build_status(job, [admitted, summarize([admitted])], timestamp()))
+
+    async def _report(self, job: Object, status: Object) -> None:
+        """Write the status if it changed, then tell of what changed."""
+        old = job.get("status") or {}
+        if status == old:
+            return
+        meta = job["metadata"]
+        body = {"metadata": {key: meta[key] for key in ("name", "namespace", "uid")}, "status": status}
+        written = await self._context.api.apply(kinds.NESTED_APP_JOB, body, subresource="status")
+        self._context.world.jobs.put(written)
+        for event in list_events(old, status):
+            await self._context.events.post(
+                {**job, "apiVersion": kinds.NESTED_APP_JOB.api_version, "kind": kinds.NESTED_APP_JOB.name},
+                event.kind, event.reason, event.message,
+            )

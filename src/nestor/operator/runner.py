@@ -1,0 +1,136 @@
+"""The runner's pod: how it is built, and what to do with the one that is there. Pure."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from nestor.api import labels
+from nestor.cluster.shape import Shape
+from nestor.operator import pods
+from nestor.operator.resolve import Resolved
+from nestor.steps import Plan
+
+Object = dict[str, Any]
+
+PLAN_HASH = "nestor.dev/plan-hash"
+"""Annotation of the runner's pod: the plan that it runs."""
+ATTEMPT = "nestor.dev/runner-attempt"
+"""Annotation of the runner's pod: how many pods of this plan there were, itself included."""
+
+MAX_ATTEMPTS = 6
+RESULT_SECONDS = 30
+"""How long a result may take from the nested cluster to the NestedCluster's status."""
+RESOURCES: Object = {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}}
+
+
+@dataclass(frozen=True)
+class Action:
+    """What to do: `Keep` what is, `Create`, `Replace`, look again after `delay`, or give up with `message`."""
+
+    kind: Literal["Keep", "Create", "Replace", "Wait", "GiveUp"]
+    attempt: int = 0
+    delay: float = 0
+    message: str = ""
+
+
+def decide_runner(pod: Object | None, plan_hash: str, *, is_over: bool, now: datetime.datetime) -> Action:
+    """`is_over`: the plan's result is recorded. A pod that ended without one is made anew, later and later, and not for ever."""
+    if pod is None:
+        return Action("Keep") if is_over else Action("Create", attempt=1)
+    if pod["metadata"].get("deletionTimestamp"):
+        return Action("Keep") if is_over else Action("Wait", delay=1)
+    annotations = pod["metadata"].get("annotations") or {}
+    if annotations.get(PLAN_HASH) != plan_hash:
+        return Action("Replace", attempt=1)
+    if is_over or not pods.is_finished(pod):
+        return Action("Keep")
+    return _decide_ended(pod, int(annotations.get(ATTEMPT, "1")), now)
+
+
+def _decide_ended(pod: Object, attempt: int, now: datetime.datetime) -> Action:
+    code, finished, reason = pods.find_end(pod)
+    since = (now - datetime.datetime.fromisoformat(finished)).total_seconds() if finished else 0.0
+    # 0 and 1 are results; they are on their way. Anything else is a crash and is repeated, 1, 2, 4 … s later.
+    delay = RESULT_SECONDS if code in (0, 1) else min(60.0, 2.0 ** (attempt - 1))
+    why = ", ".join(str(part) for part in (f"exit code {code}" if code is not None else "", reason) if part)
+    if attempt >= MAX_ATTEMPTS and code not in (0, 1):
+        name = pod["metadata"]["name"]
+        message = f"the runner's pod '{name}' ended {attempt} times without a result, last: {why or 'unknown'}"
+        return Action("GiveUp", message=message)
+    if finished and since < delay:
+        return Action("Wait", delay=delay - since)
+    return Action("Replace", attempt=attempt + 1)
+
+
+def build_plan_config_map(shape: Shape, plan: Plan) -> Object:
+    """The plan, as the runner reads it."""
+    return {"metadata": shape.metadata(shape.child("plan")), "data": {"plan.json": plan.to_json()}}
+
+
+def build_pod(resolved: Resolved, shape: Shape, plan: Plan, dns_address: str, attempt: int) -> Object:
+    """The pod. It holds the nested cluster's keys and no token of the host; its DNS is the nested cluster's, which knows both."""
+    app, templates = _build_sources(resolved, shape)
+    spec: Object = {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": 5,
+        "dnsPolicy": "None",
+        "dnsConfig": {
+            "nameservers": [dns_address],
+            "searches": ["default.svc.cluster.local", "svc.cluster.local", "cluster.local"],
+            "options": [{"name": "ndots", "value": "5"}],
+        },
+        "securityContext": {
+            "runAsNonRoot": True, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [_build_container(shape, templates)],
+        "volumes": [
+            app,
+            {"name": "plan", "configMap": {"name": shape.child("plan")}},
+            {"name": "kubeconfig", "secret": {
+                "secretName": shape.child("access"), "defaultMode": 0o440,
+                "items": [{"key": "runner.kubeconfig", "path": "kubeconfig"}],
+            }},
+            {"name": "work", "emptyDir": {"sizeLimit": "1Gi"}},
+            {"name": "tmp", "emptyDir": {"sizeLimit": "256Mi"}},
+        ],
+    }
+    if resolved.spec.app.image_pull_secret_name:
+        spec["imagePullSecrets"] = [{"name": shape.child("pull")}]
+    metadata = shape.metadata(
+        shape.child("run"), component=labels.COMPONENT_RUNNER, annotations={PLAN_HASH: plan.hash, ATTEMPT: str(attempt)},
+    )
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _build_sources(resolved: Resolved, shape: Shape) -> tuple[Object, Object]:
+    """The volume with the templates, and its mount: the app image as a whole, or a copied ConfigMap in its place."""
+    if resolved.spec.app.image:
+        image = {"reference": resolved.spec.app.image, "pullPolicy": "IfNotPresent"}
+        return {"name": "app", "image": image}, {"name": "app", "mountPath": "/app", "readOnly": True}
+    config_map = {"name": shape.child("templates")}
+    return {"name": "app", "configMap": config_map}, {"name": "app", "mountPath": "/app/templates", "readOnly": True}
+
+
+def _build_container(shape: Shape, templates: Object) -> Object:
+    return {
+        "name": "runner",
+        "image": shape.nestor_image,
+        "imagePullPolicy": "IfNotPresent",
+        "args": ["runner"],
+        "resources": RESOURCES,
+        "securityContext": {
+            "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [
+            templates,
+            {"name": "plan", "mountPath": "/etc/nestor/plan", "readOnly": True},
+            {"name": "kubeconfig", "mountPath": "/etc/nestor/kubeconfig", "readOnly": True},
+            {"name": "work", "mountPath": "/work"},
+            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - the container's own
+        ],
+    }

@@ -1,0 +1,56 @@
+"""The operator's settings, from flags or the environment."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the operator is told by its Deployment. Everything about jobs is in NestedClasses instead."""
+
+    image: str
+    """Nestor's image, for the syncers and runners."""
+    namespace: str = "nestor-system"
+    """The operator's own namespace: TLS Secrets of classes are read from it."""
+    service_cidrs: tuple[str, ...] = ()
+    """The host cluster's Service ranges; empty: asked of the host (ServiceCIDR, Kubernetes 1.33 and later)."""
+    port: int = 8080
+    """Port of /healthz and /readyz."""
+    workers: int = 10
+    """Jobs reconciled at the same time."""
+    force_after_seconds: float = 45
+    """How long a deletion may take until what is left is forced."""
+    give_up_after_seconds: float = 300
+    """How long until a namespace that will not go is left behind, with an event that says so."""
+    log_level: str = "info"
+    log_format: str = "text"
+
+
+def read_settings(arguments: list[str]) -> Settings:
+    """Flags win over the environment."""
+    parser = argparse.ArgumentParser(prog="nestor operator", description="Reconcile NestedAppJobs and NestedClusters.")
+    _add(parser, "--image", "NESTOR_IMAGE", "", "Nestor's own image, for syncers and runners (required)")
+    _add(parser, "--namespace", "POD_NAMESPACE", "nestor-system", "the operator's own namespace")
+    _add(parser, "--service-cidr", "NESTOR_SERVICE_CIDR", "", "the host's Service ranges, by commas; empty: as the host says")
+    _add(parser, "--port", "NESTOR_PORT", "8080", "port of /healthz and /readyz")
+    _add(parser, "--workers", "NESTOR_WORKERS", "10", "jobs reconciled at the same time")
+    _add(parser, "--force-after", "NESTOR_FORCE_AFTER", "45", "seconds of a deletion until what is left is forced")
+    _add(parser, "--give-up-after", "NESTOR_GIVE_UP_AFTER", "300", "seconds of a deletion until a namespace is left behind")
+    _add(parser, "--log-level", "NESTOR_LOG_LEVEL", "info", "debug, info, warning or error")
+    _add(parser, "--log-format", "NESTOR_LOG_FORMAT", "text", "text or json")
+    parsed = parser.parse_args(arguments)
+    if not parsed.image:
+        parser.error("NESTOR_IMAGE or --image must be set: syncers and runners are made from it")
+    return Settings(
+        image=parsed.image, namespace=parsed.namespace,
+        service_cidrs=tuple(part.strip() for part in parsed.service_cidr.split(",") if part.strip()),
+        port=int(parsed.port), workers=int(parsed.workers), force_after_seconds=float(parsed.force_after),
+        give_up_after_seconds=float(parsed.give_up_after), log_level=parsed.log_level, log_format=parsed.log_format,
+    )
+
+
+def _add(parser: argparse.ArgumentParser, flag: str, variable: str, default: str, text: str) -> None:
+    parser.add_argument(flag, default=os.environ.get(variable) or default, help=f"{text} [{variable}, default: '{default}']")

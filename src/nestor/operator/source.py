@@ -1,0 +1,99 @@
+"""kopf as the source of events of our own resources; the only module that imports it. It writes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import kopf
+import yaml
+
+from nestor.api import labels
+from nestor.kube.client import Object
+from nestor.operator.store import Store
+
+Handler = Callable[[Object], None]
+Feeds = dict[str, tuple[Store, Handler]]
+"""By the kind's plural: where its objects go, and who is told."""
+
+
+def build_settings() -> kopf.OperatorSettings:
+    """Explicit where a default could surprise: nothing is written, nobody is waited for, no request hangs."""
+    settings = kopf.OperatorSettings()
+    settings.posting.enabled = False
+    settings.peering.standalone = True
+    settings.persistence.finalizer = f"{labels.GROUP}/kopf-is-not-used"
+    settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=labels.GROUP)
+    settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(prefix=labels.GROUP)
+    settings.watching.server_timeout = 300
+    settings.watching.client_timeout = 330
+    settings.watching.connect_timeout = 10
+    settings.networking.request_timeout = 30
+    settings.networking.connect_timeout = 10
+    settings.queueing.worker_limit = None
+    settings.execution.max_workers = 1
+    return settings
+
+
+def build_registry(feeds: Feeds, kubeconfig: str | None) -> kopf.OperatorRegistry:
+    """Each kind's events go into its store, and then to its handler with the object."""
+    registry = kopf.OperatorRegistry()
+    kopf.on.login(registry=registry)(build_login(kubeconfig))
+    for plural, (store, handler) in feeds.items():
+        kopf.on.event(labels.GROUP, plural, registry=registry)(_feed(store, handler))
+    return registry
+
+
+def build_login(kubeconfig: str | None) -> Callable[..., Any]:
+    """One way to log in, the same as of `nestor.kube`: kopf else mixes the credentials of all client libraries it finds."""
+
+    async def log_in(**kwargs: Any) -> Any:
+        if kubeconfig is not None:
+            return read_kubeconfig(yaml.safe_load(await asyncio.to_thread(Path(kubeconfig).read_text)))
+        if "KUBERNETES_SERVICE_HOST" in os.environ and "KUBECONFIG" not in os.environ:
+            return kopf.login_with_service_account(**kwargs)
+        return kopf.login_with_kubeconfig(**kwargs)
+
+    return log_in
+
+
+def read_kubeconfig(content: Object) -> kopf.ConnectionInfo:
+    """The current context of a kubeconfig; kopf's own reader takes no path."""
+    context = _named(content["contexts"], content["current-context"])["context"]
+    cluster = _named(content["clusters"], context["cluster"])["cluster"]
+    user = _named(content["users"], context["user"])["user"]
+    return kopf.ConnectionInfo(
+        server=cluster["server"], ca_path=cluster.get("certificate-authority"), ca_data=cluster.get("certificate-authority-data"),
+        certificate_path=user.get("client-certificate"), certificate_data=user.get("client-certificate-data"),
+        private_key_path=user.get("client-key"), private_key_data=user.get("client-key-data"), token=user.get("token"),
+    )
+
+
+def _named(items: list[Object], name: str) -> Object:
+    return next(item for item in items if item["name"] == name)
+
+
+def _feed(store: Store, handler: Handler) -> Callable[..., Any]:
+    async def take(event: dict[str, Any], **_: Any) -> None:
+        obj = event["object"]
+        if event["type"] == "DELETED":
+            store.drop(obj)
+        else:
+            store.put(obj)
+        handler(obj)
+
+    return take
+
+
+async def run(feeds: Feeds, stop: asyncio.Event, ready: asyncio.Event, kubeconfig: str | None = None) -> None:
+    """Deliver events until `stop` is set, or SIGTERM or SIGINT arrives (kopf takes the process's signals)."""
+    logging.getLogger("kopf").setLevel(logging.WARNING)
+    await kopf.operator(
+        registry=build_registry(feeds, kubeconfig), settings=build_settings(), clusterwide=True, standalone=True, stop_flag=stop,
+        ready_flag=ready,
+    )
+

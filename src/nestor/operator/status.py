@@ -1,0 +1,100 @@
+"""A job's status as it is to be written, and the events that tell of what changed. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from nestor.api import conditions
+from nestor.api.conditions import Condition
+from nestor.operator.decide import Observed
+from nestor.operator.resolve import Resolved
+from nestor.steps import Plan
+
+Object = dict[str, Any]
+
+TIMINGS = {
+    conditions.ADMITTED: "admitted",
+    conditions.CLUSTER_READY: "clusterReady",
+    conditions.STEPS_APPLIED: "stepsApplied",
+    conditions.EXPOSED: "exposed",
+    conditions.READY: "ready",
+}
+
+GOOD_EVENTS = {
+    conditions.ADMITTED: "JobAdmitted",
+    conditions.CLUSTER_READY: "ClusterProvisioned",
+    conditions.STEPS_APPLIED: "StepsApplied",
+    conditions.EXPOSED: "JobExposed",
+    conditions.READY: "JobReady",
+}
+BAD_REASONS = frozenset({
+    conditions.CLASS_NOT_FOUND, conditions.VERSION_UNSUPPORTED, conditions.COMMAND_NOT_FOUND, conditions.APPDEF_INVALID,
+    conditions.TEMPLATES_NOT_FOUND, conditions.PULL_SECRET_NOT_FOUND, conditions.IMAGE_PULL_FAILED, conditions.UNSCHEDULABLE,
+    conditions.PROVISIONING_FAILED, conditions.STEP_FAILED, conditions.RUNNER_FAILED, conditions.HOSTNAME_CONFLICT,
+    conditions.TLS_SECRET_NOT_FOUND,
+})
+"""Reasons that somebody should act upon; the others are stages of an ordinary start."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event to be posted once the status that it tells of is written."""
+
+    kind: Literal["Normal", "Warning"]
+    reason: str
+    message: str
+
+
+def build_status(
+    job: Object, found: list[Condition], time: str, *, resolved: Resolved | None = None, observed: Observed | None = None,
+    plan: Plan | None = None, kubeconfig: str | None = None,
+) -> Object:
+    """The whole status. What a refused job had before it was refused stays, because its cluster does."""
+    old: Object = job.get("status") or {}
+    generation = job["metadata"].get("generation", 0)
+    merged = conditions.merge(old.get("conditions") or (), found, generation, time)
+    status: Object = {**old, "conditions": merged, "observedGeneration": generation}
+    timings = dict(old.get("timings") or {})
+    for condition in found:
+        if condition.status == "True" and condition.type in TIMINGS:
+            timings.setdefault(TIMINGS[condition.type], time)
+    if timings:
+        status["timings"] = timings
+    if resolved is not None and observed is not None and plan is not None:
+        status |= _describe(resolved, observed, plan, kubeconfig)
+    return {key: value for key, value in status.items() if value is not None}
+
+
+def _describe(resolved: Resolved, observed: Observed, plan: Plan, kubeconfig: str | None) -> Object:
+    cluster_status = (observed.cluster or {}).get("status") or {}
+    return {
+        "namespace": resolved.host_namespace,
+        "url": None if observed.exposure.refusal else resolved.url,
+        "kubernetesVersion": cluster_status.get("kubernetesVersion") or resolved.version,
+        "kubeconfigSecretName": kubeconfig,
+        "steps": list_steps(observed.run, plan),
+    }
+
+
+def list_steps(run: Object | None, plan: Plan) -> list[Object]:
+    """The steps as far as they are; all Pending while the runner has not written anything."""
+    if run is not None:
+        return [{key: value for key, value in step.items() if value is not None} for step in run.get("steps") or ()]
+    return [
+        {"name": step.name, "type": step.type, "state": "Pending", "attempt": 0, "maxAttempts": step.max_attempts, "message": ""}
+        for step in plan.steps
+    ]
+
+
+def list_events(old: Object, new: Object) -> list[Event]:
+    """One event per condition that became True, or that has a new reason which somebody should act upon."""
+    events = []
+    summary = conditions.find(new.get("conditions"), conditions.READY)
+    for condition in new.get("conditions") or ():
+        before = conditions.find(old.get("conditions"), condition["type"]) or {}
+        if condition["status"] == "True" and before.get("status") != "True" and condition["type"] in GOOD_EVENTS:
+            events.append(Event("Normal", GOOD_EVENTS[condition["type"]], condition["message"]))
+        elif condition is not summary and condition["reason"] in BAD_REASONS and before.get("reason") != condition["reason"]:
+            events.append(Event("Warning", condition["reason"], condition["message"]))
+    return events

@@ -1,0 +1,122 @@
+"""How events flow: kopf and informers → keys → queue → reconcilers. Whatever ends, ends all of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from aiohttp import web
+
+from nestor.api import labels
+from nestor.exposure.claim import hosts_of
+from nestor.kube import Change, WorkQueue, kinds
+from nestor.kube.client import Object
+from nestor.operator import health, source
+from nestor.operator.cluster import ClusterReconciler
+from nestor.operator.context import CLUSTER, JOB, Context, Key
+from nestor.operator.reconcile import JobReconciler
+
+log = logging.getLogger(__name__)
+
+
+class Operator:
+    """All parts of one operator."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.world = context.world
+        self._jobs = JobReconciler(context)
+        self._clusters = ClusterReconciler(context)
+        self._is_fed = asyncio.Event()
+        self.queue: WorkQueue[Key] = WorkQueue(self._reconcile, workers=context.settings.workers, name="reconcile")
+        for kind, informer in self.world.informers.items():
+            informer.on_change(self._on_ingress if kind == kinds.INGRESS else self._on_child)
+
+    def feeds(self) -> source.Feeds:
+        """Where kopf's events go."""
+        return {
+            kinds.NESTED_APP_JOB.plural: (self.world.jobs, self._on_job),
+            kinds.NESTED_CLUSTER.plural: (self.world.clusters, self._on_cluster),
+            kinds.NESTED_CLASS.plural: (self.world.classes, self._on_class),
+        }
+
+    async def run(self, stop: asyncio.Event, kubeconfig: str | None = None) -> None:
+        """Run until `stop` is set or a signal arrives. Any background task that dies ends all, by its error."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                *(group.create_task(informer.run(), name=informer.kind.plural) for informer in self.world.informers.values()),
+                group.create_task(self._work(), name="queue"),
+                group.create_task(health.serve(self._build_health(), self.context.settings.port), name="health"),
+            ]
+            await source.run(self.feeds(), stop, self._is_fed, kubeconfig)
+            for task in tasks:
+                task.cancel()
+
+    async def _work(self) -> None:
+        """Nothing is decided before every cache is filled: what looks missing would be made again."""
+        for informer in self.world.informers.values():
+            await informer.synced.wait()
+        await self.queue.run()
+
+    async def _reconcile(self, key: Key) -> None:
+        started = time.monotonic()
+        try:
+            if key.kind == JOB:
+                await self._jobs.reconcile(key.namespace, key.name)
+            else:
+                await self._clusters.reconcile(key.namespace, key.name)
+        finally:
+            log.debug("%s %s/%s reconciled in %.0f ms", key.kind, key.namespace, key.name, 1000 * (time.monotonic() - started))
+
+    def _on_job(self, job: Object) -> None:
+        self.queue.add(Key(JOB, job["metadata"]["namespace"], job["metadata"]["name"]))
+
+    def _on_cluster(self, cluster: Object) -> None:
+        self._add_owner(cluster)
+
+    def _on_class(self, item: Object) -> None:
+        """A class may admit what was refused, and change what its jobs look like."""
+        for kind, store in ((JOB, self.world.jobs), (CLUSTER, self.world.clusters)):
+            for obj in store:
+                if (obj.get("spec") or {}).get("className") == item["metadata"]["name"]:
+                    self.queue.add(Key(kind, obj["metadata"]["namespace"], obj["metadata"]["name"]))
+
+    def _on_child(self, change: Change) -> None:
+        self._add_owner(change.latest)
+
+    def _on_ingress(self, change: Change) -> None:
+        """Besides its own job, all jobs that want one of its hosts: one may be free now, or taken."""
+        if (change.latest["metadata"].get("labels") or {}).get(labels.MANAGED_BY) == "nestor":
+            self._add_owner(change.latest)
+        touched = hosts_of(change.latest) | (hosts_of(change.old) if change.old else set())
+        for claim in self.context.claims():
+            if claim.host in touched:
+                self.queue.add(Key(JOB, claim.namespace, claim.job))
+
+    def _add_owner(self, obj: Object) -> None:
+        """Queue the job (or the user's cluster) that an object belongs to, by its labels or its namespace's."""
+        meta = obj["metadata"]
+        own = meta.get("labels") or {}
+        if labels.JOB not in own and obj.get("kind") != kinds.NAMESPACE.name:
+            home = self.world.find(kinds.NAMESPACE, meta.get("namespace", ""))
+            own = ((home or {"metadata": {}})["metadata"].get("labels") or {}) | own
+        if labels.JOB in own and labels.JOB_NAMESPACE in own:
+            self.queue.add(Key(JOB, own[labels.JOB_NAMESPACE], own[labels.JOB]))
+        elif obj.get("kind") == kinds.NESTED_CLUSTER.name:
+            self.queue.add(Key(CLUSTER, meta["namespace"], meta["name"]))
+        elif labels.CLUSTER in own and meta.get("namespace"):
+            self.queue.add(Key(CLUSTER, meta["namespace"], own[labels.CLUSTER]))
+
+    def _build_health(self) -> web.Application:
+        def find_stale() -> str | None:
+            stale = [item for item in self.world.informers.values() if item.silence > health.STALE_SECONDS]
+            return "; ".join(f"the watch of {item.kind.plural} is silent since {item.silence:.0f} s" for item in stale) or None
+
+        def find_unready() -> str | None:
+            waiting = [item.kind.plural for item in self.world.informers.values() if not item.synced.is_set()]
+            if not self._is_fed.is_set():
+                waiting.append("NestedAppJobs")
+            return f"waiting for the first list of {', '.join(waiting)}" if waiting else None
+
+        return health.build_app(find_stale, find_unready)

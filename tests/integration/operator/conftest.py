@@ -1,0 +1,122 @@
+"""One control plane and one operator per test run, a namespace per test."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+import pytest
+import yaml
+
+from nestor.kube import Api, ApiError, kinds
+from tests.e2e.waiting import wait_for
+from tests.integration import apiserver
+from tests.integration.operator.world import Object, build_class
+
+ROOT = Path(__file__).parents[3]
+
+
+@dataclass
+class Operator:
+    """A running operator: the process, and its health port."""
+
+    process: asyncio.subprocess.Process
+    port: int
+    log: Path
+
+    async def health(self, page: str = "readyz") -> int:
+        """The status of one of its pages; 0 when nobody listens."""
+        try:
+            async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{self.port}/{page}") as answer:
+                return answer.status
+        except aiohttp.ClientError:
+            return 0
+
+
+@contextlib.asynccontextmanager
+async def operator_running(plane: apiserver.ControlPlane) -> AsyncIterator[Operator]:
+    """An operator for the length of a `with` block, as its own process, as in the image; ended by SIGTERM, with 0."""
+    (port,) = apiserver.free_ports(1)
+    log = plane.folder / f"operator-{port}.log"
+    environment = os.environ | {
+        "KUBECONFIG": str(plane.kubeconfig), "NESTOR_IMAGE": "nestor.test/nestor:1", "NESTOR_PORT": str(port),
+        "NESTOR_FORCE_AFTER": "6", "NESTOR_GIVE_UP_AFTER": "14", "NESTOR_LOG_LEVEL": "debug", "PYTHONPATH": str(ROOT / "src"),
+    }
+    with log.open("wb") as output:
+        process = await asyncio.create_subprocess_exec(
+            "setpriv", "--pdeathsig", "KILL", sys.executable, "-m", "nestor", "operator", env=environment,
+            stdout=output, stderr=output,
+        )
+    operator = Operator(process, port, log)
+    try:
+        async with asyncio.timeout(30):
+            while await operator.health() != 200:
+                assert process.returncode is None, log.read_text()
+                await asyncio.sleep(0.1)
+        yield operator
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        assert await asyncio.wait_for(process.wait(), 30) in (0, -signal.SIGKILL), log.read_text()[-5000:]
+
+
+@pytest.fixture(scope="session")
+async def plane() -> AsyncIterator[apiserver.ControlPlane]:
+    """A control plane with our CRDs and a default class, without an operator."""
+    async with apiserver.running() as running, await Api.connect(str(running.kubeconfig), manager="test") as api:
+        await install_crds(api)
+        await api.apply(kinds.NESTED_CLASS, build_class())
+        yield running
+
+
+async def install_crds(api: Api) -> None:
+    """The project's CRDs, served."""
+    for path in sorted((ROOT / "crds").glob("*.yaml")):
+        crd: Object = yaml.safe_load(path.read_text())
+        await api.apply(kinds.CRD, crd)
+        await wait_for(
+            api, kinds.CRD, crd["metadata"]["name"], "",
+            lambda found: any(item["type"] == "Established" and item["status"] == "True"
+                              for item in ((found or {}).get("status") or {}).get("conditions") or ()),
+        )
+    for kind in (kinds.NESTED_APP_JOB, kinds.NESTED_CLUSTER, kinds.NESTED_CLASS):
+        for _ in range(100):
+            try:
+                await api.list(kind)
+                break
+            except ApiError:
+                await asyncio.sleep(0.1)
+
+
+@pytest.fixture(scope="session")
+async def operator(plane: apiserver.ControlPlane) -> AsyncIterator[Operator]:
+    """An operator that runs as long as the tests do; what it said is shown when a test fails."""
+    async with operator_running(plane) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+async def api(plane: apiserver.ControlPlane) -> AsyncIterator[Api]:
+    """A client with all rights."""
+    async with await Api.connect(str(plane.kubeconfig), manager="test") as client:
+        yield client
+
+
+@pytest.fixture
+async def namespace(api: Api) -> AsyncIterator[str]:
+    """A user's namespace; the jobs in it are deleted afterwards."""
+    name = f"team-{uuid.uuid4().hex[:6]}"
+    await api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    yield name
+    for kind in (kinds.NESTED_APP_JOB, kinds.NESTED_CLUSTER):
+        for item in await api.list(kind, name):
+            await api.delete(kind, item["metadata"]["name"], name)
+    await api.delete(kinds.NAMESPACE, name)

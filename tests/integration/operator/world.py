@@ -1,0 +1,122 @@
+"""Builders of what users write, and the parts of kubelet and syncer, played by tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nestor import names
+from nestor.api import conditions, labels
+from nestor.kube import Api, kinds
+from nestor.kube.events import now
+from tests.e2e.waiting import wait_for, wait_for_any
+
+Object = dict[str, Any]
+
+VERSIONS = [
+    {"version": "v1.35", "image": "rancher/k3s:v1.35.5-k3s1"},
+    {"version": "v1.36", "image": "rancher/k3s:v1.36.2-k3s1"},
+]
+TARGET = {"service_name": "web", "service_port": 8080, "service_namespace": "default"}
+STEP = {"name": "hello", "type": "kubectl", "path": "hello.yml"}
+
+
+def build_class(name: str = "default", **expose: Any) -> Object:
+    """A class whose jobs are exposed below `jobs.test`."""
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "cluster": {"versions": VERSIONS, "startTimeoutSeconds": 600},
+            "expose": {"domain": "jobs.test", "ingressClassName": "test", "port": 8080} | expose,
+        },
+    }
+
+
+def build_job(name: str, namespace: str, *, nested: Object | None = None, **spec: Any) -> Object:
+    """hello-world from an app image."""
+    kubernetes = {"targets": [TARGET], "templates": [STEP]} if nested is None else nested
+    appdef = {"name": "Hello", "appdefversion": 2, "commands": {"Hello": {"nested_kubernetes": kubernetes}}}
+    app = {"image": "registry.test/hello:1", "appDef": appdef}
+    return {
+        "apiVersion": "nestor.dev/v1alpha1", "kind": "NestedAppJob", "metadata": {"name": name, "namespace": namespace},
+        "spec": {"app": app} | spec,
+    }
+
+
+async def host_namespace(api: Api, job: Object) -> str:
+    """Await and return the job's own namespace in the host cluster."""
+    found = await wait_for_any(
+        api, kinds.NAMESPACE, "", lambda item: True, labels=labels.selector(job_uid=job["metadata"]["uid"]), limit=20,
+    )
+    return str(found["metadata"]["name"])
+
+
+async def set_pod_status(api: Api, name: str, namespace: str, status: Object) -> Object:
+    """What kubelet would write; awaits the pod first."""
+    await wait_for(api, kinds.POD, name, namespace, lambda found: found is not None, limit=20)
+    return await api.patch(kinds.POD, name, namespace, {"status": status}, subresource="status")
+
+
+def waiting(container: str, reason: str, message: str) -> Object:
+    """The status of a pod with a container that waits."""
+    state = {"name": container, "image": "x", "imageID": "", "ready": False, "restartCount": 0,
+             "state": {"waiting": {"reason": reason, "message": message}}}
+    return {"phase": "Pending", "containerStatuses": [state]}
+
+
+def ended(container: str, code: int, reason: str = "Error") -> Object:
+    """The status of a pod whose container ended just now."""
+    state = {"name": container, "image": "x", "imageID": "", "ready": False, "restartCount": 0,
+             "state": {"terminated": {"exitCode": code, "reason": reason, "finishedAt": now()}}}
+    return {"phase": "Succeeded" if code == 0 else "Failed", "containerStatuses": [state]}
+
+
+READY_POD: Object = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+
+
+async def be_syncer(api: Api, name: str, namespace: str, **status: Any) -> None:
+    """What the syncer would write: Ready, and more status."""
+    ready = {"type": "Ready", "status": "True", "reason": "Synced", "message": "ok", "lastTransitionTime": now()}
+    await wait_for(api, kinds.NESTED_CLUSTER, name, namespace, lambda found: found is not None, limit=20)
+    body = {"status": {"conditions": [ready], "kubernetesVersion": "v1.36.2+k3s1"} | status}
+    await api.patch(kinds.NESTED_CLUSTER, name, namespace, body, subresource="status")
+
+
+async def be_ready_server(api: Api, name: str, namespace: str, **status: Any) -> None:
+    """The nested cluster's pod runs and its syncer works."""
+    await be_syncer(api, name, namespace, **status)
+    await set_pod_status(api, f"{names.child(name, 'k3s')}-0", namespace, READY_POD)
+
+
+async def plan_hash(api: Api, name: str, namespace: str) -> str:
+    """The plan that the job's runner is told to run."""
+    pod = await wait_for(api, kinds.POD, names.child(name, "run"), namespace, lambda found: found is not None, limit=20)
+    assert pod is not None
+    return str(pod["metadata"]["annotations"]["nestor.dev/plan-hash"])
+
+
+async def run_of(api: Api, name: str, namespace: str, run_state: str, **step: Any) -> Object:
+    """A run with one step."""
+    base = {"name": "hello", "type": "kubectl", "state": "Succeeded", "attempt": 1, "maxAttempts": 1, "message": ""}
+    return {"version": 1, "hash": await plan_hash(api, name, namespace), "state": run_state, "steps": [base | step]}
+
+
+async def be_target(api: Api, namespace: str, job: Object, *, is_ready: bool = True) -> None:
+    """The target's host Service and its endpoints, as syncer and kubelet would make them."""
+    name = names.host_name("web", "default")
+    own = labels.of_job(job["metadata"]["name"], job["metadata"]["namespace"], job["metadata"]["uid"])
+    await api.apply(kinds.SERVICE, {
+        "metadata": {"name": name, "namespace": namespace, "labels": own},
+        "spec": {"ports": [{"name": "http", "port": 8080, "targetPort": 8080}]},
+    })
+    await api.apply(kinds.ENDPOINT_SLICE, {
+        "metadata": {"name": f"{name[:50]}-1", "namespace": namespace, "labels": own | {"kubernetes.io/service-name": name}},
+        "addressType": "IPv4", "ports": [{"name": "http", "port": 8080}],
+        "endpoints": [{"addresses": ["10.42.0.9"], "conditions": {"ready": is_ready}}],
+    })
+
+
+def message_of(job: Object, kind: str) -> str:
+    """A condition's message."""
+    found = conditions.find(job["status"]["conditions"], kind)
+    assert found is not None
+    return str(found["message"])
