@@ -12,7 +12,7 @@ from nestor.syncer.translate.target import Target
 
 log = logging.getLogger(__name__)
 
-_CHECK_SECONDS = 60
+_CHECK_SECONDS = 60.0
 _RETRY_SECONDS = 0.2
 _DNS_NAME = "nestor:coredns"
 

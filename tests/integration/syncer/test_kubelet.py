@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -46,18 +47,23 @@ def path(pod: Object, subresource: str) -> str:
     return kinds.POD.path(pod["metadata"]["namespace"], pod["metadata"]["name"], subresource)
 
 
+@asynccontextmanager
 async def upgrade(
-    api: Api, target: str, method: str = "POST", protocol: str = "v4.channel.k8s.io", **more: str,
-) -> tuple[bytes, asyncio.StreamReader, asyncio.StreamWriter]:
-    """Ask the API server for a stream, as kubectl does, and return its answer's head with the raw connection."""
+    api: Api, target: str, protocol: str = "v4.channel.k8s.io", **more: str,
+) -> AsyncIterator[tuple[bytes, asyncio.StreamReader, asyncio.StreamWriter]]:
+    """Ask the API server for a stream, as kubectl does; gives its answer's head and the raw connection."""
     url = urlsplit(api.host)
     reader, writer = await asyncio.open_connection(url.hostname, url.port, ssl=api.ssl_context, server_hostname="127.0.0.1")
     headers = {"Host": url.netloc, "Connection": "Upgrade", "Upgrade": SPDY, "X-Stream-Protocol-Version": protocol, **more}
-    lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "Content-Length: 0", "", ""]
+    lines = [f"POST {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "Content-Length: 0", "", ""]
     writer.write("\r\n".join(lines).encode())
     await writer.drain()
-    async with asyncio.timeout(10):
-        return await reader.readuntil(b"\r\n\r\n"), reader, writer
+    try:
+        async with asyncio.timeout(10):
+            head = await reader.readuntil(b"\r\n\r\n")
+        yield head, reader, writer
+    finally:
+        writer.close()
 
 
 async def test_logs_are_read_with_their_options(world: World, pod: tuple[Object, Object], kubelet: FakeKubelet) -> None:
@@ -106,20 +112,20 @@ async def test_streams_pass_byte_by_byte(
     world: World, pod: tuple[Object, Object], kubelet: FakeKubelet, subresource: str, query: str, target: str,
     passed: set[tuple[str, str]],
 ) -> None:
-    head, reader, writer = await upgrade(world.nested, f"{path(pod[0], subresource)}?{query}", Authorization="Bearer caller")
-    assert head.startswith(b"HTTP/1.1 101 "), head
-    assert b"v4.channel.k8s.io" in head
-    payload = bytes(range(256)) * 4096
-    writer.write(payload)
-    async with asyncio.timeout(20):
-        assert await reader.readexactly(len(payload)) == payload
+    target_path = f"{path(pod[0], subresource)}?{query}"
+    async with upgrade(world.nested, target_path, Authorization="Bearer caller") as (head, reader, writer):
+        assert head.startswith(b"HTTP/1.1 101 "), head
+        assert b"v4.channel.k8s.io" in head
+        payload = bytes(range(256)) * 4096
+        writer.write(payload)
+        async with asyncio.timeout(20):
+            assert await reader.readexactly(len(payload)) == payload
+        assert kubelet.open_streams == 1
     method, url, found = kubelet.requests[-1]
     host_name = pod[1]["metadata"]["name"]
     container = "" if target == "portForward" else "/app"
     assert (method, url, set(found)) == ("POST", f"/{target}/{world.namespace}/{host_name}{container}", passed)
     assert "authorization" not in kubelet.headers
-    assert kubelet.open_streams == 1
-    writer.close()
 
     async def hung_up() -> bool:
         return kubelet.open_streams == 0
@@ -130,11 +136,12 @@ async def test_streams_pass_byte_by_byte(
 async def test_the_end_of_the_container_ends_the_client_s_stream(
     world: World, pod: tuple[Object, Object], kubelet: FakeKubelet,
 ) -> None:
-    head, reader, _ = await upgrade(world.nested, f"{path(pod[0], 'exec')}?command=true&stdout=true&container=app")
-    assert head.startswith(b"HTTP/1.1 101 ")
-    kubelet.process_end.set()
-    async with asyncio.timeout(10):
-        assert await reader.read() == b""
+    target = f"{path(pod[0], 'exec')}?command=true&stdout=true&container=app"
+    async with upgrade(world.nested, target) as (head, reader, _):
+        assert head.startswith(b"HTTP/1.1 101 ")
+        kubelet.process_end.set()
+        async with asyncio.timeout(10):
+            assert await reader.read() == b""
 
 
 async def test_a_pod_that_is_lost_is_told_cleanly(world: World, pod: tuple[Object, Object], kubelet: FakeKubelet) -> None:
@@ -143,9 +150,10 @@ async def test_a_pod_that_is_lost_is_told_cleanly(world: World, pod: tuple[Objec
     await world.nested_pod(nested, lambda found: found["status"]["phase"] == "Failed")
     with pytest.raises(NotFound):
         await world.nested.request("GET", path(nested, "log"))
-    head, reader, _ = await upgrade(world.nested, f"{path(nested, 'exec')}?command=sh&stdout=true&container=app")
-    assert b" 101 " not in head
-    assert b"does not exist" in head + await reader.read(1000)
+    target = f"{path(nested, 'exec')}?command=sh&stdout=true&container=app"
+    async with upgrade(world.nested, target) as (head, reader, _):
+        assert b" 101 " not in head
+        assert b"does not exist" in head + await reader.read(1000)
 
 
 async def test_refusals_of_the_host_are_in_nested_words(world: World, space: str, kubelet: FakeKubelet) -> None:
@@ -153,7 +161,6 @@ async def test_refusals_of_the_host_are_in_nested_words(world: World, space: str
     host = await world.host_pod(nested)
     await world.schedule(host)
     await world.nested_pod(nested, lambda found: bool(found["spec"].get("nodeName")))
-    kubelet.log_end.set()
     with pytest.raises(ApiError) as caught:
         await world.nested.request("GET", path(nested, "log"), {"container": "nobody"})
     assert world.namespace not in str(caught.value)

@@ -47,7 +47,7 @@ async def test_the_run_is_copied_and_nonsense_is_not(world: World) -> None:
     await world.nested.create(kinds.CONFIG_MAP, {"metadata": meta, "data": {"run.json": json.dumps(run)}})
 
     async def copied() -> bool:
-        return (await status(world)).get("run", {}).get("steps", [{}])[0].get("state") == "Running"
+        return bool((await status(world)).get("run", {}).get("steps", [{}])[0].get("state") == "Running")
 
     await world.eventually(copied)
     run["state"] = "Nonsense"

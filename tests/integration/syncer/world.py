@@ -121,7 +121,7 @@ class World:
         return int(answer.split(b" ")[1])
 
     @staticmethod
-    async def eventually(check: Callable[[], Awaitable[T]], limit: float = 20) -> T:
+    async def eventually(check: Callable[[], Awaitable[T | None]], limit: float = 20) -> T:
         """The first result that is true."""
         last: object = None
         try:
@@ -136,9 +136,7 @@ class World:
 
     async def host_object(self, kind: Kind, name: str, namespace: str) -> Object:
         """The host object of a nested one, once it is there."""
-        found = await self.eventually(lambda: self.host.find(kind, names.host_name(name, namespace), self.namespace))
-        assert found is not None
-        return found
+        return await self.eventually(lambda: self.host.find(kind, names.host_name(name, namespace), self.namespace))
 
     async def host_pod(self, pod: Object) -> Object:
         """The host pod of this very nested pod, once it is there."""
@@ -148,9 +146,7 @@ class World:
             found = await self.host.find(kinds.POD, names.host_name(meta["name"], meta["namespace"]), self.namespace)
             return found if found and found["metadata"]["labels"]["nestor.dev/nested-uid"] == meta["uid"] else None
 
-        found = await self.eventually(look)
-        assert found is not None
-        return found
+        return await self.eventually(look)
 
     async def nested_pod(self, pod: Object, check: Callable[[Object], bool]) -> Object:
         """The nested pod, once `check` is true for it."""
@@ -160,9 +156,7 @@ class World:
             found = await self.nested.find(kinds.POD, meta["name"], meta["namespace"])
             return found if found and check(found) else None
 
-        found = await self.eventually(look)
-        assert found is not None
-        return found
+        return await self.eventually(look)
 
     async def gone(self, api: Api, kind: Kind, obj: Object) -> None:
         """Await that this very object is gone."""
