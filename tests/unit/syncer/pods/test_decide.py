@@ -1,0 +1,69 @@
+"""What is done about a pair of pods, as a table."""
+
+from typing import Any
+
+import pytest
+
+from nestor.syncer.pods import decide
+from tests.unit.syncer.builders import build_host_pod, build_pod
+
+Object = dict[str, Any]
+
+SCHEDULED = {"conditions": [{"type": "PodScheduled", "status": "True"}]}
+
+
+def nested(*, phase: str = "Pending", deleting: int | None = None, bound: bool = False, **spec: Any) -> Object:
+    """A nested pod in some state."""
+    pod = build_pod(**spec)
+    pod["status"] = {"phase": phase} | (SCHEDULED if bound else {})
+    if bound:
+        pod["spec"]["nodeName"] = "n"
+    if deleting is not None:
+        pod["metadata"] |= {"deletionTimestamp": "t", "deletionGracePeriodSeconds": deleting}
+    return pod
+
+
+def host(*, phase: str = "Running", deleting: int | None = None) -> Object:
+    """A host pod in some state."""
+    pod = build_host_pod(status={"phase": phase})
+    if deleting is not None:
+        pod["metadata"] |= {"deletionTimestamp": "t", "deletionGracePeriodSeconds": deleting}
+    return pod
+
+
+@pytest.mark.parametrize(("inner", "outer", "had_host", "action"), [
+    (None, None, False, "Nothing"),
+    (None, host(), True, "Remove"),
+    (None, host(deleting=30), True, "Remove"),
+    (nested(), None, False, "Create"),
+    (nested(nodeName="n"), None, False, "Create"),
+    (nested(schedulingGates=[{"name": "wait"}]), None, False, "Nothing"),
+    (nested(deleting=0), None, False, "Finish"),
+    (nested(deleting=30, bound=True), None, True, "Finish"),
+    (nested(phase="Succeeded", bound=True), None, True, "Nothing"),
+    (nested(phase="Failed", bound=True), None, False, "Nothing"),
+    (nested(phase="Running", bound=True), None, False, "Lose"),
+    (nested(bound=True), None, False, "Lose"),
+    (nested(), None, True, "Lose"),
+    (nested(), host(), False, "Sync"),
+    (nested(phase="Running", bound=True), host(), True, "Sync"),
+    (nested(phase="Running", bound=True), host(deleting=30), True, "Sync"),
+    (nested(phase="Running", bound=True), host(phase="Failed"), True, "Sync"),
+    (nested(phase="Running", bound=True, deleting=30), host(), True, "Stop"),
+    (nested(phase="Failed", bound=True), host(), True, "Remove"),
+    (nested(phase="Succeeded", bound=True), host(phase="Succeeded"), True, "Sync"),
+])
+def test_decide(inner: Object | None, outer: Object | None, had_host: bool, action: str) -> None:
+    assert decide.decide(inner, outer, had_host=had_host) == action
+
+
+@pytest.mark.parametrize(("inner", "outer", "due"), [
+    (nested(deleting=30), host(), True),
+    (nested(deleting=30), host(deleting=30), False),
+    (nested(deleting=5), host(deleting=30), True),
+    (nested(deleting=60), host(deleting=30), False),
+    (None, host(), True),
+    (None, host(deleting=30), False),
+])
+def test_removal_is_asked_for_once_and_again_when_it_is_to_be_sooner(inner: Object | None, outer: Object, due: bool) -> None:
+    assert decide.is_removal_due(inner, outer) is due

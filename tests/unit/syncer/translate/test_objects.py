@@ -1,0 +1,133 @@
+"""ConfigMaps, Secrets, nodes, events and messages."""
+
+from typing import Any
+
+import pytest
+
+from nestor import names
+from nestor.syncer.translate import config, event, messages, node
+from nestor.syncer.translate.target import nested_key, nested_uid
+from tests.unit.syncer.builders import TARGET, build_host_pod, build_pod
+
+Object = dict[str, Any]
+
+
+def nested_config(kind: str = "Secret", **fields: Any) -> Object:
+    """A nested ConfigMap or Secret."""
+    return {"kind": kind, "metadata": {"name": "settings", "namespace": "shop", "uid": "config-uid"}, **fields}
+
+
+def test_a_copy_says_whose_it_is() -> None:
+    copy = config.build_config(nested_config(data={"a": "Yg=="}, immutable=True), TARGET)
+    assert copy["metadata"] == {
+        "name": names.host_name("settings", "shop"), "namespace": TARGET.namespace,
+        "labels": {
+            "app.kubernetes.io/managed-by": "nestor", "nestor.dev/job": "hello", "nestor.dev/cluster": "hello",
+            "nestor.dev/component": "app", "nestor.dev/nested-namespace": "shop", "nestor.dev/nested-uid": "config-uid",
+        },
+        "annotations": {
+            "nestor.dev/nested-name": "settings", "nestor.dev/nested-namespace": "shop", "nestor.dev/nested-uid": "config-uid",
+        },
+        "ownerReferences": [dict(TARGET.owner)],
+    }
+    assert copy["data"] == {"a": "Yg=="}
+    assert "immutable" not in copy
+    assert nested_key(copy) == ("shop", "settings")
+    assert nested_uid(copy) == "config-uid"
+
+
+@pytest.mark.parametrize(("nested", "host"), [
+    (None, "Opaque"), ("Opaque", "Opaque"), ("kubernetes.io/tls", "kubernetes.io/tls"),
+    ("kubernetes.io/dockerconfigjson", "kubernetes.io/dockerconfigjson"), ("example.org/own", "example.org/own"),
+    ("kubernetes.io/service-account-token", "Opaque"), ("bootstrap.kubernetes.io/token", "Opaque"),
+])
+def test_types_that_the_host_would_act_upon_are_not_carried(nested: str | None, host: str) -> None:
+    assert config.build_config(nested_config(type=nested), TARGET)["type"] == host
+
+
+def test_keys_that_went_are_taken_away() -> None:
+    before = config.build_config(nested_config("ConfigMap", data={"a": "1", "b": "2"}, binaryData={"c": "Yg=="}), TARGET)
+    after = config.build_config(nested_config("ConfigMap", data={"b": "3"}), TARGET)
+    assert config.is_current(before, before)
+    assert not config.is_current(before, after)
+    patch = config.build_patch(before, after)
+    assert patch["data"] == {"a": None, "b": "3"}
+    assert patch["binaryData"] == {"c": None}
+
+
+HOST_NODE: Object = {
+    "metadata": {
+        "name": "n", "labels": {"zone": "a", "nestor.dev/x": "y", "sub.nestor.dev/x": "y"}, "annotations": {"secret": "x"},
+    },
+    "spec": {"taints": [{"key": "gpu", "effect": "NoSchedule"}], "podCIDR": "10.42.0.0/24", "providerID": "cloud://x"},
+    "status": {
+        "capacity": {"cpu": "8"}, "allocatable": {"cpu": "7"}, "nodeInfo": {"kubeletVersion": "v1.36.3"},
+        "images": [{"names": ["other/tenant:1"]}], "volumesInUse": ["x"], "daemonEndpoints": {"kubeletEndpoint": {"Port": 1}},
+        "addresses": [
+            {"type": "InternalIP", "address": "10.40.0.2"}, {"type": "Hostname", "address": "n"},
+            {"type": "InternalDNS", "address": "n.internal"}, {"type": "ExternalIP", "address": "1.2.3.4"},
+        ],
+        "conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "t1", "observedGeneration": 1}],
+    },
+}
+
+
+def test_a_node_tells_where_its_kubelet_is_and_nothing_about_others() -> None:
+    assert node.build_node(HOST_NODE, 10250) == {
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": "n", "labels": {"zone": "a", "app.kubernetes.io/managed-by": "nestor"}},
+        "spec": {"taints": [{"key": "gpu", "effect": "NoSchedule"}], "unschedulable": False},
+        "status": {
+            "capacity": {"cpu": "8"}, "allocatable": {"cpu": "7"}, "nodeInfo": {"kubeletVersion": "v1.36.3"},
+            "addresses": [
+                {"type": "InternalIP", "address": "10.40.0.2"}, {"type": "Hostname", "address": "n"},
+                {"type": "InternalDNS", "address": "localhost"},
+            ],
+            "conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "t1"}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+        },
+    }
+
+
+@pytest.mark.parametrize(("change", "current"), [
+    ({}, True),
+    ({"conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "t2"}]}, True),
+    ({"conditions": [{"type": "Ready", "status": "Unknown", "lastHeartbeatTime": "t2"}]}, False),
+    ({"allocatable": {"cpu": "6"}}, False),
+])
+def test_heartbeats_alone_are_no_change(change: Object, current: bool) -> None:
+    before = node.build_node(HOST_NODE, 10250)
+    after = node.build_node(HOST_NODE | {"status": HOST_NODE["status"] | change}, 10250)
+    assert node.is_current(before, after) is current
+
+
+def test_a_fresh_node_s_taint_is_a_difference() -> None:
+    desired = node.build_node(HOST_NODE, 10250)
+    tainted = desired | {"spec": {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]}}
+    assert not node.is_current(tainted, desired)
+
+
+def test_messages_lose_every_host_word() -> None:
+    pod = build_pod(volumes=[{"name": "a", "configMap": {"name": "web"}}, {"name": "b", "secret": {"secretName": "web-tls"}}])
+    words = messages.build_words(pod, TARGET, build_host_pod())
+    text = (
+        f'{names.host_name("web", "shop")}_{TARGET.namespace}(host-uid): secret "{names.host_name("web-tls", "shop")}" not found'
+    )
+    assert messages.translate(text, words) == 'web_shop(pod-uid): secret "web-tls" not found'
+
+
+def test_events_keep_their_form_and_count_up_by_name() -> None:
+    own = {
+        "metadata": {"name": "e", "uid": "event-uid", "namespace": TARGET.namespace},
+        "involvedObject": {"kind": "Pod", "name": "web-x-shop-x-host", "fieldPath": "spec.containers{app}"},
+        "reason": "Failed", "message": f"in {TARGET.namespace}", "type": "Warning", "count": 3, "firstTimestamp": None,
+        "lastTimestamp": "t", "source": {"component": "kubelet"}, "reportingComponent": "kubelet", "reportingInstance": "n",
+    }
+    built = event.build_event(own, build_pod(), {TARGET.namespace: "shop"})
+    assert built["involvedObject"] == {
+        "apiVersion": "v1", "kind": "Pod", "name": "web", "namespace": "shop", "uid": "pod-uid",
+        "fieldPath": "spec.containers{app}",
+    }
+    assert (built["message"], built["count"], built["type"]) == ("in shop", 3, "Warning")
+    assert built["metadata"] == event.build_event(own | {"count": 4}, build_pod(), {})["metadata"]
+    assert "firstTimestamp" not in built

@@ -1,0 +1,96 @@
+"""Services: which ones get a host Service, what it says, how it changes."""
+
+from typing import Any
+
+import pytest
+
+from nestor.syncer.translate import service
+from tests.unit.syncer.builders import TARGET, build_service
+
+Object = dict[str, Any]
+
+
+def host(**spec: Any) -> Object:
+    """A host Service as its server returns it."""
+    built = service.build_service(build_service(**spec), TARGET, "10.43.7.7")
+    defaults = {"clusterIPs": ["10.43.7.7"], "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"}
+    return built | {"spec": built["spec"] | defaults}
+
+
+@pytest.mark.parametrize(("nested", "fate"), [
+    (build_service(), "Synced"),
+    (build_service(type="NodePort"), "Synced"),
+    (build_service(type="LoadBalancer"), "Synced"),
+    (build_service(clusterIP="None"), "Nested"),
+    (build_service(type="ExternalName", clusterIP=""), "Nested"),
+    (build_service("kubernetes", "default", selector=None), "Nested"),
+    (build_service("kubernetes", "shop"), "Synced"),
+    (build_service(selector=None), "Refused"),
+    (build_service(selector={}), "Refused"),
+])
+def test_fate(nested: Object, fate: str) -> None:
+    assert service.decide_fate(nested) == fate
+
+
+def test_our_own_nested_services_stay_there() -> None:
+    own = build_service(selector=None)
+    own["metadata"]["labels"] = {"app.kubernetes.io/managed-by": "nestor"}
+    assert service.decide_fate(own) == "Nested"
+
+
+def test_nothing_that_reaches_outside_is_carried() -> None:
+    port = {"name": "http", "port": 80, "targetPort": "web", "nodePort": 30000, "appProtocol": "http"}
+    built = service.build_service(build_service(
+        type="LoadBalancer", externalIPs=["1.2.3.4"], loadBalancerIP="1.2.3.4", externalTrafficPolicy="Local",
+        healthCheckNodePort=30001, ports=[port],
+    ), TARGET, "10.43.7.7")
+    assert built["spec"] == {
+        "type": "ClusterIP", "clusterIP": "10.43.7.7",
+        "selector": {"app": "web", "nestor.dev/cluster": "hello", "nestor.dev/nested-namespace": "shop"},
+        "ports": [{"name": "http", "port": 80, "targetPort": "web", "appProtocol": "http"}],
+    }
+
+
+def test_a_tenant_cannot_select_other_pods() -> None:
+    selector = {"nestor.dev/nested-namespace": "other", "nestor.dev/cluster": "x"}
+    built = service.build_service(build_service(selector=selector), TARGET, None)
+    assert built["spec"]["selector"]["nestor.dev/nested-namespace"] == "shop"
+    assert built["spec"]["selector"]["nestor.dev/cluster"] == "hello"
+    assert "clusterIP" not in built["spec"]
+
+
+@pytest.mark.parametrize(("change", "current"), [
+    ({}, True),
+    ({"type": "NodePort"}, True),
+    ({"selector": {"app": "other"}}, False),
+    ({"ports": [{"port": 81, "protocol": "TCP"}]}, False),
+    ({"ports": [{"port": 80, "protocol": "TCP"}, {"port": 81, "protocol": "TCP", "name": "b"}]}, False),
+    ({"publishNotReadyAddresses": True}, False),
+    ({"sessionAffinity": "ClientIP"}, False),
+])
+def test_is_current(change: Object, current: bool) -> None:
+    desired = service.build_service(build_service(**change), TARGET, "10.43.7.7")
+    assert service.is_current(host(), desired) is current
+
+
+def test_what_goes_is_taken_away() -> None:
+    desired = service.build_service(build_service(), TARGET, "10.43.7.7")
+    before = host(publishNotReadyAddresses=True, selector={"app": "web", "tier": "front"})
+    assert not service.is_current(before, desired)
+    patch = service.build_patch(before, desired)
+    assert patch["spec"]["publishNotReadyAddresses"] is None
+    assert patch["spec"]["selector"]["tier"] is None
+    assert "clusterIP" not in patch["spec"]
+
+
+def test_a_successor_is_the_same_service_with_another_address() -> None:
+    nested = build_service(clusterIPs=["10.43.7.7"], ipFamilies=["IPv4"])
+    nested["metadata"] |= {"labels": {"a": "b"}, "resourceVersion": "7", "ownerReferences": [{"uid": "x"}]}
+    assert service.build_successor(nested, "10.43.9.9") == {
+        "apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": "web", "namespace": "shop", "labels": {"a": "b"}, "ownerReferences": [{"uid": "x"}]},
+        "spec": {
+            "type": "ClusterIP", "clusterIP": "10.43.9.9", "ipFamilies": ["IPv4"], "selector": {"app": "web"},
+            "ports": [{"port": 80, "protocol": "TCP"}],
+        },
+    }
