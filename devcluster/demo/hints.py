@@ -1,0 +1,46 @@
+"""What to try after the demo, and where to look when it failed; every command works as printed. Pure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+Object = dict[str, Any]
+
+
+def describe_surroundings(job: Object, kubeconfig: Path, tools: Path | None) -> list[str]:
+    """How to look around. `tools` is a folder for PATH, where kubectl is not the machine's own."""
+    name, namespace, status = job["metadata"]["name"], job["metadata"]["namespace"], job.get("status") or {}
+    path = f" PATH={tools}:$PATH" if tools else ""
+    secret = status.get("kubeconfigSecretName", f"{name}-kubeconfig")
+    return [
+        "Look around:",
+        f"  export KUBECONFIG={kubeconfig}{path}",
+        "  kubectl get naj -A                                  # jobs, what each waits for, their URLs",
+        f"  kubectl describe naj -n {namespace} {name}",
+        f"  kubectl get pods -n {status.get('namespace')}       # the job's own namespace: its cluster, its app",
+        f"  kubectl logs -n {status.get('namespace')} {name}-run  # what the steps said",
+        "Inside the nested cluster:",
+        f"  kubectl get secret -n {namespace} {secret} -o jsonpath='{{.data.kubeconfig}}' | base64 -d > /tmp/{name}.kubeconfig",
+        f"  kubectl --kubeconfig /tmp/{name}.kubeconfig get all -A",
+        "Take it down:",
+        f"  kubectl delete naj -n {namespace} {name}              # this job and everything of it",
+        "  make demo-down                                      # all of the demo",
+    ]
+
+
+def describe_failure_help(name: str, namespace: str, host_namespace: str | None, kubeconfig: Path) -> list[str]:
+    """Where to look for more than the condition says."""
+    lines = [
+        "Where to look:",
+        f"  export KUBECONFIG={kubeconfig}",
+        f"  kubectl describe naj -n {namespace} {name}",
+        "  kubectl logs -n nestor-system deployment/nestor --tail=50",
+    ]
+    if host_namespace:
+        lines += [
+            f"  kubectl get pods,events -n {host_namespace}",
+            f"  kubectl logs -n {host_namespace} {name}-run",
+            f"  kubectl logs -n {host_namespace} {name}-k3s-0 --all-containers --tail=30",
+        ]
+    return lines

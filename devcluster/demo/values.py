@@ -1,0 +1,33 @@
+"""Values of Nestor's chart for a cluster of `devcluster.cluster`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import nestor
+from devcluster.cluster import ClusterInfo, settings
+
+Object = dict[str, Any]
+
+IMAGE = f"registry.nestor.localhost/nestor:{nestor.__version__}"
+K3S_STAND_IN = "registry.nestor.localhost/k3s-stand-in:v1.36.3-k3s1"
+DIGEST_ANNOTATION = "nestor.dev/image-digest"
+
+
+def build_values(kind: str, info: ClusterInfo, image: str, digest: str | None = None) -> Object:
+    """The values. `digest` makes the operator's pod new when the image behind its tag is."""
+    repository, _, tag = image.rpartition(":")
+    expose: Object = {"domain": info.domain, "ingressClassName": info.ingress_class, "port": info.http_url_port}
+    if not info.ingress_class:
+        del expose["ingressClassName"]
+    if info.http_url_port == 80:
+        del expose["port"]
+    values: Object = {"image": {"repository": repository, "tag": tag}, "defaultClass": {"expose": expose}}
+    if kind == "embedded":
+        # Its Ingress controller runs on the machine, beside the cluster.
+        link = f"{settings.MACHINE_IP.rpartition('.')[0]}.0/{settings.LINK_PREFIX}"
+        expose["from"] = [{"ipBlock": {"cidr": link}}]
+        values["defaultClass"]["cluster"] = {"versions": [{"version": settings.KUBERNETES_VERSION, "image": K3S_STAND_IN}]}
+    if digest:
+        values["operator"] = {"podAnnotations": {DIGEST_ANNOTATION: digest}}
+    return values
