@@ -1,0 +1,73 @@
+# The one image of all of Nestor's processes: operator, syncer and runner.
+#
+#   docker build -t nestor .
+#
+# `python -m devcluster.build image` builds the same file on a machine without a registry: it gives BASE, KUBECTL_IMAGE and
+# HELM_IMAGE other names and mounts every wheel at /wheels, so that nothing is downloaded in here.
+
+ARG BASE=docker.io/library/python:3.11-slim-bookworm
+ARG KUBECTL_IMAGE=registry.k8s.io/kubectl:v1.36.3
+ARG HELM_IMAGE=docker.io/alpine/helm:4.3.1
+
+FROM ${KUBECTL_IMAGE} AS kubectl
+FROM ${HELM_IMAGE} AS helm
+
+# What `custom` template steps may call. Python's own library is compiled here, as Nestor's packages are below: user 65532 could
+# not keep what it compiled, and every process would start a second slower.
+FROM ${BASE} AS system
+RUN set -eu; \
+    for tool in git curl jq bash update-ca-certificates; do command -v "$tool" || missing=1; done; \
+    if [ -n "${missing:-}" ]; then \
+        apt-get update; \
+        apt-get install --yes --no-install-recommends \
+            'git=1:2.39.*' 'curl=7.88.*' 'jq=1.6-*' 'bash=5.2.*' 'ca-certificates=2023*'; \
+        rm -rf /var/lib/apt/lists/*; \
+    fi; \
+    echo 'nestor:x:65532:65532:Nestor:/tmp:/bin/bash' >> /etc/passwd; \
+    echo 'nestor:x:65532:' >> /etc/group; \
+    library=$(python3 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))'); \
+    python3 -m compileall -q -j 0 --invalidation-mode unchecked-hash "$library"
+COPY --from=kubectl /bin/kubectl /usr/local/bin/kubectl
+COPY --from=helm /usr/bin/helm /usr/local/bin/helm
+
+# pip and the build backend, which the result does not carry.
+FROM system AS builder
+ARG PIP_OPTIONS=
+RUN set -eu; \
+    if [ -d /wheels ]; then pip=$(echo /wheels/pip-*.whl)/pip; else pip=$(python3 -c 'import pip; print(pip.__path__[0])'); fi; \
+    python3 "$pip" install ${PIP_OPTIONS} --quiet --no-cache-dir --target /opt/backend pip 'hatchling>=1.27'; \
+    python3 -m venv --without-pip /opt/nestor
+ENV PATH=/opt/nestor/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+    PYTHONPATH=/opt/backend
+
+# Nestor's dependencies: rebuilt only when the lock file changes.
+FROM builder AS packages
+ARG PIP_OPTIONS=
+COPY requirements/runtime.txt /src/runtime.txt
+RUN set -eu; \
+    python -m pip install ${PIP_OPTIONS} --quiet --no-cache-dir --no-compile --require-hashes -r /src/runtime.txt; \
+    python -m compileall -q -j 0 --invalidation-mode unchecked-hash /opt/nestor/lib
+
+# Nestor itself.
+FROM builder AS nestor
+COPY pyproject.toml README.md /src/
+COPY src /src/src
+RUN set -eu; \
+    cd /src; \
+    python -m hatchling build --target wheel --directory /src/dist; \
+    python -m pip install --quiet --no-index --no-deps --no-compile --no-warn-script-location --prefix /out/opt/nestor dist/*.whl; \
+    python -m compileall -q --invalidation-mode unchecked-hash -s /out /out
+
+FROM system
+COPY --from=packages /opt/nestor /opt/nestor
+# The last and thin layer: all that changes when only Nestor's own code did.
+COPY --from=nestor /out /
+ENV PATH=/opt/nestor/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+    HOME=/tmp \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1
+USER 65532:65532
+WORKDIR /tmp
+LABEL org.opencontainers.image.title="Nestor" \
+      org.opencontainers.image.description="Runs Kubernetes applications as jobs, each in its own nested K3s cluster"
+ENTRYPOINT ["nestor"]

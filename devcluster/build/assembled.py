@@ -1,0 +1,86 @@
+"""The images that are put together from files of the cache: everything but what has a Dockerfile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from devcluster.build import commands, debian
+from devcluster.build.cache import REPOSITORY, Cache
+from devcluster.build.oci import Entry, Image, Layer
+
+PAUSE = "registry.k8s.io/pause:3.10.1"
+COREDNS = "docker.io/coredns/coredns:1.15.0"
+BUSYBOX = "docker.io/library/busybox:1.35"
+REDIS = "docker.io/library/redis:7.0"
+K3S_STAND_IN = "registry.nestor.localhost/k3s-stand-in:v1.36.3-k3s1"
+
+TMP = Entry("tmp", mode=0o1777)
+USERS = Entry("etc/passwd", content=b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n", mode=0o644)
+GROUPS = Entry("etc/group", content=b"root:x:0:\nnogroup:x:65534:\n", mode=0o644)
+REDIS_SCRIPT = REPOSITORY / "devcluster" / "images" / "redis" / "docker-entrypoint.sh"
+
+
+def pause(cache: Cache) -> Image:
+    """Holds a pod's namespaces."""
+    return Image(PAUSE, [Layer([Entry("pause", cache.bin / "pause")])], entrypoint=["/pause"])
+
+
+def coredns(cache: Cache) -> Image:
+    """DNS of the embedded cluster and of nested ones."""
+    return Image(COREDNS, [Layer([Entry("coredns", cache.bin / "coredns")])], entrypoint=["/coredns"])
+
+
+def busybox(cache: Cache) -> Image:
+    """Debian's static busybox with every applet linked, as the public image has them."""
+    return Image(BUSYBOX, [Layer([*_busybox(cache), TMP, USERS, GROUPS, Entry("root", mode=0o700)])], command=["sh"])
+
+
+def redis(cache: Cache) -> Image:
+    """Debian's redis with its libraries, and the entry point's behaviour of the public image."""
+    entries = [entry for package in debian.REDIS for entry in _package(cache.deb / package)]
+    script = Entry("usr/local/bin/docker-entrypoint.sh", REDIS_SCRIPT)
+    system = Layer([*entries, *_busybox(cache), TMP, USERS, GROUPS, script, Entry("data", mode=0o777)])
+    return Image(REDIS, [system], ["docker-entrypoint.sh"], ["redis-server"], working_directory="/data")
+
+
+def k3s_stand_in(cache: Cache) -> Image:
+    """Not K3s: see devcluster/go/kube/README.md. Kubernetes is a layer of its own, it changes least."""
+    return Image(
+        K3S_STAND_IN,
+        [
+            Layer([Entry("bin/kube", cache.bin / "kube"), TMP, USERS, GROUPS]),
+            Layer([Entry("bin/kine", cache.bin / "kine")]),
+            Layer([Entry("bin/k3s", cache.bin / "k3s")]),
+        ],
+        entrypoint=["/bin/k3s"],
+        labels={
+            "org.opencontainers.image.title": "K3s stand-in",
+            "org.opencontainers.image.description": "NOT K3s: Kubernetes components behind K3s' command line, a test fixture",
+        },
+    )
+
+
+ASSEMBLED: tuple[Callable[[Cache], Image], ...] = (pause, coredns, busybox, k3s_stand_in, redis)
+
+
+def _busybox(cache: Cache) -> list[Entry]:
+    binary = cache.deb / "busybox-static" / "bin" / "busybox"
+    applets = commands.capture([str(binary), "--list"]).split()
+    links = [Entry(f"bin/{applet}", link="/bin/busybox") for applet in applets if applet != "busybox"]
+    # Scripts begin with `#!/usr/bin/env`.
+    return [Entry("bin/busybox", binary), *links, Entry("usr/bin/env", link="/bin/busybox")]
+
+
+def _package(root: Path) -> list[Entry]:
+    """Programs and libraries of an unpacked package, without documentation."""
+    entries = []
+    for path in sorted(root.rglob("*")):
+        name = str(path.relative_to(root))
+        if not name.startswith(("bin/", "lib/", "lib64/", "usr/bin/", "usr/lib/")):
+            continue
+        if path.is_symlink():
+            entries.append(Entry(name, link=str(path.readlink())))
+        elif path.is_file():
+            entries.append(Entry(name, path, mode=path.stat().st_mode & 0o777))
+    return entries

@@ -1,0 +1,72 @@
+"""Where built things are kept: outside the checkout, so that only the first run pays."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+"""The checkout that this module belongs to."""
+
+
+@dataclass(frozen=True)
+class Cache:
+    """The part of the cache directory that the build owns."""
+
+    root: Path
+
+    @cached_property
+    def bin(self) -> Path:
+        """Links to the current binaries; `bin/cni` holds the CNI plugins."""
+        return self.root / "bin"
+
+    @cached_property
+    def go(self) -> Path:
+        """`<component>-<key>/`: binaries built from Go modules."""
+        return self.root / "go"
+
+    @cached_property
+    def deb(self) -> Path:
+        """`<package>/`: Debian packages, unpacked and not installed."""
+        return self.root / "deb"
+
+    @cached_property
+    def images(self) -> Path:
+        """OCI archives."""
+        return self.root / "images"
+
+    @cached_property
+    def wheels(self) -> Path:
+        """`<key>/`: the Python packages that go into the Nestor image."""
+        return self.root / "wheels"
+
+    @cached_property
+    def buildah(self) -> Path:
+        """buildah's own storage: its layers make the next image build short."""
+        return self.root / "buildah"
+
+    @cached_property
+    def log(self) -> Path:
+        """Output of the commands that the build runs."""
+        return self.root / "log"
+
+    @contextmanager
+    def lock(self, name: str) -> Iterator[None]:
+        """Only one process at a time builds the same kind of thing; the others wait and then find it built."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        with (self.root / f"{name}.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def default() -> Cache:
+    """The cache of this user: `NESTOR_CACHE`, or below the user's cache directory."""
+    if explicit := os.environ.get("NESTOR_CACHE"):
+        return Cache(Path(explicit).absolute())
+    base = os.environ.get("XDG_CACHE_HOME")
+    return Cache((Path(base) if base else Path.home() / ".cache") / "nestor")

@@ -1,0 +1,93 @@
+"""What is built from Go modules: one table, versions taken from each module's go.mod."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+CONTAINERD = "github.com/containerd/containerd/v2"
+DISTRIBUTION = "github.com/distribution/distribution/v3"
+HELM = "helm.sh/helm/v4"
+KINE = "github.com/k3s-io/kine"
+KUBERNETES = "k8s.io/kubernetes"
+
+
+@dataclass(frozen=True)
+class Component:
+    """Programs that are built together and change together."""
+
+    name: str
+    module: str
+    """Folder below `devcluster/go`."""
+    programs: dict[str, str]
+    """Program name -> Go package."""
+    sources: tuple[str, ...] = ("*.go",)
+    """What the programs depend on, besides go.mod and go.sum, as patterns below the module."""
+    versioned_by: str = ""
+    """The dependency whose version the programs report."""
+    variables: dict[str, str] = field(default_factory=dict)
+    """Go variables to set; `{version}`, `{major}` and `{minor}` are those of `versioned_by`."""
+    tags: str = ""
+    cgo: bool = False
+    disk_gigabytes: float = 0.1
+    """What a build from nothing adds to Go's module and build caches, measured in this order."""
+
+
+def _kubernetes_version() -> dict[str, str]:
+    values = {"gitVersion": "{version}", "gitMajor": "{major}", "gitMinor": "{minor}", "gitTreeState": "clean"}
+    packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
+    return {f"{package}.{name}": value for package in packages for name, value in values.items()}
+
+
+COMPONENTS = (
+    Component(
+        "kube", "kube", {"kube": "./cmd/kube", "kubectl": f"{KUBERNETES}/cmd/kubectl"}, ("cmd/kube/*.go",),
+        KUBERNETES, _kubernetes_version(), disk_gigabytes=5.5,
+    ),
+    Component(
+        "containerd", "containerd",
+        {name: f"{CONTAINERD}/cmd/{name}" for name in ("containerd", "containerd-shim-runc-v2", "ctr")}, (),
+        CONTAINERD, {f"{CONTAINERD}/version.Version": "{version}"},
+        tags="no_btrfs,no_devmapper,no_zfs", disk_gigabytes=1.0,
+    ),
+    Component(
+        "registry", "registry", {"registry": f"{DISTRIBUTION}/cmd/registry"}, (),
+        DISTRIBUTION, {f"{DISTRIBUTION}/version.version": "{version}"}, disk_gigabytes=1.5,
+    ),
+    # sqlite is C; linked statically because the K3s stand-in's image has no C library.
+    Component(
+        "kine", "kine", {"kine": KINE}, (), KINE, {f"{KINE}/pkg/version.Version": "{version}"},
+        tags="netgo,osusergo", cgo=True, disk_gigabytes=1.5,
+    ),
+    Component("pause", "pause", {"pause": "."}),
+    Component(
+        "k3s", "kube", {"k3s": "./cmd/k3s"}, ("cmd/k3s/*.go", "internal/**/*.go"), KUBERNETES, {"main.version": "{version}+k3s1"},
+    ),
+    Component("coredns", "coredns", {"coredns": "github.com/coredns/coredns"}, (), disk_gigabytes=2.5),
+    Component(
+        "helm", "helm", {"helm": f"{HELM}/cmd/helm"}, (), HELM, {f"{HELM}/internal/version.version": "{version}"},
+        disk_gigabytes=1.5,
+    ),
+)  # fmt: skip
+"""In the order of need: the cluster can start while the last ones are being built."""
+
+
+def required_version(go_mod: str, module: str) -> str:
+    """Version of a dependency according to the text of a go.mod."""
+    found = re.search(rf"^(?:require)?\s*{re.escape(module)} (v\S+)", go_mod, re.MULTILINE)
+    if not found:
+        raise ValueError(f"go.mod does not require '{module}'")
+    return found[1]
+
+
+def linker_flags(component: Component, go_mod: str) -> str:
+    """The `-ldflags` value: no debug information, the version variables, static linking where there is C."""
+    flags = ["-s", "-w"]
+    if component.versioned_by:
+        version = required_version(go_mod, component.versioned_by)
+        major, minor, *_ = version.removeprefix("v").split(".")
+        for variable, value in component.variables.items():
+            flags += ["-X", f"{variable}={value.format(version=version, major=major, minor=minor)}"]
+    if component.cgo:
+        flags += ["-linkmode", "external", "-extldflags", "-static"]
+    return " ".join(flags)

@@ -1,0 +1,102 @@
+"""Debian packages: a few tools are installed, the rest is only unpacked into the cache, so that no service is ever started."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from devcluster.build import commands, gobuild
+from devcluster.build.cache import Cache
+from devcluster.build.commands import BuildError
+from devcluster.progress import Progress
+
+TOOLS = {"buildah": "buildah", "mmdebstrap": "mmdebstrap", "iptables": "iptables", "conntrack": "conntrack", "ip": "iproute2"}
+"""Command -> package. All of them are programs to call, none brings a service."""
+C_TOOLS = {"gcc": "gcc", "/usr/lib/x86_64-linux-gnu/libc.a": "libc6-dev"}
+"""For the one program with C in it (sqlite)."""
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """A package whose files are used from the cache."""
+
+    package: str
+    links: dict[str, str] = field(default_factory=dict)
+    """Name below `bin` -> path in the package; a name that ends in `/` takes every file of a folder."""
+
+
+UNPACKED = (
+    Unpacked("runc", {"runc": "usr/sbin/runc"}),
+    Unpacked("containernetworking-plugins", {"cni/": "usr/lib/cni"}),
+    Unpacked("caddy", {"caddy": "usr/bin/caddy"}),
+    Unpacked("busybox-static"),
+)
+REDIS = (
+    "redis-server", "redis-tools", "libatomic1", "libc6", "libcap2", "libgcc-s1", "libgcrypt20", "libgpg-error0",
+    "libjemalloc2", "liblz4-1", "liblzf1", "liblzma5", "libssl3", "libstdc++6", "libsystemd0", "libzstd1",
+)  # fmt: skip
+"""Redis (the server is a link to a program of redis-tools) and every library that it loads."""
+
+
+def ensure_tools(cache: Cache, progress: Progress) -> None:
+    """Install the tools that are missing."""
+    search = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+    wanted = {**TOOLS, **C_TOOLS}
+    missing = sorted(
+        {package for tool, package in wanted.items() if shutil.which(tool, path=search) is None and not _is_file(tool)}
+    )
+    if not missing:
+        return
+    if shutil.which("apt-get") is None or os.geteuid() != 0:
+        raise BuildError(f"please install: {', '.join(missing)} (names of Debian packages); only root on Debian can have it done")
+    with progress.stage(f"Install {', '.join(missing)}"):
+        update(cache)
+        command = ["apt-get", "install", "--yes", "--no-install-recommends", *missing]
+        commands.run(command, cache.log / "apt-install.log", env={"DEBIAN_FRONTEND": "noninteractive"})
+
+
+def ensure_unpacked(cache: Cache, progress: Progress) -> None:
+    """Have the unpacked packages in the cache and their programs in `bin`."""
+    packages = [entry.package for entry in UNPACKED] + list(REDIS)
+    missing = [package for package in packages if not (cache.deb / package).exists()]
+    if missing:
+        with progress.stage(f"Download {len(missing)} Debian packages"):
+            update(cache)
+            _download(cache, missing)
+    for entry in UNPACKED:
+        for name, target in entry.links.items():
+            _link(cache, name, cache.deb / entry.package / target)
+
+
+def update(cache: Cache) -> None:
+    """Bring apt's package lists up to date; old lists name files that are gone."""
+    commands.run(["apt-get", "update"], cache.log / "apt-update.log")
+
+
+def _is_file(tool: str) -> bool:
+    return tool.startswith("/") and Path(tool).exists()
+
+
+def _download(cache: Cache, packages: list[str]) -> None:
+    """Download together, unpack one by one; each appears only when it is whole."""
+    cache.deb.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".new-", dir=cache.deb) as temporary:
+        # apt would drop its rights for the download, and could then not write into this user's cache.
+        command = ["apt-get", "download", "-o", f"APT::Sandbox::User={'root' if os.geteuid() == 0 else ''}", *packages]
+        commands.run(command, cache.log / "apt-download.log", cwd=Path(temporary))
+        for package in packages:
+            archive = next(Path(temporary).glob(f"{package}_*.deb"))
+            unpacked = Path(temporary) / package
+            commands.run(["dpkg-deb", "--extract", str(archive), str(unpacked)], cache.log / "dpkg-deb.log", umask=0o022)
+            unpacked.rename(cache.deb / package)
+
+
+def _link(cache: Cache, name: str, target: Path) -> None:
+    if name.endswith("/"):
+        for file in target.iterdir():
+            gobuild.link(cache.bin / name / file.name, file)
+    else:
+        gobuild.link(cache.bin / name, target)

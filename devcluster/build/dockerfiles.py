@@ -1,0 +1,72 @@
+"""The images that have a Dockerfile: Nestor itself and the example applications."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from devcluster.build import base, gobuild, keys, machine, wheels
+from devcluster.build.buildah import Buildah
+from devcluster.build.cache import REPOSITORY, Cache
+from devcluster.build.components import COMPONENTS
+from devcluster.progress import Progress
+
+HOST = "registry.nestor.localhost"
+EXAMPLES = REPOSITORY / "examples"
+EXAMPLE_TAG = "1"
+NESTOR_SOURCES = ("Dockerfile", ".dockerignore", "pyproject.toml", "README.md", "requirements/runtime.txt", "src/**/*")
+
+
+def nestor_reference() -> str:
+    """The Nestor image by its version."""
+    text = (REPOSITORY / "src" / "nestor" / "__init__.py").read_text()
+    found = re.search(r'^__version__ = "([^"]+)"', text, re.MULTILINE)
+    if not found:
+        raise ValueError("src/nestor/__init__.py has no `__version__`")
+    return f"{HOST}/nestor:{found[1]}"
+
+
+def ensure_nestor(cache: Cache, progress: Progress) -> tuple[str, Path]:
+    """Reference and archive of the Nestor image; an unchanged tree costs nothing."""
+    reference = nestor_reference()
+    tools = [gobuild.folder(cache, component).name for component in COMPONENTS if component.name in ("kube", "helm")]
+    inputs = keys.files_below(REPOSITORY, *NESTOR_SOURCES)
+    archive = cache.images / f"nestor-{keys.file_key(REPOSITORY, inputs, reference, *tools, *base.PACKAGES, *base.LEFT_OUT)}.tar"
+    if not archive.exists():
+        buildah = Buildah(cache)
+        machine.check_disk(base.DISK_GIGABYTES, "to build the Nestor image", cache.root)
+        local_base = base.ensure_base(cache, buildah, progress)
+        local_tools = base.ensure_tools_image(cache, buildah, progress)
+        packages = wheels.ensure_wheels(cache, progress)
+        with progress.stage("Build the Nestor image"):
+            arguments = {
+                "BASE": local_base,
+                "KUBECTL_IMAGE": local_tools,
+                "HELM_IMAGE": local_tools,
+                "PIP_OPTIONS": "--no-index --find-links=/wheels",
+            }
+            buildah.build(REPOSITORY, "localhost/nestor", arguments=arguments, volumes=[f"{packages}:/wheels:ro"])
+            buildah.save("localhost/nestor", reference, archive)
+    return reference, archive
+
+
+def ensure_examples(cache: Cache, progress: Progress) -> list[tuple[str, Path]]:
+    """Reference and archive of each example's application image."""
+    found = []
+    for dockerfile in sorted(EXAMPLES.glob("*/Dockerfile")):
+        folder = dockerfile.parent
+        name = example_name(folder)
+        archive = cache.images / f"example-{name}-{keys.file_key(folder, keys.files_below(folder, '**/*'))}.tar"
+        reference = f"{HOST}/examples/{name}:{EXAMPLE_TAG}"
+        if not archive.exists():
+            with progress.stage(f"Build the image of example {name}"):
+                buildah = Buildah(cache)
+                buildah.build(folder, f"localhost/examples/{name}")
+                buildah.save(f"localhost/examples/{name}", reference, archive)
+        found.append((reference, archive))
+    return found
+
+
+def example_name(folder: Path) -> str:
+    """Folder names begin with a number that orders them; image names do not."""
+    return re.sub(r"^\d+-", "", folder.name)

@@ -1,0 +1,45 @@
+"""Downloads the Python packages of the Nestor image outside of its build, which then needs no network."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+from devcluster.build import commands, keys
+from devcluster.build.cache import REPOSITORY, Cache
+from devcluster.progress import Progress
+
+LOCK = REPOSITORY / "requirements" / "runtime.txt"
+PYPROJECT = REPOSITORY / "pyproject.toml"
+PYTHON_VERSION = "3.11"
+"""Python of the image's base, Debian 12."""
+
+
+def ensure_wheels(cache: Cache, progress: Progress) -> Path:
+    """A folder with the wheels of the lock file, of the build backend and of pip itself."""
+    backend = [*tomllib.loads(PYPROJECT.read_text())["build-system"]["requires"], "pip"]
+    folder = cache.wheels / keys.key(PYTHON_VERSION, LOCK.read_bytes(), *backend)
+    if not folder.exists():
+        with progress.stage("Download the Nestor image's Python packages"):
+            cache.wheels.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".new-", dir=cache.wheels) as temporary:
+                _download(cache, Path(temporary), ["--require-hashes", "--requirement", str(LOCK)])
+                _download(cache, Path(temporary), backend)
+                Path(temporary).chmod(0o755)
+                shutil.copytree(temporary, folder)
+    return folder
+
+
+def _download(cache: Cache, folder: Path, packages: list[str]) -> None:
+    """Wheels only: what pip would have to compile could not be installed in the image either."""
+    target = ["--only-binary=:all:", "--implementation=cp", f"--python-version={PYTHON_VERSION}", f"--dest={folder}"]
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "download"]
+    commands.run([*pip, *_platforms(), *target, *packages], cache.log / "pip-download.log")
+
+
+def _platforms() -> list[str]:
+    """What Debian 12 (glibc 2.36) can load, newest first: pip takes the list literally and derives nothing from it."""
+    return [f"--platform=manylinux_2_{minor}_x86_64" for minor in (36, 35, 34, 31, 28, 17)] + ["--platform=manylinux2014_x86_64"]
