@@ -100,7 +100,7 @@ def cni() -> dict[str, Any]:
     """One bridge for all pods. Hairpin lets a pod reach itself through its own Service."""
     bridge = {
         "type": "bridge",
-        "bridge": "cni0",
+        "bridge": settings.POD_BRIDGE,
         "isGateway": True,
         "ipMasq": True,
         "hairpinMode": True,

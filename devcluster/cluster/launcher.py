@@ -89,19 +89,18 @@ def _wait_for_init(outer: int, paths: Paths) -> state.Process:
 
 
 def _wait_until_gone(supervisor: state.Supervisor, seconds: float) -> None:
+    """Wait for process 1 alone: the kernel lets it end only after every other process of its pid namespace."""
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if not supervisor.init.is_alive() and not members(supervisor):
-            return
+    while supervisor.init.is_alive() and time.monotonic() < deadline:
         time.sleep(0.05)
 
 
 def members(supervisor: state.Supervisor) -> list[int]:
-    """Processes that live in the cluster's pid namespace."""
-    if not supervisor.pid_namespace:
+    """Processes that live in the cluster's pid namespace. None once its process 1 is gone, even if a later namespace (a
+    container somebody runs) has got the same number."""
+    if not supervisor.init.is_alive():
         return []
-    alive = (stat for stat in state.processes() if stat.state not in "ZX")
-    return [stat.pid for stat in alive if state.pid_namespace(stat.pid) == supervisor.pid_namespace]
+    return [stat.pid for stat in state.processes() if state.pid_namespace(stat.pid) == supervisor.pid_namespace]
 
 
 def _signal(process: state.Process, number: signal.Signals) -> None:

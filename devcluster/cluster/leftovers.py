@@ -17,7 +17,7 @@ def find(paths: Paths) -> list[str]:
     """Everything of the cluster that is still there, a sentence each."""
     return [
         *_processes(paths),
-        *(f"mount {place}" for place in launcher.mounts_below(paths.cache)),
+        *(f"mount {place}" for folder in (paths.cluster, paths.containerd) for place in launcher.mounts_below(folder)),
         *([f"network link {settings.MACHINE_LINK}"] if network.link_exists() else []),
         *(f"route {route}" for route in _routes()),
         *(f"network namespace {path}" for path in Path("/run/netns").glob("*") if path.name.startswith(("cni-", "nestor"))),

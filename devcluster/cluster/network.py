@@ -22,6 +22,7 @@ def setup_commands(netns: Path) -> list[list[str]]:
     """Make the namespace (kept alive by a mount on the file `netns`), the link, the addresses and the routes."""
     inside = ["nsenter", f"--net={netns}"]
     machine, node = settings.MACHINE_LINK, settings.NODE_LINK
+    links = (node, settings.POD_BRIDGE)
     return [
         ["unshare", f"--net={netns}", "true"],
         # Made inside and handed out: the cluster's end is then never seen among the machine's links. Process 1 is the
@@ -33,6 +34,10 @@ def setup_commands(netns: Path) -> list[list[str]]:
         # Only so that a service address has a route at all: kube-proxy rewrites the destination before anything is sent.
         # There is deliberately no default route, pods have no way out.
         [*inside, "ip", "route", "add", settings.SERVICE_CIDR, "via", settings.MACHINE_IP],
+        # What comes from pods or from the machine and is still for a service address after kube-proxy's rewriting is for a
+        # service that kube-proxy does not know (yet). Refused, the client tries again at once; lost, it would wait for its
+        # own timeout, half a minute, since the kernel does not look at new rules for a connection that it has seen.
+        *([*inside, "ip", "rule", "add", "iif", link, "to", settings.SERVICE_CIDR, "unreachable"] for link in links),
         ["ip", "address", "add", f"{settings.MACHINE_IP}/{settings.LINK_PREFIX}", "dev", machine],
         ["ip", "link", "set", machine, "up"],
         ["ip", "route", "add", settings.POD_CIDR, "via", settings.NODE_IP],

@@ -17,6 +17,7 @@ LINK_PREFIX = 30
 MACHINE_LINK = "nestor0"
 """Name of the only network interface that the machine gets; at most 15 characters."""
 NODE_LINK = "eth0"
+POD_BRIDGE = "cni0"
 
 POD_CIDR = "10.42.0.0/16"
 NODE_POD_CIDR = "10.42.0.0/24"

@@ -1,0 +1,78 @@
+"""The embedded cluster alone, without Nestor: is it the Kubernetes that the other tests take it for?"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from devcluster import cluster
+from devcluster.cluster import ClusterInfo, paths
+from devcluster.progress import Console
+
+BUSYBOX = "docker.io/library/busybox:1.35"
+
+
+@dataclass
+class Kubectl:
+    """kubectl with the admin's kubeconfig, in one namespace."""
+
+    kubeconfig: Path
+    namespace: str
+
+    def __call__(self, *arguments: str, stdin: str | None = None) -> str:
+        """Run it; a failure fails the test with kubectl's own words."""
+        command = [str(paths.default().bin / "kubectl"), "--kubeconfig", str(self.kubeconfig), "-n", self.namespace]
+        result = subprocess.run(
+            [*command, *arguments], input=stdin, capture_output=True, text=True, check=False, timeout=120, cwd="/"
+        )
+        assert result.returncode == 0, f"kubectl {' '.join(arguments)}: {result.stderr}"
+        return result.stdout
+
+    def apply(self, manifest: str) -> None:
+        """Apply a manifest."""
+        self("apply", "-f", "-", stdin=manifest)
+
+    def run(self, name: str, script: str) -> str:
+        """Run a shell script in a pod to its end; what it printed."""
+        self("run", name, f"--image={BUSYBOX}", "--restart=Never", "--command", "--", "sh", "-c", script)
+        self("wait", f"pod/{name}", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s")
+        return self("logs", name)
+
+
+def wait_until(is_met: Callable[[], bool], what: str, seconds: float = 30) -> None:
+    """Poll from outside what cannot be watched (HTTP answers, the kernel)."""
+    deadline = time.monotonic() + seconds
+    while not is_met():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="session")
+def was_running() -> bool:
+    """Whether the machine had a cluster before the tests."""
+    return cluster.status().running
+
+
+@pytest.fixture(scope="session")
+def embedded(was_running: bool) -> Iterator[ClusterInfo]:
+    """A running embedded cluster; taken down at the end unless it ran before (or NESTOR_KEEP is set)."""
+    yield cluster.up(Console())
+    if not was_running and not os.environ.get("NESTOR_KEEP"):
+        assert cluster.down(Console()) == []
+
+
+@pytest.fixture
+def kubectl(embedded: ClusterInfo) -> Iterator[Kubectl]:
+    """kubectl in a fresh namespace."""
+    name = f"devcluster-{uuid.uuid4().hex[:6]}"
+    run = Kubectl(embedded.kubeconfig, name)
+    run("create", "namespace", name)
+    yield run
+    run("delete", "namespace", name, "--wait=false")
