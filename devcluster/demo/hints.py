@@ -13,20 +13,28 @@ def describe_surroundings(job: Object, kubeconfig: Path, tools: Path | None) -> 
     name, namespace, status = job["metadata"]["name"], job["metadata"]["namespace"], job.get("status") or {}
     path = f" PATH={tools}:$PATH" if tools else ""
     secret = status.get("kubeconfigSecretName", f"{name}-kubeconfig")
+    host, nested = status.get("namespace"), f"/tmp/{name}.kubeconfig"
     return [
         "Look around:",
         f"  export KUBECONFIG={kubeconfig}{path}",
-        "  kubectl get naj -A                                  # jobs, what each waits for, their URLs",
-        f"  kubectl describe naj -n {namespace} {name}",
-        f"  kubectl get pods -n {status.get('namespace')}       # the job's own namespace: its cluster, its app",
-        f"  kubectl logs -n {status.get('namespace')} {name}-run  # what the steps said",
-        "Inside the nested cluster:",
-        f"  kubectl get secret -n {namespace} {secret} -o jsonpath='{{.data.kubeconfig}}' | base64 -d > /tmp/{name}.kubeconfig",
-        f"  kubectl --kubeconfig /tmp/{name}.kubeconfig get all -A",
+        *_explain(
+            ("kubectl get naj -A", "the jobs, what each waits for, their URLs"),
+            (f"kubectl describe naj -n {namespace} {name}", "its conditions, steps and events"),
+            (f"kubectl get pods -n {host}", "its cluster and its app, in the host"),
+            (f"kubectl logs -n {host} {name}-run", "what the steps said"),
+        ),
+        "Inside its nested cluster:",
+        f"  kubectl get secret -n {namespace} {secret} -o jsonpath='{{.data.kubeconfig}}' | base64 -d > {nested}",
+        f"  kubectl --kubeconfig {nested} get all -A",
         "Take it down:",
-        f"  kubectl delete naj -n {namespace} {name}              # this job and everything of it",
-        "  make demo-down                                      # all of the demo",
+        *_explain((f"kubectl delete naj -n {namespace} {name}", "this job and everything of it"), ("make demo-down", "all")),
     ]
+
+
+def _explain(*commands: tuple[str, str]) -> list[str]:
+    """Commands with aligned remarks."""
+    width = max(len(command) for command, _ in commands)
+    return [f"  {command:{width}}  # {remark}" for command, remark in commands]
 
 
 def describe_failure_help(name: str, namespace: str, host_namespace: str | None, kubeconfig: Path) -> list[str]:

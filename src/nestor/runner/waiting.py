@@ -19,6 +19,7 @@ class NoApi(Exception):
 
 async def wait_for_api(api: Api, clock: Clock, limit: float, show: Callable[[str], None]) -> None:
     """Return as soon as the API takes an app. Raises `NoApi` after `limit` seconds."""
+    show(f"waiting for the nested API at {api.host}")
     start, said = clock.seconds(), 0.0
     while (trouble := await _probe(api)) is not None:
         waited = clock.seconds() - start
@@ -29,7 +30,7 @@ async def wait_for_api(api: Api, clock: Clock, limit: float, show: Callable[[str
             said = waited
         # Always about a twentieth of the wait so far: a start of 3 s is noticed 0.15 s late, a lost cluster costs little.
         await clock.sleep(min(LONGEST_PAUSE, max(FIRST_PAUSE, waited / 20)))
-    show(f"the nested API answers (waited {clock.seconds() - start:.1f} s)")
+    show(f"the nested cluster takes apps (waited {clock.seconds() - start:.1f} s)")
 
 
 async def _probe(api: Api) -> str | None:

@@ -36,8 +36,8 @@ class Run(Model):
     steps: tuple[StepRun, ...]
 
     def to_json(self) -> str:
-        """`run.json`."""
-        return self.model_dump_json(by_alias=True)
+        """`run.json`. What is not known yet is left out: the schema of the status that it is copied to knows no null."""
+        return self.model_dump_json(by_alias=True, exclude_none=True)
 
     def current(self) -> int | None:
         """Index of the step to run next; None when the run is over."""

@@ -82,6 +82,10 @@ def test_another_plan_starts_over() -> None:
 
 
 def test_the_json_has_the_words_that_the_syncer_copies() -> None:
-    text = state.begin(plan(1)).to_json()
+    text = state.succeed(state.start_attempt(state.begin(plan(1)), 0, "t"), 0, "t").to_json()
     words = "version hash state steps name type attempt maxAttempts startTime completionTime exitCode message"
     assert all(f'"{word}":' in text for word in words.split())
+
+
+def test_the_json_has_no_null() -> None:
+    assert "null" not in state.start_attempt(state.begin(plan(1)), 0, "t").to_json()
