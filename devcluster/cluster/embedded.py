@@ -44,9 +44,9 @@ def up(progress: Progress) -> ClusterInfo:
     with _only_one(layout, progress):
         kept = _keep_or_start(layout, progress)
         # While the control plane starts by itself.
-        build.ensure_images(progress)
-        health.wait(layout, health.api_check(layout), progress)
+        health.wait(layout, health.registry_check(), progress)
         _load(layout, progress)
+        health.wait(layout, health.api_check(layout), progress)
         if not kept:
             _apply_addons(layout, progress)
         for check in health.service_checks(layout):
@@ -56,10 +56,9 @@ def up(progress: Progress) -> ClusterInfo:
 
 def load(progress: Progress) -> list[str]:
     """Build what changed, push it to the cluster's registry, have the node pull it again; the tags that it will pull."""
-    from devcluster import build  # noqa: PLC0415 - see `up`
-
-    build.ensure_images(progress)
     layout = paths.default()
+    if not launcher.is_running(layout):
+        raise RuntimeError("the embedded cluster does not run; 'python -m devcluster up' starts it")
     with _only_one(layout, progress):
         return _load(layout, progress)
 

@@ -34,11 +34,16 @@ class Check:
 
 def checks(paths: Paths) -> list[Check]:
     """All of them, in the order in which they become true."""
-    return [api_check(paths), *service_checks(paths)]
+    return [registry_check(), api_check(paths), *service_checks(paths)]
+
+
+def registry_check() -> Check:
+    """The first thing to become ready."""
+    return Check("Image registry answers", registry_answers, 30, ("registry",))
 
 
 def api_check(paths: Paths) -> Check:
-    """The first thing to become ready, and a condition of the others."""
+    """The condition of those that follow."""
     return Check("API server is ready", api.Client(paths).is_ready, 60, ("kube-apiserver", "etcd"))
 
 
@@ -96,11 +101,21 @@ def dns_question(name: str, number: int) -> bytes:
 
 def ingress_serves() -> bool:
     """Whether a host that nobody asked for is answered by the Ingress controller's own 404."""
-    connection = http.client.HTTPConnection("127.0.0.1", settings.ports().http, timeout=api.TIMEOUT_SECONDS)
+    return _http_status(f"127.0.0.1:{settings.ports().http}", "/", {"Host": f"nobody.{settings.DOMAIN}"}) == 404
+
+
+def registry_answers() -> bool:
+    """Whether the image registry takes requests."""
+    return _http_status(settings.REGISTRY, "/v2/", {}) == 200
+
+
+def _http_status(address: str, path: str, headers: dict[str, str]) -> int:
+    """Status of a plain HTTP request; 0 when nobody answers."""
+    connection = http.client.HTTPConnection(address, timeout=api.TIMEOUT_SECONDS)
     try:
-        connection.request("GET", "/", headers={"Host": f"nobody.{settings.DOMAIN}"})
-        return connection.getresponse().status == 404
+        connection.request("GET", path, headers=headers)
+        return connection.getresponse().status
     except (OSError, http.client.HTTPException):
-        return False
+        return 0
     finally:
         connection.close()
