@@ -26,10 +26,10 @@ SERVICE_CIDR = "10.43.0.0/16"
 START_TIMEOUT_SECONDS = 90
 
 
-def binary() -> Path:
-    """The multi-call binary of the control plane, as `python -m devcluster.build binaries` leaves it."""
+def binary(name: str = "kube") -> Path:
+    """One of the binaries that `python -m devcluster.build binaries` leaves; `kube` is the whole control plane."""
     cache = os.environ.get("NESTOR_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nestor"
-    path = Path(cache) / "bin" / "kube"
+    path = Path(cache) / "bin" / name
     if not path.exists():
         raise RuntimeError(f"{path} is missing; build it with `python -m devcluster.build binaries`")
     return path
@@ -74,6 +74,8 @@ class ControlPlane:
             f"--client-ca-file={self.folder}/ca.crt", f"--service-account-key-file={self.folder}/service.key",
             f"--service-account-signing-key-file={self.folder}/service.key",
             "--service-account-issuer=https://kubernetes.default.svc", "--authorization-mode=RBAC", "--allow-privileged",
+            # As OpenShift and hardened clusters have it.
+            "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
         ])
         await self._await_ready()
         if self.with_controllers:
@@ -122,17 +124,26 @@ class ControlPlane:
         hosts = ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost", "127.0.0.1"]
         server = certificates.new_leaf(authority, "kube-apiserver", now, hosts=hosts)
         admin = certificates.new_leaf(authority, "admin", now, organization="system:masters")
+        self._authority, self._server = authority, f"https://127.0.0.1:{port}"
         files = {
             "ca.crt": authority.certificate, "ca.key": authority.key, "server.crt": server.certificate, "server.key": server.key,
             "service.key": certificates.new_key(),
-            "admin.kubeconfig": kubeconfig.build_kubeconfig(
-                f"https://127.0.0.1:{port}", authority.certificate, admin, "admin",
-            ).encode(),
+            "admin.kubeconfig": kubeconfig.build_kubeconfig(self._server, authority.certificate, admin, "admin").encode(),
         }
         for name, content in files.items():
-            path = self.folder / name
-            path.touch(mode=0o600)
-            path.write_bytes(content)
+            self._write(name, content)
+
+    def kubeconfig_of(self, user: str) -> Path:
+        """A kubeconfig for a user with no rights but those that RBAC gives to that name."""
+        client = certificates.new_leaf(self._authority, user, datetime.datetime.now(datetime.UTC))
+        content = kubeconfig.build_kubeconfig(self._server, self._authority.certificate, client, user)
+        return self._write(f"{user.replace(':', '-')}.kubeconfig", content.encode())
+
+    def _write(self, name: str, content: bytes) -> Path:
+        path = self.folder / name
+        path.touch(mode=0o600)
+        path.write_bytes(content)
+        return path
 
 
 @contextlib.asynccontextmanager

@@ -15,18 +15,20 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class Claim:
-    """One job's wish for a host. The older job wins; of two equally old ones the one with the lower UID."""
+    """One job's wish for a host. The older job wins; of two of the same second the one that has it already, or the lower UID."""
 
     host: str
     job: str
     namespace: str
     uid: str
     created: str
+    is_held: bool = False
+    """Its Ingress has the host now."""
 
     @property
-    def age(self) -> tuple[str, str]:
-        """Sorts older claims first."""
-        return self.created, self.uid
+    def rank(self) -> tuple[str, bool, str]:
+        """Sorts winners first."""
+        return self.created, not self.is_held, self.uid
 
 
 def choose_host(name: str, namespace: str, wanted: str | None, policy: ExposePolicy) -> str | None:
@@ -46,9 +48,9 @@ def find_conflict(mine: Claim, claims: Iterable[Claim], ingresses: Iterable[Obje
         owner = (meta.get("labels") or {}).get(labels.JOB_UID)
         if owner is None and mine.host in hosts_of(ingress):
             return f"host '{mine.host}' is taken by Ingress '{meta['name']}' in namespace '{meta.get('namespace')}'"
-    older = [claim for claim in claims if claim.host == mine.host and claim.uid != mine.uid and claim.age < mine.age]
+    older = [claim for claim in claims if claim.host == mine.host and claim.uid != mine.uid and claim.rank < mine.rank]
     if older:
-        first = min(older, key=lambda claim: claim.age)
+        first = min(older, key=lambda claim: claim.rank)
         return f"host '{mine.host}' is taken by the older job '{first.job}' in namespace '{first.namespace}'"
     return None
 

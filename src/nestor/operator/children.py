@@ -106,10 +106,13 @@ class Children:
             return conditions.TLS_SECRET_NOT_FOUND, tls
         if not resolved.host or not resolved.target:
             return None
-        job = self._context.world.jobs.get(resolved.name, resolved.namespace) or {"metadata": {}}
-        created = job["metadata"].get("creationTimestamp", "")
-        mine = Claim(resolved.host, resolved.name, resolved.namespace, resolved.uid, created)
-        conflict = find_conflict(mine, self._context.claims(), self._context.world.informers[kinds.INGRESS])
+        claims = list(self._context.claims())
+        mine = next((claim for claim in claims if claim.uid == resolved.uid), None)
+        if mine is None:  # refused until now: it wants the host from the next pass on
+            job = self._context.world.jobs.get(resolved.name, resolved.namespace) or {"metadata": {}}
+            created = job["metadata"].get("creationTimestamp", "")
+            mine = Claim(resolved.host, resolved.name, resolved.namespace, resolved.uid, created)
+        conflict = find_conflict(mine, claims, self._context.world.informers[kinds.INGRESS])
         return (conditions.HOSTNAME_CONFLICT, f"{conflict}; choose another one by `expose.host`") if conflict else None
 
     async def _ensure_ingress(self, resolved: Resolved, shape: Shape, refusal: tuple[str, str] | None) -> None:

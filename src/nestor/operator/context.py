@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
+from nestor import names
 from nestor.api import conditions, labels
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.cluster.applier import Applier
 from nestor.cluster.provision import Provisioner
 from nestor.cluster.shape import Host
-from nestor.exposure.claim import Claim, choose_host
+from nestor.exposure.claim import Claim, choose_host, hosts_of
 from nestor.kube import Api, Kind, kinds
 from nestor.kube.client import Object
 from nestor.kube.events import EventRecorder
@@ -82,7 +83,10 @@ class Context:
             wanted = (job["spec"].get("expose") or {}).get("host")
             host = choose_host(meta["name"], meta["namespace"], wanted, policy.expose)
             if host:
-                yield Claim(host, meta["name"], meta["namespace"], meta["uid"], meta.get("creationTimestamp", ""))
+                where = names.job_namespace(meta["name"], meta["namespace"], meta["uid"])
+                ingress = self.world.find(kinds.INGRESS, meta["name"], where)
+                is_held = ingress is not None and host in hosts_of(ingress)
+                yield Claim(host, meta["name"], meta["namespace"], meta["uid"], meta.get("creationTimestamp", ""), is_held)
 
 
 def _parse_class(name: str, item: Object) -> NestedClassSpec | None:

@@ -22,6 +22,7 @@ from tests.integration import apiserver
 from tests.integration.operator.world import Object, build_class
 
 ROOT = Path(__file__).parents[3]
+ACCOUNT = "system:serviceaccount:nestor-system:nestor"
 
 
 @dataclass
@@ -43,12 +44,12 @@ class Operator:
 
 @contextlib.asynccontextmanager
 async def operator_running(plane: apiserver.ControlPlane) -> AsyncIterator[Operator]:
-    """An operator for the length of a `with` block, as its own process, as in the image; ended by SIGTERM, with 0."""
+    """An operator for the length of a `with` block: a process as in the image, with the rights of the chart."""
     (port,) = apiserver.free_ports(1)
     log = plane.folder / f"operator-{port}.log"
     environment = os.environ | {
-        "KUBECONFIG": str(plane.kubeconfig), "NESTOR_IMAGE": "nestor.test/nestor:1", "NESTOR_PORT": str(port),
-        "NESTOR_FORCE_AFTER": "6", "NESTOR_GIVE_UP_AFTER": "14", "NESTOR_LOG_LEVEL": "debug", "PYTHONPATH": str(ROOT / "src"),
+        "KUBECONFIG": str(plane.kubeconfig_of(ACCOUNT)), "NESTOR_IMAGE": "nestor.test/nestor:1", "NESTOR_PORT": str(port),
+        "NESTOR_FORCE_AFTER": "4", "NESTOR_GIVE_UP_AFTER": "11", "NESTOR_LOG_LEVEL": "debug", "PYTHONPATH": str(ROOT / "src"),
     }
     with log.open("wb") as output:
         process = await asyncio.create_subprocess_exec(
@@ -73,6 +74,7 @@ async def plane() -> AsyncIterator[apiserver.ControlPlane]:
     """A control plane with our CRDs and a default class, without an operator."""
     async with apiserver.running() as running, await Api.connect(str(running.kubeconfig), manager="test") as api:
         await install_crds(api)
+        await install_roles(api)
         await api.apply(kinds.NESTED_CLASS, build_class())
         yield running
 
@@ -94,6 +96,18 @@ async def install_crds(api: Api) -> None:
                 break
             except ApiError:
                 await asyncio.sleep(0.1)
+
+
+async def install_roles(api: Api) -> None:
+    """The chart's roles and bindings, rendered by helm."""
+    command = [str(apiserver.binary("helm")), "template", "nestor", str(ROOT / "charts/nestor"), "--namespace", "nestor-system"]
+    process = await asyncio.create_subprocess_exec(*command, "--set", "image.repository=x", stdout=asyncio.subprocess.PIPE)
+    output, _ = await process.communicate()
+    assert process.returncode == 0
+    for document in yaml.safe_load_all(output):
+        for kind in (kinds.CLUSTER_ROLE, kinds.CLUSTER_ROLE_BINDING):
+            if document and document["kind"] == kind.name:
+                await api.apply(kind, document)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,67 @@
+"""NestedClusters that users made: the same cluster, in the user's own namespace, without a job."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+
+from nestor.api import conditions
+from nestor.kube import Api, kinds
+from tests.e2e.waiting import has, wait_for
+from tests.integration.operator.conftest import Operator
+from tests.integration.operator.world import Object, be_syncer, message_of
+
+
+def build_cluster(name: str, namespace: str, **spec: str) -> Object:
+    """A cluster of a user."""
+    return {
+        "apiVersion": "nestor.dev/v1alpha1", "kind": "NestedCluster", "spec": spec,
+        "metadata": {"name": name, "namespace": namespace},
+    }
+
+
+async def test_a_cluster_gets_its_pod_and_its_kubeconfig(operator: Operator, api: Api, namespace: str) -> None:
+    await api.create(kinds.NESTED_CLUSTER, build_cluster("mine", namespace))
+    await wait_for(api, kinds.POD, "mine-k3s-0", namespace, lambda found: found is not None)
+    cluster = await wait_for(api, kinds.NESTED_CLUSTER, "mine", namespace, has(conditions.ADMITTED, "True"))
+    assert cluster is not None
+    assert cluster["status"]["kubeconfigSecretName"] == "mine-kubeconfig"
+    secret = await api.get(kinds.SECRET, "mine-kubeconfig", namespace)
+    kubeconfig = json.loads(base64.b64decode(secret["data"]["kubeconfig"]))
+    service = await api.get(kinds.SERVICE, "mine-k3s", namespace)
+    assert kubeconfig["clusters"][0]["cluster"]["server"] == f"https://{service['spec']['clusterIP']}"
+    assert await api.find(kinds.POD, "mine-run", namespace) is None
+
+
+async def test_the_syncers_status_and_ours_live_side_by_side(operator: Operator, api: Api, namespace: str) -> None:
+    await api.create(kinds.NESTED_CLUSTER, build_cluster("both", namespace))
+    await wait_for(api, kinds.NESTED_CLUSTER, "both", namespace, has(conditions.ADMITTED, "True"))
+    await be_syncer(api, "both", namespace)
+    await asyncio.sleep(0.5)
+    cluster = await api.get(kinds.NESTED_CLUSTER, "both", namespace)
+    assert conditions.is_true(cluster["status"]["conditions"], conditions.READY)
+
+
+async def test_an_unknown_version_is_refused_with_the_known_ones(operator: Operator, api: Api, namespace: str) -> None:
+    await api.create(kinds.NESTED_CLUSTER, build_cluster("old", namespace, kubernetesVersion="v1.9"))
+    cluster = await wait_for(
+        api, kinds.NESTED_CLUSTER, "old", namespace, has(conditions.ADMITTED, "False", conditions.VERSION_UNSUPPORTED),
+    )
+    assert cluster is not None
+    assert "it has: v1.35, v1.36" in message_of(cluster, conditions.ADMITTED)
+
+
+async def test_everything_of_a_deleted_cluster_goes(operator: Operator, api: Api, namespace: str) -> None:
+    await api.create(kinds.NESTED_CLUSTER, build_cluster("brief", namespace))
+    await wait_for(api, kinds.POD, "brief-k3s-0", namespace, lambda found: found is not None)
+    await wait_for(api, kinds.NESTED_CLUSTER, "brief", namespace, has(conditions.ADMITTED, "True"))
+    bindings = {item["metadata"]["name"] for item in await api.list(kinds.CLUSTER_ROLE_BINDING)}
+    assert any(f"{namespace}-brief" in name for name in bindings)
+    await api.delete(kinds.NESTED_CLUSTER, "brief", namespace)
+    await wait_for(api, kinds.NESTED_CLUSTER, "brief", namespace, lambda found: found is None)
+    for kind in (kinds.POD, kinds.STATEFUL_SET, kinds.SERVICE, kinds.SECRET, kinds.NETWORK_POLICY, kinds.ROLE_BINDING):
+        for name in ("brief-k3s-0", "brief-k3s", "brief-dns", "brief-pki", "brief-kubeconfig", "brief-deny", "brief-syncer"):
+            await wait_for(api, kind, name, namespace, lambda found: found is None, limit=30)
+    bindings = {item["metadata"]["name"] for item in await api.list(kinds.CLUSTER_ROLE_BINDING)}
+    assert not any(f"{namespace}-brief" in name for name in bindings)

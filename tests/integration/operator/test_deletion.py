@@ -1,0 +1,190 @@
+"""Deletion in every phase, with and without an operator, with things in the way: nothing is left, and what was forced is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from nestor.api import conditions, labels
+from nestor.kube import Api, kinds
+from tests.e2e.waiting import job_with, wait_for, wait_for_any, wait_for_none
+from tests.integration import apiserver
+from tests.integration.operator.conftest import Operator, install_crds, install_roles, operator_running
+from tests.integration.operator.world import Object, be_ready_server, build_class, build_job, host_namespace
+
+MADE = [
+    kinds.NAMESPACE, kinds.POD, kinds.SERVICE, kinds.CONFIG_MAP, kinds.SECRET, kinds.SERVICE_ACCOUNT, kinds.STATEFUL_SET,
+    kinds.ENDPOINT_SLICE, kinds.INGRESS, kinds.NETWORK_POLICY, kinds.ROLE_BINDING, kinds.CLUSTER_ROLE_BINDING,
+    kinds.NESTED_APP_JOB, kinds.NESTED_CLUSTER,
+]
+
+
+async def inventory(api: Api, *, without: str = "") -> set[str]:
+    """All objects of the kinds that a job makes."""
+    found = set()
+    for kind in MADE:
+        for item in await api.list(kind):
+            line = f"{kind.name} {item['metadata'].get('namespace', '')}/{item['metadata']['name']}"
+            if not without or without not in line:
+                found.add(line)
+    return found
+
+
+async def await_gone(api: Api, job: Object) -> None:
+    """The job's namespace and the job."""
+    name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
+    await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, lambda found: found is None, limit=60)
+    await wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_uid=job["metadata"]["uid"]), limit=30)
+
+
+async def test_a_job_deleted_at_once_leaves_nothing(operator: Operator, api: Api, namespace: str) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("blink", namespace))
+    await api.delete(kinds.NESTED_APP_JOB, "blink", namespace)
+    await await_gone(api, job)
+    await asyncio.sleep(1)
+    assert not [line for line in await inventory(api) if "blink" in line]
+
+
+async def test_a_refused_job_goes_at_once(operator: Operator, api: Api, namespace: str) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("refused", namespace, className="none"))
+    await job_with(api, "refused", namespace, conditions.ADMITTED, "False")
+    await api.delete(kinds.NESTED_APP_JOB, "refused", namespace)
+    await await_gone(api, job)
+
+
+async def test_a_ready_cluster_goes_to_the_last_object(operator: Operator, api: Api, namespace: str) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("ready", namespace))
+    await be_ready_server(api, "ready", await host_namespace(api, job))
+    await job_with(api, "ready", namespace, conditions.CLUSTER_READY, "True")
+    await api.delete(kinds.NESTED_APP_JOB, "ready", namespace)
+    ready = await job_with(api, "ready", namespace, conditions.READY, "False", conditions.TERMINATING)
+    assert ready["status"]["namespace"] in conditions.find(ready["status"]["conditions"], "Ready")["message"]  # type: ignore[index]
+    await await_gone(api, job)
+    assert not [line for line in await inventory(api) if "ready" in line and namespace in line]
+
+
+async def test_a_job_goes_although_its_class_went_first(operator: Operator, api: Api, namespace: str) -> None:
+    name = f"class-{namespace}"
+    await api.apply(kinds.NESTED_CLASS, build_class(name))
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("classless", namespace, className=name))
+    await job_with(api, "classless", namespace, conditions.ADMITTED, "True")
+    await api.delete(kinds.NESTED_CLASS, name)
+    await job_with(api, "classless", namespace, conditions.ADMITTED, "False", conditions.CLASS_NOT_FOUND)
+    await api.delete(kinds.NESTED_APP_JOB, "classless", namespace)
+    await await_gone(api, job)
+
+
+async def test_pods_that_do_not_end_are_forced_and_named(operator: Operator, api: Api, namespace: str) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("stuck", namespace))
+    where = await host_namespace(api, job)
+    await wait_for(api, kinds.POD, "stuck-run", where, lambda found: found is not None)
+    # A pod with a node ends when its kubelet says so; this node has none.
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "stuck-run", "namespace": where},
+               "target": {"apiVersion": "v1", "kind": "Node", "name": "lost"}}
+    await api.create(kinds.POD, binding, subresource="binding", name="stuck-run")
+    await api.delete(kinds.NESTED_APP_JOB, "stuck", namespace)
+    event = await wait_for_any(api, kinds.EVENT, namespace, lambda item: item["reason"] == "PodForceDeleted")
+    assert "'stuck-run'" in event["message"]
+    await await_gone(api, job)
+
+
+async def test_finalizers_of_a_nested_cluster_are_removed_and_named(operator: Operator, api: Api, namespace: str) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("held", namespace))
+    where = await host_namespace(api, job)
+    await wait_for(api, kinds.NESTED_CLUSTER, "held", where, lambda found: found is not None)
+    await api.patch(kinds.NESTED_CLUSTER, "held", where, {"metadata": {"finalizers": ["example.com/never"]}})
+    await api.delete(kinds.NESTED_APP_JOB, "held", namespace)
+    event = await wait_for_any(api, kinds.EVENT, namespace, lambda item: item["reason"] == "FinalizersRemoved")
+    assert "example.com/never" in event["message"]
+    await await_gone(api, job)
+
+
+async def test_a_namespace_that_never_goes_is_left_behind_and_named(operator: Operator, api: Api, namespace: str) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("left", namespace))
+    where = await host_namespace(api, job)
+    keep = {"metadata": {"name": "keep", "namespace": where, "finalizers": ["example.com/never"]}}
+    await api.apply(kinds.CONFIG_MAP, keep)
+    await api.delete(kinds.NESTED_APP_JOB, "left", namespace)
+    event = await wait_for_any(api, kinds.EVENT, namespace, lambda item: item["reason"] == "NamespaceLeftBehind")
+    assert "example.com/never" in event["message"]
+    await wait_for(api, kinds.NESTED_APP_JOB, "left", namespace, lambda found: found is None)
+    await api.patch(kinds.CONFIG_MAP, "keep", where, {"metadata": {"finalizers": None}})
+    await wait_for(api, kinds.NAMESPACE, where, "", lambda found: found is None)
+
+
+async def test_a_namespace_that_is_not_the_jobs_is_never_touched(operator: Operator, api: Api, namespace: str) -> None:
+    await api.delete(kinds.NAMESPACE, "nobody")
+    foreign = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"foreign-{namespace}", "labels": {"a": "b"}}}
+    await api.create(kinds.NAMESPACE, foreign)
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("other", namespace))
+    await job_with(api, "other", namespace, conditions.ADMITTED, "True")
+    await api.delete(kinds.NESTED_APP_JOB, "other", namespace)
+    await await_gone(api, job)
+    assert await api.find(kinds.NAMESPACE, f"foreign-{namespace}")
+    await api.delete(kinds.NAMESPACE, f"foreign-{namespace}")
+
+
+@pytest.fixture(scope="module")
+async def second_plane() -> AsyncIterator[apiserver.ControlPlane]:
+    """A control plane of its own, whose operator these tests start and stop."""
+    async with apiserver.running() as plane, await Api.connect(str(plane.kubeconfig), manager="test") as api:
+        await install_crds(api)
+        await install_roles(api)
+        await api.apply(kinds.NESTED_CLASS, build_class())
+        yield plane
+
+
+@pytest.fixture
+async def lonely(second_plane: apiserver.ControlPlane) -> AsyncIterator[Api]:
+    """A client of the control plane without an operator."""
+    async with await Api.connect(str(second_plane.kubeconfig), manager="test") as client:
+        yield client
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+async def test_a_job_deleted_while_the_operator_was_away_is_gone_when_it_is_back(
+    second_plane: apiserver.ControlPlane, lonely: Api, is_killed: bool,
+) -> None:
+    before = await inventory(lonely)
+    async with operator_running(second_plane) as first:
+        job = await lonely.create(kinds.NESTED_APP_JOB, build_job("away", "default"))
+        await job_with(lonely, "away", "default", conditions.ADMITTED, "True")
+        if is_killed:
+            first.process.kill()
+    await lonely.delete(kinds.NESTED_APP_JOB, "away", "default")
+    await wait_for(lonely, kinds.NESTED_APP_JOB, "away", "default", bool, limit=5)
+    async with operator_running(second_plane):
+        await await_gone(lonely, job)
+    assert await inventory(lonely) - before == set()
+
+
+async def test_what_lost_its_job_is_swept_at_the_start(second_plane: apiserver.ControlPlane, lonely: Api) -> None:
+    before = await inventory(lonely)
+    async with operator_running(second_plane):
+        job = await lonely.create(kinds.NESTED_APP_JOB, build_job("orphan", "default"))
+        await job_with(lonely, "orphan", "default", conditions.ADMITTED, "True")
+    await lonely.delete(kinds.NESTED_APP_JOB, "orphan", "default")
+    await lonely.patch(kinds.NESTED_APP_JOB, "orphan", "default", {"metadata": {"finalizers": None}})
+    async with operator_running(second_plane):
+        await await_gone(lonely, job)
+        await wait_for(lonely, kinds.SECRET, "orphan-kubeconfig", "default", lambda found: found is None)
+        await wait_for_none(lonely, kinds.CLUSTER_ROLE_BINDING, "", labels=labels.selector(job_uid=job["metadata"]["uid"]))
+    assert await inventory(lonely) - before == set()
+
+
+async def test_a_restarted_operator_goes_on_where_the_last_one_was(second_plane: apiserver.ControlPlane, lonely: Api) -> None:
+    async with operator_running(second_plane) as first:
+        job = await lonely.create(kinds.NESTED_APP_JOB, build_job("onward", "default"))
+        where = await host_namespace(lonely, job)
+        first.process.kill()
+    async with operator_running(second_plane):
+        pki = await wait_for(lonely, kinds.SECRET, "onward-pki", where, lambda found: found is not None)
+        await be_ready_server(lonely, "onward", where)
+        await job_with(lonely, "onward", "default", conditions.CLUSTER_READY, "True")
+        again = await lonely.get(kinds.SECRET, "onward-pki", where)
+        assert pki is not None
+        assert again["data"] == pki["data"]
+        await lonely.delete(kinds.NESTED_APP_JOB, "onward", "default")
+        await await_gone(lonely, job)
