@@ -30,23 +30,14 @@ RUN set -eu; \
 COPY --from=kubectl /bin/kubectl /usr/local/bin/kubectl
 COPY --from=helm /usr/bin/helm /usr/local/bin/helm
 
-# pip and the build backend, which the result does not carry.
+# pip and the build backend; later steps borrow them, the result does not carry them.
 FROM system AS builder
 ARG PIP_OPTIONS=
 RUN set -eu; \
     if [ -d /wheels ]; then pip=$(echo /wheels/pip-*.whl)/pip; else pip=$(python3 -c 'import pip; print(pip.__path__[0])'); fi; \
     python3 "$pip" install ${PIP_OPTIONS} --quiet --no-cache-dir --target /opt/backend pip 'hatchling>=1.27'; \
     python3 -m venv --without-pip /opt/nestor
-ENV PATH=/opt/nestor/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-    PYTHONPATH=/opt/backend
-
-# Nestor's dependencies: rebuilt only when the lock file changes.
-FROM builder AS packages
-ARG PIP_OPTIONS=
-COPY requirements/runtime.txt /src/runtime.txt
-RUN set -eu; \
-    python -m pip install ${PIP_OPTIONS} --quiet --no-cache-dir --no-compile --require-hashes -r /src/runtime.txt; \
-    python -m compileall -q -j 0 --invalidation-mode unchecked-hash /opt/nestor/lib
+ENV PYTHONPATH=/opt/backend
 
 # Nestor itself.
 FROM builder AS nestor
@@ -54,20 +45,28 @@ COPY pyproject.toml README.md /src/
 COPY src /src/src
 RUN set -eu; \
     cd /src; \
-    python -m hatchling build --target wheel --directory /src/dist; \
-    python -m pip install --quiet --no-index --no-deps --no-compile --no-warn-script-location --prefix /out/opt/nestor dist/*.whl; \
-    python -m compileall -q --invalidation-mode unchecked-hash -s /out /out
+    python=/opt/nestor/bin/python; \
+    "$python" -m hatchling build --target wheel --directory /src/dist; \
+    "$python" -m pip install --quiet --no-index --no-deps --no-compile --no-warn-script-location --prefix /out/opt/nestor dist/*.whl; \
+    "$python" -m compileall -q --invalidation-mode unchecked-hash -s /out /out
 
 FROM system
-COPY --from=packages /opt/nestor /opt/nestor
-# The last and thin layer: all that changes when only Nestor's own code did.
-COPY --from=nestor /out /
+ARG PIP_OPTIONS=
 ENV PATH=/opt/nestor/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     HOME=/tmp \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1
-USER 65532:65532
-WORKDIR /tmp
 LABEL org.opencontainers.image.title="Nestor" \
       org.opencontainers.image.description="Runs Kubernetes applications as jobs, each in its own nested K3s cluster"
+# Nestor's dependencies: rebuilt only when the lock file changes.
+COPY requirements/runtime.txt /opt/nestor/requirements.txt
+RUN --mount=type=bind,from=builder,source=/opt/backend,target=/opt/backend set -eu; \
+    python3 -m venv --without-pip /opt/nestor; \
+    PYTHONPATH=/opt/backend python -m pip install ${PIP_OPTIONS} \
+        --quiet --no-cache-dir --no-compile --require-hashes -r /opt/nestor/requirements.txt; \
+    python -m compileall -q -j 0 --invalidation-mode unchecked-hash /opt/nestor/lib
+# The last and thin layer: all that changes when only Nestor's own code did.
+COPY --from=nestor /out /
+USER 65532:65532
+WORKDIR /tmp
 ENTRYPOINT ["nestor"]

@@ -6,6 +6,7 @@ built again, and two processes may call this at the same time.
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from devcluster.build import assembled, cache, debian, dockerfiles, gobuild, keys, oci, references, registry
@@ -14,6 +15,9 @@ from devcluster.build.commands import BuildError
 from devcluster.progress import Progress
 
 __all__ = ["BuildError", "ensure_binaries", "ensure_image", "ensure_images", "push_images"]
+
+
+KEEP_SECONDS = 600
 
 
 def ensure_binaries(progress: Progress) -> None:
@@ -72,7 +76,10 @@ def _ensure_assembled(at: Cache, progress: Progress) -> list[tuple[str, Path]]:
 
 
 def _forget_old(at: Cache, current: set[Path]) -> None:
-    """Archives are large and quickly made again; only the current ones stay."""
+    """Archives are large and quickly made again; besides the current ones only the youngest stay: another process, of another
+    checkout perhaps, may be about to push them."""
+    for archive in current:
+        archive.touch()
     for archive in at.images.glob("*.tar"):
-        if archive not in current:
+        if archive not in current and archive.stat().st_mtime < time.time() - KEEP_SECONDS:
             archive.unlink()

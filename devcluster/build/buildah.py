@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -40,12 +41,14 @@ class Buildah:
         self._run(f"build-{context.name}", "build", *options, str(context))
 
     def save(self, name: str, reference: str, archive: Path) -> None:
-        """Write an image as an OCI archive, not compressed; the file appears when it is whole."""
-        archive.parent.mkdir(parents=True, exist_ok=True)
-        fresh = archive.with_name(f".{archive.name}.new")
-        fresh.unlink(missing_ok=True)
-        self._run("push", "push", "--quiet", "--disable-compression", "--format=oci", name, f"oci-archive:{fresh}:{reference}")
-        fresh.replace(archive)
+        """Write an image as an OCI archive.
+
+        By way of a plain folder: buildah's own archives are always compressed, which takes longer than building does.
+        """
+        self._cache.images.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".export-", dir=self._cache.images) as folder:
+            self._run("push", "push", "--quiet", "--disable-compression", "--format=oci", name, f"dir:{folder}")
+            oci.pack(Path(folder), reference, archive)
 
     def _run(self, log: str, *arguments: str) -> None:
         commands.run([*self._command, *arguments], self._cache.log / f"buildah-{log}.log")

@@ -80,15 +80,32 @@ def write(image: Image, archive: Path) -> None:
             "layers": [layer.descriptor(LAYER) for layer in layers],
         }
     )
-    names = {"io.containerd.image.name": image.reference, "org.opencontainers.image.ref.name": image.reference}
+    _write_archive(archive, image.reference, manifest, [*layers, config])
+
+
+def pack(folder: Path, reference: str, archive: Path) -> None:
+    """Make an OCI archive of a folder with `manifest.json` and blobs named by their digest (buildah's `dir:` format)."""
+    raw = (folder / "manifest.json").read_bytes()
+    content = json.loads(raw)
+    blobs = [
+        _Blob((folder / descriptor["digest"].removeprefix("sha256:")).open("rb"), descriptor["digest"], descriptor["size"])
+        for descriptor in (content["config"], *content["layers"])
+    ]
+    _write_archive(archive, reference, _blob(io.BytesIO(raw)), blobs)
+
+
+def _write_archive(archive: Path, reference: str, manifest: _Blob, blobs: Sequence[_Blob]) -> None:
+    """Write to a file beside, so that the archive appears when it is whole."""
+    names = {"io.containerd.image.name": reference, "org.opencontainers.image.ref.name": reference}
     index = {"schemaVersion": 2, "mediaType": INDEX, "manifests": [{**manifest.descriptor(MANIFEST), "annotations": names}]}
     archive.parent.mkdir(parents=True, exist_ok=True)
     fresh = archive.with_name(f".{archive.name}.new")
     with tarfile.open(fresh, "w") as tar:
         _add_bytes(tar, "oci-layout", b'{"imageLayoutVersion":"1.0.0"}')
         _add_bytes(tar, "index.json", json.dumps(index).encode())
-        for blob in {blob.digest: blob for blob in (*layers, config, manifest)}.values():
+        for blob in {blob.digest: blob for blob in (*blobs, manifest)}.values():
             _add(tar, _info(f"blobs/sha256/{blob.digest.removeprefix('sha256:')}", 0o644), blob.size, blob.file)
+            blob.file.close()
     fresh.replace(archive)
 
 
