@@ -10,7 +10,7 @@ from nestor.api import conditions
 from nestor.kube import Change, Invalid, WorkQueue, kinds
 from nestor.kube.client import Object
 from nestor.kube.events import now
-from nestor.syncer.context import Context
+from nestor.syncer.context import RETRY_LIMIT, Context
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class ClusterStatus:
         self._version = version
         self._ready: conditions.Condition | None = None
         self._written: Object | None = None
-        self.queue: WorkQueue[str] = WorkQueue(self._write, workers=1, name="cluster-status")
+        self.queue: WorkQueue[str] = WorkQueue(self._write, workers=1, name="cluster-status", max_delay=RETRY_LIMIT)
         context.caches.nested_config_maps.on_change(self._on_config_map)
         context.caches.nested_pods.on_change(lambda _: self.queue.add("", _COUNT_DELAY))
         context.caches.host_pods.on_change(lambda _: self.queue.add("", _COUNT_DELAY))

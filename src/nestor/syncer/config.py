@@ -14,7 +14,7 @@ from nestor import names
 from nestor.api import labels
 from nestor.kube import Api, Change, Conflict, Informer, Kind, RetryLater, WorkQueue, kinds
 from nestor.kube.client import Object
-from nestor.syncer.context import Context
+from nestor.syncer.context import RETRY_LIMIT, Context
 from nestor.syncer.translate import config as translate
 from nestor.syncer.translate import status
 from nestor.syncer.translate.references import CONFIG_MAPS, SECRETS, Reference, find_references
@@ -65,7 +65,7 @@ class ConfigController:
         self._locks: dict[Reference, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._written: dict[Reference, str] = {}
         self._patience: Counter[Reference] = Counter()
-        self.queue = WorkQueue(self._reconcile, workers=8, name="config")
+        self.queue = WorkQueue(self._reconcile, workers=8, name="config", max_delay=RETRY_LIMIT)
         caches.nested_pods.on_change(self._on_pod)
         for resource, row in self._rows.items():
             row.nested.on_change(lambda change, resource=resource: self._on_nested(resource, change))  # type: ignore[misc]

@@ -17,6 +17,9 @@ from nestor.syncer.translate.target import Target
 
 log = logging.getLogger(__name__)
 
+RETRY_LIMIT = 15
+"""Seconds between attempts at most: after an outage of either API server, work goes on within this time."""
+
 _JOB_LABELS = (labels.JOB, labels.JOB_NAMESPACE, labels.JOB_UID)
 
 

@@ -7,7 +7,7 @@ import contextlib
 from nestor.kube import Change, Conflict, Forbidden, Invalid, NotFound, RetryLater, WorkQueue, kinds
 from nestor.kube.client import Object
 from nestor.kube.informer import Key
-from nestor.syncer.context import Context
+from nestor.syncer.context import RETRY_LIMIT, Context
 from nestor.syncer.translate import event as translate
 from nestor.syncer.translate import messages
 from nestor.syncer.translate.target import nested_uid
@@ -22,7 +22,7 @@ class EventController:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._missing: dict[Key, int] = {}
-        self.queue: WorkQueue[Key] = WorkQueue(self._reconcile, workers=2, name="events")
+        self.queue: WorkQueue[Key] = WorkQueue(self._reconcile, workers=2, name="events", max_delay=RETRY_LIMIT)
         context.caches.host_events.on_change(self._on_event)
 
     def _on_event(self, change: Change) -> None:

@@ -9,7 +9,7 @@ from collections import defaultdict
 
 from nestor.kube import Change, Conflict, RetryLater, WorkQueue, kinds
 from nestor.kube.client import Object
-from nestor.syncer.context import Context
+from nestor.syncer.context import RETRY_LIMIT, Context
 from nestor.syncer.translate import node as translate
 
 LINGER_SECONDS = 30
@@ -24,7 +24,7 @@ class NodeController:
         self._locks: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._known: set[str] = set()
         self._unused: dict[str, float] = {}
-        self.queue = WorkQueue(self._reconcile, workers=4, name="nodes")
+        self.queue = WorkQueue(self._reconcile, workers=4, name="nodes", max_delay=RETRY_LIMIT)
         context.caches.nested_nodes.on_change(self._on_node)
         context.caches.host_nodes.on_change(lambda change: self.queue.add(change.key[1]))
         context.caches.nested_pods.on_change(self._on_pod)

@@ -9,7 +9,7 @@ from nestor.api import labels
 from nestor.kube import Change, WorkQueue, kinds
 from nestor.kube.client import Object
 from nestor.syncer.config import ensure_copy
-from nestor.syncer.context import Context
+from nestor.syncer.context import RETRY_LIMIT, Context
 from nestor.syncer.translate import env, service_env
 from nestor.syncer.translate.target import nested_key
 
@@ -23,7 +23,7 @@ class LinksController:
         self._context = context
         self._locks: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._written: dict[str, dict[str, str]] = {}
-        self.queue = WorkQueue(self._reconcile, workers=2, name="service-links")
+        self.queue = WorkQueue(self._reconcile, workers=2, name="service-links", max_delay=RETRY_LIMIT)
         context.caches.nested_services.on_change(self._on_nested)
         context.caches.nested_pods.on_change(self._on_pod)
         context.caches.host_config_maps.on_change(self._on_host)

@@ -14,7 +14,7 @@ from nestor.api import labels
 from nestor.kube import ApiError, Change, Conflict, Invalid, RetryLater, WorkQueue, kinds
 from nestor.kube.client import Object
 from nestor.kube.informer import Key
-from nestor.syncer.context import Context
+from nestor.syncer.context import RETRY_LIMIT, Context
 from nestor.syncer.translate import service as translate
 from nestor.syncer.translate.target import nested_key, nested_uid
 
@@ -27,7 +27,7 @@ class ServiceController:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._told: set[str] = set()
-        self.queue: WorkQueue[Key] = WorkQueue(self._reconcile, workers=8, name="services")
+        self.queue: WorkQueue[Key] = WorkQueue(self._reconcile, workers=8, name="services", max_delay=RETRY_LIMIT)
         context.caches.nested_services.on_change(lambda change: self.queue.add(change.key))
         context.caches.host_services.on_change(self._on_host)
 

@@ -13,7 +13,7 @@ from nestor.api import labels
 from nestor.kube import Change, WorkQueue, kinds
 from nestor.kube.client import Object
 from nestor.syncer.config import ensure_copy
-from nestor.syncer.context import Context
+from nestor.syncer.context import RETRY_LIMIT, Context
 from nestor.syncer.translate import volumes
 from nestor.syncer.translate.target import nested_uid
 from nestor.syncer.translate.volumes import Token
@@ -28,7 +28,7 @@ class TokenController:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self.queue = WorkQueue(self._reconcile, workers=4, name="tokens")
+        self.queue = WorkQueue(self._reconcile, workers=4, name="tokens", max_delay=RETRY_LIMIT)
         context.caches.host_secrets.on_change(self._on_secret)
         context.caches.nested_pods.on_change(lambda change: self._on_gone(change.latest["metadata"]["uid"], change))
         context.caches.host_pods.on_change(lambda change: self._on_gone(nested_uid(change.latest), change))

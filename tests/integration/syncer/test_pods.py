@@ -211,3 +211,60 @@ async def test_a_deployment_becomes_available(world: World, space: str) -> None:
         return bool(found.get("status", {}).get("availableReplicas") == 2)
 
     await world.eventually(available)
+
+
+async def test_resources_and_debug_containers_follow(world: World, space: str) -> None:
+    resources = {"requests": {"cpu": "100m"}, "limits": {"cpu": "1"}}
+    _, host = await start(world, build_pod(space, container={"resources": resources}))
+    more = {"spec": {"containers": [{"name": "app", "resources": {"requests": {"cpu": "200m"}}}]}}
+    await world.nested.patch(kinds.POD, "web", space, more, subresource="resize", how="strategic")
+    debug = {"spec": {"ephemeralContainers": [{"name": "debug", "image": "busybox:1.35", "targetContainerName": "app"}]}}
+    await world.nested.patch(kinds.POD, "web", space, debug, subresource="ephemeralcontainers", how="strategic")
+
+    async def followed() -> bool:
+        found = await world.host.get(kinds.POD, host["metadata"]["name"], world.namespace)
+        resized = found["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "200m"
+        return bool(resized and [item["name"] for item in found["spec"].get("ephemeralContainers") or []] == ["debug"])
+
+    await world.eventually(followed)
+
+
+async def test_a_debug_container_that_may_not_be_is_told(world: World, space: str) -> None:
+    await start(world, build_pod(space))
+    privileged = {"name": "debug", "image": "busybox:1.35", "securityContext": {"privileged": True}}
+    debug = {"spec": {"ephemeralContainers": [privileged]}}
+    await world.nested.patch(kinds.POD, "web", space, debug, subresource="ephemeralcontainers", how="strategic")
+
+    async def told() -> list[str]:
+        events = await world.nested.list(kinds.EVENT, space, fields="involvedObject.name=web,reason=PodUpdateRefused")
+        return [item["message"] for item in events]
+
+    assert await world.eventually(told) == ["`spec.ephemeralContainers[0].securityContext.privileged` may not be true"]
+
+
+async def test_readiness_gates_reach_the_kubelet_that_decides(world: World, space: str) -> None:
+    gate = "example.org/lb"
+    nested, host = await start(world, build_pod(space, readinessGates=[{"conditionType": gate}]))
+    gated = {"type": gate, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    await world.nested.patch(kinds.POD, "web", space, {"status": {"conditions": [gated]}}, subresource="status", how="strategic")
+
+    async def there() -> bool:
+        found = await world.host.get(kinds.POD, host["metadata"]["name"], world.namespace)
+        return condition(found, gate).get("status") == "True"
+
+    await world.eventually(there)
+    assert condition(await world.nested.get(kinds.POD, nested["metadata"]["name"], space), gate)["status"] == "True"
+
+
+async def test_gated_pods_wait_and_bound_ones_go_through_the_scheduler(world: World, space: str) -> None:
+    gated = await world.nested.create(kinds.POD, build_pod(space, "gated", schedulingGates=[{"name": "example.org/wait"}]))
+    fixed = await world.nested.create(kinds.POD, build_pod(space, "fixed", nodeName=NODE))
+    host = await world.host_pod(fixed)
+    assert "nodeName" not in host["spec"]
+    required = host["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert required["nodeSelectorTerms"][0]["matchFields"][0]["values"] == [NODE]
+    await world.run(host)
+    await world.nested_pod(fixed, is_ready)
+    assert await world.host.list(kinds.POD, world.namespace, labels=f"nestor.dev/nested-uid={gated['metadata']['uid']}") == []
+    await world.nested.patch(kinds.POD, "gated", space, {"spec": {"schedulingGates": None}})
+    await world.host_pod(gated)

@@ -203,6 +203,7 @@ def running_status(host_pod: Object) -> Object:
         {
             "name": item["name"], "image": item["image"], "imageID": "sha256:0", "containerID": f"containerd://{item['name']}",
             "ready": True, "started": True, "restartCount": 0, "state": {"running": {"startedAt": START}}, "lastState": {},
+            "resources": item.get("resources") or {},
         }
         for item in host_pod["spec"]["containers"]
     ]

@@ -6,7 +6,7 @@ import logging
 
 from nestor.kube import Change, WorkQueue
 from nestor.kube.client import Object
-from nestor.syncer.context import Context
+from nestor.syncer.context import RETRY_LIMIT, Context
 from nestor.syncer.pods import decide
 from nestor.syncer.pods.create import PodCreator
 from nestor.syncer.pods.delete import PodDeleter
@@ -28,7 +28,7 @@ class PodController:
         self._deleter = deleter
         self._bound: set[str] = set()
         self._last: dict[str, Object] = {}
-        self.queue = WorkQueue(self._reconcile, workers=_WORKERS, name="pods", first_delay=0.1, max_delay=30)
+        self.queue = WorkQueue(self._reconcile, workers=_WORKERS, name="pods", first_delay=0.1, max_delay=RETRY_LIMIT)
         self._caches.nested_pods.on_change(self._on_nested)
         self._caches.host_pods.on_change(self._on_host)
 
@@ -84,3 +84,4 @@ class PodController:
         self._bound.discard(uid)
         self._last.pop(uid, None)
         self._creator.forget(uid)
+        self._syncer.forget(uid)

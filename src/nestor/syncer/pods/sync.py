@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 
-from nestor.kube import Api, Conflict, NotFound, kinds
+from nestor.kube import Api, Conflict, Forbidden, Invalid, NotFound, kinds
 from nestor.kube.client import Object
 from nestor.kube.events import now
 from nestor.syncer.context import Context
 from nestor.syncer.nodes import NodeController
-from nestor.syncer.translate import baseline, status, update
+from nestor.syncer.translate import baseline, messages, status, update
 
 
 class PodSyncer:
@@ -18,14 +18,23 @@ class PodSyncer:
     def __init__(self, context: Context, nodes: NodeController) -> None:
         self._context = context
         self._nodes = nodes
+        self._told: dict[str, str] = {}
 
     async def sync(self, nested: Object, host: Object) -> None:
         """One pass over a pair. A nested pod that is gone or replaced meanwhile brings its own event."""
         with contextlib.suppress(NotFound, Conflict):
             await self._bind(nested, host)
             await self.write_status(nested, status.build_status(nested, host, self._context.target))
-        with contextlib.suppress(NotFound):
+        try:
             await self._push(nested, host)
+        except NotFound:
+            pass  # its own event follows
+        except (Forbidden, Invalid) as error:
+            await self._tell(nested, messages.translate(error.message, messages.build_words(nested, self._context.target, host)))
+
+    def forget(self, uid: str) -> None:
+        """The pod is gone; what was told about it does not matter any more."""
+        self._told.pop(uid, None)
 
     async def write_status(self, nested: Object, desired: Object) -> None:
         """Patch the nested pod's status where it differs."""
@@ -58,10 +67,21 @@ class PodSyncer:
         target, api = self._context.target, self._context.host
         if patch := update.build_update(nested, host, target):
             await _patch(api, host, patch)
-        if (patch := update.build_debug(nested, host, target)) and not baseline.find_refusals(nested):
+        if refusals := baseline.find_refusals(nested):
+            await self._tell(nested, "; ".join(refusals))
+        elif patch := update.build_debug(nested, host, target):
             await _patch(api, host, patch, "ephemeralcontainers")
+        if patch := update.build_resize(nested, host):
+            await _patch(api, host, patch, "resize")
         if patch := status.build_gates(nested, host):
             await _patch(api, host, patch, "status")
+
+    async def _tell(self, nested: Object, message: str) -> None:
+        """A change that the host does not take: said once, the pod goes on as it was."""
+        uid = nested["metadata"]["uid"]
+        if self._told.get(uid) != message:
+            self._told[uid] = message
+            await self._context.recorder.post(nested, "Warning", "PodUpdateRefused", message)
 
 
 async def _patch(api: Api, pod: Object, patch: Object, subresource: str | None = None) -> None:

@@ -9,6 +9,8 @@ from nestor.syncer.translate.target import Target
 
 Object = dict[str, Any]
 
+_RESIZABLE = ("requests", "limits")
+
 
 def build_update(nested: Object, host: Object, target: Target) -> Object | None:
     """A strategic merge patch that brings the host pod up to date, or None when nothing was changed.
@@ -33,6 +35,24 @@ def build_debug(nested: Object, host: Object, target: Target) -> Object | None:
     known = {item["name"] for item in host["spec"].get("ephemeralContainers") or []}
     fresh = [item for item in containers.build_containers(nested, "ephemeralContainers", target) if item["name"] not in known]
     return {"spec": {"ephemeralContainers": fresh}} if fresh else None
+
+
+def build_resize(nested: Object, host: Object) -> Object | None:
+    """A patch of the host pod's resources (in-place resize), or None. What the host added by its defaults stays."""
+    there = {item["name"]: item.get("resources") or {} for item in host["spec"]["containers"]}
+    changed = [
+        {"name": item["name"], "resources": {part: item["resources"][part] for part in _RESIZABLE if part in item["resources"]}}
+        for item in nested["spec"]["containers"]
+        if item.get("resources") and not _within(item["resources"], there.get(item["name"], {}))
+    ]
+    return {"spec": {"containers": changed}} if changed else None
+
+
+def _within(wanted: Object, there: Object) -> bool:
+    return all(
+        (there.get(part) or {}).get(name) == value
+        for part in _RESIZABLE for name, value in (wanted.get(part) or {}).items()
+    )
 
 
 def _spec(nested: Object, host: Object, target: Target) -> Object:

@@ -78,3 +78,15 @@ def test_debug_containers_are_added_once() -> None:
     assert (debug["name"], debug["targetContainerName"], debug["tty"]) == ("debug", "app", True)
     host["spec"]["ephemeralContainers"] = [debug]
     assert update.build_debug(nested, host, TARGET) is None
+
+
+def test_resources_are_resized_where_they_differ() -> None:
+    before = {"requests": {"cpu": "100m"}, "limits": {"memory": "1Gi"}}
+    host = carried(build_pod(container={"resources": before}))
+    host["spec"]["containers"][0]["resources"]["limits"] = {"memory": "1Gi", "cpu": "2"}  # the host's own default
+    assert update.build_resize(build_pod(container={"resources": before}), host) is None
+    assert update.build_resize(build_pod(), host) is None
+    after = {"requests": {"cpu": "200m"}, "limits": {"memory": "1Gi"}, "claims": []}
+    assert update.build_resize(build_pod(container={"resources": after}), host) == {"spec": {"containers": [
+        {"name": "app", "resources": {"requests": {"cpu": "200m"}, "limits": {"memory": "1Gi"}}},
+    ]}}
