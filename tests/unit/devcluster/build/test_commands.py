@@ -1,0 +1,34 @@
+"""What a failing command tells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from devcluster.build import commands
+from devcluster.build.commands import BuildError
+
+
+def test_a_failure_shows_the_end_of_the_log_and_where_it_is(tmp_path: Path) -> None:
+    log = tmp_path / "logs" / "x.log"
+    with pytest.raises(BuildError) as failure:
+        commands.run(["sh", "-c", "for i in $(seq 50); do echo line $i; done; exit 7"], log)
+    message = str(failure.value)
+    assert "'sh' failed with exit code 7" in message
+    assert str(log) in message
+    assert "line 50" in message
+    assert "line 20\n" not in message
+
+
+def test_success_keeps_the_output_in_the_log(tmp_path: Path) -> None:
+    commands.run(["sh", "-c", "echo $GREETING"], tmp_path / "x.log", env={"GREETING": "hello"})
+    assert (tmp_path / "x.log").read_text().endswith("hello\n")
+
+
+@pytest.mark.parametrize(
+    "function", [lambda path: commands.run(["no-such-program"], path), lambda _: commands.capture(["no-such-program"])]
+)
+def test_a_missing_program_is_named(function: object, tmp_path: Path) -> None:
+    with pytest.raises(BuildError, match="'no-such-program' is not installed"):
+        function(tmp_path / "x.log")  # type: ignore[operator]

@@ -1,0 +1,50 @@
+"""Names of images, and what the Dockerfile and the local build agree on."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+from devcluster.build import base, dockerfiles, wheels
+from devcluster.build.cache import REPOSITORY
+from devcluster.build.components import COMPONENTS, required_version
+from devcluster.build.gobuild import MODULES
+
+DOCKERFILE = (REPOSITORY / "Dockerfile").read_text()
+
+
+def test_examples_lose_their_number() -> None:
+    assert dockerfiles.example_name(Path("examples/01-hello-world")) == "hello-world"
+    assert dockerfiles.example_name(Path("examples/plain")) == "plain"
+
+
+def test_the_image_is_named_by_its_version() -> None:
+    assert re.fullmatch(r"registry\.nestor\.localhost/nestor:\d+\.\d+\.\d+\S*", dockerfiles.nestor_reference())
+
+
+def test_public_and_local_builds_carry_the_same_kubectl_and_helm() -> None:
+    modules = {component.name: (MODULES / component.module / "go.mod").read_text() for component in COMPONENTS}
+    kubernetes = required_version(modules["kube"], "k8s.io/kubernetes")
+    helm = required_version(modules["helm"], "helm.sh/helm/v4").removeprefix("v")
+    assert f"ARG KUBECTL_IMAGE=registry.k8s.io/kubectl:{kubernetes}\n" in DOCKERFILE
+    assert f"ARG HELM_IMAGE=docker.io/alpine/helm:{helm}\n" in DOCKERFILE
+
+
+def test_public_and_local_builds_have_the_same_python_and_packages() -> None:
+    assert f"ARG BASE=docker.io/library/python:{wheels.PYTHON_VERSION}-slim-{base.SUITE}\n" in DOCKERFILE
+    for package in set(base.PACKAGES) - {"python3"}:
+        assert f"'{package}=" in DOCKERFILE
+
+
+def test_the_dockerfile_installs_the_build_backend_that_pyproject_names() -> None:
+    for requirement in tomllib.loads(wheels.PYPROJECT.read_text())["build-system"]["requires"]:
+        assert f"'{requirement}'" in DOCKERFILE
+
+
+def test_only_the_sources_of_the_suite_are_used(tmp_path: Path) -> None:
+    (tmp_path / "sources.list.d").mkdir()
+    (tmp_path / "sources.list").write_text("# deb http://example.invalid bookworm main\n")
+    (tmp_path / "sources.list.d" / "debian.sources").write_text("Types: deb\nSuites: bookworm bookworm-updates\n")
+    (tmp_path / "sources.list.d" / "other.list").write_text("deb http://example.invalid cloud-bookworm main\n")
+    assert [file.name for file in base.apt_sources(tmp_path)] == ["debian.sources"]
