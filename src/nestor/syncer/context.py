@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from nestor import names
 from nestor.api import labels
-from nestor.kube import Api, kinds
+from nestor.kube import Api, ApiError, kinds
 from nestor.kube.client import Object
 from nestor.kube.events import EventRecorder
 from nestor.syncer.caches import Caches
 from nestor.syncer.settings import Settings
 from nestor.syncer.translate.target import Target
 
+T = TypeVar("T")
+
 log = logging.getLogger(__name__)
+
+_PATIENCE_SECONDS = 0.2
 
 RETRY_LIMIT = 15
 """Seconds between attempts at most: after an outage of either API server, work goes on within this time."""
@@ -37,11 +43,12 @@ class Context:
 
 async def find_target(host: Api, settings: Settings) -> tuple[Target, Object]:
     """The target of all synced objects, and the NestedCluster itself."""
-    cluster = await host.get(kinds.NESTED_CLUSTER, settings.cluster, settings.namespace)
-    meta = cluster["metadata"]
-    api_ip, dns_ip = await asyncio.gather(
-        _cluster_ip(host, settings, "k3s"), _cluster_ip(host, settings, "dns"),
+    cluster, api_ip, dns_ip = await asyncio.gather(
+        _patiently(lambda: host.get(kinds.NESTED_CLUSTER, settings.cluster, settings.namespace)),
+        _patiently(lambda: _cluster_ip(host, settings, "k3s")),
+        _patiently(lambda: _cluster_ip(host, settings, "dns")),
     )
+    meta = cluster["metadata"]
     target = Target(
         namespace=settings.namespace,
         cluster=settings.cluster,
@@ -58,12 +65,16 @@ async def find_target(host: Api, settings: Settings) -> tuple[Target, Object]:
     return target, cluster
 
 
-async def _cluster_ip(host: Api, settings: Settings, part: str) -> str:
-    """The ClusterIP of one of the cluster's own Services, which the operator may be just about to make."""
-    name = names.child(settings.cluster, part)
+async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:
+    """The answer, once there is one: the operator makes our role, our Services and ourselves all at the same time."""
     while True:
-        service = await host.find(kinds.SERVICE, name, settings.namespace)
-        if service is not None and service["spec"].get("clusterIP"):
-            return str(service["spec"]["clusterIP"])
-        log.info("waiting for Service %s", name)
-        await asyncio.sleep(0.2)
+        try:
+            return await ask()
+        except ApiError as error:
+            log.info("waiting for the host: %s", error)
+            await asyncio.sleep(_PATIENCE_SECONDS)
+
+
+async def _cluster_ip(host: Api, settings: Settings, part: str) -> str:
+    service = await host.get(kinds.SERVICE, names.child(settings.cluster, part), settings.namespace)
+    return str(service["spec"]["clusterIP"])
