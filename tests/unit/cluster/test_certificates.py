@@ -1,0 +1,131 @@
+"""Certificates as K3s, kube-apiserver and kubelet clients want them; Secrets that are renewed in time."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import json
+
+import pytest
+from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from nestor.cluster import certificates, pki
+from nestor.cluster.access import build_secret
+from nestor.cluster.certificates import Pair
+from nestor.cluster.pki import Authorities
+from tests.unit.operator.builders import Object
+
+NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+
+
+@pytest.fixture(scope="module")
+def content() -> dict[str, bytes]:
+    """A cluster's keys."""
+    return pki.mint_authorities("hello", NOW)
+
+
+@pytest.fixture(scope="module")
+def secret(content: dict[str, bytes]) -> Object:
+    """The Secret that holds them."""
+    return build_secret({"name": "hello-pki"}, content)
+
+
+def test_the_secret_has_every_file_that_k3s_looks_for(content: dict[str, bytes]) -> None:
+    assert set(content) == {
+        "server-ca.crt", "server-ca.key", "client-ca.crt", "client-ca.key", "request-header-ca.crt", "request-header-ca.key",
+        "etcd-peer-ca.crt", "etcd-peer-ca.key", "etcd-server-ca.crt", "etcd-server-ca.key", "service.key", "token",
+    }
+    assert len(content["token"]) == 64
+
+
+def test_keys_are_in_the_form_that_kube_apiserver_reads(content: dict[str, bytes]) -> None:
+    for name, value in content.items():
+        if name.endswith(".key"):
+            assert value.startswith(b"-----BEGIN EC PRIVATE KEY-----"), name
+
+
+def test_authorities_may_sign_and_are_told_apart(content: dict[str, bytes]) -> None:
+    names = set()
+    for name in pki.AUTHORITIES:
+        authority = x509.load_pem_x509_certificate(content[f"{name}.crt"])
+        assert authority.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+        assert authority.extensions.get_extension_for_class(x509.KeyUsage).value.key_cert_sign
+        assert authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier)
+        assert authority.not_valid_after_utc - NOW == datetime.timedelta(days=3650)
+        names.add(authority.subject.rfc4514_string())
+    assert len(names) == len(pki.AUTHORITIES)
+
+
+def client_of(kubeconfig: bytes) -> x509.Certificate:
+    """The client certificate in a kubeconfig."""
+    user = json.loads(kubeconfig)["users"][0]["user"]
+    return x509.load_pem_x509_certificate(base64.b64decode(user["client-certificate-data"]))
+
+
+@pytest.mark.parametrize(
+    ("key", "user", "organization", "server"),
+    [
+        ("runner.kubeconfig", "nestor:runner", "system:masters", "https://10.43.0.5"),
+        ("syncer.kubeconfig", "nestor:syncer", "system:masters", "https://127.0.0.1:6443"),
+        ("coredns.kubeconfig", "nestor:coredns", None, "https://127.0.0.1:6443"),
+    ],
+)
+def test_each_process_has_its_own_identity(secret: Object, key: str, user: str, organization: str | None, server: str) -> None:
+    authorities = Authorities.from_secret(secret)
+    kubeconfig = pki.mint_access(authorities, "10.43.0.5", NOW)[key]
+    certificate = client_of(kubeconfig)
+    certificate.verify_directly_issued_by(authorities.client.x509)
+    subject = certificate.subject
+    assert subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value == user
+    assert [item.value for item in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)] == (
+        [organization] if organization else []
+    )
+    usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    assert list(usage) == [ExtendedKeyUsageOID.CLIENT_AUTH]
+    cluster = json.loads(kubeconfig)["clusters"][0]["cluster"]
+    assert cluster["server"] == server
+    assert cluster["tls-server-name"] == "kubernetes"
+
+
+def test_the_kubelet_serves_localhost_for_the_server_ca(secret: Object) -> None:
+    authorities = Authorities.from_secret(secret)
+    access = pki.mint_access(authorities, "10.43.0.5", NOW)
+    kubelet = Pair(access["kubelet.crt"], access["kubelet.key"])
+    kubelet.x509.verify_directly_issued_by(authorities.server.x509)
+    names = kubelet.x509.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == ["localhost"]
+    assert kubelet.private_key.public_key() == kubelet.x509.public_key()
+    assert access["client-ca.crt"] == authorities.client.certificate
+
+
+def test_the_admins_kubeconfig_works_with_ipv6(secret: Object) -> None:
+    content = pki.mint_admin_kubeconfig(Authorities.from_secret(secret), "fd00::5", NOW)
+    assert json.loads(content["kubeconfig"])["clusters"][0]["cluster"]["server"] == "https://[fd00::5]"
+
+
+def test_certificates_are_renewed_90_days_before_they_expire(secret: Object) -> None:
+    key = pki.content_key(Authorities.from_secret(secret), "10.43.0.5")
+    found = build_secret({"name": "x"}, {}, annotations=pki.renewal_annotations(key, NOW))
+    assert pki.is_current(found, key, NOW + datetime.timedelta(days=274))
+    assert not pki.is_current(found, key, NOW + datetime.timedelta(days=276))
+    assert not pki.is_current(found, "other", NOW)
+    assert not pki.is_current(None, key, NOW)
+
+
+def test_another_address_or_authority_needs_other_certificates(secret: Object) -> None:
+    authorities = Authorities.from_secret(secret)
+    other = Authorities(certificates.new_authority("x", NOW), authorities.client)
+    pairs = [(authorities, "10.43.0.5"), (authorities, "10.43.0.6"), (other, "10.43.0.5")]
+    assert len({pki.content_key(*pair) for pair in pairs}) == 3
+
+
+def test_other_kinds_of_keys_are_refused() -> None:
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ed25519
+
+    pem = ed25519.Ed25519PrivateKey.generate().private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption(),
+    )
+    with pytest.raises(TypeError, match="EC key"):
+        _ = Pair(b"", pem).private_key

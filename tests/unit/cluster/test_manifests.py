@@ -1,0 +1,98 @@
+"""Every manifest as it is applied, compared with tests/golden. NESTOR_REWRITE_GOLDEN=1 writes them anew."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from nestor.api.nestedclass import NamespacePolicy
+from nestor.cluster import access, coredns, namespace, policies, server, services
+from nestor.exposure.ingress import build_ingress
+from nestor.operator import runner
+from tests.unit.operator.builders import build_policy, build_resolved, build_shape
+
+Object = dict[str, Any]
+GOLDEN = Path(__file__).parents[2] / "golden"
+
+POLICY = NamespacePolicy.model_validate({
+    "quota": {"requests.cpu": "4", "limits.memory": "8Gi", "pods": "50", "count/services": "10"},
+    "defaultResources": {"requests": {"cpu": "10m"}, "limits": {"memory": "256Mi"}},
+})
+
+
+def build_namespace() -> list[Object]:
+    """The job's namespace and its limits."""
+    resolved, shape = build_resolved(), build_shape()
+    own = [server.DEFAULT_RESOURCES, runner.RESOURCES]
+    return [
+        namespace.build_namespace(shape.namespace, resolved.labels, POLICY),
+        *(item for item in (namespace.build_quota(shape, POLICY, own), namespace.build_limit_range(shape, POLICY)) if item),
+    ]
+
+
+def build_runner() -> list[Object]:
+    """The runner's plan and pod."""
+    resolved = build_resolved()
+    shape, plan = build_shape(resolved), resolved.build_plan("image:registry.test/hello:1", 0)
+    return [runner.build_plan_config_map(shape, plan), runner.build_pod(resolved, shape, plan, "10.43.0.9", 1)]
+
+
+def build_ingresses() -> list[Object]:
+    """An Ingress with and without what a class may add."""
+    resolved = build_resolved()
+    assert resolved.target is not None
+    rich = build_policy(expose={"tlsSecretName": "wildcard", "ingressClassName": "nginx", "annotations": {"a.example/b": "c"}})
+    return [
+        build_ingress("hello", "nestor-x", {"x": "y"}, "hello-team-a.jobs.test", resolved.target, policy.expose)
+        for policy in (build_policy(), rich)
+    ]
+
+
+def build_access() -> list[Object]:
+    """The syncer's identity and rights."""
+    shape = build_shape()
+    owner = {"apiVersion": "v1", "kind": "Namespace", "name": shape.namespace, "uid": "n1"}
+    return [
+        access.build_service_account(shape), access.build_role_binding(shape),
+        access.build_nodes_binding(shape, shape.namespace, owner),
+    ]
+
+
+MANIFESTS: dict[str, Callable[[], list[Object]]] = {
+    "namespace": build_namespace,
+    "server": lambda: [server.build_stateful_set(build_shape(), "10.43.0.5")],
+    "services": lambda: [services.build_api_service(build_shape()), services.build_dns_service(build_shape())],
+    "coredns": lambda: [coredns.build_config_map(build_shape(), "10.43.0.5")],
+    "policies": lambda: policies.build_policies(build_shape()),
+    "access": build_access,
+    "runner": build_runner,
+    "ingress": build_ingresses,
+}
+
+
+class _Dumper(yaml.SafeDumper):
+    """Texts of several lines as blocks, no anchors."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _represent(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _represent)
+
+
+@pytest.mark.parametrize("name", MANIFESTS)
+def test_the_manifest_is_the_golden_one(name: str) -> None:
+    path = GOLDEN / f"{name}.yaml"
+    text = yaml.dump_all(MANIFESTS[name](), Dumper=_Dumper, sort_keys=False, width=120)
+    if os.environ.get("NESTOR_REWRITE_GOLDEN"):
+        path.write_text(text)
+    assert text == path.read_text(), f"{path} differs: NESTOR_REWRITE_GOLDEN=1 rewrites it"

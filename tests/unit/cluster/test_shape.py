@@ -1,0 +1,125 @@
+"""Rules that every cluster's objects keep: our own pods are hardened and bounded, ranges do not overlap, quotas leave us room."""
+
+from __future__ import annotations
+
+import pytest
+
+from nestor.api.base import Resources
+from nestor.api.nestedclass import NetworkPolicyModel, Peer
+from nestor.cluster import namespace, policies, server
+from nestor.cluster.applier import contains
+from nestor.cluster.shape import Host, choose_cluster_cidr
+from nestor.operator import runner
+from tests.unit.operator.builders import Object, build_resolved, build_shape
+
+
+def own_pods() -> list[Object]:
+    """The specs of the cluster's own pods."""
+    resolved = build_resolved()
+    pod = runner.build_pod(resolved, build_shape(resolved), resolved.build_plan("x", 0), "10.43.0.9", 1)
+    return [server.build_stateful_set(build_shape(), "10.43.0.5")["spec"]["template"]["spec"], pod["spec"]]
+
+
+def test_our_own_containers_are_bounded_and_cannot_gain_privileges() -> None:
+    for spec in own_pods():
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        for container in spec["containers"]:
+            assert set(container["resources"]) == {"requests", "limits"}
+            assert {"cpu", "memory"} <= set(container["resources"]["requests"]) & set(container["resources"]["limits"])
+            context = container["securityContext"]
+            assert context["allowPrivilegeEscalation"] is False
+            assert context["capabilities"]["drop"] == ["ALL"]
+            if container["name"] != "k3s":
+                assert context["readOnlyRootFilesystem"] is True
+
+
+def test_only_the_syncer_holds_a_host_token_and_only_the_server_the_authorities() -> None:
+    spec = own_pods()[0]
+    mounts = {item["name"]: {mount["name"] for mount in item["volumeMounts"]} for item in spec["containers"]}
+    assert [name for name, found in mounts.items() if "host-token" in found] == ["syncer"]
+    assert [name for name, found in mounts.items() if "pki" in found] == ["k3s"]
+    assert spec["automountServiceAccountToken"] is False
+
+
+def test_a_new_operator_does_not_restart_running_clusters() -> None:
+    assert server.build_stateful_set(build_shape(), "10.43.0.5")["spec"]["updateStrategy"] == {"type": "OnDelete"}
+
+
+def test_half_a_choice_of_resources_keeps_the_other_half() -> None:
+    chosen = Resources.model_validate({"requests": {"cpu": 1}})
+    assert server.build_resources(chosen, server.DEFAULT_RESOURCES) == {
+        "requests": {"cpu": "1"}, "limits": {"cpu": "2", "memory": "2Gi"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("services", "expected"),
+    [
+        (("10.43.0.0/16",), "10.42.0.0/16"),
+        (("10.40.0.0/14",), "172.30.0.0/16"),
+        (("10.96.0.0/12", "fd42::/112"), "10.42.0.0/16,fd43::/48"),
+        (("fd00::/108",), "fd42::/48"),
+    ],
+)
+def test_pod_ranges_do_not_overlap_services(services: tuple[str, ...], expected: str) -> None:
+    assert choose_cluster_cidr(services) == expected
+
+
+def test_the_metadata_address_the_hosts_api_and_private_ranges_are_closed() -> None:
+    shape = build_shape(host=Host(("10.43.0.0/16",), ("203.0.113.7", "2001:db8::7")))
+    v4, v6 = policies.build_internet(shape)
+    assert set(v4["ipBlock"]["except"]) == {
+        "10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "203.0.113.7/32",
+    }
+    assert "2001:db8::7/128" in v6["ipBlock"]["except"]
+
+
+def test_a_class_may_close_the_internet_and_open_private_ranges() -> None:
+    closed = NetworkPolicyModel.model_validate({"internet": "None"})
+    assert policies.build_internet(build_shape(network=closed)) == []
+    opened = NetworkPolicyModel.model_validate({"privateRanges": []})
+    excepted = policies.build_internet(build_shape(network=opened))[0]["ipBlock"]["except"]
+    assert excepted == ["10.43.0.0/16", "169.254.0.0/16", "203.0.113.7/32"]
+
+
+def test_exposed_pods_are_reached_from_where_the_class_says() -> None:
+    peer = Peer.model_validate({"ipBlock": {"cidr": "10.40.0.0/30", "except": ["10.40.0.3/32"]}})
+    exposed = policies.build_policies(build_shape(exposed_from=(peer,)))[2]
+    assert exposed["spec"]["ingress"] == [{"from": [{"ipBlock": {"cidr": "10.40.0.0/30", "except": ["10.40.0.3/32"]}}]}]
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "expected"),
+    [
+        ("requests.cpu", "4", "4250m"),
+        ("cpu", "1500m", "1750m"),
+        ("requests.memory", "1Gi", str(1024**3 + 544 * 1024**2)),
+        ("pods", "10", "12"),
+        ("count/services", "5", "5"),
+        ("requests.nvidia.com/gpu", "2", "2"),
+    ],
+)
+def test_the_quota_leaves_room_for_the_clusters_own_pods(name: str, limit: str, expected: str) -> None:
+    own = [{"requests": {"cpu": "200m", "memory": "512Mi"}}, {"requests": {"cpu": "50m", "memory": "32Mi"}}]
+    assert namespace.add_own_share(name, limit, own) == expected
+
+
+def test_what_is_no_quantity_is_refused() -> None:
+    with pytest.raises(ValueError, match="'much' is not a quantity"):
+        namespace.parse_quantity("much")
+
+
+@pytest.mark.parametrize(
+    ("live", "desired", "expected"),
+    [
+        ({"a": 1, "b": 2}, {"a": 1}, True),
+        ({"a": 1}, {"a": 2}, False),
+        ({"a": {"b": [{"c": 1, "d": 2}]}}, {"a": {"b": [{"c": 1}]}}, True),
+        ({"a": []}, {"a": [1]}, False),
+        ({"a": None}, {"a": []}, True),
+        ({}, {"a": 1}, False),
+        ({"a": 1}, {"a": {}}, False),
+    ],
+)
+def test_what_others_add_is_no_difference(live: Object, desired: Object, expected: bool) -> None:
+    assert contains(live, desired) is expected

@@ -1,0 +1,94 @@
+"""Builders of what the operator's decisions look at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nestor.api.nestedclass import NestedClassSpec
+from nestor.cluster.shape import Host, Shape
+from nestor.operator.resolve import Resolved, resolve
+
+Object = dict[str, Any]
+
+TARGET = {"service_name": "web", "service_port": 8080, "service_namespace": "default"}
+STEPS = [
+    {"name": "database", "type": "kubectl", "path": "db.yml", "retry": 2},
+    {"name": "web", "type": "kubectl", "path": "web.yml"},
+]
+
+
+def build_policy(**changes: Any) -> NestedClassSpec:
+    """A class with two versions and a domain."""
+    versions = [{"version": "v1.9", "image": "k3s:9"}, {"version": "v1.36", "image": "k3s:36"}]
+    return NestedClassSpec.model_validate({
+        "cluster": {"versions": versions} | changes.pop("cluster", {}),
+        "expose": {"domain": "jobs.test", "port": 8080} | changes.pop("expose", {}),
+        **changes,
+    })
+
+
+def build_job(name: str = "hello", namespace: str = "team-a", *, nested: Object | None = None, **spec: Any) -> Object:
+    """A job as the API server gives it."""
+    kubernetes = {"targets": [TARGET], "templates": STEPS} if nested is None else nested
+    app = {"image": "registry.test/hello:1", "appDef": {"commands": {"Hello": {"nested_kubernetes": kubernetes}}}}
+    return {
+        "metadata": {
+            "name": name, "namespace": namespace, "uid": "1234", "generation": 3, "creationTimestamp": "2026-01-01T00:00:00Z",
+        },
+        "spec": {"app": app, "className": "default"} | spec,
+    }
+
+
+def build_resolved(job: Object | None = None, policy: NestedClassSpec | None = None) -> Resolved:
+    """An admitted job."""
+    return resolve(job or build_job(), {"default": policy or build_policy()})
+
+
+def build_shape(resolved: Resolved | None = None, **changes: Any) -> Shape:
+    """The nested cluster of a job."""
+    found = resolved or build_resolved()
+    values: Object = {
+        "name": found.name, "namespace": found.host_namespace, "labels": found.labels, "kubernetes_version": found.version,
+        "image": found.image, "core_dns_image": "coredns:1", "nestor_image": "nestor:1",
+        "host": Host(("10.43.0.0/16",), ("203.0.113.7",)),
+    }
+    return Shape(**values | changes)
+
+
+def build_pod(
+    name: str = "hello-k3s-0", *, status: Object | None = None, annotations: Object | None = None, **meta: Any,
+) -> Object:
+    """A pod."""
+    metadata = {"name": name, "namespace": "nestor-x", "uid": "p1", "annotations": annotations or {}} | meta
+    return {"metadata": metadata, "spec": {"volumes": []}, "status": status or {"phase": "Pending"}}
+
+
+def waiting(reason: str, message: str = "") -> Object:
+    """A pod's status with a waiting container."""
+    state = {"waiting": {"reason": reason, "message": message}}
+    return {"phase": "Pending", "containerStatuses": [{"name": "k3s", "image": "x", "state": state}]}
+
+
+def ended(code: int, finished: str, reason: str = "Error") -> Object:
+    """A pod's status with an ended container."""
+    state = {"terminated": {"exitCode": code, "finishedAt": finished, "reason": reason}}
+    return {"phase": "Failed" if code else "Succeeded", "containerStatuses": [{"name": "runner", "image": "x", "state": state}]}
+
+
+READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+
+
+def build_cluster(*, is_ready: bool = True, **status: Any) -> Object:
+    """A NestedCluster as its syncer reports it."""
+    ready = {"type": "Ready", "status": "True" if is_ready else "False", "reason": "x", "message": "the API does not answer"}
+    return {"metadata": {"name": "hello"}, "status": {"conditions": [ready], "kubernetesVersion": "v1.36.2+k3s1"} | status}
+
+
+def build_run(state: str, *steps: Object, plan_hash: str = "h") -> Object:
+    """A run's record."""
+    return {"version": 1, "hash": plan_hash, "state": state, "steps": list(steps)}
+
+
+def step(name: str, state: str, attempt: int = 1, most: int = 3, message: str = "") -> Object:
+    """One step of a run."""
+    return {"name": name, "type": "kubectl", "state": state, "attempt": attempt, "maxAttempts": most, "message": message}

@@ -1,0 +1,116 @@
+"""The table of a job's conditions."""
+
+from __future__ import annotations
+
+import pytest
+
+from nestor.api import conditions
+from nestor.api.appdef import Target
+from nestor.api.conditions import Condition
+from nestor.exposure.decide import Exposure
+from nestor.operator.decide import Observed, decide, decide_cluster_ready, decide_steps_applied, summarize
+from tests.unit.operator.builders import READY, TARGET, Object, build_cluster, build_pod, build_run, step, waiting
+
+UNSCHEDULABLE: Object = {
+    "phase": "Pending",
+    "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes are available"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("observed", "status", "reason", "message"),
+    [
+        (Observed(), "False", conditions.PROVISIONING, "being created"),
+        (Observed(server=build_pod()), "False", conditions.PROVISIONING, "'hello-k3s-0' is starting"),
+        (Observed(server=build_pod(status={"phase": "Running"})), "False", conditions.SERVER_NOT_READY, "not ready yet"),
+        (Observed(server=build_pod(status=waiting("ContainerCreating"))), "False", conditions.PROVISIONING, "is starting"),
+        (Observed(server=build_pod(status=waiting("ImagePullBackOff", "no such tag"))), "False", conditions.IMAGE_PULL_FAILED,
+         "pod 'hello-k3s-0', container 'k3s': ImagePullBackOff: no such tag"),
+        (Observed(server=build_pod(status=waiting("CrashLoopBackOff", "back-off 10s"))), "False", conditions.SERVER_NOT_READY,
+         "CrashLoopBackOff: back-off 10s"),
+        (Observed(server=build_pod(status=UNSCHEDULABLE)), "False", conditions.UNSCHEDULABLE, "0/3 nodes are available"),
+        (Observed(server=build_pod(status=READY), cluster=build_cluster()), "True", conditions.PROVISIONED, "k3s1 answers"),
+        (Observed(server=build_pod(status=READY), cluster=build_cluster(), note="no kubeconfig"), "True", conditions.PROVISIONED,
+         "v1.36.2+k3s1 answers; no kubeconfig"),
+        (Observed(server=build_pod(status={"phase": "Running"}), cluster=build_cluster()), "False", conditions.SERVER_NOT_READY,
+         "runs and is not ready yet"),
+        (Observed(server=build_pod(status=READY), cluster=build_cluster(is_ready=False)), "False", conditions.SERVER_NOT_READY,
+         "the API does not answer"),
+        (Observed(server=build_pod(status=READY, deletionTimestamp="x"), cluster=build_cluster()), "False",
+         conditions.SERVER_NOT_READY, "is being replaced"),
+        (Observed(cluster=build_cluster()), "False", conditions.PROVISIONING, "being created"),
+        (Observed(is_overdue=True), "False", conditions.PROVISIONING_FAILED, "`startTimeoutSeconds`"),
+        (Observed(server=build_pod(status=waiting("ErrImagePull")), is_overdue=True), "False", conditions.IMAGE_PULL_FAILED, ""),
+        (Observed(problem="exceeded quota"), "False", conditions.PROVISIONING_FAILED, "exceeded quota"),
+    ],
+)
+def test_cluster_ready(observed: Observed, status: str, reason: str, message: str) -> None:
+    condition = decide_cluster_ready(observed)
+    assert (condition.type, condition.status, condition.reason) == (conditions.CLUSTER_READY, status, reason)
+    assert message in condition.message
+
+
+def with_run(run: Object) -> Observed:
+    """Observed, with this run."""
+    return Observed(cluster=build_cluster(run=run), plan_hash="h")
+
+
+@pytest.mark.parametrize(
+    ("observed", "status", "reason", "message"),
+    [
+        (Observed(), "False", conditions.RUNNER_STARTING, "is starting"),
+        (with_run(build_run("Succeeded", step("a", "Succeeded"), step("b", "Succeeded"))), "True", conditions.ALL_STEPS_APPLIED,
+         "2 of 2 steps applied"),
+        (with_run(build_run("Running", step("a", "Running"))), "False", conditions.STEP_RUNNING,
+         "step 1 of 1 'a' is running, attempt 1 of 3"),
+        (with_run(build_run("Running", step("a", "Succeeded"), step("b", "Retrying", 2, 3, "exit code 1"))), "False",
+         conditions.STEP_RETRYING, "step 2 of 2 'b' will be tried again, attempt 2 of 3 failed: exit code 1"),
+        (with_run(build_run("Failed", step("a", "Failed", 3, 3, "refused"), step("b", "Pending", 0))), "False",
+         conditions.STEP_FAILED, "step 1 of 2 'a' failed, attempt 3 of 3: refused"),
+        (with_run(build_run("Running", step("a", "Pending", 0))), "False", conditions.STEP_RUNNING, "step 1 of 1 'a' is next"),
+        (with_run(build_run("Running", step("a", "Succeeded"))), "False", conditions.STEP_RUNNING, "is being recorded"),
+        (with_run(build_run("Succeeded", step("a", "Succeeded"), plan_hash="old")), "False", conditions.RUNNER_STARTING, ""),
+        (Observed(runner_problem="ended 6 times"), "False", conditions.RUNNER_FAILED, "ended 6 times"),
+        (Observed(runner=build_pod("hello-run", status=waiting("ErrImagePull", "nope"))), "False", conditions.IMAGE_PULL_FAILED,
+         "pod 'hello-run', container 'k3s': ErrImagePull: nope"),
+        (Observed(runner=build_pod("hello-run", status=UNSCHEDULABLE)), "False", conditions.UNSCHEDULABLE, "0/3 nodes"),
+    ],
+)
+def test_steps_applied(observed: Observed, status: str, reason: str, message: str) -> None:
+    condition = decide_steps_applied(observed, is_cluster_ready=True)
+    assert (condition.type, condition.status, condition.reason) == (conditions.STEPS_APPLIED, status, reason)
+    assert message in condition.message
+
+
+def test_steps_wait_for_the_cluster_before_anything_else_is_known() -> None:
+    assert decide_steps_applied(Observed(), is_cluster_ready=False).reason == conditions.WAITING_FOR_CLUSTER
+
+
+def test_the_app_image_is_named_when_the_runner_waits_for_it() -> None:
+    runner = build_pod("hello-run", status=waiting("ImagePullBackOff", "Back-off"))
+    runner["spec"]["volumes"] = [{"name": "app", "image": {"reference": "registry.test/hello:1"}}]
+    message = decide_steps_applied(Observed(runner=runner), is_cluster_ready=False).message
+    assert message.endswith("(app image 'registry.test/hello:1')")
+
+
+def test_ready_speaks_by_the_first_condition_that_is_not_true() -> None:
+    found = [
+        Condition(conditions.ADMITTED, "True", "Accepted", "good"),
+        Condition(conditions.CLUSTER_READY, "False", conditions.UNSCHEDULABLE, "no node"),
+        Condition(conditions.STEPS_APPLIED, "False", conditions.WAITING_FOR_CLUSTER, "waits"),
+    ]
+    assert summarize(found) == Condition(conditions.READY, "False", conditions.UNSCHEDULABLE, "no node")
+
+
+@pytest.mark.parametrize("exposure", [
+    Exposure(),
+    Exposure(Target.model_validate(TARGET), None),
+])
+def test_a_job_that_asks_for_no_url_is_ready_without_one(exposure: Exposure) -> None:
+    observed = Observed(
+        server=build_pod(status=READY), cluster=build_cluster(run=build_run("Succeeded", step("a", "Succeeded"))), plan_hash="h",
+        exposure=exposure,
+    )
+    found = {item.type: item for item in decide(observed)}
+    assert found[conditions.EXPOSED].reason == conditions.NOT_REQUESTED
+    assert found[conditions.READY].status == "True"

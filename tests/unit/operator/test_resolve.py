@@ -1,0 +1,84 @@
+"""From what users write to what is made; refusals say what is allowed."""
+
+from __future__ import annotations
+
+import pytest
+
+from nestor.api import conditions
+from nestor.operator.resolve import Refused, choose_version, resolve
+from tests.unit.operator.builders import STEPS, TARGET, Object, build_job, build_policy, build_resolved
+
+CLASSES = {"default": build_policy(), "big": build_policy()}
+
+
+def test_what_is_left_out_comes_from_the_class() -> None:
+    found = build_resolved()
+    assert (found.version, found.image) == ("v1.36", "k3s:36")
+    assert found.host == "hello-team-a.jobs.test"
+    assert found.url == "http://hello-team-a.jobs.test:8080/"
+    assert found.target is not None
+    assert found.host_namespace.startswith("nestor-team-a-hello-")
+
+
+def test_the_highest_version_is_highest_by_number() -> None:
+    assert choose_version(None, "c", build_policy().cluster)[0] == "v1.36"
+
+
+def test_the_version_of_the_job_wins_over_the_appdefs_and_that_over_the_classs() -> None:
+    nested = {"kubernetes_version": "v1.9", "templates": STEPS}
+    assert build_resolved(build_job(nested=nested)).version == "v1.9"
+    assert build_resolved(build_job(nested=nested, kubernetesVersion="v1.36")).version == "v1.36"
+    assert build_resolved(build_job(nested={"kubernetes_version": "", "templates": STEPS})).version == "v1.36"
+    policy = build_policy(cluster={"defaultVersion": "v1.9"})
+    assert build_resolved(policy=policy).version == "v1.9"
+
+
+def test_a_job_may_choose_its_host() -> None:
+    assert build_resolved(build_job(expose={"host": "shop.test"})).url == "http://shop.test:8080/"
+
+
+def test_only_the_first_target_is_exposed() -> None:
+    other = TARGET | {"service_name": "other"}
+    target = build_resolved(build_job(nested={"targets": [TARGET, other], "templates": STEPS})).target
+    assert target is not None
+    assert target.service_name == "web"
+
+
+def test_a_job_without_target_has_no_url() -> None:
+    assert build_resolved(build_job(nested={"templates": STEPS})).url is None
+
+
+def two_commands() -> Object:
+    """A job with two entry points that names none."""
+    job = build_job()
+    commands = job["spec"]["app"]["appDef"]["commands"]
+    commands["Other"] = commands["Hello"]
+    return job
+
+
+@pytest.mark.parametrize(
+    ("job", "reason", "message"),
+    [
+        (build_job(className="gold"), conditions.CLASS_NOT_FOUND, "no NestedClass named 'gold'; there are: 'big', 'default'"),
+        (build_job(kubernetesVersion="v1.1"), conditions.VERSION_UNSUPPORTED, "it has: v1.9, v1.36"),
+        (build_job(command="Stop"), conditions.COMMAND_NOT_FOUND, "no command 'Stop'; it has: 'Hello'"),
+        (two_commands(), conditions.COMMAND_NOT_FOUND, "`command` must be set, because the AppDef has several: 'Hello', 'Other'"),
+        (build_job(nested={"targets": []}), conditions.APPDEF_INVALID, "nested_kubernetes.templates` must be set"),
+    ],
+)
+def test_refusals_say_what_is_allowed(job: Object, reason: str, message: str) -> None:
+    with pytest.raises(Refused) as refused:
+        resolve(job, CLASSES)
+    assert refused.value.reason == reason
+    assert message in refused.value.message
+
+
+def test_templates_that_make_no_plan_are_refused() -> None:
+    found = build_resolved(build_job(nested={"templates": [{"name": "x", "type": "kubectl", "path": "../y"}]}))
+    with pytest.raises(Refused, match=r"must not contain '\.\.'"):
+        found.build_plan("image:x", 0)
+
+
+def test_without_any_class_the_message_says_so() -> None:
+    with pytest.raises(Refused, match="there are: none"):
+        resolve(build_job(), {})
