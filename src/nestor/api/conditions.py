@@ -21,7 +21,7 @@ VERSION_UNSUPPORTED = "VersionUnsupported"
 COMMAND_NOT_FOUND = "CommandNotFound"
 APPDEF_INVALID = "AppDefInvalid"
 TEMPLATES_NOT_FOUND = "TemplatesNotFound"
-PULL_SECRET_NOT_FOUND = "PullSecretNotFound"
+PULL_SECRET_NOT_FOUND = "PullSecretNotFound"  # noqa: S105 - a reason
 # ClusterReady
 PROVISIONED = "Provisioned"
 PROVISIONING = "Provisioning"
@@ -42,7 +42,7 @@ INGRESS_READY = "IngressReady"
 TARGET_NOT_FOUND = "TargetNotFound"
 NO_READY_ENDPOINT = "NoReadyEndpoint"
 HOSTNAME_CONFLICT = "HostnameConflict"
-TLS_SECRET_NOT_FOUND = "TlsSecretNotFound"
+TLS_SECRET_NOT_FOUND = "TlsSecretNotFound"  # noqa: S105 - a reason
 NOT_REQUESTED = "NotRequested"
 # Ready
 APP_READY = "AppReady"
