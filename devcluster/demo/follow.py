@@ -8,7 +8,7 @@ from typing import Any
 
 from devcluster.demo import page, story
 from nestor.api import conditions
-from nestor.kube import Api, Change, Informer, kinds
+from nestor.kube import Api, ApiError, Change, Informer, kinds
 
 Object = dict[str, Any]
 
@@ -25,6 +25,7 @@ class Follower:
     """Follows one job by a watch."""
 
     def __init__(self, api: Api, name: str, namespace: str, tell: Callable[[str], None]) -> None:
+        self._api = api
         self._informer = Informer(api, kinds.NESTED_APP_JOB, namespace, fields=f"metadata.name={name}")
         self._story = story.Story()
         self._tell = tell
@@ -54,11 +55,18 @@ class Follower:
                 finally:
                     fetching.cancel()
         except TimeoutError:
-            raise Failed(f"Not ready after {limit:g} s. {story.describe_delay(self._job)}", self._job) from None
+            raise Failed(f"Not ready after {limit:g} s. {await self._explain_delay()}", self._job) from None
         finally:
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
         return self._job, content
+
+    async def _explain_delay(self) -> str:
+        try:
+            await self._api.request("GET", "/readyz", timeout=5)
+        except ApiError as error:
+            return f"The cluster's own API server does not answer any more: {error.message}"
+        return story.describe_delay(self._job)
 
     async def _start_fetching(self) -> asyncio.Task[str]:
         """Ask for the page from when the steps are applied: the first answer counts, not the condition that reports it."""

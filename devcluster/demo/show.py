@@ -28,7 +28,11 @@ async def run(progress: Progress) -> int:
     # Each of these runs commands and waits; nothing else is to be done meanwhile.
     info = await asyncio.to_thread(devcluster.cluster.up, progress)
     await asyncio.to_thread(install.install_nestor, info, progress)
-    file = choose_example()
+    return await show_job(info, choose_example(), progress)
+
+
+async def show_job(info: ClusterInfo, file: Path, progress: Progress) -> int:
+    """Apply an example and follow its job to the page."""
     tools = Tools(info.kubeconfig)
     async with await Api.connect(str(info.kubeconfig), manager="nestor-demo") as api:
         is_there = await _remove_outdated(api, file, tools, progress)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from devcluster.cluster import paths
+
+_CLIENT_LOG = re.compile(r"[IWEF]\d{4} \d\d:\d\d:\d\d\.")
 
 
 class DemoError(Exception):
@@ -37,8 +40,13 @@ class Tools:
         except subprocess.TimeoutExpired:
             raise DemoError(f"`{tool} {' '.join(arguments)}` did not end within {limit:g} s") from None
         if result.returncode != 0:
-            raise DemoError(f"`{tool} {' '.join(arguments)}` failed:\n{(result.stderr or result.stdout).strip()}")
+            raise DemoError(f"`{tool} {' '.join(arguments)}` failed:\n{drop_client_log(result.stderr or result.stdout)}")
         return result.stdout
+
+
+def drop_client_log(text: str) -> str:
+    """What a tool says for people, without the log lines of the Kubernetes client in it."""
+    return "\n".join(line for line in text.strip().splitlines() if not _CLIENT_LOG.match(line))
 
 
 def find_tool(name: str) -> str:
