@@ -24,16 +24,18 @@ KILL_SECONDS = 10.0
 
 def start(paths: Paths) -> state.Supervisor:
     """Make a new cluster's files, start its supervisor, return as soon as it runs."""
+    _keep_last_log(paths)
     _wipe(paths.cluster)
     paths.log.mkdir(parents=True)
     pki.write(paths.pki)
     configs.write(paths)
     _write_kubeconfig(paths)
     state.save(paths, state.State("Starting"))
-    outer = _spawn(paths)
-    supervisor = state.Supervisor(_process(outer), _wait_for_init(outer, paths), 0)
-    namespace = state.pid_namespace(supervisor.init.pid)
-    supervisor = state.Supervisor(supervisor.outer, supervisor.init, namespace)
+    outer = _process(_spawn(paths))
+    # At once: should we be ended now, `down` must still know whom to end.
+    state.save_supervisor(paths, state.Supervisor(outer, outer, 0))
+    init = _wait_for_init(outer.pid, paths)
+    supervisor = state.Supervisor(outer, init, state.pid_namespace(init.pid))
     state.save_supervisor(paths, supervisor)
     return supervisor
 
@@ -111,6 +113,13 @@ def _signal(process: state.Process, number: signal.Signals) -> None:
 def _write_kubeconfig(paths: Paths) -> None:
     paths.kubeconfig.touch(mode=0o600)
     paths.kubeconfig.write_bytes((paths.pki / "admin.kubeconfig").read_bytes())
+
+
+def _keep_last_log(paths: Paths) -> None:
+    """The logs of the cluster before this one often say why there had to be another."""
+    if paths.log.exists():
+        shutil.rmtree(paths.last_log, ignore_errors=True)
+        paths.log.rename(paths.last_log)
 
 
 def _wipe(folder: Path) -> None:

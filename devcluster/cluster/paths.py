@@ -82,6 +82,11 @@ class Paths:
         return self.cluster / "log"
 
     @cached_property
+    def last_log(self) -> Path:
+        """The logs of the cluster before this one."""
+        return self.cache / "cluster-log.last"
+
+    @cached_property
     def pki(self) -> Path:
         """Certificates, keys and the components' kubeconfigs."""
         return self.cluster / "pki"
