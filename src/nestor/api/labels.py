@@ -40,6 +40,21 @@ RENEW_AFTER = f"{GROUP}/renew-after"
 SUCCESSOR = f"{GROUP}/successor"
 """Annotation of a host Service: the nested Service to make again, with the cluster IP that the host had free."""
 
+CONTENT_KEY = f"{GROUP}/content-key"
+"""Annotation of a Secret with certificates: hash of what they were made for."""
+
+PLAN_HASH = f"{GROUP}/plan-hash"
+"""Annotation of a runner's pod: the plan that it runs."""
+
+RUNNER_ATTEMPT = f"{GROUP}/runner-attempt"
+"""Annotation of a runner's pod: how many pods of its plan there were, itself included."""
+
+SERVER_UID = f"{GROUP}/server-uid"
+"""Annotation of a NestedCluster: UID of the server's pod. Its data goes with it, so another pod is another cluster."""
+
+DATA_EPOCH = f"{GROUP}/data-epoch"
+"""Annotation of a NestedCluster: how often its data was lost. Each time, the templates are applied anew."""
+
 FINALIZER = f"{GROUP}/cleanup"
 """Keeps a NestedAppJob or NestedCluster until its last host object is gone."""
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nestor import names
+from nestor.api import labels
 from nestor.cluster import certificates, kubeconfig
 from nestor.cluster.certificates import Pair
 
@@ -29,11 +30,6 @@ AUTHORITIES = {
 
 SERVICE_KEY = "service.key"
 TOKEN = "token"  # noqa: S105 - a key in a Secret
-
-RENEW_AFTER = "nestor.dev/renew-after"
-"""Annotation of the access Secret: when its certificates are to be renewed."""
-CONTENT = "nestor.dev/content"
-"""Annotation of the access Secret: hash of what its certificates were made for."""
 
 
 @dataclass(frozen=True)
@@ -96,14 +92,14 @@ def content_key(authorities: Authorities, address: str) -> str:
 def renewal_annotations(key: str, now: datetime.datetime) -> dict[str, str]:
     """Annotations of a Secret with leaf certificates made at `now`."""
     renew = now + datetime.timedelta(days=certificates.LEAF_DAYS - certificates.RENEW_DAYS)
-    return {CONTENT: key, RENEW_AFTER: renew.strftime("%Y-%m-%dT%H:%M:%SZ")}
+    return {labels.CONTENT_KEY: key, labels.RENEW_AFTER: renew.strftime("%Y-%m-%dT%H:%M:%SZ")}
 
 
 def is_current(secret: Object | None, key: str, now: datetime.datetime) -> bool:
     """Whether a Secret's certificates can stay as they are."""
     annotations = ((secret or {}).get("metadata") or {}).get("annotations") or {}
-    renew = annotations.get(RENEW_AFTER, "")
-    return annotations.get(CONTENT) == key and renew > now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    renew = annotations.get(labels.RENEW_AFTER, "")
+    return annotations.get(labels.CONTENT_KEY) == key and renew > now.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def format_address(address: str) -> str:

@@ -33,15 +33,7 @@ def build_policies(shape: Shape) -> list[Object]:
     to_internet = [{"to": blocks} for blocks in [build_internet(shape)] if blocks]
     exposed_from = [_dump(peer) for peer in shape.exposed_from] or [_NO_JOBS]
     return [
-        _policy(shape, "deny", {
-            "podSelector": {
-                "matchLabels": {labels.CLUSTER: shape.name},
-                "matchExpressions": [
-                    {"key": labels.COMPONENT, "operator": "In", "values": [labels.COMPONENT_APP, labels.COMPONENT_RUNNER]},
-                ],
-            },
-            "policyTypes": ["Ingress", "Egress"],
-        }),
+        _policy(shape, "deny", {"podSelector": _users_code(shape), "policyTypes": ["Ingress", "Egress"]}),
         _policy(shape, "app", {
             "podSelector": {"matchLabels": app},
             "policyTypes": ["Ingress", "Egress"],
@@ -87,6 +79,15 @@ def _collapse(networks: list[Network], version: int) -> list[str]:
     """Of one address family, without those that another one contains."""
     chosen: list[Any] = [network for network in networks if network.version == version]
     return [str(network) for network in ipaddress.collapse_addresses(chosen)]
+
+
+def _users_code(shape: Shape) -> Object:
+    """Selects the pods that run what users bring."""
+    values = [labels.COMPONENT_APP, labels.COMPONENT_RUNNER]
+    return {
+        "matchLabels": {labels.CLUSTER: shape.name},
+        "matchExpressions": [{"key": labels.COMPONENT, "operator": "In", "values": values}],
+    }
 
 
 def _policy(shape: Shape, part: str, spec: Object) -> Object:

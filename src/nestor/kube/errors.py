@@ -41,6 +41,11 @@ class Conflict(ApiError):
 class Forbidden(ApiError):
     """403: our role, an admission policy or a quota says no."""
 
+    @property
+    def is_terminating(self) -> bool:
+        """True when it is only that the namespace is being deleted."""
+        return any(cause.get("reason") == "NamespaceTerminating" for cause in self.details.get("causes") or ())
+
 
 class Gone(ApiError):
     """410: the resource version of a watch or list is too old; start over."""

@@ -20,11 +20,6 @@ from nestor.steps import Plan
 
 Object = dict[str, Any]
 
-SERVER_UID = "nestor.dev/server-uid"
-"""Annotation of a NestedCluster: UID of the server's pod. Its data goes with it, so another pod is another cluster."""
-EPOCH = "nestor.dev/data-epoch"
-"""Annotation of a NestedCluster: how often its data was lost. Each time, the templates are applied anew."""
-
 
 @dataclass
 class Made:

@@ -12,7 +12,7 @@ from nestor.cluster import access
 from nestor.cluster.applier import RESYNC_SECONDS, together
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
-from nestor.kube import NotFound, RetryLater, kinds
+from nestor.kube import Forbidden, NotFound, RetryLater, kinds
 from nestor.kube.events import now as timestamp
 from nestor.operator.context import Context, ensure_finalizer, remove_finalizer
 from nestor.operator.resolve import Refused, choose_version, find_class
@@ -42,6 +42,12 @@ class ClusterReconciler:
         except Refused as refused:
             await self._report(cluster, Condition(conditions.ADMITTED, "False", refused.reason, refused.message), None)
             raise RetryLater(RESYNC_SECONDS, refused.message) from None
+        except Forbidden as refused:
+            if refused.is_terminating:
+                raise RetryLater(RESYNC_SECONDS, refused.message) from None
+            failed = Condition(conditions.ADMITTED, "False", conditions.PROVISIONING_FAILED, refused.message)
+            await self._report(cluster, failed, None)
+            raise
         message = f"class and version are good{f'; {note}' if note else ''}"
         admitted = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, message)
         await self._report(cluster, admitted, None if note else f"{name}-kubeconfig")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from nestor import names
-from nestor.api import conditions
+from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
 from nestor.cluster.applier import LAG_SECONDS, RESYNC_SECONDS
 from nestor.cluster.provision import ForeignObject
@@ -16,7 +16,7 @@ from nestor.exposure.decide import Exposure
 from nestor.kube import Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.kube.events import now as timestamp
 from nestor.operator import runner
-from nestor.operator.children import EPOCH, SERVER_UID, Children, Made, build_shape
+from nestor.operator.children import Children, Made, build_shape
 from nestor.operator.context import Context, age_seconds, ensure_finalizer, now
 from nestor.operator.decide import Observed, decide, summarize
 from nestor.operator.finalize import Finalizer
@@ -88,6 +88,8 @@ class JobReconciler:
         try:
             return await self._children.ensure(resolved, shape, plan), None, None
         except (ForeignObject, Forbidden, Invalid) as error:
+            if isinstance(error, Forbidden) and error.is_terminating:
+                raise RetryLater(1, error.message) from None
             return None, getattr(error, "message", str(error)), error
 
     async def _track_data(self, shape: Shape) -> int:
@@ -95,11 +97,11 @@ class JobReconciler:
         cluster = self._context.world.clusters.get(shape.name, shape.namespace)
         pod = self._context.world.find(kinds.POD, f"{shape.child('k3s')}-0", shape.namespace)
         annotations = (cluster or {"metadata": {}})["metadata"].get("annotations") or {}
-        epoch, known = int(annotations.get(EPOCH, "0")), annotations.get(SERVER_UID)
+        epoch, known = int(annotations.get(labels.DATA_EPOCH, "0")), annotations.get(labels.SERVER_UID)
         if cluster is None or pod is None or pod["metadata"]["uid"] == known:
             return epoch
         epoch += 1 if known else 0
-        patch = {"metadata": {"annotations": {SERVER_UID: pod["metadata"]["uid"], EPOCH: str(epoch)}}}
+        patch = {"metadata": {"annotations": {labels.SERVER_UID: pod["metadata"]["uid"], labels.DATA_EPOCH: str(epoch)}}}
         self._context.world.clusters.put(
             await self._context.api.patch(kinds.NESTED_CLUSTER, shape.name, shape.namespace, patch),
         )

@@ -14,11 +14,6 @@ from nestor.steps import Plan
 
 Object = dict[str, Any]
 
-PLAN_HASH = "nestor.dev/plan-hash"
-"""Annotation of the runner's pod: the plan that it runs."""
-ATTEMPT = "nestor.dev/runner-attempt"
-"""Annotation of the runner's pod: how many pods of this plan there were, itself included."""
-
 MAX_ATTEMPTS = 6
 RESULT_SECONDS = 30
 """How long a result may take from the nested cluster to the NestedCluster's status."""
@@ -42,11 +37,11 @@ def decide_runner(pod: Object | None, plan_hash: str, *, is_over: bool, now: dat
     if pod["metadata"].get("deletionTimestamp"):
         return Action("Keep") if is_over else Action("Wait", delay=1)
     annotations = pod["metadata"].get("annotations") or {}
-    if annotations.get(PLAN_HASH) != plan_hash:
+    if annotations.get(labels.PLAN_HASH) != plan_hash:
         return Action("Replace", attempt=1)
     if is_over or not pods.is_finished(pod):
         return Action("Keep")
-    return _decide_ended(pod, int(annotations.get(ATTEMPT, "1")), now)
+    return _decide_ended(pod, int(annotations.get(labels.RUNNER_ATTEMPT, "1")), now)
 
 
 def _decide_ended(pod: Object, attempt: int, now: datetime.datetime) -> Action:
@@ -101,9 +96,8 @@ def build_pod(resolved: Resolved, shape: Shape, plan: Plan, dns_address: str, at
     }
     if resolved.spec.app.image_pull_secret_name:
         spec["imagePullSecrets"] = [{"name": shape.child("pull")}]
-    metadata = shape.metadata(
-        shape.child("run"), component=labels.COMPONENT_RUNNER, annotations={PLAN_HASH: plan.hash, ATTEMPT: str(attempt)},
-    )
+    annotations = {labels.PLAN_HASH: plan.hash, labels.RUNNER_ATTEMPT: str(attempt)}
+    metadata = shape.metadata(shape.child("run"), component=labels.COMPONENT_RUNNER, annotations=annotations)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 

@@ -6,7 +6,8 @@ import datetime
 
 import pytest
 
-from nestor.operator.runner import ATTEMPT, PLAN_HASH, Action, build_plan_config_map, build_pod, decide_runner
+from nestor.api.labels import PLAN_HASH, RUNNER_ATTEMPT
+from nestor.operator.runner import Action, build_plan_config_map, build_pod, decide_runner
 from tests.unit.operator import builders
 from tests.unit.operator.builders import Object, ended
 
@@ -15,7 +16,7 @@ NOW = datetime.datetime(2026, 1, 1, 12, 0, 0, tzinfo=datetime.UTC)
 
 def pod(status: Object, *, plan: str = "h", attempt: int = 1, **meta: str) -> Object:
     """The runner's pod."""
-    return builders.build_pod("hello-run", status=status, annotations={PLAN_HASH: plan, ATTEMPT: str(attempt)}, **meta)
+    return builders.build_pod("hello-run", status=status, annotations={PLAN_HASH: plan, RUNNER_ATTEMPT: str(attempt)}, **meta)
 
 
 def ago(seconds: int) -> str:
@@ -86,7 +87,7 @@ def test_templates_come_from_the_app_image_or_from_the_copied_config_map() -> No
 def test_its_plan_and_attempt_are_written_on_it() -> None:
     resolved = builders.build_resolved()
     plan = resolved.build_plan("image:x", 0)
-    assert build()["metadata"]["annotations"] == {PLAN_HASH: plan.hash, ATTEMPT: "2"}
+    assert build()["metadata"]["annotations"] == {PLAN_HASH: plan.hash, RUNNER_ATTEMPT: "2"}
     assert plan.hash in build_plan_config_map(builders.build_shape(), plan)["data"]["plan.json"]
 
 
