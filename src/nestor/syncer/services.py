@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 
 from nestor import names
 from nestor.api import labels
@@ -20,6 +21,8 @@ from nestor.syncer.translate.target import nested_key, nested_uid
 
 log = logging.getLogger(__name__)
 
+_RELEASE_SECONDS = 5
+
 
 class ServiceController:
     """Carries nested Services to the host."""
@@ -27,11 +30,14 @@ class ServiceController:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._told: set[str] = set()
+        self._released: dict[str, float] = {}
         self.queue: WorkQueue[Key] = WorkQueue(self._reconcile, workers=8, name="services", max_delay=RETRY_LIMIT)
         context.caches.nested_services.on_change(lambda change: self.queue.add(change.key))
         context.caches.host_services.on_change(self._on_host)
 
     def _on_host(self, change: Change) -> None:
+        if change.new is None:
+            self._released[change.latest["spec"].get("clusterIP", "")] = time.monotonic()
         self.queue.add(nested_key(change.latest))
 
     async def _reconcile(self, key: Key) -> None:
@@ -62,7 +68,15 @@ class ServiceController:
             if not _is_taken(error):
                 await self._context.recorder.post(nested, "Warning", "ServiceNotSynced", error.message)
                 return
+            if self._is_being_released(nested["spec"]["clusterIP"]):
+                raise RetryLater(0.1, "the host has not taken the address back yet") from None
             await self._context.host.create(kinds.SERVICE, translate.build_service(nested, self._context.target, None))
+
+    def _is_being_released(self, address: str) -> bool:
+        """True shortly after a host Service of ours with this address was deleted: its address comes free a moment later."""
+        now = time.monotonic()
+        self._released = {key: when for key, when in self._released.items() if when > now - _RELEASE_SECONDS}
+        return address in self._released
 
     async def _update(self, nested: Object, host: Object) -> None:
         same_address = host["spec"].get("clusterIP") == nested["spec"]["clusterIP"]

@@ -94,6 +94,18 @@ async def test_a_service_made_again_by_its_owner_moves_the_host_s(world: World, 
     await world.eventually(same)
 
 
+async def test_an_address_that_comes_free_a_moment_later_is_kept(world: World, space: str) -> None:
+    first = await world.nested.create(kinds.SERVICE, build_service(space))
+    host = await world.host_object(kinds.SERVICE, "web", space)
+    for _ in range(5):
+        await world.host.delete(kinds.SERVICE, host["metadata"]["name"], world.namespace)
+        await world.gone(world.host, kinds.SERVICE, host)
+        host = await world.host_object(kinds.SERVICE, "web", space)
+    assert host["spec"]["clusterIP"] == first["spec"]["clusterIP"]
+    now = await world.nested.get(kinds.SERVICE, "web", space)
+    assert now["metadata"]["uid"] == first["metadata"]["uid"]
+
+
 async def test_what_stays_nested_and_what_is_refused(world: World, space: str) -> None:
     await world.nested.create(kinds.SERVICE, build_service(space, "headless", clusterIP="None"))
     await world.nested.create(kinds.SERVICE, build_service(space, "name", type="ExternalName", externalName="example.org"))

@@ -69,7 +69,7 @@ class PodSyncer:
             await _patch(api, host, patch)
         if refusals := baseline.find_refusals(nested):
             await self._tell(nested, "; ".join(refusals))
-        elif patch := update.build_debug(nested, host, target):
+        if patch := update.build_debug(nested, host, target):
             await _patch(api, host, patch, "ephemeralcontainers")
         if patch := update.build_resize(nested, host):
             await _patch(api, host, patch, "resize")

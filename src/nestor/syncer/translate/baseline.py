@@ -39,6 +39,15 @@ def find_refusals(pod: Object) -> list[str]:
     return found
 
 
+def find_permitted_debug(pod: Object) -> set[str]:
+    """Names of the ephemeral containers that may run. A refused one stays in the pod for ever; it must not stop later ones."""
+    return {
+        container["name"]
+        for container in pod["spec"].get("ephemeralContainers") or []
+        if not list(_container("", container))
+    }
+
+
 def _pod(spec: Object) -> Iterator[str]:
     for field in ("hostNetwork", "hostPID", "hostIPC"):
         if spec.get(field):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nestor.syncer.translate import containers, downward, pod, scheduling
+from nestor.syncer.translate import baseline, containers, downward, pod, scheduling
 from nestor.syncer.translate.target import Target
 
 Object = dict[str, Any]
@@ -31,9 +31,10 @@ def build_update(nested: Object, host: Object, target: Target) -> Object | None:
 
 
 def build_debug(nested: Object, host: Object, target: Target) -> Object | None:
-    """A patch of the host pod's ephemeral containers (`kubectl debug`), or None when there is no new one."""
+    """A patch of the host pod's ephemeral containers (`kubectl debug`), or None when there is no new one that may run."""
     known = {item["name"] for item in host["spec"].get("ephemeralContainers") or []}
-    fresh = [item for item in containers.build_containers(nested, "ephemeralContainers", target) if item["name"] not in known]
+    wanted = baseline.find_permitted_debug(nested) - known
+    fresh = [item for item in containers.build_containers(nested, "ephemeralContainers", target) if item["name"] in wanted]
     return {"spec": {"ephemeralContainers": fresh}} if fresh else None
 
 

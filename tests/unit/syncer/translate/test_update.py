@@ -76,6 +76,9 @@ def test_debug_containers_are_added_once() -> None:
     assert patch is not None
     (debug,) = patch["spec"]["ephemeralContainers"]
     assert (debug["name"], debug["targetContainerName"], debug["tty"]) == ("debug", "app", True)
+    refused = {"name": "bad", "image": "busybox", "securityContext": {"privileged": True}}
+    nested["spec"]["ephemeralContainers"].insert(0, refused)
+    assert update.build_debug(nested, host, TARGET) == patch
     host["spec"]["ephemeralContainers"] = [debug]
     assert update.build_debug(nested, host, TARGET) is None
 
