@@ -37,7 +37,7 @@ async def show_job(info: ClusterInfo, file: Path, progress: Progress) -> int:
     async with await Api.connect(str(info.kubeconfig), manager="nestor-demo") as api:
         is_there = await _remove_outdated(api, file, tools, progress)
         progress.note("")
-        progress.note(f"$ kubectl apply -f {file.relative_to(install.ROOT)}")
+        progress.note(f"$ kubectl apply -f {_shorten(file)}")
         begin = asyncio.get_running_loop().time()
         output = await asyncio.to_thread(tools.kubectl, "apply", "-f", str(file))
         for line in output.splitlines():
@@ -53,6 +53,11 @@ async def show_job(info: ClusterInfo, file: Path, progress: Progress) -> int:
 def choose_example() -> Path:
     """hello-world from its app image; on somebody else's cluster, which cannot pull that, from a ConfigMap."""
     return EXAMPLE / ("job-from-configmap.yaml" if os.environ.get("CLUSTER") == "current" else "job.yaml")
+
+
+def _shorten(file: Path) -> str:
+    """The path as somebody would type it here."""
+    return os.path.relpath(file)
 
 
 def job_of(file: Path) -> Object:

@@ -15,6 +15,8 @@ FINAL_REASONS = {
 }
 """Reasons that only a change of the job can end; all others are waited for."""
 
+LINE_LIMIT = 160
+
 _MILESTONES = {
     conditions.ADMITTED: "admitted",
     conditions.CLUSTER_READY: "cluster ready",
@@ -87,10 +89,18 @@ def describe_step(step: Object) -> str | None:
     if state == "Pending":
         return None
     if state in ("Failed", "Retrying"):
-        last = (step.get("message") or "").strip().splitlines()[-1:]
+        why = pick_line(step.get("message") or "")
         ending = "will be tried again" if state == "Retrying" else "failed"
-        return f"step '{name}' {ending}{count}{': ' + last[0] if last else ''}"
+        return f"step '{name}' {ending}{count}{': ' + why if why else ''}"
     return f"step '{name}' {state.lower()}{count if state == 'Running' else ''}"
+
+
+def pick_line(message: str) -> str:
+    """The line of a step's last lines that says most: its last error, else simply the last."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    errors = [line for line in lines if "error" in line.lower()]
+    line = (errors or lines or [""])[-1]
+    return line if len(line) <= LINE_LIMIT else line[: LINE_LIMIT - 1] + "…"
 
 
 def is_ready(job: Object) -> bool:

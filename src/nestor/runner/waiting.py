@@ -20,9 +20,12 @@ class NoApi(Exception):
 async def wait_for_api(api: Api, clock: Clock, limit: float, show: Callable[[str], None]) -> None:
     """Return as soon as the API takes an app. Raises `NoApi` after `limit` seconds."""
     show(f"waiting for the nested API at {api.host}")
-    start, said = clock.seconds(), 0.0
+    start, said, has_answered = clock.seconds(), 0.0, False
     while (trouble := await _probe(api)) is not None:
         waited = clock.seconds() - start
+        if isinstance(trouble, Missing) and not has_answered:
+            show(f"the nested API answers after {waited:.1f} s; {trouble}")
+            has_answered = True
         if waited > limit:
             raise NoApi(f"the nested API at {api.host} did not get ready within {limit:g} s: {trouble}")
         if waited - said >= SAY_EVERY:
@@ -31,6 +34,12 @@ async def wait_for_api(api: Api, clock: Clock, limit: float, show: Callable[[str
         # Always about a twentieth of the wait so far: a start of 3 s is noticed 0.15 s late, a lost cluster costs little.
         await clock.sleep(min(LONGEST_PAUSE, max(FIRST_PAUSE, waited / 20)))
     show(f"the nested cluster takes apps (waited {clock.seconds() - start:.1f} s)")
+
+
+class Missing(str):
+    """Trouble of an API that answers already."""
+
+    __slots__ = ()
 
 
 async def _probe(api: Api) -> str | None:
@@ -46,7 +55,7 @@ async def _probe(api: Api) -> str | None:
             (kinds.SERVICE_ACCOUNT, "default", "default"),
         ):
             if await api.find(kind, name, namespace) is None:
-                return f"{kind.name} '{name}' is not there yet"
+                return Missing(f"{kind.name} '{name}' is not there yet")
     except Unreachable as error:
         return error.message.removeprefix("GET /readyz: ")
     except ApiError as error:

@@ -71,6 +71,19 @@ def test_a_step_is_described_by_its_state(state: Object, line: str | None) -> No
     assert story.describe_step(state) == line
 
 
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        ("", ""),
+        ("one\ntwo\n", "two"),
+        ("kubectl exited 1: error: no matches\nensure CRDs are installed first", "kubectl exited 1: error: no matches"),
+        ("x" * 200, "x" * 159 + "…"),
+    ],
+)
+def test_the_line_that_says_most_is_picked(message: str, line: str) -> None:
+    assert story.pick_line(message) == line
+
+
 def test_waiting_for_an_image_is_told_and_is_no_failure() -> None:
     waiting = condition("Ready", "False", "ImagePullFailed", "pod 'hello-run': cannot pull")
     pulling = condition("StepsApplied", "False", "ImagePullFailed", "pod 'hello-run': cannot pull")

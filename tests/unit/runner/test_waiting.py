@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from nestor.kube import Api, ApiError, Kind, Unreachable
+from nestor.runner import waiting
+from tests.unit.runner.test_run import FakeClock
+
+
+class FakeApi:
+    """A cluster that starts by the fake clock: the API first, then its namespaces, then its service account."""
+
+    host = "https://10.0.0.1"
+
+    def __init__(self, clock: FakeClock, api: float, namespace: float, account: float) -> None:
+        self.clock = clock
+        self.times = {"Namespace": namespace, "ServiceAccount": account}
+        self.api = api
+        self.probes = 0
+
+    async def request(self, method: str, path: str, *, timeout: float) -> Any:
+        self.probes += 1
+        if self.clock.time < self.api:
+            raise Unreachable(f"GET {path}: refused")
+        if self.clock.time < self.api + 1:
+            raise ApiError(500, "", "[-]poststarthook/rbac failed\nmore")
+        return "ok"
+
+    async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Any:
+        return {} if self.clock.time >= self.times[kind.name] else None
+
+
+async def wait(clock: FakeClock, api: FakeApi, limit: float = 600) -> list[str]:
+    lines: list[str] = []
+    await waiting.wait_for_api(cast(Api, api), clock, limit, lines.append)
+    return lines
+
+
+async def test_it_goes_on_when_an_app_could_be_applied() -> None:
+    clock = FakeClock()
+    lines = await wait(clock, FakeApi(clock, api=2, namespace=3.2, account=3.5))
+    assert lines[0] == "waiting for the nested API at https://10.0.0.1"
+    assert lines[1].startswith("the nested API answers after 3.")
+    assert lines[2].startswith("the nested cluster takes apps (waited 3.")
+    assert 3.5 <= clock.time < 3.8
+
+
+async def test_it_is_quick_at_first_and_never_slower_than_a_second() -> None:
+    clock = FakeClock()
+    await wait(clock, FakeApi(clock, api=90, namespace=0, account=0))
+    assert clock.slept[0] == waiting.FIRST_PAUSE
+    assert max(clock.slept) == waiting.LONGEST_PAUSE
+    assert clock.time < 92.5
+
+
+async def test_a_long_wait_says_now_and_then_what_is_wrong() -> None:
+    clock = FakeClock()
+    lines = await wait(clock, FakeApi(clock, api=25, namespace=0, account=0))
+    reminders = [line for line in lines if line.startswith("still waiting")]
+    assert len(reminders) == 2
+    assert all(line.endswith(" s: refused") for line in reminders)
+
+
+async def test_a_cluster_that_never_comes_is_given_up_with_the_last_trouble() -> None:
+    clock = FakeClock()
+    with pytest.raises(waiting.NoApi) as given_up:
+        await wait(clock, FakeApi(clock, api=1, namespace=0, account=99), limit=30)
+    assert str(given_up.value) == (
+        "the nested API at https://10.0.0.1 did not get ready within 30 s: ServiceAccount 'default' is not there yet"
+    )
