@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
+import pytest
+
 from nestor.kube import kinds
+from nestor.syncer import nodes
 from tests.integration.syncer.pods import build_pod, condition, is_ready, start
 from tests.integration.syncer.world import NODE, World
 
@@ -268,3 +272,40 @@ async def test_gated_pods_wait_and_bound_ones_go_through_the_scheduler(world: Wo
     assert await world.host.list(kinds.POD, world.namespace, labels=f"nestor.dev/nested-uid={gated['metadata']['uid']}") == []
     await world.nested.patch(kinds.POD, "gated", space, {"spec": {"schedulingGates": None}})
     await world.host_pod(gated)
+
+
+async def test_a_token_is_renewed_when_it_is_time(world: World, space: str) -> None:
+    _, host = await start(world, build_pod(space))
+    name = host["spec"]["volumes"][0]["projected"]["sources"][0]["secret"]["name"]
+    before = await world.host.get(kinds.SECRET, name, world.namespace)
+    due = {"metadata": {"annotations": {"nestor.dev/renew-after": "2020-01-01T00:00:00Z"}}}
+    await world.host.patch(kinds.SECRET, name, world.namespace, due)
+
+    async def renewed() -> bool:
+        found = await world.host.get(kinds.SECRET, name, world.namespace)
+        later = found["metadata"]["annotations"]["nestor.dev/renew-after"] > "2021"
+        return bool(later and found["data"] != before["data"])
+
+    await world.eventually(renewed)
+
+
+async def test_a_node_goes_after_its_last_pod(world: World, space: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "LINGER_SECONDS", 0.3)
+    await world.host.create(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-2"}})
+    nested = await world.nested.create(kinds.POD, build_pod(space))
+    host = await world.host_pod(nested)
+    await world.schedule(host, "node-2")
+    await world.nested_pod(nested, lambda pod: pod["spec"].get("nodeName") == "node-2")
+    mirrored = await world.nested.get(kinds.NODE, "node-2")
+    await asyncio.sleep(0.6)
+    assert await world.nested.find(kinds.NODE, "node-2")
+    await world.nested.delete(kinds.POD, "web", space, grace_seconds=0)
+    await world.finish(host)
+    await world.gone(world.nested, kinds.NODE, mirrored)
+
+
+async def test_a_tenant_s_own_node_is_left_alone(world: World) -> None:
+    await world.nested.create(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "virtual"}})
+    await asyncio.sleep(0.3)
+    assert await world.nested.find(kinds.NODE, "virtual")
+    await world.nested.delete(kinds.NODE, "virtual")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
+import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +44,10 @@ class NestedPlane(apiserver.ControlPlane):
     def access(self) -> Path:
         """What the operator puts into the access Secret."""
         return self.folder
+
+    def find_process(self, component: str) -> subprocess.Popen[bytes]:
+        """One of the processes."""
+        return next(item for item in self.processes if isinstance(item.args, list) and component in item.args)
 
     def _write_pki(self, port: int) -> None:
         super()._write_pki(port)
@@ -82,6 +87,7 @@ class World:
 
     host: Api
     nested: Api
+    plane: NestedPlane
     settings: Settings
     _task: asyncio.Task[None] | None = None
 
@@ -231,7 +237,7 @@ async def build_world(host: Api, plane: apiserver.ControlPlane, nested_plane: Ne
     kubeconfig = await _grant(host, plane, namespace)
     health = apiserver.free_ports(1)[0]
     settings = Settings(namespace, CLUSTER, nested_plane.access, str(kubeconfig), health, nested_plane.kubelet_port)
-    return World(host, nested, settings)
+    return World(host, nested, nested_plane, settings)
 
 
 async def _create_cluster(host: Api, namespace: str) -> None:
