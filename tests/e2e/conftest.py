@@ -14,10 +14,10 @@ from typing import Any
 import aiohttp
 import pytest
 import yaml
-from devcluster.demo import install
 
 import devcluster.cluster
 from devcluster import progress
+from devcluster.demo import install
 from nestor.kube import Api, NotFound, kinds
 from tests.e2e import waiting
 
@@ -78,6 +78,19 @@ class Web:
         path = url.split(host, 1)[1] or "/"
         async with self.session.get(f"http://127.0.0.1:{self.port}{path}", headers={"Host": host}) as response:
             return response.status, await response.text()
+
+    async def page(self, url: str, *, limit: float = 15) -> str:
+        """The text of a page that answers 200; asked until then, as an Ingress controller follows endpoints a moment late."""
+        status, text = 0, "no answer"
+        try:
+            async with asyncio.timeout(limit):
+                while True:
+                    status, text = await self.get(url)
+                    if status == 200:
+                        return text
+                    await asyncio.sleep(0.1)
+        except TimeoutError:
+            raise AssertionError(f"{url} still answers {status} after {limit} s: {text}") from None
 
 
 @pytest.fixture(scope="session")

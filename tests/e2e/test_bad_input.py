@@ -103,7 +103,7 @@ async def test_a_host_that_another_job_has_stays_with_it(api: Api, namespace: st
     await apply(api, second)
     loser = await job_with(api, "second", namespace, conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT)
     assert f"shared-{namespace}.nestor.localhost" in message_of(loser, conditions.EXPOSED)
-    assert (await web.get(job["status"]["url"]))[0] == 200
+    assert "Hello" in await web.page(job["status"]["url"])
 
 
 @pytest.mark.parametrize(
