@@ -27,20 +27,6 @@ exec {kubectl} "$@"
 """
 
 
-@pytest.fixture(scope="session")
-async def plane() -> AsyncIterator[apiserver.ControlPlane]:
-    """One control plane for these tests; each test starts without a record."""
-    async with apiserver.running() as running:
-        yield running
-
-
-@pytest.fixture
-async def api(plane: apiserver.ControlPlane) -> AsyncIterator[Api]:
-    """The admin's client."""
-    async with await Api.connect(str(plane.kubeconfig)) as client:
-        yield client
-
-
 @dataclass
 class RunnerProcess:
     """A runner that was started, and what it wrote."""
@@ -144,15 +130,15 @@ class Stage:
 
 
 @pytest.fixture
-async def stage(api: Api, plane: apiserver.ControlPlane, tmp_path: Path) -> AsyncIterator[Stage]:
-    """An empty templates folder against the API server; no runner outlives its test."""
+async def stage(host: Api, control_plane: apiserver.ControlPlane, tmp_path: Path) -> AsyncIterator[Stage]:
+    """An empty templates folder and no record of an earlier run; no runner outlives its test."""
     for name in ("templates", "work", "bin"):
         (tmp_path / name).mkdir()
     kubectl = tmp_path / "bin" / "kubectl"
     kubectl.write_text(KUBECTL.format(kubectl=apiserver.binary().parent / "kubectl"))
     kubectl.chmod(0o755)
-    await api.delete(kinds.CONFIG_MAP, record.NAME, record.NAMESPACE)
-    result = Stage(api, plane.kubeconfig, tmp_path)
+    await host.delete(kinds.CONFIG_MAP, record.NAME, record.NAMESPACE)
+    result = Stage(host, control_plane.kubeconfig, tmp_path)
     yield result
     result.speed_up()
     for runner in result.running:
