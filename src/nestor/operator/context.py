@@ -71,18 +71,21 @@ class Context:
                 found[name] = spec
         return found
 
+    def host_of(self, job: Object) -> str | None:
+        """The host that a job wants, if its class is there."""
+        meta, spec = job["metadata"], job.get("spec") or {}
+        policy = self.classes().get(spec.get("className", ""))
+        wanted = (spec.get("expose") or {}).get("host")
+        return choose_host(meta["name"], meta["namespace"], wanted, policy.expose) if policy else None
+
     def claims(self) -> Iterable[Claim]:
         """The hosts that admitted jobs want."""
-        classes = self.classes()
         for job in self.world.jobs:
-            policy = classes.get((job.get("spec") or {}).get("className", ""))
-            refused = conditions.find((job.get("status") or {}).get("conditions"), conditions.ADMITTED)
-            if policy is None or (refused and refused["status"] == "False"):
+            admitted = conditions.find((job.get("status") or {}).get("conditions"), conditions.ADMITTED)
+            if admitted and admitted["status"] == "False":
                 continue
             meta = job["metadata"]
-            wanted = (job["spec"].get("expose") or {}).get("host")
-            host = choose_host(meta["name"], meta["namespace"], wanted, policy.expose)
-            if host:
+            if host := self.host_of(job):
                 where = names.job_namespace(meta["name"], meta["namespace"], meta["uid"])
                 ingress = self.world.find(kinds.INGRESS, meta["name"], where)
                 is_held = ingress is not None and host in hosts_of(ingress)

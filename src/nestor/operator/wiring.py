@@ -70,7 +70,10 @@ class Operator:
             log.debug("%s %s/%s reconciled in %.0f ms", key.kind, key.namespace, key.name, 1000 * (time.monotonic() - started))
 
     def _on_job(self, job: Object) -> None:
-        self.queue.add(Key(JOB, job["metadata"]["namespace"], job["metadata"]["name"]))
+        meta = job["metadata"]
+        self.queue.add(Key(JOB, meta["namespace"], meta["name"]))
+        if self.world.jobs.get(meta["name"], meta["namespace"]) is None and (host := self.context.host_of(job)):
+            self._add_claimants({host})
 
     def _on_cluster(self, cluster: Object) -> None:
         self._add_owner(cluster)
@@ -89,9 +92,12 @@ class Operator:
         """Besides its own job, all jobs that want one of its hosts: one may be free now, or taken."""
         if (change.latest["metadata"].get("labels") or {}).get(labels.MANAGED_BY) == "nestor":
             self._add_owner(change.latest)
-        touched = hosts_of(change.latest) | (hosts_of(change.old) if change.old else set())
+        self._add_claimants(hosts_of(change.latest) | (hosts_of(change.old) if change.old else set()))
+
+    def _add_claimants(self, hosts: set[str]) -> None:
+        """The jobs that want one of these hosts."""
         for claim in self.context.claims():
-            if claim.host in touched:
+            if claim.host in hosts:
                 self.queue.add(Key(JOB, claim.namespace, claim.job))
 
     def _add_owner(self, obj: Object) -> None:
