@@ -20,7 +20,7 @@ RUN set -eu; \
     if [ -n "${missing:-}" ]; then \
         apt-get update; \
         apt-get install --yes --no-install-recommends \
-            'git=1:2.39.*' 'curl=7.88.*' 'jq=1.6-*' 'bash=5.2.*' 'ca-certificates=2023*'; \
+            'git=1:2.39.*' 'curl=7.88.*' 'jq=1.6-*' 'bash=5.2.*' 'ca-certificates=20*'; \
         rm -rf /var/lib/apt/lists/*; \
     fi; \
     echo 'nestor:x:65532:65532:Nestor:/tmp:/bin/bash' >> /etc/passwd; \

@@ -17,7 +17,14 @@ class Buildah:
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
-        self._command = ["buildah", f"--root={cache.buildah / 'root'}", f"--runroot={cache.buildah / 'run'}"]
+        # In a mount namespace of its own: buildah leaves the mounts of a build's stages behind, one more with every build.
+        self._command = [
+            "unshare",
+            "--mount",
+            "buildah",
+            f"--root={cache.buildah / 'root'}",
+            f"--runroot={cache.buildah / 'run'}",
+        ]
 
     def has(self, image: str) -> bool:
         """Whether the storage holds an image of that name."""
