@@ -1,0 +1,85 @@
+"""The chart: what helm renders is what the API server takes, and its roles have no wildcard."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+import yaml
+
+from nestor.kube import Api, kinds
+from tests.integration import apiserver
+from tests.integration.operator.conftest import ROOT
+
+Object = dict[str, Any]
+
+
+async def helm(*arguments: str) -> tuple[int, str]:
+    """Exit code and output of `helm template` with these arguments."""
+    chart = str(ROOT / "charts/nestor")
+    command = [str(apiserver.binary("helm")), "template", "nestor", chart, "-n", "nestor-system", *arguments]
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT)
+    output, _ = await process.communicate()
+    return process.returncode or 0, output.decode()
+
+
+async def render(*arguments: str) -> list[Object]:
+    """The objects that helm renders."""
+    code, output = await helm("--set", "image.repository=registry.test/nestor", *arguments)
+    assert code == 0, output
+    return [document for document in yaml.safe_load_all(output) if document]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "image.repository"),
+        (["--set", "image.repository=x", "--set", "defaultClass.expose.prt=80"], "prt"),
+        (["--set", "image.repository=x", "--set", "operator.logLevel=loud"], "logLevel"),
+    ],
+)
+async def test_wrong_values_are_refused(arguments: list[str], message: str) -> None:
+    code, output = await helm(*arguments)
+    assert code != 0
+    assert message in output
+
+
+async def test_the_default_class_is_taken_by_the_api_server(plane: apiserver.ControlPlane, api: Api) -> None:
+    documents = await render(
+        "--set", "defaultClass.expose.domain=apps.example.com", "--set", "defaultClass.expose.port=8443",
+        "--set-json", 'defaultClass.expose.from=[{"ipBlock":{"cidr":"10.0.0.0/24"}}]',
+        "--set-json", 'defaultClass.namespace={"podSecurity":"Baseline","quota":{"requests.cpu":4}}',
+        "--set-json", 'defaultClass.network={"internet":"None"}',
+    )
+    (found,) = [item for item in documents if item["kind"] == "NestedClass"]
+    found["metadata"]["name"] = "from-chart"
+    applied = await api.apply(kinds.NESTED_CLASS, found)
+    assert applied["spec"]["expose"]["domain"] == "apps.example.com"
+    await api.delete(kinds.NESTED_CLASS, "from-chart")
+
+
+async def test_roles_name_every_verb_and_resource() -> None:
+    roles = [item for item in await render() if item["kind"] == "ClusterRole"]
+    assert {item["metadata"]["name"] for item in roles} >= {"nestor-operator", "nestor-syncer", "nestor-syncer-nodes"}
+    for role in roles:
+        for entry in role["rules"]:
+            assert "*" not in entry["apiGroups"] + entry["resources"] + entry["verbs"]
+            assert "nodes/proxy" not in entry["resources"]
+
+
+async def test_the_operator_is_one_hardened_bounded_and_probed(plane: apiserver.ControlPlane, api: Api) -> None:
+    (deployment,) = [item for item in await render() if item["kind"] == "Deployment"]
+    assert deployment["spec"]["replicas"] == 1
+    assert deployment["spec"]["strategy"] == {"type": "Recreate"}
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert {"startupProbe", "livenessProbe", "readinessProbe"} <= set(container)
+    assert set(container["resources"]) == {"requests", "limits"}
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    deployment["metadata"]["namespace"] = "default"
+    await api.apply(kinds.DEPLOYMENT, deployment)
+    await api.delete(kinds.DEPLOYMENT, deployment["metadata"]["name"], "default")
+
+
+async def test_without_a_default_class_there_is_none() -> None:
+    assert not [item for item in await render("--set", "defaultClass.create=false") if item["kind"] == "NestedClass"]
