@@ -53,21 +53,21 @@ class Children:
         context = self._context
         owner = await self.ensure_namespace(resolved)
         binding = access.build_nodes_binding(shape, shape.namespace, owner)
-        addresses, _, _, _, _, tls, *_ = await together(
+        addresses, tls, *_ = await together(
             context.provisioner.ensure_surroundings(shape, binding),
+            context.sources.ensure_tls_secret(resolved, shape),
             self._ensure(kinds.NESTED_CLUSTER, _build_cluster(resolved, shape)),
             self._ensure(kinds.CONFIG_MAP, runner.build_plan_config_map(shape, plan)),
             context.sources.ensure_templates(resolved, shape),
             context.sources.ensure_pull_secret(resolved, shape),
-            context.sources.ensure_tls_secret(resolved, shape),
             *self._ensure_limits(resolved, shape),
         )
         await context.provisioner.ensure_access(shape, addresses)
         refusal = self._find_refusal(resolved, tls)
-        _, _, note = await together(
+        note, *_ = await together(
+            self._ensure_kubeconfig(resolved, shape, addresses),
             context.provisioner.ensure_server(shape, addresses),
             self._ensure_ingress(resolved, shape, refusal),
-            self._ensure_kubeconfig(resolved, shape, addresses),
         )
         return Made(addresses, refusal, note)
 

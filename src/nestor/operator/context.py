@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pydantic import ValidationError
@@ -128,6 +128,3 @@ async def _set_finalizers(api: Api, kind: Kind, obj: Object, finalizers: list[st
     meta = obj["metadata"]
     patch = {"metadata": {"finalizers": finalizers, "resourceVersion": meta["resourceVersion"], "uid": meta["uid"]}}
     return await api.patch(kind, meta["name"], meta["namespace"], patch)
-
-
-Enqueue = Callable[[Key], None]

@@ -28,6 +28,9 @@ Object = dict[str, Any]
 
 log = logging.getLogger(__name__)
 
+REFUSAL_SECONDS = 10
+"""How soon it is tried again to expose a job whose host is taken or whose TLS secret is missing; not all of it makes events."""
+
 
 class JobReconciler:
     """Reconciles NestedAppJobs."""
@@ -77,6 +80,8 @@ class JobReconciler:
         await self._report(job, status)
         if cause:
             raise cause
+        if made and made.refusal:
+            delay = min(delay, REFUSAL_SECONDS)
         if self._context.applier.is_settling(shape.namespace):
             delay = min(delay, LAG_SECONDS)
         raise RetryLater(min(delay, self._start_deadline(job, resolved) or RESYNC_SECONDS), "resync")

@@ -1,0 +1,119 @@
+"""What a class says reaches the objects of its jobs, and changes of a job reach its cluster."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from nestor.api import conditions
+from nestor.kube import Api, kinds
+from tests.e2e.waiting import job_with, wait_for
+from tests.integration.operator.conftest import Operator
+from tests.integration.operator.world import (
+    STEP,
+    TARGET,
+    Object,
+    be_target,
+    build_class,
+    build_job,
+    host_namespace,
+    message_of,
+    plan_hash,
+)
+
+
+@pytest.fixture
+async def policy(api: Api, namespace: str) -> AsyncIterator[Any]:
+    """Makes a class for one test; returns its name."""
+    name = f"class-{namespace}"
+
+    async def make(**spec: Any) -> str:
+        body = build_class(name)
+        for part, content in spec.items():
+            body["spec"][part] = body["spec"].get(part, {}) | content
+        await api.apply(kinds.NESTED_CLASS, body)
+        return name
+
+    yield make
+    await api.delete(kinds.NESTED_CLASS, name)
+
+
+async def test_quota_and_defaults_leave_room_for_the_clusters_own_pods(
+    operator: Operator, api: Api, namespace: str, policy: Any,
+) -> None:
+    name = await policy(namespace={"quota": {"requests.cpu": "1", "pods": "5"}, "defaultResources": {"requests": {"cpu": "10m"}}})
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("small", namespace, className=name))
+    where = await host_namespace(api, job)
+    await wait_for(api, kinds.POD, "small-k3s-0", where, lambda found: found is not None)
+    quota = await api.get(kinds.RESOURCE_QUOTA, "nestor", where)
+    assert quota["spec"]["hard"] == {"requests.cpu": "1320m", "pods": "7"}
+    limits = await api.get(kinds.LIMIT_RANGE, "nestor", where)
+    assert limits["spec"]["limits"][0]["defaultRequest"] == {"cpu": "10m"}
+
+
+async def test_pod_security_is_enforced_in_the_jobs_namespace(operator: Operator, api: Api, namespace: str) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("safe", namespace))
+    found = await api.get(kinds.NAMESPACE, await host_namespace(api, job))
+    assert found["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "baseline"
+
+
+async def test_the_classs_tls_secret_is_copied_and_used(operator: Operator, api: Api, namespace: str, policy: Any) -> None:
+    name = await policy(expose={"tlsSecretName": f"tls-{namespace}"})
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("secure", namespace, className=name))
+    where = await host_namespace(api, job)
+    refused = await job_with(api, "secure", namespace, conditions.EXPOSED, "False", conditions.TLS_SECRET_NOT_FOUND)
+    said = message_of(refused, conditions.EXPOSED)
+    assert f"'tls-{namespace}' is no Secret of type kubernetes.io/tls in namespace 'nestor-system'" in said
+    assert await api.find(kinds.INGRESS, "secure", where) is None
+    await api.apply(kinds.NAMESPACE, {"metadata": {"name": "nestor-system"}})
+    data = {key: base64.b64encode(b"x").decode() for key in ("tls.crt", "tls.key")}
+    meta = {"name": f"tls-{namespace}", "namespace": "nestor-system"}
+    await api.apply(kinds.SECRET, {"metadata": meta, "type": "kubernetes.io/tls", "data": data})
+    job = await job_with(api, "secure", namespace, conditions.EXPOSED, "False", conditions.TARGET_NOT_FOUND)
+    assert job["status"]["url"] == f"https://secure-{namespace}.jobs.test:8080/"
+    ingress = await api.get(kinds.INGRESS, "secure", where)
+    assert ingress["spec"]["tls"] == [{"hosts": [f"secure-{namespace}.jobs.test"], "secretName": "tls"}]
+    assert (await api.get(kinds.SECRET, "tls", where))["data"] == data
+
+
+async def test_a_cluster_that_takes_too_long_is_reported_and_not_given_up(
+    operator: Operator, api: Api, namespace: str, policy: Any,
+) -> None:
+    name = await policy(cluster={"startTimeoutSeconds": 10})
+    await api.create(kinds.NESTED_APP_JOB, build_job("slow", namespace, className=name))
+    await job_with(api, "slow", namespace, conditions.CLUSTER_READY, "False", conditions.PROVISIONING)
+    job = await job_with(api, "slow", namespace, conditions.CLUSTER_READY, "False", conditions.PROVISIONING_FAILED, limit=30)
+    assert "`startTimeoutSeconds`" in message_of(job, conditions.CLUSTER_READY)
+
+
+async def test_changed_templates_are_run_by_a_new_runner(operator: Operator, api: Api, namespace: str) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("again", namespace))
+    where = await host_namespace(api, job)
+    before = await plan_hash(api, "again", where)
+    changed = {"targets": [TARGET], "templates": [STEP, STEP | {"name": "second"}]}
+    appdef = {"commands": {"Hello": {"nested_kubernetes": changed}}}
+    await api.patch(kinds.NESTED_APP_JOB, "again", namespace, {"spec": {"app": {"appDef": appdef}}})
+
+    def is_another(found: Object | None) -> bool:
+        return bool(found and found["metadata"]["annotations"]["nestor.dev/plan-hash"] != before)
+
+    await wait_for(api, kinds.POD, "again-run", where, is_another)
+    job = await api.get(kinds.NESTED_APP_JOB, "again", namespace)
+    assert [step["name"] for step in job["status"]["steps"]] == ["hello", "second"]
+
+
+async def test_a_changed_host_moves_the_url(operator: Operator, api: Api, namespace: str) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("move", namespace))
+    await be_target(api, await host_namespace(api, job), job)
+    await job_with(api, "move", namespace, conditions.EXPOSED, "True")
+    await api.patch(kinds.NESTED_APP_JOB, "move", namespace, {"spec": {"expose": {"host": f"new-{namespace}.jobs.test"}}})
+
+    def is_moved(found: Object | None) -> bool:
+        return bool(found and found["status"].get("url") == f"http://new-{namespace}.jobs.test:8080/")
+
+    await wait_for(api, kinds.NESTED_APP_JOB, "move", namespace, is_moved)
+    ingress = await api.get(kinds.INGRESS, "move", await host_namespace(api, job))
+    assert [rule["host"] for rule in ingress["spec"]["rules"]] == [f"new-{namespace}.jobs.test"]

@@ -1,0 +1,51 @@
+"""The operator as a process: how it starts, what it says of itself, and that it does not live on by half."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import sys
+
+from tests.integration import apiserver
+from tests.integration.operator.conftest import ACCOUNT, ROOT, Operator
+
+
+async def run(plane: apiserver.ControlPlane, *arguments: str, **environment: str) -> tuple[int, str]:
+    """Exit code and output of an operator that ends by itself."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "nestor", "operator", *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src"), "KUBECONFIG": str(plane.kubeconfig_of(ACCOUNT))} | environment,
+    )
+    output, _ = await asyncio.wait_for(process.communicate(), 30)
+    return process.returncode or 0, output.decode()
+
+
+async def test_it_says_that_it_lives_and_is_ready(operator: Operator) -> None:
+    assert await operator.health("healthz") == 200
+    assert await operator.health("readyz") == 200
+
+
+async def test_it_needs_its_image(plane: apiserver.ControlPlane) -> None:
+    code, output = await run(plane, NESTOR_IMAGE="")
+    assert code == 2
+    assert "NESTOR_IMAGE or --image must be set" in output
+
+
+async def test_one_dead_part_ends_all_of_it(plane: apiserver.ControlPlane) -> None:
+    with socket.socket() as taken:
+        taken.bind(("0.0.0.0", 0))
+        taken.listen()
+        code, output = await run(plane, "--port", str(taken.getsockname()[1]), "--log-format", "json", NESTOR_IMAGE="x")
+    assert code == 1
+    last = json.loads(output.strip().splitlines()[-1])
+    assert last["message"] == "nestor operator ends"
+    assert "address already in use" in last["exception"]
+
+
+async def test_a_host_that_does_not_tell_its_service_range_is_explained(plane: apiserver.ControlPlane) -> None:
+    nobody = str(plane.kubeconfig_of("system:anonymous-operator"))
+    code, output = await run(plane, NESTOR_IMAGE="x", KUBECONFIG=nobody)
+    assert code == 1
+    assert "set NESTOR_SERVICE_CIDR (helm: operator.serviceCIDR)" in output
