@@ -17,6 +17,7 @@ from nestor.runner import steps, waiting
 from nestor.runner.clock import SystemClock
 from nestor.runner.record import Record
 from nestor.runner.run import Runner
+from nestor.runner.settling import Settling
 from nestor.steps import Plan, Run
 
 EXIT_SUCCEEDED = 0
@@ -74,7 +75,8 @@ async def _run(plan: Plan, place: steps.Place) -> int:
         try:
             await waiting.wait_for_api(api, clock, plan.start_timeout_seconds, show)
             record = Record(api, clock)
-            runner = Runner(plan, record, partial(steps.execute, place), clock, show)
+            settling = Settling(api, clock, partial(steps.execute, place))
+            runner = Runner(plan, record, settling.execute, clock, show)
             run = await runner.run(await record.load())
         except (waiting.NoApi, ApiError) as error:
             show(f"no result: {error}")

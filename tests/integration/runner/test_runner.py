@@ -186,7 +186,7 @@ async def test_a_cluster_that_comes_up_late_is_waited_for(stage: Stage) -> None:
     assert runner.process.returncode is None
     async with forwarder(port, int(real)):
         assert await runner.wait() == main.EXIT_SUCCEEDED, runner.log
-    assert any(re.search(r"the nested cluster takes apps \(waited \d\.\d s\)", line) for line in runner.lines)
+    assert any(re.search(r"the nested API answers \(waited \d\.\d s\)", line) for line in runner.lines)
 
 
 async def test_a_cluster_that_never_comes_up_is_no_result(stage: Stage) -> None:

@@ -1,0 +1,47 @@
+"""Steps in the first second of a cluster's life.
+
+The API answers before the controllers have made the service account without which no pod is accepted. Waiting for it would cost
+every job that time; most templates (Deployments, Services …) do not need it yet. So a step begins at once, and only if it fails
+in that first second is it repeated, uncounted, when the service account is there: no step fails because of our own start.
+"""
+
+from __future__ import annotations
+
+from nestor.kube import Api, ApiError, kinds
+from nestor.runner.clock import Clock
+from nestor.runner.command import Outcome
+from nestor.runner.run import Execute, Show
+from nestor.steps import Step
+
+LIMIT_SECONDS = 60.0
+PAUSE_SECONDS = 0.2
+
+
+class Settling:
+    """Executes steps by `execute`; knows whether the cluster has settled."""
+
+    def __init__(self, api: Api, clock: Clock, execute: Execute) -> None:
+        self._api = api
+        self._clock = clock
+        self._execute = execute
+        self._is_settled = False
+
+    async def execute(self, step: Step, show: Show) -> Outcome:
+        """One attempt. Raises what `execute` raises."""
+        had_settled = await self._check()
+        outcome = await self._execute(step, show)
+        if outcome.is_success or had_settled:
+            return outcome
+        show("the cluster was still starting; repeated when it has its service account, not counted as an attempt")
+        deadline = self._clock.seconds() + LIMIT_SECONDS
+        while not await self._check() and self._clock.seconds() < deadline:
+            await self._clock.sleep(PAUSE_SECONDS)
+        return await self._execute(step, show)
+
+    async def _check(self) -> bool:
+        if not self._is_settled:
+            try:
+                self._is_settled = await self._api.find(kinds.SERVICE_ACCOUNT, "default", "default") is not None
+            except ApiError:
+                return False
+        return self._is_settled
