@@ -19,7 +19,7 @@ import devcluster.cluster
 from devcluster import progress
 from devcluster.demo import install
 from nestor.kube import Api, NotFound, kinds
-from tests.e2e import waiting
+from tests import waiting
 
 ROOT = Path(__file__).parents[2]
 Object = dict[str, Any]

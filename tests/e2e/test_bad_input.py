@@ -9,7 +9,7 @@ import pytest
 from nestor.api import conditions
 from nestor.kube import Api, Invalid, kinds
 from tests.e2e.conftest import Web, apply, example, inline_job
-from tests.e2e.waiting import job_with, message_of
+from tests.waiting import job_with, message_of
 
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\n"
 Object = dict[str, Any]

@@ -10,7 +10,7 @@ import pytest
 from nestor.api import conditions, labels
 from nestor.kube import Api, Conflict, kinds
 from tests.e2e.conftest import apply, example, inline_job
-from tests.e2e.waiting import job_with, wait_for, wait_for_none
+from tests.waiting import job_with, wait_for, wait_for_none
 
 Object = dict[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nestor.api import conditions
 from nestor.kube import Api
 from tests.e2e.conftest import Web, apply, example
-from tests.e2e.waiting import job_with
+from tests.waiting import job_with
 
 
 async def test_hello_world_from_an_app_image_answers_at_its_url(api: Api, namespace: str, web: Web) -> None:

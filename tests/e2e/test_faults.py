@@ -8,7 +8,7 @@ from typing import Any
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from tests.e2e.conftest import Web, apply, example, inline_job, kubectl, nested_kubeconfig
-from tests.e2e.waiting import job_with, wait_for_any
+from tests.waiting import job_with, wait_for_any
 
 Object = dict[str, Any]
 

@@ -12,7 +12,7 @@ import pytest
 from nestor.api import conditions
 from nestor.kube import Api, kinds
 from tests.e2e.conftest import Cluster, apply, example, kubectl, nested_kubeconfig, try_kubectl
-from tests.e2e.waiting import job_with, wait_for_any
+from tests.waiting import job_with, wait_for_any
 
 Object = dict[str, Any]
 

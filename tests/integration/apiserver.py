@@ -19,11 +19,15 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import yaml
+
 from nestor.cluster import certificates, kubeconfig
-from nestor.kube import Api, ApiError, Unreachable
+from nestor.kube import Api, ApiError, Unreachable, kinds
+from tests.waiting import has, wait_for
 
 SERVICE_CIDR = "10.43.0.0/16"
 START_TIMEOUT_SECONDS = 90
+ROOT = Path(__file__).parents[2]
 
 
 def binary(name: str = "kube") -> Path:
@@ -78,6 +82,7 @@ class ControlPlane:
             "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
         ])
         await self._await_ready()
+        await self._install_crds()
         if self.with_controllers:
             self._spawn("kube-controller-manager", [
                 f"--kubeconfig={self.kubeconfig}", f"--root-ca-file={self.folder}/ca.crt", "--leader-elect=false",
@@ -87,17 +92,29 @@ class ControlPlane:
                 "--controllers=*,-node-lifecycle-controller,-taint-eviction-controller", "--concurrent-namespace-syncs=20",
                 "--kube-api-qps=500", "--kube-api-burst=1000",
             ])
+            await self._await_basics()
+
+    async def _await_basics(self) -> None:
+        """What the controllers make in every namespace is there, so that tests may compare before and after."""
+        async with await Api.connect(str(self.kubeconfig)) as api:
+            for namespace in ("default", "kube-system", "kube-public", "kube-node-lease"):
+                await wait_for(api, kinds.SERVICE_ACCOUNT, "default", namespace, bool)
+                await wait_for(api, kinds.CONFIG_MAP, "kube-root-ca.crt", namespace, bool)
+
+    async def _install_crds(self) -> None:
+        """Before the controllers start: the garbage collector looks for new kinds only every 30 s."""
+        async with await Api.connect(str(self.kubeconfig), manager="tests") as api:
+            for path in sorted((ROOT / "crds").glob("*.yaml")):
+                crd = yaml.safe_load(path.read_text())
+                await api.apply(kinds.CRD, crd)
+                await wait_for(api, kinds.CRD, crd["metadata"]["name"], "", has("Established", "True"), limit=30)
 
     def stop(self) -> None:
-        """End exactly what was started, clients of the API server first."""
-        for process in reversed(self.processes):
-            process.terminate()
-        for process in reversed(self.processes):
-            try:
-                process.wait(timeout=5)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        """End exactly what was started, at once: nothing of it is kept, and an API server that drains its watches takes long."""
+        for process in self.processes:
+            process.kill()
+        for process in self.processes:
+            process.wait()
 
     def _spawn(self, component: str, arguments: list[str]) -> None:
         log = (self.folder / f"{component}.log").open("wb")

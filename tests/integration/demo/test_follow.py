@@ -14,8 +14,8 @@ from aiohttp import web
 
 from devcluster.demo import follow, install, show
 from nestor.kube import Api, kinds
-from tests.e2e.waiting import has, wait_for
 from tests.integration import apiserver
+from tests.waiting import has, wait_for
 
 Object = dict[str, Any]
 NAME = "hello"

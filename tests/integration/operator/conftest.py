@@ -16,10 +16,9 @@ import aiohttp
 import pytest
 import yaml
 
-from nestor.kube import Api, ApiError, kinds
-from tests.e2e.waiting import wait_for
+from nestor.kube import Api, kinds
 from tests.integration import apiserver
-from tests.integration.operator.world import Object, build_class
+from tests.integration.operator.world import build_class
 
 ROOT = Path(__file__).parents[3]
 ACCOUNT = "system:serviceaccount:nestor-system:nestor"
@@ -71,31 +70,11 @@ async def operator_running(plane: apiserver.ControlPlane) -> AsyncIterator[Opera
 
 @pytest.fixture(scope="session")
 async def plane() -> AsyncIterator[apiserver.ControlPlane]:
-    """A control plane with our CRDs and a default class, without an operator."""
+    """A control plane with a default class, without an operator."""
     async with apiserver.running() as running, await Api.connect(str(running.kubeconfig), manager="test") as api:
-        await install_crds(api)
         await install_roles(api)
         await api.apply(kinds.NESTED_CLASS, build_class())
         yield running
-
-
-async def install_crds(api: Api) -> None:
-    """The project's CRDs, served."""
-    for path in sorted((ROOT / "crds").glob("*.yaml")):
-        crd: Object = yaml.safe_load(path.read_text())
-        await api.apply(kinds.CRD, crd)
-        await wait_for(
-            api, kinds.CRD, crd["metadata"]["name"], "",
-            lambda found: any(item["type"] == "Established" and item["status"] == "True"
-                              for item in ((found or {}).get("status") or {}).get("conditions") or ()),
-        )
-    for kind in (kinds.NESTED_APP_JOB, kinds.NESTED_CLUSTER, kinds.NESTED_CLASS):
-        for _ in range(100):
-            try:
-                await api.list(kind)
-                break
-            except ApiError:
-                await asyncio.sleep(0.1)
 
 
 async def install_roles(api: Api) -> None:

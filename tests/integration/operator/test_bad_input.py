@@ -8,7 +8,6 @@ import pytest
 
 from nestor.api import conditions
 from nestor.kube import Api, Invalid, kinds
-from tests.e2e.waiting import job_with, wait_for, wait_for_any
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.world import (
     STEP,
@@ -24,6 +23,7 @@ from tests.integration.operator.world import (
     set_pod_status,
     waiting,
 )
+from tests.waiting import job_with, wait_for, wait_for_any
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import json
 
 from nestor.api import conditions
 from nestor.kube import Api, kinds
-from tests.e2e.waiting import has, wait_for
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.world import Object, be_syncer, message_of
+from tests.waiting import has, wait_for
 
 
 def build_cluster(name: str, namespace: str, **spec: str) -> Object:

@@ -9,10 +9,10 @@ import pytest
 
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
-from tests.e2e.waiting import job_with, wait_for, wait_for_any, wait_for_none
 from tests.integration import apiserver
-from tests.integration.operator.conftest import Operator, install_crds, install_roles, operator_running
+from tests.integration.operator.conftest import Operator, install_roles, operator_running
 from tests.integration.operator.world import Object, be_ready_server, build_class, build_job, host_namespace
+from tests.waiting import job_with, wait_for, wait_for_any, wait_for_none
 
 MADE = [
     kinds.NAMESPACE, kinds.POD, kinds.SERVICE, kinds.CONFIG_MAP, kinds.SECRET, kinds.SERVICE_ACCOUNT, kinds.STATEFUL_SET,
@@ -130,7 +130,6 @@ async def test_a_namespace_that_is_not_the_jobs_is_never_touched(operator: Opera
 async def second_plane() -> AsyncIterator[apiserver.ControlPlane]:
     """A control plane of its own, whose operator these tests start and stop."""
     async with apiserver.running() as plane, await Api.connect(str(plane.kubeconfig), manager="test") as api:
-        await install_crds(api)
         await install_roles(api)
         await api.apply(kinds.NESTED_CLASS, build_class())
         yield plane

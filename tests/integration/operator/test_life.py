@@ -9,7 +9,6 @@ from typing import Any
 from nestor import names
 from nestor.api import conditions
 from nestor.kube import Api, kinds
-from tests.e2e.waiting import job_with, wait_for, wait_for_any, wait_for_none
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.world import (
     Object,
@@ -20,6 +19,7 @@ from tests.integration.operator.world import (
     message_of,
     run_of,
 )
+from tests.waiting import job_with, wait_for, wait_for_any, wait_for_none
 
 EXPECTED = {
     kinds.NESTED_CLUSTER: ["hello"],

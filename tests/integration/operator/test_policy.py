@@ -10,7 +10,6 @@ import pytest
 
 from nestor.api import conditions
 from nestor.kube import Api, kinds
-from tests.e2e.waiting import job_with, wait_for
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.world import (
     STEP,
@@ -23,6 +22,7 @@ from tests.integration.operator.world import (
     message_of,
     plan_hash,
 )
+from tests.waiting import job_with, wait_for
 
 
 @pytest.fixture

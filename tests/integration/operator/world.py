@@ -8,7 +8,7 @@ from nestor import names
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from nestor.kube.events import now
-from tests.e2e.waiting import wait_for, wait_for_any
+from tests.waiting import wait_for, wait_for_any
 
 Object = dict[str, Any]
 

@@ -31,7 +31,6 @@ CLUSTER = "hello"
 NODE = "node-1"
 START = "2026-01-01T00:00:00Z"
 ROLES = Path(__file__).parent / "roles.yaml"
-CRDS = Path(__file__).parents[3] / "crds"
 
 
 @dataclass
@@ -225,9 +224,6 @@ def running_status(host_pod: Object) -> Object:
 
 async def build_world(host: Api, plane: apiserver.ControlPlane, nested_plane: NestedPlane, nested: Api) -> World:
     """What the operator makes before the syncer starts."""
-    for path in sorted(CRDS.glob("*.yaml")):
-        for document in yaml.safe_load_all(path.read_text()):
-            await host.apply(kinds.CRD, document)
     namespace = f"nestor-team-a-{CLUSTER}-{names.digest(str(nested_plane.folder))}"
     labels = {"pod-security.kubernetes.io/enforce": "baseline"}
     metadata = {"name": namespace, "labels": labels}
