@@ -46,7 +46,7 @@ unit: $(VENV)/.ready ## Run the tests that need nothing but Python
 .PHONY: integration
 integration: $(VENV)/.ready ## Run the tests that need a real API server
 	@$(RUN) -m devcluster.build binaries
-	@$(RUN) -m pytest tests/integration -n 4 --dist loadfile $(PYTEST_ARGS)
+	@$(RUN) -m pytest tests/integration -n 4 --dist worksteal $(PYTEST_ARGS)
 
 .PHONY: e2e
 e2e: $(VENV)/.ready ## Run the tests that need the embedded cluster: real pods, nested clusters, HTTP through the Ingress (a fresh one)

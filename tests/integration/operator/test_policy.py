@@ -101,8 +101,11 @@ async def test_changed_templates_are_run_by_a_new_runner(operator: Operator, api
         return bool(found and found["metadata"]["annotations"]["nestor.dev/plan-hash"] != before)
 
     await wait_for(api, kinds.POD, "again-run", where, is_another)
-    job = await api.get(kinds.NESTED_APP_JOB, "again", namespace)
-    assert [step["name"] for step in job["status"]["steps"]] == ["hello", "second"]
+
+    def shows_both_steps(found: Object | None) -> bool:
+        return [step["name"] for step in (found or {}).get("status", {}).get("steps", ())] == ["hello", "second"]
+
+    await wait_for(api, kinds.NESTED_APP_JOB, "again", namespace, shows_both_steps)
 
 
 async def test_a_changed_host_moves_the_url(operator: Operator, api: Api, namespace: str) -> None:
