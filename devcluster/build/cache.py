@@ -64,9 +64,14 @@ class Cache:
             yield
 
 
-def default() -> Cache:
-    """The cache of this user: `NESTOR_CACHE`, or below the user's cache directory."""
+def root() -> Path:
+    """`NESTOR_CACHE`, or `nestor` below the user's cache directory; the one place that knows."""
     if explicit := os.environ.get("NESTOR_CACHE"):
-        return Cache(Path(explicit).absolute())
+        return Path(explicit).absolute()
     base = os.environ.get("XDG_CACHE_HOME")
-    return Cache((Path(base) if base else Path.home() / ".cache") / "nestor")
+    return (Path(base) if base else Path.home() / ".cache") / "nestor"
+
+
+def default() -> Cache:
+    """The cache of this user."""
+    return Cache(root())

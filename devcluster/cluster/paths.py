@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-
-def cache_root() -> Path:
-    """`NESTOR_CACHE`, or the user's cache directory."""
-    if explicit := os.environ.get("NESTOR_CACHE"):
-        return Path(explicit).absolute()
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "nestor"
+from devcluster.build import cache
 
 
 @dataclass(frozen=True)
@@ -119,4 +112,4 @@ class Paths:
 
 def default() -> Paths:
     """The layout of this user's cache."""
-    return Paths(cache_root())
+    return Paths(cache.root())

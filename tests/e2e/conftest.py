@@ -17,8 +17,9 @@ import yaml
 
 import devcluster.cluster
 from devcluster import progress
+from devcluster.build import cache
 from devcluster.demo import install
-from nestor.kube import Api, NotFound, kinds
+from nestor.kube import Api, kinds
 from tests import waiting
 
 ROOT = Path(__file__).parents[2]
@@ -158,7 +159,7 @@ async def kubectl(kubeconfig: Path, *arguments: str, stdin: str | None = None, l
 async def try_kubectl(kubeconfig: Path, *arguments: str, stdin: str | None = None, limit: float = 60) -> tuple[int, str]:
     """Run kubectl; its exit code and output (errors included)."""
     process = await asyncio.create_subprocess_exec(
-        str(devcluster_bin("kubectl")), *arguments, env={**os.environ, "KUBECONFIG": str(kubeconfig)},
+        str(cache.default().bin / "kubectl"), *arguments, env={**os.environ, "KUBECONFIG": str(kubeconfig)},
         stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )
@@ -171,17 +172,3 @@ async def try_kubectl(kubeconfig: Path, *arguments: str, stdin: str | None = Non
         raise
     assert process.returncode is not None
     return process.returncode, output.decode()
-
-
-def devcluster_bin(name: str) -> Path:
-    """A binary of the embedded cluster's cache."""
-    return Path(os.environ.get("NESTOR_CACHE", Path.home() / ".cache/nestor")) / "bin" / name
-
-
-async def is_gone(api: Api, kind: Any, name: str, namespace: str | None = None) -> bool:
-    """True when the object does not exist."""
-    try:
-        await api.get(kind, name, namespace)
-    except NotFound:
-        return True
-    return False

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import yaml
 
+from devcluster.build import cache
 from nestor.cluster import certificates, kubeconfig
 from nestor.kube import Api, ApiError, Unreachable, kinds
 from tests.waiting import has, wait_for
@@ -32,8 +33,7 @@ ROOT = Path(__file__).parents[2]
 
 def binary(name: str = "kube") -> Path:
     """One of the binaries that `python -m devcluster.build binaries` leaves; `kube` is the whole control plane."""
-    cache = os.environ.get("NESTOR_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nestor"
-    path = Path(cache) / "bin" / name
+    path = cache.default().bin / name
     if not path.exists():
         raise RuntimeError(f"{path} is missing; build it with `python -m devcluster.build binaries`")
     return path

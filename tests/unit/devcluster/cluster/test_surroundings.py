@@ -105,7 +105,7 @@ def test_where_the_cache_is(environment: dict[str, str], root: str, monkeypatch:
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert paths.cache_root() == Path(root)
+    assert paths.default().cache == Path(root)
 
 
 def test_sockets_fit_the_kernels_limit_in_an_ordinary_cache() -> None:
