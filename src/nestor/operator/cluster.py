@@ -56,7 +56,10 @@ class ClusterReconciler:
     def _resolve(self, cluster: Object) -> Shape:
         spec, meta = NestedClusterSpec.model_validate(cluster["spec"]), cluster["metadata"]
         policy = find_class(spec.class_name, self._context.classes())
-        version, image = choose_version(spec.kubernetes_version, spec.class_name, policy.cluster)
+        running = self._find_image(cluster)
+        version, image = (spec.kubernetes_version or "", running) if running else choose_version(
+            spec.kubernetes_version, spec.class_name, policy.cluster,
+        )
         owner = {
             "apiVersion": kinds.NESTED_CLUSTER.api_version, "kind": kinds.NESTED_CLUSTER.name, "name": meta["name"],
             "uid": meta["uid"], "controller": True, "blockOwnerDeletion": False,
@@ -67,6 +70,15 @@ class ClusterReconciler:
             host=self._context.host, resources=spec.resources or policy.cluster.resources, network=policy.network,
             exposed_from=tuple(policy.expose.from_), owner=owner,
         )
+
+    def _find_image(self, cluster: Object) -> str | None:
+        """What the cluster's server runs, once it is made: a class that changes is for those who come after it."""
+        meta = cluster["metadata"]
+        live = self._context.world.find(kinds.STATEFUL_SET, names.child(meta["name"], "k3s"), meta["namespace"])
+        if live is None or all(item["uid"] != meta["uid"] for item in live["metadata"].get("ownerReferences") or ()):
+            return None
+        containers = live["spec"]["template"]["spec"]["containers"]
+        return next((item["image"] for item in containers if item["name"] == "k3s"), None)
 
     async def _ensure(self, cluster: Object, shape: Shape) -> str | None:
         provisioner = self._context.provisioner

@@ -52,7 +52,8 @@ class JobReconciler:
         try:
             job = await ensure_finalizer(self._context.api, kinds.NESTED_APP_JOB, job)
             self._context.world.jobs.put(job)
-            resolved = resolve(job, self._context.classes())
+            where = names.job_namespace(name, namespace, job["metadata"]["uid"])
+            resolved = resolve(job, self._context.classes(), self._context.world.clusters.get(name, where))
             await self._reconcile_admitted(job, resolved)
         except Refused as refused:
             await self._report_refusal(job, refused)

@@ -74,8 +74,8 @@ class Resolved:
             raise Refused(conditions.APPDEF_INVALID, str(error)) from error
 
 
-def resolve(job: Object, classes: dict[str, NestedClassSpec]) -> Resolved:
-    """The job with its class, version and command. Raises `Refused`."""
+def resolve(job: Object, classes: dict[str, NestedClassSpec], cluster: Object | None = None) -> Resolved:
+    """The job with its class, version and command; `cluster` is its NestedCluster, if it is made already. Raises `Refused`."""
     meta = job["metadata"]
     try:
         spec = NestedAppJobSpec.model_validate(job["spec"])
@@ -83,7 +83,10 @@ def resolve(job: Object, classes: dict[str, NestedClassSpec]) -> Resolved:
         raise Refused(conditions.APPDEF_INVALID, explain(error, "spec")) from error
     policy = find_class(spec.class_name, classes)
     nested = _read_command(spec)
-    version, image = choose_version(spec.kubernetes_version or nested.kubernetes_version, spec.class_name, policy.cluster)
+    running = find_running(cluster, meta["uid"])
+    version, image = running or choose_version(
+        spec.kubernetes_version or nested.kubernetes_version, spec.class_name, policy.cluster,
+    )
     wanted = spec.expose.host if spec.expose else None
     return Resolved(
         name=meta["name"], namespace=meta["namespace"], uid=meta["uid"], spec=spec, policy=policy, version=version, image=image,
@@ -97,6 +100,17 @@ def find_class(name: str, classes: dict[str, NestedClassSpec]) -> NestedClassSpe
         return classes[name]
     known = ", ".join(f"'{item}'" for item in sorted(classes)) or "none"
     raise Refused(conditions.CLASS_NOT_FOUND, f"no NestedClass named '{name}'; there are: {known}")
+
+
+def find_running(cluster: Object | None, job_uid: str) -> tuple[str, str] | None:
+    """Version and image of the job's cluster, once it is made. A class that changes is for those who come after it:
+    another version cannot be had without losing the cluster, and the image of a running one is none of the class's business.
+    """
+    if cluster is None or (cluster["metadata"].get("labels") or {}).get(labels.JOB_UID) != job_uid:
+        return None
+    spec = cluster.get("spec") or {}
+    version, image = spec.get("kubernetesVersion"), spec.get("image")
+    return (version, image) if version and image else None
 
 
 def choose_version(wanted: str | None, class_name: str, policy: ClusterPolicy) -> tuple[str, str]:

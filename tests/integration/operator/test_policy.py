@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import AsyncIterator
 from typing import Any
@@ -14,6 +15,7 @@ from tests.integration.operator.conftest import Operator
 from tests.integration.operator.world import (
     STEP,
     TARGET,
+    VERSIONS,
     Object,
     be_target,
     build_class,
@@ -77,6 +79,31 @@ async def test_the_classs_tls_secret_is_copied_and_used(operator: Operator, api:
     ingress = await api.get(kinds.INGRESS, "secure", where)
     assert ingress["spec"]["tls"] == [{"hosts": [f"secure-{namespace}.jobs.test"], "secretName": "tls"}]
     assert (await api.get(kinds.SECRET, "tls", where))["data"] == data
+
+
+async def test_jobs_and_clusters_keep_their_version_when_the_class_changes(
+    operator: Operator, api: Api, namespace: str, policy: Any,
+) -> None:
+    name = await policy()
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("steady", namespace, className=name))
+    where = await host_namespace(api, job)
+    mine = {"metadata": {"name": "mine", "namespace": namespace}, "spec": {"className": name}}
+    await api.apply(kinds.NESTED_CLUSTER, mine)
+    places = (("steady-k3s", where), ("mine-k3s", namespace))
+    before = [await wait_for(api, kinds.STATEFUL_SET, item, place, lambda found: found is not None) for item, place in places]
+    await job_with(api, "steady", namespace, conditions.ADMITTED, "True")
+    higher = [*VERSIONS, {"version": "v1.37", "image": "rancher/k3s:v1.37.0-k3s1"}]
+    others = [{"version": "v1.35", "image": "rancher/k3s:v1.35.9-k3s1"}]
+    for versions in (higher, others):
+        await policy(cluster={"versions": versions})
+        await asyncio.sleep(1)
+        found = await api.get(kinds.NESTED_APP_JOB, "steady", namespace)
+        for condition in found["status"]["conditions"]:
+            assert condition["reason"] not in (conditions.VERSION_UNSUPPORTED, conditions.PROVISIONING_FAILED)
+        cluster = await api.get(kinds.NESTED_CLUSTER, "mine", namespace)
+        assert conditions.is_true(cluster["status"]["conditions"], conditions.ADMITTED)
+        after = [await api.get(kinds.STATEFUL_SET, item, place) for item, place in places]
+        assert [item["spec"] for item in after] == [(item or {})["spec"] for item in before]
 
 
 async def test_a_cluster_that_takes_too_long_is_reported_and_not_given_up(

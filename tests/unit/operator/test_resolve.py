@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nestor.api import conditions
+from nestor.api import conditions, labels
 from nestor.operator.resolve import Refused, choose_version, resolve
 from tests.unit.operator.builders import STEPS, TARGET, Object, build_job, build_policy, build_resolved
 
@@ -31,6 +31,33 @@ def test_the_version_of_the_job_wins_over_the_appdefs_and_that_over_the_classs()
     assert build_resolved(build_job(nested={"kubernetes_version": "", "templates": STEPS})).version == "v1.36"
     policy = build_policy(cluster={"defaultVersion": "v1.9"})
     assert build_resolved(policy=policy).version == "v1.9"
+
+
+def build_running(uid: str = "1234", **spec: str) -> Object:
+    """The NestedCluster of a job."""
+    return {"metadata": {"labels": {labels.JOB_UID: uid}}, "spec": {"kubernetesVersion": "v1.36", "image": "k3s:36"} | spec}
+
+
+@pytest.mark.parametrize(
+    "versions",
+    [
+        [{"version": "v1.36", "image": "k3s:36"}, {"version": "v1.37", "image": "k3s:37"}],
+        [{"version": "v1.35", "image": "k3s:35"}],
+        [{"version": "v1.36", "image": "k3s:36-patched"}],
+    ],
+    ids=["gains a higher one", "loses the job's own", "has another image"],
+)
+@pytest.mark.parametrize("spec", [{}, {"kubernetesVersion": "v1.36"}])
+def test_a_running_job_keeps_its_version_when_the_class_changes(versions: list[Object], spec: Object) -> None:
+    found = resolve(build_job(**spec), {"default": build_policy(cluster={"versions": versions})}, build_running())
+    assert (found.version, found.image) == ("v1.36", "k3s:36")
+
+
+@pytest.mark.parametrize("cluster", [None, build_running(uid="another"), build_running(image=""), {"metadata": {}}])
+def test_without_a_cluster_of_its_own_the_class_decides(cluster: Object | None) -> None:
+    versions = [{"version": "v1.37", "image": "k3s:37"}]
+    found = resolve(build_job(), {"default": build_policy(cluster={"versions": versions})}, cluster)
+    assert (found.version, found.image) == ("v1.37", "k3s:37")
 
 
 def test_a_job_may_choose_its_host() -> None:
