@@ -25,6 +25,21 @@ def resolve(root: Path, path: str) -> str:
     fault = paths.find_fault(path)
     if fault is not None:
         raise TemplateError(f"template path {fault}")
+    try:
+        _check(root, path)
+    except PermissionError as error:
+        raise TemplateError(
+            f"template '{path}' cannot be read by user {os.geteuid()}, as which the runner works ({error}): let everybody read "
+            "it, by `RUN chmod -R a+rX /templates` in the image's Dockerfile",
+        ) from error
+    except OSError as error:
+        raise TemplateError(f"template '{path}' cannot be read by user {os.geteuid()}: {error}") from error
+    normalized = posixpath.normpath(path)
+    return normalized if normalized == "." else f"./{normalized}"
+
+
+def _check(root: Path, path: str) -> None:
+    """Raises `TemplateError` for what is not there or not inside, `OSError` for what cannot be read."""
     if not root.is_dir():
         raise TemplateError(f"template '{path}' does not exist: the image has no folder /templates")
     target = _follow(root, path, path)
@@ -32,15 +47,15 @@ def resolve(root: Path, path: str) -> str:
         _check_folder(root, target, path)
     elif not target.is_file():
         raise TemplateError(f"template '{path}' does not exist in /templates of the image ({_describe(root)})")
-    normalized = posixpath.normpath(path)
-    return normalized if normalized == "." else f"./{normalized}"
+    else:
+        _check_readable(target)
 
 
 def _follow(root: Path, name: str, path: str) -> Path:
     try:
         target = (root / name).resolve()
         inside = target.is_relative_to(root.resolve())
-    except (OSError, RuntimeError) as error:
+    except RuntimeError as error:  # a loop of links
         raise TemplateError(f"template '{path}' cannot be read: {error}") from error
     if not inside:
         raise TemplateError(f"template '{path}' must stay inside /templates of the image, but a link leads out of it")
@@ -53,7 +68,13 @@ def _check_folder(root: Path, folder: Path, path: str) -> None:
     if not files:
         raise TemplateError(f"template folder '{path}' holds no {', '.join(SUFFIXES)} file ({_describe(root)})")
     for entry in files:
-        _follow(root, str(entry), path)
+        _check_readable(_follow(root, str(entry), path))
+
+
+def _check_readable(file: Path) -> None:
+    """kubectl would say it as well, but not what to do, and it would be retried."""
+    with file.open("rb"):
+        pass
 
 
 def _describe(root: Path) -> str:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -86,3 +89,47 @@ def test_the_links_of_a_config_map_volume_are_inside_and_not_listed(tmp_path: Pa
     assert templates.resolve(root, "web.yml") == "./web.yml"
     assert templates.resolve(root, ".") == "."
     assert templates.list_files(root) == ["web.yml"]
+
+
+@pytest.fixture
+def closed() -> Iterator[Path]:
+    """A templates folder that the current user may not read, in one that everybody may: as in an image."""
+    with tempfile.TemporaryDirectory() as base:
+        root = Path(base) / "templates"
+        (root / "sub").mkdir(parents=True)
+        for file in (root / "a.yml", root / "sub" / "b.yml"):
+            file.touch()
+            file.chmod(0)
+        Path(base).chmod(0o755)
+        was_root = os.geteuid() == 0
+        if was_root:  # whom no mode keeps out
+            os.seteuid(65532)
+        try:
+            yield root
+        finally:
+            if was_root:
+                os.seteuid(0)
+            root.chmod(0o700)
+
+
+@pytest.mark.parametrize("path", ["a.yml", "sub", "sub/b.yml"])
+def test_files_of_somebody_else_are_told_with_what_to_do(closed: Path, path: str) -> None:
+    with pytest.raises(templates.TemplateError) as refused:
+        templates.resolve(closed, path)
+    assert str(refused.value).startswith(f"template '{path}' cannot be read by user {os.geteuid()}, as which the runner works")
+    assert "chmod -R a+rX /templates" in str(refused.value)
+
+
+@pytest.mark.parametrize("path", ["a.yml", "sub", ".", "missing.yml"])
+def test_so_is_a_folder_of_somebody_else(closed: Path, path: str) -> None:
+    owner = os.geteuid()
+    os.seteuid(os.getuid())
+    closed.chmod(0)
+    os.seteuid(owner)
+    with pytest.raises(templates.TemplateError, match=f"'{path}' cannot be read by user {owner}"):
+        templates.resolve(closed, path)
+
+
+def test_any_other_trouble_with_the_file_is_a_fault_of_the_template_too(root: Path) -> None:
+    with pytest.raises(templates.TemplateError, match="cannot be read by user"):
+        templates.resolve(root, "x" * 300)
