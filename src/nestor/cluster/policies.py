@@ -12,8 +12,9 @@ from nestor.api import labels
 from nestor.api.nestedclass import Peer
 from nestor.cluster.shape import API_PORT, DNS_PORT, Object, Shape
 
-LINK_LOCAL = "169.254.0.0/16"
-"""Holds the metadata address of most clouds, which hands out the node's credentials."""
+METADATA = ["169.254.0.0/16", "192.0.0.0/24", "168.63.129.16/32", "64:ff9b::/96"]
+"""Hold the clouds' metadata addresses, which hand out the node's credentials: most clouds' (link-local), Oracle's, Azure's wire
+server, and all of them by NAT64."""
 CLOSED_V6 = ["fc00::/7", "fe80::/10"]
 
 _API = {"protocol": "TCP", "port": API_PORT}
@@ -51,12 +52,29 @@ def build_policies(shape: Shape) -> list[Object]:
         }),
         _policy(shape, "server", {
             "podSelector": {"matchLabels": server},
-            "policyTypes": ["Ingress"],
+            "policyTypes": ["Ingress", "Egress"],
             "ingress": [
                 {"from": [_pods(app), _pods(runner)], "ports": [_API, *_DNS]},
                 {"from": [_NO_JOBS], "ports": [_API]},
             ],
+            "egress": [{"to": [_pods(app)]}, *_build_host_access(shape), *to_internet],
         }),
+    ]
+
+
+def _build_host_access(shape: Shape) -> list[Object]:
+    """What the syncer and coredns need of the host: its API server and its DNS.
+
+    The rest of the host is closed to the server's pod as well: its tenant is admin of the nested API server, whose proxies and
+    webhooks connect to wherever he says.
+    """
+    services = [{"ipBlock": {"cidr": cidr}} for cidr in shape.host.service_cidrs]
+    api = [{"ipBlock": {"cidr": f"{address}/{128 if ':' in address else 32}"}} for address in shape.host.api_addresses]
+    dns = [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]
+    return [
+        *([{"to": api}] if api else []),
+        *([{"to": services, "ports": [{"protocol": "TCP", "port": 443}]}] if services else []),
+        {"ports": dns},
     ]
 
 
@@ -65,7 +83,7 @@ def build_internet(shape: Shape) -> list[Object]:
     if shape.network.internet == "None":
         return []
     closed = [
-        LINK_LOCAL, *CLOSED_V6, *shape.network.private_ranges, *shape.host.service_cidrs,
+        *METADATA, *CLOSED_V6, *shape.network.private_ranges, *shape.host.service_cidrs,
         *(f"{address}/{128 if ':' in address else 32}" for address in shape.host.api_addresses),
     ]
     networks = [ipaddress.ip_network(cidr, strict=False) for cidr in closed]

@@ -69,7 +69,8 @@ def test_the_metadata_address_the_hosts_api_and_private_ranges_are_closed() -> N
     shape = build_shape(host=Host(("10.43.0.0/16",), ("203.0.113.7", "2001:db8::7")))
     v4, v6 = policies.build_internet(shape)
     assert set(v4["ipBlock"]["except"]) == {
-        "10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "203.0.113.7/32",
+        "10.0.0.0/8", "100.64.0.0/10", "168.63.129.16/32", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.168.0.0/16",
+        "203.0.113.7/32",
     }
     assert "2001:db8::7/128" in v6["ipBlock"]["except"]
 
@@ -79,7 +80,7 @@ def test_a_class_may_close_the_internet_and_open_private_ranges() -> None:
     assert policies.build_internet(build_shape(network=closed)) == []
     opened = NetworkPolicyModel.model_validate({"privateRanges": []})
     excepted = policies.build_internet(build_shape(network=opened))[0]["ipBlock"]["except"]
-    assert excepted == ["10.43.0.0/16", "169.254.0.0/16", "203.0.113.7/32"]
+    assert excepted == ["10.43.0.0/16", "168.63.129.16/32", "169.254.0.0/16", "192.0.0.0/24", "203.0.113.7/32"]
 
 
 def test_exposed_pods_are_reached_from_where_the_class_says() -> None:
@@ -123,3 +124,17 @@ def test_what_is_no_quantity_is_refused() -> None:
 )
 def test_what_others_add_is_no_difference(live: Object, desired: Object, expected: bool) -> None:
     assert contains(live, desired) is expected
+
+
+def test_the_server_reaches_the_hosts_api_and_dns_and_nothing_private_of_it() -> None:
+    """Its tenant is admin of the nested API server, whose proxies and webhooks connect to wherever he says."""
+    closed = build_shape(network=NetworkPolicyModel.model_validate({"internet": "None"}))
+    [server] = [item["spec"] for item in policies.build_policies(closed) if item["metadata"]["name"].endswith("-server")]
+    assert server["policyTypes"] == ["Ingress", "Egress"]
+    blocks = {
+        peer["ipBlock"]["cidr"]: rule.get("ports")
+        for rule in server["egress"] for peer in rule.get("to", ()) if "ipBlock" in peer
+    }
+    assert blocks == {"203.0.113.7/32": None, "10.43.0.0/16": [{"protocol": "TCP", "port": 443}]}
+    anywhere = [rule["ports"] for rule in server["egress"] if "to" not in rule]
+    assert anywhere == [[{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]]
