@@ -13,12 +13,13 @@ import kopf
 import yaml
 
 from nestor.api import labels
+from nestor.kube import Kind
 from nestor.kube.client import Object
 from nestor.operator.store import Store
 
 Handler = Callable[[Object], None]
-Feeds = dict[str, tuple[Store, Handler]]
-"""By the kind's plural: where its objects go, and who is told."""
+Feeds = dict[Kind, tuple[Store, Handler]]
+"""By kind: where its objects go, and who is told."""
 
 
 def build_settings() -> kopf.OperatorSettings:
@@ -43,8 +44,8 @@ def build_registry(feeds: Feeds, kubeconfig: str | None) -> kopf.OperatorRegistr
     """Each kind's events go into its store, and then to its handler with the object."""
     registry = kopf.OperatorRegistry()
     kopf.on.login(registry=registry)(build_login(kubeconfig))
-    for plural, (store, handler) in feeds.items():
-        kopf.on.event(labels.GROUP, plural, registry=registry)(_feed(store, handler))
+    for kind, (store, handler) in feeds.items():
+        kopf.on.event(labels.GROUP, kind.plural, registry=registry)(_feed(store, handler))
     return registry
 
 
@@ -89,11 +90,10 @@ def _feed(store: Store, handler: Handler) -> Callable[..., Any]:
     return take
 
 
-async def run(feeds: Feeds, stop: asyncio.Event, ready: asyncio.Event, kubeconfig: str | None = None) -> None:
+async def run(feeds: Feeds, stop: asyncio.Event, kubeconfig: str | None = None) -> None:
     """Deliver events until `stop` is set, or SIGTERM or SIGINT arrives (kopf takes the process's signals)."""
     logging.getLogger("kopf").setLevel(logging.WARNING)
     await kopf.operator(
         registry=build_registry(feeds, kubeconfig), settings=build_settings(), clusterwide=True, standalone=True, stop_flag=stop,
-        ready_flag=ready,
     )
 

@@ -9,12 +9,14 @@ import time
 from aiohttp import web
 
 from nestor.api import labels
+from nestor.cluster.applier import together
 from nestor.exposure.claim import hosts_of
 from nestor.kube import Change, WorkQueue, kinds
 from nestor.kube.client import Object
 from nestor.operator import health, source
 from nestor.operator.cluster import ClusterReconciler
 from nestor.operator.context import CLUSTER, JOB, Context, Key
+from nestor.operator.lists import Lists
 from nestor.operator.reconcile import JobReconciler
 
 log = logging.getLogger(__name__)
@@ -28,7 +30,7 @@ class Operator:
         self.world = context.world
         self._jobs = JobReconciler(context)
         self._clusters = ClusterReconciler(context)
-        self._is_fed = asyncio.Event()
+        self._lists = Lists(context.api, self.feeds())
         self.queue: WorkQueue[Key] = WorkQueue(self._reconcile, workers=context.settings.workers, name="reconcile")
         for kind, informer in self.world.informers.items():
             informer.on_change(self._on_ingress if kind == kinds.INGRESS else self._on_child)
@@ -36,9 +38,9 @@ class Operator:
     def feeds(self) -> source.Feeds:
         """Where kopf's events go."""
         return {
-            kinds.NESTED_APP_JOB.plural: (self.world.jobs, self._on_job),
-            kinds.NESTED_CLUSTER.plural: (self.world.clusters, self._on_cluster),
-            kinds.NESTED_CLASS.plural: (self.world.classes, self._on_class),
+            kinds.NESTED_APP_JOB: (self.world.jobs, self._on_job),
+            kinds.NESTED_CLUSTER: (self.world.clusters, self._on_cluster),
+            kinds.NESTED_CLASS: (self.world.classes, self._on_class),
         }
 
     async def run(self, stop: asyncio.Event, kubeconfig: str | None = None) -> None:
@@ -49,7 +51,7 @@ class Operator:
                 group.create_task(self._work(), name="queue"),
                 group.create_task(health.serve(self._build_health(), self.context.settings.port), name="health"),
             ]
-            await source.run(self.feeds(), stop, self._is_fed, kubeconfig)
+            await source.run(self.feeds(), stop, kubeconfig)
             for task in tasks:
                 task.cancel()
 
@@ -57,7 +59,8 @@ class Operator:
         """Nothing is decided before every cache is filled: what looks missing would be made again."""
         for informer in self.world.informers.values():
             await informer.synced.wait()
-        await self.queue.run()
+        await self._lists.fill()
+        await together(self.queue.run(), self._lists.keep())
 
     async def _reconcile(self, key: Key) -> None:
         started = time.monotonic()
@@ -121,8 +124,8 @@ class Operator:
 
         def find_unready() -> str | None:
             waiting = [item.kind.plural for item in self.world.informers.values() if not item.synced.is_set()]
-            if not self._is_fed.is_set():
-                waiting.append("NestedAppJobs")
+            if not self._lists.is_filled.is_set():
+                waiting.append(", ".join(kind.plural for kind in self.feeds()))
             return f"waiting for the first list of {', '.join(waiting)}" if waiting else None
 
         return health.build_app(find_stale, find_unready)
