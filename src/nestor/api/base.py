@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ipaddress
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 
@@ -53,7 +54,21 @@ KubernetesVersion = Annotated[str, Field(min_length=1, max_length=32, json_schem
 Image = Annotated[str, StringConstraints(min_length=1, max_length=1024, pattern=r"^\S+$")]
 """A container image reference."""
 
-Cidr = Annotated[str, StringConstraints(min_length=3, max_length=43, pattern=r"^[0-9a-fA-F:.]+/[0-9]{1,3}$")]
+CIDR_MESSAGE = "must be an address range such as '10.0.0.0/8' or 'fd00::/8'"
+
+
+def check_cidr(value: str) -> str:
+    """The same as the CEL rule, for objects that an older CRD let in."""
+    try:
+        ipaddress.ip_network(value, strict=False)
+    except ValueError as error:
+        raise ValueError(f"{CIDR_MESSAGE}: {error}") from error
+    return value
+
+
+Cidr = Annotated[
+    str, Field(min_length=3, max_length=43, json_schema_extra=rules(rule("isCIDR(self)", CIDR_MESSAGE))), AfterValidator(check_cidr),
+]
 """An address range, as `10.0.0.0/8` or `fd00::/8`."""
 
 Quantity = Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ipaddress
 import os
 from dataclasses import dataclass
 
@@ -44,12 +45,20 @@ def read_settings(arguments: list[str]) -> Settings:
     parsed = parser.parse_args(arguments)
     if not parsed.image:
         parser.error("NESTOR_IMAGE or --image must be set: syncers and runners are made from it")
+    try:
+        cidrs = read_cidrs(parsed.service_cidr)
+    except ValueError as error:
+        parser.error(f"NESTOR_SERVICE_CIDR or --service-cidr must be address ranges, by commas, such as 10.96.0.0/12: {error}")
     return Settings(
-        image=parsed.image, namespace=parsed.namespace,
-        service_cidrs=tuple(part.strip() for part in parsed.service_cidr.split(",") if part.strip()),
+        image=parsed.image, namespace=parsed.namespace, service_cidrs=cidrs,
         port=int(parsed.port), workers=int(parsed.workers), force_after_seconds=float(parsed.force_after),
         give_up_after_seconds=float(parsed.give_up_after), log_level=parsed.log_level, log_format=parsed.log_format,
     )
+
+
+def read_cidrs(text: str) -> tuple[str, ...]:
+    """Address ranges, by commas. Raises `ValueError`: every cluster's policies are made from them, none could be."""
+    return tuple(str(ipaddress.ip_network(part.strip())) for part in text.split(",") if part.strip())
 
 
 def _add(parser: argparse.ArgumentParser, flag: str, variable: str, default: str, text: str) -> None:

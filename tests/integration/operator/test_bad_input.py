@@ -204,6 +204,14 @@ async def test_contradictions_are_refused_by_the_api_server(plane: Any, api: Api
     assert message in str(refused.value)
 
 
+@pytest.mark.parametrize("cidr", ["10.0.0.0/80", "10.0.0.0", "fd00::/129", "office/8"])
+async def test_a_range_that_is_none_is_refused(plane: Any, api: Api, cidr: str) -> None:
+    body = build_class("bad")
+    body["spec"]["network"] = {"privateRanges": [cidr]}
+    with pytest.raises(Invalid, match=r"must be an address range such as '10.0.0.0/8' or 'fd00::/8'"):
+        await api.create(kinds.NESTED_CLASS, {"apiVersion": "nestor.dev/v1alpha1", "kind": "NestedClass", **body})
+
+
 @pytest.mark.parametrize("name", ["a" * 53, "1st", "a.b"])
 async def test_names_that_make_no_service_are_refused(plane: Any, api: Api, name: str) -> None:
     with pytest.raises(Invalid, match=r"`metadata.name` must be at most 52 lower-case letters"):

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 import yaml
+from pydantic import ValidationError
 
 from nestor.api import crd
 from nestor.api.crd import RESOURCES, Resource
+from nestor.api.nestedclass import NetworkPolicyModel
 
 ROOT = Path(__file__).parents[3]
 FREE_FORM = {"appDef"}
@@ -97,3 +99,9 @@ def test_the_generator_writes_both_folders(tmp_path: Path, capsys: pytest.Captur
     written = capsys.readouterr().out.split()
     assert len(written) == 2 * len(RESOURCES)
     assert yaml.safe_load(Path(written[0]).read_text())["kind"] == "CustomResourceDefinition"
+
+
+def test_a_class_that_an_older_crd_let_in_is_refused_with_a_clear_message() -> None:
+    with pytest.raises(ValidationError, match=r"must be an address range such as .*10\.0\.0\.0/80"):
+        NetworkPolicyModel.model_validate({"privateRanges": ["10.0.0.0/80"]})
+    assert NetworkPolicyModel.model_validate({"privateRanges": ["10.0.0.1/8"]}).private_ranges == ["10.0.0.1/8"]

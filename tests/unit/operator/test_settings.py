@@ -1,0 +1,21 @@
+"""What the operator is told at its start."""
+
+from __future__ import annotations
+
+import pytest
+
+from nestor.operator.settings import read_settings
+
+
+def test_service_ranges_are_given_by_commas() -> None:
+    found = read_settings(["--image", "x", "--service-cidr", "10.43.0.0/16, fd43::/112,"])
+    assert found.service_cidrs == ("10.43.0.0/16", "fd43::/112")
+
+
+@pytest.mark.parametrize("text", ["10.0.0.0/80", "10.0.0.5/8", "cluster"])
+def test_a_range_that_is_none_ends_the_operator_with_a_clear_message(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        read_settings(["--image", "x", "--service-cidr", text])
+    said = capsys.readouterr().err
+    assert "NESTOR_SERVICE_CIDR or --service-cidr must be address ranges, by commas, such as 10.96.0.0/12" in said
+    assert text in said
