@@ -67,7 +67,9 @@ def check_cidr(value: str) -> str:
 
 
 Cidr = Annotated[
-    str, Field(min_length=3, max_length=43, json_schema_extra=rules(rule("isCIDR(self)", CIDR_MESSAGE))), AfterValidator(check_cidr),
+    str,
+    Field(min_length=3, max_length=43, json_schema_extra=rules(rule("isCIDR(self)", CIDR_MESSAGE))),
+    AfterValidator(check_cidr),
 ]
 """An address range, as `10.0.0.0/8` or `fd00::/8`."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 from collections.abc import Coroutine, Mapping
@@ -10,11 +11,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nestor import names
-from nestor.kube import Api, Kind
+from nestor.kube import Api, Kind, NotFound
 from nestor.kube.client import Object
 
 RESYNC_SECONDS = 600
 """What no informer watches is applied anew after this time, so that changes by others do not stay."""
+
+EMPTIED = "emptied"
+"""In a fingerprint's place: what was made to say nothing."""
 
 LAG_SECONDS = 5
 """How long our own write may take to come back through an informer."""
@@ -44,6 +48,7 @@ class Applier:
         self._caches = caches or {}
         self._applied: dict[tuple[Kind, str, str], _Applied] = {}
         self._last: dict[str, float] = {}
+        self._homes: dict[str, str] = {}
 
     async def ensure(self, kind: Kind, body: Object) -> Object:
         """The object as it is in the cluster, after an apply only if it differs from `body`."""
@@ -59,6 +64,23 @@ class Applier:
             self._last[key[1]] = time.monotonic()
         return found
 
+    async def ensure_emptied(self, kind: Kind, name: str, namespace: str, spec: Object) -> None:
+        """The object, if there, has this empty `spec`; asked for once. Emptied, for the operator has no right to delete these."""
+        key = (kind, namespace, name)
+        applied = self._applied.get(key)
+        if applied is None or applied.fingerprint != EMPTIED:
+            with contextlib.suppress(NotFound):
+                await self.api.patch(kind, name, namespace, {"spec": spec})
+            self._applied[key] = _Applied(EMPTIED, time.monotonic(), {})
+
+    def enter(self, namespace: str, uid: str) -> bool:
+        """Note which namespace this is; False when its name was another one's before, of which all is forgotten now."""
+        is_known = self._homes.get(namespace, uid) == uid
+        if not is_known:
+            self.forget(namespace)
+        self._homes[namespace] = uid
+        return is_known
+
     def is_settling(self, namespace: str) -> bool:
         """Whether something was applied there so lately that a change by somebody else may have been taken for lag."""
         return time.monotonic() - self._last.get(namespace, -LAG_SECONDS) < LAG_SECONDS
@@ -68,9 +90,13 @@ class Applier:
         for key in [key for key in self._applied if namespace in key[1:]]:
             del self._applied[key]
         self._last.pop(namespace, None)
+        self._homes.pop(namespace, None)
 
     def _find_current(self, key: tuple[Kind, str, str], fingerprint: str, body: Object) -> Object | None:
-        """The object if it needs no apply."""
+        """The object if it needs no apply.
+
+        Only an apply takes away what `body` no longer says: so it must be the body of the last one, however much `live` contains.
+        """
         kind, namespace, name = key
         applied = self._applied.get(key)
         age = time.monotonic() - applied.at if applied else 0
@@ -78,13 +104,14 @@ class Applier:
         cache = self._caches.get(kind)
         if cache is None:
             return applied.result if applied and is_same and age < RESYNC_SECONDS else None
+        if applied is None or not is_same:
+            return None
         live = cache.get(name, namespace)
         if live is not None and not live["metadata"].get("deletionTimestamp") and contains(live, body):
-            if applied:
-                applied.was_seen = True
+            applied.was_seen = True
             return live
-        is_lagging = applied is not None and is_same and not applied.was_seen and age < LAG_SECONDS
-        return applied.result if applied and is_lagging else None
+        is_lagging = not applied.was_seen and age < LAG_SECONDS
+        return applied.result if is_lagging else None
 
 
 async def together(*work: Coroutine[Any, Any, Any]) -> list[Any]:

@@ -10,7 +10,7 @@ from nestor.cluster import access, coredns, pki, policies, server, services
 from nestor.cluster.applier import RESYNC_SECONDS, Applier, together
 from nestor.cluster.pki import Authorities
 from nestor.cluster.shape import Object, Shape
-from nestor.kube import Conflict, kinds
+from nestor.kube import Conflict, RetryLater, kinds
 
 
 class ForeignObject(Exception):
@@ -101,6 +101,8 @@ class Provisioner:
         if secret is None:
             content = await asyncio.to_thread(pki.mint_authorities, shape.name, _now())
             secret = await self._create_secret(access.build_secret(shape.metadata(name), content))
+        if _is_left_over(secret, shape.owner):
+            raise RetryLater(1, f"Secret '{name}' of an earlier cluster of this name is being collected")
         self._keys[shape.namespace, shape.name] = _Keys(Authorities.from_secret(secret))
 
     async def _ensure_access_secret(self, shape: Shape, addresses: Addresses) -> None:
@@ -122,6 +124,12 @@ class Provisioner:
         except Conflict:
             meta = secret["metadata"]
             return await self._api.get(kinds.SECRET, meta["name"], meta["namespace"])
+
+
+def _is_left_over(secret: Object, owner: Object | None) -> bool:
+    """Whether it is about to be collected, because its owner is a deleted cluster of the same name."""
+    owners = [item["uid"] for item in secret["metadata"].get("ownerReferences") or ()]
+    return owner is not None and bool(owners) and owner["uid"] not in owners
 
 
 def _is_fresh(checked: datetime.datetime | None, now: datetime.datetime) -> bool:

@@ -12,7 +12,7 @@ from nestor.cluster.provision import Addresses, ForeignObject
 from nestor.cluster.shape import Shape
 from nestor.exposure.claim import Claim, find_conflict
 from nestor.exposure.ingress import build_ingress
-from nestor.kube import Conflict, RetryLater, kinds
+from nestor.kube import Conflict, Kind, RetryLater, kinds
 from nestor.operator import runner
 from nestor.operator.context import Context
 from nestor.operator.resolve import Resolved
@@ -83,17 +83,35 @@ class Children:
                 live = await self._context.api.get(kinds.NAMESPACE, name)
         if (live["metadata"].get("labels") or {}).get(labels.JOB_UID) != resolved.uid:
             raise ForeignObject(f"Namespace '{name}' exists and is not this job's: delete it, or the job")
+        self._forget_former(resolved, live["metadata"])
         if live["metadata"].get("deletionTimestamp"):
             raise RetryLater(1, f"namespace {name} is being deleted")
         live = await self._ensure(kinds.NAMESPACE, body)
         return {"apiVersion": "v1", "kind": "Namespace", "name": name, "uid": live["metadata"]["uid"]}
 
+    def _forget_former(self, resolved: Resolved, live: Object) -> None:
+        """Somebody deleted the namespace: what is remembered of it is gone, and is to be made again in the next one."""
+        applier, name = self._context.applier, resolved.host_namespace
+        is_known = applier.enter(name, live["uid"])
+        if live.get("deletionTimestamp"):
+            applier.forget(name)
+        elif is_known:
+            return
+        self._context.provisioner.forget(name, resolved.name)
+        self._context.sources.forget_copies(resolved.uid)
+
     def _ensure_limits(self, resolved: Resolved, shape: Shape) -> list[Any]:
+        """Quota and default resources; emptied when the class no longer sets them."""
         policy = resolved.policy.namespace
         own = [container["resources"] for container in _own_containers(shape)] + [runner.RESOURCES]
         quota, limits = namespace.build_quota(shape, policy, own), namespace.build_limit_range(shape, policy)
-        pairs = ((kinds.RESOURCE_QUOTA, quota), (kinds.LIMIT_RANGE, limits))
-        return [self._ensure(kind, body) for kind, body in pairs if body]
+        pairs: tuple[tuple[Kind, Object | None, Object], ...]
+        pairs = ((kinds.RESOURCE_QUOTA, quota, {"hard": None}), (kinds.LIMIT_RANGE, limits, {"limits": []}))
+        empty = self._context.applier.ensure_emptied
+        return [
+            self._ensure(kind, body) if body else empty(kind, namespace.QUOTA_NAME, shape.namespace, nothing)
+            for kind, body, nothing in pairs
+        ]
 
     def _find_refusal(self, resolved: Resolved, tls: str | None) -> tuple[str, str] | None:
         """Why there must be no Ingress."""

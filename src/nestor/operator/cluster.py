@@ -101,6 +101,7 @@ class ClusterReconciler:
             return
         await self._context.api.delete(kinds.CLUSTER_ROLE_BINDING, _binding_name(cluster))
         self._context.provisioner.forget(meta["namespace"], meta["name"])
+        self._context.applier.forget(meta["namespace"])
         try:
             await remove_finalizer(self._context.api, kinds.NESTED_CLUSTER, cluster)
         except NotFound:

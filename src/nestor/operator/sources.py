@@ -34,6 +34,10 @@ class Sources:
     def forget(self, uid: str) -> None:
         """Drop what is remembered of a job that goes."""
         self._templates.pop(uid, None)
+        self.forget_copies(uid)
+
+    def forget_copies(self, uid: str) -> None:
+        """The copies went with their namespace and are to be made anew; the templates stay those that the job started with."""
         for key in [key for key in self._copied if key[0] == uid]:
             del self._copied[key]
 

@@ -52,6 +52,26 @@ async def test_an_unknown_version_is_refused_with_the_known_ones(operator: Opera
     assert "it has: v1.35, v1.36" in message_of(cluster, conditions.ADMITTED)
 
 
+async def test_a_cluster_made_again_at_once_does_not_take_over_the_former_ones_keys(
+    operator: Operator, api: Api, namespace: str,
+) -> None:
+    await api.create(kinds.NESTED_CLUSTER, build_cluster("again", namespace))
+    await wait_for(api, kinds.POD, "again-k3s-0", namespace, lambda found: found is not None)
+    before = await api.get(kinds.SECRET, "again-pki", namespace)
+    await api.delete(kinds.NESTED_CLUSTER, "again", namespace)
+    await wait_for(api, kinds.NESTED_CLUSTER, "again", namespace, lambda found: found is None)
+    cluster = await api.create(kinds.NESTED_CLUSTER, build_cluster("again", namespace))
+
+    def is_its_own(found: Object | None) -> bool:
+        owners = found["metadata"].get("ownerReferences", []) if found else []
+        return [owner["uid"] for owner in owners] == [cluster["metadata"]["uid"]]
+
+    secret = await wait_for(api, kinds.SECRET, "again-pki", namespace, is_its_own)
+    assert secret is not None
+    assert secret["data"] != before["data"]
+    await wait_for(api, kinds.STATEFUL_SET, "again-k3s", namespace, is_its_own)
+
+
 async def test_everything_of_a_deleted_cluster_goes(operator: Operator, api: Api, namespace: str) -> None:
     await api.create(kinds.NESTED_CLUSTER, build_cluster("brief", namespace))
     await wait_for(api, kinds.POD, "brief-k3s-0", namespace, lambda found: found is not None)

@@ -116,6 +116,27 @@ async def test_what_is_deleted_or_changed_behind_our_back_is_put_right(operator:
     await wait_for(api, kinds.SERVICE, "drift-dns", where, is_repaired)
 
 
+async def test_a_deleted_namespace_comes_back_with_everything_in_it(operator: Operator, api: Api, namespace: str) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("hello", namespace))
+    where = await host_namespace(api, job)
+    await wait_for(api, kinds.POD, "hello-k3s-0", where, lambda found: found is not None)
+    await wait_for(api, kinds.POD, "hello-run", where, lambda found: found is not None)
+    before = await api.get(kinds.NAMESPACE, where)
+    await api.delete(kinds.NAMESPACE, where)
+    for pod in ("hello-k3s-0", "hello-run"):
+        await api.delete(kinds.POD, pod, where, grace_seconds=0)
+
+    def is_another(found: Object | None) -> bool:
+        return bool(found and found["metadata"]["uid"] != before["metadata"]["uid"])
+
+    await wait_for(api, kinds.NAMESPACE, where, "", is_another)
+    await wait_for(api, kinds.POD, "hello-k3s-0", where, lambda found: found is not None)
+    await wait_for(api, kinds.POD, "hello-run", where, lambda found: found is not None)
+    for kind, expected in EXPECTED.items():
+        assert sorted(item["metadata"]["name"] for item in await api.list(kind, where)) == expected, kind.name
+    assert await api.find(kinds.CLUSTER_ROLE_BINDING, where)
+
+
 async def test_a_lost_server_makes_a_new_plan_and_a_new_runner(operator: Operator, api: Api, namespace: str) -> None:
     job = await api.create(kinds.NESTED_APP_JOB, build_job("lost", namespace))
     where = await host_namespace(api, job)

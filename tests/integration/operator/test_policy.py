@@ -56,6 +56,24 @@ async def test_quota_and_defaults_leave_room_for_the_clusters_own_pods(
     assert limits["spec"]["limits"][0]["defaultRequest"] == {"cpu": "10m"}
 
 
+async def test_what_the_class_no_longer_says_is_taken_away(operator: Operator, api: Api, namespace: str, policy: Any) -> None:
+    name = await policy(
+        namespace={"quota": {"pods": "5"}, "defaultResources": {"requests": {"cpu": "10m"}}},
+        expose={"annotations": {"team.example/keep": "a", "team.example/drop": "b"}},
+    )
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("less", namespace, className=name))
+    where = await host_namespace(api, job)
+    await wait_for(api, kinds.INGRESS, "less", where, lambda found: found is not None)
+    await policy(expose={"annotations": {"team.example/keep": "a"}})
+
+    def is_less(found: Object | None) -> bool:
+        return bool(found and found["metadata"]["annotations"] == {"team.example/keep": "a"})
+
+    await wait_for(api, kinds.INGRESS, "less", where, is_less)
+    await wait_for(api, kinds.RESOURCE_QUOTA, "nestor", where, lambda found: bool(found and not found["spec"].get("hard")))
+    await wait_for(api, kinds.LIMIT_RANGE, "nestor", where, lambda found: bool(found and not found["spec"].get("limits")))
+
+
 async def test_pod_security_is_enforced_in_the_jobs_namespace(operator: Operator, api: Api, namespace: str) -> None:
     job = await api.create(kinds.NESTED_APP_JOB, build_job("safe", namespace))
     found = await api.get(kinds.NAMESPACE, await host_namespace(api, job))
