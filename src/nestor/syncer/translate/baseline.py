@@ -11,7 +11,9 @@ from typing import Any
 
 Object = dict[str, Any]
 
-_VOLUMES = frozenset({"emptyDir", "configMap", "secret", "projected", "downwardAPI", "image", "ephemeral"})
+_VOLUMES = frozenset({"emptyDir", "configMap", "secret", "projected", "downwardAPI", "image"})
+# A generic ephemeral volume is a claim too: its template may name any PersistentVolume of the host.
+_CLAIMS = frozenset({"persistentVolumeClaim", "ephemeral"})
 _SOURCES = frozenset({"configMap", "secret", "downwardAPI", "serviceAccountToken"})
 _CAPABILITIES = frozenset({
     "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP", "SETGID",
@@ -63,8 +65,8 @@ def _pod(spec: Object) -> Iterator[str]:
 
 def _volume(path: str, volume: Object) -> Iterator[str]:
     kind = next((key for key in volume if key != "name"), "emptyDir")
-    if kind == "persistentVolumeClaim":
-        yield f"`{path}.persistentVolumeClaim` may not be set: persistent volumes are not offered here yet"
+    if kind in _CLAIMS:
+        yield f"`{path}.{kind}` may not be set: persistent volumes are not offered here yet"
     elif kind not in _VOLUMES:
         yield f"`{path}.{kind}` may not be set: volumes must be one of {', '.join(sorted(_VOLUMES))}"
     for index, source in enumerate((volume.get("projected") or {}).get("sources") or []):

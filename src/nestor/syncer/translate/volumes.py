@@ -13,7 +13,7 @@ Object = dict[str, Any]
 DEFAULT_EXPIRATION = 3600
 """`expirationSeconds` of a projected token when the pod says nothing (API default)."""
 
-_VERBATIM = ("emptyDir", "image", "ephemeral")
+_VERBATIM = ("emptyDir", "image")
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,8 @@ def _build_volume(pod: Object, number: int, volume: Object) -> Object:
     if source := volume.get("downwardAPI"):
         result["downwardAPI"] = _downward(source)
     if source := volume.get("projected"):
-        sources = [_project(pod, number, index, item) for index, item in enumerate(source.get("sources") or [])]
+        # An empty source is allowed and stands for nothing; the others keep their numbers, which name the tokens' keys.
+        sources = [_project(pod, number, index, item) for index, item in enumerate(source.get("sources") or []) if item]
         result["projected"] = source | {"sources": sources}
     return result
 
@@ -69,8 +70,8 @@ def _project(pod: Object, number: int, index: int, source: Object) -> Object:
     for kind in ("configMap", "secret"):
         if part := source.get(kind):
             return {kind: part | {"name": names.host_name(part["name"], namespace)}}
-    if part := source.get("downwardAPI"):
-        return {"downwardAPI": _downward(part)}
+    if "downwardAPI" in source:
+        return {"downwardAPI": _downward(source["downwardAPI"])}
     token = source["serviceAccountToken"]
     item = {"key": _key(number, index), "path": token["path"]}
     return {"secret": {"name": token_secret_name(pod), "items": [item]}}

@@ -38,6 +38,7 @@ def volume(**kind: Any) -> Object:
     (volume(csi={"driver": "x"}), "`spec.volumes[0].csi`"),
     (volume(anythingNew={}), "`spec.volumes[0].anythingNew`"),
     (volume(persistentVolumeClaim={"claimName": "x"}), "`spec.volumes[0].persistentVolumeClaim`"),
+    (volume(ephemeral={"volumeClaimTemplate": {}}), "`spec.volumes[0].ephemeral` may not be set: persistent volumes are not"),
     (volume(projected={"sources": [{"clusterTrustBundle": {"name": "x"}}]}),
      "`spec.volumes[0].projected.sources[0].clusterTrustBundle`"),
     (context(privileged=True), "`spec.containers[0].securityContext.privileged`"),

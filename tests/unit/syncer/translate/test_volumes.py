@@ -23,7 +23,6 @@ API_ACCESS = {"name": "kube-api-access-x", "projected": {"defaultMode": 420, "so
 @pytest.mark.parametrize(("nested", "host"), [
     ({"emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}, {"emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}),
     ({"image": {"reference": "example/app:1"}}, {"image": {"reference": "example/app:1"}}),
-    ({"ephemeral": {"volumeClaimTemplate": {}}}, {"ephemeral": {"volumeClaimTemplate": {}}}),
     ({"configMap": {"name": "c", "optional": True, "items": [{"key": "k", "path": "p"}]}},
      {"configMap": {"name": names.host_name("c", "shop"), "optional": True, "items": [{"key": "k", "path": "p"}]}}),
     ({"secret": {"secretName": "s", "defaultMode": 256}},
@@ -40,6 +39,8 @@ API_ACCESS = {"name": "kube-api-access-x", "projected": {"defaultMode": 420, "so
          {"secret": {"name": names.host_name("s", "shop")}}, {"configMap": {"name": names.host_name("c", "shop")}},
      ]}}),
     ({"projected": {}}, {}),
+    ({"projected": {"sources": [{}, {"secret": {"name": "s"}}, {"downwardAPI": {}}]}},
+     {"projected": {"sources": [{"secret": {"name": names.host_name("s", "shop")}}, {"downwardAPI": {"items": []}}]}}),
 ])
 def test_each_kind(nested: Object, host: Object) -> None:
     assert volumes.build_volumes(build_pod(volumes=[{"name": "v", **nested}])) == [{"name": "v", **host}]
