@@ -16,6 +16,12 @@ _BY_IP = ("hostIPs", "podIPs")
 _CONTAINERS = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 _TERMINAL = ("Succeeded", "Failed")
 
+_KUBELET = frozenset({
+    "PodScheduled", "Initialized", "Ready", "ContainersReady", "PodReadyToStartContainers", "DisruptionTarget",
+    "PodResizePending", "PodResizeInProgress",
+})
+"""Conditions that the host alone decides about; a tenant that names one as a gate must not write it there."""
+
 _LOST = "The pod was removed from the host cluster."
 
 
@@ -90,7 +96,7 @@ def build_patch(nested: Object, desired: Object, *, partial: bool = False) -> Ob
 
 def find_gates(pod: Object) -> set[str]:
     """Condition types that others than the kubelet set on this pod (`readinessGates`)."""
-    return {item["conditionType"] for item in pod["spec"].get("readinessGates") or []}
+    return {item["conditionType"] for item in pod["spec"].get("readinessGates") or []} - _KUBELET
 
 
 def build_gates(nested: Object, host: Object) -> Object | None:

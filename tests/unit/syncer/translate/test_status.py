@@ -70,6 +70,17 @@ def test_readiness_gates_go_down() -> None:
     assert status.build_gates(build_pod(), build_host_pod()) is None
 
 
+@pytest.mark.parametrize("kind", [
+    "PodScheduled", "Initialized", "Ready", "ContainersReady", "PodReadyToStartContainers", "DisruptionTarget",
+    "PodResizePending", "PodResizeInProgress",
+])
+def test_the_kubelet_s_own_conditions_are_no_gates(kind: str) -> None:
+    nested = build_pod(readinessGates=[{"conditionType": kind}])
+    assert build({"conditions": [condition(kind, "False")]}, nested)["conditions"] == [condition(kind, "False")]
+    nested["status"] = {"conditions": [condition(kind)]}
+    assert status.build_gates(nested, build_host_pod()) is None
+
+
 def patch(before: Object, after: Object, **options: Any) -> Object | None:
     """The patch from one status to another."""
     nested = build_pod()
