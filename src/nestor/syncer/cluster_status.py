@@ -58,11 +58,11 @@ class ClusterStatus:
             return
         try:
             await self._apply(status)
-        except Invalid as error:
+        except (Invalid, RecursionError) as error:
             if "run" not in status:
                 raise
             # The tenant can write that ConfigMap too; nonsense in it must not hide that the cluster is ready.
-            log.warning("progress of the templates is not well-formed: %s", error.message)
+            log.warning("progress of the templates is not well-formed: %s", error)
             await self._apply({key: value for key, value in status.items() if key != "run"})
         self._written = status
 
@@ -94,6 +94,6 @@ def read_run(config_map: Object | None) -> Object | None:
         return None
     try:
         run = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):  # brackets without end are a tenant's nonsense as well
         return None
     return run if isinstance(run, dict) else None

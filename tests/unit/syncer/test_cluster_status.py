@@ -14,7 +14,9 @@ def record(text: str) -> dict[str, Any]:
     return {"data": {"run.json": text}}
 
 
-@pytest.mark.parametrize("config_map", [None, {}, {"data": {}}, record("{"), record("[]"), record('"x"'), record(" " * 300_000)])
+@pytest.mark.parametrize("config_map", [
+    None, {}, {"data": {}}, record("{"), record("[]"), record('"x"'), record(" " * 300_000), record("[" * 200_000),
+])
 def test_no_record_that_can_be_read(config_map: dict[str, Any] | None) -> None:
     assert cluster_status.read_run(config_map) is None
 
