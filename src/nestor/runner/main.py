@@ -7,6 +7,7 @@ import asyncio
 import signal
 import sys
 import tempfile
+import traceback
 from functools import partial
 from pathlib import Path
 
@@ -24,11 +25,25 @@ EXIT_SUCCEEDED = 0
 EXIT_STEP_FAILED = 1
 EXIT_BAD_PLAN = 2
 EXIT_NO_API = 3
+"""The API never came, or went away: nobody's failure."""
+EXIT_REFUSED = 4
+"""The API is there and does not let us record."""
+EXIT_CRASHED = 70
+"""A bug, or something that nobody foresaw. Python's own code for it, 1, is taken."""
 EXIT_STOPPED = 128 + signal.SIGTERM
 
 
 def main(arguments: list[str]) -> int:
     """0: all steps succeeded. 1: a step failed and the record says so. Anything else: no result, run it again."""
+    # Whatever happens, only a recorded failure may end with 1.
+    try:
+        return _main(arguments)
+    except Exception:
+        show(f"no result, the runner itself failed:\n{traceback.format_exc()}")
+        return EXIT_CRASHED
+
+
+def _main(arguments: list[str]) -> int:
     options = _parse(arguments)
     try:
         plan = Plan.model_validate_json(options.plan.read_bytes())
@@ -80,7 +95,8 @@ async def _run(plan: Plan, place: steps.Place) -> int:
             run = await runner.run(await record.load())
         except (waiting.NoApi, ApiError) as error:
             show(f"no result: {error}")
-            return EXIT_NO_API
+            is_refused = isinstance(error, ApiError) and not error.is_transient
+            return EXIT_REFUSED if is_refused else EXIT_NO_API
     return _conclude(run, clock.seconds() - start)
 
 

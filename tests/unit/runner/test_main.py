@@ -1,0 +1,43 @@
+"""The runner's exit codes, as far as they need no API."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from nestor import steps
+from nestor.kube import Api
+from nestor.runner import main
+
+
+@pytest.fixture
+def arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setattr(tempfile, "tempdir", None)  # the runner sets it; put back afterwards
+    plan = steps.build_plan({"templates": [{"name": "a", "type": "kubectl", "path": "a.yml"}]}, "image:x")
+    (tmp_path / "plan.json").write_text(plan.to_json())
+    return [f"--plan={tmp_path / 'plan.json'}", f"--kubeconfig={tmp_path / 'kubeconfig'}", f"--work={tmp_path}"]
+
+
+def test_an_unforeseen_error_is_no_failed_step_and_leaves_its_traceback(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*_: object, **__: object) -> NoReturn:
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(Api, "connect", fail)
+    assert main.main(arguments) == main.EXIT_CRASHED == 70
+    said = capsys.readouterr().out
+    assert "Traceback" in said
+    assert "RuntimeError: out of luck" in said
+
+
+def test_neither_is_a_kubeconfig_that_is_not_there(arguments: list[str]) -> None:
+    assert main.main(arguments) == main.EXIT_CRASHED
+
+
+def test_a_plan_that_cannot_be_read_has_its_own_code(arguments: list[str], tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text("{")
+    assert main.main(arguments) == main.EXIT_BAD_PLAN
