@@ -14,19 +14,21 @@ log = logging.getLogger(__name__)
 
 _CHECK_SECONDS = 60.0
 _RETRY_SECONDS = 0.2
+_RETRY_LIMIT = 10.0
 _DNS_NAME = "nestor:coredns"
 
 
 async def keep_basics(nested: Api, target: Target) -> None:
     """Make the basics at once and again whenever a tenant took them away, until cancelled."""
+    retry = _RETRY_SECONDS
     while True:
         try:
             await ensure_basics(nested, target)
-            delay = _CHECK_SECONDS
+            delay, retry = _CHECK_SECONDS, _RETRY_SECONDS
         except ApiError as error:
-            # Right after its start the server may not have made `kube-system` yet.
+            # Right after its start the server may not have made `kube-system` yet; a tenant's own policy may refuse for ever.
             log.info("basics of the nested cluster: %s", error)
-            delay = _RETRY_SECONDS
+            delay, retry = retry, min(2 * retry, _RETRY_LIMIT)
         await asyncio.sleep(delay)
 
 
