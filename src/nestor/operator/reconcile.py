@@ -132,6 +132,15 @@ class JobReconciler:
                 if not conflict.already_exists:
                     raise
                 return None, 1
+            except (Forbidden, Invalid) as error:
+                if isinstance(error, Forbidden) and error.is_terminating:
+                    raise RetryLater(1, error.message) from None
+                # Told by the condition instead of raised: the status is to be written first.
+                log.info("%s/%s: the runner's pod is refused: %s", resolved.namespace, resolved.name, error)
+                job = self._context.world.jobs.get(resolved.name, resolved.namespace) or {}
+                steps = conditions.find((job.get("status") or {}).get("conditions"), conditions.STEPS_APPLIED)
+                since = age_seconds(steps["lastTransitionTime"]) if steps and steps["status"] == "False" else 0.0
+                return runner.decide_refused(body, error, since)
         return action.message or None, action.delay or RESYNC_SECONDS
 
     def _observe(self, job: Object, resolved: Resolved, shape: Shape, plan: Plan, made: Made | None) -> Observed:

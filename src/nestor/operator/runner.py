@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from nestor.api import labels
 from nestor.cluster.shape import Shape
+from nestor.kube import Forbidden, Invalid
 from nestor.operator import pods
 from nestor.operator.resolve import Resolved
 from nestor.steps import Plan
@@ -17,6 +18,11 @@ Object = dict[str, Any]
 MAX_ATTEMPTS = 6
 RESULT_SECONDS = 30
 """How long a result may take from the nested cluster to the NestedCluster's status."""
+NO_API_CODE = 3
+"""The runner's exit code (`nestor.runner.main`) for: the nested API never came, or went away."""
+NO_API_SECONDS = 10
+"""Then it has waited for long already; the pause is only for an API that comes and goes."""
+NEW_NAMESPACE_SECONDS = 3
 RESOURCES: Object = {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}}
 
 
@@ -31,7 +37,11 @@ class Action:
 
 
 def decide_runner(pod: Object | None, plan_hash: str, *, is_over: bool, now: datetime.datetime) -> Action:
-    """`is_over`: the plan's result is recorded. A pod that ended without one is made anew, later and later, and not for ever."""
+    """`is_over`: the plan's result is recorded. A pod that ended without one is made anew, later and later.
+
+    That has an end where the runner is at fault, and none where it waits for an API: an image that can be pulled an hour later
+    is no failure, and the templates are still to be applied then.
+    """
     if pod is None:
         return Action("Keep") if is_over else Action("Create", attempt=1)
     if pod["metadata"].get("deletionTimestamp"):
@@ -47,16 +57,40 @@ def decide_runner(pod: Object | None, plan_hash: str, *, is_over: bool, now: dat
 def _decide_ended(pod: Object, attempt: int, now: datetime.datetime) -> Action:
     code, finished, reason = pods.find_end(pod)
     since = (now - datetime.datetime.fromisoformat(finished)).total_seconds() if finished else 0.0
-    # 0 and 1 are results; they are on their way. Anything else is a crash and is repeated, 1, 2, 4 … s later.
-    delay = RESULT_SECONDS if code in (0, 1) else min(60.0, 2.0 ** (attempt - 1))
-    why = ", ".join(str(part) for part in (f"exit code {code}" if code is not None else "", reason) if part)
-    if attempt >= MAX_ATTEMPTS and code not in (0, 1):
-        name = pod["metadata"]["name"]
-        message = f"the runner's pod '{name}' ended {attempt} times without a result, last: {why or 'unknown'}"
-        return Action("GiveUp", message=message)
-    if finished and since < delay:
+    # 0 and 1 are results, on their way; if none arrives, that is a crash too. Crashes are repeated, 1, 2, 4 … s later.
+    is_result, is_waiting = code in (0, 1), code == NO_API_CODE
+    delay = RESULT_SECONDS if is_result else NO_API_SECONDS if is_waiting else min(60.0, 2.0 ** (attempt - 1))
+    is_last = attempt >= MAX_ATTEMPTS and not is_waiting
+    if finished and since < delay and (is_result or not is_last):
         return Action("Wait", delay=delay - since)
-    return Action("Replace", attempt=attempt + 1)
+    if is_last:
+        why = [f"exit code {code}" if code is not None else "", reason, "its record never arrived" if is_result else ""]
+        said = ", ".join(part for part in why if part) or "unknown"
+        name = pod["metadata"]["name"]
+        return Action("GiveUp", message=f"the runner's pod '{name}' ended {attempt} times without a result, last: {said}")
+    return Action("Replace", attempt=attempt if is_waiting else attempt + 1)
+
+
+def decide_refused(pod: Object, error: Forbidden | Invalid, seconds: float) -> tuple[str | None, float]:
+    """What to tell of a refused pod when the steps wait since `seconds`, and when to ask again: twice as late each time.
+
+    In the first moments of a namespace its service account or its quota's status may be missing, which is nobody's business.
+    """
+    is_ordinary = isinstance(error, Forbidden) and seconds < NEW_NAMESPACE_SECONDS
+    return None if is_ordinary else explain_refusal(pod, error), min(60.0, max(0.2, seconds))
+
+
+def explain_refusal(pod: Object, error: Forbidden | Invalid) -> str:
+    """Why the host's API server does not take the pod, and what to do where its own words do not say."""
+    said = f"the runner's pod '{pod['metadata']['name']}' is refused: {error.message}"
+    images = [f"spec.volumes[{index}]" for index, volume in enumerate(pod["spec"]["volumes"]) if "image" in volume]
+    # An API server without the feature drops the field `image`, then misses the volume's type.
+    if isinstance(error, Invalid) and any(cause.get("field") in images for cause in error.details.get("causes") or ()):
+        said += (
+            " (this cluster has no image volumes, which app images need: on by default from Kubernetes 1.35, feature gate "
+            "ImageVolume before; templates from a ConfigMap need nothing)"
+        )
+    return said
 
 
 def build_plan_config_map(shape: Shape, plan: Plan) -> Object:

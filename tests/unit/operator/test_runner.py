@@ -7,7 +7,10 @@ import datetime
 import pytest
 
 from nestor.api.labels import PLAN_HASH, RUNNER_ATTEMPT
+from nestor.kube import Forbidden, Invalid
+from nestor.operator import runner
 from nestor.operator.runner import Action, build_plan_config_map, build_pod, decide_runner
+from nestor.runner import main
 from tests.unit.operator import builders
 from tests.unit.operator.builders import Object, ended
 
@@ -35,6 +38,15 @@ def ago(seconds: int) -> str:
         (pod(ended(0, ago(100))), True, Action("Keep")),
         (pod(ended(0, ago(5))), False, Action("Wait", delay=25)),
         (pod(ended(0, ago(40))), False, Action("Replace", attempt=2)),
+        (pod(ended(1, ago(5))), False, Action("Wait", delay=25)),
+        (pod(ended(1, ago(40)), attempt=5), False, Action("Replace", attempt=6)),
+        (pod(ended(1, ago(5)), attempt=6), False, Action("Wait", delay=25)),
+        (pod(ended(1, ago(40)), attempt=6), True, Action("Keep")),
+        (pod(ended(70, ago(2))), False, Action("Replace", attempt=2)),
+        (pod(ended(3, ago(4))), False, Action("Wait", delay=6)),
+        (pod(ended(3, ago(11))), False, Action("Replace", attempt=1)),
+        (pod(ended(3, ago(11)), attempt=6), False, Action("Replace", attempt=6)),
+        (pod(ended(3, ago(11), "Completed"), plan="old", attempt=6), False, Action("Replace", attempt=1)),
         (pod(ended(137, ago(0))), False, Action("Wait", delay=1)),
         (pod(ended(137, ago(2))), False, Action("Replace", attempt=2)),
         (pod(ended(137, ago(2)), attempt=4), False, Action("Wait", delay=6)),
@@ -48,10 +60,63 @@ def test_what_is_done_with_the_pod(found: Object | None, is_over: bool, action: 
     assert decide_runner(found, "h", is_over=is_over, now=NOW) == action
 
 
-def test_a_runner_that_always_dies_is_given_up_with_the_reason() -> None:
-    action = decide_runner(pod(ended(137, ago(100), "OOMKilled"), attempt=6), "h", is_over=False, now=NOW)
+@pytest.mark.parametrize(
+    ("status", "last"),
+    [
+        (ended(137, ago(100), "OOMKilled"), "exit code 137, OOMKilled"),
+        (ended(137, ago(0), "OOMKilled"), "exit code 137, OOMKilled"),
+        (ended(1, ago(40)), "exit code 1, Error, its record never arrived"),
+        (ended(0, ago(40), "Completed"), "exit code 0, Completed, its record never arrived"),
+        ({"phase": "Failed"}, "unknown"),
+    ],
+)
+def test_a_runner_that_always_dies_is_given_up_with_the_reason(status: Object, last: str) -> None:
+    action = decide_runner(pod(status, attempt=6), "h", is_over=False, now=NOW)
     assert action.kind == "GiveUp"
-    assert action.message == "the runner's pod 'hello-run' ended 6 times without a result, last: exit code 137, OOMKilled"
+    assert action.message == f"the runner's pod 'hello-run' ended 6 times without a result, last: {last}"
+
+
+def test_it_knows_the_runners_exit_code_for_an_api_that_never_came() -> None:
+    assert runner.NO_API_CODE == main.EXIT_NO_API
+
+
+def test_a_cluster_without_image_volumes_is_named() -> None:
+    causes = [{"reason": "FieldValueRequired", "field": "spec.volumes[0]", "message": "must specify a volume type"}]
+    said = "spec.volumes[0]: Required value: must specify a volume type"
+    message = runner.explain_refusal(build(), Invalid(422, "Invalid", said, {"causes": causes}))
+    assert message.startswith(f"the runner's pod 'hello-run' is refused: {said} (this cluster has no image volumes")
+    assert "Kubernetes 1.35" in message
+    assert "ImageVolume" in message
+    assert "ConfigMap" in message
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Forbidden(403, "Forbidden", "exceeded quota"),
+        Invalid(400, "BadRequest", "no"),
+        Invalid(422, "Invalid", "no", {"causes": [{"field": "spec.volumes[1]"}, {"field": "spec.volumes[0].image.pullPolicy"}]}),
+    ],
+)
+def test_any_other_refusal_is_told_in_the_servers_words(error: Forbidden | Invalid) -> None:
+    assert runner.explain_refusal(build(), error) == f"the runner's pod 'hello-run' is refused: {error.message}"
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds", "is_told", "delay"),
+    [
+        (Forbidden(403, "Forbidden", "status unknown for quota"), -1, False, 0.2),
+        (Forbidden(403, "Forbidden", "status unknown for quota"), 1, False, 1),
+        (Forbidden(403, "Forbidden", "exceeded quota"), 30, True, 30),
+        (Forbidden(403, "Forbidden", "exceeded quota"), 9000, True, 60),
+        (Invalid(422, "Invalid", "no"), 0, True, 0.2),
+    ],
+)
+def test_a_refused_pod_is_told_and_tried_again_later_and_later(
+    error: Forbidden | Invalid, seconds: float, is_told: bool, delay: float,
+) -> None:
+    message = f"the runner's pod 'hello-run' is refused: {error.message}" if is_told else None
+    assert runner.decide_refused(build(), error, seconds) == (message, delay)
 
 
 def test_a_new_plan_gets_a_runner_even_after_the_last_one_was_given_up() -> None:
