@@ -46,6 +46,12 @@ HostName = Annotated[str, Field(min_length=1, max_length=253, json_schema_extra=
 )))]
 """A host name as DNS knows it."""
 
+HostPattern = Annotated[str, Field(min_length=1, max_length=253, json_schema_extra=rules(rule(
+    f"self.matches('^([*][.])?{DNS_NAME[1:]}')".replace("\\", "\\\\"),
+    "must be a host name such as 'shop.example.com', or '*.example.com' for all hosts below example.com",
+)))]
+"""A host name, or all below one."""
+
 KubernetesVersion = Annotated[str, Field(min_length=1, max_length=32, json_schema_extra=rules(rule(
     "self.matches('^v[0-9]+[.][0-9]+$')", "must be a Kubernetes version as major.minor, for example 'v1.36'",
 )))]

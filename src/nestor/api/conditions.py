@@ -42,6 +42,7 @@ INGRESS_READY = "IngressReady"
 TARGET_NOT_FOUND = "TargetNotFound"
 NO_READY_ENDPOINT = "NoReadyEndpoint"
 HOSTNAME_CONFLICT = "HostnameConflict"
+HOST_NOT_ALLOWED = "HostNotAllowed"
 TLS_SECRET_NOT_FOUND = "TlsSecretNotFound"  # noqa: S105 - a reason
 NOT_REQUESTED = "NotRequested"
 # Ready

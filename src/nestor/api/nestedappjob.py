@@ -75,8 +75,9 @@ class JobExpose(Model):
     """How the job's first target is reached."""
 
     host: HostName | None = Field(
-        None, description="Host name of the job's URL. Left out: `<job>-<namespace>.<domain of the class>`. A host that an "
-        "Ingress or an older job has stays with it. May be changed.",
+        None, description="Host name of the job's URL. Left out: `<job>-<namespace>.<domain of the class>`. It must be "
+        "below that domain, or one of the class's `expose.allowedHosts`. A host that an Ingress or an older job has stays with "
+        "it; one that another job has by its name is that one's. May be changed.",
     )
 
 

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, StringConstraints
 from nestor.api.base import (
     Cidr,
     HostName,
+    HostPattern,
     Image,
     KubernetesVersion,
     Model,
@@ -139,18 +140,27 @@ class ExposePolicy(Model):
         None, description="Domain under which jobs get their host: `<job>-<namespace>.<domain>`. Left out: only jobs that set "
         "`expose.host` are exposed.",
     )
+    allowed_hosts: list[HostPattern] = Field(
+        default_factory=list, description="What jobs may ask for by `expose.host` besides hosts below `domain`: host names, or "
+        "`*.example.com` for all hosts below example.com. Left out: none, or any host when there is no `domain` either.",
+        max_length=64,
+    )
     ingress_class_name: ObjectName | None = Field(
         None, description="IngressClass of the Ingresses. Left out: the host cluster's default.",
     )
     tls_secret_name: ObjectName | None = Field(
         None, description="Secret in the operator's namespace, of type kubernetes.io/tls, for the Ingresses' hosts (usually a "
-        "wildcard certificate for `domain`); it is copied into each job's namespace. Left out: no TLS.",
+        "wildcard certificate for `domain`); it is copied into each job's namespace. Left out: no TLS, or by cert-manager's "
+        "`annotations`.",
     )
     annotations: Annotated[dict[str, str], Field(max_length=64)] | None = Field(
-        None, description="Annotations for the Ingresses, for example for cert-manager or the controller. Users cannot add any.",
+        None, description="Annotations for the Ingresses, for example for the controller. Users cannot add any. With "
+        "`cert-manager.io/cluster-issuer` or `cert-manager.io/issuer` and without `tlsSecretName`, each job gets a certificate "
+        "of its own, in Secret `<job>-tls` of its namespace.",
     )
     scheme: Literal["http", "https"] | None = Field(
-        None, description="Scheme of the printed URL. Left out: `https` when `tlsSecretName` is set, else `http`.",
+        None, description="Scheme of the printed URL. Left out: `https` when there is TLS by `tlsSecretName` or cert-manager, "
+        "else `http`.",
     )
     port: int | None = Field(
         None, description="Port of the printed URL, when the Ingress controller is not at its scheme's own.", ge=1, le=65535,

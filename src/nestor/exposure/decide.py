@@ -30,10 +30,10 @@ def decide_exposed(exposure: Exposure) -> Condition:
     target, service = exposure.target, exposure.service
     if target is None:
         return _false(conditions.NOT_REQUESTED, "the AppDef names no target")
-    if exposure.host is None:
-        return _false(conditions.NOT_REQUESTED, "the class has no `expose.domain`, and the job sets no `expose.host`")
     if exposure.refusal:
         return _false(*exposure.refusal)
+    if exposure.host is None:
+        return _false(conditions.NOT_REQUESTED, "the class has no `expose.domain`, and the job sets no `expose.host`")
     where = f"namespace '{target.service_namespace}' of the nested cluster"
     if service is None:
         return _false(conditions.TARGET_NOT_FOUND, f"no Service named '{target.service_name}' in {where}")

@@ -13,6 +13,8 @@ Object = dict[str, Any]
 DEFAULT_PORTS = {"http": 80, "https": 443}
 TLS_SECRET = "tls"  # noqa: S105 - a name
 """Name of the class's TLS Secret's copy, in the job's namespace."""
+ISSUERS = ("cert-manager.io/cluster-issuer", "cert-manager.io/issuer")
+"""Annotations by which cert-manager makes the Secrets that an Ingress names in `spec.tls`."""
 
 
 def build_ingress(
@@ -24,8 +26,9 @@ def build_ingress(
     spec: Object = {"rules": [{"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}]}
     if policy.ingress_class_name:
         spec["ingressClassName"] = policy.ingress_class_name
-    if policy.tls_secret_name:
-        spec["tls"] = [{"hosts": [host], "secretName": TLS_SECRET}]
+    if policy.tls_secret_name or has_issuer(policy):
+        secret = TLS_SECRET if policy.tls_secret_name else names.child(name, "tls")
+        spec["tls"] = [{"hosts": [host], "secretName": secret}]
     metadata: Object = {"name": name, "namespace": namespace, "labels": labels}
     if policy.annotations:
         metadata["annotations"] = dict(policy.annotations)
@@ -34,6 +37,11 @@ def build_ingress(
 
 def build_url(host: str, policy: ExposePolicy) -> str:
     """The URL as a browser wants it; the port only where it is not the scheme's own."""
-    scheme = policy.scheme or ("https" if policy.tls_secret_name else "http")
+    scheme = policy.scheme or ("https" if policy.tls_secret_name or has_issuer(policy) else "http")
     port = f":{policy.port}" if policy.port and policy.port != DEFAULT_PORTS[scheme] else ""
     return f"{scheme}://{host}{port}/"
+
+
+def has_issuer(policy: ExposePolicy) -> bool:
+    """Whether cert-manager gives each Ingress a certificate of its own."""
+    return any((policy.annotations or {}).get(key) for key in ISSUERS)

@@ -10,7 +10,7 @@ from nestor.cluster import access, namespace, server
 from nestor.cluster.applier import together
 from nestor.cluster.provision import Addresses, ForeignObject
 from nestor.cluster.shape import Shape
-from nestor.exposure.claim import Claim, find_conflict
+from nestor.exposure.claim import Claim, explain_not_allowed, find_conflict
 from nestor.exposure.ingress import build_ingress
 from nestor.kube import Conflict, Kind, RetryLater, kinds
 from nestor.operator import runner
@@ -115,10 +115,14 @@ class Children:
 
     def _find_refusal(self, resolved: Resolved, tls: str | None) -> tuple[str, str] | None:
         """Why there must be no Ingress."""
-        if tls:
-            return conditions.TLS_SECRET_NOT_FOUND, tls
+        wanted = resolved.spec.expose.host if resolved.spec.expose else None
+        if wanted and not resolved.host:
+            why = explain_not_allowed(wanted, resolved.spec.class_name, resolved.policy.expose)
+            return conditions.HOST_NOT_ALLOWED, why
         if not resolved.host or not resolved.target:
             return None
+        if tls:
+            return conditions.TLS_SECRET_NOT_FOUND, tls
         claims = list(self._context.claims())
         mine = next((claim for claim in claims if claim.uid == resolved.uid), None)
         if mine is None:  # refused until now: it wants the host from the next pass on

@@ -158,6 +158,20 @@ async def test_the_older_job_keeps_its_host_and_the_younger_gets_it_afterwards(
     assert await api.find(kinds.INGRESS, "second", await host_namespace(api, second))
 
 
+async def test_a_host_outside_the_classs_domain_is_refused_until_it_is_changed(
+    operator: Operator, api: Api, namespace: str,
+) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("greedy", namespace, expose={"host": "bank.example"}))
+    refused = await job_with(api, "greedy", namespace, conditions.EXPOSED, "False", conditions.HOST_NOT_ALLOWED)
+    said = "`expose.host` 'bank.example' is not allowed by class 'default'; allowed: '*.jobs.test'"
+    assert message_of(refused, conditions.EXPOSED) == said
+    where = await host_namespace(api, job)
+    assert await api.find(kinds.INGRESS, "greedy", where) is None
+    good = {"spec": {"expose": {"host": f"bank-{namespace}.jobs.test"}}}
+    await api.patch(kinds.NESTED_APP_JOB, "greedy", namespace, good)
+    await wait_for(api, kinds.INGRESS, "greedy", where, lambda found: found is not None)
+
+
 async def test_an_ingress_of_somebody_else_keeps_its_host(operator: Operator, api: Api, namespace: str) -> None:
     host = f"portal-{namespace}.jobs.test"
     backend = {"service": {"name": "portal", "port": {"number": 80}}}

@@ -61,7 +61,8 @@ def test_without_a_cluster_of_its_own_the_class_decides(cluster: Object | None) 
 
 
 def test_a_job_may_choose_its_host() -> None:
-    assert build_resolved(build_job(expose={"host": "shop.test"})).url == "http://shop.test:8080/"
+    assert build_resolved(build_job(expose={"host": "shop.jobs.test"})).url == "http://shop.jobs.test:8080/"
+    assert build_resolved(build_job(expose={"host": "bank.example"})).url is None
 
 
 def test_only_the_first_target_is_exposed() -> None:
