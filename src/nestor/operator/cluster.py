@@ -12,7 +12,7 @@ from nestor.cluster import access
 from nestor.cluster.applier import RESYNC_SECONDS, together
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
-from nestor.kube import Forbidden, NotFound, RetryLater, kinds
+from nestor.kube import Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.kube.events import now as timestamp
 from nestor.operator.context import Context, ensure_finalizer, remove_finalizer
 from nestor.operator.resolve import Refused, choose_version, find_class
@@ -29,10 +29,13 @@ class ClusterReconciler:
     async def reconcile(self, namespace: str, name: str) -> None:
         """One pass over one cluster."""
         cluster = self._context.world.clusters.get(name, namespace)
-        if cluster is None or labels.JOB in (cluster["metadata"].get("labels") or {}):
+        if cluster is None:
             return
         if cluster["metadata"].get("deletionTimestamp"):
+            # Before the label is looked at: a cluster that got it after our finalizer could else never go.
             await self._finalize(cluster)
+            return
+        if labels.JOB in (cluster["metadata"].get("labels") or {}):
             return
         # A finalizer, because the binding to read nodes belongs to no namespace and is collected with nothing.
         cluster = await ensure_finalizer(self._context.api, kinds.NESTED_CLUSTER, cluster)
@@ -42,11 +45,11 @@ class ClusterReconciler:
         except Refused as refused:
             await self._report(cluster, Condition(conditions.ADMITTED, "False", refused.reason, refused.message), None)
             raise RetryLater(RESYNC_SECONDS, refused.message) from None
-        except Forbidden as refused:
-            if refused.is_terminating:
-                raise RetryLater(RESYNC_SECONDS, refused.message) from None
-            failed = Condition(conditions.ADMITTED, "False", conditions.PROVISIONING_FAILED, refused.message)
-            await self._report(cluster, failed, None)
+        except (Forbidden, Invalid, ForeignObject) as error:
+            message = getattr(error, "message", str(error))
+            if isinstance(error, Forbidden) and error.is_terminating:
+                raise RetryLater(RESYNC_SECONDS, message) from None
+            await self._report(cluster, Condition(conditions.ADMITTED, "False", conditions.PROVISIONING_FAILED, message), None)
             raise
         message = f"class and version are good{f'; {note}' if note else ''}"
         admitted = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, message)

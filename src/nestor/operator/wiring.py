@@ -80,6 +80,10 @@ class Operator:
 
     def _on_cluster(self, cluster: Object) -> None:
         self._add_owner(cluster)
+        meta = cluster["metadata"]
+        if labels.FINALIZER in (meta.get("finalizers") or ()):
+            # A user's cluster, whatever its labels say by now: somebody must let it go.
+            self.queue.add(Key(CLUSTER, meta["namespace"], meta["name"]))
 
     def _on_class(self, item: Object) -> None:
         """A class may admit what was refused, and change what its jobs look like."""

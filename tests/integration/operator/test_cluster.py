@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+from typing import Any
 
-from nestor.api import conditions
+import pytest
+
+from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.world import Object, be_syncer, message_of
 from tests.waiting import has, wait_for
 
 
-def build_cluster(name: str, namespace: str, **spec: str) -> Object:
+def build_cluster(name: str, namespace: str, **spec: Any) -> Object:
     """A cluster of a user."""
     return {
         "apiVersion": "nestor.dev/v1alpha1", "kind": "NestedCluster", "spec": spec,
@@ -70,6 +73,28 @@ async def test_a_cluster_made_again_at_once_does_not_take_over_the_former_ones_k
     assert secret is not None
     assert secret["data"] != before["data"]
     await wait_for(api, kinds.STATEFUL_SET, "again-k3s", namespace, is_its_own)
+
+
+async def test_what_the_host_refuses_is_told(operator: Operator, api: Api, namespace: str) -> None:
+    resources = {"requests": {"memory": "2Gi"}, "limits": {"memory": "1Gi"}}
+    await api.create(kinds.NESTED_CLUSTER, build_cluster("greedy", namespace, resources=resources))
+    is_refused = has(conditions.ADMITTED, "False", conditions.PROVISIONING_FAILED)
+    cluster = await wait_for(api, kinds.NESTED_CLUSTER, "greedy", namespace, is_refused, limit=20)
+    assert cluster is not None
+    assert "must be less than or equal to memory limit" in message_of(cluster, conditions.ADMITTED)
+
+
+@pytest.mark.parametrize("marks", [
+    {labels.JOB: "nobody"}, {labels.JOB: "nobody", labels.JOB_NAMESPACE: "nowhere", labels.JOB_UID: "1"},
+])
+async def test_a_cluster_that_is_labelled_like_a_jobs_later_on_can_be_deleted(
+    operator: Operator, api: Api, namespace: str, marks: dict[str, str],
+) -> None:
+    await api.create(kinds.NESTED_CLUSTER, build_cluster("changed", namespace))
+    await wait_for(api, kinds.NESTED_CLUSTER, "changed", namespace, has(conditions.ADMITTED, "True"))
+    await api.patch(kinds.NESTED_CLUSTER, "changed", namespace, {"metadata": {"labels": marks}})
+    await api.delete(kinds.NESTED_CLUSTER, "changed", namespace)
+    await wait_for(api, kinds.NESTED_CLUSTER, "changed", namespace, lambda found: found is None, limit=20)
 
 
 async def test_everything_of_a_deleted_cluster_goes(operator: Operator, api: Api, namespace: str) -> None:
