@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import time
+from dataclasses import dataclass, field
 from typing import Any
 
 from nestor import names
@@ -24,12 +26,23 @@ NAMESPACE_LEAD_SECONDS = 2
 POLL_SECONDS = 1.0
 
 
+@dataclass
+class _Deletion:
+    """What this process knows of one job's deletion."""
+
+    since: float = field(default_factory=time.monotonic)
+    """When it was first seen here. The deletion's own time may be long ago: what nobody has tried yet must not be forced."""
+    told: set[str] = field(default_factory=set)
+    """UIDs of what was warned about."""
+
+
 class Finalizer:
     """Empties and deletes jobs' namespaces."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._api = context.api
+        self._deletions: dict[str, _Deletion] = {}
 
     async def finalize(self, job: Object) -> None:
         """One pass over a job that is being deleted. Raises `RetryLater` until nothing is left."""
@@ -39,40 +52,22 @@ class Finalizer:
         namespace = names.job_namespace(meta["name"], meta["namespace"], meta["uid"])
         await self._delete_kubeconfig(job)
         live = await self._find_namespace(namespace, meta["uid"])
-        age = age_seconds(meta["deletionTimestamp"])
+        deletion = self._deletions.setdefault(meta["uid"], _Deletion())
+        age = time.monotonic() - deletion.since
         if live is not None and age < self._context.settings.give_up_after_seconds:
             await self._report(job, namespace)
             await self.empty(live, is_forced=age > self._context.settings.force_after_seconds, about=job)
             raise RetryLater(POLL_SECONDS, f"waiting for namespace {namespace} to go")
         if live is not None:
-            await self._warn(job, "NamespaceLeftBehind", f"Namespace '{namespace}' does not go: {_explain(live)}")
+            message = f"Namespace '{namespace}' does not go: {_explain(live)}"
+            await self._warn_once(job, live, "NamespaceLeftBehind", message)
         await self._api.delete(kinds.CLUSTER_ROLE_BINDING, namespace)
-        self._forget(namespace, meta["name"], meta["uid"])
         try:
             await remove_finalizer(self._api, kinds.NESTED_APP_JOB, job)
         except NotFound:
             log.debug("%s/%s went by itself", meta["namespace"], meta["name"])
-
-    async def sweep(self, namespace: str, name: str) -> None:
-        """The job is not known: delete host namespaces that say they are its, once the API server confirms that it is gone."""
-        left = [
-            item for item in self._context.world.informers[kinds.NAMESPACE]
-            if (item["metadata"].get("labels") or {}).get(labels.JOB) == name
-            and item["metadata"]["labels"].get(labels.JOB_NAMESPACE) == namespace
-        ]
-        if not left:
-            return
-        job = await self._api.find(kinds.NESTED_APP_JOB, name, namespace)
-        if job is not None:
-            self._context.world.jobs.put(job)
-        for item in left:
-            uid = item["metadata"]["labels"].get(labels.JOB_UID)
-            if uid and (job is None or job["metadata"]["uid"] != uid):
-                log.warning("namespace %s has lost its job %s/%s, deleting it", item["metadata"]["name"], namespace, name)
-                await self.empty(item, is_forced=self._is_stuck(item["metadata"]["name"]), about=None)
-                await self._api.delete(kinds.CLUSTER_ROLE_BINDING, item["metadata"]["name"])
-                self._forget(item["metadata"]["name"], name, uid)
-        raise RetryLater(POLL_SECONDS, "sweeping")
+        # Last, because a conflict above brings us back here, with the time that was given it already.
+        self.forget(namespace, meta["name"], meta["uid"])
 
     async def empty(self, namespace: Object, *, is_forced: bool, about: Object | None) -> None:
         """Pods first, then the namespace: its controller looks after 5 s, and where it finds a pod again only after half of that
@@ -90,11 +85,6 @@ class Finalizer:
             await self._strip_clusters(name, about)
         if (is_forced or all(_ends_soon(pod) for pod in pods)) and not namespace["metadata"].get("deletionTimestamp"):
             await self._api.delete(kinds.NAMESPACE, name, uid=namespace["metadata"]["uid"])
-
-    def _is_stuck(self, namespace: str) -> bool:
-        """Whether a pod there should have ended long ago."""
-        times = [pod["metadata"].get("deletionTimestamp") for pod in self._context.world.pods_by_namespace.get(namespace)]
-        return any(time and age_seconds(time) > self._context.settings.force_after_seconds for time in times)
 
     async def _stop_producers(self, namespace: str, cluster: str) -> None:
         """Everything that makes or serves something."""
@@ -120,7 +110,7 @@ class Finalizer:
         is_gone = not await self._api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=grace)
         if is_forced and not is_gone and about is not None:
             message = f"pod '{meta['name']}' did not end and was removed without its node's word"
-            await self._warn(about, "PodForceDeleted", message)
+            await self._warn_once(about, pod, "PodForceDeleted", message)
 
     async def _strip_clusters(self, namespace: str, about: Object | None) -> None:
         """NestedClusters whose finalizers nobody removes."""
@@ -167,7 +157,16 @@ class Finalizer:
         about = {**job, "apiVersion": kinds.NESTED_APP_JOB.api_version, "kind": kinds.NESTED_APP_JOB.name}
         await self._context.events.post(about, "Warning", reason, message)
 
-    def _forget(self, namespace: str, name: str, uid: str) -> None:
+    async def _warn_once(self, job: Object, obj: Object, reason: str, message: str) -> None:
+        """Tell of an object that stays on, but not again in every pass."""
+        told = self._deletions.setdefault(job["metadata"]["uid"], _Deletion()).told
+        if obj["metadata"]["uid"] not in told:
+            told.add(obj["metadata"]["uid"])
+            await self._warn(job, reason, message)
+
+    def forget(self, namespace: str, name: str, uid: str) -> None:
+        """Drop what is remembered of a job that is gone."""
+        self._deletions.pop(uid, None)
         self._context.applier.forget(namespace)
         self._context.provisioner.forget(namespace, name)
         self._context.sources.forget(uid)

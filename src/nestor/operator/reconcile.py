@@ -13,7 +13,7 @@ from nestor.cluster.applier import LAG_SECONDS, RESYNC_SECONDS
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
 from nestor.exposure.decide import Exposure
-from nestor.kube import Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
+from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.kube.events import now as timestamp
 from nestor.operator import runner
 from nestor.operator.children import Children, Made, build_shape
@@ -22,6 +22,7 @@ from nestor.operator.decide import Observed, decide, summarize
 from nestor.operator.finalize import Finalizer
 from nestor.operator.resolve import Refused, Resolved, resolve
 from nestor.operator.status import build_status, list_events
+from nestor.operator.sweep import SLOW_SECONDS, Sweeper
 from nestor.steps import Plan
 
 Object = dict[str, Any]
@@ -39,13 +40,32 @@ class JobReconciler:
         self._context = context
         self._children = Children(context)
         self._finalizer = Finalizer(context)
+        self._sweeper = Sweeper(context, self._finalizer)
 
     async def reconcile(self, namespace: str, name: str) -> None:
         """One pass over one job. Raises `RetryLater` with when to look again though nothing happens."""
+        sweeping = await self._sweep(namespace, name)
         job = self._context.world.jobs.get(name, namespace)
-        if job is None:
-            await self._finalizer.sweep(namespace, name)
-            return
+        try:
+            if job is not None:
+                await self._reconcile_known(job)
+        except RetryLater as later:
+            raise RetryLater(min(later.delay, sweeping or later.delay), str(later)) from None
+        if sweeping:
+            raise RetryLater(sweeping, "sweeping")
+
+    async def _sweep(self, namespace: str, name: str) -> float | None:
+        """What an earlier job of that name left; it must not be in the way of the one that is there."""
+        try:
+            return await self._sweeper.sweep(namespace, name)
+        except ApiError as error:
+            if self._context.world.jobs.get(name, namespace) is None:
+                raise
+            log.warning("%s/%s: what an earlier job left cannot be deleted: %s", namespace, name, error)
+            return SLOW_SECONDS
+
+    async def _reconcile_known(self, job: Object) -> None:
+        name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
         if job["metadata"].get("deletionTimestamp"):
             await self._finalizer.finalize(job)
             return

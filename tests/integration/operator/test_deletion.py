@@ -173,6 +173,20 @@ async def test_what_lost_its_job_is_swept_at_the_start(second_plane: apiserver.C
     assert await inventory(lonely) - before == set()
 
 
+async def test_what_an_earlier_job_of_the_same_name_left_is_swept_too(second_plane: apiserver.ControlPlane, lonely: Api) -> None:
+    async with operator_running(second_plane):
+        first = await lonely.create(kinds.NESTED_APP_JOB, build_job("twice", "default"))
+        await job_with(lonely, "twice", "default", conditions.ADMITTED, "True")
+    await lonely.delete(kinds.NESTED_APP_JOB, "twice", "default")
+    await lonely.patch(kinds.NESTED_APP_JOB, "twice", "default", {"metadata": {"finalizers": None}})
+    second = await lonely.create(kinds.NESTED_APP_JOB, build_job("twice", "default"))
+    async with operator_running(second_plane):
+        await job_with(lonely, "twice", "default", conditions.ADMITTED, "True")
+        await wait_for_none(lonely, kinds.NAMESPACE, "", labels=labels.selector(job_uid=first["metadata"]["uid"]), limit=30)
+        await lonely.delete(kinds.NESTED_APP_JOB, "twice", "default")
+        await await_gone(lonely, second)
+
+
 async def test_a_restarted_operator_goes_on_where_the_last_one_was(second_plane: apiserver.ControlPlane, lonely: Api) -> None:
     async with operator_running(second_plane) as first:
         job = await lonely.create(kinds.NESTED_APP_JOB, build_job("onward", "default"))
