@@ -64,15 +64,16 @@ class Lists:
 
 
 async def _refresh(api: Api, kind: Kind, store: Store) -> list[Object]:
-    """Put what is there, drop what is not; returns what is news. An object made during the list is not taken for gone."""
-    before = {obj["metadata"]["uid"]: obj for obj in store}
-    found = {obj["metadata"]["uid"]: obj for obj in await api.list(kind)}
+    """Put what is there, drop what is not; returns what is news. What the watch told meanwhile is newer than the list."""
+    before = {key_of(obj): obj for obj in store}
+    found = {key_of(obj): obj for obj in await api.list(kind)}
     news = []
-    for uid, obj in found.items():
-        if uid not in before or _version_of(before[uid]) != _version_of(obj):
+    for (namespace, name), obj in found.items():
+        known = before.get((namespace, name))
+        if store.get(name, namespace) is known and (known is None or _version_of(known) != _version_of(obj)):
             store.put(obj)
             news.append(obj)
-    gone = [obj for uid, obj in before.items() if uid not in found]
+    gone = [obj for key, obj in before.items() if key not in found]
     for obj in gone:
         log.debug("%s %s went unseen", kind.name, "/".join(key_of(obj)))
         store.drop(obj)

@@ -80,14 +80,18 @@ async def test_a_list_that_is_older_than_the_watch_changes_nothing() -> None:
     class SlowApi(FakeApi):
         async def list(self, kind: Kind) -> list[Object]:
             found = await super().list(kind)
-            store.put(obj("new"))  # delivered by the watch while the list was on its way
+            # Delivered by the watch while the list was on its way.
+            store.put(obj("new"))
+            store.put(obj("again", "7", uid="second"))
             return found
 
     store = Store()
     store.put(obj("old", "5"))
-    content = {kinds.NESTED_APP_JOB: [obj("old", "4")]}
+    store.put(obj("again", "5", uid="first"))
+    content = {kinds.NESTED_APP_JOB: [obj("old", "4"), obj("again", "6", uid="first")]}
     await Lists(cast(Api, SlowApi(content)), {kinds.NESTED_APP_JOB: (store, lambda item: None)}).keep(delays=[0])
-    assert {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in store} == {"new": "1", "old": "5"}
+    versions = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in store}
+    assert versions == {"new": "1", "old": "5", "again": "7"}
 
 
 async def test_a_failing_list_later_on_ends_nothing() -> None:
