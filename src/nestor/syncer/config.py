@@ -12,17 +12,20 @@ from dataclasses import dataclass
 
 from nestor import names
 from nestor.api import labels
-from nestor.kube import Api, Change, Conflict, Informer, Kind, RetryLater, WorkQueue, kinds
+from nestor.kube import Change, Forbidden, Informer, Kind, RetryLater, WorkQueue, kinds
 from nestor.kube.client import Object
 from nestor.syncer.context import RETRY_LIMIT, Context
+from nestor.syncer.copies import ensure_copy
+from nestor.syncer.translate import baseline, messages, status
 from nestor.syncer.translate import config as translate
-from nestor.syncer.translate import status
 from nestor.syncer.translate.references import CONFIG_MAPS, SECRETS, Reference, find_references
 from nestor.syncer.translate.target import nested_key
 
 ROOT_CA = "kube-root-ca.crt"
 """In every pod's token volume; the nested controller-manager writes it into each new namespace, at its own pace."""
 _ROOT_CA_PATIENCE = 40
+
+_NOT_COPIED = "NotCopied"
 
 
 @dataclass(frozen=True)
@@ -32,22 +35,6 @@ class Row:
     kind: Kind
     nested: Informer
     host: Informer
-
-
-async def ensure_copy(api: Api, row_kind: Kind, cached: Object | None, desired: Object) -> None:
-    """Have `desired` on the host. `cached` may be behind; what it lacks is found out by the create."""
-    meta, host = desired["metadata"], cached
-    if host is None:
-        try:
-            await api.create(row_kind, desired)
-            return
-        except Conflict:
-            host = await api.get(row_kind, meta["name"], meta["namespace"])
-    if host.get("type") != desired.get("type") and "type" in desired:  # immutable
-        await api.delete(row_kind, meta["name"], meta["namespace"], uid=host["metadata"]["uid"])
-        await api.create(row_kind, desired)
-    elif not translate.is_current(host, desired):
-        await api.patch(row_kind, meta["name"], meta["namespace"], translate.build_patch(host, desired))
 
 
 class ConfigController:
@@ -65,6 +52,7 @@ class ConfigController:
         self._locks: dict[Reference, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._written: dict[Reference, str] = {}
         self._patience: Counter[Reference] = Counter()
+        self._told: dict[Reference, str] = {}
         self.queue = WorkQueue(self._reconcile, workers=8, name="config", max_delay=RETRY_LIMIT)
         caches.nested_pods.on_change(self._on_pod)
         for resource, row in self._rows.items():
@@ -105,7 +93,7 @@ class ConfigController:
         uid = change.latest["metadata"]["uid"]
         if change.old is not None and change.old["metadata"]["uid"] != uid:
             self._follow(change.old["metadata"]["uid"], frozenset())
-        live = change.new is not None and not status.is_terminal(change.new)
+        live = change.new is not None and _may_run(change.new)
         self._follow(uid, find_references(change.latest) if live else frozenset())
 
     def _follow(self, uid: str, wanted: frozenset[Reference]) -> None:
@@ -117,6 +105,7 @@ class ConfigController:
         for reference in wanted ^ before:
             if self._users[reference] <= 0:
                 del self._users[reference]
+                self._told.pop(reference, None)
             self.queue.add(reference)
 
     def _on_nested(self, resource: str, change: Change) -> None:
@@ -139,9 +128,25 @@ class ConfigController:
             host = self._host(reference, row)
             if host is not None and not translate.is_current(host, translate.build_config(nested, self._context.target)):
                 self._written.pop(reference, None)
-            await self._write(reference, row, nested)
+            await self._try_to_write(reference, row, nested)
         elif (host := self._host(reference, row)) is not None:
             await self._remove(reference, row, host)
+
+    async def _try_to_write(self, reference: Reference, row: Row, nested: Object) -> None:
+        """A refusal of the host is said once; it is tried again all the same, as nothing tells when that gives way."""
+        try:
+            await self._write(reference, row, nested)
+        except Forbidden as error:
+            words = {
+                names.host_name(reference.name, reference.namespace): reference.name,
+                self._context.target.namespace: reference.namespace,
+            }
+            message = messages.translate(error.message, words)
+            if self._told.get(reference) != message:
+                self._told[reference] = message
+                await self._context.recorder.post(nested, "Warning", _NOT_COPIED, message)
+            raise
+        self._told.pop(reference, None)
 
     async def _remove(self, reference: Reference, row: Row, host: Object) -> None:
         async with self._locks[reference]:
@@ -153,3 +158,13 @@ class ConfigController:
 
     def _host(self, reference: Reference, row: Row) -> Object | None:
         return row.host.get(names.host_name(reference.name, reference.namespace), self._context.target.namespace)
+
+
+def _may_run(pod: Object) -> bool:
+    """True for a pod that has a host pod or may get one: for others nothing is copied, however many a tenant makes."""
+    spec = pod["spec"]
+    if status.is_terminal(pod) or spec.get("schedulingGates"):
+        return False
+    # A debug container comes later; when it is refused, the pod runs on, and needs its copies.
+    created = {key: value for key, value in spec.items() if key != "ephemeralContainers"}
+    return not baseline.find_refusals(pod | {"spec": created})

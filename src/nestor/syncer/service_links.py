@@ -8,8 +8,8 @@ from collections import defaultdict
 from nestor.api import labels
 from nestor.kube import Change, WorkQueue, kinds
 from nestor.kube.client import Object
-from nestor.syncer.config import ensure_copy
 from nestor.syncer.context import RETRY_LIMIT, Context
+from nestor.syncer.copies import ensure_copy
 from nestor.syncer.translate import env, service_env
 from nestor.syncer.translate.target import nested_key
 

@@ -12,8 +12,8 @@ import datetime
 from nestor.api import labels
 from nestor.kube import Change, WorkQueue, kinds
 from nestor.kube.client import Object
-from nestor.syncer.config import ensure_copy
 from nestor.syncer.context import RETRY_LIMIT, Context
+from nestor.syncer.copies import ensure_copy
 from nestor.syncer.translate import volumes
 from nestor.syncer.translate.target import nested_uid
 from nestor.syncer.translate.volumes import Token

@@ -7,7 +7,7 @@ from typing import Any
 
 from nestor import names
 from nestor.kube import Kind, kinds
-from tests.integration.syncer.pods import build_pod, start
+from tests.integration.syncer.pods import build_pod, condition, start
 from tests.integration.syncer.world import World
 
 Object = dict[str, Any]
@@ -130,6 +130,62 @@ async def test_a_copy_that_was_changed_on_the_host_is_put_right(world: World, sp
     await world.eventually(right)
     await world.host.delete(kinds.CONFIG_MAP, name, world.namespace)
     await world.eventually(right)
+
+
+async def test_what_is_not_this_cluster_s_is_not_overwritten(world: World, space: str) -> None:
+    name = names.host_name("settings", space)
+    foreign = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": world.namespace}}
+    await world.host.create(kinds.CONFIG_MAP, foreign | {"data": {"color": "green"}})
+    await world.nested.create(kinds.CONFIG_MAP, config_map(space, "settings", color="red"))
+    nested = await world.nested.create(kinds.POD, build_pod(space, volumes=[
+        {"name": "settings", "configMap": {"name": "settings"}},
+    ]))
+    refused = await world.nested_pod(nested, lambda pod: condition(pod, "PodScheduled").get("reason") == "PodRefused")
+    assert "ConfigMap 'settings' is in the way on the host" in condition(refused, "PodScheduled")["message"]
+
+    async def told() -> list[Object]:
+        return await world.nested.list(kinds.EVENT, space, fields="involvedObject.kind=ConfigMap,reason=NotCopied")
+
+    assert "ConfigMap 'settings' is in the way on the host" in (await world.eventually(told))[0]["message"]
+    assert await host_data(world, kinds.CONFIG_MAP, space, "settings") == {"color": "green"}
+    await world.host.delete(kinds.CONFIG_MAP, name, world.namespace)
+    await world.host_pod(nested)
+    assert await host_data(world, kinds.CONFIG_MAP, space, "settings") == {"color": "red"}
+
+
+async def test_pods_that_do_not_run_have_nothing_copied(world: World, space: str) -> None:
+    for name in ("refused", "gated", "running"):
+        await world.nested.create(kinds.CONFIG_MAP, config_map(space, name, x="y"))
+
+    def naming(name: str, *more: Object, **spec: Any) -> Object:
+        return build_pod(space, name, volumes=[{"name": "v", "configMap": {"name": name}}, *more], **spec)
+
+    root = {"name": "root", "hostPath": {"path": "/"}}
+    refused = await world.nested.create(kinds.POD, naming("refused", root))
+    gated = await world.nested.create(kinds.POD, naming("gated", schedulingGates=[{"name": "example.org/wait"}]))
+    await world.nested_pod(refused, lambda pod: condition(pod, "PodScheduled").get("reason") == "PodRefused")
+    await world.host_pod(await world.nested.create(kinds.POD, naming("running")))
+    assert await host_data(world, kinds.CONFIG_MAP, space, "running") == {"x": "y"}
+    assert await host_data(world, kinds.CONFIG_MAP, space, "refused") is None
+    assert await host_data(world, kinds.CONFIG_MAP, space, "gated") is None
+    await world.nested.patch(kinds.POD, "gated", space, {"spec": {"schedulingGates": None}})
+    await world.host_pod(gated)
+    assert await host_data(world, kinds.CONFIG_MAP, space, "gated") == {"x": "y"}
+
+
+async def test_a_refused_debug_container_does_not_take_a_running_pod_s_copies(world: World, space: str) -> None:
+    await world.nested.create(kinds.CONFIG_MAP, config_map(space, "settings", color="red"))
+    await start(world, build_pod(space, volumes=[{"name": "settings", "configMap": {"name": "settings"}}]))
+    debug = {"name": "debug", "image": "example/debug:1", "securityContext": {"privileged": True}}
+    await world.nested.patch(
+        kinds.POD, "web", space, {"spec": {"ephemeralContainers": [debug]}}, subresource="ephemeralcontainers", how="strategic",
+    )
+    await world.nested.patch(kinds.CONFIG_MAP, "settings", space, {"data": {"color": "blue"}})
+
+    async def followed() -> bool:
+        return await host_data(world, kinds.CONFIG_MAP, space, "settings") == {"color": "blue"}
+
+    await world.eventually(followed)
 
 
 async def test_service_links_are_those_of_nested_services(world: World, space: str) -> None:

@@ -168,6 +168,19 @@ async def test_a_quota_of_the_host_is_told_and_tried_again(world: World, space: 
     await world.host_pod(nested)
 
 
+async def test_a_missing_service_account_is_told_and_awaited(world: World, space: str) -> None:
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot", "namespace": space}}
+    await world.nested.create(kinds.SERVICE_ACCOUNT, account)
+    gates = [{"name": "example.org/wait"}]
+    nested = await world.nested.create(kinds.POD, build_pod(space, serviceAccountName="robot", schedulingGates=gates))
+    await world.nested.delete(kinds.SERVICE_ACCOUNT, "robot", space)
+    await world.nested.patch(kinds.POD, "web", space, {"spec": {"schedulingGates": None}})
+    refused = await world.nested_pod(nested, lambda pod: condition(pod, "PodScheduled").get("reason") == "PodRefused")
+    assert '"robot" not found' in condition(refused, "PodScheduled")["message"]
+    await world.nested.create(kinds.SERVICE_ACCOUNT, account)
+    await world.host_pod(nested)
+
+
 async def test_waiting_reasons_and_events_arrive_in_nested_words(world: World, space: str) -> None:
     nested = await world.nested.create(kinds.POD, build_pod(space))
     host = await world.host_pod(nested)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from typing import NoReturn
 
-from nestor.kube import Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
+from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.kube.client import Object
 from nestor.kube.events import now
 from nestor.syncer.config import ConfigController
@@ -18,7 +20,7 @@ from nestor.syncer.translate.target import nested_uid
 
 REFUSED = "PodRefused"
 _RETRY_SECONDS = 5
-"""A quota or policy of the host may give way; nothing tells us when."""
+"""A quota or policy of the host may give way, what is missing may come; nothing tells us when."""
 
 
 class PodCreator:
@@ -39,30 +41,42 @@ class PodCreator:
             await self._refuse(nested, "; ".join(refusals))
             return
         try:
-            await self._prepare(nested)
-        except (NotFound, Conflict):
-            return  # the nested pod is gone already: no token can be bound to it
-        target, caches = self._context.target, self._context.caches
-        host = translate.build_pod(nested, target, caches.namespace_labels())
-        try:
-            await self._context.host.create(kinds.POD, host)
-        except Conflict:
-            await self._check_name(nested, host)
+            if await self._is_prepared(nested):
+                await self._create(nested)
         except (Forbidden, Invalid) as error:
-            words = messages.build_words(nested, target)
-            await self._refuse(nested, messages.translate(error.message, words))
-            if isinstance(error, Forbidden):
-                raise RetryLater(_RETRY_SECONDS, error.message) from error
+            await self._postpone(nested, error)
 
     def forget(self, uid: str) -> None:
         """The pod is gone; what was told about it does not matter any more."""
         self._told.pop(uid, None)
+
+    async def _is_prepared(self, nested: Object) -> bool:
+        """False when the pod is gone already: no token can be bound to it."""
+        try:
+            await self._prepare(nested)
+        except (NotFound, Conflict) as error:
+            if self._context.caches.nested_by_uid.get(nested["metadata"]["uid"]) is None:
+                return False
+            await self._postpone(nested, error)  # its service account is missing, say; nobody tells us when that comes
+        return True
+
+    async def _create(self, nested: Object) -> None:
+        host = translate.build_pod(nested, self._context.target, self._context.caches.namespace_labels())
+        try:
+            await self._context.host.create(kinds.POD, host)
+        except Conflict:
+            await self._check_name(nested, host)
 
     async def _prepare(self, nested: Object) -> None:
         steps = [self._config.ensure(find_references(nested)), self._tokens.ensure(nested)]
         if nested["spec"].get("enableServiceLinks", True) is not False:
             steps.append(self._links.ensure(nested["metadata"]["namespace"]))
         await asyncio.gather(*steps)
+
+    async def _postpone(self, nested: Object, error: ApiError) -> NoReturn:
+        message = messages.translate(error.message, messages.build_words(nested, self._context.target))
+        await self._refuse(nested, message)
+        raise RetryLater(_RETRY_SECONDS, message) from error
 
     async def _check_name(self, nested: Object, host: Object) -> None:
         """The name is taken: by this very pod (the cache was behind), or by an earlier one that is still ending."""
@@ -82,6 +96,7 @@ class PodCreator:
         patch = status.build_patch(nested, desired, partial=True)
         meta = nested["metadata"]
         if patch is not None:
-            await self._context.nested.patch(
-                kinds.POD, meta["name"], meta["namespace"], patch, subresource="status", how="strategic",
-            )
+            with contextlib.suppress(NotFound, Conflict):  # gone or replaced meanwhile: its own event follows
+                await self._context.nested.patch(
+                    kinds.POD, meta["name"], meta["namespace"], patch, subresource="status", how="strategic",
+                )
