@@ -161,7 +161,8 @@ class JobReconciler:
                 steps = conditions.find((job.get("status") or {}).get("conditions"), conditions.STEPS_APPLIED)
                 since = age_seconds(steps["lastTransitionTime"]) if steps and steps["status"] == "False" else 0.0
                 return runner.decide_refused(body, error, since)
-        return action.message or None, action.delay or RESYNC_SECONDS
+        dropped = runner.find_dropped(resolved, observed.runner, plan.hash)
+        return dropped or action.message or None, action.delay or RESYNC_SECONDS
 
     def _observe(self, job: Object, resolved: Resolved, shape: Shape, plan: Plan, made: Made | None) -> Observed:
         """The children, from the caches."""

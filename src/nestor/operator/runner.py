@@ -18,10 +18,14 @@ Object = dict[str, Any]
 MAX_ATTEMPTS = 6
 RESULT_SECONDS = 30
 """How long a result may take from the nested cluster to the NestedCluster's status."""
-NO_API_CODE = 3
-"""The runner's exit code (`nestor.runner.main`) for: the nested API never came, or went away."""
-NO_API_SECONDS = 10
-"""Then it has waited for long already; the pause is only for an API that comes and goes."""
+NO_API_CODE, NO_VOLUME_CODE = 3, 5
+"""The runner's exit codes (`nestor.runner.main`) for what it waits for: the nested API, the volume with the templates."""
+PAUSES = {NO_API_CODE: 10, NO_VOLUME_CODE: 60}
+"""How long until it waits again. For the API it has waited for long already; this is for one that comes and goes."""
+NO_IMAGE_VOLUMES = (
+    "this cluster has no image volumes, which app images need: on by default from Kubernetes 1.35, feature gate ImageVolume "
+    "before; templates from a ConfigMap need nothing"
+)
 NEW_NAMESPACE_SECONDS = 3
 RESOURCES: Object = {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}}
 
@@ -58,8 +62,8 @@ def _decide_ended(pod: Object, attempt: int, now: datetime.datetime) -> Action:
     code, finished, reason = pods.find_end(pod)
     since = (now - datetime.datetime.fromisoformat(finished)).total_seconds() if finished else 0.0
     # 0 and 1 are results, on their way; if none arrives, that is a crash too. Crashes are repeated, 1, 2, 4 … s later.
-    is_result, is_waiting = code in (0, 1), code == NO_API_CODE
-    delay = RESULT_SECONDS if is_result else NO_API_SECONDS if is_waiting else min(60.0, 2.0 ** (attempt - 1))
+    is_result, is_waiting = code in (0, 1), code in PAUSES
+    delay = RESULT_SECONDS if is_result else PAUSES.get(code or 0, min(60.0, 2.0 ** (attempt - 1)))
     is_last = attempt >= MAX_ATTEMPTS and not is_waiting
     if finished and since < delay and (is_result or not is_last):
         return Action("Wait", delay=delay - since)
@@ -84,13 +88,20 @@ def explain_refusal(pod: Object, error: Forbidden | Invalid) -> str:
     """Why the host's API server does not take the pod, and what to do where its own words do not say."""
     said = f"the runner's pod '{pod['metadata']['name']}' is refused: {error.message}"
     images = [f"spec.volumes[{index}]" for index, volume in enumerate(pod["spec"]["volumes"]) if "image" in volume]
-    # An API server without the feature drops the field `image`, then misses the volume's type.
+    # An API server that does not even know the field misses the volume's type.
     if isinstance(error, Invalid) and any(cause.get("field") in images for cause in error.details.get("causes") or ()):
-        said += (
-            " (this cluster has no image volumes, which app images need: on by default from Kubernetes 1.35, feature gate "
-            "ImageVolume before; templates from a ConfigMap need nothing)"
-        )
+        said += f" ({NO_IMAGE_VOLUMES})"
     return said
+
+
+def find_dropped(resolved: Resolved, pod: Object | None, plan_hash: str) -> str | None:
+    """What to tell of a pod without the app image: with the feature gate off, the API server takes the volume out of the pod."""
+    if not resolved.spec.app.image or pod is None:
+        return None
+    annotations = pod["metadata"].get("annotations") or {}
+    if annotations.get(labels.PLAN_HASH) != plan_hash or any("image" in volume for volume in pod["spec"].get("volumes") or ()):
+        return None
+    return f"the runner's pod '{pod['metadata']['name']}' lost its volume of the app image: {NO_IMAGE_VOLUMES}"
 
 
 def build_plan_config_map(shape: Shape, plan: Plan) -> Object:

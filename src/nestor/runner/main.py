@@ -28,6 +28,8 @@ EXIT_NO_API = 3
 """The API never came, or went away: nobody's failure."""
 EXIT_REFUSED = 4
 """The API is there and does not let us record."""
+EXIT_NO_VOLUME = 5
+"""The volume with the templates is missing: the host's API server left it out of the pod."""
 EXIT_CRASHED = 70
 """A bug, or something that nobody foresaw. Python's own code for it, 1, is taken."""
 EXIT_STOPPED = 128 + signal.SIGTERM
@@ -50,6 +52,9 @@ def _main(arguments: list[str]) -> int:
     except (OSError, ValidationError) as error:
         show(f"the plan {options.plan} cannot be read: {error}")
         return EXIT_BAD_PLAN
+    if not options.templates.parent.is_dir():
+        show(f"{options.templates.parent} is not mounted: the host cluster has no image volumes")
+        return EXIT_NO_VOLUME
     # The only folder that is surely writable; the kubeconfig's certificates pass through temporary files.
     tempfile.tempdir = str(options.work)
     place = steps.Place(templates=options.templates, kubeconfig=options.kubeconfig, work=options.work)

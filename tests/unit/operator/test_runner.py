@@ -45,6 +45,8 @@ def ago(seconds: int) -> str:
         (pod(ended(70, ago(2))), False, Action("Replace", attempt=2)),
         (pod(ended(3, ago(4))), False, Action("Wait", delay=6)),
         (pod(ended(3, ago(11))), False, Action("Replace", attempt=1)),
+        (pod(ended(5, ago(50)), attempt=6), False, Action("Wait", delay=10)),
+        (pod(ended(5, ago(61)), attempt=6), False, Action("Replace", attempt=6)),
         (pod(ended(3, ago(11)), attempt=6), False, Action("Replace", attempt=6)),
         (pod(ended(3, ago(11), "Completed"), plan="old", attempt=6), False, Action("Replace", attempt=1)),
         (pod(ended(137, ago(0))), False, Action("Wait", delay=1)),
@@ -76,8 +78,22 @@ def test_a_runner_that_always_dies_is_given_up_with_the_reason(status: Object, l
     assert action.message == f"the runner's pod 'hello-run' ended 6 times without a result, last: {last}"
 
 
-def test_it_knows_the_runners_exit_code_for_an_api_that_never_came() -> None:
-    assert runner.NO_API_CODE == main.EXIT_NO_API
+def test_it_knows_the_runners_exit_codes_for_waiting() -> None:
+    assert (runner.NO_API_CODE, runner.NO_VOLUME_CODE) == (main.EXIT_NO_API, main.EXIT_NO_VOLUME)
+
+
+def test_a_pod_that_lost_its_app_image_is_told() -> None:
+    found, resolved = build(), builders.build_resolved()
+    plan = found["metadata"]["annotations"][PLAN_HASH]
+    assert runner.find_dropped(resolved, None, plan) is None
+    assert runner.find_dropped(resolved, found, plan) is None
+    found["spec"]["volumes"] = found["spec"]["volumes"][1:]
+    said = runner.find_dropped(resolved, found, plan) or ""
+    assert runner.find_dropped(resolved, found, "the next, whose pod is still to come") is None
+    assert said.startswith("the runner's pod 'hello-run' lost its volume of the app image: this cluster has no image volumes")
+    job = builders.build_job()
+    job["spec"]["app"] = {"templatesFrom": {"configMapRef": {"name": "x"}}, "appDef": job["spec"]["app"]["appDef"]}
+    assert runner.find_dropped(builders.build_resolved(job), found, plan) is None
 
 
 def test_a_cluster_without_image_volumes_is_named() -> None:

@@ -18,7 +18,8 @@ def arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(tempfile, "tempdir", None)  # the runner sets it; put back afterwards
     plan = steps.build_plan({"templates": [{"name": "a", "type": "kubectl", "path": "a.yml"}]}, "image:x")
     (tmp_path / "plan.json").write_text(plan.to_json())
-    return [f"--plan={tmp_path / 'plan.json'}", f"--kubeconfig={tmp_path / 'kubeconfig'}", f"--work={tmp_path}"]
+    return [f"--plan={tmp_path / 'plan.json'}", f"--kubeconfig={tmp_path / 'kubeconfig'}", f"--work={tmp_path}",
+            f"--templates={tmp_path / 'templates'}"]
 
 
 def test_an_unforeseen_error_is_no_failed_step_and_leaves_its_traceback(
@@ -36,6 +37,10 @@ def test_an_unforeseen_error_is_no_failed_step_and_leaves_its_traceback(
 
 def test_neither_is_a_kubeconfig_that_is_not_there(arguments: list[str]) -> None:
     assert main.main(arguments) == main.EXIT_CRASHED
+
+
+def test_a_volume_that_the_host_left_out_is_no_failed_step(arguments: list[str], tmp_path: Path) -> None:
+    assert main.main([*arguments, f"--templates={tmp_path / 'app' / 'templates'}"]) == main.EXIT_NO_VOLUME
 
 
 def test_a_plan_that_cannot_be_read_has_its_own_code(arguments: list[str], tmp_path: Path) -> None:

@@ -1,0 +1,47 @@
+"""A host cluster without image volumes, as Kubernetes 1.33 and 1.34 are by default: the user is told what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from unittest import mock
+
+import pytest
+
+from nestor.kube import Api, kinds
+from nestor.operator.runner import build_pod, find_dropped
+from tests.integration import apiserver
+from tests.unit.operator import builders
+
+
+@pytest.fixture
+async def older() -> AsyncIterator[Api]:
+    """Such a cluster, and the namespace that the runner's pod is made for."""
+    spawn = apiserver.ControlPlane._spawn
+
+    def spawn_without(self: apiserver.ControlPlane, component: str, arguments: list[str]) -> None:
+        more = ["--emulated-version=1.34", "--disable-admission-plugins=ServiceAccount"]
+        spawn(self, component, arguments + more * (component == "kube-apiserver"))
+
+    with mock.patch.object(apiserver.ControlPlane, "_spawn", spawn_without):
+        async with apiserver.running(with_controllers=False) as plane, await Api.connect(str(plane.kubeconfig)) as api:
+            await api.create(kinds.NAMESPACE, {"metadata": {"name": builders.build_shape().namespace}})
+            yield api
+
+
+async def test_a_dropped_image_volume_is_told_in_words(older: Api) -> None:
+    resolved = builders.build_resolved()
+    plan = resolved.build_plan("image:x", 0)
+    pod = build_pod(resolved, builders.build_shape(resolved), plan, "10.43.0.9", 1)
+    assert find_dropped(resolved, pod, plan.hash) is None
+    made = await older.create(kinds.POD, pod)
+    assert "this cluster has no image volumes" in (find_dropped(resolved, made, plan.hash) or "")
+    # So the runner sees no /app, and says so instead of failing a step.
+    assert not [item for item in made["spec"]["containers"][0]["volumeMounts"] if item["mountPath"] == "/app"]
+
+
+async def test_templates_of_a_config_map_need_none(older: Api) -> None:
+    job = builders.build_job()
+    job["spec"]["app"] = {"templatesFrom": {"configMapRef": {"name": "x"}}, "appDef": job["spec"]["app"]["appDef"]}
+    resolved = builders.build_resolved(job)
+    pod = build_pod(resolved, builders.build_shape(resolved), resolved.build_plan("map:x", 0), "10.43.0.9", 1)
+    assert (await older.create(kinds.POD, pod))["metadata"]["name"] == "hello-run"
