@@ -1,0 +1,45 @@
+"""Whose keys a cluster takes."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+
+from nestor.cluster import pki
+from nestor.cluster.access import build_secret
+from nestor.cluster.applier import Applier
+from nestor.cluster.provision import Provisioner
+from nestor.kube import Api, Kind, RetryLater
+from tests.unit.operator.builders import build_shape
+
+Object = dict[str, Any]
+
+
+class FakeApi(Api):
+    """Has one Secret, and takes every apply."""
+
+    def __init__(self, secret: Object) -> None:
+        self.secret = secret
+
+    async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
+        """That Secret."""
+        return self.secret
+
+    async def apply(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
+        """The body, with an address."""
+        return {**body, "spec": {"clusterIP": "10.43.0.9"}}
+
+
+@pytest.mark.parametrize(("owner", "is_taken"), [("now", True), ("before", False), (None, True)])
+async def test_keys_of_a_deleted_cluster_of_the_same_name_are_not_taken_over(owner: str | None, is_taken: bool) -> None:
+    content = pki.mint_authorities("hello", datetime.datetime.now(datetime.UTC))
+    owners = [{"uid": owner}] if owner else []
+    provisioner = Provisioner(Applier(FakeApi(build_secret({"name": "hello-pki", "ownerReferences": owners}, content))))
+    work = provisioner.ensure_surroundings(build_shape(owner={"uid": "now"}), {"metadata": {"name": "nodes"}})
+    if is_taken:
+        assert (await work).api == "10.43.0.9"
+        return
+    with pytest.raises(RetryLater, match="of an earlier cluster of this name is being collected"):
+        await work
