@@ -33,13 +33,13 @@ def build_pod(pod: Object, target: Target, namespaces: scheduling.Namespaces) ->
 def build_labels(pod: Object, target: Target) -> dict[str, str]:
     """The tenant's labels with ours over them."""
     own: dict[str, str] = target.metadata(pod)["labels"]
-    return labels.host_labels(pod["metadata"].get("labels")) | own
+    return labels.host_labels(pod["metadata"].get("labels"), rename_all=target.is_shared) | own
 
 
 def build_annotations(pod: Object, target: Target) -> dict[str, str]:
     """Ours alone: a tenant's annotations could be orders to the host's network or service mesh."""
     own: dict[str, str] = target.metadata(pod)["annotations"]
-    return own | downward.build_annotations(pod) | {APPLIED: _applied(pod)}
+    return own | downward.build_annotations(pod) | {APPLIED: _applied(pod, target)}
 
 
 def applied(host: Object) -> Object:
@@ -48,7 +48,7 @@ def applied(host: Object) -> Object:
     return result
 
 
-def _applied(pod: Object) -> str:
+def _applied(pod: Object, target: Target) -> str:
     """A digest of every field of a pod that may change after its creation, and the label keys to take away later."""
     spec, meta = pod["spec"], pod["metadata"]
     changeable = [
@@ -56,7 +56,7 @@ def _applied(pod: Object) -> str:
         spec.get("activeDeadlineSeconds"), spec.get("tolerations"), meta.get("labels"), downward.build_annotations(pod),
         [item["name"] for item in spec.get("ephemeralContainers") or []],
     ]
-    keys = sorted(labels.host_labels(meta.get("labels")))
+    keys = sorted(labels.host_labels(meta.get("labels"), rename_all=target.is_shared))
     return json.dumps({"digest": names.digest(json.dumps(changeable, sort_keys=True)), "labels": keys}, separators=(",", ":"))
 
 

@@ -73,7 +73,7 @@ def _term(term: Object, pod: Object, target: Target, namespaces: Namespaces) -> 
         return result
     wanted = _namespaces(term, pod, namespaces)
     one = wanted[0] if wanted is not None and len(wanted) == 1 else None
-    found = labels.host_selector(_merged(selector, term, pod), target.scope(one))
+    found = labels.host_selector(_merged(selector, term, pod), target.scope(one), rename_all=target.is_shared)
     if wanted is not None and one is None:
         restriction = {"key": NESTED_NAMESPACE, "operator": "In", "values": wanted or ["-"]}
         found.setdefault("matchExpressions", []).append(restriction)
@@ -95,7 +95,8 @@ def _spread(constraint: Object, pod: Object, target: Target) -> Object:
     selector = constraint.get("labelSelector")
     if selector is not None:
         scope = target.scope(pod["metadata"]["namespace"])
-        result["labelSelector"] = labels.host_selector(_merged(selector, constraint, pod), scope)
+        merged = _merged(selector, constraint, pod)
+        result["labelSelector"] = labels.host_selector(merged, scope, rename_all=target.is_shared)
     return result
 
 

@@ -41,7 +41,7 @@ def build_service(service: Object, target: Target, cluster_ip: str | None) -> Ob
     result: Object = {key: spec[key] for key in _FIELDS if key in spec}
     result |= {
         "type": "ClusterIP",
-        "selector": labels.host_labels(spec["selector"]) | target.scope(meta["namespace"]),
+        "selector": labels.host_labels(spec["selector"], rename_all=target.is_shared) | target.scope(meta["namespace"]),
         "ports": [{key: port[key] for key in _PORT_FIELDS if key in port} for port in spec.get("ports") or []],
     }
     if cluster_ip:

@@ -41,6 +41,11 @@ class Target:
         """Selects everything that was synced from this nested cluster, and nothing of the cluster's own."""
         return f"{labels.CLUSTER}={self.cluster},{labels.NESTED_UID}"
 
+    @property
+    def is_shared(self) -> bool:
+        """True where others may have Services, policies and pods in the namespace: it was not made for a job."""
+        return labels.JOB not in self.labels
+
     def scope(self, namespace: str | None) -> dict[str, str]:
         """Labels that tell this cluster's (and, unless None, one nested namespace's) objects from all others."""
         mine = {labels.CLUSTER: self.cluster}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from nestor.syncer.translate import dns, pod
-from tests.unit.syncer.builders import TARGET, build_pod
+from nestor.syncer.translate import dns, pod, service
+from nestor.syncer.translate.labels import host_key, is_match
+from tests.unit.syncer.builders import TARGET, build_pod, build_service
 
 Object = dict[str, Any]
 
@@ -56,6 +58,25 @@ def test_a_tenant_cannot_pose_as_another_cluster() -> None:
     built = pod.build_pod(build_pod(labels={"nestor.dev/cluster": "other", "nestor.dev/component": "server"}), TARGET, {})
     assert built["metadata"]["labels"]["nestor.dev/cluster"] == "hello"
     assert built["metadata"]["labels"]["nestor.dev/component"] == "app"
+
+
+def test_in_a_shared_namespace_no_selector_of_others_finds_the_pod() -> None:
+    shared = dataclasses.replace(TARGET, labels={})
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    spread = [{"topologyKey": "zone", "maxSkew": 1, "labelSelector": {"matchLabels": {"app": "web"}}}]
+    nested = build_pod(labels={"app": "web"}, affinity=affinity, topologySpreadConstraints=spread)
+    built = pod.build_pod(nested, shared, {})
+    own = built["metadata"]["labels"]
+    assert "app" not in own
+    assert own[host_key("app", rename_all=True)] == "web"
+    assert pod.applied(built)["labels"] == [host_key("app", rename_all=True)]
+
+    selector = service.build_service(build_service(), shared, None)["spec"]["selector"]
+    apart = built["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][0]["labelSelector"]
+    even = built["spec"]["topologySpreadConstraints"][0]["labelSelector"]
+    assert all(is_match(item, own) for item in ({"matchLabels": selector}, apart, even))
+    assert all(host_key("app", rename_all=True) in item for item in (selector, apart["matchLabels"], even["matchLabels"]))
 
 
 @pytest.mark.parametrize(("spec", "built"), [
