@@ -14,6 +14,7 @@ from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
 from nestor.kube import Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.kube.events import now as timestamp
+from nestor.operator import ownership
 from nestor.operator.context import Context, ensure_finalizer, remove_finalizer
 from nestor.operator.resolve import Refused, choose_version, find_class
 
@@ -25,6 +26,7 @@ class ClusterReconciler:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._cleared: set[str] = set()
 
     async def reconcile(self, namespace: str, name: str) -> None:
         """One pass over one cluster."""
@@ -41,6 +43,7 @@ class ClusterReconciler:
         cluster = await ensure_finalizer(self._context.api, kinds.NESTED_CLUSTER, cluster)
         try:
             shape = self._resolve(cluster)
+            await self._check_names(cluster, shape)
             note = await self._ensure(cluster, shape)
         except Refused as refused:
             await self._report(cluster, Condition(conditions.ADMITTED, "False", refused.reason, refused.message), None)
@@ -55,6 +58,18 @@ class ClusterReconciler:
         admitted = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, message)
         await self._report(cluster, admitted, None if note else f"{name}-kubeconfig")
         raise RetryLater(RESYNC_SECONDS, "resync")
+
+    async def _check_names(self, cluster: Object, shape: Shape) -> None:
+        """Nothing in the user's namespace is taken over. Raises `ForeignObject`; asked once per cluster and process."""
+        uid = cluster["metadata"]["uid"]
+        if senior := ownership.find_senior(cluster, self._context.world.clusters):
+            raise ForeignObject(f"NestedCluster '{senior}' has this namespace: there may be one in a namespace")
+        if uid in self._cleared:
+            return
+        if foreign := await ownership.find_foreign(self._context.api, shape):
+            where = f"{foreign} in namespace '{shape.namespace}'"
+            raise ForeignObject(f"{where} is not this cluster's: delete it, or give the cluster another name")
+        self._cleared.add(uid)
 
     def _resolve(self, cluster: Object) -> Shape:
         spec, meta = NestedClusterSpec.model_validate(cluster["spec"]), cluster["metadata"]
@@ -105,6 +120,7 @@ class ClusterReconciler:
         await self._context.api.delete(kinds.CLUSTER_ROLE_BINDING, _binding_name(cluster))
         self._context.provisioner.forget(meta["namespace"], meta["name"])
         self._context.applier.forget(meta["namespace"])
+        self._cleared.discard(meta["uid"])
         try:
             await remove_finalizer(self._context.api, kinds.NESTED_CLUSTER, cluster)
         except NotFound:

@@ -110,3 +110,26 @@ async def test_everything_of_a_deleted_cluster_goes(operator: Operator, api: Api
             await wait_for(api, kind, name, namespace, lambda found: found is None, limit=30)
     bindings = {item["metadata"]["name"] for item in await api.list(kinds.CLUSTER_ROLE_BINDING)}
     assert not any(f"{namespace}-brief" in name for name in bindings)
+
+
+async def test_what_is_not_the_clusters_is_never_taken_over(operator: Operator, api: Api, namespace: str) -> None:
+    theirs = {"podSelector": {}, "policyTypes": ["Ingress"]}
+    await api.apply(kinds.NETWORK_POLICY, {"metadata": {"name": "default-deny", "namespace": namespace}, "spec": theirs})
+    await api.create(kinds.NESTED_CLUSTER, build_cluster("default", namespace))
+    refused = has(conditions.ADMITTED, "False", conditions.PROVISIONING_FAILED)
+    cluster = await wait_for(api, kinds.NESTED_CLUSTER, "default", namespace, refused)
+    assert cluster is not None
+    assert "NetworkPolicy 'default-deny'" in message_of(cluster, conditions.ADMITTED)
+    untouched = await api.get(kinds.NETWORK_POLICY, "default-deny", namespace)
+    assert untouched["spec"] == theirs
+    assert await api.find(kinds.SERVICE, "default-k3s", namespace) is None
+
+
+async def test_a_namespace_holds_one_cluster_of_a_user(operator: Operator, api: Api, namespace: str) -> None:
+    await api.create(kinds.NESTED_CLUSTER, build_cluster("a", namespace))
+    await wait_for(api, kinds.NESTED_CLUSTER, "a", namespace, has(conditions.ADMITTED, "True"))
+    await api.create(kinds.NESTED_CLUSTER, build_cluster("b", namespace))
+    refused = has(conditions.ADMITTED, "False", conditions.PROVISIONING_FAILED)
+    second = await wait_for(api, kinds.NESTED_CLUSTER, "b", namespace, refused)
+    assert second is not None
+    assert "NestedCluster 'a' has this namespace" in message_of(second, conditions.ADMITTED)

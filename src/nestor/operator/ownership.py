@@ -1,0 +1,51 @@
+"""What a user's NestedCluster would take over in a namespace that is not ours: found before anything is applied."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from nestor.cluster import policies
+from nestor.cluster.shape import Shape
+from nestor.kube import Api, Kind, kinds
+
+Object = dict[str, Any]
+
+
+def find_senior(cluster: Object, others: Iterable[Object]) -> str | None:
+    """Name of an older NestedCluster in the same namespace: synced objects are named by their nested names alone."""
+    meta = cluster["metadata"]
+    mine = _seniority(cluster)
+    found = [
+        other for other in others
+        if other["metadata"]["namespace"] == meta["namespace"] and other["metadata"]["uid"] != meta["uid"]
+        and _seniority(other) < mine
+    ]
+    return str(min(found, key=_seniority)["metadata"]["name"]) if found else None
+
+
+async def find_foreign(api: Api, shape: Shape) -> str | None:
+    """An object that has a name of ours and is not this cluster's, as `Secret 'a-pki'`; None when all names are free or ours."""
+    uid = (shape.owner or {}).get("uid")
+    named = _list_names(shape)
+    found = await asyncio.gather(*(api.find(kind, name, shape.namespace) for kind, name in named))
+    for (kind, name), live in zip(named, found, strict=True):
+        if live is not None and all(owner["uid"] != uid for owner in live["metadata"].get("ownerReferences") or ()):
+            return f"{kind.name} '{name}'"
+    return None
+
+
+def _list_names(shape: Shape) -> list[tuple[Kind, str]]:
+    """Everything that the provisioner applies by force in the namespace."""
+    own = [
+        (kinds.SERVICE, "k3s"), (kinds.SERVICE, "dns"), (kinds.STATEFUL_SET, "k3s"), (kinds.SERVICE_ACCOUNT, "syncer"),
+        (kinds.ROLE_BINDING, "syncer"), (kinds.CONFIG_MAP, "coredns"), (kinds.SECRET, "pki"), (kinds.SECRET, "access"),
+    ]
+    closed = [(kinds.NETWORK_POLICY, policy["metadata"]["name"]) for policy in policies.build_policies(shape)]
+    return [*((kind, shape.child(part)) for kind, part in own), *closed]
+
+
+def _seniority(cluster: Object) -> tuple[str, str]:
+    meta = cluster["metadata"]
+    return meta.get("creationTimestamp", ""), meta["name"]
