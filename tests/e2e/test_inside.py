@@ -41,7 +41,7 @@ async def inside(api: Api, namespace: str, tmp_path: Path) -> Path:
     await kubectl(kubeconfig, "create", "namespace", "tools")
     await kubectl(kubeconfig, "apply", "-f", "-", stdin=TOOLBOX)
     await kubectl(kubeconfig, "wait", "-n", "tools", "--for=condition=Ready", "pod/toolbox", "--timeout=60s", limit=90)
-    # The cluster's DNS server may be a few seconds behind its API: it backs off while that starts.
+    # Ready means that DNS answers; a Service that is this young may still be on its way to it.
     resolve = "for i in $(seq 150); do nslookup web.default.svc.cluster.local >/dev/null 2>&1 && exit 0; sleep 0.2; done; exit 1"
     await kubectl(kubeconfig, "exec", "-n", "tools", "toolbox", "--", "sh", "-c", resolve)
     return kubeconfig

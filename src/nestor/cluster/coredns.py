@@ -5,6 +5,7 @@ from __future__ import annotations
 from nestor.cluster.shape import CLUSTER_DOMAIN, DNS_PORT, Object, Shape
 
 HEALTH_PORT = 8082
+READY_PORT = 8083
 KUBECONFIG_FOLDER = "/etc/nestor/coredns"
 COREFILE_FOLDER = "/etc/coredns"
 
@@ -18,6 +19,7 @@ def build_corefile(api_address: str) -> str:
     return f""".:{DNS_PORT} {{
     errors
     health :{HEALTH_PORT}
+    ready 127.0.0.1:{READY_PORT}
     hosts {{
         {api_address} kubernetes.default.svc.{CLUSTER_DOMAIN}
         ttl 5

@@ -122,6 +122,7 @@ def _build_syncer(shape: Shape) -> Object:
         "env": [
             {"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}},
             {"name": "NESTOR_CLUSTER", "value": shape.name},
+            {"name": "NESTOR_DNS_READY_URL", "value": f"http://127.0.0.1:{coredns.READY_PORT}/ready"},
         ],
         "ports": [{"name": "health", "containerPort": HEALTH_PORT, "protocol": "TCP"}],
         # Every second: its readiness is the cluster's.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Mapping
 from typing import Any
 
+import aiohttp
 from aiohttp import web
 
 from nestor.kube import Api, ApiError, WorkQueue
@@ -18,6 +20,7 @@ log = logging.getLogger(__name__)
 STALE_SECONDS = 300
 """Servers end a watch after 240 s, and send bookmarks every minute: longer silence means that nobody is at the other end."""
 _CHECK_SECONDS = 2
+_DNS_SECONDS = 0.1
 _FAILURES = 3
 
 
@@ -78,8 +81,22 @@ async def serve(health: Health, port: int) -> None:
         await runner.cleanup()
 
 
-async def watch_nested(nested: Api, health: Health, status: ClusterStatus) -> None:
+async def wait_for_dns(url: str) -> None:
+    """Until the cluster's DNS server knows its names: its client backs off while the API server starts, for seconds."""
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_CHECK_SECONDS)) as session:
+        while True:
+            with contextlib.suppress(aiohttp.ClientError, TimeoutError):
+                async with session.get(url) as answer:
+                    if answer.status == 200:
+                        return
+            await asyncio.sleep(_DNS_SECONDS)
+
+
+async def watch_nested(nested: Api, health: Health, status: ClusterStatus, dns_ready_url: str = "") -> None:
     """Ask the nested API server for its health, and say so in the NestedCluster's status; until cancelled."""
+    if dns_ready_url:
+        status.set_ready(ready=False, message="The API server answers; its DNS is not ready yet.")
+        await wait_for_dns(dns_ready_url)
     failures = 0
     while True:
         try:

@@ -95,7 +95,7 @@ async def run(settings: Settings) -> None:
         for name, queue in queues.items():
             spawn(queue.run(), name)
         state.caches, state.queues, state.working = caches, queues, True
-        spawn(health.watch_nested(nested, state, status), "nested health")
+        spawn(health.watch_nested(nested, state, status, settings.dns_ready_url), "nested health")
         log.info("carrying pods of %s to %s after %.2f s", target.cluster, target.namespace, time.monotonic() - begin)
 
 

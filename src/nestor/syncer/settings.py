@@ -20,6 +20,8 @@ class Settings:
     host_kubeconfig: str | None = None
     health_port: int = 8081
     kubelet_port: int = 10250
+    dns_ready_url: str = ""
+    """Answers 200 once the cluster's DNS knows its names; empty: nothing is waited for."""
 
     @property
     def nested_kubeconfig(self) -> str:
@@ -44,4 +46,5 @@ def parse(arguments: list[str]) -> Settings:
         parser.error("POD_NAMESPACE and NESTOR_CLUSTER must be set")
     return Settings(
         found.namespace, found.cluster, found.access, found.host_kubeconfig, found.health_port, found.kubelet_port,
+        os.environ.get("NESTOR_DNS_READY_URL", ""),
     )
