@@ -68,12 +68,19 @@ async def operator_running(plane: apiserver.ControlPlane) -> AsyncIterator[Opera
         assert await asyncio.wait_for(process.wait(), 30) in (0, -signal.SIGKILL), log.read_text()[-5000:]
 
 
-@pytest.fixture(scope="session")
-async def plane() -> AsyncIterator[apiserver.ControlPlane]:
-    """A control plane with a default class, without an operator."""
+@contextlib.asynccontextmanager
+async def plane_running() -> AsyncIterator[apiserver.ControlPlane]:
+    """A control plane with the chart's roles and a default class, without an operator."""
     async with apiserver.running() as running, await Api.connect(str(running.kubeconfig), manager="test") as api:
         await install_roles(api)
         await api.apply(kinds.NESTED_CLASS, build_class())
+        yield running
+
+
+@pytest.fixture(scope="session")
+async def plane() -> AsyncIterator[apiserver.ControlPlane]:
+    """The control plane that these tests share."""
+    async with plane_running() as running:
         yield running
 
 

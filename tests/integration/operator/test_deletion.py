@@ -10,7 +10,7 @@ import pytest
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
-from tests.integration.operator.conftest import Operator, install_roles, operator_running
+from tests.integration.operator.conftest import Operator, operator_running, plane_running
 from tests.integration.operator.world import Object, be_ready_server, build_class, build_job, host_namespace
 from tests.waiting import job_with, wait_for, wait_for_any, wait_for_none
 
@@ -129,9 +129,7 @@ async def test_a_namespace_that_is_not_the_jobs_is_never_touched(operator: Opera
 @pytest.fixture(scope="module")
 async def second_plane() -> AsyncIterator[apiserver.ControlPlane]:
     """A control plane of its own, whose operator these tests start and stop."""
-    async with apiserver.running() as plane, await Api.connect(str(plane.kubeconfig), manager="test") as api:
-        await install_roles(api)
-        await api.apply(kinds.NESTED_CLASS, build_class())
+    async with plane_running() as plane:
         yield plane
 
 
