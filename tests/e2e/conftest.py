@@ -56,9 +56,14 @@ async def api(cluster: Cluster) -> AsyncIterator[Api]:
 
 @pytest.fixture
 async def namespace(api: Api) -> AsyncIterator[str]:
-    """A fresh namespace of a user; its jobs and their host namespaces are gone before the next test."""
+    """A fresh namespace of a user; its jobs and their host namespaces are gone before the next test.
+
+    The host's own controllers fill it a moment after it is made; who compares its objects must not see them do so.
+    """
     name = f"team-{uuid.uuid4().hex[:6]}"
     await api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    await waiting.wait_for(api, kinds.SERVICE_ACCOUNT, "default", name, bool)
+    await waiting.wait_for(api, kinds.CONFIG_MAP, "kube-root-ca.crt", name, bool)
     yield name
     for job in await api.list(kinds.NESTED_APP_JOB, name):
         await api.delete(kinds.NESTED_APP_JOB, job["metadata"]["name"], name)
