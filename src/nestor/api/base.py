@@ -120,7 +120,7 @@ class StepStatus(Model):
     """How far one step of the templates is."""
 
     name: str = Field(description="The step's name, from the AppDef.", max_length=253)
-    type: str = Field("", description="The step's type: `kubectl`.", max_length=63)
+    type: str = Field("", description="The step's type: `kubectl`, `kustomize`, `custom` or `helm`.", max_length=63)
     state: Literal["Pending", "Running", "Retrying", "Succeeded", "Failed"] = Field(
         "Pending", description="`Pending` (its turn has not come), `Running`, `Retrying` (failed, will be tried again), "
         "`Succeeded`, or `Failed` (no attempts left).",
@@ -131,6 +131,15 @@ class StepStatus(Model):
     completion_time: str | None = Field(None, description="When the step succeeded or failed for good (RFC 3339).", max_length=64)
     exit_code: int | None = Field(None, description="Exit code of the last attempt's command.")
     message: str = Field("", description="Last lines of what the step's command said when it failed.", max_length=32768)
+    hash: str | None = Field(None, description="Changes when what the step does changes.", max_length=128)
+    sha256: str | None = Field(None, description="Checksum of what the step downloaded.", max_length=64)
 
 
 Steps = Annotated[list[StepStatus], Field(max_length=200, json_schema_extra=list_map("name"))]
+
+
+class PodCounts(Model):
+    """A nested cluster's pods, counted."""
+
+    running: int = Field(0, description="Pods that run.", ge=0)
+    waiting: int = Field(0, description="Pods that do not run yet.", ge=0)

@@ -13,6 +13,9 @@ CLUSTER_READY = "ClusterReady"
 STEPS_APPLIED = "StepsApplied"
 EXPOSED = "Exposed"
 READY = "Ready"
+SUCCEEDED = "Succeeded"
+ACCEPTED = "Accepted"
+"""Of a NestedApp."""
 
 # Admitted
 ADMITTED_REASON = "Accepted"
@@ -20,6 +23,9 @@ CLASS_NOT_FOUND = "ClassNotFound"
 VERSION_UNSUPPORTED = "VersionUnsupported"
 COMMAND_NOT_FOUND = "CommandNotFound"
 APPDEF_INVALID = "AppDefInvalid"
+APP_NOT_FOUND = "AppNotFound"
+READING_APPDEF = "ReadingAppDef"
+PARAMETERS_INVALID = "ParametersInvalid"
 TEMPLATES_NOT_FOUND = "TemplatesNotFound"
 PULL_SECRET_NOT_FOUND = "PullSecretNotFound"  # noqa: S105 - a reason
 # ClusterReady
@@ -48,6 +54,14 @@ NOT_REQUESTED = "NotRequested"
 # Ready
 APP_READY = "AppReady"
 TERMINATING = "Terminating"
+# Succeeded, and Ready of a job that rests or has ended
+RUNNING = "Running"
+SUSPENDED = "Suspended"
+RESTARTING = "Restarting"
+COMPLETED = "Completed"
+TARGET_FAILED = "TargetFailed"
+DEADLINE_EXCEEDED = "DeadlineExceeded"
+RESTARTS_EXHAUSTED = "RestartsExhausted"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from nestor.api import labels
 from nestor.api.base import rule
+from nestor.api.nestedapp import NestedAppSpec, NestedAppStatus
 from nestor.api.nestedappjob import NAME_LIMIT, NestedAppJobSpec, NestedAppJobStatus
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.nestedcluster import NestedClusterSpec, NestedClusterStatus
@@ -66,6 +67,18 @@ RESOURCES = [
             Column("Version", ".status.kubernetesVersion", "Kubernetes version of the nested cluster."),
             AGE,
             Column("Message", ".status.conditions[?(@.type=='Ready')].message", "The status in a sentence.", priority=1),
+        ],
+    ),
+    Resource(
+        "NestedApp", "nestedapps", "napp", "An application of the catalogue, for jobs to refer to; written by admins.",
+        NestedAppSpec, NestedAppStatus, scope="Cluster",
+        columns=[
+            Column("Title", ".status.title", "What it is."),
+            Column("Accepted", ".status.conditions[?(@.type=='Accepted')].status", "Whether its AppDef can be run."),
+            Column("Commands", ".status.commands[*].id", "What a job's `command` may say."),
+            Column("Image", ".spec.image", "App image.", priority=1),
+            AGE,
+            Column("Message", ".status.conditions[?(@.type=='Accepted')].message", "Why.", priority=1),
         ],
     ),
     Resource(

@@ -20,7 +20,7 @@ CLUSTER = f"{GROUP}/cluster"
 """Name of the NestedCluster that an object belongs to."""
 
 COMPONENT = f"{GROUP}/component"
-"""Part that a pod plays: `server`, `runner` or `app`."""
+"""Part that a pod plays: `server`, `runner`, `reader` or `app`."""
 
 NESTED_NAME = f"{GROUP}/nested-name"
 """Annotation: name of the nested object that a host object stands for."""
@@ -55,11 +55,18 @@ SERVER_UID = f"{GROUP}/server-uid"
 DATA_EPOCH = f"{GROUP}/data-epoch"
 """Annotation of a NestedCluster: how often its data was lost. Each time, the templates are applied anew."""
 
+RERUN = f"{GROUP}/rerun"
+"""Annotation that users put on a NestedAppJob: another value runs all its steps again."""
+
+SUSPENDED_BY = f"{GROUP}/suspended-by"
+"""Annotation of a nested Job that the syncer suspended, and that it is to resume: `nestor`."""
+
 FINALIZER = f"{GROUP}/cleanup"
 """Keeps a NestedAppJob or NestedCluster until its last host object is gone."""
 
 COMPONENT_SERVER = "server"
 COMPONENT_RUNNER = "runner"
+COMPONENT_READER = "reader"
 COMPONENT_APP = "app"
 
 _RESERVED = ("nestor.dev", "kubernetes.io", "k8s.io")

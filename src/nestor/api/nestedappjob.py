@@ -13,11 +13,14 @@ from nestor.api.base import (
     KubernetesVersion,
     Model,
     ObjectName,
+    PodCounts,
     Steps,
     immutable,
+    list_map,
     rule,
     rules,
 )
+from nestor.api.policies import AppRef, FailurePolicy, SuccessPolicy
 
 NAME_LIMIT = 52
 
@@ -44,7 +47,9 @@ class App(Model):
         rule("has(self.image) != has(self.templatesFrom)",
              "exactly one of `image` and `templatesFrom` must be set: templates come from the folder /templates of an image, "
              "or from a ConfigMap"),
-        rule("has(self.appDef)", "`appDef` must be set: this version does not read it from the image yet"),
+        rule("has(self.image) || has(self.appDef)", "`appDef` must be set when there is no `image` to read it from"),
+        rule("has(self.appDef) == has(oldSelf.appDef)",
+             "`app.appDef` may be changed, but not added or removed: delete the object and create it again"),
         rule("!has(self.imagePullSecretName) || has(self.image)", "`imagePullSecretName` may be set only together with `image`"),
         rule("has(self.image) == has(oldSelf.image) && has(self.templatesFrom) == has(oldSelf.templatesFrom) && "
              "has(self.imagePullSecretName) == has(oldSelf.imagePullSecretName)",
@@ -72,12 +77,16 @@ class App(Model):
 
 
 class JobExpose(Model):
-    """How the job's first target is reached."""
+    """How the job's targets are reached."""
 
     host: HostName | None = Field(
         None, description="Host name of the job's URL. Left out: `<job>-<namespace>.<domain of the class>`. It must be "
         "below that domain, or one of the class's `expose.allowedHosts`. A host that an Ingress or an older job has stays with "
         "it; one that another job has by its name is that one's. May be changed.",
+    )
+    all_targets: bool = Field(
+        False, description="Whether the AppDef's other targets are exposed as well, each at "
+        "`<service>--<job>-<namespace>.<domain of the class>`. Default: false, the first one only.",
     )
 
 
@@ -89,12 +98,27 @@ def _same(field: str) -> dict[str, str]:
 class NestedAppJobSpec(Model):
     """What to run, and how."""
 
-    model_config = ConfigDict(json_schema_extra=rules(_same("command"), _same("kubernetesVersion")))
+    model_config = ConfigDict(json_schema_extra=rules(
+        rule("has(self.app) != has(self.appRef)",
+             "exactly one of `app` and `appRef` must be set: an application of its own, or one of the catalogue"),
+        rule("has(self.app) == has(oldSelf.app)",
+             "`app` and `appRef` may not take each other's place: delete the object and create it again"),
+        _same("command"), _same("kubernetesVersion"),
+    ))
 
-    app: App = Field(description="The application.")
+    app: App | None = Field(None, description="The application. Not together with `appRef`.")
+    app_ref: AppRef | None = Field(
+        None, description="The application, by its name in the catalogue (`kubectl get nestedapps`). It is read when the job "
+        "starts; later changes of it do not touch the job. Not together with `app`. Immutable.",
+    )
     command: Annotated[str, StringConstraints(min_length=1, max_length=253)] | None = Field(
-        None, description="Which entry of `app.appDef.commands` to run. May be left out when there is only one. Immutable.",
+        None, description="Which entry of the AppDef's `commands` to run. May be left out when only one has a Kubernetes part. "
+        "Immutable.",
         json_schema_extra=immutable("command"),
+    )
+    parameters: Annotated[dict[str, Any], Field(max_length=64)] | None = Field(
+        None, description="Values for the command's `parameters`, by their names. A change runs again the steps from the first "
+        "one that they are rendered into.", json_schema_extra={"x-kubernetes-preserve-unknown-fields": True},
     )
     class_name: ObjectName = Field(
         "default", description="Name of the NestedClass: the admins' policy for this job. Default: `default`. Immutable.",
@@ -105,7 +129,25 @@ class NestedAppJobSpec(Model):
         "`kubernetes_version`. Left out in both: the class's default. Immutable.",
         json_schema_extra=immutable("kubernetesVersion"),
     )
-    expose: JobExpose | None = Field(None, description="How the job's first target is reached. Left out: by the class.")
+    expose: JobExpose | None = Field(None, description="How the job's targets are reached. Left out: by the class.")
+    suspend: bool = Field(
+        False, description="Whether the job is to rest: its pods end, its cluster's data is kept. Back on false it goes on. "
+        "Default: false.",
+    )
+    active_deadline_seconds: int | None = Field(
+        None, description="Seconds after `status.startTime` at which the job is ended, whatever it does. The time that it is "
+        "suspended does not count. Left out: none.", ge=1, le=315_360_000,
+    )
+    ttl_seconds_after_finished: int | None = Field(
+        None, description="Seconds after `status.completionTime` at which the job is deleted, with everything of it. Left out: "
+        "it stays until somebody deletes it.", ge=0, le=315_360_000,
+    )
+    success_policy: SuccessPolicy | None = Field(
+        None, description="When the job is done. Left out: never; it runs until it is deleted.",
+    )
+    failure_policy: FailurePolicy | None = Field(
+        None, description="What a failure of the application means. Left out: `action: Fail`.",
+    )
 
 
 class Timings(Model):
@@ -118,11 +160,23 @@ class Timings(Model):
     ready: str | None = Field(None, description="All of these.", max_length=64)
 
 
+class TargetStatus(Model):
+    """How one target of the AppDef is reached."""
+
+    service_name: str = Field(description="Name of the Service in the nested cluster.", max_length=253)
+    service_namespace: str = Field(description="Namespace of the Service in the nested cluster.", max_length=253)
+    service_port: int = Field(description="Port of the Service.", ge=0, le=65535)
+    url: str | None = Field(None, description="Where it is reached once `ready`. Absent: it is not exposed.", max_length=2048)
+    ready: bool = Field(False, description="Whether a request to the URL has somewhere to go.")
+    message: str = Field("", description="Why it is not ready.", max_length=4096)
+
+
 class NestedAppJobStatus(Model):
     """What Nestor observed; written by the operator alone."""
 
     conditions: Conditions = Field(
-        default_factory=list, description="`Admitted`, `ClusterReady`, `StepsApplied`, `Exposed`, and their summary `Ready`.",
+        default_factory=list, description="`Admitted`, `ClusterReady`, `StepsApplied`, `Exposed`, their summary "
+        "`Ready`, and `Succeeded`: whether the job has done what it was made for.",
     )
     observed_generation: int | None = Field(None, description="The `metadata.generation` that this status is about.", ge=0)
     url: str | None = Field(None, description="Where the job's first target is reached once `Exposed` is True.", max_length=2048)
@@ -135,3 +189,11 @@ class NestedAppJobStatus(Model):
     )
     steps: Steps = Field(default_factory=list, description="The AppDef's templates, in their order, each with how far it is.")
     timings: Timings | None = Field(None, description="When each stage was reached.")
+    command: str | None = Field(None, description="The AppDef's command that runs.", max_length=253)
+    targets: Annotated[
+        list[TargetStatus], Field(max_length=64, json_schema_extra=list_map("serviceNamespace", "serviceName", "servicePort")),
+    ] = Field(default_factory=list, description="The AppDef's targets, in their order.")
+    pods: PodCounts | None = Field(None, description="The application's pods, counted.")
+    start_time: str | None = Field(None, description="When the job began, or was resumed (RFC 3339).", max_length=64)
+    completion_time: str | None = Field(None, description="When the job ended, well or not (RFC 3339).", max_length=64)
+    restarts: int | None = Field(None, description="How often the application was started again by `failurePolicy`.", ge=0)

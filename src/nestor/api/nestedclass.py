@@ -20,6 +20,7 @@ from nestor.api.base import (
     rule,
     rules,
 )
+from nestor.api.policies import Persistence
 
 PRIVATE_RANGES = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"]
 DEFAULT_CORE_DNS_IMAGE = "docker.io/coredns/coredns:1.15.0"
@@ -60,6 +61,10 @@ class ClusterPolicy(Model):
     start_timeout_seconds: int = Field(
         300, description="Seconds after which a cluster that is not ready is reported as ProvisioningFailed instead of waiting. "
         "It is not given up. Default: 300.", ge=10, le=86400,
+    )
+    persistence: Persistence | None = Field(
+        None, description="Volume for each cluster's data, so that it survives the loss of its pod, and rests without one while "
+        "the job is suspended. Left out: the data lives in the pod. It holds for new clusters.",
     )
 
 
@@ -171,6 +176,28 @@ class ExposePolicy(Model):
     )
 
 
+class RemotePolicy(Model):
+    """Templates and charts that are not in the app image."""
+
+    enabled: bool = Field(
+        True, description="Whether steps may name a URL (`format: url`) or a remote Helm chart. Default: true.",
+    )
+    allowed_hosts: list[HostPattern] = Field(
+        default_factory=list, description="Hosts that such URLs may name: host names, or `*.example.com` for all hosts below "
+        "example.com. Left out: any; never the node, the cloud's metadata address and the host cluster's API server.",
+        max_length=64,
+    )
+    max_bytes: int = Field(
+        16 * 2**20, description="Size that a downloaded template may have, in bytes. Default: 16 MiB.", ge=1024, le=2**30,
+    )
+
+
+class TemplatesPolicy(Model):
+    """What the steps of jobs may do."""
+
+    remote: RemotePolicy = Field(default_factory=RemotePolicy, description="Templates from elsewhere.")
+
+
 class NestedClassSpec(Model):
     """The policy."""
 
@@ -178,3 +205,4 @@ class NestedClassSpec(Model):
     namespace: NamespacePolicy = Field(default_factory=NamespacePolicy, description="The namespace that each job gets.")
     network: NetworkPolicyModel = Field(default_factory=NetworkPolicyModel, description="Where the application may connect to.")
     expose: ExposePolicy = Field(default_factory=ExposePolicy, description="How jobs are exposed.")
+    templates: TemplatesPolicy = Field(default_factory=TemplatesPolicy, description="What the steps of jobs may do.")

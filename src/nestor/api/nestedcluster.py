@@ -12,12 +12,14 @@ from nestor.api.base import (
     KubernetesVersion,
     Model,
     ObjectName,
+    PodCounts,
     Resources,
     Steps,
     immutable,
     rule,
     rules,
 )
+from nestor.api.policies import FailurePolicy, Persistence, SuccessPolicy
 
 
 class NestedClusterSpec(Model):
@@ -42,6 +44,17 @@ class NestedClusterSpec(Model):
     resources: Resources | None = Field(
         None, description="Resources of the K3s server's container. Left out: the class's.",
     )
+    persistence: Persistence | None = Field(
+        None, description="Volume for the cluster's data. Left out: the class's. Immutable.",
+        json_schema_extra=immutable("persistence"),
+    )
+    suspend: bool = Field(
+        False, description="Whether the cluster is to rest: its pods end, and with `persistence` its server too. Default: false.",
+    )
+    success_policy: SuccessPolicy | None = Field(None, description="When `status.outcome` is Succeeded. Left out: never.")
+    failure_policy: FailurePolicy | None = Field(
+        None, description="When `status.outcome` is Failed; its action is the job's. Left out: by the success policy's targets.",
+    )
 
 
 class RunStatus(Model):
@@ -53,11 +66,12 @@ class RunStatus(Model):
     steps: Steps = Field(default_factory=list, description="The steps, in their order.")
 
 
-class PodCounts(Model):
-    """The nested cluster's pods, counted."""
+class Outcome(Model):
+    """What the application came to, by the policies in `spec`."""
 
-    running: int = Field(0, description="Pods that run.", ge=0)
-    waiting: int = Field(0, description="Pods that do not run yet.", ge=0)
+    state: Literal["Running", "Succeeded", "Failed"] = Field("Running", description="`Running`, `Succeeded` or `Failed`.")
+    message: str = Field("", description="The objects that decided, or that are waited for.", max_length=4096)
+    server_uid: str = Field("", alias="serverUID", description="UID of the server's pod that was looked at.", max_length=64)
 
 
 class NestedClusterStatus(Model):
@@ -75,3 +89,5 @@ class NestedClusterStatus(Model):
     )
     run: RunStatus | None = Field(None, description="Progress of the job's templates. Absent for a cluster without a job.")
     pods: PodCounts | None = Field(None, description="The nested cluster's pods, counted.")
+    outcome: Outcome | None = Field(None, description="What the application came to. Absent without a policy.")
+    suspended: bool | None = Field(None, description="Whether none of its pods is left on the host, because of `spec.suspend`.")

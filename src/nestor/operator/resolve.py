@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from nestor import names
 from nestor.api import conditions, labels
 from nestor.api.appdef import NestedKubernetes, Target, explain, read_appdef, read_command
-from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.api.nestedappjob import App, NestedAppJobSpec
 from nestor.api.nestedclass import ClusterPolicy, NestedClassSpec
 from nestor.exposure import claim, ingress
 from nestor.steps import Plan, PlanError, build_plan
@@ -37,6 +37,8 @@ class Resolved:
     namespace: str
     uid: str
     spec: NestedAppJobSpec
+    app: App
+    """The application, wherever it comes from."""
     policy: NestedClassSpec
     version: str
     image: str
@@ -82,15 +84,16 @@ def resolve(job: Object, classes: dict[str, NestedClassSpec], cluster: Object | 
     except ValidationError as error:
         raise Refused(conditions.APPDEF_INVALID, explain(error, "spec")) from error
     policy = find_class(spec.class_name, classes)
-    nested = _read_command(spec)
+    app = spec.app or App()
+    nested = _read_command(spec, app)
     running = find_running(cluster, meta["uid"])
     version, image = running or choose_version(
         spec.kubernetes_version or nested.kubernetes_version, spec.class_name, policy.cluster,
     )
     wanted = spec.expose.host if spec.expose else None
     return Resolved(
-        name=meta["name"], namespace=meta["namespace"], uid=meta["uid"], spec=spec, policy=policy, version=version, image=image,
-        nested=nested, host=claim.choose_host(meta["name"], meta["namespace"], wanted, policy.expose),
+        name=meta["name"], namespace=meta["namespace"], uid=meta["uid"], spec=spec, app=app, policy=policy, version=version,
+        image=image, nested=nested, host=claim.choose_host(meta["name"], meta["namespace"], wanted, policy.expose),
     )
 
 
@@ -130,9 +133,9 @@ def _sort_key(version: str) -> list[int]:
     return [int(part) for part in version.lstrip("v").split(".") if part.isdigit()]
 
 
-def _read_command(spec: NestedAppJobSpec) -> NestedKubernetes:
+def _read_command(spec: NestedAppJobSpec, source: App) -> NestedKubernetes:
     try:
-        app = read_appdef(spec.app.app_def or {})
+        app = read_appdef(source.app_def or {})
     except ValueError as error:
         raise Refused(conditions.APPDEF_INVALID, str(error)) from error
     known = ", ".join(f"'{item}'" for item in app.commands)

@@ -96,7 +96,7 @@ def explain_refusal(pod: Object, error: Forbidden | Invalid) -> str:
 
 def find_dropped(resolved: Resolved, pod: Object | None, plan_hash: str) -> str | None:
     """What to tell of a pod without the app image: with the feature gate off, the API server takes the volume out of the pod."""
-    if not resolved.spec.app.image or pod is None:
+    if not resolved.app.image or pod is None:
         return None
     annotations = pod["metadata"].get("annotations") or {}
     if annotations.get(labels.PLAN_HASH) != plan_hash or any("image" in volume for volume in pod["spec"].get("volumes") or ()):
@@ -139,7 +139,7 @@ def build_pod(resolved: Resolved, shape: Shape, plan: Plan, dns_address: str, at
             {"name": "tmp", "emptyDir": {"sizeLimit": "256Mi"}},
         ],
     }
-    if resolved.spec.app.image_pull_secret_name:
+    if resolved.app.image_pull_secret_name:
         spec["imagePullSecrets"] = [{"name": shape.child("pull")}]
     annotations = {labels.PLAN_HASH: plan.hash, labels.RUNNER_ATTEMPT: str(attempt)}
     metadata = shape.metadata(shape.child("run"), component=labels.COMPONENT_RUNNER, annotations=annotations)
@@ -148,8 +148,8 @@ def build_pod(resolved: Resolved, shape: Shape, plan: Plan, dns_address: str, at
 
 def _build_sources(resolved: Resolved, shape: Shape) -> tuple[Object, Object]:
     """The volume with the templates, and its mount: the app image as a whole, or a copied ConfigMap in its place."""
-    if resolved.spec.app.image:
-        image = {"reference": resolved.spec.app.image, "pullPolicy": "IfNotPresent"}
+    if resolved.app.image:
+        image = {"reference": resolved.app.image, "pullPolicy": "IfNotPresent"}
         return {"name": "app", "image": image}, {"name": "app", "mountPath": "/app", "readOnly": True}
     config_map = {"name": shape.child("templates")}
     return {"name": "app", "configMap": config_map}, {"name": "app", "mountPath": "/app/templates", "readOnly": True}

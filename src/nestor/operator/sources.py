@@ -43,7 +43,7 @@ class Sources:
 
     async def read_templates(self, resolved: Resolved) -> str:
         """What the plan's templates come from, as a string that changes with their content. Raises `Refused`."""
-        app = resolved.spec.app
+        app = resolved.app
         if app.image or app.templates_from is None:
             return f"image:{app.image}"
         content = self._templates.get(resolved.uid)
@@ -71,7 +71,7 @@ class Sources:
 
     async def ensure_pull_secret(self, resolved: Resolved, shape: Shape) -> None:
         """Copy the pull secret. Only pull secrets are copied, whatever the name says. Raises `Refused`."""
-        name = resolved.spec.app.image_pull_secret_name
+        name = resolved.app.image_pull_secret_name
         if not name or self._is_fresh(resolved.uid, "pull"):
             return
         found = await self._api.find(kinds.SECRET, name, resolved.namespace)

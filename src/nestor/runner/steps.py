@@ -33,7 +33,7 @@ def build_command(step: Step, place: Place) -> list[str]:
     fields are refused by the server. Measured on a fresh API server, discovery and that check cost less than 0.3 s together,
     so no flag gives them up.
     """
-    return ["kubectl", "apply", "-f", templates.resolve(place.templates, step.path)]
+    return ["kubectl", "apply", "-f", templates.resolve(place.templates, step.path or "")]
 
 
 async def execute(place: Place, step: Step, show: Callable[[str], None]) -> Outcome:

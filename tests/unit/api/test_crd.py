@@ -15,7 +15,7 @@ from nestor.api.crd import RESOURCES, Resource
 from nestor.api.nestedclass import NetworkPolicyModel
 
 ROOT = Path(__file__).parents[3]
-FREE_FORM = {"appDef"}
+FREE_FORM = {"appDef", "parameters"}
 MAPS = {"requests", "limits", "quota", "matchLabels", "annotations"}
 
 
@@ -90,7 +90,7 @@ def test_conditions_have_kubernetes_shape(resource: Resource) -> None:
 
 def test_names_of_the_kinds() -> None:
     names = {item["spec"]["names"]["shortNames"][0]: item["spec"]["scope"] for item in map(crd.build_crd, RESOURCES)}
-    assert names == {"naj": "Namespaced", "ncl": "Namespaced", "nclass": "Cluster"}
+    assert names == {"naj": "Namespaced", "napp": "Cluster", "ncl": "Namespaced", "nclass": "Cluster"}
 
 
 def test_the_generator_writes_both_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
