@@ -31,9 +31,9 @@ class NestedAppSpec(Model):
     """The application."""
 
     model_config = ConfigDict(json_schema_extra=rules(
-        rule("has(self.image) != has(self.templatesFrom)",
-             "exactly one of `image` and `templatesFrom` must be set: templates come from the folder /templates of an image, "
-             "or from a ConfigMap"),
+        rule("!has(self.image) || !has(self.templatesFrom)",
+             "`image` and `templatesFrom` may not be set together: templates come from the folder /templates of an image, "
+             "from a ConfigMap, or (neither) from URLs, charts and scripts alone"),
         rule("has(self.image) || has(self.appDef)",
              "`appDef` must be set when there is no `image` to read it from"),
     ))

@@ -147,10 +147,12 @@ def build_pod(resolved: Resolved, shape: Shape, plan: Plan, dns_address: str, at
 
 
 def _build_sources(resolved: Resolved, shape: Shape) -> tuple[Object, Object]:
-    """The volume with the templates, and its mount: the app image as a whole, or a copied ConfigMap in its place."""
+    """The volume with the templates, and its mount: the app image as a whole, or a copied ConfigMap in its place, or nothing."""
     if resolved.app.image:
         image = {"reference": resolved.app.image, "pullPolicy": "IfNotPresent"}
         return {"name": "app", "image": image}, {"name": "app", "mountPath": "/app", "readOnly": True}
+    if not resolved.app.templates_from:
+        return {"name": "app", "emptyDir": {}}, {"name": "app", "mountPath": "/app/templates", "readOnly": True}
     config_map = {"name": shape.child("templates")}
     return {"name": "app", "configMap": config_map}, {"name": "app", "mountPath": "/app/templates", "readOnly": True}
 

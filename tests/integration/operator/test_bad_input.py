@@ -202,9 +202,13 @@ async def test_a_secret_of_the_users_is_never_overwritten(operator: Operator, ap
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"app": {"appDef": {"commands": {}}}}, "exactly one of `image` and `templatesFrom` must be set"),
-        ({"app": {"image": "a", "templatesFrom": {"configMapRef": {"name": "b"}}, "appDef": {}}}, "exactly one of"),
-        ({"app": {"image": "a"}}, "`appDef` must be set"),
+        ({"app": {"image": "a", "templatesFrom": {"configMapRef": {"name": "b"}}, "appDef": {}}}, "may not be set together"),
+        ({"app": {"templatesFrom": {"configMapRef": {"name": "b"}}}}, "`appDef` must be set when there is no `image`"),
+        ({"app": {"image": "a"}, "appRef": {"name": "b"}}, "exactly one of `app` and `appRef` must be set"),
+        ({"app": {"image": "a"}, "successPolicy": {"targets": [{"kind": "Job"}]}}, "exactly one of `name` and `matchLabels`"),
+        ({"app": {"image": "a"}, "successPolicy": {"targets": [{"kind": "Train", "name": "a"}]}},
+         "`apiVersion` and `condition` must be set for kinds other than Job, JobSet and Pod"),
+        ({"app": {"image": "a"}, "failurePolicy": {"action": "Retry"}}, "Fail"),
         ({"app": {"templatesFrom": {"configMapRef": {"name": "b"}}, "imagePullSecretName": "c", "appDef": {}}},
          "`imagePullSecretName` may be set only together with `image`"),
         ({"command": ""}, "spec.command"),
