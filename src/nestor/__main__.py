@@ -1,4 +1,4 @@
-"""`nestor operator | syncer | runner`: the entry points of the one image.
+"""`nestor operator | syncer | runner | reader`: the entry points of the one image.
 
 Each process imports only what it runs: start-up time is part of a job's time to its first page.
 """
@@ -12,6 +12,7 @@ USAGE = """usage: nestor COMMAND
   operator   reconcile NestedAppJobs and NestedClusters of the host cluster
   syncer     carry one nested cluster's pods, services and configuration into its host namespace
   runner     install an application in a nested cluster by its templates
+  reader     print the AppDef of an app image
   version    print the version
 """
 
@@ -35,6 +36,10 @@ def _dispatch(command: str, arguments: list[str]) -> int:
         from nestor.runner.main import main as run_runner  # noqa: PLC0415
 
         return run_runner(arguments)
+    if command == "reader":
+        from nestor.reader.main import main as run_reader  # noqa: PLC0415
+
+        return run_reader(arguments)
     if command == "version":
         from nestor import __version__  # noqa: PLC0415
 

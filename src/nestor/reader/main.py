@@ -1,0 +1,141 @@
+"""`nestor reader`: prints the AppDef of the mounted app image as one line of JSON. The operator reads it from the pod's log.
+
+A fault is one sentence on standard output, which Kubernetes copies into the pod's status, and an exit code that tells its kind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import stat
+import sys
+import traceback
+from pathlib import Path
+from typing import Any, NoReturn
+
+from nestor.reader import files
+
+EXIT_READ = 0
+EXIT_MISSING = 10
+"""No such file in the image."""
+EXIT_UNREADABLE = 11
+"""There, and not readable by our user, or no file."""
+EXIT_TOO_BIG = 12
+EXIT_INVALID = 13
+"""No JSON, or none that an AppDef can be."""
+EXIT_NO_VOLUME = 14
+"""The volume with the image is missing: the host's API server left it out of the pod."""
+EXIT_CRASHED = 70
+"""A bug, or something that nobody foresaw. Python's own code for it, 1, would tell nothing."""
+
+PATH = "etc/NAE/AppDef.json"
+FILE_LIMIT = 4 * 2**20
+"""Bytes of the file, its icon included."""
+OUTPUT_LIMIT = 2**19
+"""Bytes of the AppDef without its icon: it has to fit into a ConfigMap, and into the operator's memory for each job."""
+DEPTH_LIMIT = 64
+
+
+class Fault(Exception):
+    """The image does not hold a usable AppDef."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+def main(arguments: list[str]) -> int:
+    """0: the AppDef is printed. Anything else: a sentence is."""
+    parser = argparse.ArgumentParser(prog="nestor reader", description="Print the AppDef of a mounted app image.")
+    parser.add_argument("--image", type=Path, default=Path("/app"), help="where the image is mounted")
+    options = parser.parse_args(arguments)
+    try:
+        said, code = read_appdef(options.image), EXIT_READ
+    except Fault as fault:
+        said, code = fault.message.encode(), fault.code
+    except Exception:
+        said, code = f"the reader itself failed:\n{traceback.format_exc()}".encode(), EXIT_CRASHED
+    sys.stdout.buffer.write(said + b"\n")
+    sys.stdout.buffer.flush()
+    return code
+
+
+def read_appdef(image: Path) -> bytes:
+    """The AppDef as one line. Raises `Fault`."""
+    if not image.is_dir():
+        raise Fault(EXIT_NO_VOLUME, f"{image} is not mounted: the host cluster has no image volumes")
+    content = _parse(_read(image))
+    _drop_icon(content)
+    if _measure_depth(content) > DEPTH_LIMIT:
+        raise Fault(EXIT_INVALID, f"/{PATH} of the image is nested deeper than {DEPTH_LIMIT} levels")
+    try:
+        line = json.dumps(content, allow_nan=False, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        said = f"/{PATH} of the image holds half a character: a `\\ud…` escape without its other half"
+        raise Fault(EXIT_INVALID, said) from error
+    except ValueError as error:
+        raise Fault(EXIT_INVALID, f"/{PATH} of the image holds a number that is out of range") from error
+    if len(line) > OUTPUT_LIMIT:
+        said = f"/{PATH} of the image has {len(line)} bytes without its icon; at most {OUTPUT_LIMIT} are allowed"
+        raise Fault(EXIT_TOO_BIG, said)
+    return line
+
+
+def _read(image: Path) -> bytes:
+    try:
+        # Without blocking: opening a pipe would wait for its writer.
+        descriptor = os.open(files.follow(image, PATH), os.O_RDONLY | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise Fault(EXIT_UNREADABLE, f"/{PATH} of the image is no file")
+            content = file.read(FILE_LIMIT + 1)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise Fault(EXIT_MISSING, f"the image has no file /{PATH}") from error
+    except PermissionError as error:
+        said = f"/{PATH} of the image cannot be read by user {os.geteuid()}, as which it is read"
+        remedy = f"let everybody read it, by `RUN chmod a+rX /etc/NAE /{PATH}` in the image's Dockerfile"
+        raise Fault(EXIT_UNREADABLE, f"{said}: {remedy}") from error
+    except OSError as error:
+        raise Fault(EXIT_UNREADABLE, f"/{PATH} of the image cannot be read: {error.strerror}") from error
+    if len(content) > FILE_LIMIT:
+        raise Fault(EXIT_TOO_BIG, f"/{PATH} of the image is bigger than {FILE_LIMIT} bytes")
+    return content
+
+
+def _parse(content: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(content.decode("utf-8-sig"), parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        said = f"/{PATH} of the image is not JSON: line {error.lineno}, column {error.colno}: {error.msg}"
+        raise Fault(EXIT_INVALID, said) from error
+    except UnicodeDecodeError as error:
+        raise Fault(EXIT_INVALID, f"/{PATH} of the image is not JSON: byte {error.start} is not UTF-8") from error
+    except RecursionError as error:
+        raise Fault(EXIT_INVALID, f"/{PATH} of the image is nested deeper than {DEPTH_LIMIT} levels") from error
+    except ValueError as error:
+        raise Fault(EXIT_INVALID, f"/{PATH} of the image is not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise Fault(EXIT_INVALID, f"/{PATH} of the image must be a JSON object, with `commands` in it")
+    return found
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"it holds {name}, which JSON does not know")
+
+
+def _drop_icon(content: dict[str, Any]) -> None:
+    """The icon is the bigger part of many AppDefs, and nothing here shows it."""
+    icon = content.get("image")
+    if isinstance(icon, dict) and icon.get("data"):
+        content["image"] = icon | {"data": ""}
+
+
+def _measure_depth(content: Any) -> int:
+    """How deep lists and dictionaries are nested."""
+    depth, level = 0, [content]
+    while level := [item for item in level if isinstance(item, dict | list)]:
+        depth += 1
+        level = [child for item in level for child in (item.values() if isinstance(item, dict) else item)]
+    return depth

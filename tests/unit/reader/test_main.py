@@ -1,0 +1,113 @@
+"""What the reader prints of an app image, and how it says that there is nothing to print."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from nestor.reader import files, main
+
+APPDEF = {"name": "Hällo", "commands": {"Run": {"nested_kubernetes": {"templates": []}}}, "x": [1, 2.5, None, True]}
+
+
+def build_image(root: Path, content: bytes | str | None) -> Path:
+    """An app image's files, with that AppDef."""
+    folder = root / "etc/NAE"
+    folder.mkdir(parents=True)
+    if content is not None:
+        (folder / "AppDef.json").write_bytes(content.encode() if isinstance(content, str) else content)
+    return root
+
+
+def read(image: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> tuple[int, str]:
+    """Exit code and what is printed."""
+    code = main.main([f"--image={image}"])
+    return code, capfdbinary.readouterr().out.decode()
+
+
+@pytest.mark.parametrize("prefix", [b"", b"\xef\xbb\xbf", b"\r\n\t "], ids=["plain", "byte order mark", "white space"])
+def test_an_appdef_is_printed_as_one_line(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], prefix: bytes) -> None:
+    image = build_image(tmp_path, prefix + json.dumps(APPDEF, indent=4, ensure_ascii=False).replace("\n", "\r\n").encode())
+    code, said = read(image, capfdbinary)
+    assert code == main.EXIT_READ
+    assert said.count("\n") == 1
+    assert json.loads(said) == APPDEF
+
+
+def test_the_icon_stays_behind_and_does_not_count(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    icon = {"type": "image/png", "data": "A" * 2 * main.OUTPUT_LIMIT}
+    code, said = read(build_image(tmp_path, json.dumps(APPDEF | {"image": icon})), capfdbinary)
+    assert code == main.EXIT_READ
+    assert json.loads(said) == APPDEF | {"image": {"type": "image/png", "data": ""}}
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "message"),
+    [
+        (None, main.EXIT_MISSING, "the image has no file /etc/NAE/AppDef.json"),
+        ("", main.EXIT_INVALID, "is not JSON: line 1, column 1: Expecting value"),
+        ('{"commands": {\n  "Run": tru}}', main.EXIT_INVALID, "is not JSON: line 2, column 10: Expecting value"),
+        ('{"a": 1} trailing', main.EXIT_INVALID, "line 1, column 10: Extra data"),
+        (b'{"a": "\xff"}', main.EXIT_INVALID, "is not JSON: byte 7 is not UTF-8"),
+        (b'{"a": "\x00"}', main.EXIT_INVALID, "line 1, column 8: Invalid control character"),
+        ('["commands"]', main.EXIT_INVALID, "must be a JSON object, with `commands` in it"),
+        ('{"a": NaN}', main.EXIT_INVALID, "it holds NaN, which JSON does not know"),
+        ('{"a": 1e999}', main.EXIT_INVALID, "holds a number that is out of range"),
+        ('{"a": ' + "9" * 5000 + "}", main.EXIT_INVALID, "is not JSON: "),
+        ('{"a": "\\ud800"}', main.EXIT_INVALID, "holds half a character"),
+        ('{"a":' + "[" * 70 + "]" * 70 + "}", main.EXIT_INVALID, "is nested deeper than 64 levels"),
+        ('{"a":' + "[" * 90_000 + "]" * 90_000 + "}", main.EXIT_INVALID, "is nested deeper than 64 levels"),
+        (json.dumps({"a": "x" * main.OUTPUT_LIMIT}), main.EXIT_TOO_BIG, f"at most {main.OUTPUT_LIMIT} are allowed"),
+        (" " * main.FILE_LIMIT + "{}", main.EXIT_TOO_BIG, f"is bigger than {main.FILE_LIMIT} bytes"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_a_fault_is_a_sentence_and_a_code(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], content: bytes | str | None, code: int, message: str,
+) -> None:
+    found, said = read(build_image(tmp_path, content), capfdbinary)
+    assert found == code
+    assert message in said
+    assert len(said) < 300
+
+
+def test_an_image_that_is_not_mounted_is_no_missing_file(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    code, said = read(tmp_path / "app", capfdbinary)
+    assert code == main.EXIT_NO_VOLUME
+    assert "the host cluster has no image volumes" in said
+
+
+def test_a_file_where_a_folder_should_be_is_a_missing_file(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    (tmp_path / "etc").write_text("x")
+    assert read(tmp_path, capfdbinary)[0] == main.EXIT_MISSING
+
+
+def test_a_pipe_does_not_hang(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    image = build_image(tmp_path, None)
+    os.mkfifo(image / main.PATH)
+    assert read(image, capfdbinary) == (main.EXIT_UNREADABLE, "/etc/NAE/AppDef.json of the image is no file\n")
+
+
+def test_what_our_user_may_not_read_is_told_with_the_remedy(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> NoReturn:  # tests may run as root, who may read all
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(files, "follow", refuse)
+    code, said = read(build_image(tmp_path, "{}"), capfdbinary)
+    assert code == main.EXIT_UNREADABLE
+    assert "`RUN chmod a+rX /etc/NAE /etc/NAE/AppDef.json`" in said
+
+
+def test_an_unforeseen_error_is_no_fault_of_the_image(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(main, "_measure_depth", lambda content: 1 / 0)
+    code, said = read(build_image(tmp_path, "{}"), capfdbinary)
+    assert code == main.EXIT_CRASHED
+    assert "ZeroDivisionError" in said
