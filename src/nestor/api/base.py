@@ -133,6 +133,9 @@ class StepStatus(Model):
     message: str = Field("", description="Last lines of what the step's command said when it failed.", max_length=32768)
     hash: str | None = Field(None, description="Changes when what the step does changes.", max_length=128)
     sha256: str | None = Field(None, description="Checksum of what the step downloaded.", max_length=64)
+    starts: int | None = Field(
+        None, description="How often the current attempt was begun: more than once where the runner's pod died in it.", ge=0,
+    )
 
 
 Steps = Annotated[list[StepStatus], Field(max_length=200, json_schema_extra=list_map("name"))]

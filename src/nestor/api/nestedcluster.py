@@ -62,6 +62,7 @@ class RunStatus(Model):
 
     version: int = Field(1, description="Version of this format.", ge=1)
     hash: str = Field("", description="The plan that the run is of.", max_length=128)
+    base: str = Field("", description="The templates and the cluster's data that the run is of.", max_length=128)
     state: Literal["Running", "Succeeded", "Failed"] = Field("Running", description="`Running`, `Succeeded` or `Failed`.")
     steps: Steps = Field(default_factory=list, description="The steps, in their order.")
 

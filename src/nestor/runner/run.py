@@ -36,8 +36,10 @@ class Runner:
 
     async def run(self, earlier: Run | None) -> Run:
         """Run all that is left; returns the finished run. Cancelled, it records where it was stopped."""
-        run = state.resume(self._plan, earlier)
+        run = state.resume(self._plan, earlier, self._clock.now())
         self._show(self._describe(run, earlier))
+        if run.state != "Running" and run != earlier:
+            await self._record.save(run)
         while (index := run.current()) is not None:
             await self._pause_before_retry(run, index)
             run = state.start_attempt(run, index, self._clock.now())

@@ -1,16 +1,23 @@
 """The state of a run, as `run.json` in the nested cluster holds it, and its transitions. Times are passed in.
 
-A run is the runner's memory: what it says Succeeded is never run again, what it says Running is run (again) on resume.
+A run is the runner's memory: what it says Succeeded is never run again while it is the same step, what it says Running is run
+(again) on resume.
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
-from nestor.steps.plan import Model, Plan
+from pydantic import Field
+
+from nestor.steps.plan import Model, Plan, Step
 
 RunState = Literal["Running", "Succeeded", "Failed"]
 StepState = Literal["Pending", "Running", "Retrying", "Succeeded", "Failed"]
+
+VERSION = 2
+START_LIMIT = 3
+"""How often one attempt is begun. When the runner died in it that often, the step is what kills it."""
 
 
 class StepRun(Model):
@@ -18,20 +25,28 @@ class StepRun(Model):
 
     name: str
     type: str
+    hash: str = ""
+    """Of the plan's step when this was recorded; empty in records of older runners."""
     state: StepState = "Pending"
     attempt: int = 0
     max_attempts: int = 1
+    starts: int = 0
+    """How often the current attempt was begun by a runner that did not say that it stopped."""
     start_time: str | None = None
     completion_time: str | None = None
     exit_code: int | None = None
+    sha256: str | None = None
+    """Of what the step downloaded."""
     message: str = ""
 
 
 class Run(Model):
     """How far the plan with this `hash` is."""
 
-    version: Literal[1] = 1
+    version: int = Field(default=VERSION, ge=1)
+    """1: a record without `base` and the steps' hashes; it can be read, and no other plan goes on from it."""
     hash: str
+    base: str = ""
     state: RunState = "Running"
     steps: tuple[StepRun, ...]
 
@@ -48,49 +63,104 @@ class Run(Model):
 
 def begin(plan: Plan) -> Run:
     """A run of `plan` that has not done anything yet."""
-    steps = tuple(StepRun(name=step.name, type=step.type, max_attempts=step.max_attempts) for step in plan.steps)
-    return Run(hash=plan.hash, steps=steps)
+    return _conclude(Run(hash=plan.hash, base=plan.base, steps=tuple(_await(step) for step in plan.steps)))
 
 
-def resume(plan: Plan, earlier: Run | None) -> Run:
-    """The run to go on with: the earlier one if it is of the same plan, else a new one."""
-    if earlier is None or earlier.hash != plan.hash or len(earlier.steps) != len(plan.steps):
+def resume(plan: Plan, earlier: Run | None, time: str) -> Run:
+    """The run to go on with, after a runner that stopped, died, or had another plan.
+
+    The same plan goes on where it was. Another one on the same base keeps what Succeeded up to the first step that changed; that
+    one and all after it begin anew, with all their attempts, as does one that Failed. Another base begins anew.
+    """
+    if earlier is None or earlier.version > VERSION:
         return begin(plan)
-    return earlier
+    if earlier.hash == plan.hash and len(earlier.steps) == len(plan.steps):
+        return _fail_deadly_attempt(earlier, time)
+    if earlier.version < VERSION or earlier.base != plan.base:
+        return begin(plan)
+    kept = count_unchanged(plan, earlier)
+    steps = [
+        earlier.steps[index].model_copy(update={"name": step.name, "max_attempts": step.max_attempts})
+        if index < kept else _await(step)
+        for index, step in enumerate(plan.steps)
+    ]
+    return _conclude(Run(hash=plan.hash, base=plan.base, steps=tuple(steps)))
+
+
+def count_unchanged(plan: Plan, earlier: Run) -> int:
+    """How many steps at the beginning Succeeded and are the same in `plan`."""
+    for index, (step, done) in enumerate(zip(plan.steps, earlier.steps, strict=False)):
+        if done.state != "Succeeded" or not done.hash or done.hash != step.hash:
+            return index
+    return min(len(plan.steps), len(earlier.steps))
 
 
 def start_attempt(run: Run, index: int, time: str) -> Run:
     """The step's next attempt begins. One that was interrupted (still Running) is repeated and not counted twice."""
     step = run.steps[index]
-    attempt = step.attempt if step.state == "Running" else step.attempt + 1
-    return _change(run, index, state="Running", attempt=attempt, start_time=step.start_time or time, exit_code=None)
+    is_repeated = step.state == "Running"
+    return _change(
+        run, index, state="Running", attempt=step.attempt if is_repeated else step.attempt + 1,
+        starts=step.starts + 1 if is_repeated else 1, start_time=step.start_time or time, exit_code=None,
+    )
 
 
-def succeed(run: Run, index: int, time: str) -> Run:
+def succeed(run: Run, index: int, time: str, *, sha256: str | None = None) -> Run:
     """The step is done; after the last one the run is."""
-    changed = _change(run, index, state="Succeeded", completion_time=time, exit_code=0, message="")
-    is_over = all(step.state == "Succeeded" for step in changed.steps)
-    return changed.model_copy(update={"state": "Succeeded"}) if is_over else changed
+    return _conclude(_change(
+        run, index, state="Succeeded", starts=0, completion_time=time, exit_code=0, sha256=sha256, message="",
+    ))
 
 
-def fail_attempt(run: Run, index: int, time: str, *, exit_code: int | None, message: str, is_final: bool = False) -> Run:
+def fail_attempt(
+    run: Run, index: int, time: str, *, exit_code: int | None, message: str, is_final: bool = False, sha256: str | None = None,
+) -> Run:
     """The attempt failed: the step is Retrying while attempts are left, else Failed, and the run with it.
 
     `is_final` is for what repeating cannot help. Later steps stay Pending.
     """
     step = run.steps[index]
     if step.attempt < step.max_attempts and not is_final:
-        return _change(run, index, state="Retrying", exit_code=exit_code, message=message)
-    failed = _change(run, index, state="Failed", completion_time=time, exit_code=exit_code, message=message)
+        return _change(run, index, state="Retrying", starts=0, exit_code=exit_code, sha256=sha256, message=message)
+    failed = _change(
+        run, index, state="Failed", starts=0, completion_time=time, exit_code=exit_code, sha256=sha256, message=message,
+    )
     return failed.model_copy(update={"state": "Failed"})
 
 
 def interrupt(run: Run, index: int) -> Run:
-    """The runner was asked to stop in the middle of an attempt; the state stays Running, so that it is repeated."""
+    """The runner was asked to stop in the middle of an attempt; the state stays Running, so that it is repeated.
+
+    That start does not count: it is nobody's fault.
+    """
     step = run.steps[index]
     if step.state != "Running":
         return run
-    return _change(run, index, message=f"the runner was stopped during attempt {step.attempt}, it is repeated when it is back")
+    message = f"the runner was stopped during attempt {step.attempt}, it is repeated when it is back"
+    return _change(run, index, starts=max(0, step.starts - 1), message=message)
+
+
+def _await(step: Step) -> StepRun:
+    return StepRun(name=step.name, type=step.type, hash=step.hash, max_attempts=step.max_attempts)
+
+
+def _fail_deadly_attempt(run: Run, time: str) -> Run:
+    """An attempt in which the runner died again and again is the step's last: retries are for what may heal."""
+    index = run.current()
+    if index is None or run.steps[index].state != "Running" or run.steps[index].starts < START_LIMIT:
+        return run
+    step = run.steps[index]
+    message = (
+        f"the runner died {step.starts} times during attempt {step.attempt} of step '{step.name}'; the step ends it, as by using "
+        "more memory than the runner's pod has"
+    )
+    return fail_attempt(run, index, time, exit_code=None, message=message, is_final=True)
+
+
+def _conclude(run: Run) -> Run:
+    """A run all of whose steps Succeeded has."""
+    is_over = all(step.state == "Succeeded" for step in run.steps)
+    return run.model_copy(update={"state": "Succeeded"}) if is_over else run
 
 
 def _change(run: Run, index: int, **changes: object) -> Run:
