@@ -13,14 +13,14 @@ from nestor.cluster.applier import LAG_SECONDS, RESYNC_SECONDS
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
 from nestor.exposure.decide import Exposure
-from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
+from nestor.kube import ApiError, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.kube.events import now as timestamp
-from nestor.operator import runner
 from nestor.operator.children import Children, Made, build_shape
-from nestor.operator.context import Context, age_seconds, ensure_finalizer, now
+from nestor.operator.context import Context, age_seconds, ensure_finalizer
 from nestor.operator.decide import Observed, decide, summarize
 from nestor.operator.finalize import Finalizer
 from nestor.operator.resolve import Refused, Resolved, resolve
+from nestor.operator.runner_keeper import RunnerKeeper
 from nestor.operator.status import build_status, list_events
 from nestor.operator.sweep import SLOW_SECONDS, Sweeper
 from nestor.steps import Plan
@@ -39,6 +39,7 @@ class JobReconciler:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._children = Children(context)
+        self._runners = RunnerKeeper(context)
         self._finalizer = Finalizer(context)
         self._sweeper = Sweeper(context, self._finalizer)
 
@@ -91,7 +92,7 @@ class JobReconciler:
         observed = self._observe(job, resolved, shape, plan, made)
         delay: float = RESYNC_SECONDS
         if made is not None:
-            runner_problem, delay = await self._ensure_runner(resolved, shape, plan, made, observed)
+            runner_problem, delay = await self._runners.ensure(resolved, shape, plan, made.addresses.dns, observed)
             observed = replace(observed, runner_problem=runner_problem)
         observed = replace(observed, problem=problem)
         kubeconfig = f"{resolved.name}-kubeconfig" if made and not made.note else None
@@ -132,37 +133,6 @@ class JobReconciler:
             await self._context.api.patch(kinds.NESTED_CLUSTER, shape.name, shape.namespace, patch),
         )
         return epoch
-
-    async def _ensure_runner(
-        self, resolved: Resolved, shape: Shape, plan: Plan, made: Made, observed: Observed,
-    ) -> tuple[str | None, float]:
-        """The runner's pod, made again when it died without a result; returns why it is not, and when to look again."""
-        is_over = (observed.run or {}).get("state") in ("Succeeded", "Failed")
-        action = runner.decide_runner(observed.runner, plan.hash, is_over=is_over, now=now())
-        name = shape.child("run")
-        if action.kind == "Replace":
-            log.info("%s/%s: replacing the runner's pod, attempt %d", resolved.namespace, resolved.name, action.attempt)
-            await self._context.api.delete(kinds.POD, name, shape.namespace, grace_seconds=0)
-        if action.kind in ("Create", "Replace"):
-            body = runner.build_pod(resolved, shape, plan, made.addresses.dns, action.attempt)
-            try:
-                await self._context.api.create(kinds.POD, body)
-            except Conflict as conflict:
-                # The cache lags behind our own write, or the old pod is still on its way out.
-                if not conflict.already_exists:
-                    raise
-                return None, 1
-            except (Forbidden, Invalid) as error:
-                if isinstance(error, Forbidden) and error.is_terminating:
-                    raise RetryLater(1, error.message) from None
-                # Told by the condition instead of raised: the status is to be written first.
-                log.info("%s/%s: the runner's pod is refused: %s", resolved.namespace, resolved.name, error)
-                job = self._context.world.jobs.get(resolved.name, resolved.namespace) or {}
-                steps = conditions.find((job.get("status") or {}).get("conditions"), conditions.STEPS_APPLIED)
-                since = age_seconds(steps["lastTransitionTime"]) if steps and steps["status"] == "False" else 0.0
-                return runner.decide_refused(body, error, since)
-        dropped = runner.find_dropped(resolved, observed.runner, plan.hash)
-        return dropped or action.message or None, action.delay or RESYNC_SECONDS
 
     def _observe(self, job: Object, resolved: Resolved, shape: Shape, plan: Plan, made: Made | None) -> Observed:
         """The children, from the caches."""
