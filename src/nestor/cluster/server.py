@@ -121,6 +121,7 @@ def _build_syncer(shape: Shape) -> Object:
         "args": ["syncer"],
         "env": [
             {"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}},
+            {"name": "POD_UID", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.uid"}}},
             {"name": "NESTOR_CLUSTER", "value": shape.name},
             {"name": "NESTOR_DNS_READY_URL", "value": f"http://127.0.0.1:{coredns.READY_PORT}/ready"},
         ],
