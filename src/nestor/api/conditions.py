@@ -49,6 +49,7 @@ TARGET_NOT_FOUND = "TargetNotFound"
 NO_READY_ENDPOINT = "NoReadyEndpoint"
 HOSTNAME_CONFLICT = "HostnameConflict"
 HOST_NOT_ALLOWED = "HostNotAllowed"
+INGRESS_REFUSED = "IngressRefused"
 TLS_SECRET_NOT_FOUND = "TlsSecretNotFound"  # noqa: S105 - a reason
 NOT_REQUESTED = "NotRequested"
 # Ready
@@ -57,7 +58,9 @@ TERMINATING = "Terminating"
 # Succeeded, and Ready of a job that rests or has ended
 RUNNING = "Running"
 SUSPENDED = "Suspended"
+RESUMING = "Resuming"
 RESTARTING = "Restarting"
+FAILURE_IGNORED = "FailureIgnored"
 COMPLETED = "Completed"
 TARGET_FAILED = "TargetFailed"
 DEADLINE_EXCEEDED = "DeadlineExceeded"

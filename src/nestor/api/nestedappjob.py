@@ -171,6 +171,14 @@ class TargetStatus(Model):
     message: str = Field("", description="Why it is not ready.", max_length=4096)
 
 
+class RestartStatus(Model):
+    """A restart from an empty nested cluster: under way until the cluster's data is of this epoch."""
+
+    epoch: int = Field(description="Which loss of the cluster's data the restart is.", ge=0)
+    time: str = Field(description="When its cause was seen (RFC 3339). It begins after a back-off.", max_length=64)
+    message: str = Field("", description="Its cause.", max_length=4096)
+
+
 class NestedAppJobStatus(Model):
     """What Nestor observed; written by the operator alone."""
 
@@ -197,3 +205,8 @@ class NestedAppJobStatus(Model):
     start_time: str | None = Field(None, description="When the job began, or was resumed (RFC 3339).", max_length=64)
     completion_time: str | None = Field(None, description="When the job ended, well or not (RFC 3339).", max_length=64)
     restarts: int | None = Field(None, description="How often the application was started again by `failurePolicy`.", ge=0)
+    restart: RestartStatus | None = Field(None, description="The latest restart.")
+    suspend_time: str | None = Field(None, description="Since when the job is suspended (RFC 3339).", max_length=64)
+    rerun: str | None = Field(
+        None, description="The value of annotation `nestor.dev/rerun` that this run of the job is of.", max_length=262144,
+    )
