@@ -1,18 +1,28 @@
-"""One command: a process of its own group, without a shell, its output in lines, its time limited."""
+"""One command: without a shell, its output in lines, its time and what it uses limited, and nothing of it left afterwards."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
-import signal
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from nestor.runner import exits, guard
 from nestor.runner.output import Output
+from nestor.runner.processes import Family, Process
 
-KILL_AFTER_SECONDS = 5.0
+GRACE_SECONDS = 5.0
+"""Between being asked and being made to end, for a command that took too long."""
+LEFTOVER_GRACE_SECONDS = 2.0
+"""The same for what a command left in the background, and for a runner that has to go itself."""
+SILENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 0.3
+"""For what ends by itself right after its parent, as the last part of a pipe does."""
+PIPE_SECONDS = 2.0
+SHOWN_NAMES = 5
 
 
 @dataclass(frozen=True)
@@ -22,6 +32,8 @@ class Outcome:
     exit_code: int | None
     message: str
     """Last lines of the output, or why there was none."""
+    sha256: str | None = None
+    """Of what was downloaded for it."""
 
     @property
     def is_success(self) -> bool:
@@ -31,12 +43,14 @@ class Outcome:
 
 async def run_command(
     command: list[str], *, folder: Path, environment: dict[str, str], limit: float, show: Callable[[str], None],
+    limits: guard.Limits = guard.Limits(),  # noqa: B008 - frozen
 ) -> Outcome:
-    """Run `command` in `folder`; after `limit` seconds its whole process group is ended. Standard error goes with the output.
+    """Run `command` in `folder` for at most `limit` seconds. Standard error goes with the output, standard input is empty.
 
-    A cancelled call ends the group as well: nothing outlives it.
+    However it ends, and if this call is cancelled as well, all processes that descend from it are ended, those in other sessions
+    included: what a step leaves in the background does not live on into the next one.
     """
-    output = Output(show)
+    output, family = Output(show), Family()
     try:
         process = await asyncio.create_subprocess_exec(
             *command, cwd=folder, env=environment, start_new_session=True,
@@ -44,38 +58,91 @@ async def run_command(
         )
     except OSError as error:
         return Outcome(None, f"{command[0]} cannot be started: {error}")
+    family.first = process.pid
+    reader = asyncio.create_task(_read(process, output))
     try:
-        async with asyncio.timeout(limit):
-            await _read(process, output)
-            code = await process.wait()
-    except TimeoutError:
-        await _end_group(process)
-        output.close()
-        said = output.tail()
-        return Outcome(None, f"no end within {limit:g} s, stopped" + (f"; it said last:\n{said}" if said else ""))
+        reason = await _await_end(process, family, output, limit, limits)
     except BaseException:
-        await asyncio.shield(_end_group(process))
+        await asyncio.shield(_clean_up(process, family, reader, LEFTOVER_GRACE_SECONDS))
         raise
-    return Outcome(code, output.tail())
+    graces = (LEFTOVER_GRACE_SECONDS, PATIENCE_SECONDS) if reason is None else (GRACE_SECONDS, 0)
+    lived = await _clean_up(process, family, reader, *graces)
+    output.close()
+    said = output.tail()
+    if reason is not None:
+        return Outcome(None, f"{reason}, stopped" + (f"; it said last:\n{said}" if said else ""))
+    if lived:
+        show(_describe_leftovers(lived))
+    return Outcome(exits.normalize(process.returncode or 0), said)
+
+
+async def _await_end(
+    process: asyncio.subprocess.Process, family: Family, output: Output, limit: float, limits: guard.Limits,
+) -> str | None:
+    """None when the command ended by itself, else why it must not go on."""
+    ended = asyncio.create_task(_ended(process.pid))
+    watch = asyncio.create_task(guard.watch(family, limits))
+    pulse = asyncio.create_task(_tell_silence(output))
+    try:
+        await asyncio.wait({ended, watch}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+        if ended.done():
+            return None
+        return watch.result() if watch.done() else f"no end within {limit:g} s"
+    finally:
+        for task in (ended, watch, pulse):
+            task.cancel()
+        await asyncio.gather(ended, watch, pulse, return_exceptions=True)
+
+
+async def _ended(pid: int) -> None:
+    """Return when the process has ended, even if others hold its output open."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    loop, event = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(handle, event.set)
+    try:
+        await event.wait()
+    finally:
+        loop.remove_reader(handle)
+        os.close(handle)
 
 
 async def _read(process: asyncio.subprocess.Process, output: Output) -> None:
     assert process.stdout is not None
     while chunk := await process.stdout.read(65536):
         output.feed(chunk)
-    output.close()
 
 
-async def _end_group(process: asyncio.subprocess.Process) -> None:
-    """Ask the group to end, then make it. Children that closed our pipe and outlived the first process are hit too."""
-    _signal(process.pid, signal.SIGTERM)
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(KILL_AFTER_SECONDS):
+async def _tell_silence(output: Output) -> None:
+    """Say now and then that a command is at work that says nothing."""
+    start = since = time.monotonic()
+    seen = output.lines
+    while True:
+        await asyncio.sleep(SILENCE_SECONDS / 10)
+        now = time.monotonic()
+        if output.lines != seen:
+            since, seen = now, output.lines
+        elif now - since >= SILENCE_SECONDS:
+            output.note(f"still running after {now - start:.0f} s")
+            since = now
+
+
+async def _clean_up(
+    process: asyncio.subprocess.Process, family: Family, reader: asyncio.Task[None], grace: float, patience: float = 0,
+) -> list[Process]:
+    """End what is left and read what it said; returns what lived on after the first process."""
+    lived = await family.end(grace, patience)
+    with contextlib.suppress(TimeoutError):  # a process that no signal ends holds the output open
+        async with asyncio.timeout(PIPE_SECONDS):
+            await reader
             await process.wait()
-    _signal(process.pid, signal.SIGKILL)
-    await process.wait()
+    return lived
 
 
-def _signal(group: int, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(group, number)
+def _describe_leftovers(lived: list[Process]) -> str:
+    names = sorted({process.name for process in lived})
+    shown = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
+    count = "1 process" if len(lived) == 1 else f"{len(lived)} processes"
+    return f"ended {count} that the step left in the background: {shown}"

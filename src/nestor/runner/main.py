@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from nestor.kube import Api, ApiError
-from nestor.runner import steps, waiting
+from nestor.runner import processes, steps, waiting
 from nestor.runner.clock import SystemClock
 from nestor.runner.record import Record
 from nestor.runner.run import Runner
@@ -57,6 +57,7 @@ def _main(arguments: list[str]) -> int:
         return EXIT_NO_VOLUME
     # The only folder that is surely writable; the kubeconfig's certificates pass through temporary files.
     tempfile.tempdir = str(options.work)
+    processes.become_subreaper()
     place = steps.Place(templates=options.templates, kubeconfig=options.kubeconfig, work=options.work)
     return asyncio.run(_run_until_stopped(plan, place))
 
