@@ -1,4 +1,4 @@
-"""How a job's first target becomes a URL: host name, conflicts, Ingress, and whether anything answers behind it.
+"""How a job's targets become URLs: host names, conflicts, Ingresses, and whether anything answers behind them.
 
-Pure: the operator passes in what it observed. Belongs here: the rules of exposure. Does not: making the Service (the syncer's).
+Pure: the operator passes in what it observed. Belongs here: the rules of exposure. Does not: making the Services (the syncer's).
 """

@@ -1,14 +1,14 @@
-"""Which host a job claims, and who has it."""
+"""Which hosts a job claims, and who has them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from nestor import names
 from nestor.api import labels
-from nestor.api.nestedclass import ExposePolicy
 
 Object = dict[str, Any]
 
@@ -17,7 +17,7 @@ Object = dict[str, Any]
 class Claim:
     """One job's wish for a host.
 
-    The job that has the host by its name wins, else the older one; of two of the same second the one that has it already, or the
+    A job that has the host by its name wins, else the older one; of two of the same second the one that has it already, or the
     lower UID.
     """
 
@@ -27,12 +27,9 @@ class Claim:
     uid: str
     created: str
     is_held: bool = False
-    """Its Ingress has the host now."""
-
-    @property
-    def is_default(self) -> bool:
-        """Whether the job has this host by its name: nobody may squat it."""
-        return self.host == names.default_host(self.job, self.namespace, self.host.partition(".")[2])
+    """An Ingress of the job has the host now."""
+    is_default: bool = False
+    """The job has this host by its name: nobody may squat it."""
 
     @property
     def rank(self) -> tuple[bool, str, bool, str]:
@@ -40,56 +37,44 @@ class Claim:
         return not self.is_default, self.created, not self.is_held, self.uid
 
 
-def choose_host(name: str, namespace: str, wanted: str | None, policy: ExposePolicy) -> str | None:
-    """The host of a job: the one it asks for, else by its name below the class's domain.
-
-    None when it may not have the one it asks for, or there is no domain.
-    """
-    if wanted:
-        return wanted if is_allowed(wanted, policy) else None
-    return names.default_host(name, namespace, policy.domain) if policy.domain else None
-
-
-def is_allowed(host: str, policy: ExposePolicy) -> bool:
-    """Whether jobs of the class may ask for this host; any, where the class bounds nothing."""
-    patterns = _list_allowed(policy)
-    return not patterns or any(host.endswith(item[1:]) if item.startswith("*.") else host == item for item in patterns)
-
-
-def explain_not_allowed(host: str, class_name: str, policy: ExposePolicy) -> str:
-    """What is allowed instead, as a sentence."""
-    known = ", ".join(f"'{item}'" for item in _list_allowed(policy))
-    return f"`expose.host` '{host}' is not allowed by class '{class_name}'; allowed: {known}"
-
-
-def _list_allowed(policy: ExposePolicy) -> list[str]:
-    return [*([f"*.{policy.domain}"] if policy.domain else []), *policy.allowed_hosts]
-
-
-def find_conflict(mine: Claim, claims: Iterable[Claim], ingresses: Iterable[Object]) -> str | None:
-    """Who has the host that `mine` claims, as a sentence; None when nobody does.
+def find_conflicts(mine: Sequence[Claim], claims: Iterable[Claim], ingresses: Iterable[Object]) -> dict[str, str]:
+    """Who has the hosts that a job claims by `mine`: a sentence for each host that is somebody else's.
 
     Ingresses that are not Nestor's always come first, except those in the job's own namespace: cert-manager proves there, for the
     job, that the host is its. Among jobs the one that has the host by its name, or the older one, keeps it.
     """
-    home = names.job_namespace(mine.job, mine.namespace, mine.uid)
+    if not mine:
+        return {}
+    found = _find_foreign(mine, ingresses)
+    wanted = {claim.host: claim for claim in mine}
+    for rival in sorted(claims, key=lambda claim: claim.rank):
+        claim = wanted.get(rival.host)
+        if claim and rival.uid != claim.uid and rival.rank < claim.rank:
+            found.setdefault(claim.host, _explain(claim, rival))
+    return found
+
+
+def _find_foreign(mine: Sequence[Claim], ingresses: Iterable[Object]) -> dict[str, str]:
+    """By Ingresses of others; a wildcard's stands for one label."""
+    covered = defaultdict(list)
+    for claim in mine:
+        for rule in (claim.host, f"*.{claim.host.partition('.')[2]}"):
+            covered[rule].append(claim.host)
+    home = names.job_namespace(mine[0].job, mine[0].namespace, mine[0].uid)
+    found: dict[str, str] = {}
     for ingress in ingresses:
         meta = ingress["metadata"]
-        owner = (meta.get("labels") or {}).get(labels.JOB_UID)
-        if owner is None and meta.get("namespace") != home and not _cover(mine.host).isdisjoint(hosts_of(ingress)):
-            return f"host '{mine.host}' is taken by Ingress '{meta['name']}' in namespace '{meta.get('namespace')}'"
-    older = [claim for claim in claims if claim.host == mine.host and claim.uid != mine.uid and claim.rank < mine.rank]
-    if older:
-        first = min(older, key=lambda claim: claim.rank)
-        if first.is_default and not mine.is_default:
-            return f"host '{mine.host}' belongs, by its name, to job '{first.job}' in namespace '{first.namespace}'"
-        return f"host '{mine.host}' is taken by the older job '{first.job}' in namespace '{first.namespace}'"
-    return None
+        if labels.JOB_UID in (meta.get("labels") or {}) or meta.get("namespace") == home:
+            continue
+        for host in (host for rule in hosts_of(ingress) for host in covered.get(rule, ())):
+            found.setdefault(host, f"host '{host}' is taken by Ingress '{meta['name']}' in namespace '{meta.get('namespace')}'")
+    return found
 
 
-def _cover(host: str) -> set[str]:
-    """The hosts of Ingress rules that take requests to this host; a wildcard stands for one label."""
-    return {host, f"*.{host.partition('.')[2]}"}
+def _explain(mine: Claim, rival: Claim) -> str:
+    if rival.is_default and not mine.is_default:
+        return f"host '{mine.host}' belongs, by its name, to job '{rival.job}' in namespace '{rival.namespace}'"
+    return f"host '{mine.host}' is taken by the older job '{rival.job}' in namespace '{rival.namespace}'"
 
 
 def hosts_of(ingress: Object) -> set[str]:

@@ -1,4 +1,4 @@
-"""Whether a job's target answers, decided from its host Service and EndpointSlices."""
+"""Whether a job's targets answer, decided from their host Services and EndpointSlices."""
 
 from __future__ import annotations
 
@@ -7,48 +7,92 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nestor.api import conditions
-from nestor.api.appdef import Target
 from nestor.api.conditions import Condition
+from nestor.exposure.routes import Refusal, Route
 
 Object = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Exposure:
-    """What is known about a job's exposure. `refusal` is a reason and a message why there is no Ingress."""
+class TargetView:
+    """One target's route, and what is behind it."""
 
-    target: Target | None = None
-    host: str | None = None
-    url: str | None = None
-    refusal: tuple[str, str] | None = None
+    route: Route
     service: Object | None = None
     slices: list[Object] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Exposure:
+    """What is known about a job's exposure: its targets, in their order."""
+
+    targets: tuple[TargetView, ...] = ()
+
+    @property
+    def url(self) -> str | None:
+        """The URL of the job: the first target's, once it has an Ingress."""
+        first = self.targets[0].route if self.targets else None
+        return first.url if first and first.is_open else None
+
+
 def decide_exposed(exposure: Exposure) -> Condition:
-    """The condition `Exposed`. True only when a request to the URL has somewhere to go."""
-    target, service = exposure.target, exposure.service
-    if target is None:
+    """The condition `Exposed`. True only when a request to each URL that the job asks for has somewhere to go."""
+    if not exposure.targets:
         return _false(conditions.NOT_REQUESTED, "the AppDef names no target")
-    if exposure.refusal:
-        return _false(*exposure.refusal)
-    if exposure.host is None:
-        return _false(conditions.NOT_REQUESTED, "the class has no `expose.domain`, and the job sets no `expose.host`")
+    requested = [view for view in exposure.targets if view.route.is_requested]
+    if not requested:
+        return _false(*(exposure.targets[0].route.refusal or (conditions.NOT_REQUESTED, "")))
+    troubles = [trouble for trouble in map(find_trouble, requested) if trouble]
+    if troubles:
+        reason, message = troubles[0]
+        more = len(troubles) - 1
+        rest = f"; {more} more of {len(requested)} targets not ready, see `status.targets`" if more else ""
+        return _false(reason, message + rest)
+    rest = f", and {len(requested) - 1} more at the URLs in `status.targets`" if len(requested) > 1 else ""
+    return Condition(conditions.EXPOSED, "True", conditions.INGRESS_READY, f"reached at {requested[0].route.url}{rest}")
+
+
+def find_trouble(view: TargetView) -> Refusal | None:
+    """Why a target is not reached: a reason and a message; None when it is."""
+    route, service = view.route, view.service
+    if route.refusal:
+        return route.refusal
+    target = route.target
     where = f"namespace '{target.service_namespace}' of the nested cluster"
     if service is None:
-        return _false(conditions.TARGET_NOT_FOUND, f"no Service named '{target.service_name}' in {where}")
-    ports = [port["port"] for port in (service.get("spec") or {}).get("ports") or ()]
-    if target.service_port not in ports:
-        known = ", ".join(str(port) for port in ports) or "none"
-        return _false(
-            conditions.TARGET_NOT_FOUND,
-            f"Service '{target.service_name}' in {where} has no port {target.service_port}; its ports: {known}",
+        return conditions.TARGET_NOT_FOUND, (
+            f"no Service named '{target.service_name}' in {where} (one without a cluster IP or a selector does not count)"
         )
-    if not has_ready_endpoint(exposure.slices):
-        return _false(
-            conditions.NO_READY_ENDPOINT, f"no pod of Service '{target.service_name}' in {where} is ready",
+    ports = (service.get("spec") or {}).get("ports") or []
+    port = _find_port(ports, target.service_port)
+    if port is None:
+        known = ", ".join(_name_port(item) for item in ports) or "none"
+        return conditions.TARGET_NOT_FOUND, (
+            f"Service '{target.service_name}' in {where} has no TCP port {target.service_port}; its ports: {known}"
         )
-    return Condition(conditions.EXPOSED, "True", conditions.INGRESS_READY, f"reached at {exposure.url}")
+    if not has_ready_endpoint(view.slices):
+        return conditions.NO_READY_ENDPOINT, f"no pod of Service '{target.service_name}' in {where} is ready"
+    if not has_ready_endpoint(item for item in view.slices if _serves(item, port)):
+        return conditions.NO_READY_ENDPOINT, (
+            f"no ready pod of Service '{target.service_name}' in {where} has a port named '{port.get('targetPort')}', "
+            f"the `targetPort` of port {target.service_port}"
+        )
+    return None
+
+
+def list_targets(exposure: Exposure) -> list[Object]:
+    """The targets, as the job's status has them."""
+    return [_describe(view) for view in exposure.targets]
+
+
+def _describe(view: TargetView) -> Object:
+    route, trouble = view.route, find_trouble(view)
+    entry: Object = {
+        "serviceName": route.target.service_name, "serviceNamespace": route.target.service_namespace,
+        "servicePort": route.target.service_port, "ready": trouble is None,
+        "message": "; ".join(part for part in (trouble[1] if trouble else "", route.note) if part),
+    }
+    return entry | ({"url": route.url} if route.is_open else {})
 
 
 def has_ready_endpoint(slices: Iterable[Object]) -> bool:
@@ -58,6 +102,20 @@ def has_ready_endpoint(slices: Iterable[Object]) -> bool:
             if (endpoint.get("conditions") or {}).get("ready") is not False and endpoint.get("addresses"):
                 return True
     return False
+
+
+def _find_port(ports: Iterable[Object], number: int) -> Object | None:
+    return next((item for item in ports if item["port"] == number and item.get("protocol", "TCP") == "TCP"), None)
+
+
+def _name_port(port: Object) -> str:
+    protocol = port.get("protocol", "TCP")
+    return f"{port['port']}" if protocol == "TCP" else f"{port['port']} ({protocol})"
+
+
+def _serves(item: Object, port: Object) -> bool:
+    """Whether a slice's endpoints have the Service's port: one whose `targetPort` is a name may be missing in some pods."""
+    return any((entry.get("name") or "") == (port.get("name") or "") for entry in item.get("ports") or ())
 
 
 def _false(reason: str, message: str) -> Condition:

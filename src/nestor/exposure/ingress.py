@@ -1,4 +1,4 @@
-"""The Ingress of a job's first target, and the URL it is reached by."""
+"""The Ingress of one target, and the URL it is reached by."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ ISSUERS = ("cert-manager.io/cluster-issuer", "cert-manager.io/issuer")
 def build_ingress(
     name: str, namespace: str, labels: dict[str, str], host: str, target: Target, policy: ExposePolicy,
 ) -> Object:
-    """The Ingress. Class and annotations are the admins' alone: annotations can configure the controller itself."""
+    """The Ingress. Class and annotations are the admins' alone: annotations can configure the controller itself.
+
+    Each target has one of its own: what a controller, an admission webhook or a certificate authority holds against one host must
+    not take the others with it. All paths lead to the Service, and an upgrade to a websocket passes as any other request does.
+    """
     service = names.host_name(target.service_name, target.service_namespace)
     backend = {"service": {"name": service, "port": {"number": target.service_port}}}
     spec: Object = {"rules": [{"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}]}

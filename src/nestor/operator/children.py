@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from nestor.api import conditions, labels
+from nestor.api import labels
 from nestor.cluster import access, namespace, server
 from nestor.cluster.applier import together
 from nestor.cluster.provision import Addresses, ForeignObject
 from nestor.cluster.shape import Shape
-from nestor.exposure.claim import Claim, explain_not_allowed, find_conflict
-from nestor.exposure.ingress import build_ingress
+from nestor.exposure.routes import Route
 from nestor.kube import Conflict, Kind, RetryLater, kinds
 from nestor.operator import runner
 from nestor.operator.context import Context
+from nestor.operator.expose import Exposer
 from nestor.operator.resolve import Resolved
 from nestor.steps import Plan
 
@@ -26,8 +26,8 @@ class Made:
     """What a pass over the children found out."""
 
     addresses: Addresses
-    refusal: tuple[str, str] | None = None
-    """Why the job has no Ingress."""
+    routes: tuple[Route, ...] = ()
+    """Where the targets are reached, or why they are not."""
     note: str | None = None
 
 
@@ -46,10 +46,11 @@ class Children:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._exposer = Exposer(context)
         self._ensure = context.applier.ensure
 
     async def ensure(self, resolved: Resolved, shape: Shape, plan: Plan) -> Made:
-        """1. the namespace; 2. all that pods need; 3. what needs the Services' addresses; 4. the server's pod and the Ingress."""
+        """1. the namespace; 2. all that pods need; 3. what needs the Services' addresses; 4. the server's pod, the Ingresses."""
         context = self._context
         owner = await self.ensure_namespace(resolved)
         binding = access.build_nodes_binding(shape, shape.namespace, owner)
@@ -63,13 +64,12 @@ class Children:
             *self._ensure_limits(resolved, shape),
         )
         await context.provisioner.ensure_access(shape, addresses)
-        refusal = self._find_refusal(resolved, tls)
-        note, *_ = await together(
+        note, routes, *_ = await together(
             self._ensure_kubeconfig(resolved, shape, addresses),
+            self._exposer.ensure(resolved, shape, self._exposer.admit(resolved, tls)),
             context.provisioner.ensure_server(shape, addresses),
-            self._ensure_ingress(resolved, shape, refusal),
         )
-        return Made(addresses, refusal, note)
+        return Made(addresses, routes, note)
 
     async def ensure_namespace(self, resolved: Resolved) -> Object:
         """The job's own namespace; returns a reference to it. One that is not this job's is never adopted."""
@@ -112,35 +112,6 @@ class Children:
             self._ensure(kind, body) if body else empty(kind, namespace.QUOTA_NAME, shape.namespace, nothing)
             for kind, body, nothing in pairs
         ]
-
-    def _find_refusal(self, resolved: Resolved, tls: str | None) -> tuple[str, str] | None:
-        """Why there must be no Ingress."""
-        wanted = resolved.spec.expose.host if resolved.spec.expose else None
-        if wanted and not resolved.host:
-            why = explain_not_allowed(wanted, resolved.spec.class_name, resolved.policy.expose)
-            return conditions.HOST_NOT_ALLOWED, why
-        if not resolved.host or not resolved.target:
-            return None
-        if tls:
-            return conditions.TLS_SECRET_NOT_FOUND, tls
-        claims = list(self._context.claims())
-        mine = next((claim for claim in claims if claim.uid == resolved.uid), None)
-        if mine is None:  # refused until now: it wants the host from the next pass on
-            job = self._context.world.jobs.get(resolved.name, resolved.namespace) or {"metadata": {}}
-            created = job["metadata"].get("creationTimestamp", "")
-            mine = Claim(resolved.host, resolved.name, resolved.namespace, resolved.uid, created)
-        conflict = find_conflict(mine, claims, self._context.world.informers[kinds.INGRESS])
-        return (conditions.HOSTNAME_CONFLICT, f"{conflict}; choose another one by `expose.host`") if conflict else None
-
-    async def _ensure_ingress(self, resolved: Resolved, shape: Shape, refusal: tuple[str, str] | None) -> None:
-        """There when it may be, gone when it may not."""
-        if resolved.host and resolved.target and not refusal:
-            body = build_ingress(
-                shape.name, shape.namespace, resolved.labels, resolved.host, resolved.target, resolved.policy.expose,
-            )
-            await self._ensure(kinds.INGRESS, body)
-        elif self._context.world.find(kinds.INGRESS, shape.name, shape.namespace):
-            await self._context.api.delete(kinds.INGRESS, shape.name, shape.namespace)
 
     async def _ensure_kubeconfig(self, resolved: Resolved, shape: Shape, addresses: Addresses) -> str | None:
         """The admin's kubeconfig beside the job; returns why there is none, if so."""

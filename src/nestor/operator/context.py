@@ -15,7 +15,8 @@ from nestor.api.nestedclass import NestedClassSpec
 from nestor.cluster.applier import Applier
 from nestor.cluster.provision import Provisioner
 from nestor.cluster.shape import Host
-from nestor.exposure.claim import Claim, choose_host, hosts_of
+from nestor.exposure.claim import Claim, hosts_of
+from nestor.exposure.hosts import choose_host, is_default
 from nestor.kube import Api, Kind, kinds
 from nestor.kube.client import Object
 from nestor.kube.events import EventRecorder
@@ -50,6 +51,8 @@ class Context:
     applier: Applier
     provisioner: Provisioner
     sources: Sources
+    further_hosts: dict[str, frozenset[str]] = field(default_factory=dict)
+    """By job UID: the hosts of its further targets, as its last pass found them."""
     _classes: dict[str, tuple[str, NestedClassSpec | None]] = field(default_factory=dict)
 
     @classmethod
@@ -72,7 +75,7 @@ class Context:
         return found
 
     def host_of(self, job: Object) -> str | None:
-        """The host that a job wants, if its class is there."""
+        """The host that a job wants for its first target, if its class is there."""
         meta, spec = job["metadata"], job.get("spec") or {}
         policy = self.classes().get(spec.get("className", ""))
         wanted = (spec.get("expose") or {}).get("host")
@@ -82,14 +85,24 @@ class Context:
         """The hosts that admitted jobs want."""
         for job in self.world.jobs:
             admitted = conditions.find((job.get("status") or {}).get("conditions"), conditions.ADMITTED)
-            if admitted and admitted["status"] == "False":
-                continue
-            meta = job["metadata"]
-            if host := self.host_of(job):
-                where = names.job_namespace(meta["name"], meta["namespace"], meta["uid"])
-                ingress = self.world.find(kinds.INGRESS, meta["name"], where)
-                is_held = ingress is not None and host in hosts_of(ingress)
-                yield Claim(host, meta["name"], meta["namespace"], meta["uid"], meta.get("creationTimestamp", ""), is_held)
+            if not admitted or admitted["status"] != "False":
+                yield from self.claims_of(job)
+
+    def claims_of(self, job: Object) -> Iterable[Claim]:
+        """The hosts that a job wants. Until its first pass here, of the further ones those that it has."""
+        meta, first = job["metadata"], self.host_of(job)
+        held = self.held_hosts(names.job_namespace(meta["name"], meta["namespace"], meta["uid"]), meta["uid"])
+        further = self.further_hosts.get(meta["uid"], held)
+        for host in further | {first} if first else further:
+            is_own = host != first or is_default(host, meta["name"], meta["namespace"])
+            created = meta.get("creationTimestamp", "")
+            yield Claim(host, meta["name"], meta["namespace"], meta["uid"], created, host in held, is_own)
+
+    def held_hosts(self, home: str, job_uid: str) -> frozenset[str]:
+        """The hosts of the Ingresses that a job has in its own namespace."""
+        found = self.world.ingresses_by_namespace.get(home)
+        own = [item for item in found if (item["metadata"].get("labels") or {}).get(labels.JOB_UID) == job_uid]
+        return frozenset(host for item in own for host in hosts_of(item))
 
 
 def _parse_class(name: str, item: Object) -> NestedClassSpec | None:

@@ -12,12 +12,12 @@ from nestor.api.conditions import Condition
 from nestor.cluster.applier import LAG_SECONDS, RESYNC_SECONDS
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
-from nestor.exposure.decide import Exposure
 from nestor.kube import ApiError, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.kube.events import now as timestamp
 from nestor.operator.children import Children, Made, build_shape
 from nestor.operator.context import Context, age_seconds, ensure_finalizer
 from nestor.operator.decide import Observed, decide, summarize
+from nestor.operator.expose import Exposer, is_waiting
 from nestor.operator.finalize import Finalizer
 from nestor.operator.resolve import Refused, Resolved, resolve
 from nestor.operator.runner_keeper import RunnerKeeper
@@ -40,6 +40,7 @@ class JobReconciler:
         self._context = context
         self._children = Children(context)
         self._runners = RunnerKeeper(context)
+        self._exposer = Exposer(context)
         self._finalizer = Finalizer(context)
         self._sweeper = Sweeper(context, self._finalizer)
 
@@ -102,7 +103,7 @@ class JobReconciler:
         await self._report(job, status)
         if cause:
             raise cause
-        if made and made.refusal:
+        if made and is_waiting(made.routes):
             delay = min(delay, REFUSAL_SECONDS)
         if self._context.applier.is_settling(shape.namespace):
             delay = min(delay, LAG_SECONDS)
@@ -137,18 +138,13 @@ class JobReconciler:
     def _observe(self, job: Object, resolved: Resolved, shape: Shape, plan: Plan, made: Made | None) -> Observed:
         """The children, from the caches."""
         world = self._context.world
-        exposure = Exposure(resolved.target, resolved.host, resolved.url, made.refusal if made else None)
-        if resolved.target:
-            service = names.host_name(resolved.target.service_name, resolved.target.service_namespace)
-            exposure = replace(
-                exposure, service=world.find(kinds.SERVICE, service, shape.namespace),
-                slices=world.slices_by_service.get(shape.namespace, service),
-            )
+        routes = made.routes if made else self._exposer.admit(resolved, None)
         return Observed(
             cluster=world.clusters.get(shape.name, shape.namespace),
             server=world.find(kinds.POD, f"{shape.child('k3s')}-0", shape.namespace),
             runner=world.find(kinds.POD, shape.child("run"), shape.namespace),
-            plan_hash=plan.hash, note=made.note if made else None, exposure=exposure,
+            plan_hash=plan.hash, note=made.note if made else None,
+            exposure=self._exposer.observe(shape, routes),
             is_overdue=self._start_deadline(job, resolved) <= 0,
         )
 

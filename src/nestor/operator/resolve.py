@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pydantic import ValidationError
 
 from nestor import names
 from nestor.api import conditions, labels
-from nestor.api.appdef import NestedKubernetes, Target, explain, read_appdef, read_command
-from nestor.api.nestedappjob import App, NestedAppJobSpec
+from nestor.api.appdef import NestedKubernetes, explain, read_appdef, read_command
+from nestor.api.nestedappjob import App, JobExpose, NestedAppJobSpec
 from nestor.api.nestedclass import ClusterPolicy, NestedClassSpec
-from nestor.exposure import claim, ingress
+from nestor.exposure.routes import ExposedJob, Route, plan_routes
 from nestor.steps import Plan, PlanError, build_plan
 
 Object = dict[str, Any]
@@ -43,7 +44,6 @@ class Resolved:
     version: str
     image: str
     nested: NestedKubernetes
-    host: str | None
 
     @property
     def host_namespace(self) -> str:
@@ -55,15 +55,12 @@ class Resolved:
         """The labels of all its objects."""
         return labels.of_job(self.name, self.namespace, self.uid)
 
-    @property
-    def target(self) -> Target | None:
-        """The Service to expose. KNS honours the first one, so does this version."""
-        return self.nested.targets[0] if self.nested.targets else None
-
-    @property
-    def url(self) -> str | None:
-        """The URL of the target."""
-        return ingress.build_url(self.host, self.policy.expose) if self.host and self.target else None
+    @cached_property
+    def routes(self) -> tuple[Route, ...]:
+        """Where the AppDef's targets are to be reached."""
+        expose = self.spec.expose or JobExpose()
+        job = ExposedJob(self.name, self.namespace, self.spec.class_name, expose, self.policy.expose)
+        return plan_routes(job, self.nested.targets)
 
     def build_plan(self, source: str, epoch: int) -> Plan:
         """The runner's plan; another `source` of templates or a cluster that lost its data (`epoch`) makes another plan.
@@ -90,10 +87,9 @@ def resolve(job: Object, classes: dict[str, NestedClassSpec], cluster: Object | 
     version, image = running or choose_version(
         spec.kubernetes_version or nested.kubernetes_version, spec.class_name, policy.cluster,
     )
-    wanted = spec.expose.host if spec.expose else None
     return Resolved(
         name=meta["name"], namespace=meta["namespace"], uid=meta["uid"], spec=spec, app=app, policy=policy, version=version,
-        image=image, nested=nested, host=claim.choose_host(meta["name"], meta["namespace"], wanted, policy.expose),
+        image=image, nested=nested,
     )
 
 

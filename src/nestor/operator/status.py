@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from nestor.api import conditions
 from nestor.api.conditions import Condition
+from nestor.exposure.decide import list_targets
 from nestor.operator.decide import Observed
 from nestor.operator.resolve import Resolved
 from nestor.steps import Plan
@@ -32,7 +33,7 @@ BAD_REASONS = frozenset({
     conditions.CLASS_NOT_FOUND, conditions.VERSION_UNSUPPORTED, conditions.COMMAND_NOT_FOUND, conditions.APPDEF_INVALID,
     conditions.TEMPLATES_NOT_FOUND, conditions.PULL_SECRET_NOT_FOUND, conditions.IMAGE_PULL_FAILED, conditions.UNSCHEDULABLE,
     conditions.PROVISIONING_FAILED, conditions.STEP_FAILED, conditions.RUNNER_FAILED, conditions.HOSTNAME_CONFLICT,
-    conditions.TLS_SECRET_NOT_FOUND,
+    conditions.TLS_SECRET_NOT_FOUND, conditions.INGRESS_REFUSED,
 })
 """Reasons that somebody should act upon; the others are stages of an ordinary start."""
 
@@ -70,7 +71,8 @@ def _describe(resolved: Resolved, observed: Observed, plan: Plan, kubeconfig: st
     cluster_status = (observed.cluster or {}).get("status") or {}
     return {
         "namespace": resolved.host_namespace,
-        "url": None if observed.exposure.refusal else resolved.url,
+        "url": observed.exposure.url,
+        "targets": list_targets(observed.exposure),
         "kubernetesVersion": cluster_status.get("kubernetesVersion") or resolved.version,
         "kubeconfigSecretName": kubeconfig,
         "steps": list_steps(observed.run, plan),

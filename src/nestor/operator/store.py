@@ -73,6 +73,7 @@ class World:
         watched = (kinds.POD, kinds.SERVICE, kinds.NAMESPACE, kinds.STATEFUL_SET, kinds.ENDPOINT_SLICE)
         self.informers = {kind: Informer(api, kind, labels=ours) for kind in watched}
         self.informers[kinds.INGRESS] = Informer(api, kinds.INGRESS)
+        self.ingresses_by_namespace = Index(self.informers[kinds.INGRESS], lambda item: (item["metadata"]["namespace"], ""))
         self.pods_by_namespace = Index(self.informers[kinds.POD], lambda item: (item["metadata"]["namespace"], ""))
         self.slices_by_service = Index(self.informers[kinds.ENDPOINT_SLICE], _service_of)
 

@@ -75,8 +75,9 @@ class Operator:
     def _on_job(self, job: Object) -> None:
         meta = job["metadata"]
         self.queue.add(Key(JOB, meta["namespace"], meta["name"]))
-        if self.world.jobs.get(meta["name"], meta["namespace"]) is None and (host := self.context.host_of(job)):
-            self._add_claimants({host})
+        if self.world.jobs.get(meta["name"], meta["namespace"]) is None:
+            self._add_claimants({claim.host for claim in self.context.claims_of(job)})
+            self.context.further_hosts.pop(meta["uid"], None)
 
     def _on_cluster(self, cluster: Object) -> None:
         self._add_owner(cluster)

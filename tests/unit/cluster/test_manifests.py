@@ -45,10 +45,9 @@ def build_runner() -> list[Object]:
 def build_ingresses() -> list[Object]:
     """An Ingress with and without what a class may add."""
     resolved = build_resolved()
-    assert resolved.target is not None
     rich = build_policy(expose={"tlsSecretName": "wildcard", "ingressClassName": "nginx", "annotations": {"a.example/b": "c"}})
     return [
-        build_ingress("hello", "nestor-x", {"x": "y"}, "hello-team-a.jobs.test", resolved.target, policy.expose)
+        build_ingress("hello", "nestor-x", {"x": "y"}, "hello-team-a.jobs.test", resolved.nested.targets[0], policy.expose)
         for policy in (build_policy(), rich)
     ]
 

@@ -7,7 +7,8 @@ import pytest
 from nestor.api import conditions
 from nestor.api.appdef import Target
 from nestor.api.conditions import Condition
-from nestor.exposure.decide import Exposure
+from nestor.exposure.decide import Exposure, TargetView
+from nestor.exposure.routes import Route
 from nestor.operator.decide import Observed, decide, decide_cluster_ready, decide_steps_applied, summarize
 from tests.unit.operator.builders import READY, TARGET, Object, build_cluster, build_pod, build_run, step, waiting
 
@@ -104,7 +105,7 @@ def test_ready_speaks_by_the_first_condition_that_is_not_true() -> None:
 
 @pytest.mark.parametrize("exposure", [
     Exposure(),
-    Exposure(Target.model_validate(TARGET), None),
+    Exposure((TargetView(Route(Target.model_validate(TARGET), "", refusal=("NotRequested", "no host"), is_requested=False)),)),
 ])
 def test_a_job_that_asks_for_no_url_is_ready_without_one(exposure: Exposure) -> None:
     observed = Observed(

@@ -14,9 +14,9 @@ CLASSES = {"default": build_policy(), "big": build_policy()}
 def test_what_is_left_out_comes_from_the_class() -> None:
     found = build_resolved()
     assert (found.version, found.image) == ("v1.36", "k3s:36")
-    assert found.host == "hello-team-a.jobs.test"
-    assert found.url == "http://hello-team-a.jobs.test:8080/"
-    assert found.target is not None
+    assert [(route.host, route.url) for route in found.routes] == [
+        ("hello-team-a.jobs.test", "http://hello-team-a.jobs.test:8080/"),
+    ]
     assert found.host_namespace.startswith("nestor-team-a-hello-")
 
 
@@ -61,19 +61,20 @@ def test_without_a_cluster_of_its_own_the_class_decides(cluster: Object | None) 
 
 
 def test_a_job_may_choose_its_host() -> None:
-    assert build_resolved(build_job(expose={"host": "shop.jobs.test"})).url == "http://shop.jobs.test:8080/"
-    assert build_resolved(build_job(expose={"host": "bank.example"})).url is None
+    assert build_resolved(build_job(expose={"host": "shop.jobs.test"})).routes[0].url == "http://shop.jobs.test:8080/"
+    assert build_resolved(build_job(expose={"host": "bank.example"})).routes[0].url is None
 
 
-def test_only_the_first_target_is_exposed() -> None:
+@pytest.mark.parametrize(("expose", "is_open"), [({}, False), ({"expose": {"allTargets": True}}, True)])
+def test_further_targets_are_exposed_where_the_job_asks_for_it(expose: Object, is_open: bool) -> None:
     other = TARGET | {"service_name": "other"}
-    target = build_resolved(build_job(nested={"targets": [TARGET, other], "templates": STEPS})).target
-    assert target is not None
-    assert target.service_name == "web"
+    first, second = build_resolved(build_job(nested={"targets": [TARGET, other], "templates": STEPS}, **expose)).routes
+    assert first.is_open
+    assert (second.target.service_name, second.is_open) == ("other", is_open)
 
 
 def test_a_job_without_target_has_no_url() -> None:
-    assert build_resolved(build_job(nested={"templates": STEPS})).url is None
+    assert build_resolved(build_job(nested={"templates": STEPS})).routes == ()
 
 
 def two_commands() -> Object:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from nestor.api import conditions
 from nestor.api.conditions import Condition
-from nestor.exposure.decide import Exposure
+from nestor.exposure.decide import Exposure, TargetView
 from nestor.operator.decide import Observed
 from nestor.operator.status import build_status, list_events, list_steps
 from tests.unit.operator.builders import build_cluster, build_job, build_resolved, build_run, step
@@ -25,10 +27,12 @@ def test_times_of_stages_are_the_first_ones() -> None:
 def test_everything_that_is_known_is_told() -> None:
     resolved = build_resolved()
     plan = resolved.build_plan("image:x", 0)
-    observed = Observed(cluster=build_cluster(), plan_hash=plan.hash)
+    exposure = Exposure(tuple(TargetView(route) for route in resolved.routes))
+    observed = Observed(cluster=build_cluster(), plan_hash=plan.hash, exposure=exposure)
     status = build_status(build_job(), [ADMITTED], TIME, resolved=resolved, observed=observed, plan=plan, kubeconfig="k")
     assert status["namespace"] == resolved.host_namespace
-    assert status["url"] == resolved.url
+    assert status["url"] == "http://hello-team-a.jobs.test:8080/"
+    assert [(item["serviceName"], item["url"], item["ready"]) for item in status["targets"]] == [("web", status["url"], False)]
     assert status["kubernetesVersion"] == "v1.36.2+k3s1"
     assert status["kubeconfigSecretName"] == "k"
     assert status["observedGeneration"] == 3
@@ -40,8 +44,11 @@ def test_everything_that_is_known_is_told() -> None:
 def test_a_refused_host_is_no_url() -> None:
     resolved = build_resolved()
     plan = resolved.build_plan("image:x", 0)
-    observed = Observed(exposure=Exposure(resolved.target, resolved.host, resolved.url, ("HostnameConflict", "taken")))
-    assert "url" not in build_status(build_job(), [ADMITTED], TIME, resolved=resolved, observed=observed, plan=plan)
+    refused = replace(resolved.routes[0], refusal=("HostnameConflict", "taken"))
+    observed = Observed(exposure=Exposure((TargetView(refused),)))
+    status = build_status(build_job(), [ADMITTED], TIME, resolved=resolved, observed=observed, plan=plan)
+    assert "url" not in status
+    assert [(item.get("url"), item["message"]) for item in status["targets"]] == [(None, "taken")]
 
 
 def test_steps_are_the_runners_without_its_nulls() -> None:

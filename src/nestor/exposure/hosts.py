@@ -1,0 +1,63 @@
+"""The hosts of a job's targets: by their names, or the one that the job asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from nestor import names
+from nestor.api.appdef import Target
+from nestor.api.nestedclass import ExposePolicy
+
+
+def choose_host(name: str, namespace: str, wanted: str | None, policy: ExposePolicy) -> str | None:
+    """The host of a job's first target: the one it asks for, else by its name below the class's domain.
+
+    None when it may not have the one it asks for, or there is no domain.
+    """
+    if wanted:
+        return wanted if is_allowed(wanted, policy) else None
+    return names.default_host(name, namespace, policy.domain) if policy.domain else None
+
+
+def is_default(host: str, name: str, namespace: str) -> bool:
+    """Whether a job has this host by its name: nobody may squat it."""
+    return host == names.default_host(name, namespace, host.partition(".")[2])
+
+
+def is_allowed(host: str, policy: ExposePolicy) -> bool:
+    """Whether jobs of the class may ask for this host; any, where the class bounds nothing."""
+    patterns = _list_allowed(policy)
+    return not patterns or any(host.endswith(item[1:]) if item.startswith("*.") else host == item for item in patterns)
+
+
+def explain_not_allowed(host: str, class_name: str, policy: ExposePolicy) -> str:
+    """What is allowed instead, as a sentence."""
+    known = ", ".join(f"'{item}'" for item in _list_allowed(policy))
+    return f"`expose.host` '{host}' is not allowed by class '{class_name}'; allowed: {known}"
+
+
+def _list_allowed(policy: ExposePolicy) -> list[str]:
+    return [*([f"*.{policy.domain}"] if policy.domain else []), *policy.allowed_hosts]
+
+
+def choose_prefix(target: Target, name: str, namespace: str, domain: str, taken: Container[str]) -> str:
+    """What stands for a further target in its host: its Service's name; where that host is `taken`, with the port.
+
+    Names of two letters take the port at once: a label such as `ui--hello` has dashes third and fourth, which is reserved for
+    internationalized names (RFC 5890), and certificate authorities refuse it.
+    """
+    service, port = target.service_name, target.service_port
+    for prefix in (service, f"{service}-{port}"):
+        if len(prefix) != 2 and further_host(prefix, name, namespace, domain) not in taken:
+            return prefix
+    return f"{service}-{names.digest(target.service_namespace, service, str(port))}"
+
+
+def further_host(prefix: str, name: str, namespace: str, domain: str) -> str:
+    """The host of a further target, `<service>--<job>-<namespace>.<domain>`: one label, so that a wildcard certificate for
+    `*.<domain>` and a wildcard DNS entry are good for it too. Long ones are cut and told apart by a hash.
+    """
+    label = f"{prefix}--{name}-{namespace}".replace(".", "-")
+    if len(label) > names.LABEL_LIMIT:
+        label = names.join_limited([f"{prefix}--{name}", namespace], names.digest(prefix, name, namespace))
+    return f"{label}.{domain}"

@@ -1,0 +1,102 @@
+"""From an AppDef's targets to routes: which of them get a host, and which do not, with the reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nestor import names
+from nestor.api import conditions
+from nestor.api.appdef import Target
+from nestor.api.nestedappjob import JobExpose
+from nestor.api.nestedclass import ExposePolicy
+from nestor.exposure import hosts, ingress
+
+Refusal = tuple[str, str]
+"""A condition's reason, and a message."""
+
+
+@dataclass(frozen=True)
+class ExposedJob:
+    """What routes depend on besides the targets."""
+
+    name: str
+    namespace: str
+    class_name: str
+    expose: JobExpose
+    policy: ExposePolicy
+
+
+@dataclass(frozen=True)
+class Route:
+    """One target, and where it is reached or why it is not."""
+
+    target: Target
+    ingress: str
+    """Name of its Ingress. A host stays with its Ingress, whatever Service is behind it by now."""
+    host: str | None = None
+    url: str | None = None
+    refusal: Refusal | None = None
+    """Why it has no Ingress."""
+    is_requested: bool = True
+    """Whether the job asks for it: `Exposed` waits for these only."""
+    is_default: bool = True
+    """The job has the host by its name."""
+    note: str = ""
+    """What its author should know although it works."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is to be an Ingress."""
+        return self.host is not None and self.refusal is None
+
+
+def plan_routes(job: ExposedJob, targets: Sequence[Target]) -> tuple[Route, ...]:
+    """A route for each target, in their order; targets that are named twice get one."""
+    counts = Counter(_identify(target) for target in targets)
+    unique = {_identify(target): target for target in reversed(targets)}
+    routes: list[Route] = []
+    for key in counts:
+        target = unique[key]
+        note = f"named {counts[key]} times in the AppDef's `targets`, exposed once" if counts[key] > 1 else ""
+        if not routes:
+            routes.append(_plan_first(job, target, note))
+        else:
+            routes.append(_plan_further(job, target, note, {route.host for route in routes if route.host}))
+    return tuple(routes)
+
+
+def _identify(target: Target) -> tuple[str, str, int]:
+    return target.service_namespace, target.service_name, target.service_port
+
+
+def _plan_first(job: ExposedJob, target: Target, note: str) -> Route:
+    wanted = job.expose.host
+    host = hosts.choose_host(job.name, job.namespace, wanted, job.policy)
+    if host:
+        url, is_default = ingress.build_url(host, job.policy), hosts.is_default(host, job.name, job.namespace)
+        return Route(target, job.name, host, url, is_default=is_default, note=note)
+    if wanted:
+        refusal = conditions.HOST_NOT_ALLOWED, hosts.explain_not_allowed(wanted, job.class_name, job.policy)
+        return Route(target, job.name, refusal=refusal, note=note)
+    refusal = conditions.NOT_REQUESTED, "the class has no `expose.domain`, and the job sets no `expose.host`"
+    return Route(target, job.name, refusal=refusal, is_requested=False, note=note)
+
+
+def _plan_further(job: ExposedJob, target: Target, note: str, taken: set[str]) -> Route:
+    if not job.expose.all_targets:
+        message = "not exposed: only the AppDef's first target is, unless the job sets `expose.allTargets: true`"
+        refusal = conditions.NOT_REQUESTED, message
+        return Route(target, "", refusal=refusal, is_requested=False, note=note)
+    domain = job.policy.domain
+    if domain is None:
+        message = (
+            f"Service '{target.service_name}' is a further target and has no host: class '{job.class_name}' has no "
+            "`expose.domain`, below which they are"
+        )
+        return Route(target, "", refusal=(conditions.HOST_NOT_ALLOWED, message), note=note)
+    prefix = hosts.choose_prefix(target, job.name, job.namespace, domain, taken)
+    host = hosts.further_host(prefix, job.name, job.namespace, domain)
+    name = names.join_limited([job.name, prefix], names.digest(job.name, prefix), limit=52)
+    return Route(target, name, host, ingress.build_url(host, job.policy), note=note)
