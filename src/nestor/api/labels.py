@@ -47,7 +47,13 @@ PLAN_HASH = f"{GROUP}/plan-hash"
 """Annotation of a runner's pod: the plan that it runs."""
 
 RUNNER_ATTEMPT = f"{GROUP}/runner-attempt"
-"""Annotation of a runner's pod: how many pods of its plan there were, itself included."""
+"""Annotation of a runner's pod (or a reader's): how many pods of its plan (image) there were, itself included."""
+
+APP_IMAGE = f"{GROUP}/app-image"
+"""Annotation of a reader's pod: the app image whose AppDef it reads."""
+
+CATALOGUE = f"{GROUP}/catalogue"
+"""Label that the owner of a ConfigMap puts on it, as `true`: NestedApps may take their templates from it."""
 
 SERVER_UID = f"{GROUP}/server-uid"
 """Annotation of a NestedCluster: UID of the server's pod. Its data goes with it, so another pod is another cluster."""

@@ -16,7 +16,7 @@ from kubernetes.aio import config
 from kubernetes.aio.client import ApiClient, Configuration
 
 from nestor.kube import errors
-from nestor.kube.kinds import Kind
+from nestor.kube.kinds import POD, Kind
 
 Object = dict[str, Any]
 Patch = Literal["merge", "json", "strategic", "apply"]
@@ -193,6 +193,17 @@ class Api:
                 return False
             raise
         return True
+
+    async def read_log(self, name: str, namespace: str, container: str, *, limit: int) -> bytes:
+        """What a pod's container has said so far: its first `limit` bytes at most."""
+        query = {"container": container, "limitBytes": str(limit)}
+        found = bytearray()
+        async with self.open("GET", POD.path(namespace, name, "log"), query) as response:
+            async for chunk in response.content.iter_any():
+                found += chunk
+                if len(found) >= limit:
+                    break
+        return bytes(found[:limit])
 
     async def watch(self, kind: Kind, namespace: str | None, query: dict[str, str]) -> AsyncIterator[Object]:
         """Raw watch events until the server ends the stream. Raises `Gone` when the version is too old."""
