@@ -51,7 +51,10 @@ integration: $(VENV)/.ready ## Run the tests that need a real API server
 .PHONY: e2e
 e2e: $(VENV)/.ready ## Run the tests that need the embedded cluster: real pods, nested clusters, HTTP through the Ingress (a fresh one)
 	@$(RUN) -m devcluster down
-	@$(RUN) -m pytest tests/e2e $(PYTEST_ARGS)
+	@$(RUN) -m pytest tests/e2e/devcluster $(PYTEST_ARGS)
+	@[ -n "$$NESTOR_KEEP" ] || trap '$(RUN) -m devcluster down' EXIT; export NESTOR_KEEP=1; \
+	$(RUN) -m pytest tests/e2e --ignore=tests/e2e/devcluster -m 'not alone' -n 3 --dist worksteal $(PYTEST_ARGS) && \
+	$(RUN) -m pytest tests/e2e --ignore=tests/e2e/devcluster -m alone $(PYTEST_ARGS)
 
 .PHONY: crds
 crds: $(VENV)/.ready ## Write crds/ and the chart's copy from the models

@@ -6,7 +6,7 @@ import asyncio
 import base64
 import os
 import uuid
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,16 +35,35 @@ class Cluster:
     domain: str
 
 
-@pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
-    """The embedded cluster with Nestor in it; taken down at the end unless it ran before (or NESTOR_KEEP is set)."""
-    report = progress.Console()
-    was_running = bool(devcluster.cluster.status().running)
-    info = devcluster.cluster.up(report)
-    install.install_nestor(info, report)
-    yield Cluster(info.kubeconfig, info.http_url_port, info.domain)
-    if not was_running and not os.environ.get("NESTOR_KEEP"):
+_WAS_RUNNING = pytest.StashKey[bool]()
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Remember, before any worker starts, whether the machine had a cluster: one that it had is left alone."""
+    if not is_worker(session.config):
+        session.config.stash[_WAS_RUNNING] = bool(devcluster.cluster.status().running)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Take the cluster down after the last worker."""
+    was_running = session.config.stash.get(_WAS_RUNNING, True)
+    if not is_worker(session.config) and not was_running and not os.environ.get("NESTOR_KEEP"):
         devcluster.cluster.down()
+
+
+def is_worker(config: pytest.Config) -> bool:
+    """Whether this process runs a share of the tests for another one."""
+    return hasattr(config, "workerinput")
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Cluster:
+    """The embedded cluster with Nestor in it; the first of several workers starts it, the others wait for that."""
+    report = progress.Console()
+    with cache.default().lock("e2e"):
+        info = devcluster.cluster.up(report)
+        install.install_nestor(info, report)
+    return Cluster(info.kubeconfig, info.http_url_port, info.domain)
 
 
 @pytest.fixture(scope="session")
@@ -52,6 +71,12 @@ async def api(cluster: Cluster) -> AsyncIterator[Api]:
     """A client with the admin's rights in the host cluster."""
     async with await Api.connect(str(cluster.kubeconfig), manager="e2e") as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def kubeconfig(cluster: Cluster) -> Path:
+    """The admin's kubeconfig of the host cluster."""
+    return cluster.kubeconfig
 
 
 @pytest.fixture

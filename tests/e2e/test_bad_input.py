@@ -109,7 +109,8 @@ async def test_a_host_that_another_job_has_stays_with_it(api: Api, namespace: st
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"app": {"appDef": {"commands": {}}}}, "image"),
+        ({"app": {"templatesFrom": {"configMapRef": {"name": "a"}}}}, "appDef"),
+        ({"appRef": {"name": "a"}}, "appRef"),
         ({"command": ""}, "command"),
         ({"expose": {"host": "not a host"}}, "host"),
     ],

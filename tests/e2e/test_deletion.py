@@ -12,6 +12,8 @@ from nestor.kube import Api, Conflict, kinds
 from tests.e2e.conftest import apply, example, inline_job
 from tests.waiting import job_with, wait_for, wait_for_none
 
+pytestmark = pytest.mark.alone
+
 Object = dict[str, Any]
 
 WATCHED = [

@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import sys
 
+import pytest
+
 from nestor.kube import Api, kinds
 from tests.e2e.conftest import ROOT
 from tests.waiting import wait_for
+
+pytestmark = pytest.mark.alone
 
 
 async def run_demo() -> tuple[int, str]:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from tests.e2e.conftest import Web, apply, example, inline_job, kubectl, nested_kubeconfig
 from tests.waiting import job_with, wait_for_any
+
+pytestmark = pytest.mark.alone
 
 Object = dict[str, Any]
 

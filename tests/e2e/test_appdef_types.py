@@ -1,0 +1,236 @@
+"""Every type of template step, from an app image or without one, to what it leaves in the nested cluster."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nestor.api import conditions
+from nestor.kube import Api, kinds
+from tests.e2e.conftest import Web, apply, example, inline_job, kubectl, nested_kubeconfig
+from tests.waiting import has, job_with, wait_for
+
+Object = dict[str, Any]
+
+MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: fetched, namespace: default}\ndata: {by: url}\n"
+LOOP = "#!/bin/sh\nprintf 'Status: 302 Found\\r\\nLocation: /cgi-bin/loop.cgi\\r\\n\\r\\n'\n"
+SERVE = """
+mkdir -p /www/cgi-bin
+cp /pages/manifest.yml /www/
+cp /pages/loop.cgi /www/cgi-bin/
+chmod +x /www/cgi-bin/loop.cgi
+exec httpd -f -p 8000 -h /www
+"""
+
+
+async def logs_of_runner(cluster: Path, job: Object) -> str:
+    """The log of the job's runner."""
+    return await kubectl(cluster, "logs", "-n", job["status"]["namespace"], f"{job['metadata']['name']}-run")
+
+
+async def test_a_kustomize_overlay(api: Api, namespace: str, web: Web, tmp_path: Path) -> None:
+    await apply(api, example("03-kustomize", "overlay", namespace))
+    job = await job_with(api, "overlay", namespace, conditions.READY, "True")
+    assert "Hello from the production overlay" in await web.page(job["status"]["url"])
+    inside = await nested_kubeconfig(api, job, tmp_path)
+    assert await kubectl(inside, "get", "deployment", "web", "-o", "jsonpath={.spec.replicas}") == "2"
+
+
+async def test_a_script_that_installs_a_chart_and_waits_for_it(api: Api, namespace: str, web: Web, tmp_path: Path) -> None:
+    await apply(api, example("04-helm-script", "chart", namespace))
+    # `--wait` is the script's: when the step is done, so is the chart.
+    job = await job_with(api, "chart", namespace, conditions.STEPS_APPLIED, "True", limit=120)
+    inside = await nested_kubeconfig(api, job, tmp_path)
+    assert await kubectl(inside, "get", "deployment", "web", "-o", "jsonpath={.status.readyReplicas}") == "1"
+    job = await job_with(api, "chart", namespace, conditions.READY, "True")
+    assert "Hello from a script with helm" in await web.page(job["status"]["url"])
+
+
+async def test_four_types_with_parameters_and_a_change_of_one(
+    api: Api, namespace: str, web: Web, tmp_path: Path, kubeconfig: Path,
+) -> None:
+    await apply(api, example("07-four-types", "four", namespace))
+    job = await job_with(api, "four", namespace, conditions.READY, "True", limit=120)
+    assert [(step["type"], step["state"]) for step in job["status"]["steps"]] == [
+        ("kubectl", "Succeeded"), ("custom", "Succeeded"), ("kustomize", "Succeeded"), ("helm", "Succeeded"),
+    ]
+    text = await web.page(job["status"]["url"])
+    assert "Hello from the job" in text
+    inside = await nested_kubeconfig(api, job, tmp_path)
+    assert await kubectl(inside, "get", "deployment", "web", "-o", "jsonpath={.spec.replicas}") == "2"
+    log = await logs_of_runner(kubeconfig, job)
+    assert "[database] " in log
+    assert "[seed] " in log
+    assert "[web-servers] " in log
+
+    # REPLICAS is rendered into the last step alone, so that is what runs again.
+    before = {step["name"]: step for step in job["status"]["steps"]}
+    await api.patch(kinds.NESTED_APP_JOB, "four", namespace, {"spec": {"parameters": {"REPLICAS": 3}}})
+
+    def is_applied_anew(item: Object | None) -> bool:
+        steps = {step["name"]: step for step in (item or {}).get("status", {}).get("steps", ())}
+        again = steps.get("web-servers", {})
+        return bool(again) and again["state"] == "Succeeded" and again.get("hash") != before["web-servers"]["hash"]
+
+    changed = await wait_for(api, kinds.NESTED_APP_JOB, "four", namespace, is_applied_anew, limit=120)
+    assert changed is not None
+    assert [step for step in changed["status"]["steps"] if step["name"] in ("database", "page")] == [
+        before["database"], before["page"],
+    ]
+    assert await kubectl(inside, "get", "deployment", "web", "-o", "jsonpath={.spec.replicas}") == "3"
+
+
+@pytest.fixture
+async def manifest_url(api: Api, namespace: str) -> str:
+    """A manifest behind a URL: a web server in the host cluster, outside of any job."""
+    pages = {"manifest.yml": MANIFEST, "loop.cgi": LOOP}
+    meta = {"name": "pages", "namespace": namespace}
+    await api.apply(kinds.CONFIG_MAP, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": pages})
+    pod = {
+        "apiVersion": "v1", "kind": "Pod", "metadata": meta,
+        "spec": {
+            "terminationGracePeriodSeconds": 0,
+            "containers": [{
+                "name": "httpd", "image": "docker.io/library/busybox:1.35", "command": ["sh", "-c", SERVE],
+                "readinessProbe": {"httpGet": {"path": "/manifest.yml", "port": 8000}, "periodSeconds": 1},
+                "volumeMounts": [{"name": "pages", "mountPath": "/pages"}],
+            }],
+            "volumes": [{"name": "pages", "configMap": {"name": "pages"}}],
+        },
+    }
+    await api.create(kinds.POD, pod)
+    ready = await wait_for(api, kinds.POD, "pages", namespace, has("Ready", "True"))
+    assert ready is not None
+    return f"http://{ready['status']['podIP']}:8000"
+
+
+def url_job(name: str, namespace: str, *urls: str, **more: Any) -> list[Object]:
+    """A job without image and files, whose steps are remote manifests."""
+    step = {"type": "kubectl", "format": "url", **more}
+    steps = [{"name": f"fetch-{number}", "path": url, **step} for number, url in enumerate(urls)]
+    documents = inline_job(name, namespace, {}, steps)
+    del documents[1]["spec"]["app"]["templatesFrom"]
+    return documents[1:]
+
+
+async def test_a_manifest_by_url(api: Api, namespace: str, manifest_url: str, tmp_path: Path) -> None:
+    digest = hashlib.sha256(MANIFEST.encode()).hexdigest()
+    await apply(api, url_job("remote", namespace, f"{manifest_url}/manifest.yml", sha256=digest))
+    job = await job_with(api, "remote", namespace, conditions.STEPS_APPLIED, "True")
+    assert [step["sha256"] for step in job["status"]["steps"]] == [digest]
+    inside = await nested_kubeconfig(api, job, tmp_path)
+    assert await kubectl(inside, "get", "configmap", "fetched", "-o", "jsonpath={.data.by}") == "url"
+
+
+async def test_urls_that_are_not_followed(api: Api, namespace: str, manifest_url: str) -> None:
+    (service,) = [item for item in await api.list(kinds.SERVICE, "default") if item["metadata"]["name"] == "kubernetes"]
+    bad = {
+        "loop": (f"{manifest_url}/cgi-bin/loop.cgi", {}, "redirect"),
+        "metadata": ("http://169.254.169.254/latest/meta-data", {}, "169.254.169.254"),
+        "host-api": (f"https://{service['spec']['clusterIP']}/version", {}, service["spec"]["clusterIP"]),
+        "changed": (f"{manifest_url}/manifest.yml", {"sha256": "0" * 64}, "sha256"),
+    }
+    for name, (url, more, _) in bad.items():
+        await apply(api, url_job(name, namespace, url, **more))
+    for name, (_, _, said) in bad.items():
+        job = await job_with(api, name, namespace, conditions.STEPS_APPLIED, "False", conditions.STEP_FAILED, limit=120)
+        (step,) = job["status"]["steps"]
+        assert step["state"] == "Failed"
+        assert said in step["message"], f"{name}: {step['message']}"
+
+
+def script(text: str) -> str:
+    """A script as an AppDef carries it."""
+    return base64.b64encode(text.encode()).decode()
+
+
+HANG = "#!/bin/bash\necho going to sleep\nsleep 1000\n"
+FORK = "#!/bin/bash\nfor i in $(seq 3); do setsid sleep 1000 & done\necho left some behind\nexit 9\n"
+CHATTY = "#!/bin/bash\nhead -c 300000000 /dev/zero | tr '\\0' x\necho the end\nexit 137\n"
+GREEDY = "#!/usr/bin/env python3\nblocks = []\nwhile True:\n    blocks.append(bytearray(50_000_000))\n"
+
+
+async def test_scripts_that_go_wrong_name_their_step_and_disturb_nobody(api: Api, namespace: str, kubeconfig: Path) -> None:
+    (operator,) = await api.list(kinds.POD, "nestor-system", labels="app.kubernetes.io/name=nestor")
+    bad = {
+        "hang": (HANG, {"timeout_seconds": 3}, "3 s"),
+        "fork": (FORK, {}, "9"),
+        "chatty": (CHATTY, {}, "137"),
+        "greedy": (GREEDY, {}, "137"),
+    }
+    for name, (text, more, _) in bad.items():
+        steps = [{"name": f"step-{name}", "type": "custom", "cmd": script(text), **more}]
+        await apply(api, inline_job(name, namespace, {"a.yml": MANIFEST}, steps))
+    await apply(api, inline_job("good", namespace, {"a.yml": MANIFEST}))
+    await job_with(api, "good", namespace, conditions.READY, "True", limit=120)
+    for name, (_, _, said) in bad.items():
+        job = await job_with(api, name, namespace, conditions.STEPS_APPLIED, "False", conditions.STEP_FAILED, limit=180)
+        (step,) = job["status"]["steps"]
+        assert (step["name"], step["state"]) == (f"step-{name}", "Failed")
+        assert said in f"{step.get('exitCode', '')} {step['message']}", f"{name}: {step}"
+        assert step["name"] in str(job["status"]["conditions"])
+    log = await logs_of_runner(kubeconfig, await api.get(kinds.NESTED_APP_JOB, "chatty", namespace))
+    assert len(log) < 3_000_000
+    (after,) = await api.list(kinds.POD, "nestor-system", labels="app.kubernetes.io/name=nestor")
+    assert after["metadata"]["uid"] == operator["metadata"]["uid"]
+    assert [item["restartCount"] for item in after["status"]["containerStatuses"]] == [0]
+
+
+async def test_a_failing_step_is_retried_until_it_succeeds(api: Api, namespace: str, tmp_path: Path) -> None:
+    steps = [{
+        "name": "patience", "type": "custom", "retry": 60, "retry_sleep": 1,
+        "cmd": script("#!/bin/sh\nkubectl get configmap go-on || exit 4\n"),
+    }]
+    await apply(api, inline_job("retry", namespace, {"a.yml": MANIFEST}, steps))
+    job = await job_with(api, "retry", namespace, conditions.STEPS_APPLIED, "False", conditions.STEP_RETRYING)
+    assert job["status"]["steps"][0]["exitCode"] == 4
+    assert "go-on" in job["status"]["steps"][0]["message"]
+    await kubectl(await nested_kubeconfig(api, job, tmp_path), "create", "configmap", "go-on")
+    job = await job_with(api, "retry", namespace, conditions.STEPS_APPLIED, "True")
+    step = job["status"]["steps"][0]
+    assert step["state"] == "Succeeded"
+    assert 1 < step["attempt"] <= step["maxAttempts"] == 61
+
+
+async def test_changes_run_again_what_changed_and_a_rerun_everything(api: Api, namespace: str, tmp_path: Path) -> None:
+    def count(step: str, note: str = "") -> Object:
+        text = f"#!/bin/sh\n# {note}\nkubectl create configmap run-{step}-$(date +%s%N)\n"
+        return {"name": step, "type": "custom", "cmd": script(text)}
+
+    async def runs() -> dict[str, int]:
+        names = (await kubectl(inside, "get", "configmaps", "-o", "name")).split()
+        steps = [name.split("-")[1] for name in names if name.startswith("configmap/run-")]
+        return {step: steps.count(step) for step in sorted(set(steps))}
+
+    async def applied(generation: int) -> None:
+        def is_applied(item: Object | None) -> bool:
+            found = conditions.find((item or {}).get("status", {}).get("conditions"), conditions.STEPS_APPLIED) or {}
+            return found.get("status") == "True" and found.get("observedGeneration") == generation
+
+        await wait_for(api, kinds.NESTED_APP_JOB, "change", namespace, is_applied, limit=120)
+
+    documents = inline_job("change", namespace, {"a.yml": MANIFEST}, [count("a"), count("b"), count("c")])
+    created = await apply(api, documents)
+    job = await job_with(api, "change", namespace, conditions.STEPS_APPLIED, "True")
+    inside = await nested_kubeconfig(api, job, tmp_path)
+    assert await runs() == {"a": 1, "b": 1, "c": 1}
+
+    changed = inline_job("change", namespace, {"a.yml": MANIFEST}, [count("a"), count("b", "changed"), count("c")])
+    await api.apply(kinds.NESTED_APP_JOB, changed[1])
+    await applied(created["metadata"]["generation"] + 1)
+    assert await runs() == {"a": 1, "b": 2, "c": 2}
+
+    done = (await api.get(kinds.NESTED_APP_JOB, "change", namespace))["status"]["steps"]
+    patch = {"metadata": {"annotations": {"nestor.dev/rerun": "1"}}}
+    await api.patch(kinds.NESTED_APP_JOB, "change", namespace, patch)
+
+    def has_run_again(item: Object | None) -> bool:
+        steps = (item or {}).get("status", {}).get("steps", ())
+        return bool(steps) and steps != done and all(step["state"] == "Succeeded" for step in steps)
+
+    await wait_for(api, kinds.NESTED_APP_JOB, "change", namespace, has_run_again, limit=120)
+    assert await runs() == {"a": 2, "b": 3, "c": 3}
