@@ -54,6 +54,7 @@ ROLE_BINDING = Kind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBind
 CLUSTER_ROLE = Kind("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
 CLUSTER_ROLE_BINDING = Kind("rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)
 JOB = Kind("batch", "v1", "jobs", "Job")
+CRON_JOB = Kind("batch", "v1", "cronjobs", "CronJob")
 LEASE = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 CRD = Kind("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
 NESTED_APP_JOB = Kind("nestor.dev", "v1alpha1", "nestedappjobs", "NestedAppJob")
