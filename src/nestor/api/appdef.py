@@ -1,92 +1,135 @@
-"""JARVICE's AppDef, version 2, verbatim: snake_case keys, unknown keys kept, both spellings of `nested_kubernetes`.
-
-Only what Nestor acts upon is modelled; `templates` and `templates_settings` are read where they become a plan.
-"""
+"""Reading JARVICE's AppDef, version 2, verbatim, and choosing the command that a job runs. Faults name the field."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, NamedTuple
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
+from nestor.api import faults
+from nestor.api.appdef_models import SPELLINGS, AppDef, Command, NestedKubernetes, Target
+from nestor.api.faults import explain
 
-class _Verbatim(BaseModel):
-    """A part of an AppDef: keys stay as JARVICE spells them, what we do not know is kept."""
+__all__ = [
+    "AppDef", "AppDefError", "Chosen", "Command", "CommandNotFound", "NestedKubernetes", "Target", "choose_command", "explain",
+    "has_nested", "list_commands", "parse_command", "read_appdef", "read_command",
+]
 
-    model_config = ConfigDict(extra="allow", frozen=True)
-
-
-class Target(_Verbatim):
-    """A Service of the nested cluster that the user is given a URL to. All three fields are to be set."""
-
-    service_name: str = Field(description="Name of the Service.", min_length=1, max_length=63)
-    service_port: int = Field(description="Port of the Service.", ge=1, le=65535)
-    service_namespace: str = Field(description="Namespace of the Service in the nested cluster.", min_length=1, max_length=63)
-
-
-class NestedKubernetes(_Verbatim):
-    """Everything that Kubernetes needs to know about one entry point."""
-
-    kubernetes_version: str | None = Field(
-        None, description="Kubernetes version of the nested cluster as major.minor, as `v1.36`; empty: the class's default.",
-    )
-    targets: list[Target] = Field(
-        default_factory=list, description="Services to expose; the first one gets the job's URL. May be left out.",
-    )
-    templates_settings: dict[str, Any] | None = Field(
-        None, description="`global_retry` and `global_retry_sleep` (seconds), for steps that set neither.",
-    )
-    templates: list[dict[str, Any]] = Field(
-        description="The steps that install the application, in their order; each with `name`, `type` and what the type needs.",
-    )
+KIND = "kns"
+KIND_DEFAULT = "k8s"
+"""What JARVICE takes when `appkind` is left out."""
+_PATCH_FORM = re.compile(r"v?[0-9]+\.[0-9]+\..+", re.ASCII)
 
 
-class Command(_Verbatim):
-    """One entry point of an application. `path` and `parameters` are JARVICE's and not used."""
+class AppDefError(ValueError):
+    """An AppDef that cannot be read: `messages` holds one sentence per fault, each naming the field."""
 
-    name: str = Field("", description="Title shown to users.")
-    description: str = Field("", description="Description shown to users.")
-    nested_kubernetes: NestedKubernetes = Field(
-        description="The Kubernetes part; also spelled `nestedkubernetes`.",
-        validation_alias=AliasChoices("nested_kubernetes", "nestedkubernetes"),
-    )
+    def __init__(self, messages: list[str]) -> None:
+        super().__init__(faults.join(messages))
+        self.messages = messages
 
 
-class AppDef(_Verbatim):
-    """An application definition, version 2 (`appdefversion`)."""
-
-    name: str = Field("", description="Title of the application.")
-    appdefversion: int = Field(2, description="Version of this format; 2 is the one that is known.", ge=2, le=2)
-    commands: dict[str, dict[str, Any]] = Field(description="The entry points by their ids.", min_length=1)
+class CommandNotFound(AppDefError):
+    """The AppDef is good and the job's `command` is not: unknown, left out where there are several, or no app for Nestor."""
 
 
-def read_appdef(content: dict[str, Any]) -> AppDef:
-    """The AppDef. Raises `ValueError` with a sentence for the user."""
+class Chosen(NamedTuple):
+    """The command that a job runs."""
+
+    id: str
+    command: Command
+    nested: NestedKubernetes
+    warnings: list[str]
+    """Sentences about what is accepted and means less here than its author may think."""
+
+
+def read_appdef(content: Any) -> AppDef:
+    """The AppDef. Raises `AppDefError`; nothing else, whatever `content` is."""
+    fault = faults.find_fault(content, "appDef")
+    if fault is not None:
+        raise AppDefError([fault])
     try:
         return AppDef.model_validate(content)
     except ValidationError as error:
-        raise ValueError(explain(error, "appDef")) from error
+        raise AppDefError(faults.list_sentences(error, "appDef")) from error
+
+
+def has_nested(command: Any) -> bool:
+    """Whether a command, verbatim, has the Kubernetes part in either spelling."""
+    return isinstance(command, dict) and any(command.get(key) is not None for key in SPELLINGS)
+
+
+def list_commands(app: AppDef) -> list[str]:
+    """The ids of the commands that Nestor can run, in the AppDef's order."""
+    return [identifier for identifier, command in app.commands.items() if has_nested(command)]
+
+
+def choose_command(app: AppDef, wanted: str | None) -> Chosen:
+    """The command named `wanted`, or the only one there is. Raises `CommandNotFound`, or `AppDefError` for what is in it."""
+    runnable = list_commands(app)
+    identifier = wanted or (runnable[0] if len(runnable) == 1 else None)
+    if identifier is None and runnable:
+        raise CommandNotFound([f"`command` must be set, because the AppDef has several: {_quote(runnable)}"])
+    if identifier is None or (identifier in app.commands and identifier not in runnable):
+        which = f"command '{identifier}'" if identifier else f"no command of the AppDef ({_quote(list(app.commands))})"
+        raise CommandNotFound([
+            f"{which} has {'no ' if identifier else ''}`nested_kubernetes`, which makes it an app for a nested cluster; without "
+            f"it, it is a container for JARVICE's own schedulers" + (f"; there are: {_quote(runnable)}" if runnable else ""),
+        ])
+    if identifier not in app.commands:
+        raise CommandNotFound([f"the AppDef has no command '{identifier}'; it has: {_quote(runnable or list(app.commands))}"])
+    command = parse_command(app, identifier)
+    return Chosen(identifier, command, nested_of(identifier, command), list_warnings(app, identifier))
 
 
 def read_command(app: AppDef, command: str) -> NestedKubernetes:
-    """The Kubernetes part of one entry point. Raises `ValueError` with a sentence for the user."""
-    where = f"appDef.commands.{command}"
+    """The Kubernetes part of one entry point, which `app` must have. Raises `AppDefError`."""
+    return nested_of(command, parse_command(app, command))
+
+
+def parse_command(app: AppDef, command: str) -> Command:
+    """One entry point, which `app` must have. Raises `AppDefError`."""
     try:
-        return Command.model_validate(app.commands[command]).nested_kubernetes
+        return Command.model_validate(app.commands[command])
     except ValidationError as error:
-        raise ValueError(explain(error, where)) from error
+        raise AppDefError(faults.list_sentences(error, faults.name_field("appDef.commands", [command]))) from error
 
 
-def explain(error: ValidationError, root: str) -> str:
-    """One sentence per fault, each naming the field."""
+def nested_of(identifier: str, command: Command) -> NestedKubernetes:
+    """The Kubernetes part of a command. Raises `AppDefError` where it has none."""
+    if command.nested_kubernetes is None:
+        field = faults.name_field("appDef.commands", [identifier, SPELLINGS[0]])
+        raise AppDefError([f"`{field}` must be set: without it the command is a container's, no app for a nested cluster"])
+    return command.nested_kubernetes
+
+
+def list_warnings(app: AppDef, identifier: str) -> list[str]:
+    """What is accepted, and does not do here what it does in JARVICE."""
+    warnings = []
+    if app.appkind != KIND:
+        said = f"is '{app.appkind}'" if app.appkind else f"is not set, which JARVICE takes for '{KIND_DEFAULT}'"
+        warnings.append(f"`appDef.appkind` {said}: '{KIND}' is recommended for apps in a nested cluster; it is run all the same")
+    raw = app.commands[identifier]
+    key = next((key for key in SPELLINGS if isinstance(raw.get(key), dict)), None)
+    if key is not None:
+        where = faults.name_field("appDef.commands", [identifier, key])
+        warnings += [f"`{where}.{sentence}" for sentence in _warn_of_nested(raw[key])]
+    return warnings
+
+
+def _warn_of_nested(nested: dict[str, Any]) -> list[str]:
+    """Keys of older tutorials, whose place something else has taken; each sentence goes on after the opened back-quote."""
     sentences = []
-    for fault in error.errors(include_url=False):
-        field = root
-        for part in fault["loc"]:
-            field += f"[{part}]" if isinstance(part, int) else f".{part}"
-        if fault["type"] == "missing":
-            sentences.append(f"`{field}` must be set")
-        else:
-            message = fault["msg"]
-            sentences.append(f"`{field}`: {message[:1].lower()}{message[1:]}")
-    return "; ".join(sentences)
+    version = nested.get("kubernetes_version")
+    if isinstance(version, str) and _PATCH_FORM.fullmatch(version.strip()):
+        sentences.append(f"kubernetes_version`: only major.minor of '{version}' is used, the patch is the class's choice")
+    if nested.get("ingress_type") not in (None, "", "subdomain"):
+        sentences.append("ingress_type` has no effect: every job has a host name of its own, as with 'subdomain'")
+    if str(nested.get("enable_gotty_shell") or "").lower() == "true":
+        sentences.append("enable_gotty_shell` has no effect: `nestor shell` opens a shell with the nested cluster's keys")
+    return sentences
+
+
+def _quote(names: list[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)

@@ -1,0 +1,147 @@
+"""What is wrong with something that a user wrote, in sentences that name the field and say what is allowed."""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+DEPTH_LIMIT = 64
+"""Lists and dictionaries in each other; far beyond what anybody writes, and far from what Python can follow."""
+ITEM_LIMIT = 100_000
+TEXT_LIMIT = 4 * 2**20
+"""Characters of all strings and keys together."""
+SENTENCE_LIMIT = 20
+"""Faults that are told at once; who corrects so many looks again."""
+_KEY_LIMIT = 80
+_INTEGER_LIMIT = 2**63
+
+_WORDS = {
+    "missing": "must be set",
+    "string_type": "must be a string",
+    "list_type": "must be a list",
+    "dict_type": "must be a dictionary",
+    "model_type": "must be a dictionary",
+    "int_type": "must be an integer",
+    "int_parsing": "must be an integer",
+    "int_parsing_size": "must be an integer",
+    "int_from_float": "must be an integer",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+}
+
+
+def explain(error: ValidationError, root: str) -> str:
+    """One sentence per fault, each naming the field."""
+    return join(list_sentences(error, root))
+
+
+def join(sentences: Sequence[str]) -> str:
+    """All of them, or the first ones and how many there are besides."""
+    more = len(sentences) - SENTENCE_LIMIT
+    shown = [*sentences[:SENTENCE_LIMIT], f"and {more} more"] if more > 0 else sentences
+    return "; ".join(shown)
+
+
+def list_sentences(error: ValidationError, root: str) -> list[str]:
+    """One sentence per fault."""
+    sentences = []
+    for fault in error.errors(include_url=False):
+        field, kind, said = name_field(root, fault["loc"]), fault["type"], fault["msg"]
+        if kind in _WORDS:
+            sentences.append(f"`{field}` {_WORDS[kind]}")
+        elif kind == "value_error":
+            sentences.append(f"`{field}` {said.removeprefix('Value error, ')}")
+        else:
+            sentences.append(f"`{field}`: {said[:1].lower()}{said[1:]}")
+    return list(dict.fromkeys(sentences))
+
+
+def name_field(root: str, path: Sequence[str | int]) -> str:
+    """`root.key[3].other`; what a user made of a key may be anything, so it is cut and made printable."""
+    field = root
+    for part in path:
+        if isinstance(part, int):
+            field += f"[{part}]"
+        else:
+            key = part if len(part) <= _KEY_LIMIT else f"{part[:_KEY_LIMIT]}…"
+            key = "".join(character if character.isprintable() and character != "`" else "?" for character in key)
+            field += f".{key}" if field else key
+    return field
+
+
+def show(value: Any) -> str:
+    """A value as a message can quote it: short, whatever it is."""
+    try:
+        return reprlib.repr(value)
+    except ValueError:  # Python does not print integers of thousands of digits
+        return "a number of thousands of digits"
+
+
+def find_fault(value: Any, root: str) -> str | None:
+    """Why `value` is no JSON of a reasonable size, in a sentence; None when it is.
+
+    Whatever it is (a file of 10 MiB brackets, YAML whose aliases multiply), this ends soon and raises nothing.
+    """
+    stack: list[tuple[Any, tuple[str | int, ...]]] = [(value, ())]
+    items = text = 0
+    while stack:
+        item, path = stack.pop()
+        fault = _check_item(item, len(path))
+        if fault is not None:
+            # An absurd depth makes an absurd name.
+            return f"`{name_field(root, path[:8])}{'…' if len(path) > 8 else ''}` {fault}"
+        items += 1 + (len(item) if isinstance(item, list | dict) else 0)
+        text += _count_text(item)
+        if items > ITEM_LIMIT:
+            return f"`{root}` must not hold more than {ITEM_LIMIT} values"
+        if text > TEXT_LIMIT:
+            return f"`{root}` must not hold more than {TEXT_LIMIT} characters"
+        if isinstance(item, list):
+            stack.extend((child, (*path, index)) for index, child in enumerate(item))
+        elif isinstance(item, dict):
+            stack.extend((child, (*path, key)) for key, child in item.items())
+    return None
+
+
+def _count_text(item: Any) -> int:
+    if isinstance(item, str):
+        return len(item)
+    return sum(map(len, item)) if isinstance(item, dict) else 0
+
+
+def _check_item(item: Any, depth: int) -> str | None:
+    if depth > DEPTH_LIMIT:
+        return f"must not be nested deeper than {DEPTH_LIMIT} levels"
+    if isinstance(item, dict):
+        return _check_keys(item)
+    if isinstance(item, str):
+        return "must not hold half a character (a `\\ud…` escape without its other half)" if _has_half(item) else None
+    if item is None or isinstance(item, bool | list):
+        return None
+    if isinstance(item, int):
+        return None if abs(item) < _INTEGER_LIMIT else "must be a number of at most 63 bits"
+    if isinstance(item, float):
+        return None if math.isfinite(item) else "must be a finite number"
+    return "must be something that JSON knows: put it in quotes"
+
+
+def _check_keys(item: dict[Any, Any]) -> str | None:
+    for key in item:
+        if not isinstance(key, str):
+            return f"must have strings for keys: put {show(key)} in quotes"
+        if _has_half(key):
+            return "must not hold half a character (a `\\ud…` escape without its other half) in its keys"
+    return None
+
+
+def _has_half(text: str) -> bool:
+    """Whether UTF-8 cannot carry the text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
