@@ -205,7 +205,7 @@ class NestedAppJobStatus(Model):
     start_time: str | None = Field(None, description="When the job began, or was resumed (RFC 3339).", max_length=64)
     completion_time: str | None = Field(None, description="When the job ended, well or not (RFC 3339).", max_length=64)
     restarts: int | None = Field(None, description="How often the application was started again by `failurePolicy`.", ge=0)
-    restart: RestartStatus | None = Field(None, description="The latest restart.")
+    restart: RestartStatus | None = Field(None, description="The restart that is under way.")
     suspend_time: str | None = Field(None, description="Since when the job is suspended (RFC 3339).", max_length=64)
     rerun: str | None = Field(
         None, description="The value of annotation `nestor.dev/rerun` that this run of the job is of.", max_length=262144,
