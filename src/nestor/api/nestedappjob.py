@@ -80,13 +80,16 @@ class JobExpose(Model):
     """How the job's targets are reached."""
 
     host: HostName | None = Field(
-        None, description="Host name of the job's URL. Left out: `<job>-<namespace>.<domain of the class>`. It must be "
-        "below that domain, or one of the class's `expose.allowedHosts`. A host that an Ingress or an older job has stays with "
-        "it; one that another job has by its name is that one's. May be changed.",
+        None, description="Host name of the job's URL, which leads to the AppDef's first target. Left out: "
+        "`<job>-<namespace>.<domain of the class>`. It must be below that domain, or one of the class's `expose.allowedHosts`. A "
+        "host that an Ingress or an older job has stays with it; one that another job has by its name is that one's. May be "
+        "changed.",
     )
     all_targets: bool = Field(
         False, description="Whether the AppDef's other targets are exposed as well, each at "
-        "`<service>--<job>-<namespace>.<domain of the class>`. Default: false, the first one only.",
+        "`<service>--<job>-<namespace>.<domain of the class>`, whatever `host` says. Where several targets have one Service, and "
+        "for Services of two letters, it is `<service>-<port>--…`; `status.targets` has the URLs. `Exposed` is True only when "
+        "all are reached; a host that somebody else has is kept from that target alone. Default: false, the first one only.",
     )
 
 
@@ -156,7 +159,7 @@ class Timings(Model):
     admitted: str | None = Field(None, description="Class, version, command and AppDef were found to be good.", max_length=64)
     cluster_ready: str | None = Field(None, description="The nested cluster answered.", max_length=64)
     steps_applied: str | None = Field(None, description="The last step succeeded.", max_length=64)
-    exposed: str | None = Field(None, description="The target had a ready endpoint behind the Ingress.", max_length=64)
+    exposed: str | None = Field(None, description="The targets had ready endpoints behind their Ingresses.", max_length=64)
     ready: str | None = Field(None, description="All of these.", max_length=64)
 
 
@@ -168,7 +171,7 @@ class TargetStatus(Model):
     service_port: int = Field(description="Port of the Service.", ge=0, le=65535)
     url: str | None = Field(None, description="Where it is reached once `ready`. Absent: it is not exposed.", max_length=2048)
     ready: bool = Field(False, description="Whether a request to the URL has somewhere to go.")
-    message: str = Field("", description="Why it is not ready.", max_length=4096)
+    message: str = Field("", description="Why it is not ready, or what is odd about it.", max_length=4096)
 
 
 class RestartStatus(Model):

@@ -139,11 +139,12 @@ class NetworkPolicyModel(Model):
 
 
 class ExposePolicy(Model):
-    """How jobs' first targets are exposed by an Ingress."""
+    """How jobs' targets are exposed, by an Ingress each."""
 
     domain: HostName | None = Field(
-        None, description="Domain under which jobs get their host: `<job>-<namespace>.<domain>`. Left out: only jobs that set "
-        "`expose.host` are exposed.",
+        None, description="Domain under which jobs get their host: `<job>-<namespace>.<domain>`, and their further targets "
+        "`<service>--<job>-<namespace>.<domain>`: all are one label below it, so that a wildcard DNS entry and certificate for "
+        "`*.<domain>` hold for all. Left out: only jobs that set `expose.host` are exposed, by their first target.",
     )
     allowed_hosts: list[HostPattern] = Field(
         default_factory=list, description="What jobs may ask for by `expose.host` besides hosts below `domain`: host names, or "
@@ -159,9 +160,11 @@ class ExposePolicy(Model):
         "`annotations`.",
     )
     annotations: Annotated[dict[str, str], Field(max_length=64)] | None = Field(
-        None, description="Annotations for the Ingresses, for example for the controller. Users cannot add any. With "
-        "`cert-manager.io/cluster-issuer` or `cert-manager.io/issuer` and without `tlsSecretName`, each job gets a certificate "
-        "of its own, in Secret `<job>-tls` of its namespace.",
+        None, description="Annotations for the Ingresses, for example for the controller. Users cannot add any. Websockets need "
+        "none to be opened; ingress-nginx ends those that are silent for a minute, unless "
+        "`nginx.ingress.kubernetes.io/proxy-read-timeout` and `…/proxy-send-timeout` give more seconds, as '3600'. With "
+        "`cert-manager.io/cluster-issuer` or `cert-manager.io/issuer` and without `tlsSecretName`, each exposed target gets a "
+        "certificate of its own, in Secret `<Ingress>-tls` of the job's namespace.",
     )
     scheme: Literal["http", "https"] | None = Field(
         None, description="Scheme of the printed URL. Left out: `https` when there is TLS by `tlsSecretName` or cert-manager, "
