@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nestor import names
+from nestor.cluster.namespace import parse_quantity
 from nestor.kube import Api, Kind, NotFound
 from nestor.kube.client import Object
 
@@ -132,4 +133,14 @@ def contains(live: Any, desired: Any) -> bool:
         if not isinstance(live, list) or len(live) < len(desired):
             return not desired and live is None
         return all(contains(mine, theirs) for mine, theirs in zip(live, desired, strict=False))
-    return bool(live == desired)
+    return bool(live == desired) or _is_same_quantity(live, desired)
+
+
+def _is_same_quantity(live: Any, desired: Any) -> bool:
+    """The API server writes quantities in its own way: `1024Mi` comes back as `1Gi`."""
+    if not (isinstance(live, str) and isinstance(desired, str)):
+        return False
+    try:
+        return parse_quantity(live) == parse_quantity(desired)
+    except (ValueError, ArithmeticError):  # a word; an address
+        return False

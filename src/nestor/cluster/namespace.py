@@ -29,7 +29,7 @@ def build_quota(shape: Shape, policy: NamespacePolicy, own: list[Object]) -> Obj
     """The quota, with the share of the cluster's own containers (`own`: their resources) added, or none."""
     if not policy.quota:
         return None
-    hard = {name: add_own_share(name, str(limit), own) for name, limit in policy.quota.items()}
+    hard = {name: add_own_volume(name, add_own_share(name, str(limit), own), shape) for name, limit in policy.quota.items()}
     return {"metadata": shape.metadata(QUOTA_NAME), "spec": {"hard": hard}}
 
 
@@ -54,7 +54,23 @@ def add_own_share(name: str, limit: str, own: list[Object]) -> str:
     shares = [parse_quantity(item[part][resource]) for item in own if part in item and resource in item[part]]
     if not shares:
         return limit
-    total = parse_quantity(limit) + sum(shares)
+    return _write_quantity(parse_quantity(limit) + sum(shares))
+
+
+def add_own_volume(name: str, limit: str, shape: Shape) -> str:
+    """A quota's number, enlarged by the volume of the cluster's own data: in all, and in its storage class."""
+    if shape.persistence is None:
+        return limit
+    prefix = f"{shape.persistence.storage_class_name}.storageclass.storage.k8s.io/"
+    resource = name.removeprefix(prefix) if shape.persistence.storage_class_name else name
+    if resource in ("persistentvolumeclaims", "count/persistentvolumeclaims"):
+        return str(int(parse_quantity(limit)) + 1)
+    if resource == "requests.storage":
+        return _write_quantity(parse_quantity(limit) + parse_quantity(str(shape.persistence.size)))
+    return limit
+
+
+def _write_quantity(total: Decimal) -> str:
     return str(int(total)) if total == total.to_integral_value() else f"{int(total * 1000)}m"
 
 

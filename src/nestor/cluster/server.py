@@ -5,7 +5,7 @@ from __future__ import annotations
 from nestor.api import labels
 from nestor.api.base import Resources
 from nestor.cluster import coredns, pki
-from nestor.cluster.shape import API_PORT, CLUSTER_DOMAIN, Object, Shape, choose_cluster_cidr
+from nestor.cluster.shape import API_PORT, CLUSTER_DOMAIN, DATA_VOLUME, Object, Shape, choose_cluster_cidr
 
 DATA_FOLDER = "/var/lib/rancher/k3s"
 TLS_FOLDER = f"{DATA_FOLDER}/server/tls"
@@ -20,16 +20,31 @@ CONTROLLERS = "*,tokencleaner,-node-lifecycle-controller,-taint-eviction-control
 
 
 def build_stateful_set(shape: Shape, api_address: str) -> Object:
-    """The StatefulSet. OnDelete, because the data goes with the pod: a new operator must not restart running clusters."""
+    """The StatefulSet. OnDelete, because the data may go with the pod: a new operator must not restart running clusters."""
     pod_labels = shape.labels | shape.pod_labels(labels.COMPONENT_SERVER)
     return {
         "metadata": shape.metadata(shape.child("k3s"), component=labels.COMPONENT_SERVER),
         "spec": {
-            "replicas": 1, "serviceName": shape.child("k3s"), "podManagementPolicy": "Parallel",
+            "replicas": shape.replicas, "serviceName": shape.child("k3s"), "podManagementPolicy": "Parallel",
             "updateStrategy": {"type": "OnDelete"},
             "selector": {"matchLabels": shape.pod_labels(labels.COMPONENT_SERVER)},
             "template": {"metadata": {"labels": pod_labels}, "spec": _build_pod_spec(shape, api_address)},
+            **_build_claims(shape),
         },
+    }
+
+
+def _build_claims(shape: Shape) -> Object:
+    """The volume of the data, if it has one of its own. It stays while the cluster rests, and goes with it."""
+    if shape.persistence is None:
+        return {}
+    spec: Object = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": str(shape.persistence.size)}}}
+    if shape.persistence.storage_class_name:
+        spec["storageClassName"] = shape.persistence.storage_class_name
+    metadata = {"name": DATA_VOLUME, "labels": shape.labels | {labels.CLUSTER: shape.name}}
+    return {
+        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete", "whenScaled": "Retain"},
+        "volumeClaimTemplates": [{"metadata": metadata, "spec": spec}],
     }
 
 
@@ -42,7 +57,7 @@ def _build_pod_spec(shape: Shape, api_address: str) -> Object:
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
         "containers": [_build_k3s(shape, api_address), coredns.build_container(shape), _build_syncer(shape)],
         "volumes": [
-            {"name": "data", "emptyDir": {}},
+            *([] if shape.persistence else [{"name": DATA_VOLUME, "emptyDir": {}}]),
             {"name": "pki", "secret": {"secretName": shape.child("pki"), "defaultMode": 0o400}},
             *coredns.build_volumes(shape),
             {"name": "syncer-access", "secret": {
@@ -74,7 +89,7 @@ def _build_k3s(shape: Shape, api_address: str) -> Object:
             "runAsUser": 0, "runAsGroup": 0, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]},
         },
         "volumeMounts": [
-            {"name": "data", "mountPath": DATA_FOLDER},
+            {"name": DATA_VOLUME, "mountPath": DATA_FOLDER},
             # One by one: K3s writes its own certificates into the same folder.
             *({"name": "pki", "subPath": key, "mountPath": f"{TLS_FOLDER}/{path}", "readOnly": True} for key, path in files),
             {"name": "pki", "subPath": pki.TOKEN, "mountPath": TOKEN_FILE, "readOnly": True},

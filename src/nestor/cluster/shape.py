@@ -10,10 +10,12 @@ from nestor import names
 from nestor.api import labels
 from nestor.api.base import Resources
 from nestor.api.nestedclass import NetworkPolicyModel, Peer
+from nestor.api.policies import Persistence
 
 Object = dict[str, Any]
 
 CLUSTER_DOMAIN = "cluster.local"
+DATA_VOLUME = "data"
 API_PORT = 6443
 DNS_PORT = 1053
 """Not 53: CoreDNS needs no privilege for it, and the Service translates."""
@@ -46,10 +48,19 @@ class Shape:
     exposed_from: tuple[Peer, ...] = ()
     owner: Object | None = None
     """Owner reference for the cluster's objects; None where they go with their namespace."""
+    persistence: Persistence | None = None
+    """The volume of its data; None: the data lives in the server's pod."""
+    replicas: int = 1
+    """1, or 0 while the cluster rests; only where its data is on a volume."""
 
     def child(self, part: str) -> str:
         """The name of one of the cluster's objects, as `hello-k3s`."""
         return names.child(self.name, part)
+
+    @property
+    def claim(self) -> str:
+        """The name of the claim that its StatefulSet makes for its data, where there is `persistence`."""
+        return f"{DATA_VOLUME}-{self.child('k3s')}-0"
 
     @property
     def server_host(self) -> str:

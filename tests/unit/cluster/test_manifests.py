@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from nestor.api.nestedclass import NamespacePolicy
+from nestor.api.policies import Persistence
 from nestor.cluster import access, coredns, namespace, policies, server, services
 from nestor.exposure.ingress import build_ingress
 from nestor.operator import runner
@@ -52,6 +53,15 @@ def build_ingresses() -> list[Object]:
     ]
 
 
+def build_persistent_server() -> list[Object]:
+    """What the server of a cluster with its data on a volume has instead of one that has not, at rest."""
+    persistence = Persistence(size="2Gi", storage_class_name="fast")
+    found = server.build_stateful_set(build_shape(persistence=persistence, replicas=0), "10.43.0.5")["spec"]
+    pod = found.pop("template")["spec"]
+    volumes = [volume["name"] for volume in pod["volumes"]]
+    return [found | {"volumes": volumes, "mount": pod["containers"][0]["volumeMounts"][0]}]
+
+
 def build_access() -> list[Object]:
     """The syncer's identity and rights."""
     shape = build_shape()
@@ -65,6 +75,7 @@ def build_access() -> list[Object]:
 MANIFESTS: dict[str, Callable[[], list[Object]]] = {
     "namespace": build_namespace,
     "server": lambda: [server.build_stateful_set(build_shape(), "10.43.0.5")],
+    "server-with-volume": build_persistent_server,
     "services": lambda: [services.build_api_service(build_shape()), services.build_dns_service(build_shape())],
     "coredns": lambda: [coredns.build_config_map(build_shape(), "10.43.0.5")],
     "policies": lambda: policies.build_policies(build_shape()),

@@ -6,6 +6,7 @@ import pytest
 
 from nestor.api.base import Resources
 from nestor.api.nestedclass import NetworkPolicyModel, Peer
+from nestor.api.policies import Persistence
 from nestor.cluster import namespace, policies, server
 from nestor.cluster.applier import contains
 from nestor.cluster.shape import Host, choose_cluster_cidr
@@ -120,9 +121,14 @@ def test_what_is_no_quantity_is_refused() -> None:
         ({"a": None}, {"a": []}, True),
         ({}, {"a": 1}, False),
         ({"a": 1}, {"a": {}}, False),
+        ({"memory": "1Gi"}, {"memory": "1024Mi"}, True),
+        ({"memory": "1Gi"}, {"memory": "1025Mi"}, False),
+        ({"cpu": "1"}, {"cpu": "1000m"}, True),
+        ({"ip": "10.43.0.5"}, {"ip": "10.43.0.6"}, False),
+        ({"name": "a"}, {"name": "b"}, False),
     ],
 )
-def test_what_others_add_is_no_difference(live: Object, desired: Object, expected: bool) -> None:
+def test_what_others_add_or_write_in_another_way_is_no_difference(live: Object, desired: Object, expected: bool) -> None:
     assert contains(live, desired) is expected
 
 
@@ -138,3 +144,27 @@ def test_the_server_reaches_the_hosts_api_and_dns_and_nothing_private_of_it() ->
     assert blocks == {"203.0.113.7/32": None, "10.43.0.0/16": [{"protocol": "TCP", "port": 443}]}
     anywhere = [rule["ports"] for rule in server["egress"] if "to" not in rule]
     assert anywhere == [[{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]]
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "expected"),
+    [
+        ("requests.storage", "10Gi", "12884901888"),
+        ("persistentvolumeclaims", "0", "1"),
+        ("count/persistentvolumeclaims", "3", "4"),
+        ("fast.storageclass.storage.k8s.io/requests.storage", "1Gi", "3221225472"),
+        ("fast.storageclass.storage.k8s.io/persistentvolumeclaims", "1", "2"),
+        ("slow.storageclass.storage.k8s.io/requests.storage", "1Gi", "1Gi"),
+        ("requests.cpu", "1", "1"),
+    ],
+)
+def test_the_volume_of_the_clusters_data_is_not_the_applications(name: str, limit: str, expected: str) -> None:
+    shape = build_shape(persistence=Persistence(size="2Gi", storage_class_name="fast"))
+    assert namespace.add_own_volume(name, limit, shape) == expected
+    assert namespace.add_own_volume(name, limit, build_shape()) == limit
+
+
+def test_a_volume_of_the_default_class_counts_in_all() -> None:
+    shape = build_shape(persistence=Persistence(size="500M"))
+    assert namespace.add_own_volume("requests.storage", "1G", shape) == "1500000000"
+    assert namespace.add_own_volume("None.storageclass.storage.k8s.io/requests.storage", "1G", shape) == "1G"
