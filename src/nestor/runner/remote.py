@@ -1,0 +1,69 @@
+"""Which URLs a step may fetch: the rules of the job's class, and those that hold for all. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from yarl import URL
+
+from nestor.runner.errors import StepError
+from nestor.steps.plan import Remote
+
+MAX_REDIRECTS = 5
+
+
+def parse(text: str) -> URL:
+    """Raises `StepError` for what is no URL."""
+    try:
+        url = URL(text)
+        port = url.port
+    except ValueError as error:
+        raise StepError(f"'{text}' is no URL: {error}") from error
+    if url.scheme not in ("http", "https") or not url.host or not port:
+        raise StepError(f"'{redact(url)}' must begin with https:// or http://, and name a host")
+    return url
+
+
+def check_host(host: str, rules: Remote, what: str) -> None:
+    """Raises `StepError` when the class does not allow to fetch `what` from this host."""
+    if not rules.enabled:
+        raise StepError(f"'{what}' is refused: the job's class does not allow steps to fetch anything from elsewhere")
+    if rules.allowed_hosts and not any(matches(host, pattern) for pattern in rules.allowed_hosts):
+        allowed = ", ".join(rules.allowed_hosts)
+        raise StepError(f"'{what}' is refused: the job's class does not allow the host '{host}', allowed: {allowed}")
+
+
+def redirect(url: URL, location: str) -> URL:
+    """Where a redirect leads. Raises `StepError`."""
+    try:
+        target = url.join(URL(location))
+    except ValueError as error:
+        raise StepError(f"'{redact(url)}' redirects to what is no URL: {error}") from error
+    target = parse(str(target))
+    if url.scheme == "https" and target.scheme == "http":
+        raise StepError(f"'{redact(url)}' is refused: it redirects from https to http ('{redact(target)}')")
+    return target
+
+
+def matches(host: str, pattern: str) -> bool:
+    """Whether a host is the pattern, or below it where that is `*.example.com`; `*` is any."""
+    host, pattern = host.lower().rstrip("."), pattern.lower().rstrip(".")
+    return pattern in ("*", host) or (pattern.startswith("*.") and host.endswith(pattern[1:]))
+
+
+def is_address(host: str) -> bool:
+    """Whether a URL's host is an address and not a name."""
+    try:
+        ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
+def redact(url: URL | str) -> str:
+    """The URL without what may be secret: user, password, query. For logs and messages."""
+    try:
+        url = URL(url) if isinstance(url, str) else url
+        return str(url.with_user(None).with_query(None).with_fragment(None)) if url.host else str(url.with_query(None))
+    except ValueError:
+        return str(url).partition("?")[0]
