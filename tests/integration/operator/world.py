@@ -100,17 +100,19 @@ async def run_of(api: Api, name: str, namespace: str, run_state: str, **step: An
     return {"version": 1, "hash": await plan_hash(api, name, namespace), "state": run_state, "steps": [base | step]}
 
 
-async def be_target(api: Api, namespace: str, job: Object, *, is_ready: bool = True) -> None:
-    """The target's host Service and its endpoints, as syncer and kubelet would make them."""
-    name = names.host_name("web", "default")
+async def be_target(
+    api: Api, namespace: str, job: Object, *, service: str = "web", port: int = 8080, is_ready: bool = True,
+) -> None:
+    """A target's host Service and its endpoints, as syncer and kubelet would make them."""
+    name = names.host_name(service, "default")
     own = labels.of_job(job["metadata"]["name"], job["metadata"]["namespace"], job["metadata"]["uid"])
     await api.apply(kinds.SERVICE, {
         "metadata": {"name": name, "namespace": namespace, "labels": own},
-        "spec": {"ports": [{"name": "http", "port": 8080, "targetPort": 8080}]},
+        "spec": {"ports": [{"name": "http", "port": port, "targetPort": port}]},
     })
     await api.apply(kinds.ENDPOINT_SLICE, {
         "metadata": {"name": f"{name[:50]}-1", "namespace": namespace, "labels": own | {"kubernetes.io/service-name": name}},
-        "addressType": "IPv4", "ports": [{"name": "http", "port": 8080}],
+        "addressType": "IPv4", "ports": [{"name": "http", "port": port}],
         "endpoints": [{"addresses": ["10.42.0.9"], "conditions": {"ready": is_ready}}],
     })
 

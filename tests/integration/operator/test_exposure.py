@@ -1,0 +1,289 @@
+"""All targets of a job: their Ingresses, their hosts, and what the job says about each."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from nestor.api import conditions, labels
+from nestor.kube import Api, Forbidden, Invalid, Kind, kinds
+from tests.integration.operator.conftest import Operator
+from tests.integration.operator.world import (
+    STEP,
+    TARGET,
+    Object,
+    be_target,
+    build_class,
+    build_job,
+    host_namespace,
+    message_of,
+)
+from tests.waiting import job_with, wait_for, wait_for_any, wait_for_none
+
+API: Object = {"service_name": "api", "service_port": 9090, "service_namespace": "default"}
+ALL: Object = {"expose": {"allTargets": True}}
+POLICY = Kind("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", namespaced=False)
+BINDING = Kind(
+    "admissionregistration.k8s.io", "v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding",
+    namespaced=False,
+)
+
+
+def build_targets(name: str, namespace: str, *targets: Object, **spec: Any) -> Object:
+    """A job with these targets, else with a first one and `api`."""
+    return build_job(name, namespace, nested={"targets": list(targets or (TARGET, API)), "templates": [STEP]}, **spec)
+
+
+async def job_whose(api: Api, job: Object, is_met: Callable[[Object], bool]) -> Object:
+    """Await a status of a job."""
+    meta = job["metadata"]
+    found = await wait_for(
+        api, kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], lambda item: bool(item and is_met(item.get("status") or {})),
+    )
+    assert found is not None
+    return found
+
+
+def target_of(job: Object, service: str = "api") -> Object:
+    """What a job says about one of its targets."""
+    found: Object = next(item for item in job["status"]["targets"] if item["serviceName"] == service)
+    return found
+
+
+def ready_targets(status: Object) -> list[str]:
+    """The Services that answer."""
+    return [item["serviceName"] for item in status.get("targets") or () if item["ready"]]
+
+
+def mine(job: Object) -> str:
+    """Selects the job's own objects."""
+    return labels.selector(job_uid=job["metadata"]["uid"])
+
+
+async def ingress_for(api: Api, job: Object, host: str) -> Object:
+    """Await the job's Ingress for a host."""
+    where = await host_namespace(api, job)
+
+    def has_host(item: Object) -> bool:
+        return [rule["host"] for rule in item["spec"]["rules"]] == [host]
+
+    return await wait_for_any(api, kinds.INGRESS, where, has_host, labels=mine(job))
+
+
+async def test_further_targets_are_exposed_as_soon_as_the_job_asks_and_as_long(
+    operator: Operator, api: Api, namespace: str,
+) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_targets("two", namespace))
+    where = await host_namespace(api, job)
+    await be_target(api, where, job)
+    await be_target(api, where, job, service="api", port=9090)
+    shown = await job_with(api, "two", namespace, conditions.EXPOSED, "True")
+    entry = target_of(shown)
+    assert (entry["serviceNamespace"], entry["servicePort"], entry["ready"], "url" in entry) == ("default", 9090, False, False)
+    assert "unless the job sets `expose.allTargets: true`" in entry["message"]
+    assert [item["metadata"]["name"] for item in await api.list(kinds.INGRESS, where)] == ["two"]
+
+    await api.patch(kinds.NESTED_APP_JOB, "two", namespace, {"spec": ALL})
+    shown = await job_whose(api, job, lambda status: ready_targets(status) == ["web", "api"])
+    assert target_of(shown)["url"] == f"http://api--two-{namespace}.jobs.test:8080/"
+    assert shown["status"]["url"] == f"http://two-{namespace}.jobs.test:8080/"
+    further = await ingress_for(api, job, f"api--two-{namespace}.jobs.test")
+    assert further["spec"]["ingressClassName"] == "test"
+    assert further["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["port"] == {"number": 9090}
+
+    await api.patch(kinds.NESTED_APP_JOB, "two", namespace, {"spec": {"expose": {"allTargets": False}}})
+    await wait_for(api, kinds.INGRESS, further["metadata"]["name"], where, lambda found: found is None)
+    assert await api.find(kinds.INGRESS, "two", where)
+
+
+async def test_exposed_goes_with_the_endpoints_of_any_target_and_comes_back(
+    operator: Operator, api: Api, namespace: str,
+) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_targets("pair", namespace, **ALL))
+    where = await host_namespace(api, job)
+    await be_target(api, where, job)
+    waiting = await job_whose(api, job, lambda status: ready_targets(status) == ["web"])
+    assert not conditions.is_true(waiting["status"]["conditions"], conditions.EXPOSED)
+    assert target_of(waiting)["message"].startswith("no Service named 'api' in namespace 'default'")
+    await be_target(api, where, job, service="api", port=9090)
+    await job_with(api, "pair", namespace, conditions.EXPOSED, "True")
+
+    await be_target(api, where, job, service="api", port=9090, is_ready=False)
+    gone = await job_with(api, "pair", namespace, conditions.EXPOSED, "False", conditions.NO_READY_ENDPOINT)
+    said = "no pod of Service 'api' in namespace 'default' of the nested cluster is ready"
+    assert message_of(gone, conditions.EXPOSED) == target_of(gone)["message"] == said
+    assert (ready_targets(gone["status"]), gone["status"]["url"]) == (["web"], f"http://pair-{namespace}.jobs.test:8080/")
+
+    await be_target(api, where, job, service="api", port=9090)
+    await job_with(api, "pair", namespace, conditions.EXPOSED, "True")
+    await be_target(api, where, job, service="api", port=9999)
+    wrong = await job_with(api, "pair", namespace, conditions.EXPOSED, "False", conditions.TARGET_NOT_FOUND)
+    assert "has no TCP port 9090; its ports: 9999" in message_of(wrong, conditions.EXPOSED)
+
+
+async def test_a_host_of_somebody_else_is_kept_from_that_target_alone(operator: Operator, api: Api, namespace: str) -> None:
+    host = f"api--partly-{namespace}.jobs.test"
+    backend = {"service": {"name": "portal", "port": {"number": 80}}}
+    rule = {"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}
+    await api.apply(kinds.INGRESS, {"metadata": {"name": "portal", "namespace": namespace}, "spec": {"rules": [rule]}})
+    job = await api.create(kinds.NESTED_APP_JOB, build_targets("partly", namespace, **ALL))
+    where = await host_namespace(api, job)
+    await be_target(api, where, job)
+    await be_target(api, where, job, service="api", port=9090)
+    refused = await job_with(api, "partly", namespace, conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT)
+    said = (
+        f"host '{host}' is taken by Ingress 'portal' in namespace '{namespace}'; it comes from the names of the Service, the job "
+        "and its namespace"
+    )
+    assert message_of(refused, conditions.EXPOSED) == target_of(refused)["message"] == said
+    assert "url" not in target_of(refused)
+    served = await job_whose(api, job, lambda status: ready_targets(status) == ["web"])
+    assert served["status"]["url"] == f"http://partly-{namespace}.jobs.test:8080/"
+    assert [item["metadata"]["name"] for item in await api.list(kinds.INGRESS, where)] == ["partly"]
+    await api.delete(kinds.INGRESS, "portal", namespace)
+    await job_with(api, "partly", namespace, conditions.EXPOSED, "True")
+
+
+async def test_of_two_jobs_with_one_host_the_older_has_it_and_the_younger_its_other_target(
+    operator: Operator, api: Api, namespace: str,
+) -> None:
+    older = await api.create(kinds.NESTED_APP_JOB, build_job("api--young", namespace))
+    host = f"api--young-{namespace}.jobs.test"
+    await ingress_for(api, older, host)
+    young = await api.create(kinds.NESTED_APP_JOB, build_targets("young", namespace, **ALL))
+    await be_target(api, await host_namespace(api, young), young)
+    refused = await job_whose(
+        api, young, lambda status: ready_targets(status) == ["web"] and "taken" in target_of({"status": status})["message"],
+    )
+    assert f"is taken by the older job 'api--young' in namespace '{namespace}'" in target_of(refused)["message"]
+    await api.delete(kinds.NESTED_APP_JOB, "api--young", namespace)
+    await ingress_for(api, young, host)
+
+
+async def test_the_host_of_a_further_target_cannot_be_squatted(operator: Operator, api: Api, namespace: str) -> None:
+    host = f"api--owner-{namespace}.jobs.test"
+    squatter = await api.create(kinds.NESTED_APP_JOB, build_job("squatter", namespace, expose={"host": host}))
+    await ingress_for(api, squatter, host)
+    owner = await api.create(kinds.NESTED_APP_JOB, build_targets("owner", namespace, **ALL))
+    await ingress_for(api, owner, host)
+    refused = await job_with(api, "squatter", namespace, conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT)
+    assert f"belongs, by its name, to job 'owner' in namespace '{namespace}'" in message_of(refused, conditions.EXPOSED)
+    await wait_for_none(api, kinds.INGRESS, await host_namespace(api, squatter), labels=mine(squatter))
+
+
+async def test_every_host_is_served_with_the_classs_certificate(operator: Operator, api: Api, namespace: str) -> None:
+    name = f"secure-{namespace}"
+    await api.apply(kinds.NAMESPACE, {"metadata": {"name": "nestor-system"}})
+    data = {key: base64.b64encode(b"x").decode() for key in ("tls.crt", "tls.key")}
+    meta = {"name": name, "namespace": "nestor-system"}
+    await api.apply(kinds.SECRET, {"metadata": meta, "type": "kubernetes.io/tls", "data": data})
+    await api.apply(kinds.NESTED_CLASS, build_class(name, tlsSecretName=name, port=8443))
+    job = await api.create(kinds.NESTED_APP_JOB, build_targets("secure", namespace, className=name, **ALL))
+    for host in (f"secure-{namespace}.jobs.test", f"api--secure-{namespace}.jobs.test"):
+        ingress = await ingress_for(api, job, host)
+        assert ingress["spec"]["tls"] == [{"hosts": [host], "secretName": "tls"}]
+    shown = await job_whose(api, job, lambda status: len(status.get("targets") or ()) == 2)
+    assert target_of(shown)["url"] == f"https://api--secure-{namespace}.jobs.test:8443/"
+    await api.delete(kinds.NESTED_CLASS, name)
+
+
+async def test_fifty_targets_have_fifty_hosts(operator: Operator, api: Api, namespace: str) -> None:
+    targets = [API | {"service_name": f"s{number // 2}", "service_port": 80 + number % 2} for number in range(50)]
+    job = await api.create(kinds.NESTED_APP_JOB, build_targets("many", namespace, *targets, **ALL))
+    shown = await job_whose(api, job, lambda status: len(status.get("targets") or ()) == 50)
+    assert len({item["url"] for item in shown["status"]["targets"]}) == 50
+    where = await host_namespace(api, job)
+    await ingress_for(api, job, f"s24-81--many-{namespace}.jobs.test")
+    hosts = {rule["host"] for item in await api.list(kinds.INGRESS, where) for rule in item["spec"]["rules"]}
+    assert len(hosts) == 50
+
+
+async def test_targets_that_cannot_be_are_refused_by_their_field(operator: Operator, api: Api, namespace: str) -> None:
+    bad: list[Object] = [TARGET, {"service_name": "Web_1", "service_namespace": "default"}, API | {"service_port": 70000}]
+    await api.create(kinds.NESTED_APP_JOB, build_targets("wrong", namespace, *bad, **ALL))
+    refused = await job_with(api, "wrong", namespace, conditions.ADMITTED, "False", conditions.APPDEF_INVALID)
+    said = message_of(refused, conditions.ADMITTED)
+    for field in ("targets[1].service_name", "targets[1].service_port", "targets[2].service_port"):
+        assert f"nested_kubernetes.{field}`" in said
+    assert "targets[0]" not in said
+    many = [API | {"service_port": port} for port in range(1, 66)]
+    await api.create(kinds.NESTED_APP_JOB, build_targets("toomany", namespace, *many))
+    refused = await job_with(api, "toomany", namespace, conditions.ADMITTED, "False", conditions.APPDEF_INVALID)
+    assert "at most 64 items" in message_of(refused, conditions.ADMITTED)
+
+
+async def test_targets_that_are_named_twice_are_exposed_once(operator: Operator, api: Api, namespace: str) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_targets("twice", namespace, TARGET, API, TARGET, **ALL))
+    shown = await job_whose(api, job, lambda status: len(status.get("targets") or ()) == 2)
+    assert target_of(shown, "web")["message"].endswith("named 2 times in the AppDef's `targets`, exposed once")
+    await ingress_for(api, job, f"api--twice-{namespace}.jobs.test")
+    assert len(await api.list(kinds.INGRESS, await host_namespace(api, job))) == 2
+
+
+async def test_a_target_that_leaves_the_appdef_takes_its_ingress_along(operator: Operator, api: Api, namespace: str) -> None:
+    other = API | {"service_name": "other"}
+    job = await api.create(kinds.NESTED_APP_JOB, build_targets("shrink", namespace, TARGET, API, other, **ALL))
+    kept = await ingress_for(api, job, f"other--shrink-{namespace}.jobs.test")
+    left = await ingress_for(api, job, f"api--shrink-{namespace}.jobs.test")
+    fewer = {"targets": [TARGET, other], "templates": [STEP]}
+    appdef = {"commands": {"Hello": {"nested_kubernetes": fewer}}}
+    await api.patch(kinds.NESTED_APP_JOB, "shrink", namespace, {"spec": {"app": {"appDef": appdef}}})
+    where = await host_namespace(api, job)
+    await wait_for(api, kinds.INGRESS, left["metadata"]["name"], where, lambda found: found is None)
+    shown = await job_whose(api, job, lambda status: len(status.get("targets") or ()) == 2)
+    assert [item["serviceName"] for item in shown["status"]["targets"]] == ["web", "other"]
+    still = await api.get(kinds.INGRESS, kept["metadata"]["name"], where)
+    assert still["metadata"]["uid"] == kept["metadata"]["uid"]
+
+
+async def _await_denial(api: Api, namespace: str, host: str) -> None:
+    """The API server enforces a policy a moment after it is made."""
+    backend = {"service": {"name": "x", "port": {"number": 80}}}
+    rule = {"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}
+    body = {"metadata": {"name": "probe", "namespace": namespace}, "spec": {"rules": [rule]}}
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                await api.apply(kinds.INGRESS, body)
+            except (Forbidden, Invalid):
+                break
+            await api.delete(kinds.INGRESS, "probe", namespace)
+            await asyncio.sleep(0.1)
+
+
+@pytest.fixture
+async def forbidden_host(api: Api, namespace: str) -> AsyncIterator[str]:
+    """A host that the host cluster's admission refuses, as the webhooks of Ingress controllers do."""
+    name, host = f"no-{namespace}.nestor.test", f"api--denied-{namespace}.jobs.test"
+    operations = {"operations": ["CREATE", "UPDATE"], "resources": ["ingresses"]}
+    rule = {"apiGroups": ["networking.k8s.io"], "apiVersions": ["v1"], **operations}
+    await api.apply(POLICY, {"metadata": {"name": name}, "spec": {
+        "failurePolicy": "Fail", "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{
+            "expression": f"!has(object.spec.rules) || object.spec.rules.all(rule, rule.host != '{host}')",
+            "message": "host is defined elsewhere",
+        }],
+    }})
+    await api.apply(BINDING, {"metadata": {"name": name}, "spec": {"policyName": name, "validationActions": ["Deny"]}})
+    await _await_denial(api, namespace, host)
+    yield host
+    for kind in (BINDING, POLICY):
+        await api.delete(kind, name)
+
+
+async def test_an_ingress_that_the_host_cluster_refuses_closes_that_target_alone(
+    operator: Operator, api: Api, namespace: str, forbidden_host: str,
+) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_targets("denied", namespace, **ALL))
+    where = await host_namespace(api, job)
+    await be_target(api, where, job)
+    await be_target(api, where, job, service="api", port=9090)
+    refused = await job_with(api, "denied", namespace, conditions.EXPOSED, "False", conditions.INGRESS_REFUSED)
+    said = message_of(refused, conditions.EXPOSED)
+    assert said.startswith(f"the host cluster refuses the Ingress of host '{forbidden_host}': ")
+    assert "host is defined elsewhere" in said
+    await job_whose(api, job, lambda status: ready_targets(status) == ["web"])
