@@ -15,6 +15,7 @@ from nestor.kube import Conflict, Kind, RetryLater, kinds
 from nestor.operator import runner
 from nestor.operator.context import Context
 from nestor.operator.expose import Exposer
+from nestor.operator.known import Known
 from nestor.operator.resolve import Resolved
 from nestor.steps import Plan
 
@@ -61,6 +62,7 @@ class Children:
             self._ensure(kinds.CONFIG_MAP, runner.build_plan_config_map(shape, plan)),
             context.sources.ensure_templates(resolved, shape),
             context.sources.ensure_pull_secret(resolved, shape),
+            context.sources.pins.ensure(resolved, shape),
             *self._ensure_limits(resolved, shape),
         )
         await context.provisioner.ensure_access(shape, addresses)
@@ -71,7 +73,7 @@ class Children:
         )
         return Made(addresses, routes, note)
 
-    async def ensure_namespace(self, resolved: Resolved) -> Object:
+    async def ensure_namespace(self, resolved: Known) -> Object:
         """The job's own namespace; returns a reference to it. One that is not this job's is never adopted."""
         name = resolved.host_namespace
         body = namespace.build_namespace(name, resolved.labels, resolved.policy.namespace)
@@ -89,7 +91,7 @@ class Children:
         live = await self._ensure(kinds.NAMESPACE, body)
         return {"apiVersion": "v1", "kind": "Namespace", "name": name, "uid": live["metadata"]["uid"]}
 
-    def _forget_former(self, resolved: Resolved, live: Object) -> None:
+    def _forget_former(self, resolved: Known, live: Object) -> None:
         """Somebody deleted the namespace: what is remembered of it is gone, and is to be made again in the next one."""
         applier, name = self._context.applier, resolved.host_namespace
         is_known = applier.enter(name, live["uid"])

@@ -29,14 +29,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, order=True)
 class Key:
-    """What the work queue holds: a job, or a cluster that a user made."""
+    """What the work queue holds: a job, a cluster that a user made, or an entry of the catalogue."""
 
     kind: str
     namespace: str
     name: str
 
 
-JOB, CLUSTER = "NestedAppJob", "NestedCluster"
+JOB, CLUSTER, APP = "NestedAppJob", "NestedCluster", "NestedApp"
 
 
 @dataclass

@@ -12,6 +12,9 @@ from nestor.operator import pods
 
 Object = dict[str, Any]
 
+WARNING = "warning: "
+"""Before each of the AppDef's warnings in the message of `Admitted`."""
+
 
 @dataclass(frozen=True)
 class Observed:
@@ -28,6 +31,8 @@ class Observed:
     """What the host's API server, or an object that is not ours, refused us."""
     note: str | None = None
     """Something that the user should know although the cluster is fine."""
+    warnings: tuple[str, ...] = ()
+    """What he should know about his AppDef although the job is admitted."""
     runner_problem: str | None = None
     """Why no further runner is made."""
     exposure: Exposure = field(default_factory=Exposure)
@@ -43,7 +48,8 @@ class Observed:
 
 def decide(observed: Observed) -> list[Condition]:
     """All conditions of an admitted job."""
-    admitted = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, "class, version, command and AppDef are good")
+    said = "; ".join(["class, version, command and AppDef are good", *(f"{WARNING}{text}" for text in observed.warnings)])
+    admitted = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, said)
     ready = decide_cluster_ready(observed)
     found = [admitted, ready, decide_steps_applied(observed, is_cluster_ready=ready.status == "True")]
     found.append(decide_exposed(observed.exposure))

@@ -6,7 +6,6 @@ import logging
 from dataclasses import replace
 from typing import Any
 
-from nestor import names
 from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
 from nestor.cluster.applier import LAG_SECONDS, RESYNC_SECONDS
@@ -14,12 +13,13 @@ from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
 from nestor.kube import ApiError, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.kube.events import now as timestamp
+from nestor.operator.apps import Apps
 from nestor.operator.children import Children, Made, build_shape
 from nestor.operator.context import Context, age_seconds, ensure_finalizer
 from nestor.operator.decide import Observed, decide, summarize
 from nestor.operator.expose import Exposer, is_waiting
 from nestor.operator.finalize import Finalizer
-from nestor.operator.resolve import Refused, Resolved, resolve
+from nestor.operator.resolve import Refused, Resolved
 from nestor.operator.runner_keeper import RunnerKeeper
 from nestor.operator.status import build_status, list_events
 from nestor.operator.sweep import SLOW_SECONDS, Sweeper
@@ -39,6 +39,7 @@ class JobReconciler:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._children = Children(context)
+        self._apps = Apps(context, self._children.ensure_namespace)
         self._runners = RunnerKeeper(context)
         self._exposer = Exposer(context)
         self._finalizer = Finalizer(context)
@@ -74,8 +75,7 @@ class JobReconciler:
         try:
             job = await ensure_finalizer(self._context.api, kinds.NESTED_APP_JOB, job)
             self._context.world.jobs.put(job)
-            where = names.job_namespace(name, namespace, job["metadata"]["uid"])
-            resolved = resolve(job, self._context.classes(), self._context.world.clusters.get(name, where))
+            resolved = await self._apps.resolve(job)
             await self._reconcile_admitted(job, resolved)
         except Refused as refused:
             await self._report_refusal(job, refused)
@@ -143,7 +143,7 @@ class JobReconciler:
             cluster=world.clusters.get(shape.name, shape.namespace),
             server=world.find(kinds.POD, f"{shape.child('k3s')}-0", shape.namespace),
             runner=world.find(kinds.POD, shape.child("run"), shape.namespace),
-            plan_hash=plan.hash, note=made.note if made else None,
+            plan_hash=plan.hash, note=made.note if made else None, warnings=resolved.warnings,
             exposure=self._exposer.observe(shape, routes),
             is_overdue=self._start_deadline(job, resolved) <= 0,
         )
@@ -157,7 +157,7 @@ class JobReconciler:
         return max(0.0, resolved.policy.cluster.start_timeout_seconds - age_seconds(since))
 
     async def _report_refusal(self, job: Object, refused: Refused) -> None:
-        admitted = Condition(conditions.ADMITTED, "False", refused.reason, refused.message)
+        admitted = Condition(conditions.ADMITTED, refused.status, refused.reason, refused.message)
         await self._report(job, build_status(job, [admitted, summarize([admitted])], timestamp()))
 
     async def _report(self, job: Object, status: Object) -> None:

@@ -2,58 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pydantic import ValidationError
-
-from nestor import names
 from nestor.api import conditions, labels
-from nestor.api.appdef import NestedKubernetes, explain, read_appdef, read_command
-from nestor.api.nestedappjob import App, JobExpose, NestedAppJobSpec
+from nestor.api.appdef import AppDefError, Chosen, CommandNotFound, NestedKubernetes, choose_command, read_appdef
+from nestor.api.nestedappjob import JobExpose
 from nestor.api.nestedclass import ClusterPolicy, NestedClassSpec
 from nestor.exposure.routes import ExposedJob, Route, plan_routes
+from nestor.operator.appsource import AppSource, find_source
+from nestor.operator.known import Known, Refused, find_class, identify
 from nestor.steps import Plan, PlanError, build_plan
+
+__all__ = ["Refused", "Resolved", "admit", "choose_version", "find_class", "find_running", "resolve"]
 
 Object = dict[str, Any]
 
 
-class Refused(Exception):
-    """The job cannot be admitted as it is: a reason, and a message for the user."""
-
-    def __init__(self, reason: str, message: str, *, retry_seconds: float | None = None) -> None:
-        super().__init__(message)
-        self.reason = reason
-        self.message = message
-        self.retry_seconds = retry_seconds
-        """When to look again although no event will come; None: only when something changes."""
-
-
-@dataclass(frozen=True)
-class Resolved:
+@dataclass(frozen=True, kw_only=True)
+class Resolved(Known):
     """One admitted job."""
 
-    name: str
-    namespace: str
-    uid: str
-    spec: NestedAppJobSpec
-    app: App
+    app: AppSource
     """The application, wherever it comes from."""
-    policy: NestedClassSpec
     version: str
     image: str
+    """Of the nested cluster."""
+    command: str
+    """Which of the AppDef's commands it is."""
     nested: NestedKubernetes
-
-    @property
-    def host_namespace(self) -> str:
-        """The job's own namespace in the host cluster."""
-        return names.job_namespace(self.name, self.namespace, self.uid)
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """The labels of all its objects."""
-        return labels.of_job(self.name, self.namespace, self.uid)
+    warnings: tuple[str, ...] = ()
+    """What the user should know although the job is admitted; whole sentences."""
 
     @cached_property
     def routes(self) -> tuple[Route, ...]:
@@ -70,35 +51,33 @@ class Resolved:
         try:
             return build_plan(self.nested.model_dump(), f"{source}#{epoch}" if epoch else source)
         except PlanError as error:
-            raise Refused(conditions.APPDEF_INVALID, str(error)) from error
+            raise Refused(conditions.APPDEF_INVALID, self.app.blame(str(error))) from error
 
 
-def resolve(job: Object, classes: dict[str, NestedClassSpec], cluster: Object | None = None) -> Resolved:
-    """The job with its class, version and command; `cluster` is its NestedCluster, if it is made already. Raises `Refused`."""
-    meta = job["metadata"]
-    try:
-        spec = NestedAppJobSpec.model_validate(job["spec"])
-    except ValidationError as error:
-        raise Refused(conditions.APPDEF_INVALID, explain(error, "spec")) from error
-    policy = find_class(spec.class_name, classes)
-    app = spec.app or App()
-    nested = _read_command(spec, app)
-    running = find_running(cluster, meta["uid"])
-    version, image = running or choose_version(
-        spec.kubernetes_version or nested.kubernetes_version, spec.class_name, policy.cluster,
-    )
+def resolve(
+    job: Object, classes: dict[str, NestedClassSpec], cluster: Object | None = None, apps: Iterable[Object] = (),
+) -> Resolved:
+    """The job with all that it names. Raises `Refused`, also where an AppDef would have to be read from an image."""
+    known = identify(job, classes)
+    return admit(known, find_source(known, apps), cluster)
+
+
+def admit(known: Known, source: AppSource, cluster: Object | None = None) -> Resolved:
+    """The job with its version and command; `cluster` is its NestedCluster, if it is made already. Raises `Refused`."""
+    chosen = _choose_command(known, source)
+    running = find_running(cluster, known.uid)
+    wanted = known.spec.kubernetes_version or chosen.nested.kubernetes_version
+    version, image = running or choose_version(wanted, known.spec.class_name, known.policy.cluster)
+    warnings = [source.blame(item) for item in chosen.warnings]
+    if wanted and wanted != version:
+        warnings.append(
+            f"Kubernetes version '{wanted}' of the AppDef is not followed: the cluster is made with {version}, and another "
+            "version takes another job",
+        )
     return Resolved(
-        name=meta["name"], namespace=meta["namespace"], uid=meta["uid"], spec=spec, app=app, policy=policy, version=version,
-        image=image, nested=nested,
+        name=known.name, namespace=known.namespace, uid=known.uid, spec=known.spec, policy=known.policy, app=source,
+        version=version, image=image, command=chosen.id, nested=chosen.nested, warnings=tuple(warnings),
     )
-
-
-def find_class(name: str, classes: dict[str, NestedClassSpec]) -> NestedClassSpec:
-    """The class of that name. Raises `Refused`, with the names there are."""
-    if name in classes:
-        return classes[name]
-    known = ", ".join(f"'{item}'" for item in sorted(classes)) or "none"
-    raise Refused(conditions.CLASS_NOT_FOUND, f"no NestedClass named '{name}'; there are: {known}")
 
 
 def find_running(cluster: Object | None, job_uid: str) -> tuple[str, str] | None:
@@ -129,18 +108,12 @@ def _sort_key(version: str) -> list[int]:
     return [int(part) for part in version.lstrip("v").split(".") if part.isdigit()]
 
 
-def _read_command(spec: NestedAppJobSpec, source: App) -> NestedKubernetes:
+def _choose_command(known: Known, source: AppSource) -> Chosen:
+    if source.app_def is None:
+        raise Refused(conditions.READING_APPDEF, f"the AppDef is in image '{source.image}'", status="Unknown")
     try:
-        app = read_appdef(source.app_def or {})
-    except ValueError as error:
-        raise Refused(conditions.APPDEF_INVALID, str(error)) from error
-    known = ", ".join(f"'{item}'" for item in app.commands)
-    if spec.command is None and len(app.commands) > 1:
-        raise Refused(conditions.COMMAND_NOT_FOUND, f"`command` must be set, because the AppDef has several: {known}")
-    command = spec.command or next(iter(app.commands))
-    if command not in app.commands:
-        raise Refused(conditions.COMMAND_NOT_FOUND, f"the AppDef has no command '{command}'; it has: {known}")
-    try:
-        return read_command(app, command)
-    except ValueError as error:
-        raise Refused(conditions.APPDEF_INVALID, str(error)) from error
+        return choose_command(read_appdef(source.app_def), known.spec.command)
+    except CommandNotFound as error:
+        raise Refused(conditions.COMMAND_NOT_FOUND, source.blame(str(error))) from error
+    except AppDefError as error:
+        raise Refused(conditions.APPDEF_INVALID, source.blame(str(error))) from error

@@ -7,12 +7,15 @@ import time
 from typing import Any
 
 from nestor import names
-from nestor.api import conditions
+from nestor.api import conditions, labels
+from nestor.api.nestedapp import NamespacedConfigMapRef
 from nestor.cluster.applier import RESYNC_SECONDS, Applier
 from nestor.cluster.shape import Shape
 from nestor.exposure.ingress import TLS_SECRET
 from nestor.kube import kinds
-from nestor.operator.resolve import Refused, Resolved
+from nestor.operator.known import Known, Refused
+from nestor.operator.pins import Pins
+from nestor.operator.resolve import Resolved
 
 Object = dict[str, Any]
 
@@ -28,11 +31,13 @@ class Sources:
         self._applier = applier
         self._api = applier.api
         self._operator_namespace = operator_namespace
+        self.pins = Pins(applier)
         self._templates: dict[str, Object] = {}
         self._copied: dict[tuple[str, str], float] = {}
 
     def forget(self, uid: str) -> None:
         """Drop what is remembered of a job that goes."""
+        self.pins.forget(uid)
         self._templates.pop(uid, None)
         self.forget_copies(uid)
 
@@ -48,21 +53,38 @@ class Sources:
             return f"image:{app.image}"
         content = self._templates.get(resolved.uid)
         if content is None:
-            content = await self._fetch_templates(resolved, app.templates_from.config_map_ref.name)
+            content = await self._fetch_templates(resolved, app.templates_from)
             self._templates[resolved.uid] = content
         return f"configmap:{names.digest(json.dumps(content, sort_keys=True), length=32)}"
 
-    async def _fetch_templates(self, resolved: Resolved, name: str) -> Object:
-        """The copy that was made when the job started, else the user's ConfigMap as it is now."""
+    async def _fetch_templates(self, resolved: Resolved, origin: NamespacedConfigMapRef) -> Object:
+        """The copy that was made when the job started, else the original as it is now."""
         copy = names.child(resolved.name, "templates")
         found = await self._api.find(kinds.CONFIG_MAP, copy, resolved.host_namespace)
-        found = found or await self._api.find(kinds.CONFIG_MAP, name, resolved.namespace)
         if found is None:
-            raise Refused(
-                conditions.TEMPLATES_NOT_FOUND, f"no ConfigMap named '{name}' in namespace '{resolved.namespace}'",
-                retry_seconds=RETRY_SECONDS,
+            found = await self._api.find(kinds.CONFIG_MAP, origin.name, origin.namespace)
+            self._check_templates(resolved, origin, found)
+        content = found or {}
+        return {key: content[key] for key in ("data", "binaryData") if content.get(key)}
+
+    def _check_templates(self, resolved: Resolved, origin: NamespacedConfigMapRef, found: Object | None) -> None:
+        """Raises `Refused`. Users may name what is in their own namespace; the catalogue, what its owner has put up for it.
+
+        The operator may read every ConfigMap, and every user of an entry of the catalogue gets a copy: so whoever may write
+        entries must not get to read by them what he may not read himself.
+        """
+        where = f"ConfigMap '{origin.name}' in namespace '{origin.namespace}'"
+        is_own = origin.namespace == (self._operator_namespace if resolved.app.origin else resolved.namespace)
+        if found is None:
+            message = f"no ConfigMap named '{origin.name}' in namespace '{origin.namespace}'"
+        elif not is_own and (found["metadata"].get("labels") or {}).get(labels.CATALOGUE) != "true":
+            message = (
+                f"{where} is not for the catalogue: it must be in namespace '{self._operator_namespace}', or have label "
+                f"'{labels.CATALOGUE}: \"true\"' from its owner"
             )
-        return {key: found[key] for key in ("data", "binaryData") if found.get(key)}
+        else:
+            return
+        raise Refused(conditions.TEMPLATES_NOT_FOUND, resolved.app.blame(message), retry_seconds=RETRY_SECONDS)
 
     async def ensure_templates(self, resolved: Resolved, shape: Shape) -> None:
         """The copy that the runner mounts, if there is no app image."""
@@ -70,18 +92,21 @@ class Sources:
             await self._applier.ensure(kinds.CONFIG_MAP, {"metadata": shape.metadata(shape.child("templates")), **content})
 
     async def ensure_pull_secret(self, resolved: Resolved, shape: Shape) -> None:
-        """Copy the pull secret. Only pull secrets are copied, whatever the name says. Raises `Refused`."""
-        name = resolved.app.image_pull_secret_name
-        if not name or self._is_fresh(resolved.uid, "pull"):
+        """Copy the pull secret. Raises `Refused`."""
+        await self.copy_pull_secret(resolved, resolved.app.image_pull_secret_name, shape)
+
+    async def copy_pull_secret(self, known: Known, name: str | None, shape: Shape) -> None:
+        """Only pull secrets are copied, whatever the name says. Raises `Refused`."""
+        if not name or self._is_fresh(known.uid, "pull"):
             return
-        found = await self._api.find(kinds.SECRET, name, resolved.namespace)
-        where = f"Secret '{name}' in namespace '{resolved.namespace}'"
+        found = await self._api.find(kinds.SECRET, name, known.namespace)
+        where = f"Secret '{name}' in namespace '{known.namespace}'"
         if found is None:
             raise _refuse_pull_secret(f"no {where}")
         if found.get("type") not in PULL_TYPES:
             raise _refuse_pull_secret(f"{where} has type '{found.get('type')}'; it must be one of {', '.join(PULL_TYPES)}")
         await self._copy(found, shape, shape.child("pull"))
-        self._copied[resolved.uid, "pull"] = time.monotonic()
+        self._copied[known.uid, "pull"] = time.monotonic()
 
     async def ensure_tls_secret(self, resolved: Resolved, shape: Shape) -> str | None:
         """Copy the class's TLS secret; returns what is wrong with it, or None."""

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from nestor.api import conditions
 from nestor.api.conditions import Condition
 from nestor.exposure.decide import list_targets
-from nestor.operator.decide import Observed
+from nestor.operator.decide import WARNING, Observed
 from nestor.operator.resolve import Resolved
 from nestor.steps import Plan
 
@@ -31,6 +31,7 @@ GOOD_EVENTS = {
 }
 BAD_REASONS = frozenset({
     conditions.CLASS_NOT_FOUND, conditions.VERSION_UNSUPPORTED, conditions.COMMAND_NOT_FOUND, conditions.APPDEF_INVALID,
+    conditions.APP_NOT_FOUND, conditions.PARAMETERS_INVALID,
     conditions.TEMPLATES_NOT_FOUND, conditions.PULL_SECRET_NOT_FOUND, conditions.IMAGE_PULL_FAILED, conditions.UNSCHEDULABLE,
     conditions.PROVISIONING_FAILED, conditions.STEP_FAILED, conditions.RUNNER_FAILED, conditions.HOSTNAME_CONFLICT,
     conditions.TLS_SECRET_NOT_FOUND, conditions.INGRESS_REFUSED,
@@ -89,12 +90,20 @@ def list_steps(run: Object | None, plan: Plan) -> list[Object]:
     ]
 
 
+def _list_warnings(before: str, admitted: Object) -> list[Event]:
+    """One event for all warnings about the AppDef, when there are new ones."""
+    said = admitted["message"].partition(WARNING)[2] if admitted["status"] == "True" else ""
+    return [Event("Warning", "AppDefWarning", said.replace(WARNING, ""))] if said and said not in before else []
+
+
 def list_events(old: Object, new: Object) -> list[Event]:
     """One event per condition that became True, or that has a new reason which somebody should act upon."""
     events = []
     summary = conditions.find(new.get("conditions"), conditions.READY)
     for condition in new.get("conditions") or ():
         before = conditions.find(old.get("conditions"), condition["type"]) or {}
+        if condition["type"] == conditions.ADMITTED:
+            events += _list_warnings(before.get("message", ""), condition)
         if condition["status"] == "True" and before.get("status") != "True" and condition["type"] in GOOD_EVENTS:
             events.append(Event("Normal", GOOD_EVENTS[condition["type"]], condition["message"]))
         elif condition is not summary and condition["reason"] in BAD_REASONS and before.get("reason") != condition["reason"]:

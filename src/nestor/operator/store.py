@@ -69,6 +69,7 @@ class World:
         self.jobs = Store()
         self.clusters = Store()
         self.classes = Store()
+        self.apps = Store()
         ours = f"{labels.MANAGED_BY}=nestor"
         watched = (kinds.POD, kinds.SERVICE, kinds.NAMESPACE, kinds.STATEFUL_SET, kinds.ENDPOINT_SLICE)
         self.informers = {kind: Informer(api, kind, labels=ours) for kind in watched}

@@ -14,8 +14,9 @@ from nestor.exposure.claim import hosts_of
 from nestor.kube import Change, WorkQueue, kinds
 from nestor.kube.client import Object
 from nestor.operator import health, source
+from nestor.operator.catalogue import AppReconciler
 from nestor.operator.cluster import ClusterReconciler
-from nestor.operator.context import CLUSTER, JOB, Context, Key
+from nestor.operator.context import APP, CLUSTER, JOB, Context, Key
 from nestor.operator.lists import Lists
 from nestor.operator.reconcile import JobReconciler
 
@@ -30,6 +31,7 @@ class Operator:
         self.world = context.world
         self._jobs = JobReconciler(context)
         self._clusters = ClusterReconciler(context)
+        self._apps = AppReconciler(context)
         self._lists = Lists(context.api, self.feeds())
         self.queue: WorkQueue[Key] = WorkQueue(self._reconcile, workers=context.settings.workers, name="reconcile")
         for kind, informer in self.world.informers.items():
@@ -41,6 +43,7 @@ class Operator:
             kinds.NESTED_APP_JOB: (self.world.jobs, self._on_job),
             kinds.NESTED_CLUSTER: (self.world.clusters, self._on_cluster),
             kinds.NESTED_CLASS: (self.world.classes, self._on_class),
+            kinds.NESTED_APP: (self.world.apps, self._on_app),
         }
 
     async def run(self, stop: asyncio.Event, kubeconfig: str | None = None) -> None:
@@ -67,6 +70,8 @@ class Operator:
         try:
             if key.kind == JOB:
                 await self._jobs.reconcile(key.namespace, key.name)
+            elif key.kind == APP:
+                await self._apps.reconcile(key.name)
             else:
                 await self._clusters.reconcile(key.namespace, key.name)
         finally:
@@ -92,6 +97,14 @@ class Operator:
             for obj in store:
                 if (obj.get("spec") or {}).get("className") == item["metadata"]["name"]:
                     self.queue.add(Key(kind, obj["metadata"]["namespace"], obj["metadata"]["name"]))
+
+    def _on_app(self, item: Object) -> None:
+        """Jobs that wait for it can start now; those that run have a copy of their own, and do not mind."""
+        name = item["metadata"]["name"]
+        self.queue.add(Key(APP, "", name))
+        for job in self.world.jobs:
+            if ((job.get("spec") or {}).get("appRef") or {}).get("name") == name:
+                self.queue.add(Key(JOB, job["metadata"]["namespace"], job["metadata"]["name"]))
 
     def _on_child(self, change: Change) -> None:
         self._add_owner(change.latest)

@@ -8,7 +8,7 @@ from typing import Any, cast
 from nestor.cluster.shape import Host
 from nestor.kube import Api, Kind, WorkQueue, kinds
 from nestor.kube.errors import NotFound
-from nestor.operator.context import CLUSTER, JOB, Context, Key
+from nestor.operator.context import APP, CLUSTER, JOB, Context, Key
 from nestor.operator.lists import Lists
 from nestor.operator.settings import Settings
 from nestor.operator.source import Feeds
@@ -39,8 +39,11 @@ class FakeApi:
         return [{"kind": kind.name, **item} for item in self.content.get(kind, ())]
 
 
-async def test_no_work_is_done_before_jobs_clusters_and_classes_are_listed() -> None:
-    content = {kinds.NESTED_APP_JOB: [obj("job")], kinds.NESTED_CLUSTER: [obj("mine")], kinds.NESTED_CLASS: [obj("default")]}
+async def test_no_work_is_done_before_jobs_clusters_classes_and_apps_are_listed() -> None:
+    content = {
+        kinds.NESTED_APP_JOB: [obj("job")], kinds.NESTED_CLUSTER: [obj("mine")], kinds.NESTED_CLASS: [obj("default")],
+        kinds.NESTED_APP: [{"metadata": {"name": "app", "resourceVersion": "1"}}],
+    }
     api = cast(Api, FakeApi(content, failures=2))
     operator = Operator(Context.create(api, Settings(image="x"), World(api), Host(())))
     worked: dict[Key, tuple[int, ...]] = {}
@@ -48,7 +51,7 @@ async def test_no_work_is_done_before_jobs_clusters_and_classes_are_listed() -> 
 
     async def work(key: Key) -> None:
         worked[key] = tuple(len(list(store)) for store, _ in operator.feeds().values())
-        if len(worked) == 3:
+        if len(worked) == 4:
             is_done.set()
 
     operator.queue = WorkQueue(work, name="test")
@@ -61,8 +64,8 @@ async def test_no_work_is_done_before_jobs_clusters_and_classes_are_listed() -> 
     await asyncio.wait_for(is_done.wait(), 5)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    assert set(worked) == {Key(JOB, "n", "early"), Key(JOB, "n", "job"), Key(CLUSTER, "n", "mine")}
-    assert set(worked.values()) == {(1, 1, 1)}
+    assert set(worked) == {Key(JOB, "n", "early"), Key(JOB, "n", "job"), Key(CLUSTER, "n", "mine"), Key(APP, "", "app")}
+    assert set(worked.values()) == {(1, 1, 1, 1)}
 
 
 async def test_what_went_unseen_is_dropped_and_told_and_what_is_new_too() -> None:
