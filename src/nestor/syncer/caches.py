@@ -58,6 +58,7 @@ class Caches:
         self.host_config_maps = synced(kinds.CONFIG_MAP)
         self.host_secrets = synced(kinds.SECRET)
         self.host_nodes = Informer(host, kinds.NODE)
+        self.host_cluster = Informer(host, kinds.NESTED_CLUSTER, target.namespace, fields=f"metadata.name={target.cluster}")
         self.host_events = Informer(host, kinds.EVENT, target.namespace, fields="involvedObject.kind=Pod")
 
         self.nested_by_uid = Index(self.nested_pods, lambda pod: str(pod["metadata"]["uid"]))
@@ -71,6 +72,7 @@ class Caches:
         """Informers of the host cluster."""
         return [
             self.host_pods, self.host_services, self.host_config_maps, self.host_secrets, self.host_nodes, self.host_events,
+            self.host_cluster,
         ]
 
     @property
@@ -80,6 +82,24 @@ class Caches:
             self.nested_pods, self.nested_services, self.nested_config_maps, self.nested_secrets, self.nested_namespaces,
             self.nested_nodes,
         ]
+
+    @property
+    def cluster(self) -> Object | None:
+        """The NestedCluster itself: what is asked of us. None once it is gone."""
+        return next(iter(self.host_cluster), None)
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether the nested cluster's pods are to rest, by `spec.suspend`."""
+        return _asks_for_rest(self.cluster)
+
+    def on_suspend(self, handler: Callable[[], None]) -> None:
+        """Have `handler` called whenever the cluster is suspended or resumed, and once at the start."""
+        def check(change: Change) -> None:
+            if change.old is None or _asks_for_rest(change.old) != _asks_for_rest(change.new):
+                handler()
+
+        self.host_cluster.on_change(check)
 
     def __iter__(self) -> Iterator[Informer]:
         yield from [*self.host_side, *self.nested_side]
@@ -92,6 +112,10 @@ class Caches:
     def namespace_labels(self) -> dict[str, dict[str, str]]:
         """The nested namespaces with their labels."""
         return {item["metadata"]["name"]: item["metadata"].get("labels") or {} for item in self.nested_namespaces}
+
+
+def _asks_for_rest(cluster: Object | None) -> bool:
+    return bool(((cluster or {}).get("spec") or {}).get("suspend"))
 
 
 def silence(informers: Iterable[Informer]) -> float:

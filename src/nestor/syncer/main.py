@@ -12,22 +12,11 @@ from typing import Any
 
 from nestor.kube import Api, ApiError
 from nestor.kube.events import EventRecorder
-from nestor.syncer import bootstrap, health
+from nestor.syncer import bootstrap, controllers, credentials, health
 from nestor.syncer.caches import Caches
-from nestor.syncer.cluster_status import ClusterStatus
-from nestor.syncer.config import ConfigController
 from nestor.syncer.context import Context, find_target
-from nestor.syncer.events import EventController
 from nestor.syncer.kubelet.server import KubeletServer
-from nestor.syncer.nodes import NodeController
-from nestor.syncer.pods.controller import PodController
-from nestor.syncer.pods.create import PodCreator
-from nestor.syncer.pods.delete import PodDeleter
-from nestor.syncer.pods.sync import PodSyncer
-from nestor.syncer.service_links import LinksController
-from nestor.syncer.services import ServiceController
 from nestor.syncer.settings import Settings, parse
-from nestor.syncer.tokens import TokenController
 
 log = logging.getLogger(__name__)
 
@@ -37,15 +26,18 @@ _READY_TIMEOUT = 5
 
 
 def main(arguments: list[str]) -> int:
-    """Run until told to stop (0), or until something that must run ends (1)."""
+    """Run until told to stop, or to begin anew with new credentials (0), or until something that must run ends (1)."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     settings = parse(arguments)
+    code = 0
     try:
         asyncio.run(_until_signal(settings))
-    except Exception:
+    except* credentials.Renewed as renewed:
+        log.info("the syncer ends, to begin anew: %s", renewed.exceptions[0])
+    except* Exception:
         log.exception("the syncer ends: a part of it has ended")
-        return 1
-    return 0
+        code = 1
+    return code
 
 
 async def _until_signal(settings: Settings) -> None:
@@ -71,6 +63,7 @@ async def run(settings: Settings) -> None:
         def spawn(part: Coroutine[Any, Any, None], name: str) -> None:
             group.create_task(_must_run(part, name), name=name)
 
+        group.create_task(credentials.watch(settings.access), name="credentials")
         spawn(health.serve(state, settings.health_port), "health")
         # 1. The host side fills its caches while the nested server is still starting.
         host = await stack.enter_async_context(await Api.connect(settings.host_kubeconfig, manager=_MANAGER))
@@ -79,38 +72,24 @@ async def run(settings: Settings) -> None:
         caches = Caches(host, nested, target)
         context = Context(host, nested, target, caches, EventRecorder(nested, _MANAGER))
         # 2. Controllers hear of every object, the first lists included, but do not act yet.
-        queues = _build_controllers(context)
+        made = controllers.build(context, cluster, settings)
         for informer in caches.host_side:
             spawn(informer.run(), f"host {informer.kind.plural}")
         # 3. The nested side, from the moment its API server answers.
-        version = await wait_for_api(nested)
-        status = ClusterStatus(context, cluster, version)
-        queues["cluster-status"] = status.queue
+        made.status.set_version(await wait_for_api(nested))
         for informer in caches.nested_side:
             spawn(informer.run(), f"nested {informer.kind.plural}")
         spawn(KubeletServer(host, caches, target).serve(settings), "kubelet API")
         spawn(bootstrap.keep_basics(nested, target), "basics")
         # 4. Only with full caches is it known what is gone; from here on things are made and deleted.
         await caches.wait_for_sync()
-        for name, queue in queues.items():
+        for name, queue in made.queues.items():
             spawn(queue.run(), name)
-        state.caches, state.queues, state.working = caches, queues, True
-        spawn(health.watch_nested(nested, state, status, settings.dns_ready_url), "nested health")
+        for name, watches in made.watches.items():
+            spawn(watches.run(), f"watches for {name}")
+        state.caches, state.queues, state.working = caches, made.queues, True
+        spawn(health.watch_nested(nested, state, made.status, settings.dns_ready_url), "nested health")
         log.info("carrying pods of %s to %s after %.2f s", target.cluster, target.namespace, time.monotonic() - begin)
-
-
-def _build_controllers(context: Context) -> dict[str, Any]:
-    """All controllers, attached to the caches; returns their queues by name."""
-    nodes, config, tokens, links = (
-        NodeController(context), ConfigController(context), TokenController(context), LinksController(context),
-    )
-    syncer = PodSyncer(context, nodes)
-    pods = PodController(context, PodCreator(context, config, tokens, links), syncer, PodDeleter(context, syncer))
-    services, events = ServiceController(context), EventController(context)
-    return {
-        "nodes": nodes.queue, "config": config.queue, "tokens": tokens.queue, "service-links": links.queue,
-        "pods": pods.queue, "services": services.queue, "events": events.queue,
-    }
 
 
 async def wait_for_api(nested: Api) -> str:

@@ -28,6 +28,7 @@ class NodeController:
         context.caches.nested_nodes.on_change(self._on_node)
         context.caches.host_nodes.on_change(lambda change: self.queue.add(change.key[1]))
         context.caches.nested_pods.on_change(self._on_pod)
+        context.caches.on_suspend(self._on_suspend)
 
     async def ensure(self, name: str) -> None:
         """Have the nested node `name`; returns at once for one that is known."""
@@ -55,10 +56,15 @@ class NodeController:
             for name in filter(None, (before, now)):
                 self.queue.add(name)
 
+    def _on_suspend(self) -> None:
+        for node in self._context.caches.nested_nodes:
+            self.queue.add(node["metadata"]["name"])
+
     async def _reconcile(self, name: str) -> None:
         caches = self._context.caches
         host, nested = caches.host_nodes.get(name), caches.nested_nodes.get(name)
-        used = bool(caches.nested_by_node.all(name))
+        # A suspended cluster keeps its nodes: its DaemonSets' pods wait for them, and go with them.
+        used = bool(caches.nested_by_node.all(name)) or (caches.is_suspended and nested is not None)
         if used:
             self._unused.pop(name, None)
         if nested is None:
@@ -79,7 +85,7 @@ class NodeController:
         if left > 0:
             raise RetryLater(left, "unused")
         async with self._locks[name]:
-            if not self._context.caches.nested_by_node.all(name):
+            if not (self._context.caches.nested_by_node.all(name) or self._context.caches.is_suspended):
                 # From here on `ensure` makes it again instead of trusting in it.
                 self._known.discard(name)
                 await self._remove(name, nested)

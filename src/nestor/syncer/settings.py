@@ -22,6 +22,8 @@ class Settings:
     kubelet_port: int = 10250
     dns_ready_url: str = ""
     """Answers 200 once the cluster's DNS knows its names; empty: nothing is waited for."""
+    server_uid: str = ""
+    """UID of the pod that this process and the nested API server run in."""
 
     @property
     def nested_kubeconfig(self) -> str:
@@ -46,5 +48,5 @@ def parse(arguments: list[str]) -> Settings:
         parser.error("POD_NAMESPACE and NESTOR_CLUSTER must be set")
     return Settings(
         found.namespace, found.cluster, found.access, found.host_kubeconfig, found.health_port, found.kubelet_port,
-        os.environ.get("NESTOR_DNS_READY_URL", ""),
+        os.environ.get("NESTOR_DNS_READY_URL", ""), os.environ.get("POD_UID", ""),
     )

@@ -11,6 +11,8 @@ from nestor.syncer.pods import decide
 from nestor.syncer.pods.create import PodCreator
 from nestor.syncer.pods.delete import PodDeleter
 from nestor.syncer.pods.sync import PodSyncer
+from nestor.syncer.suspend import evict
+from nestor.syncer.suspend.evict import PodEvictor
 from nestor.syncer.translate.target import nested_key, nested_uid
 
 log = logging.getLogger(__name__)
@@ -21,16 +23,21 @@ _WORKERS = 20
 class PodController:
     """Looks at a pair of pods, decides, acts. Level-triggered: a run that comes late or twice does no harm."""
 
-    def __init__(self, context: Context, creator: PodCreator, syncer: PodSyncer, deleter: PodDeleter) -> None:
+    def __init__(
+        self, context: Context, creator: PodCreator, syncer: PodSyncer, deleter: PodDeleter, evictor: PodEvictor,
+    ) -> None:
         self._caches = context.caches
         self._creator = creator
         self._syncer = syncer
         self._deleter = deleter
+        self._evictor = evictor
         self._bound: set[str] = set()
         self._last: dict[str, Object] = {}
         self.queue = WorkQueue(self._reconcile, workers=_WORKERS, name="pods", first_delay=0.1, max_delay=RETRY_LIMIT)
         self._caches.nested_pods.on_change(self._on_nested)
         self._caches.host_pods.on_change(self._on_host)
+        self._caches.on_suspend(self._on_suspend)
+        self._caches.nested_config_maps.on_change(self._on_config_map)
 
     def _on_nested(self, change: Change) -> None:
         for pod in (change.old, change.new):
@@ -46,6 +53,15 @@ class PodController:
             self._wake_successor(host)
         self.queue.add(uid)
 
+    def _on_suspend(self) -> None:
+        """Suspended, or resumed: every pod is looked at, now."""
+        for pod in self._caches.nested_pods:
+            self.queue.add(pod["metadata"]["uid"])
+
+    def _on_config_map(self, change: Change) -> None:
+        if uid := evict.remembered_uid(change.latest):
+            self.queue.add(uid)
+
     def _wake_successor(self, host: Object) -> None:
         """A nested pod of the same name may be waiting for this one's host name."""
         namespace, name = nested_key(host)
@@ -55,25 +71,38 @@ class PodController:
 
     async def _reconcile(self, uid: str) -> None:
         nested, host = self._caches.nested_by_uid.get(uid), self._caches.host_by_uid.get(uid)
-        action = decide.decide(nested, host, had_host=uid in self._bound)
+        action = decide.decide(nested, host, had_host=uid in self._bound, is_suspended=self._caches.is_suspended)
         if nested is None:
             self._forget(uid)
             if host is not None:
                 await self._deleter.remove(host)
         elif host is None:
             await self._act_alone(action, nested)
-        elif action == "Stop":
+        else:
+            await self._act(action, nested, host)
+        await self._evictor.settle(uid, nested)
+
+    async def _act(self, action: decide.Action, nested: Object, host: Object) -> None:
+        """What there is to do about a pair."""
+        if action == "Stop":
             await self._deleter.stop(nested, host)
-        elif action == "Remove":
+        elif action in ("Remove", "Withdraw"):
             await self._deleter.remove(host)
         else:
             await self._syncer.sync(nested, host)
+            if action == "Evict":
+                await self._evictor.evict(nested)
 
     async def _act_alone(self, action: decide.Action, nested: Object) -> None:
         """What there is to do while there is no host pod."""
         uid = nested["metadata"]["uid"]
         if action == "Create":
             await self._creator.create(nested)
+        elif action == "Hold":
+            await self._creator.hold(nested)
+            self._bound.discard(uid)
+        elif action == "Evict":
+            await self._evictor.evict(nested)
         elif action == "Finish":
             await self._deleter.finish(nested, self._last.get(uid))
         elif action == "Lose":

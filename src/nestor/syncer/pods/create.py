@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from typing import NoReturn
 
+from nestor.api import conditions
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.kube.client import Object
 from nestor.kube.events import now
@@ -19,6 +20,7 @@ from nestor.syncer.translate.references import find_references
 from nestor.syncer.translate.target import nested_uid
 
 REFUSED = "PodRefused"
+_SUSPENDED = "The nested cluster is suspended: the pod starts when it is resumed."
 _RETRY_SECONDS = 5
 """A quota or policy of the host may give way, what is missing may come; nothing tells us when."""
 
@@ -34,6 +36,8 @@ class PodCreator:
         self._tokens = tokens
         self._links = links
         self._told: dict[str, str] = {}
+        self.creating = 0
+        """Host pods that may appear without being asked for again: their creation is under way."""
 
     async def create(self, nested: Object) -> None:
         """Create the host pod, or tell why not."""
@@ -45,6 +49,11 @@ class PodCreator:
                 await self._create(nested)
         except (Forbidden, Invalid) as error:
             await self._postpone(nested, error)
+
+    async def hold(self, nested: Object) -> None:
+        """The pod gets no host pod for now: say so where people look for it."""
+        self.forget(nested["metadata"]["uid"])
+        await self._write_waiting(nested, conditions.SUSPENDED, _SUSPENDED)
 
     def forget(self, uid: str) -> None:
         """The pod is gone; what was told about it does not matter any more."""
@@ -62,10 +71,15 @@ class PodCreator:
 
     async def _create(self, nested: Object) -> None:
         host = translate.build_pod(nested, self._context.target, self._context.caches.namespace_labels())
+        if self._context.caches.is_suspended:
+            return  # since we began; this pod is looked at again
+        self.creating += 1
         try:
             await self._context.host.create(kinds.POD, host)
         except Conflict:
             await self._check_name(nested, host)
+        finally:
+            self.creating -= 1
 
     async def _prepare(self, nested: Object) -> None:
         steps = [self._config.ensure(find_references(nested)), self._tokens.ensure(nested)]
@@ -92,7 +106,10 @@ class PodCreator:
             return
         self._told[uid] = message
         await self._context.recorder.post(nested, "Warning", REFUSED, message)
-        desired = status.build_waiting(nested, REFUSED, message, now())
+        await self._write_waiting(nested, REFUSED, message)
+
+    async def _write_waiting(self, nested: Object, reason: str, message: str) -> None:
+        desired = status.build_waiting(nested, reason, message, now())
         patch = status.build_patch(nested, desired, partial=True)
         meta = nested["metadata"]
         if patch is not None:

@@ -23,9 +23,9 @@ def nested(*, phase: str = "Pending", deleting: int | None = None, bound: bool =
     return pod
 
 
-def host(*, phase: str = "Running", deleting: int | None = None) -> Object:
+def host(*, phase: str = "Running", deleting: int | None = None, **spec: Any) -> Object:
     """A host pod in some state."""
-    pod = build_host_pod(status={"phase": phase})
+    pod = build_host_pod(status={"phase": phase}, **spec)
     if deleting is not None:
         pod["metadata"] |= {"deletionTimestamp": "t", "deletionGracePeriodSeconds": deleting}
     return pod
@@ -55,6 +55,29 @@ def host(*, phase: str = "Running", deleting: int | None = None) -> Object:
 ])
 def test_decide(inner: Object | None, outer: Object | None, had_host: bool, action: str) -> None:
     assert decide.decide(inner, outer, had_host=had_host) == action
+
+
+@pytest.mark.parametrize(("inner", "outer", "had_host", "action"), [
+    (None, None, False, "Nothing"),
+    (None, host(), True, "Remove"),
+    (nested(), None, False, "Hold"),
+    (nested(), None, True, "Hold"),
+    (nested(nodeName="n"), None, False, "Hold"),
+    (nested(schedulingGates=[{"name": "wait"}]), None, False, "Nothing"),
+    (nested(deleting=0), None, False, "Finish"),
+    (nested(phase="Succeeded", bound=True), None, True, "Nothing"),
+    (nested(phase="Running", bound=True), None, True, "Evict"),
+    (nested(), host(phase="Pending"), False, "Withdraw"),
+    (nested(nodeName="n"), host(phase="Pending"), False, "Withdraw"),
+    (nested(), host(phase="Pending", nodeName="n"), True, "Evict"),
+    (nested(phase="Running", bound=True), host(nodeName="n"), True, "Evict"),
+    (nested(phase="Running", bound=True, deleting=30), host(nodeName="n"), True, "Stop"),
+    (nested(phase="Running", bound=True), host(phase="Succeeded", nodeName="n"), True, "Sync"),
+    (nested(phase="Succeeded", bound=True), host(phase="Succeeded", nodeName="n"), True, "Sync"),
+    (nested(phase="Failed", bound=True), host(nodeName="n"), True, "Remove"),
+])
+def test_decide_while_suspended(inner: Object | None, outer: Object | None, had_host: bool, action: str) -> None:
+    assert decide.decide(inner, outer, had_host=had_host, is_suspended=True) == action
 
 
 @pytest.mark.parametrize(("inner", "outer", "due"), [

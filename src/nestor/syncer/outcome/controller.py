@@ -1,0 +1,124 @@
+"""Watches what the policies name, and tells the outcome."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import ValidationError
+
+from nestor.api import labels
+from nestor.api.nestedcluster import Outcome
+from nestor.api.policies import FailurePolicy, SuccessPolicy
+from nestor.kube import Change, WorkQueue, kinds
+from nestor.kube.client import Object
+from nestor.syncer.context import RETRY_LIMIT, Context
+from nestor.syncer.outcome import criteria, decide
+from nestor.syncer.watches import Selection, Watches
+
+log = logging.getLogger(__name__)
+
+MEMORY = ("kube-system", "nestor-outcome")
+"""The nested ConfigMap that remembers what was done and is gone: it goes with the cluster's data, as the objects did."""
+_KEY = "met.json"
+
+
+class OutcomeController:
+    """Nothing is watched without a policy. `publish` is called with each outcome, and with None when there is no policy."""
+
+    def __init__(self, context: Context, server_uid: str, publish: Callable[[Outcome | None], None]) -> None:
+        self._context = context
+        self._server_uid = server_uid
+        self._publish = publish
+        self._rules: decide.Rules | None = None
+        self._memory: dict[str, str] | None = None
+        self._last: Outcome | None = None
+        self.watches = Watches(context.nested, lambda *_: self.queue.add(""))
+        self.queue: WorkQueue[str] = WorkQueue(self._reconcile, workers=1, name="outcome", max_delay=RETRY_LIMIT)
+        context.caches.host_cluster.on_change(self._on_cluster)
+
+    def _on_cluster(self, change: Change) -> None:
+        before, spec = ((item or {}).get("spec") or {} for item in (change.old, change.new))
+        if change.new is None or (change.old is not None and all(before.get(key) == spec.get(key) for key in _POLICIES)):
+            return
+        if change.old is None:
+            self._last = _read_last(change.new, self._server_uid)
+        self._rules = read_rules(spec)
+        wanted = [*self._rules.success, *self._rules.failure] if self._rules else []
+        self.watches.want(item.selection for item in wanted)
+        self.queue.add("")
+
+    async def _reconcile(self, _: str) -> None:
+        rules = self._rules
+        if rules is None:
+            self._tell(None)
+            return
+        if not all(map(self._is_known, (item.selection for item in (*rules.success, *rules.failure)))):
+            # What was told before stands until it is known better: a restart is no news.
+            self._tell(self._last or Outcome(message="Looking for the policies' targets", server_uid=self._server_uid))
+            return
+        before = self._memory if self._memory is not None else self._load()
+        memory = decide.remember(rules, self._find, before)
+        self._tell(decide.decide(rules, self._find, memory, self._server_uid))
+        if memory != before:
+            await self._save(memory)
+        self._memory = memory
+
+    def _tell(self, outcome: Outcome | None) -> None:
+        if outcome is not None and (self._last is None or outcome.state != self._last.state):
+            log.info("outcome: %s: %s", outcome.state, outcome.message)
+        self._last = outcome
+        self._publish(outcome)
+
+    def _is_known(self, selection: Selection) -> bool:
+        return self.watches.is_missing(selection) or self.watches.find(selection) is not None
+
+    def _find(self, selection: Selection) -> decide.Seen:
+        return decide.Seen(tuple(self.watches.find(selection) or ()), self.watches.is_missing(selection))
+
+    def _load(self) -> dict[str, str]:
+        found = self._context.caches.nested_config_maps.get(MEMORY[1], MEMORY[0]) or {}
+        try:
+            memory = json.loads((found.get("data") or {}).get(_KEY) or "{}")
+            return {str(key): str(value) for key, value in memory.items()}
+        except (ValueError, AttributeError, RecursionError):  # the tenant may write there too
+            return {}
+
+    async def _save(self, memory: dict[str, str]) -> None:
+        await self._context.nested.apply(kinds.CONFIG_MAP, {
+            "metadata": {
+                "name": MEMORY[1], "namespace": MEMORY[0],
+                "labels": {labels.MANAGED_BY: "nestor", labels.PURPOSE: "outcome"},
+            },
+            "data": {_KEY: json.dumps(memory, sort_keys=True)},
+        })
+
+
+_POLICIES = ("successPolicy", "failurePolicy")
+
+
+def read_rules(spec: Object) -> decide.Rules | None:
+    """The policies of a NestedCluster's spec; None where they name nothing to look at."""
+    success, failure = (_read(model, spec.get(key)) for model, key in zip((SuccessPolicy, FailurePolicy), _POLICIES, strict=True))
+    rules = decide.Rules(
+        tuple(criteria.build_success(success)), tuple(criteria.build_failure(success, failure)),
+        success.operator if success else "All",
+    )
+    return rules if rules.success or rules.failure else None
+
+
+def _read(model: Any, value: object) -> Any:
+    """A policy that an older or newer CRD let in is left out, and said; the others still count."""
+    try:
+        return model.model_validate(value) if value is not None else None
+    except ValidationError as error:
+        log.error("a policy cannot be read: %s", error)
+        return None
+
+
+def _read_last(cluster: Object, server_uid: str) -> Outcome | None:
+    """What was told about this very server before this process began."""
+    found = _read(Outcome, (cluster.get("status") or {}).get("outcome"))
+    return found if found is not None and found.server_uid == server_uid else None

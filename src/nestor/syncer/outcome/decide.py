@@ -1,0 +1,126 @@
+"""The outcome, from what is seen of the objects that the policies name. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from nestor.api import conditions
+from nestor.api.nestedcluster import Outcome
+from nestor.syncer.outcome.criteria import Criterion
+from nestor.syncer.watches import Selection
+
+Object = dict[str, Any]
+
+_NAMED = 5
+_MESSAGE_LIMIT = 4000
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The objects of a selection; `is_missing`: the nested cluster has no such kind."""
+
+    objects: tuple[Object, ...] = ()
+    is_missing: bool = False
+
+
+Find = Callable[[Selection], Seen]
+Memory = Mapping[str, str]
+"""By a criterion's key: an object that met it, which counts when it is gone as well (Jobs have a time to live)."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Both policies as criteria."""
+
+    success: tuple[Criterion, ...]
+    failure: tuple[Criterion, ...]
+    operator: Literal["All", "Any"] = "All"
+
+
+def decide(rules: Rules, find: Find, memory: Memory, server_uid: str) -> Outcome:
+    """Success wins over failure: where failures are ignored, it may come after one."""
+    done = [item for item in rules.success if _is_done(item, find(item.selection), memory)]
+    needed = len(rules.success) if rules.operator == "All" else 1
+    if rules.success and len(done) >= needed:
+        return _outcome("Succeeded", (_tell_done(item, find(item.selection), memory) for item in done), server_uid)
+    failed = [text for item in rules.failure if (text := _find_failure(item, find(item.selection), memory))]
+    if failed:
+        return _outcome("Failed", failed, server_uid)
+    waiting = (_tell_waiting(item, find(item.selection)) for item in rules.success if item not in done)
+    return _outcome("Running", waiting, server_uid)
+
+
+def remember(rules: Rules, find: Find, memory: Memory) -> dict[str, str]:
+    """The memory with what is seen now. An object that is there again under its name is judged by itself."""
+    result = {}
+    for item in {*rules.success, *rules.failure}:
+        objects = find(item.selection).objects
+        met = next((_name(obj) for obj in objects if item.is_met(obj)), None)
+        is_other = bool(item.selection.name and objects)
+        if met is not None or (item.key in memory and not is_other):
+            result[item.key] = met or memory[item.key]
+    return result
+
+
+def _is_done(criterion: Criterion, seen: Seen, memory: Memory) -> bool:
+    """All that there are must be done. Where there are none, there must have been one that was."""
+    return all(map(criterion.is_met, seen.objects)) and bool(seen.objects or criterion.key in memory)
+
+
+def _find_failure(criterion: Criterion, seen: Seen, memory: Memory) -> str | None:
+    failed = next((obj for obj in seen.objects if criterion.is_met(obj)), None)
+    if failed is not None:
+        why = _explain(criterion, failed)
+        return f"{criterion.selection.kind} {_name(failed)} has failed" + (f" ({why})" if why else "")
+    is_other = bool(criterion.selection.name and seen.objects)
+    if criterion.key in memory and not is_other:
+        return f"{criterion.selection.kind} {memory[criterion.key]} has failed, and is gone"
+    return None
+
+
+def _explain(criterion: Criterion, obj: Object) -> str:
+    status = obj.get("status") or {}
+    if criterion.condition:
+        found = conditions.find(status.get("conditions"), criterion.condition) or {}
+        return ": ".join(filter(None, (found.get("reason"), found.get("message"))))
+    texts = [status.get("reason"), status.get("message")]
+    for item in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
+        if code := ((item.get("state") or {}).get("terminated") or {}).get("exitCode"):
+            texts.append(f"container {item['name']} ended with exit code {code}")
+    return ": ".join(filter(None, texts))
+
+
+def _tell_done(criterion: Criterion, seen: Seen, memory: Memory) -> str:
+    found = _list(map(_name, seen.objects)) or memory[criterion.key]
+    return f"{criterion.selection.kind} {found} is {criterion.word}"
+
+
+def _tell_waiting(criterion: Criterion, seen: Seen) -> str:
+    chosen = criterion.selection
+    if seen.is_missing:
+        return f"kind {chosen.kind} of {chosen.api_version} does not exist yet"
+    if seen.objects:
+        unmet = _list(_name(obj) for obj in seen.objects if not criterion.is_met(obj))
+        return f"waiting for {chosen.kind} {unmet} to be {criterion.word}"
+    if chosen.name:
+        return f"{chosen.kind} {chosen.namespace}/{chosen.name} does not exist yet"
+    labels = ",".join(f"{key}={value}" for key, value in chosen.labels)
+    return f"no {chosen.kind} with labels {labels} exists in namespace {chosen.namespace} yet"
+
+
+def _list(found: Iterable[str]) -> str:
+    ordered = sorted(found)
+    more = len(ordered) - _NAMED
+    return ", ".join(ordered[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _name(obj: Object) -> str:
+    meta = obj["metadata"]
+    return f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else str(meta["name"])
+
+
+def _outcome(state: Literal["Running", "Succeeded", "Failed"], texts: Iterable[str], server_uid: str) -> Outcome:
+    text = "; ".join(texts)
+    return Outcome(state=state, message=(text[:1].upper() + text[1:])[:_MESSAGE_LIMIT], server_uid=server_uid)

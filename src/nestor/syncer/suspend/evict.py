@@ -1,0 +1,103 @@
+"""Running pods leave the host: those with a controller are deleted, it makes new ones; others are made again by us.
+
+A pod cannot be taken off its node, so one without a controller is deleted and created anew under its name. It is remembered in a
+nested ConfigMap before, which goes only when the new one is there: wherever the process ends in between, the next one goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+
+from nestor.api import labels
+from nestor.kube import Conflict, Forbidden, NotFound, RetryLater, kinds
+from nestor.kube.client import Object
+from nestor.syncer.context import Context
+from nestor.syncer.pods.decide import is_bound
+from nestor.syncer.suspend import decide
+from nestor.syncer.suspend.jobs import JobSuspender
+from nestor.syncer.translate.status import is_terminal
+
+log = logging.getLogger(__name__)
+
+NAMESPACE = "kube-system"
+_PREFIX = "nestor-pod-"
+_PURPOSE = "suspended-pod"
+_KEY = "pod.json"
+
+
+class PodEvictor:
+    """Ends nested pods for a suspend, and brings back those that nobody else would. Called for one UID at a time."""
+
+    def __init__(self, context: Context, jobs: JobSuspender) -> None:
+        self._context = context
+        self._jobs = jobs
+
+    async def evict(self, nested: Object) -> None:
+        """Have the pod end. What finished, or is ending already, is left alone; so is what a suspended Job will end."""
+        if not self._jobs.is_released(nested):
+            return
+        meta, api = nested["metadata"], self._context.nested
+        now = await api.find(kinds.POD, meta["name"], meta["namespace"])  # the cache may not know yet that it finished
+        if now is None or now["metadata"]["uid"] != meta["uid"]:
+            return
+        if now["metadata"].get("deletionTimestamp") or is_terminal(now) or not is_bound(now):
+            return
+        if decide.find_controller(now) is None:
+            await self._remember(now)
+        if self._context.caches.is_suspended:  # still
+            await api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"])
+
+    async def settle(self, uid: str, nested: Object | None) -> None:
+        """Bring back a remembered pod that is gone; forget one that may go on after all."""
+        memory = self._context.caches.nested_config_maps.get(_PREFIX + uid, NAMESPACE)
+        if memory is None or remembered_uid(memory) != uid:
+            return
+        if nested is None:
+            await self._restore(uid, memory)
+            await self._forget(memory)
+        elif not nested["metadata"].get("deletionTimestamp") and not self._context.caches.is_suspended:
+            await self._forget(memory)
+
+    async def _remember(self, pod: Object) -> None:
+        meta = pod["metadata"]
+        memory = {
+            "metadata": {
+                "name": _PREFIX + meta["uid"], "namespace": NAMESPACE,
+                "labels": {labels.MANAGED_BY: "nestor", labels.PURPOSE: _PURPOSE},
+                "annotations": {labels.NESTED_NAMESPACE: meta["namespace"], labels.NESTED_NAME: meta["name"]},
+            },
+            "data": {_KEY: json.dumps(decide.build_copy(pod), separators=(",", ":"))},
+        }
+        with contextlib.suppress(Conflict):  # remembered already, before we ended
+            await self._context.nested.create(kinds.CONFIG_MAP, memory)
+
+    async def _restore(self, uid: str, memory: Object) -> None:
+        pod = json.loads(memory["data"][_KEY])
+        name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+        try:
+            await self._context.nested.create(kinds.POD, pod)
+            log.info("pod %s of %s waits under its name", name, namespace)
+        except Conflict:
+            there = await self._context.nested.find(kinds.POD, name, namespace)
+            if there is None or there["metadata"]["uid"] == uid:
+                raise RetryLater(0.2, "the pod is not gone yet") from None
+            # Created by us, before we could forget it; or by its owner meanwhile, who is right.
+        except NotFound:
+            log.info("pod %s is not made again: its namespace %s is gone", name, namespace)
+        except Forbidden as error:
+            if not error.is_terminating:
+                raise
+
+    async def _forget(self, memory: Object) -> None:
+        meta = memory["metadata"]
+        await self._context.nested.delete(kinds.CONFIG_MAP, meta["name"], meta["namespace"], uid=meta["uid"])
+
+
+def remembered_uid(config_map: Object) -> str | None:
+    """UID of the pod that a ConfigMap remembers; None for ConfigMaps of other kinds."""
+    meta = config_map["metadata"]
+    is_memory = (meta.get("labels") or {}).get(labels.PURPOSE) == _PURPOSE and meta.get("namespace") == NAMESPACE
+    return meta["name"].removeprefix(_PREFIX) if is_memory and meta["name"].startswith(_PREFIX) else None
+

@@ -1,0 +1,101 @@
+"""Nested Jobs and CronJobs rest with their cluster. Only a Job's own controller ends its pods without counting a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nestor.kube import Change, WorkQueue, kinds
+from nestor.kube.client import Object
+from nestor.kube.informer import Key, key_of
+from nestor.syncer.context import RETRY_LIMIT, Context
+from nestor.syncer.suspend import decide
+from nestor.syncer.watches import Selection, Watches
+
+_JOBS = Selection(kinds.JOB.api_version, kinds.JOB.name)
+_CRON_JOBS = Selection(kinds.CRON_JOB.api_version, kinds.CRON_JOB.name)
+
+
+class JobSuspender:
+    """Suspends what runs, resumes what it suspended. Watches Jobs only while there is something to do about them."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._on_pod: Callable[[str], None] = lambda _: None
+        self._suspended: set[tuple[Selection, Key]] = set()
+        """What this process has suspended: of these the cache may not know yet."""
+        self.watches = Watches(context.nested, self._on_job)
+        self.queue: WorkQueue[tuple[Selection, Key]] = WorkQueue(
+            self._reconcile, workers=8, name="suspended-jobs", max_delay=RETRY_LIMIT,
+        )
+        context.caches.on_suspend(self._on_suspend)
+        # At the start too: an earlier process may have ended in the middle of a resume.
+        self.watches.want((_JOBS, _CRON_JOBS))
+
+    def on_release(self, handler: Callable[[str], None]) -> None:
+        """`handler` is told the UID of each pod whose Job has changed."""
+        self._on_pod = handler
+
+    def is_released(self, pod: Object) -> bool:
+        """False while the pod's Job may still end it: as a suspended Job's, its end is no failure."""
+        controller = decide.find_controller(pod)
+        if controller is None or controller["kind"] != "Job" or not controller["apiVersion"].startswith("batch/"):
+            return True
+        jobs = self.watches.find(_JOBS)
+        if jobs is None:
+            return False
+        job = next((item for item in jobs if item["metadata"]["uid"] == controller["uid"]), None)
+        return job is None or decide.is_done_with_pods(job)
+
+    def _on_suspend(self) -> None:
+        if self._context.caches.is_suspended:
+            self.watches.want((_JOBS, _CRON_JOBS))
+        for selection in (_JOBS, _CRON_JOBS):
+            self._look_at_all(selection)
+
+    def _look_at_all(self, selection: Selection) -> None:
+        for job in self.watches.find(selection) or []:
+            self.queue.add((selection, key_of(job)))
+
+    def _on_job(self, selection: Selection, change: Change | None) -> None:
+        if change is None:
+            self._look_at_all(selection)
+            self._stop_when_done()
+            if selection == _JOBS:
+                self._tell_pods(lambda _: True)
+            return
+        self.queue.add((selection, change.key))
+        if selection == _JOBS and self._context.caches.is_suspended:
+            uid = change.latest["metadata"]["uid"]
+            self._tell_pods(lambda owner: owner["uid"] == uid)
+
+    def _tell_pods(self, is_about: Callable[[Object], bool]) -> None:
+        for pod in self._context.caches.nested_pods:
+            controller = decide.find_controller(pod)
+            if controller is not None and is_about(controller):
+                self._on_pod(pod["metadata"]["uid"])
+
+    async def _reconcile(self, item: tuple[Selection, Key]) -> None:
+        is_suspended = self._context.caches.is_suspended
+        job = await self._find(item, fresh=item in self._suspended and not is_suspended)
+        patch = decide.build_job_patch(job, suspended=is_suspended) if job is not None else None
+        if patch is not None:
+            (namespace, name), kind = item[1], self.watches.kind_of(item[0])
+            if is_suspended:
+                self._suspended.add(item)
+            await self._context.nested.patch(kind, name, namespace, patch)
+        if not is_suspended:
+            self._suspended.discard(item)
+        self._stop_when_done()
+
+    async def _find(self, item: tuple[Selection, Key], *, fresh: bool) -> Object | None:
+        selection, key = item
+        if fresh:
+            return await self._context.nested.find(self.watches.kind_of(selection), key[1], key[0])
+        return next((job for job in self.watches.find(selection) or [] if key_of(job) == key), None)
+
+    def _stop_when_done(self) -> None:
+        if self._context.caches.is_suspended or self._suspended:
+            return
+        found = [self.watches.find(selection) for selection in (_JOBS, _CRON_JOBS)]
+        if all(jobs is not None and not any(map(decide.is_suspended_by_us, jobs)) for jobs in found):
+            self.watches.want(())

@@ -1,0 +1,261 @@
+"""Suspend and resume, with the nested cluster's real controllers; the host's scheduler and kubelet are played."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from nestor.kube import Kind, kinds
+from nestor.syncer.suspend import evict
+from tests.integration.syncer.player import Player
+from tests.integration.syncer.pods import build_pod, condition, is_ready
+from tests.integration.syncer.world import CLUSTER, NODE, World
+
+Object = dict[str, Any]
+
+
+async def suspend(world: World, wanted: bool = True) -> None:
+    """What the operator does."""
+    await world.host.patch(kinds.NESTED_CLUSTER, CLUSTER, world.namespace, {"spec": {"suspend": wanted}})
+
+
+async def at_rest(world: World, wanted: bool = True) -> None:
+    """Await what the syncer says about it."""
+
+    async def look() -> bool:
+        found = await world.host.get(kinds.NESTED_CLUSTER, CLUSTER, world.namespace)
+        return bool(found["status"].get("suspended") is wanted)
+
+    await world.eventually(look)
+
+
+async def pods_of(world: World, space: str, app: str, check: Callable[[Object], bool], count: int = 1) -> list[Object]:
+    """The pods with that label, once there are so many and all are as they should be."""
+
+    async def look() -> list[Object]:
+        found = await world.nested.list(kinds.POD, space, labels=f"app={app}")
+        return found if len(found) == count and all(map(check, found)) else []
+
+    return await world.eventually(look)
+
+
+def waits(pod: Object) -> bool:
+    """Held, on no node, and told so."""
+    found = condition(pod, "PodScheduled")
+    told = (found.get("status"), found.get("reason")) == ("False", "Suspended")
+    return told and not pod["spec"].get("nodeName") and pod["status"]["phase"] == "Pending"
+
+
+def workload(kind: Kind, space: str, name: str, **spec: Any) -> Object:
+    """A Deployment, StatefulSet or Job of one pod."""
+    template = {"metadata": {"labels": {"app": name}}, "spec": build_pod(space)["spec"] | spec.pop("pod", {})}
+    return {
+        "apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": name, "namespace": space},
+        "spec": {"template": template, **spec},
+    }
+
+
+def selected(name: str) -> Object:
+    """What Deployments and StatefulSets need besides."""
+    return {"selector": {"matchLabels": {"app": name}}}
+
+
+async def test_pods_with_a_controller_end_and_their_successors_wait(world: World, space: str, player: Player) -> None:
+    await world.nested.create(kinds.DEPLOYMENT, workload(kinds.DEPLOYMENT, space, "web", replicas=2, **selected("web")))
+    before = await pods_of(world, space, "web", is_ready, count=2)
+    player.may_end.clear()
+    await suspend(world)
+    for pod in before:
+        ending = await world.nested_pod(pod, lambda found: bool(found["metadata"].get("deletionTimestamp")))
+        assert ending["metadata"]["deletionGracePeriodSeconds"] == 30
+    await at_rest(world, False)
+    made = set(player.made)
+    player.end_all()
+    await pods_of(world, space, "web", waits, count=2)
+    await at_rest(world)
+    assert player.made == made
+    await suspend(world, False)
+    await at_rest(world, False)
+    await pods_of(world, space, "web", is_ready, count=2)
+
+
+async def test_a_bare_pod_waits_under_its_name_as_it_was(world: World, space: str, player: Player) -> None:
+    body = build_pod(space, terminationGracePeriodSeconds=3, container={"env": [{"name": "A", "value": "b"}]})
+    body["metadata"]["annotations"] = {"example.org/note": "mine"}
+    first = await world.nested_pod(await world.nested.create(kinds.POD, body), is_ready)
+    await suspend(world)
+    (waiting,) = await pods_of(world, space, "web", waits)
+    assert waiting["metadata"]["uid"] != first["metadata"]["uid"]
+    assert waiting["metadata"]["annotations"] == {"example.org/note": "mine"}
+    assert waiting["spec"] | {"nodeName": first["spec"]["nodeName"]} == first["spec"]
+    await at_rest(world)
+    await suspend(world, False)
+    await pods_of(world, space, "web", is_ready)
+    assert [item for item in await world.nested.list(kinds.CONFIG_MAP, evict.NAMESPACE) if evict.remembered_uid(item)] == []
+
+
+async def test_a_job_is_suspended_and_its_end_is_no_failure(world: World, space: str, player: Player) -> None:
+    never = {"restartPolicy": "Never"}
+    own = workload(kinds.JOB, space, "own", backoffLimit=0, pod=never, suspend=True)
+    await world.nested.create(kinds.JOB, own)
+    await world.nested.create(kinds.JOB, workload(kinds.JOB, space, "train", backoffLimit=0, pod=never))
+    await pods_of(world, space, "train", is_ready)
+    await suspend(world)
+    await at_rest(world)
+    job = await world.nested.get(kinds.JOB, "train", space)
+    assert job["metadata"]["annotations"]["nestor.dev/suspended-by"] == "nestor"
+    assert job["spec"]["suspend"] is True
+    await suspend(world, False)
+    await pods_of(world, space, "train", is_ready)
+    job = await world.nested.get(kinds.JOB, "train", space)
+    assert "nestor.dev/suspended-by" not in job["metadata"].get("annotations", {})
+    assert job["status"].get("failed", 0) == 0
+    kept = await world.nested.get(kinds.JOB, "own", space)
+    assert kept["spec"]["suspend"] is True
+
+
+async def test_a_cron_job_makes_no_jobs_meanwhile(world: World, space: str, player: Player) -> None:
+    job = workload(kinds.JOB, space, "x", pod={"restartPolicy": "Never"})
+    body = {
+        "apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly", "namespace": space},
+        "spec": {"schedule": "0 3 1 1 *", "jobTemplate": {"spec": job["spec"]}},
+    }
+    await world.nested.create(kinds.CRON_JOB, body)
+
+    def is_now(wanted: bool) -> Callable[[], Any]:
+        async def look() -> bool:
+            return bool((await world.nested.get(kinds.CRON_JOB, "nightly", space))["spec"]["suspend"] is wanted)
+
+        return look
+
+    await suspend(world)
+    await world.eventually(is_now(True))
+    await suspend(world, False)
+    await world.eventually(is_now(False))
+
+
+async def test_finished_pods_stay(world: World, space: str, player: Player) -> None:
+    nested = await world.nested.create(kinds.POD, build_pod(space, restartPolicy="Never"))
+    await world.nested_pod(nested, is_ready)
+    host = await world.host_pod(nested)
+    await world.report(host, phase="Succeeded")
+    await world.nested_pod(nested, lambda pod: pod["status"]["phase"] == "Succeeded")
+    await suspend(world)
+    await at_rest(world)
+    for api, pod in ((world.host, host), (world.nested, nested)):
+        meta = pod["metadata"]
+        assert (await api.get(kinds.POD, meta["name"], meta["namespace"]))["metadata"]["uid"] == meta["uid"]
+
+
+async def test_a_stateful_set_comes_back_with_its_name_and_config(world: World, space: str, player: Player) -> None:
+    config = {"metadata": {"name": "config", "namespace": space}, "data": {"key": "value"}}
+    await world.nested.create(kinds.CONFIG_MAP, config)
+    volumes = {"volumes": [{"name": "config", "configMap": {"name": "config"}}]}
+    spec = workload(kinds.STATEFUL_SET, space, "db", serviceName="db", pod=volumes, **selected("db"))
+    await world.nested.create(kinds.STATEFUL_SET, spec)
+    (first,) = await pods_of(world, space, "db", is_ready)
+    await suspend(world)
+    (waiting,) = await pods_of(world, space, "db", waits)
+    assert waiting["metadata"]["name"] == first["metadata"]["name"] == "db-0"
+    await suspend(world, False)
+    (again,) = await pods_of(world, space, "db", is_ready)
+    host = await world.host_pod(again)
+    name = next(item["configMap"]["name"] for item in host["spec"]["volumes"] if "configMap" in item)
+    assert (await world.host.get(kinds.CONFIG_MAP, name, world.namespace))["data"] == {"key": "value"}
+
+
+async def test_a_syncer_that_ends_in_the_middle_loses_no_pod(world: World, space: str, player: Player) -> None:
+    first = await world.nested_pod(await world.nested.create(kinds.POD, build_pod(space)), is_ready)
+    player.may_end.clear()
+    await suspend(world)
+    await world.nested_pod(first, lambda pod: bool(pod["metadata"].get("deletionTimestamp")))
+    await world.stop()
+    await world.nested.delete(kinds.POD, "web", space, grace_seconds=0)  # gone while nobody looks
+    player.end_all()
+    await world.start()
+    await pods_of(world, space, "web", waits)
+    await at_rest(world)
+    await world.stop()
+    await suspend(world, False)
+    await world.start()
+    await pods_of(world, space, "web", is_ready)
+
+
+async def test_a_resume_in_the_middle_brings_the_pod_back(world: World, space: str, player: Player) -> None:
+    first = await world.nested_pod(await world.nested.create(kinds.POD, build_pod(space)), is_ready)
+    player.may_end.clear()
+    await suspend(world)
+    await world.nested_pod(first, lambda pod: bool(pod["metadata"].get("deletionTimestamp")))
+    await suspend(world, False)
+    player.end_all()
+    await pods_of(world, space, "web", lambda pod: is_ready(pod) and pod["metadata"]["uid"] != first["metadata"]["uid"])
+
+
+async def test_to_and_fro_ends_as_asked_last(world: World, space: str, player: Player) -> None:
+    await world.nested.create(kinds.POD, build_pod(space))
+    await world.nested.create(kinds.JOB, workload(kinds.JOB, space, "train", backoffLimit=0, pod={"restartPolicy": "Never"}))
+    await world.nested.create(kinds.DEPLOYMENT, workload(kinds.DEPLOYMENT, space, "shop", **selected("shop")))
+    for wanted in [True, False] * 6:
+        await suspend(world, wanted)
+    for app in ("web", "train", "shop"):
+        await pods_of(world, space, app, is_ready)
+    await at_rest(world, False)
+    job = await world.nested.get(kinds.JOB, "train", space)
+    assert job["spec"].get("suspend", False) is False
+    assert job["status"].get("failed", 0) == 0
+    await suspend(world)
+    await at_rest(world)
+
+
+async def test_a_pod_that_is_created_meanwhile_waits_and_its_service_stays(world: World, space: str, player: Player) -> None:
+    service = {"metadata": {"name": "web", "namespace": space}, "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}}
+    await world.nested.create(kinds.SERVICE, service)
+    there = await world.host_object(kinds.SERVICE, "web", space)
+    await suspend(world)
+    nested = await world.nested.create(kinds.POD, build_pod(space))
+    held = await world.nested_pod(nested, waits)
+    assert "suspended" in condition(held, "PodScheduled")["message"]
+    await at_rest(world)
+    assert (await world.host_object(kinds.SERVICE, "web", space))["metadata"]["uid"] == there["metadata"]["uid"]
+    await suspend(world, False)
+    await world.nested_pod(nested, is_ready)
+
+
+async def test_a_pod_that_its_owner_deletes_does_not_come_back(world: World, space: str, player: Player) -> None:
+    await world.nested_pod(await world.nested.create(kinds.POD, build_pod(space)), is_ready)
+    await suspend(world)
+    (waiting,) = await pods_of(world, space, "web", waits)
+    await world.nested.delete(kinds.POD, "web", space)
+    await world.gone(world.nested, kinds.POD, waiting)
+    await at_rest(world)
+    await suspend(world, False)
+    await at_rest(world, False)
+    assert await world.nested.list(kinds.POD, space) == []
+
+
+async def test_nodes_stay_while_a_cluster_rests(world: World, space: str, player: Player) -> None:
+    daemon = workload(kinds.STATEFUL_SET, space, "agent", **selected("agent"))
+    daemon["kind"] = "DaemonSet"
+    daemon["apiVersion"] = "apps/v1"
+    kind = Kind("apps", "v1", "daemonsets", "DaemonSet")
+    await world.nested.create(kinds.POD, build_pod(space))
+    await world.nested.create(kind, daemon)
+    await pods_of(world, space, "agent", is_ready)
+    await suspend(world)
+    await pods_of(world, space, "agent", waits)
+    await suspend(world, False)
+    await pods_of(world, space, "agent", is_ready)
+
+
+async def test_a_node_that_the_user_named_is_kept(world: World, space: str, player: Player) -> None:
+    nested = await world.nested_pod(await world.nested.create(kinds.POD, build_pod(space, nodeName=NODE)), is_ready)
+    await suspend(world)
+    await world.gone(world.nested, kinds.POD, nested)
+    await at_rest(world)
+
+    def waits_for_its_node(pod: Object) -> bool:
+        return pod["spec"].get("nodeName") == NODE and condition(pod, "PodScheduled").get("reason") == "Suspended"
+
+    await pods_of(world, space, "web", waits_for_its_node)
+    await suspend(world, False)
+    await pods_of(world, space, "web", is_ready)
