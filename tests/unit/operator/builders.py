@@ -39,6 +39,14 @@ def build_job(name: str = "hello", namespace: str = "team-a", *, nested: Object 
     }
 
 
+def build_app(name: str, **spec: Any) -> Object:
+    """An entry of the catalogue; None takes a field away."""
+    appdef = {"appkind": "kns", "commands": {"Hello": {"nested_kubernetes": {"targets": [TARGET], "templates": STEPS}}}}
+    full = {"image": "registry.test/hello:1", "appDef": appdef} | spec
+    kept = {key: value for key, value in full.items() if value is not None}
+    return {"metadata": {"name": name, "uid": f"uid-of-{name}", "generation": 1}, "spec": kept}
+
+
 def build_resolved(job: Object | None = None, policy: NestedClassSpec | None = None) -> Resolved:
     """An admitted job."""
     return resolve(job or build_job(), {"default": policy or build_policy()})
