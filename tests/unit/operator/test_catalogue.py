@@ -56,7 +56,8 @@ def test_warnings_are_told() -> None:
         ({"appDef": {"commands": {"A": {"nested_kubernetes": {"templates": []}}, "B": {"nested_kubernetes": {}}}}},
          ["command 'A': `templates` must be a list", "`appDef.commands.B.nested_kubernetes.templates` must be set"]),
         ({"appDef": "x"}, ["NestedApp 'a': `spec.appDef` must be a dictionary"]),
-        ({"appDef": {"commands": {"A": {"nested_kubernetes": {"templates": [dict(STEPS[0], path="../y")]}}}}},
+        ({"appDef": {"commands": {"A": {"nested_kubernetes": {"templates": [
+            {"name": "x", "type": "kubectl", "path": "../y"}]}}}}},
          ["command 'A': `templates[0].path`", "must not contain '..'"]),
     ],
 )
