@@ -12,6 +12,7 @@ import yaml
 
 from nestor import steps
 from nestor.api.appdef import choose_command, read_appdef
+from nestor.api.base import Model
 from nestor.api.nestedapp import NestedAppSpec
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.runner import templates
@@ -62,7 +63,7 @@ def test_every_appdef_makes_a_plan_without_a_warning(folder: Path) -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=ids)
 def test_every_file_is_of_our_kinds_and_every_key_of_it_known(file: Path) -> None:
-    models = {"NestedAppJob": NestedAppJobSpec, "NestedApp": NestedAppSpec}
+    models: dict[str, type[Model]] = {"NestedAppJob": NestedAppJobSpec, "NestedApp": NestedAppSpec}
     ours = [item for item in documents(file) if item["kind"] in models]
     assert len(ours) == 1
     spec = models[ours[0]["kind"]].model_validate(ours[0]["spec"])
