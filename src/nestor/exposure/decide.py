@@ -80,9 +80,9 @@ def find_trouble(view: TargetView) -> Refusal | None:
     return None
 
 
-def list_targets(exposure: Exposure) -> list[Object]:
-    """The targets, as the job's status has them."""
-    return [_describe(view) for view in exposure.targets]
+def list_targets(exposure: Exposure) -> list[Object] | None:
+    """The targets, as the job's status has them; None when there are none, as an API server gives no empty list back."""
+    return [_describe(view) for view in exposure.targets] or None
 
 
 def _describe(view: TargetView) -> Object:

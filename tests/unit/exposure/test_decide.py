@@ -15,6 +15,11 @@ GOOD = view(FIRST)
 IN_DEFAULT = "in namespace 'default' of the nested cluster"
 
 
+def statuses(*views: TargetView) -> list[Object]:
+    """What the job's status says of its targets."""
+    return list_targets(Exposure(views)) or []
+
+
 @pytest.mark.parametrize(
     ("seen", "reason", "message"),
     [
@@ -38,7 +43,7 @@ IN_DEFAULT = "in namespace 'default' of the nested cluster"
 def test_a_target_that_is_not_reached_says_why(seen: TargetView, reason: str, message: str) -> None:
     condition = decide_exposed(Exposure((seen,)))
     assert (condition.status, condition.reason, condition.message) == ("False", reason, message)
-    (entry,) = list_targets(Exposure((seen,)))
+    (entry,) = statuses(seen)
     assert (entry["ready"], entry["message"]) == (False, message)
 
 
@@ -74,7 +79,7 @@ def test_a_further_target_whose_host_is_taken_leaves_the_first_as_it_is() -> Non
     exposure = Exposure((GOOD, view(replace(SECOND, refusal=(conditions.HOSTNAME_CONFLICT, "taken")))))
     condition = decide_exposed(exposure)
     assert (condition.status, condition.reason, condition.message) == ("False", conditions.HOSTNAME_CONFLICT, "taken")
-    first, second = list_targets(exposure)
+    first, second = statuses(*exposure.targets)
     assert (first["url"], first["ready"], first["message"]) == (FIRST.url, True, "")
     assert ("url" in second, second["ready"], second["message"]) == (False, False, "taken")
     assert exposure.url == FIRST.url
@@ -84,7 +89,7 @@ def test_targets_that_the_job_does_not_ask_for_are_told_and_not_awaited() -> Non
     asked, other = plan(target(), target("api"), allTargets=False)
     exposure = Exposure((view(asked), view(other)))
     assert decide_exposed(exposure).status == "True"
-    entry = list_targets(exposure)[1]
+    entry = statuses(*exposure.targets)[1]
     assert entry["ready"] is False
     assert "`expose.allTargets: true`" in entry["message"]
 
@@ -94,7 +99,7 @@ def test_nothing_to_expose_is_told_apart() -> None:
     condition = decide_exposed(Exposure((view(plan(target(), policy={"domain": None})[0]),)))
     assert condition.reason == conditions.NOT_REQUESTED
     assert condition.message == "the class has no `expose.domain`, and the job sets no `expose.host`"
-    assert Exposure().url is None
+    assert (Exposure().url, list_targets(Exposure())) == (None, None)
 
 
 def test_the_url_of_the_job_is_the_first_targets_once_it_has_an_ingress() -> None:
@@ -105,5 +110,5 @@ def test_the_url_of_the_job_is_the_first_targets_once_it_has_an_ingress() -> Non
 def test_a_target_that_is_named_twice_says_so_although_it_works() -> None:
     (route,) = plan(target(), target())
     said = "named 2 times in the AppDef's `targets`, exposed once"
-    assert list_targets(Exposure((view(route),)))[0]["message"] == said
-    assert list_targets(Exposure((view(route, slices=[]),)))[0]["message"].endswith(f"is ready; {said}")
+    assert statuses(view(route))[0]["message"] == said
+    assert statuses(view(route, slices=[]))[0]["message"].endswith(f"is ready; {said}")
