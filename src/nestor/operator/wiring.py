@@ -110,14 +110,15 @@ class Operator:
         self._add_owner(change.latest)
 
     def _on_ingress(self, change: Change) -> None:
-        """Besides its own job, all jobs that want one of its hosts: one may be free now, or taken."""
+        """Besides its own job, all jobs that want a host that it has got or lost: one may be free now, or taken."""
         if (change.latest["metadata"].get("labels") or {}).get(labels.MANAGED_BY) == "nestor":
             self._add_owner(change.latest)
-        self._add_claimants(hosts_of(change.latest) | (hosts_of(change.old) if change.old else set()))
+        before, after = (hosts_of(item) if item else set() for item in (change.old, change.new))
+        self._add_claimants(before ^ after)
 
     def _add_claimants(self, hosts: set[str]) -> None:
         """The jobs that want one of these hosts."""
-        for claim in self.context.claims():
+        for claim in self.context.claims() if hosts else ():
             if claim.host in hosts:
                 self.queue.add(Key(JOB, claim.namespace, claim.job))
 
