@@ -56,7 +56,7 @@ async def run_command(
             *command, cwd=folder, env=environment, start_new_session=True,
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
         )
-    except OSError as error:
+    except (OSError, ValueError) as error:
         return Outcome(None, f"{command[0]} cannot be started: {error}")
     family.first = process.pid
     reader = asyncio.create_task(_read(process, output))

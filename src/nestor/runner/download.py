@@ -96,6 +96,8 @@ class Downloader:
 
     def _check(self, host: str, what: str) -> None:
         """An address in place of a name is not resolved, so it is checked here. Raises `StepError`."""
+        if not host:
+            raise StepError(f"'{what}' names no host to fetch it from")
         remote.check_host(host, self._rules, what)
         if remote.is_address(host) and (reason := self._explain(host)):
             raise StepError(f"'{what}' is refused: {host} {reason}")

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
+import resource
 import signal
 import sys
 import tempfile
 import traceback
-from functools import partial
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from nestor.kube import Api, ApiError
-from nestor.runner import processes, steps, waiting
+from nestor.runner import guard, processes, waiting
 from nestor.runner.clock import SystemClock
 from nestor.runner.record import Record
 from nestor.runner.run import Runner
 from nestor.runner.settling import Settling
+from nestor.runner.steps import Executor
+from nestor.runner.workspace import Place, Workspace
 from nestor.steps import Plan, Run
 
 EXIT_SUCCEEDED = 0
@@ -57,8 +60,8 @@ def _main(arguments: list[str]) -> int:
         return EXIT_NO_VOLUME
     # The only folder that is surely writable; the kubeconfig's certificates pass through temporary files.
     tempfile.tempdir = str(options.work)
-    processes.become_subreaper()
-    place = steps.Place(templates=options.templates, kubeconfig=options.kubeconfig, work=options.work)
+    _prepare_process()
+    place = Place(options.templates, options.kubeconfig, options.work, options.temporary)
     return asyncio.run(_run_until_stopped(plan, place))
 
 
@@ -74,10 +77,19 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--kubeconfig", type=Path, default=Path("/etc/nestor/kubeconfig/kubeconfig"))
     parser.add_argument("--templates", type=Path, default=Path("/app/templates"))
     parser.add_argument("--work", type=Path, default=Path("/work"), help="a writable folder: home and temporary files")
+    parser.add_argument("--temporary", type=Path, default=Path("/tmp"), help="where programs write that ask nobody")  # noqa: S108
     return parser.parse_args(arguments)
 
 
-async def _run_until_stopped(plan: Plan, place: steps.Place) -> int:
+def _prepare_process() -> None:
+    """What all steps' processes inherit, and that their orphans come to us."""
+    processes.become_subreaper()
+    for limit, most in ((resource.RLIMIT_FSIZE, guard.WORK_LIMIT), (resource.RLIMIT_CORE, 0)):
+        with contextlib.suppress(ValueError, OSError):  # a lower one is there already
+            resource.setrlimit(limit, (most, resource.getrlimit(limit)[1]))
+
+
+async def _run_until_stopped(plan: Plan, place: Place) -> int:
     task = asyncio.create_task(_run(plan, place))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -89,14 +101,15 @@ async def _run_until_stopped(plan: Plan, place: steps.Place) -> int:
         return EXIT_STOPPED
 
 
-async def _run(plan: Plan, place: steps.Place) -> int:
+async def _run(plan: Plan, place: Place) -> int:
     clock = SystemClock()
     start = clock.seconds()
     async with await Api.connect(str(place.kubeconfig), manager="nestor-runner") as api:
         try:
             await waiting.wait_for_api(api, clock, plan.start_timeout_seconds, show)
             record = Record(api, clock)
-            settling = Settling(api, clock, partial(steps.execute, place))
+            executor = Executor(Workspace(place, plan), plan, api)
+            settling = Settling(api, clock, executor.execute)
             runner = Runner(plan, record, settling.execute, clock, show)
             run = await runner.run(await record.load())
         except (waiting.NoApi, ApiError) as error:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from nestor.runner import exits
+from nestor.runner.attempt import Attempt, Execute, Show
 from nestor.runner.clock import Clock
 from nestor.runner.command import Outcome
-from nestor.runner.templates import TemplateError
+from nestor.runner.errors import StepError
+from nestor.runner.steps import describe
 from nestor.steps import Plan, Run, Step, state
 
-Show = Callable[[str], None]
-Execute = Callable[[Step, Show], Awaitable[Outcome]]
-
 INTERRUPT_LIMIT_SECONDS = 5.0
+MESSAGE_LIMIT = 5000
+"""Characters of a message in the record, which is copied to the job's status."""
+PROGRAMS = {"kubectl": "kubectl", "kustomize": "kubectl", "custom": "the script", "helm": "helm"}
 
 
 class Saves(Protocol):
@@ -40,6 +42,7 @@ class Runner:
         self._show(self._describe(run, earlier))
         if run.state != "Running" and run != earlier:
             await self._record.save(run)
+            self._tell_deadly_step(run)
         while (index := run.current()) is not None:
             await self._pause_before_retry(run, index)
             run = state.start_attempt(run, index, self._clock.now())
@@ -57,7 +60,8 @@ class Runner:
         if run.state != "Running":
             return f"this plan's run is over already: {run.state}"
         if earlier is not None and earlier.hash != run.hash:
-            return "the steps or templates changed, starting over"
+            kept = f"going on after {done} of {len(run.steps)} steps, which did not" if done else "starting over"
+            return f"the steps or templates changed, {kept}"
         if earlier is not None:
             return f"resuming after {done} of {len(run.steps)} steps"
         return f"{len(run.steps)} {'step' if len(run.steps) == 1 else 'steps'} to run"
@@ -71,23 +75,30 @@ class Runner:
     async def _attempt(self, run: Run, index: int) -> Run:
         step, status = self._plan.steps[index], run.steps[index]
         count = f", attempt {status.attempt} of {status.max_attempts}" if status.max_attempts > 1 else ""
-        self._say(step, f"step {index + 1} of {len(run.steps)}: {step.type} {step.path}{count}")
+        self._say(step, f"step {index + 1} of {len(run.steps)}: {describe(step)}{count}")
         start = self._clock.seconds()
         try:
-            outcome = await self._execute(step, lambda line: self._say(step, line))
-        except TemplateError as error:
+            outcome = await self._execute(Attempt(step, status.attempt, lambda line: self._say(step, line)))
+        except StepError as error:
             # Whatever fails is retried, but an image does not change: a file that is not in it will not come.
-            self._say(step, f"failed: {error}")
-            return state.fail_attempt(run, index, self._clock.now(), exit_code=None, message=str(error), is_final=True)
+            message = str(error)[:MESSAGE_LIMIT]
+            self._say(step, f"failed: {message}")
+            return state.fail_attempt(run, index, self._clock.now(), exit_code=None, message=message, is_final=True)
         elapsed = f"after {self._clock.seconds() - start:.1f} s"
         if outcome.is_success:
             self._say(step, f"succeeded {elapsed}")
-            return state.succeed(run, index, self._clock.now())
-        code = f" with exit code {outcome.exit_code}" if outcome.exit_code is not None else f": {outcome.message}"
-        self._say(step, f"failed {elapsed}{code}")
+            return state.succeed(run, index, self._clock.now(), sha256=outcome.sha256)
+        self._say(step, f"failed {elapsed}: {_describe_end(step, outcome)}")
         return state.fail_attempt(
             run, index, self._clock.now(), exit_code=outcome.exit_code, message=_describe_failure(step, outcome),
+            sha256=outcome.sha256,
         )
+
+    def _tell_deadly_step(self, run: Run) -> None:
+        """A step that an earlier runner died in once too often fails before anything is run."""
+        for step, status in zip(self._plan.steps, run.steps, strict=True):
+            if status.state == "Failed":
+                self._say(step, f"failed: {status.message}")
 
     async def _record_interrupt(self, run: Run, index: int) -> None:
         """Best effort: without it, the record still says Running, which means the same on resume."""
@@ -98,11 +109,19 @@ class Runner:
         except Exception as error:
             self._show(f"the stop was not recorded: {error or type(error).__name__}")
 
-    def _say(self, step: Step, line: str) -> None:
-        self._show(f"[{step.name}] {line}")
+    def _say(self, step: Step, text: str) -> None:
+        for line in text.splitlines() or [""]:
+            self._show(f"[{step.name}] {line}")
+
+
+def _describe_end(step: Step, outcome: Outcome) -> str:
+    """One line; what the command said is in the log already."""
+    if outcome.exit_code is None:
+        return outcome.message.partition("\n")[0]
+    return f"{PROGRAMS[step.type]} {exits.describe(outcome.exit_code)}"
 
 
 def _describe_failure(step: Step, outcome: Outcome) -> str:
     if outcome.exit_code is None:
-        return outcome.message
-    return f"{step.type} exited {outcome.exit_code}" + (f": {outcome.message}" if outcome.message else "")
+        return outcome.message[:MESSAGE_LIMIT]
+    return _describe_end(step, outcome) + (f": {outcome.message}" if outcome.message else "")

@@ -8,10 +8,9 @@ in that first second is it repeated, uncounted, when the service account is ther
 from __future__ import annotations
 
 from nestor.kube import Api, ApiError, kinds
+from nestor.runner.attempt import Attempt, Execute
 from nestor.runner.clock import Clock
 from nestor.runner.command import Outcome
-from nestor.runner.run import Execute, Show
-from nestor.steps import Step
 
 LIMIT_SECONDS = 60.0
 PAUSE_SECONDS = 0.2
@@ -26,17 +25,17 @@ class Settling:
         self._execute = execute
         self._is_settled = False
 
-    async def execute(self, step: Step, show: Show) -> Outcome:
+    async def execute(self, attempt: Attempt) -> Outcome:
         """One attempt. Raises what `execute` raises."""
         had_settled = await self._check()
-        outcome = await self._execute(step, show)
+        outcome = await self._execute(attempt)
         if outcome.is_success or had_settled:
             return outcome
-        show("the cluster was still starting; repeated when it has its service account, not counted as an attempt")
+        attempt.show("the cluster was still starting; repeated when it has its service account, not counted as an attempt")
         deadline = self._clock.seconds() + LIMIT_SECONDS
         while not await self._check() and self._clock.seconds() < deadline:
             await self._clock.sleep(PAUSE_SECONDS)
-        return await self._execute(step, show)
+        return await self._execute(attempt)
 
     async def _check(self) -> bool:
         if not self._is_settled:

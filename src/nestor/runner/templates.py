@@ -4,29 +4,56 @@ from __future__ import annotations
 
 import os
 import posixpath
+from collections.abc import Callable
 from pathlib import Path
 
+from nestor.runner.errors import StepError
 from nestor.steps import paths
 
 SUFFIXES = (".yml", ".yaml", ".json")
 """What `kubectl apply -f FOLDER` reads."""
 SHOWN_FILES = 20
+ENTRIES_LIMIT = 20_000
+
+CheckFolder = Callable[[Path, Path, str], None]
 
 
-class TemplateError(Exception):
+KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+
+
+class TemplateError(StepError):
     """The image (or ConfigMap) does not hold what the step asks for. It never will, so there is no point in a retry."""
 
 
 def resolve(root: Path, path: str) -> str:
-    """`path`, checked and normalized, relative to `root`. Raises `TemplateError`.
+    """A file, or a folder of manifests: `path`, checked and normalized, relative to `root`. Raises `TemplateError`.
 
     The result starts with `./`, so that no command takes it for an option, a URL or standard input.
     """
+    return _resolve(root, path, _check_folder)
+
+
+def resolve_kustomization(root: Path, path: str) -> str:
+    """A folder that kustomize reads, the same way."""
+    return _resolve(root, path, _check_kustomization, needs_folder=True)
+
+
+def resolve_file(root: Path, path: str) -> str:
+    """A file alone, the same way."""
+    return _resolve(root, path, _refuse_folder)
+
+
+def resolve_chart(root: Path, path: str) -> str:
+    """A chart's folder or archive, the same way."""
+    return _resolve(root, path, _check_chart)
+
+
+def _resolve(root: Path, path: str, check_folder: CheckFolder, *, needs_folder: bool = False) -> str:
     fault = paths.find_fault(path)
     if fault is not None:
         raise TemplateError(f"template path {fault}")
     try:
-        _check(root, path)
+        _check(root, path, check_folder, needs_folder)
     except PermissionError as error:
         raise TemplateError(
             f"template '{path}' cannot be read by user {os.geteuid()}, as which the runner works ({error}): let everybody read "
@@ -38,17 +65,49 @@ def resolve(root: Path, path: str) -> str:
     return normalized if normalized == "." else f"./{normalized}"
 
 
-def _check(root: Path, path: str) -> None:
+def _check(root: Path, path: str, check_folder: CheckFolder, needs_folder: bool) -> None:
     """Raises `TemplateError` for what is not there or not inside, `OSError` for what cannot be read."""
     if not root.is_dir():
         raise TemplateError(f"template '{path}' does not exist: the image has no folder /templates")
     target = _follow(root, path, path)
     if target.is_dir():
-        _check_folder(root, target, path)
+        check_folder(root, target, path)
     elif not target.is_file():
         raise TemplateError(f"template '{path}' does not exist in /templates of the image ({_describe(root)})")
+    elif needs_folder:
+        raise TemplateError(f"template '{path}' must be a folder with a {KUSTOMIZATIONS[0]}, not a file")
     else:
         _check_readable(target)
+
+
+def _check_kustomization(root: Path, folder: Path, path: str) -> None:
+    if not any((folder / name).is_file() for name in KUSTOMIZATIONS):
+        raise TemplateError(f"template folder '{path}' holds no {KUSTOMIZATIONS[0]} ({_describe(root)})")
+    _check_links(root, folder, path)
+
+
+def _refuse_folder(root: Path, folder: Path, path: str) -> None:
+    raise TemplateError(f"template '{path}' must be a file, not a folder")
+
+
+def _check_chart(root: Path, folder: Path, path: str) -> None:
+    if not (folder / "Chart.yaml").is_file():
+        raise TemplateError(f"chart folder '{path}' holds no Chart.yaml ({_describe(root)})")
+    _check_links(root, folder, path)
+
+
+def _check_links(root: Path, folder: Path, path: str) -> None:
+    """Tools that read whole trees follow links as well."""
+    ahead, seen = [folder], 0
+    while ahead:
+        for entry in list(os.scandir(ahead.pop())):
+            seen += 1
+            if seen > ENTRIES_LIMIT:
+                raise TemplateError(f"template folder '{path}' holds more than {ENTRIES_LIMIT} files")
+            if entry.is_symlink():
+                _follow(root, entry.path, path)
+            elif entry.is_dir(follow_symlinks=False):
+                ahead.append(Path(entry.path))
 
 
 def _follow(root: Path, name: str, path: str) -> Path:

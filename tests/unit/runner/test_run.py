@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 import pytest
 
+from nestor.runner.attempt import Attempt
 from nestor.runner.command import Outcome
+from nestor.runner.errors import StepError
 from nestor.runner.run import Runner
 from nestor.runner.templates import TemplateError
 from nestor.steps import Plan, Run, Step, state
@@ -36,6 +37,7 @@ class Stage:
         self.plan = Plan(hash=plan_hash, steps=steps)
         self.outcomes = outcomes
         self.executed: list[str] = []
+        self.numbers: list[int] = []
         self.saved: list[Run] = []
         self.log: list[str] = []
         self.clock = FakeClock()
@@ -44,8 +46,9 @@ class Stage:
     async def save(self, run: Run) -> None:
         self.saved.append(run)
 
-    async def execute(self, step: Step, show: Callable[[str], None]) -> Outcome:
-        self.executed.append(step.name)
+    async def execute(self, attempt: Attempt) -> Outcome:
+        self.executed.append(attempt.step.name)
+        self.numbers.append(attempt.number)
         outcome = self.outcomes.pop(0)
         if isinstance(outcome, Exception):
             raise outcome
@@ -53,7 +56,7 @@ class Stage:
             self.hangs.set()
             await asyncio.Event().wait()
         assert outcome is not None
-        show(f"output of {step.name}")
+        attempt.show(f"output of {attempt.step.name}")
         self.clock.time += 1.5
         return outcome
 
@@ -92,11 +95,11 @@ async def test_a_failing_step_is_retried_with_its_sleep_and_then_the_rest_runs()
         "2 steps to run",
         "[a] step 1 of 2: kubectl a.yml, attempt 1 of 3",
         "[a] output of a",
-        "[a] failed after 1.5 s with exit code 1",
+        "[a] failed after 1.5 s: kubectl exited 1",
         "[a] attempt 2 of 3 in 30 s",
         "[a] step 1 of 2: kubectl a.yml, attempt 2 of 3",
         "[a] output of a",
-        "[a] failed after 1.5 s with exit code 1",
+        "[a] failed after 1.5 s: kubectl exited 1",
         "[a] attempt 3 of 3 in 30 s",
         "[a] step 1 of 2: kubectl a.yml, attempt 3 of 3",
         "[a] output of a",
@@ -162,3 +165,55 @@ async def test_a_runner_stopped_while_it_slept_goes_on_with_the_next_attempt() -
     stage = Stage(step("a", retry=1), outcomes=[OK])
     assert (await stage.run(run)).steps[0].attempt == 2
     assert stage.clock.slept == [5]
+
+
+async def test_the_tutorials_retries_and_sleeps_are_kept_to_the_second() -> None:
+    # JARVICE's example: global_retry 20 and global_retry_sleep 15, one step with 10 and 30.
+    stage = Stage(step("global", retry=20, sleep=15), outcomes=[REFUSED] * 21)
+    assert (await stage.run()).state == "Failed"
+    assert (len(stage.executed), stage.clock.slept) == (21, [15] * 20)
+    assert stage.numbers == list(range(1, 22))
+    assert stage.clock.time == 20 * 15 + 21 * 1.5
+
+    stage = Stage(step("own", retry=10, sleep=30), outcomes=[*[REFUSED] * 10, OK])
+    run = await stage.run()
+    assert (run.state, run.steps[0].attempt, stage.clock.slept) == ("Succeeded", 11, [30] * 10)
+
+
+async def test_what_no_retry_can_heal_is_told_line_by_line_with_the_steps_name() -> None:
+    stage = Stage(step("a", retry=5), outcomes=[StepError("web.yml, line 3:\nno such name")])
+    assert (await stage.run()).state == "Failed"
+    assert stage.log[-2:] == ["[a] failed: web.yml, line 3:", "[a] no such name"]
+
+
+async def test_a_killed_command_is_told_in_words() -> None:
+    run = await Stage(step("a"), outcomes=[Outcome(137, "working")]).run()
+    assert (run.steps[0].exit_code, run.steps[0].message) == (137, "kubectl was killed (exit code 137): out of memory?: working")
+
+
+async def test_what_was_downloaded_is_recorded_by_its_checksum() -> None:
+    run = await Stage(step("a"), step("b"), outcomes=[Outcome(0, "", "abc"), Outcome(1, "", "def")]).run()
+    assert [status.sha256 for status in run.steps] == ["abc", "def"]
+
+
+async def test_a_step_that_was_the_end_of_too_many_runners_is_not_run_again() -> None:
+    stage = Stage(step("a", retry=5), step("b"), outcomes=[])
+    run = state.begin(stage.plan)
+    for _ in range(state.START_LIMIT):
+        run = state.start_attempt(run, 0, "t")
+    assert (await stage.run(run)).state == "Failed"
+    assert (stage.executed, stage.saved[-1].state) == ([], "Failed")
+    assert "[a] failed: the runner died 3 times during attempt 1" in stage.log[1]
+
+
+async def test_unchanged_steps_are_not_run_again_by_a_changed_plan() -> None:
+    first = Stage(hashed("a", "1"), hashed("b", "1"), outcomes=[OK, OK])
+    done = await first.run()
+    changed = Stage(hashed("a", "1"), hashed("b", "2"), outcomes=[OK], plan_hash="other")
+    assert (await changed.run(done)).state == "Succeeded"
+    assert changed.executed == ["b"]
+    assert changed.log[0] == "the steps or templates changed, going on after 1 of 2 steps, which did not"
+
+
+def hashed(name: str, digest: str) -> Step:
+    return step(name).model_copy(update={"hash": digest})

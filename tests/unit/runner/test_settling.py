@@ -4,8 +4,8 @@ from typing import Any, cast
 
 from nestor.kube import Api, Unreachable
 from nestor.runner import settling
+from nestor.runner.attempt import Attempt
 from nestor.runner.command import Outcome
-from nestor.runner.run import Show
 from nestor.steps import Step
 from tests.unit.runner.test_run import OK, REFUSED, FakeClock
 
@@ -29,12 +29,12 @@ class World:
             raise Unreachable("refused")
         return {} if self.clock.time >= self.account else None
 
-    async def run(self, step: Step, show: Show) -> Outcome:
+    async def run(self, attempt: Attempt) -> Outcome:
         self.clock.time += 0.3
         return self.outcomes.pop(0)
 
     async def execute(self) -> Outcome:
-        return await self.settling.execute(STEP, self.log.append)
+        return await self.settling.execute(Attempt(STEP, 1, self.log.append))
 
 
 async def test_a_step_that_succeeds_does_not_wait() -> None:

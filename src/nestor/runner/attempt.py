@@ -1,0 +1,23 @@
+"""What is executed: one attempt of one step."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from nestor.runner.command import Outcome
+from nestor.steps import Step
+
+Show = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """`number` counts from 1; `show` takes the lines of its output."""
+
+    step: Step
+    number: int
+    show: Show
+
+
+Execute = Callable[[Attempt], Awaitable[Outcome]]

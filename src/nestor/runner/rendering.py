@@ -1,0 +1,90 @@
+"""Templates with parameters, rendered in a process of their own: what a template asks for may take for ever, or all memory."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import resource
+import shutil
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from nestor.runner import guard
+from nestor.runner.command import run_command
+from nestor.runner.errors import AttemptError, StepError
+from nestor.steps import Plan
+
+MEMORY_LIMIT = 256 * 2**20
+EXIT_REFUSED = 3
+
+
+@dataclass(frozen=True)
+class File:
+    """`name` is how messages call it. Where `is_text` is false, a file that is no text is copied as it is."""
+
+    source: str
+    target: str
+    name: str
+    is_text: bool = True
+
+
+async def render(plan: Plan, files: list[File], folder: Path, limit: float, limits: guard.Limits) -> None:
+    """Render each file to its target, which may be the source.
+
+    Raises `StepError` with file and line, `AttemptError` when it took too long or too much.
+    """
+    job = folder / "render.json"
+    job.write_text(json.dumps({
+        "files": [asdict(file) for file in files], "parameters": plan.parameters, "job": plan.facts,
+    }))
+    said: list[str] = []
+    environment = {key: os.environ[key] for key in ("PATH", "PYTHONPATH") if key in os.environ}
+    command = [sys.executable, "-P", "-m", "nestor.runner.rendering", str(job)]
+    outcome = await run_command(command, folder=folder, environment=environment, limit=limit, show=said.append, limits=limits)
+    if outcome.exit_code == EXIT_REFUSED:
+        raise StepError("\n".join(said))
+    if not outcome.is_success:
+        raise AttemptError(f"the templates cannot be rendered: {outcome.message}")
+
+
+def main(job: str) -> int:
+    """The process: render what `job` lists."""
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_LIMIT, MEMORY_LIMIT))
+    content = json.loads(Path(job).read_text())
+    try:
+        for item in content["files"]:
+            _render(File(**item), content["parameters"], content["job"])
+    except StepError as error:
+        print(error)
+        return EXIT_REFUSED
+    except MemoryError:
+        print(f"template '{item['name']}' needs more than {MEMORY_LIMIT // 2**20} MiB of memory")
+        return EXIT_REFUSED
+    return 0
+
+
+def _render(file: File, parameters: dict[str, Any], facts: dict[str, str]) -> None:
+    try:
+        text = Path(file.source).read_bytes().decode()
+    except UnicodeDecodeError as error:
+        if file.is_text:
+            raise StepError(f"template '{file.name}' is no UTF-8 text (byte {error.start}), so it cannot be rendered") from error
+        if file.source != file.target:
+            shutil.copyfile(file.source, file.target)
+        return
+    Path(file.target).write_bytes(_apply(text, file.name, parameters, facts).encode())
+
+
+def _apply(text: str, name: str, parameters: dict[str, Any], facts: dict[str, str]) -> str:
+    templating = importlib.import_module("nestor.steps.render")  # not above: the runner itself does not need Jinja2
+    try:
+        return str(templating.render(text, name=name, parameters=parameters, facts=facts))
+    except templating.RenderError as error:
+        raise StepError(str(error)) from error
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

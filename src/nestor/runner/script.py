@@ -1,0 +1,54 @@
+"""`custom` steps: the script as a file that is run by its own `#!` line."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+from nestor.runner.errors import StepError
+from nestor.steps import Step
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+RUN_BY_THEMSELVES = (b"#!", b"\x7fELF")
+DEFAULT_SHELL = "/bin/sh"
+KNOWN_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin")
+
+
+def decode(step: Step) -> bytes:
+    """The script. Raises `StepError` for what no system would run."""
+    try:
+        script = base64.b64decode(step.cmd or "", validate=True)
+    except ValueError as error:
+        raise StepError(f"`cmd` must be the script in base64: {error}") from error
+    if script.startswith(BYTE_ORDER_MARK):
+        raise StepError("the script begins with a byte order mark, before which no `#!` counts: save it as UTF-8 without one")
+    first = script.partition(b"\n")[0]
+    if first.endswith(b"\r"):
+        raise StepError(
+            "the script's first line ends with CR LF, as on Windows, and the CR would be part of the program's name: "
+            "save it with LF line ends",
+        )
+    return script
+
+
+def write(script: bytes, file: Path) -> list[str]:
+    """Write the script to `file`; returns the command. Raises `StepError` when its `#!` names what is not there."""
+    file.write_bytes(script)
+    file.chmod(0o700)
+    if not script.startswith(RUN_BY_THEMSELVES):
+        return [DEFAULT_SHELL, str(file)]
+    if script.startswith(b"#!"):
+        _check_interpreter(script)
+    return [str(file)]
+
+
+def _check_interpreter(script: bytes) -> None:
+    """The system would only say that the script, which is there, does not exist."""
+    words = script.partition(b"\n")[0][2:].decode(errors="replace").split()
+    if not words:
+        raise StepError("the script's `#!` line names no program")
+    interpreter = Path(words[0])
+    if not interpreter.is_file():
+        elsewhere = [Path(folder, interpreter.name) for folder in KNOWN_FOLDERS if Path(folder, interpreter.name).is_file()]
+        hint = f"; there is {elsewhere[0]}" if elsewhere else ""
+        raise StepError(f"the script's `#!` line names {interpreter}, which the runner's image does not have{hint}")

@@ -1,0 +1,119 @@
+"""Where steps work: the templates, a copy of them that scripts may write to, and a fresh folder for each attempt."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from nestor.runner import copying, guard
+from nestor.runner.attempt import Attempt, Show
+from nestor.runner.errors import AttemptError
+from nestor.steps import Plan
+
+SHOWN_NOTES = 10
+HELM_FOLDERS = {"HELM_CACHE_HOME": "cache", "HELM_CONFIG_HOME": "config", "HELM_DATA_HOME": "data"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """The folders that the pod has: `templates` is read-only, `work` and `temporary` are small volumes."""
+
+    templates: Path
+    kubeconfig: Path
+    work: Path
+    temporary: Path | None = None
+
+    @property
+    def limits(self) -> guard.Limits:
+        """What steps may write there."""
+        folders = [(self.work, guard.WORK_LIMIT), (self.temporary, guard.TEMPORARY_LIMIT)]
+        return guard.Limits(tuple((folder, most) for folder, most in folders if folder is not None))
+
+
+@dataclass(frozen=True)
+class Desk:
+    """One attempt's own: a folder that goes with it, and what its processes see of the world."""
+
+    folder: Path
+    environment: dict[str, str]
+
+
+class Workspace:
+    """One runner's. Until a script needs it there is no copy of the templates; from then on all steps work in it, since what a
+    script leaves there may be what the next step applies."""
+
+    def __init__(self, place: Place, plan: Plan) -> None:
+        self.place = place
+        self._plan = plan
+        self._copy: Path | None = None
+
+    @property
+    def root(self) -> Path:
+        """The templates, as they are by now."""
+        return self._copy or self.place.templates
+
+    async def make_writable(self, show: Show) -> Path:
+        """The copy of the templates. Raises `StepError` when they are too many or too large, `AttemptError` when it fails."""
+        if self._copy is None:
+            target = self.place.work / "templates"
+            await self.copy(self.place.templates, target, show)
+            self._copy = target
+        return self._copy
+
+    async def copy(self, source: Path, target: Path, show: Show) -> None:
+        """Copy a folder of templates to where nothing is, in a thread. Raises what `make_writable` does."""
+        copier = copying.Copier(source, target)
+        try:
+            await asyncio.to_thread(_remove, target)
+            await asyncio.to_thread(copier.run)
+        except OSError as error:
+            raise AttemptError(f"the templates cannot be copied to {target}: {error}") from error
+        finally:
+            copier.stop.set()
+        for note in copier.left_out[:SHOWN_NOTES]:
+            show(f"left out of the copy of /templates: {note}")
+        if len(copier.left_out) > SHOWN_NOTES:
+            show(f"left out of the copy of /templates: {len(copier.left_out) - SHOWN_NOTES} more")
+
+    @contextlib.asynccontextmanager
+    async def open(self, attempt: Attempt) -> AsyncIterator[Desk]:
+        """A fresh folder and environment, for as long as the block lasts."""
+        home = self.place.work / "home"
+        home.mkdir(exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix="attempt-", dir=self.place.work))
+        try:
+            (folder / "tmp").mkdir()
+            # A copy: scripts set its namespace, and helm warns about one that others can read.
+            kubeconfig = folder / "kubeconfig"
+            kubeconfig.touch(mode=0o600)
+            kubeconfig.write_bytes(self.place.kubeconfig.read_bytes())
+            yield Desk(folder, self._build_environment(attempt, home, folder))
+        finally:
+            await asyncio.to_thread(_remove, folder)
+
+    def _build_environment(self, attempt: Attempt, home: Path, folder: Path) -> dict[str, str]:
+        """All that a step sees: nothing of the host, nothing of the runner's own. Parameters do not change what is ours."""
+        return {
+            "LANG": "C.UTF-8",
+            **self._plan.environment,
+            **{f"NESTOR_JOB_{key.upper()}": value for key, value in self._plan.facts.items()},
+            **{key: os.environ[key] for key in ("PATH", "LANG") if key in os.environ},
+            **{key: str(home / ".helm" / name) for key, name in HELM_FOLDERS.items()},
+            "KUBECONFIG": str(folder / "kubeconfig"),
+            "HOME": str(home),
+            "TMPDIR": str(folder / "tmp"),
+            "NESTOR_STEP": attempt.step.name,
+            "NESTOR_ATTEMPT": str(attempt.number),
+        }
+
+
+def _remove(folder: Path) -> None:
+    """Whatever is in it; what is deeper than we can reach stays, and counts for the limits."""
+    with contextlib.suppress(OSError, RecursionError):
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,260 @@
+"""Every step type down to its process: kubectl and helm are scripts that tell how they were called."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import socket
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from aiohttp.abc import ResolveResult
+
+from nestor.kube import Api
+from nestor.runner import processes
+from nestor.runner.attempt import Attempt
+from nestor.runner.command import Outcome
+from nestor.runner.download import Downloader, Fetched
+from nestor.runner.errors import AttemptError, StepError
+from nestor.runner.steps import Executor, describe
+from nestor.runner.workspace import Place, Workspace
+from nestor.steps import Plan, Step
+from nestor.steps.plan import Helm, Remote
+
+TELL = """#!/bin/sh
+echo "$(basename $0) $*"
+echo "in $(pwd)"
+env | sort
+"""
+
+
+class NoApi:
+    async def list(self, *_: Any, **__: Any) -> list[Any]:
+        return []
+
+
+class Fake(Downloader):
+    """Writes what it is told to; names resolve to one address."""
+
+    content: bytes | Exception = b"apiVersion: v1"
+    address = "93.184.216.34"
+
+    def __init__(self, rules: Remote) -> None:
+        super().__init__(rules, resolve=self._answer)
+
+    async def _answer(self, host: str, port: int, family: socket.AddressFamily) -> list[ResolveResult]:
+        return [ResolveResult(hostname=host, host=self.address, port=port, family=family, proto=0, flags=0)]
+
+    async def fetch(self, text: str, target: Path, *, sha256: str | None = None, limit: float = 300) -> Fetched:
+        if isinstance(self.content, Exception):
+            raise self.content
+        await asyncio.to_thread(target.write_bytes, self.content)
+        return Fetched(len(self.content), "digest")
+
+
+class Stage:
+    """A place with templates, and a plan's executor."""
+
+    def __init__(self, folder: Path, **plan: Any) -> None:
+        self.place = Place(folder / "templates", folder / "kubeconfig", folder / "work")
+        self.plan = Plan(hash="h", steps=(), **plan)
+        self.workspace = Workspace(self.place, self.plan)
+        self.downloader = Fake(self.plan.remote)
+        self.executor = Executor(self.workspace, self.plan, cast(Api, NoApi()), self.downloader)
+        self.lines: list[str] = []
+
+    def write(self, **files: str) -> None:
+        for name, content in files.items():
+            file = self.place.templates / name.replace("__", "/").replace("_", ".")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(content)
+
+    async def run(self, number: int = 1, **step: Any) -> Outcome:
+        self.lines.clear()
+        return await self.executor.execute(Attempt(Step(name="web", **step), number, self.lines.append))
+
+    async def script(self, text: str, number: int = 1) -> Outcome:
+        return await self.run(number, type="custom", cmd=base64.b64encode(text.encode()).decode())
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("templates", "work", "bin"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "kubeconfig").write_text("kind: Config")
+    for name in ("kubectl", "helm"):
+        (tmp_path / "bin" / name).write_text(TELL)
+        (tmp_path / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    processes.become_subreaper()
+    return tmp_path
+
+
+@pytest.fixture
+def stage(folder: Path) -> Stage:
+    return Stage(folder)
+
+
+def test_steps_are_described_in_a_few_words() -> None:
+    assert describe(Step(name="a", type="kubectl", path="a.yml")) == "kubectl a.yml"
+    url = Step(name="a", type="kubectl", format="url", path="https://me:secret@example.com/a.yml?token=secret")
+    assert describe(url) == "kubectl https://example.com/a.yml"
+    assert describe(Step(name="a", type="kustomize", path="over")) == "kustomize over"
+    assert describe(Step(name="a", type="custom", cmd="eA==")) == "custom script"
+    assert describe(Step(name="a", type="helm", path="charts/web", helm=Helm(release="w"))) == "helm release 'w' from charts/web"
+    assert describe(Step(name="a", type="helm", helm=Helm(release="w", chart="oci://x/y"))) == "helm release 'w' from oci://x/y"
+
+
+async def test_a_file_is_applied_in_the_templates_folder_itself(stage: Stage) -> None:
+    stage.write(web_yml="a")
+    assert (await stage.run(type="kubectl", path="web.yml")).is_success
+    assert stage.lines[:2] == ["kubectl apply -f ./web.yml", f"in {stage.place.templates}"]
+    assert [entry.name for entry in stage.place.work.iterdir()] == ["home"]
+
+
+async def test_namespace_and_server_side_apply_are_flags(stage: Stage) -> None:
+    stage.write(web_yml="a")
+    await stage.run(type="kubectl", path="web.yml", namespace="apps", server_side=True)
+    assert stage.lines[0] == "kubectl apply -f ./web.yml --namespace apps --server-side --force-conflicts"
+
+
+async def test_a_processes_world_is_the_nested_cluster_and_the_plans_environment(
+    folder: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy")
+    stage = Stage(folder, environment={"REPLICAS": "3", "HOME": "/root"}, facts={"name": "hello", "url": "https://x"})
+    await stage.script("#!/bin/sh\nenv | sort; cat $KUBECONFIG; stat -c %a $KUBECONFIG; ls -d $HOME $TMPDIR | wc -l", number=4)
+    names = {line.partition("=")[0] for line in stage.lines if "=" in line}
+    assert names - {"PWD", "SHLVL", "_", "OLDPWD"} == {
+        "PATH", "LANG", "HOME", "TMPDIR", "KUBECONFIG", "REPLICAS", "NESTOR_STEP", "NESTOR_ATTEMPT", "NESTOR_TEMPLATES",
+        "NESTOR_JOB_NAME", "NESTOR_JOB_URL", "HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME",
+    }
+    told = {"NESTOR_STEP=web", "NESTOR_ATTEMPT=4", "REPLICAS=3", f"HOME={folder}/work/home", "NESTOR_JOB_NAME=hello"}
+    assert told <= set(stage.lines)
+    assert stage.lines[-2:] == ["kind: Config600", "2"]
+
+
+async def test_scripts_share_a_copy_of_the_templates_and_later_steps_see_what_they_left(stage: Stage) -> None:
+    stage.write(a_txt="from the image")
+    assert (await stage.script("#!/bin/sh\ncat a.txt; pwd; echo made > made.yml; echo changed > a.txt")).is_success
+    assert stage.lines == ["from the image" + str(stage.place.work / "templates")]
+    assert (await stage.script("#!/bin/sh\ncat a.txt made.yml")).message == "changed\nmade"
+    assert (await stage.run(type="kubectl", path="made.yml")).is_success
+    assert (stage.place.templates / "a.txt").read_text() == "from the image"
+
+
+async def test_an_attempts_own_files_go_with_it(stage: Stage) -> None:
+    await stage.script("#!/bin/sh\ntouch $TMPDIR/x; mkdir -p $TMPDIR/a/b; chmod 0 $TMPDIR/a; touch $HOME/kept")
+    assert sorted(entry.name for entry in stage.place.work.iterdir()) == ["home", "templates"]
+    assert (stage.place.work / "home" / "kept").exists()
+
+
+async def test_what_cannot_be_copied_is_told(stage: Stage) -> None:
+    (stage.place.templates / "leaves").symlink_to("/etc")
+    assert (await stage.script("#!/bin/sh\nls")).is_success
+    assert stage.lines == ["left out of the copy of /templates: 'leaves': a link that leads out of the folder"]
+
+
+async def test_a_script_that_fails_tells_its_code_and_last_lines(stage: Stage) -> None:
+    assert await stage.script("#!/bin/bash\nset -e\necho doing\nfalse\necho never") == Outcome(1, "doing")
+    assert await stage.script("#!/bin/bash\nexit 137") == Outcome(137, "")
+
+
+async def test_a_kustomization_is_applied_as_a_folder(stage: Stage) -> None:
+    stage.write(over__kustomization_yaml="resources: [web.yaml]", over__web_yaml="a")
+    assert (await stage.run(type="kustomize", path="over", namespace="apps")).is_success
+    assert stage.lines[0] == "kubectl apply -k ./over --namespace apps"
+    assert not any(line.startswith("GIT_ALLOW_PROTOCOL") for line in stage.lines)
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("web.yml", "must be a folder with a kustomization.yaml, not a file"), ("empty", "holds no kustomization.yaml"),
+        ("missing", "does not exist"), ("../x", "must not contain"), ("leaves", "a link leads out of it"),
+        ("inner", "a link leads out of it"),
+    ],
+)
+async def test_a_folder_that_is_no_kustomization_fails_at_once(stage: Stage, path: str, said: str) -> None:
+    stage.write(web_yml="a", inner__kustomization_yaml="")
+    (stage.place.templates / "empty").mkdir()
+    (stage.place.templates / "leaves").symlink_to("/etc")
+    (stage.place.templates / "inner" / "leaves.yaml").symlink_to("/etc/passwd")
+    with pytest.raises(StepError, match=said):
+        await stage.run(type="kustomize", path=path)
+
+
+async def test_remote_bases_obey_the_classs_rules(folder: Path) -> None:
+    base = "resources: [https://github.com/org/repo//base]"
+    closed = Stage(folder, remote=Remote(enabled=False))
+    closed.write(over__kustomization_yaml=base, local__kustomization_yaml="resources: []")
+    with pytest.raises(StepError, match="does not allow steps to fetch anything"):
+        await closed.run(type="kustomize", path="over")
+    await closed.run(type="kustomize", path="local")
+    assert "GIT_ALLOW_PROTOCOL=none" in closed.lines
+    with pytest.raises(StepError, match=r"does not allow the host 'github\.com'"):
+        await Stage(folder, remote=Remote(allowed_hosts=("example.com",))).run(type="kustomize", path="over")
+    assert (await Stage(folder).run(type="kustomize", path="over")).is_success
+    inward = Stage(folder)
+    inward.downloader.address = "169.254.169.254"
+    with pytest.raises(StepError, match="is link-local"):
+        await inward.run(type="kustomize", path="over")
+
+
+async def test_a_chart_in_the_templates_is_installed_with_its_values(stage: Stage) -> None:
+    stage.write(charts__web__Chart_yaml="name: web", values_yaml="a: 1")
+    chart = Helm(release="web", values={"b": 2}, values_files=("values.yaml",))
+    assert (await stage.run(type="helm", path="charts/web", helm=chart)).is_success
+    assert stage.lines[0].startswith(
+        "helm upgrade --install web ./charts/web --namespace default --create-namespace "
+        f"--values {stage.place.templates}/values.yaml --values {stage.place.work}/attempt-",
+    )
+    assert f"HELM_CACHE_HOME={stage.place.work}/home/.helm/cache" in stage.lines
+
+
+async def test_a_folder_that_is_no_chart_fails_at_once(stage: Stage) -> None:
+    stage.write(charts__web__values_yaml="")
+    with pytest.raises(StepError, match=r"chart folder 'charts/web' holds no Chart\.yaml"):
+        await stage.run(type="helm", path="charts/web", helm=Helm(release="web"))
+    stage.write(charts__web__Chart_yaml="")
+    with pytest.raises(StepError, match="'charts' must be a file, not a folder"):
+        await stage.run(type="helm", path="charts/web", helm=Helm(release="web", values_files=("charts",)))
+
+
+async def test_a_remote_chart_obeys_the_classs_rules(folder: Path) -> None:
+    chart = Helm(release="web", chart="oci://ghcr.io/org/web", version="1.0.0")
+    stage = Stage(folder)
+    assert (await stage.run(type="helm", helm=chart)).is_success
+    assert stage.lines[0].startswith("helm upgrade --install web oci://ghcr.io/org/web --namespace default")
+    with pytest.raises(StepError, match="does not allow steps to fetch anything"):
+        await Stage(folder, remote=Remote(enabled=False)).run(type="helm", helm=chart)
+    with pytest.raises(StepError, match="names no host"):
+        await stage.run(type="helm", helm=Helm(release="web", chart="web"))
+
+
+async def test_a_url_is_fetched_and_kubectl_gets_a_file(stage: Stage) -> None:
+    outcome = await stage.run(type="kubectl", format="url", path="https://example.com/a.yaml?token=secret")
+    assert (outcome.exit_code, outcome.sha256) == (0, "digest")
+    assert stage.lines[:2] == ["fetched 14 bytes, sha256 digest", "kubectl apply -f ./manifest.yaml"]
+    assert not any("secret" in line for line in stage.lines)
+
+
+async def test_a_server_that_fails_is_a_failed_attempt_and_a_rule_that_refuses_is_the_end(stage: Stage) -> None:
+    stage.downloader.content = AttemptError("503")
+    assert await stage.run(type="kubectl", format="url", path="https://example.com/a") == Outcome(None, "503")
+    stage.downloader.content = StepError("refused")
+    with pytest.raises(StepError, match="refused"):
+        await stage.run(type="kubectl", format="url", path="https://example.com/a")
+
+
+async def test_the_limit_holds_for_the_preparation_too(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hang(*_: Any, **__: Any) -> Fetched:
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    monkeypatch.setattr(stage.downloader, "fetch", hang)
+    outcome = await stage.run(type="kubectl", format="url", path="https://example.com/a", timeout_seconds=1)
+    assert outcome == Outcome(None, "no end within 1 s, stopped before its command began")
