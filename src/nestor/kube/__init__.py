@@ -9,6 +9,7 @@ from nestor.kube.errors import ApiError, Conflict, Forbidden, Gone, Invalid, Not
 from nestor.kube.informer import Change, Informer
 from nestor.kube.kinds import Kind
 from nestor.kube.queue import RetryLater, WorkQueue
+from nestor.kube.user import UserContext, connect_user, read_context
 
 __all__ = [
     "Api",
@@ -23,5 +24,8 @@ __all__ = [
     "NotFound",
     "RetryLater",
     "Unreachable",
+    "UserContext",
     "WorkQueue",
+    "connect_user",
+    "read_context",
 ]
