@@ -1,0 +1,105 @@
+"""hello-world by each way to name an application: in the job, from a ConfigMap, from its image alone, from the catalogue."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import yaml
+
+from nestor.api import conditions
+from nestor.kube import Api, kinds
+from tests.e2e.conftest import ROOT, Web, apply, example
+from tests.waiting import has, job_with, wait_for
+
+Object = dict[str, Any]
+FOLDER = "01-hello-world"
+
+
+@pytest.fixture
+async def entry(api: Api) -> AsyncIterator[Object]:
+    """The example's entry of the catalogue, under a name of its own."""
+    body = yaml.safe_load((ROOT / "examples" / FOLDER / "app.yaml").read_text())
+    body["metadata"]["name"] = f"hello-{uuid.uuid4().hex[:6]}"
+    yield await api.create(kinds.NESTED_APP, body)
+    await api.delete(kinds.NESTED_APP, body["metadata"]["name"])
+
+
+def build_job(namespace: str, **spec: Any) -> Object:
+    """A job that names its application by `spec`."""
+    return {
+        "apiVersion": "nestor.dev/v1alpha1", "kind": "NestedAppJob", "metadata": {"name": "hello", "namespace": namespace},
+        "spec": spec,
+    }
+
+
+async def see_page(api: Api, namespace: str, web: Web) -> Object:
+    """Await the job and its page."""
+    job = await job_with(api, "hello", namespace, conditions.READY, "True")
+    assert "Hello" in await web.page(job["status"]["url"])
+    return job
+
+
+async def pin_of(api: Api, job: Object) -> Object:
+    """What is kept of the job's application."""
+    found = await api.get(kinds.CONFIG_MAP, "hello-app", job["status"]["namespace"])
+    content: Object = json.loads(found["data"]["app.json"])
+    return content
+
+
+@pytest.mark.parametrize("file", ["job.yaml", "job-from-configmap.yaml"])
+async def test_an_appdef_in_the_job(api: Api, namespace: str, web: Web, file: str) -> None:
+    await apply(api, example(FOLDER, "hello", namespace, file))
+    job = await see_page(api, namespace, web)
+    assert await api.find(kinds.CONFIG_MAP, "hello-app", job["status"]["namespace"]) is None
+
+
+async def test_an_image_with_its_own_appdef(api: Api, namespace: str, web: Web) -> None:
+    await apply(api, example(FOLDER, "hello", namespace, "job-from-image.yaml"))
+    job = await see_page(api, namespace, web)
+    pin = await pin_of(api, job)
+    in_image = json.loads((ROOT / "examples" / FOLDER / "AppDef.json").read_text())
+    assert pin["appDef"] == in_image
+    assert pin["source"] == f"image '{pin['image']}'"
+    # It has done its work before the job was admitted.
+    await wait_for(api, kinds.POD, "hello-reader", job["status"]["namespace"], lambda found: found is None)
+
+
+async def test_an_application_of_the_catalogue(api: Api, namespace: str, web: Web, entry: Object) -> None:
+    name = entry["metadata"]["name"]
+    found = await wait_for(api, kinds.NESTED_APP, name, "", has(conditions.ACCEPTED, "True"), limit=20) or {}
+    assert [command["id"] for command in found["status"]["commands"]] == ["Hello"]
+    await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": name}))
+    job = await see_page(api, namespace, web)
+    assert (await pin_of(api, job))["source"] == f"NestedApp '{name}'"
+
+
+async def test_a_catalogue_entry_that_is_an_image_alone(api: Api, namespace: str, web: Web, entry: Object) -> None:
+    name = entry["metadata"]["name"]
+    await api.patch(kinds.NESTED_APP, name, None, {"spec": {"appDef": None}})
+    await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": name}))
+    job = await see_page(api, namespace, web)
+    assert (await pin_of(api, job))["appDef"]["name"] == "Hello World"
+
+
+async def test_an_image_without_an_appdef_says_where_it_was_looked_for(api: Api, namespace: str) -> None:
+    await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": "docker.io/library/busybox:1.35"}))
+    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.APPDEF_INVALID)
+    said = conditions.find(job["status"]["conditions"], conditions.READY) or {}
+    assert "the image has no file /etc/NAE/AppDef.json" in said["message"]
+    assert "give `appDef` beside `image`" in said["message"]
+
+
+async def test_an_image_that_is_not_there_is_waited_for_and_deletion_leaves_nothing(api: Api, namespace: str) -> None:
+    await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": "registry.nestor.localhost/no/such:1"}))
+    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "Unknown", conditions.IMAGE_PULL_FAILED)
+    said = conditions.find(job["status"]["conditions"], conditions.ADMITTED) or {}
+    assert "registry.nestor.localhost/no/such:1" in said["message"]
+    homes = await api.list(kinds.NAMESPACE, labels=f"nestor.dev/job-uid={job['metadata']['uid']}")
+    assert len(homes) == 1
+    await api.delete(kinds.NESTED_APP_JOB, "hello", namespace)
+    await wait_for(api, kinds.NESTED_APP_JOB, "hello", namespace, lambda found: found is None)
+    assert await api.find(kinds.NAMESPACE, homes[0]["metadata"]["name"]) is None
