@@ -219,10 +219,19 @@ async def test_slow_ones_at_the_steps_limit(site: Site, tmp_path: Path) -> None:
 
 async def test_a_server_that_says_nothing_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(download, "SILENCE_SECONDS", 0.2)
-    server = await asyncio.start_server(lambda *_: asyncio.sleep(5), "127.0.0.1", 0)
+    gone = asyncio.Event()
+
+    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+        gone.set()
+
+    server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     with pytest.raises(AttemptError, match=r"[Tt]imeout"):
         await Downloader(Remote(), explain=explain).fetch(f"http://127.0.0.1:{port}/", tmp_path / "x")
+    async with asyncio.timeout(10):
+        await gone.wait()
     server.close()
 
 
