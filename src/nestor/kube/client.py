@@ -176,12 +176,14 @@ class Api:
 
     async def delete(
         self, kind: Kind, name: str, namespace: str | None = None, *,
-        uid: str | None = None, grace_seconds: int | None = None, propagation: str = "Background",
+        uid: str | None = None, version: str | None = None, grace_seconds: int | None = None, propagation: str = "Background",
     ) -> bool:
-        """Ask for deletion; False when it was gone already. `uid` guards against a successor of the same name."""
+        """Ask for deletion; False when it was gone already. `uid` guards against a successor of the same name, and `version`
+        beside it against a change since then.
+        """
         options: Object = {"propagationPolicy": propagation}
         if uid:
-            options["preconditions"] = {"uid": uid}
+            options["preconditions"] = {"uid": uid} | ({"resourceVersion": version} if version else {})
         if grace_seconds is not None:
             options["gracePeriodSeconds"] = grace_seconds
         try:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from nestor.api import labels
+from nestor.api.nestedclass import ClusterPolicy
+from nestor.api.policies import Persistence
 from nestor.cluster import access, namespace, server
 from nestor.cluster.applier import together
 from nestor.cluster.provision import Addresses, ForeignObject
@@ -35,11 +37,21 @@ class Made:
 def build_shape(context: Context, resolved: Resolved) -> Shape:
     """The job's nested cluster."""
     policy = resolved.policy
+    live = context.world.clusters.get(resolved.name, resolved.host_namespace)
     return Shape(
         name=resolved.name, namespace=resolved.host_namespace, labels=resolved.labels, kubernetes_version=resolved.version,
         image=resolved.image, core_dns_image=policy.cluster.core_dns_image, nestor_image=context.settings.image,
         host=context.host, resources=policy.cluster.resources, network=policy.network, exposed_from=tuple(policy.expose.from_),
+        persistence=find_persistence(live, policy.cluster),
     )
+
+
+def find_persistence(live: Object | None, policy: ClusterPolicy) -> Persistence | None:
+    """By the NestedCluster once it is made: its StatefulSet cannot get or lose a volume any more, whatever the class says."""
+    if live is None:
+        return policy.persistence
+    found = (live.get("spec") or {}).get("persistence")
+    return Persistence.model_validate(found) if found else None
 
 
 class Children:
@@ -50,7 +62,7 @@ class Children:
         self._exposer = Exposer(context)
         self._ensure = context.applier.ensure
 
-    async def ensure(self, resolved: Resolved, shape: Shape, plan: Plan) -> Made:
+    async def ensure(self, resolved: Resolved, shape: Shape, plan: Plan, *, is_stopped: bool = False) -> Made:
         """1. the namespace; 2. all that pods need; 3. what needs the Services' addresses; 4. the server's pod, the Ingresses."""
         context = self._context
         owner = await self.ensure_namespace(resolved)
@@ -58,7 +70,7 @@ class Children:
         addresses, tls, *_ = await together(
             context.provisioner.ensure_surroundings(shape, binding),
             context.sources.ensure_tls_secret(resolved, shape),
-            self._ensure(kinds.NESTED_CLUSTER, _build_cluster(resolved, shape)),
+            self._ensure(kinds.NESTED_CLUSTER, build_cluster(resolved, shape, is_stopped=is_stopped)),
             self._ensure(kinds.CONFIG_MAP, runner.build_plan_config_map(shape, plan)),
             context.sources.ensure_templates(resolved, shape),
             context.sources.ensure_pull_secret(resolved, shape),
@@ -138,6 +150,15 @@ def _own_containers(shape: Shape) -> list[Object]:
     return found
 
 
-def _build_cluster(resolved: Resolved, shape: Shape) -> Object:
-    spec: Object = {"className": resolved.spec.class_name, "kubernetesVersion": shape.kubernetes_version, "image": shape.image}
+def build_cluster(resolved: Resolved, shape: Shape, *, is_stopped: bool) -> Object:
+    """The NestedCluster: what the syncer is to do is in its spec."""
+    spec: Object = {
+        "className": resolved.spec.class_name, "kubernetesVersion": shape.kubernetes_version, "image": shape.image,
+        "suspend": is_stopped,
+    }
+    wished = {
+        "persistence": shape.persistence, "successPolicy": resolved.spec.success_policy,
+        "failurePolicy": resolved.spec.failure_policy,
+    }
+    spec |= {key: value.model_dump(by_alias=True, exclude_none=True) for key, value in wished.items() if value}
     return {"metadata": shape.metadata(shape.name), "spec": spec}

@@ -9,9 +9,11 @@ from nestor.api import conditions
 from nestor.api.conditions import Condition
 from nestor.exposure.decide import Exposure, decide_exposed
 from nestor.operator import pods
+from nestor.operator.life import KEPT, Life
 
 Object = dict[str, Any]
 
+RESTING = ("Suspending", "Suspended", "Restarting")
 WARNING = "warning: "
 """Before each of the AppDef's warnings in the message of `Admitted`."""
 
@@ -40,34 +42,48 @@ class Observed:
     """The class's `startTimeoutSeconds` are over."""
 
     @property
+    def recorded(self) -> Object | None:
+        """The progress of the templates, of whatever plan."""
+        run: Object | None = ((self.cluster or {}).get("status") or {}).get("run")
+        return run
+
+    @property
     def run(self) -> Object | None:
         """The progress of the templates, if it is of this plan."""
-        run = ((self.cluster or {}).get("status") or {}).get("run")
+        run = self.recorded
         return run if run and run.get("hash") == self.plan_hash else None
 
 
-def decide(observed: Observed) -> list[Condition]:
+def decide(observed: Observed, life: Life) -> list[Condition]:
     """All conditions of an admitted job."""
     said = "; ".join(["class, version, command and AppDef are good", *(f"{WARNING}{text}" for text in observed.warnings)])
     admitted = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, said)
-    ready = decide_cluster_ready(observed)
-    found = [admitted, ready, decide_steps_applied(observed, is_cluster_ready=ready.status == "True")]
-    found.append(decide_exposed(observed.exposure))
-    return [*found, summarize(found)]
+    ready = decide_cluster_ready(observed, life)
+    steps = decide_steps_applied(observed, life, is_cluster_ready=ready.status == "True")
+    found = [admitted, ready, steps, decide_exposed(observed.exposure)]
+    return [*found, life.succeeded, summarize(found, life)]
 
 
-def summarize(found: list[Condition]) -> Condition:
-    """`Ready`: the first condition that is not True speaks for all."""
+def summarize(found: list[Condition], life: Life | None = None) -> Condition:
+    """`Ready`: the job's life speaks where it does not simply run, else the first condition that is not True."""
+    told = life.succeeded if life else None
+    if told and life and (life.phase == "Finished" or (life.phase in RESTING and found[0].status == "True")):
+        return Condition(conditions.READY, "False", told.reason, told.message)
     for condition in found:
         if condition.status != "True" and condition.reason != conditions.NOT_REQUESTED:
             return Condition(conditions.READY, "False", condition.reason, condition.message)
-    return Condition(conditions.READY, "True", conditions.APP_READY, found[-1].message)
+    if life and life.phase == "Resuming":
+        return Condition(conditions.READY, "False", conditions.RESUMING, "its pods are being started again")
+    ignored = f"; {told.message}" if told and told.reason == conditions.FAILURE_IGNORED else ""
+    return Condition(conditions.READY, "True", conditions.APP_READY, found[-1].message + ignored)
 
 
-def decide_cluster_ready(observed: Observed) -> Condition:
+def decide_cluster_ready(observed: Observed, life: Life) -> Condition:
     """`ClusterReady`: the syncer says so, and its pod lives. Waiting is not failing: the pod's own reason is passed on."""
     if observed.problem:
         return _cluster("False", conditions.PROVISIONING_FAILED, observed.problem)
+    if life.rest and not life.replicas:
+        return _cluster("False", conditions.SUSPENDED, life.rest.message)
     server = observed.server
     said = conditions.find(((observed.cluster or {}).get("status") or {}).get("conditions"), conditions.READY)
     if said and said.get("status") == "True" and server and pods.is_ready(server):
@@ -98,22 +114,47 @@ def _explain_server(server: Object | None, said: Object | None) -> tuple[str, st
     return conditions.PROVISIONING, f"pod '{name}' is starting"
 
 
-def decide_steps_applied(observed: Observed, *, is_cluster_ready: bool) -> Condition:
-    """`StepsApplied`: what the runner wrote, or why it has not written anything yet."""
-    if run := observed.run:
+def decide_steps_applied(observed: Observed, life: Life, *, is_cluster_ready: bool) -> Condition:
+    """`StepsApplied`: what the runner wrote; or, while that is no result, what keeps it from going on."""
+    has_ended = life.phase == "Finished" and life.succeeded.reason not in KEPT
+    run = observed.recorded if has_ended else observed.run
+    if run and run.get("state") != "Running":
         return _decide_run(run)
+    if has_ended or life.phase in RESTING:
+        return _decide_resting(run, life)
     if observed.runner_problem:
         return _steps("False", conditions.RUNNER_FAILED, observed.runner_problem)
-    runner = observed.runner
-    if runner is not None and not runner["metadata"].get("deletionTimestamp"):
-        if waiting := pods.find_waiting(runner):
-            reason = conditions.IMAGE_PULL_FAILED if waiting.is_image else conditions.RUNNER_STARTING
-            return _steps("False", reason, waiting.describe(runner) + _describe_app_image(runner))
-        if unschedulable := pods.find_unschedulable(runner):
-            return _steps("False", conditions.UNSCHEDULABLE, f"pod '{runner['metadata']['name']}': {unschedulable}")
+    if problem := _find_runner_problem(observed.runner):
+        return problem
+    if run:
+        return _decide_run(run)
     if not is_cluster_ready:
         return _steps("False", conditions.WAITING_FOR_CLUSTER, "the steps wait for the nested cluster")
     return _steps("False", conditions.RUNNER_STARTING, "the runner is starting")
+
+
+def _find_runner_problem(runner: Object | None) -> Condition | None:
+    """Why the runner's pod does not run."""
+    if runner is None or runner["metadata"].get("deletionTimestamp"):
+        return None
+    if waiting := pods.find_waiting(runner):
+        reason = conditions.IMAGE_PULL_FAILED if waiting.is_image else conditions.RUNNER_STARTING
+        return _steps("False", reason, waiting.describe(runner) + _describe_app_image(runner))
+    if unschedulable := pods.find_unschedulable(runner):
+        return _steps("False", conditions.UNSCHEDULABLE, f"pod '{runner['metadata']['name']}': {unschedulable}")
+    return None
+
+
+def _decide_resting(run: Object | None, life: Life) -> Condition:
+    """Where the steps stopped, and whether they go on."""
+    steps = (run or {}).get("steps") or []
+    left = next(((number, step) for number, step in enumerate(steps, 1) if step.get("state") != "Succeeded"), None)
+    where = f"step {left[0]} of {len(steps)} '{left[1]['name']}'" if left else "the first step"
+    says = {
+        "Finished": f"the job ended before {where} was done",
+        "Restarting": "the steps begin anew in an empty cluster",
+    }
+    return _steps("False", life.succeeded.reason, says.get(life.phase, f"resumed, the job goes on with {where}"))
 
 
 def _decide_run(run: Object) -> Condition:

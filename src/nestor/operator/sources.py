@@ -41,6 +41,10 @@ class Sources:
         self._templates.pop(uid, None)
         self.forget_copies(uid)
 
+    def forget_templates(self, uid: str) -> None:
+        """They are copied when the job begins, which it does not yet."""
+        self._templates.pop(uid, None)
+
     def forget_copies(self, uid: str) -> None:
         """The copies went with their namespace and are to be made anew; the templates stay those that the job started with."""
         for key in [key for key in self._copied if key[0] == uid]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from nestor.api import conditions
+from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
 from nestor.exposure.decide import list_targets
 from nestor.operator.decide import WARNING, Observed
+from nestor.operator.life import Life
 from nestor.operator.resolve import Resolved
 from nestor.steps import Plan
 
@@ -37,6 +38,15 @@ BAD_REASONS = frozenset({
     conditions.TLS_SECRET_NOT_FOUND, conditions.INGRESS_REFUSED,
 })
 """Reasons that somebody should act upon; the others are stages of an ordinary start."""
+ENDS = {
+    conditions.COMPLETED: "Completed",
+    conditions.STEP_FAILED: "JobFailed",
+    conditions.TARGET_FAILED: "JobFailed",
+    conditions.RESTARTS_EXHAUSTED: "JobFailed",
+    conditions.DEADLINE_EXCEEDED: "DeadlineExceeded",
+    conditions.FAILURE_IGNORED: "FailureIgnored",
+}
+"""Events by the reason of `Succeeded`."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +58,7 @@ class Event:
     message: str
 
 
-def build_status(
-    job: Object, found: list[Condition], time: str, *, resolved: Resolved | None = None, observed: Observed | None = None,
-    plan: Plan | None = None, kubeconfig: str | None = None,
-) -> Object:
+def build_status(job: Object, found: list[Condition], time: str, details: Object | None = None) -> Object:
     """The whole status. What a refused job had before it was refused stays, because its cluster does."""
     old: Object = job.get("status") or {}
     generation = job["metadata"].get("generation", 0)
@@ -63,20 +70,24 @@ def build_status(
             timings.setdefault(TIMINGS[condition.type], time)
     if timings:
         status["timings"] = timings
-    if resolved is not None and observed is not None and plan is not None:
-        status |= _describe(resolved, observed, plan, kubeconfig)
+    status |= details or {}
     return {key: value for key, value in status.items() if value is not None}
 
 
-def _describe(resolved: Resolved, observed: Observed, plan: Plan, kubeconfig: str | None) -> Object:
+def describe(resolved: Resolved, observed: Observed, plan: Plan, life: Life, kubeconfig: str | None) -> Object:
+    """Everything in an admitted job's status but its conditions; None for what is not (or no longer) there."""
     cluster_status = (observed.cluster or {}).get("status") or {}
-    return {
+    # What has ended shows the steps that it came to, whatever the AppDef says by now.
+    run = observed.recorded if life.phase == "Finished" else observed.run
+    return life.record.to_status() | {
         "namespace": resolved.host_namespace,
+        "command": resolved.command,
         "url": observed.exposure.url,
         "targets": list_targets(observed.exposure),
         "kubernetesVersion": cluster_status.get("kubernetesVersion") or resolved.version,
         "kubeconfigSecretName": kubeconfig,
-        "steps": list_steps(observed.run, plan),
+        "steps": list_steps(run, plan),
+        "pods": cluster_status.get("pods"),
     }
 
 
@@ -97,15 +108,39 @@ def _list_warnings(before: str, admitted: Object) -> list[Event]:
 
 
 def list_events(old: Object, new: Object) -> list[Event]:
-    """One event per condition that became True, or that has a new reason which somebody should act upon."""
+    """One event per condition that became True, or that has a new reason which somebody should act upon; and the job's life."""
     events = []
-    summary = conditions.find(new.get("conditions"), conditions.READY)
     for condition in new.get("conditions") or ():
         before = conditions.find(old.get("conditions"), condition["type"]) or {}
         if condition["type"] == conditions.ADMITTED:
             events += _list_warnings(before.get("message", ""), condition)
         if condition["status"] == "True" and before.get("status") != "True" and condition["type"] in GOOD_EVENTS:
             events.append(Event("Normal", GOOD_EVENTS[condition["type"]], condition["message"]))
-        elif condition is not summary and condition["reason"] in BAD_REASONS and before.get("reason") != condition["reason"]:
+        elif condition["type"] in TIMINGS and condition["type"] != conditions.READY and _is_news(condition, before):
             events.append(Event("Warning", condition["reason"], condition["message"]))
+    return events + _list_life(old, new)
+
+
+def _is_news(condition: Object, before: Object) -> bool:
+    """Whether somebody should act upon a condition, and was not told."""
+    return condition["reason"] in BAD_REASONS and before.get("reason") != condition["reason"]
+
+
+def _list_life(old: Object, new: Object) -> list[Event]:
+    """How the job came to rest, went on, began anew or ended."""
+    said = conditions.find(new.get("conditions"), conditions.SUCCEEDED)
+    if said is None:
+        return []
+    before = conditions.find(old.get("conditions"), conditions.SUCCEEDED) or {}
+    events = []
+    if new.get("suspendTime") and not old.get("suspendTime"):
+        events.append(Event("Normal", "Suspended", said["message"]))
+    if old.get("suspendTime") and not new.get("suspendTime") and said["status"] == "Unknown":
+        events.append(Event("Normal", "Resumed", f"resumed at {new.get('startTime')}"))
+    if new.get("restarts", 0) > old.get("restarts", 0):
+        events.append(Event("Warning", "Restarted", said["message"]))
+    if before and new.get("rerun") != old.get("rerun"):
+        events.append(Event("Normal", "Rerun", f"all steps run again, by annotation {labels.RERUN}"))
+    if said["reason"] != before.get("reason") and said["reason"] in ENDS:
+        events.append(Event("Normal" if said["status"] == "True" else "Warning", ENDS[said["reason"]], said["message"]))
     return events

@@ -71,7 +71,9 @@ class World:
         self.classes = Store()
         self.apps = Store()
         ours = f"{labels.MANAGED_BY}=nestor"
-        watched = (kinds.POD, kinds.SERVICE, kinds.NAMESPACE, kinds.STATEFUL_SET, kinds.ENDPOINT_SLICE)
+        watched = (
+            kinds.POD, kinds.SERVICE, kinds.NAMESPACE, kinds.STATEFUL_SET, kinds.ENDPOINT_SLICE, kinds.PERSISTENT_VOLUME_CLAIM,
+        )
         self.informers = {kind: Informer(api, kind, labels=ours) for kind in watched}
         self.informers[kinds.INGRESS] = Informer(api, kinds.INGRESS)
         self.ingresses_by_namespace = Index(self.informers[kinds.INGRESS], lambda item: (item["metadata"]["namespace"], ""))

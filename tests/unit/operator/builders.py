@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from nestor.api import conditions
+from nestor.api.conditions import Condition
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.cluster.shape import Host, Shape
+from nestor.operator.life import Life, Phase
+from nestor.operator.record import Record
 from nestor.operator.resolve import Resolved, resolve
 
 Object = dict[str, Any]
@@ -100,3 +104,9 @@ def build_run(state: str, *steps: Object, plan_hash: str = "h") -> Object:
 def step(name: str, state: str, attempt: int = 1, most: int = 3, message: str = "") -> Object:
     """One step of a run."""
     return {"name": name, "type": "kubectl", "state": state, "attempt": attempt, "maxAttempts": most, "message": message}
+
+
+def build_life(phase: Phase = "Running", reason: str = conditions.RUNNING, message: str = "it runs", **more: Any) -> Life:
+    """What a job's life says."""
+    status: conditions.Status = "Unknown" if phase != "Finished" else "True" if reason == conditions.COMPLETED else "False"
+    return Life(phase, Condition(conditions.SUCCEEDED, status, reason, message), more.pop("record", Record()), **more)

@@ -1,0 +1,44 @@
+"""What is done so that a nested cluster rests, beyond what its objects say already."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from nestor import names
+from nestor.api import labels
+from nestor.cluster.applier import together
+from nestor.kube import NotFound, kinds
+from nestor.operator import pods
+from nestor.operator.context import Context
+
+Object = dict[str, Any]
+
+log = logging.getLogger(__name__)
+
+
+async def end_pods(context: Context, namespace: str) -> None:
+    """End the application's pods: their syncer, which should have, is gone, and so nobody makes them again."""
+    found = [
+        pod["metadata"] for pod in context.world.pods_by_namespace.get(namespace)
+        if (pod["metadata"].get("labels") or {}).get(labels.COMPONENT) == labels.COMPONENT_APP
+        and not pods.is_finished(pod) and not pod["metadata"].get("deletionTimestamp")
+    ]
+    if found:
+        log.info("%s: ending %d pods that no syncer ended", namespace, len(found))
+        await together(*(context.api.delete(kinds.POD, meta["name"], namespace, uid=meta["uid"]) for meta in found))
+
+
+async def stop_as_it_is(context: Context, name: str, namespace: str, *, replicas: int) -> None:
+    """Have a cluster rest whose class is gone: without a class it cannot be applied anew, and what runs is not to go on."""
+    cluster = context.world.clusters.get(name, namespace)
+    server = names.child(name, "k3s")
+    live = context.world.find(kinds.STATEFUL_SET, server, namespace)
+    try:
+        if cluster is not None and not (cluster.get("spec") or {}).get("suspend"):
+            patched = await context.api.patch(kinds.NESTED_CLUSTER, name, namespace, {"spec": {"suspend": True}})
+            context.world.clusters.put(patched)
+        if live is not None and live["spec"].get("replicas") != replicas and replicas == 0:
+            await context.api.patch(kinds.STATEFUL_SET, server, namespace, {"spec": {"replicas": 0}})
+    except NotFound:
+        log.debug("%s/%s: went meanwhile", namespace, name)
