@@ -94,7 +94,8 @@ def _explain_waiting(pod: Object) -> Action:
         return Action("Wait", waiting.describe(pod), reason=reason)
     if unschedulable := pods.find_unschedulable(pod):
         return Action("Wait", f"pod '{pod['metadata']['name']}': {unschedulable}", reason=conditions.UNSCHEDULABLE)
-    return Action("Wait", "")
+    attempt = int((pod["metadata"].get("annotations") or {}).get(labels.RUNNER_ATTEMPT, "1"))
+    return Action("Wait", f"attempt {attempt}" if attempt > 1 else "")
 
 
 def _last_words(pod: Object) -> str:

@@ -56,6 +56,9 @@ class Apps:
 
     async def _read(self, known: Known, source: AppSource) -> AppSource:
         """The AppDef of the image, once a reader's pod has printed it. Raises `Refused` until then."""
+        if known.spec.suspend:
+            said = f"the AppDef is read from image '{source.image}' when the job is resumed"
+            raise Refused(conditions.SUSPENDED, said, status="Unknown")
         shape = self._build_shape(known)
         pod = self._find_reader(known)
         action = appreader.decide_reader(pod, str(source.image), now())

@@ -78,7 +78,7 @@ def list_entries(app: AppDef) -> list[Object]:
     entries = []
     for command in list_commands(app)[:COMMAND_LIMIT]:
         content = app.commands[command]
-        texts = {key: content[key][:TITLE_LIMIT] for key in ("name", "description") if isinstance(content.get(key), str)}
+        texts = {key: str(content.get(key) or "")[:TITLE_LIMIT] for key in ("name", "description")}
         entries.append({"id": command[:ID_LIMIT], **texts})
     return entries
 

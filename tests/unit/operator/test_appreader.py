@@ -95,6 +95,10 @@ def test_what_it_waits_for_is_told(status: Object, reason: str, message: str) ->
     assert decide_reader(pod(status), IMAGE, NOW) == Action("Wait", message, reason=reason)
 
 
+def test_a_later_attempt_is_told() -> None:
+    assert decide_reader(pod(RUNNING, attempt=3), IMAGE, NOW).message == "attempt 3"
+
+
 def test_a_fault_of_the_image_is_told_in_the_readers_words_made_harmless() -> None:
     said = decide_reader(pod(ended(13, 5, message="line 3,\x1b[31m column 7\n")), IMAGE, NOW)
     assert said == Action("Refuse", "line 3, [31m column 7", reason=conditions.APPDEF_INVALID)

@@ -25,7 +25,9 @@ def test_a_good_entry_is_accepted_with_its_commands() -> None:
     app = build_app("a", appDef={"name": "An app", "appkind": "kns", "commands": commands})
     accepted, message, status = status_of(app)
     assert (accepted, message) == ("True", "jobs can run it")
-    assert status["commands"] == [{"id": "Start", "name": "Start", "description": "Starts it."}, {"id": "Other"}]
+    assert status["commands"] == [
+        {"id": "Start", "name": "Start", "description": "Starts it."}, {"id": "Other", "name": "", "description": ""},
+    ]
     assert status["title"] == "An app"
     assert status["observedGeneration"] == 1
 

@@ -1,0 +1,369 @@
+"""Applications of the catalogue, and of images that hold their own AppDef: with a real API server, the tests play the kubelet."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nestor.api import conditions, labels
+from nestor.kube import Api, kinds
+from tests.integration.operator import kubelet
+from tests.integration.operator.conftest import Operator, operator_running, plane_running
+from tests.integration.operator.kubelet import Logs
+from tests.integration.operator.world import (
+    STEP,
+    TARGET,
+    Object,
+    ended,
+    host_namespace,
+    message_of,
+    set_pod_status,
+    waiting,
+)
+from tests.waiting import has, job_with, wait_for, wait_for_any, wait_for_none
+
+IMAGE = "registry.test/hello:1"
+READER = "hello-reader"
+
+
+def build_appdef(path: str = "hello.yml") -> Object:
+    """hello-world's AppDef, as an image or the catalogue has it."""
+    nested = {"targets": [TARGET], "templates": [STEP | {"path": path}]}
+    commands = {"Hello": {"name": "Say hello", "nested_kubernetes": nested}}
+    return {"name": "Hello", "appdefversion": 2, "appkind": "kns", "commands": commands}
+
+
+def build_job(namespace: str, **spec: Any) -> Object:
+    """A job that names its application by `spec`."""
+    return {
+        "apiVersion": "nestor.dev/v1alpha1", "kind": "NestedAppJob", "metadata": {"name": "hello", "namespace": namespace},
+        "spec": spec,
+    }
+
+
+@pytest.fixture
+async def app(api: Api) -> AsyncIterator[str]:
+    """A name in the catalogue, nobody else's; the entry is deleted afterwards."""
+    name = f"app-{uuid.uuid4().hex[:6]}"
+    yield name
+    await api.delete(kinds.NESTED_APP, name)
+
+
+async def put_app(api: Api, name: str, **spec: Any) -> Object:
+    """Write an entry of the catalogue."""
+    body = {"apiVersion": "nestor.dev/v1alpha1", "kind": "NestedApp", "metadata": {"name": name}, "spec": spec}
+    found = await api.find(kinds.NESTED_APP, name)
+    if found is None:
+        return await api.create(kinds.NESTED_APP, body)
+    return await api.replace(kinds.NESTED_APP, body | {"metadata": found["metadata"]})
+
+
+async def app_with(api: Api, name: str, status: str, generation: int) -> Object:
+    """Await what the operator says of an entry as it is now."""
+
+    def is_met(found: Object | None) -> bool:
+        return has(conditions.ACCEPTED, status)(found) and (found or {})["status"]["observedGeneration"] == generation
+
+    found = await wait_for(api, kinds.NESTED_APP, name, "", is_met)
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+async def logs(api: Api, tmp_path: Path) -> AsyncIterator[Logs]:
+    """The node that the readers' pods are bound to."""
+    async with kubelet.running(api, tmp_path) as running:
+        yield running
+
+
+async def reader_of(api: Api, where: str, attempt: int = 1) -> Object:
+    """Await the reader's pod of that attempt."""
+    found = await wait_for(
+        api, kinds.POD, READER, where, limit=30,
+        is_met=lambda pod: pod is not None and pod["metadata"]["annotations"][labels.RUNNER_ATTEMPT] == str(attempt),
+    )
+    assert found is not None
+    return found
+
+
+async def print_appdef(api: Api, logs: Logs, where: str, output: bytes) -> None:
+    """The reader's pod runs and ends well, having printed `output`."""
+    await wait_for(api, kinds.POD, READER, where, lambda found: found is not None)
+    logs.printed[where, READER] = output
+    await kubelet.bind(api, READER, where)
+    await set_pod_status(api, READER, where, ended("reader", 0, "Completed"))
+
+
+async def pin_of(api: Api, where: str) -> Object:
+    """What is kept of the job's application."""
+    found = await wait_for(api, kinds.CONFIG_MAP, "hello-app", where, lambda item: item is not None)
+    assert found is not None
+    content: Object = json.loads(found["data"]["app.json"])
+    return content
+
+
+async def path_in_plan(api: Api, where: str) -> str:
+    """The template of the plan's only step."""
+    found = await wait_for(api, kinds.CONFIG_MAP, "hello-plan", where, lambda item: item is not None)
+    assert found is not None
+    (step,) = json.loads(found["data"]["plan.json"])["steps"]
+    return str(step["path"])
+
+
+async def test_a_job_waits_for_its_application_and_starts_when_it_appears(
+    operator: Operator, api: Api, namespace: str, app: str,
+) -> None:
+    await put_app(api, "known-app", image=IMAGE, appDef=build_appdef())
+    await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": app}))
+    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.APP_NOT_FOUND)
+    assert message_of(job, conditions.READY).startswith(f"no NestedApp named '{app}'; there are: ")
+    assert "'known-app'" in message_of(job, conditions.READY)
+    event = await wait_for_any(api, kinds.EVENT, namespace, lambda event: event["reason"] == conditions.APP_NOT_FOUND)
+    assert event["type"] == "Warning"
+    await put_app(api, app, image=IMAGE, appDef=build_appdef())
+    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "True", limit=10)
+    assert await pin_of(api, job["status"]["namespace"]) == {
+        "source": f"NestedApp '{app}'", "image": IMAGE, "appDef": build_appdef(),
+    }
+    pod = await wait_for(api, kinds.POD, "hello-run", job["status"]["namespace"], lambda found: found is not None)
+    assert pod is not None
+    assert {"name": "app", "image": {"reference": IMAGE, "pullPolicy": "IfNotPresent"}} in pod["spec"]["volumes"]
+    await api.delete(kinds.NESTED_APP, "known-app")
+
+
+async def test_a_faulty_entry_refuses_its_jobs_until_it_is_corrected(
+    operator: Operator, api: Api, namespace: str, app: str,
+) -> None:
+    await put_app(api, app, image=IMAGE, appDef=build_appdef("../secret.yml"))
+    await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": app}))
+    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.APPDEF_INVALID)
+    assert message_of(job, conditions.ADMITTED).startswith(f"NestedApp '{app}': `templates[0].path`")
+    await put_app(api, app, image=IMAGE, appDef=build_appdef())
+    await job_with(api, "hello", namespace, conditions.ADMITTED, "True", limit=10)
+
+
+async def test_the_catalogue_says_what_it_accepts(operator: Operator, api: Api, app: str) -> None:
+    made = await put_app(api, app, image=IMAGE, appDef=build_appdef())
+    found = await app_with(api, app, "True", made["metadata"]["generation"])
+    assert found["status"]["commands"] == [{"id": "Hello", "name": "Say hello", "description": ""}]
+    assert found["status"]["title"] == "Hello"
+    made = await put_app(api, app, image=IMAGE, appDef=build_appdef("/etc/passwd"), title="Mine")
+    found = await app_with(api, app, "False", made["metadata"]["generation"])
+    assert "`templates[0].path`" in message_of(found, conditions.ACCEPTED)
+    assert "'/etc/passwd' must be relative" in message_of(found, conditions.ACCEPTED)
+    assert found["status"]["title"] == "Mine"
+    made = await put_app(api, app, image=IMAGE)
+    found = await app_with(api, app, "True", made["metadata"]["generation"])
+    assert "is read from the image when a job runs" in message_of(found, conditions.ACCEPTED)
+    assert "commands" not in found["status"]
+
+
+async def test_templates_of_the_catalogue_need_their_owners_consent(
+    operator: Operator, api: Api, namespace: str, app: str,
+) -> None:
+    files = {"metadata": {"name": "files", "namespace": namespace}, "data": {"hello.yml": "kind: ConfigMap"}}
+    await api.apply(kinds.CONFIG_MAP, files)
+    templates = {"configMapRef": {"name": "files", "namespace": namespace}}
+    await put_app(api, app, templatesFrom=templates, appDef=build_appdef())
+    await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": app}))
+    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.TEMPLATES_NOT_FOUND)
+    assert message_of(job, conditions.ADMITTED) == (
+        f"NestedApp '{app}': ConfigMap 'files' in namespace '{namespace}' is not for the catalogue: it must be in namespace "
+        "'nestor-system', or have label 'nestor.dev/catalogue: \"true\"' from its owner"
+    )
+    consent = {"metadata": {"labels": {labels.CATALOGUE: "true"}}}
+    await api.patch(kinds.CONFIG_MAP, "files", namespace, consent)
+    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "True", limit=20)
+    where = job["status"]["namespace"]
+    copy = await wait_for(api, kinds.CONFIG_MAP, "hello-templates", where, lambda item: item is not None)
+    assert copy is not None
+    assert copy["data"] == files["data"]
+    assert (await pin_of(api, where))["templatesFrom"] == {"name": "files", "namespace": namespace}
+
+
+async def test_an_images_appdef_is_read_pinned_and_the_reader_goes(
+    operator: Operator, api: Api, namespace: str, logs: Logs,
+) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": IMAGE}))
+    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "Unknown", conditions.READING_APPDEF)
+    assert message_of(job, conditions.READY) == f"reading the AppDef from image '{IMAGE}'"
+    where = await host_namespace(api, job)
+    pod = await reader_of(api, where)
+    assert pod["spec"]["volumes"] == [{"name": "app", "image": {"reference": IMAGE, "pullPolicy": "IfNotPresent"}}]
+    home = await api.get(kinds.NAMESPACE, where)
+    assert home["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "baseline"
+    # Nothing else is made before it is known what for.
+    assert await api.find(kinds.NESTED_CLUSTER, "hello", where) is None
+    assert await api.find(kinds.STATEFUL_SET, "hello-k3s", where) is None
+    await print_appdef(api, logs, where, json.dumps(build_appdef("from-image.yml")).encode() + b"\n")
+    await job_with(api, "hello", namespace, conditions.ADMITTED, "True")
+    assert await pin_of(api, where) == {"source": f"image '{IMAGE}'", "image": IMAGE, "appDef": build_appdef("from-image.yml")}
+    assert await path_in_plan(api, where) == "from-image.yml"
+    await wait_for(api, kinds.POD, READER, where, lambda found: found is None)
+    assert logs.queries
+    assert {query["limitBytes"] for query in logs.queries} == {str(2**19 + 2)}
+
+
+async def test_an_entry_with_an_image_alone_is_read_too(
+    operator: Operator, api: Api, namespace: str, logs: Logs, app: str,
+) -> None:
+    await put_app(api, app, image=IMAGE)
+    job = await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": app}))
+    where = await host_namespace(api, job)
+    await print_appdef(api, logs, where, json.dumps(build_appdef()).encode())
+    await job_with(api, "hello", namespace, conditions.ADMITTED, "True")
+    assert (await pin_of(api, where))["source"] == f"NestedApp '{app}'"
+
+
+async def test_an_image_that_cannot_be_pulled_is_waited_for(operator: Operator, api: Api, namespace: str) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": IMAGE}))
+    where = await host_namespace(api, job)
+    await set_pod_status(api, READER, where, waiting("reader", "ImagePullBackOff", "manifest unknown"))
+    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "Unknown", conditions.IMAGE_PULL_FAILED)
+    assert message_of(job, conditions.READY) == (
+        f"reading the AppDef from image '{IMAGE}': pod '{READER}', container 'reader': ImagePullBackOff: manifest unknown"
+    )
+    await set_pod_status(api, READER, where, {"phase": "Running", "containerStatuses": None})
+    await job_with(api, "hello", namespace, conditions.ADMITTED, "Unknown", conditions.READING_APPDEF)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [(10, "the image has no file /etc/NAE/AppDef.json"), (13, "/etc/NAE/AppDef.json of the image is not JSON: line 3, column 7")],
+)
+async def test_an_image_without_a_usable_appdef_is_refused_with_the_remedy(
+    operator: Operator, api: Api, namespace: str, code: int, said: str,
+) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": IMAGE}))
+    where = await host_namespace(api, job)
+    status = ended("reader", code)
+    status["containerStatuses"][0]["state"]["terminated"]["message"] = said + "\n"
+    await set_pod_status(api, READER, where, status)
+    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.APPDEF_INVALID)
+    message = message_of(job, conditions.READY)
+    assert message == (
+        f"reading the AppDef from image '{IMAGE}': {said}; push a corrected image under another tag, or give `appDef` beside "
+        "`image`, in a new job"
+    )
+    await api.delete(kinds.NESTED_APP_JOB, "hello", namespace)
+    await wait_for(api, kinds.NESTED_APP_JOB, "hello", namespace, lambda found: found is None)
+    assert await api.find(kinds.NAMESPACE, where) is None
+    assert await api.find(kinds.CLUSTER_ROLE_BINDING, where) is None
+
+
+async def test_a_reader_that_ends_without_a_result_is_made_anew(
+    operator: Operator, api: Api, namespace: str, logs: Logs,
+) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": IMAGE}))
+    where = await host_namespace(api, job)
+    await set_pod_status(api, READER, where, ended("reader", 137, "OOMKilled"))
+    await reader_of(api, where, attempt=2)
+    await print_appdef(api, logs, where, b'{"commands": {"Hello": [')
+    said = "what pod 'hello-reader' printed is not usable: it is no AppDef"
+    await wait_for(
+        api, kinds.NESTED_APP_JOB, "hello", namespace,
+        lambda found: found is not None and said in message_of(found, conditions.ADMITTED),
+    )
+    await reader_of(api, where, attempt=3)
+    await print_appdef(api, logs, where, json.dumps(build_appdef()).encode())
+    await job_with(api, "hello", namespace, conditions.ADMITTED, "True")
+
+
+async def test_a_log_that_is_late_is_awaited(operator: Operator, api: Api, namespace: str, logs: Logs) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": IMAGE}))
+    where = await host_namespace(api, job)
+    await print_appdef(api, logs, where, b"")
+    del logs.printed[where, READER]
+    await wait_for(
+        api, kinds.NESTED_APP_JOB, "hello", namespace,
+        lambda found: found is not None and "the log of pod 'hello-reader' cannot be read" in str(found.get("status")),
+    )
+    logs.printed[where, READER] = json.dumps(build_appdef()).encode()
+    await job_with(api, "hello", namespace, conditions.ADMITTED, "True", limit=20)
+
+
+async def test_a_missing_pull_secret_is_told_before_anything_is_pulled(operator: Operator, api: Api, namespace: str) -> None:
+    app = {"image": IMAGE, "imagePullSecretName": "mine"}
+    job = await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app=app))
+    await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.PULL_SECRET_NOT_FOUND)
+    where = await host_namespace(api, job)
+    assert await api.find(kinds.POD, READER, where) is None
+    secret = {
+        "metadata": {"name": "mine", "namespace": namespace}, "type": "kubernetes.io/dockerconfigjson",
+        "stringData": {".dockerconfigjson": '{"auths": {}}'},
+    }
+    await api.apply(kinds.SECRET, secret)
+    pod = await reader_of(api, where)
+    assert pod["spec"]["imagePullSecrets"] == [{"name": "hello-pull"}]
+    assert await api.find(kinds.SECRET, "hello-pull", where)
+
+
+async def test_a_job_that_is_deleted_while_its_image_is_read_leaves_nothing(
+    operator: Operator, api: Api, namespace: str,
+) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": IMAGE}))
+    where = await host_namespace(api, job)
+    await reader_of(api, where)
+    await api.delete(kinds.NESTED_APP_JOB, "hello", namespace)
+    await wait_for(api, kinds.NESTED_APP_JOB, "hello", namespace, lambda found: found is None)
+    assert await api.find(kinds.NAMESPACE, where) is None
+
+
+async def test_a_job_that_begins_suspended_makes_no_pod(operator: Operator, api: Api, namespace: str) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": IMAGE}, suspend=True))
+    await job_with(api, "hello", namespace, conditions.ADMITTED, "Unknown", conditions.SUSPENDED)
+    assert await api.list(kinds.NAMESPACE, labels=labels.selector(job_uid=job["metadata"]["uid"])) == []
+    await api.patch(kinds.NESTED_APP_JOB, "hello", namespace, {"spec": {"suspend": False}})
+    await reader_of(api, await host_namespace(api, job))
+
+
+async def test_a_warning_is_in_the_condition_and_one_event(operator: Operator, api: Api, namespace: str) -> None:
+    content = build_appdef()
+    del content["appkind"]
+    await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": IMAGE, "appDef": content}))
+    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "True")
+    assert "; warning: `appDef.appkind` is not set" in message_of(job, conditions.ADMITTED)
+    nested = content["commands"]["Hello"]["nested_kubernetes"]
+    nested["kubernetes_version"] = "v1.35"
+    await api.patch(kinds.NESTED_APP_JOB, "hello", namespace, {"spec": {"app": {"appDef": content}}})
+    said = "version 'v1.35' of the AppDef is not followed"
+    await wait_for(
+        api, kinds.NESTED_APP_JOB, "hello", namespace,
+        lambda found: found is not None and said in message_of(found, conditions.ADMITTED),
+    )
+    await wait_for_any(api, kinds.EVENT, namespace, lambda event: "'v1.35'" in event["message"])
+    events = [event for event in await api.list(kinds.EVENT, namespace) if event["reason"] == "AppDefWarning"]
+    assert [("v1.35" in event["message"]) for event in events].count(False) == 1
+    assert {event["type"] for event in events} == {"Warning"}
+
+
+async def test_a_running_job_keeps_its_application_over_restarts_of_the_operator(tmp_path: Path) -> None:
+    async with plane_running() as plane, await Api.connect(str(plane.kubeconfig), manager="test") as api:
+        await put_app(api, "shop", image=IMAGE, appDef=build_appdef("first.yml"))
+        async with operator_running(plane):
+            await api.create(kinds.NESTED_APP_JOB, build_job("default", appRef={"name": "shop"}))
+            job = await job_with(api, "hello", "default", conditions.ADMITTED, "True")
+            where = job["status"]["namespace"]
+            assert (await pin_of(api, where))["appDef"] == build_appdef("first.yml")
+            made = await put_app(api, "shop", image="registry.test/other:2", appDef=build_appdef("second.yml"))
+            await app_with(api, "shop", "True", made["metadata"]["generation"])
+        async with operator_running(plane):
+            await api.patch(kinds.NESTED_APP_JOB, "hello", "default", {"spec": {"expose": {"host": "shop.jobs.test"}}})
+            await wait_for(api, kinds.NESTED_APP_JOB, "hello", "default", lambda found: found is not None and found["status"][
+                "observedGeneration"] == found["metadata"]["generation"])
+            assert await path_in_plan(api, where) == "first.yml"
+            await api.delete(kinds.NESTED_APP, "shop")
+        async with operator_running(plane):
+            await api.patch(kinds.NESTED_APP_JOB, "hello", "default", {"spec": {"expose": {"host": "other.jobs.test"}}})
+            job = await wait_for(api, kinds.NESTED_APP_JOB, "hello", "default", lambda found: found is not None and found[
+                "status"]["observedGeneration"] == found["metadata"]["generation"]) or {}
+            assert has(conditions.ADMITTED, "True")(job)
+            pod = await wait_for(api, kinds.POD, "hello-run", where, lambda found: found is not None) or {}
+            assert {"name": "app", "image": {"reference": IMAGE, "pullPolicy": "IfNotPresent"}} in pod["spec"]["volumes"]
+            await api.delete(kinds.NESTED_APP_JOB, "hello", "default")
+            await wait_for_none(api, kinds.NESTED_APP_JOB, "default")
