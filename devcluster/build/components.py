@@ -60,6 +60,8 @@ COMPONENTS = (
         tags="netgo,osusergo", cgo=True, disk_gigabytes=1.0,
     ),
     Component("pause", "pause", {"pause": "."}),
+    # Without the databases of a certificate authority, which caddy could be and is not here.
+    Component("caddy", "caddy", {"caddy": "."}, tags="nobadger,nomysql,nopgx", disk_gigabytes=0.8),
     Component(
         "k3s", "kube", {"k3s": "./cmd/k3s"}, ("cmd/k3s/*.go", "internal/**/*.go"), KUBERNETES, {"main.version": "{version}+k3s1"},
     ),

@@ -31,7 +31,6 @@ class Unpacked:
 UNPACKED = (
     Unpacked("runc", {"runc": "usr/sbin/runc"}),
     Unpacked("containernetworking-plugins", {"cni/": "usr/lib/cni"}),
-    Unpacked("caddy", {"caddy": "usr/bin/caddy"}),
     Unpacked("busybox-static"),
 )
 REDIS = (

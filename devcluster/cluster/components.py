@@ -147,7 +147,7 @@ def registry(paths: Paths) -> Component:
 
 def caddy(paths: Paths) -> Component:
     """The Ingress data path; on the machine's side, so that it can listen on the machine's loopback interface."""
-    argv = (str(paths.bin / "caddy"), "run", "--config", str(paths.etc / "caddy.json"))
+    argv = (str(paths.bin / "caddy"), "--config", str(paths.etc / "caddy.json"))
     return Component("caddy", argv, side="machine")
 
 

@@ -32,7 +32,8 @@ ADDONS = Path(__file__).parent / "addons"
 
 def info(layout: Paths) -> ClusterInfo:
     """How to reach the cluster."""
-    return ClusterInfo(layout.kubeconfig, settings.ports().http, settings.DOMAIN, settings.INGRESS_CLASS)
+    ports = settings.ports()
+    return ClusterInfo(layout.kubeconfig, ports.http, settings.DOMAIN, settings.INGRESS_CLASS, ports.https)
 
 
 def up(progress: Progress) -> ClusterInfo:

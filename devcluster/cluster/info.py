@@ -16,6 +16,8 @@ class ClusterInfo:
     domain: str
     """Hosts below it lead to the Ingress controller."""
     ingress_class: str
+    https_url_port: int = 443
+    """Port of `https://<host>.<domain>:<port>`, for hosts with a certificate; 443 means that URLs need none."""
 
 
 @dataclass(frozen=True)

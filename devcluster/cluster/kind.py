@@ -15,7 +15,7 @@ from devcluster.cluster.paths import Paths
 from devcluster.progress import Progress
 
 NAME = "nestor-dev"
-INGRESS_NODE_PORT = 30080
+INGRESS_NODE_PORTS = settings.Ports(http=30080, https=30443)
 CREATE_SECONDS = 300
 
 
@@ -23,15 +23,18 @@ class Missing(RuntimeError):
     """Docker or kind is not installed."""
 
 
-def config(http_port: int) -> str:
-    """kind's configuration: the machine's port leads to a NodePort, where an Ingress controller is to listen."""
-    mapping = {"containerPort": INGRESS_NODE_PORT, "hostPort": http_port, "listenAddress": "127.0.0.1", "protocol": "TCP"}
+def config(ports: settings.Ports) -> str:
+    """kind's configuration: the machine's ports lead to NodePorts, where an Ingress controller is to listen."""
+    pairs = ((INGRESS_NODE_PORTS.http, ports.http), (INGRESS_NODE_PORTS.https, ports.https))
+    mappings = [
+        {"containerPort": inner, "hostPort": outer, "listenAddress": "127.0.0.1", "protocol": "TCP"} for inner, outer in pairs
+    ]
     return yaml.safe_dump(
         {
             "kind": "Cluster",
             "apiVersion": "kind.x-k8s.io/v1alpha4",
             "name": NAME,
-            "nodes": [{"role": "control-plane", "extraPortMappings": [mapping]}],
+            "nodes": [{"role": "control-plane", "extraPortMappings": mappings}],
         },
         sort_keys=False,
     )
@@ -63,10 +66,10 @@ def up(progress: Progress) -> ClusterInfo:
     if NAME not in _run(["kind", "get", "clusters"]).split():
         file.parent.mkdir(parents=True, exist_ok=True)
         with progress.stage("Create a kind cluster"):
-            _run(create_command(file), config(settings.ports().http))
+            _run(create_command(file), config(settings.ports()))
     else:
         _run(["kind", "export", "kubeconfig", "--name", NAME, "--kubeconfig", str(file)])
-    return ClusterInfo(file, settings.ports().http, settings.DOMAIN, "")
+    return ClusterInfo(file, settings.ports().http, settings.DOMAIN, "", settings.ports().https)
 
 
 def load(archives: Sequence[Path], progress: Progress) -> None:

@@ -1,51 +1,85 @@
-"""Routes as caddy's JSON configuration (https://caddyserver.com/docs/json/). Pure."""
+"""Routes and certificates as caddy's JSON configuration (https://caddyserver.com/docs/json/). Pure."""
 
 from __future__ import annotations
 
-import base64
+import hashlib
 import re
+from collections.abc import Mapping
 from typing import Any
 
-from cryptography import x509
-from cryptography.hazmat.primitives import serialization
-
-from devcluster.cluster.ingress.routes import ANY_HOST, Path, Routes
+from devcluster.cluster.ingress.routes import ANY_HOST, Path, host_order
+from devcluster.cluster.ingress.tls import Certificate
 from devcluster.cluster.settings import INGRESS_IP, Ports
 
 Json = dict[str, Any]
 
-# Streams (logs, events) must arrive as they are written. Not -1, "at once": caddy 2.6 then cuts the request off when its
-# configuration changes, for whatever other host. For the same reason there is no `grace_period`: without one, requests under
-# way end on the old configuration in their own time.
 FLUSH = "20ms"
+"""Answers of known length arrive this late at most, when they are written slowly; those of unknown length (logs, events) are
+passed on as they are written."""
+
+# caddy takes every configuration as a whole, a new one for each change of any Ingress or endpoint, with a new server. What
+# began under the old one must not notice.
+STREAM_CLOSE_DELAY = "87600h"
+"""How long upgraded connections (websockets) stay with the configuration they began under: ten years, so until one of their
+ends closes them. Requests under way stay for as long as they last, since there is no `grace_period`."""
+SHUTDOWN_DELAY = "250ms"
+"""How long an old server, which gets no new connections (see "kept" in devcluster/go/caddy), awaits the first request on those
+that it just got; afterwards it closes them. The next configuration waits as long, too."""
+LEAVE: dict[str, Any] = {
+    "match": [{"vars": {"{http.shutting_down}": ["true"]}, "not": [{"header": {"Upgrade": ["*"]}}]}],
+    "handle": [{"handler": "headers", "response": {"set": {"Connection": ["close"]}}}],
+}
+"""Meanwhile it tells its clients to come back by a new connection; when it closes one itself, a request may be on its way."""
 
 NOT_FOUND = "404: no Ingress of this cluster serves this host and path.\n"
 
 
-def build(routes: Routes, ports: Ports, admin_socket: str) -> Json:
+def build(
+    hosts: Mapping[str, list[Path]], certificates: Mapping[str, Certificate], ports: Ports, admin_socket: str
+) -> Json:
     """The whole configuration; caddy takes it at once or, when it is wrong, keeps the one it has."""
-    content = [_host(host, paths) for host, paths in routes.hosts.items()] + [{"handle": [_text(404, NOT_FOUND)]}]
-    servers = {"http": _server(ports.http, content, ["h1"])}
-    pairs = [pair for pair in map(_decode, routes.certificates) if pair is not None]
-    config: Json = {
+    content = [LEAVE, *(_host(host, paths) for host, paths in hosts.items()), {"handle": [_text(404, NOT_FOUND)]}]
+    pairs = {_tag(certificate): certificate for certificate in certificates.values()}
+    loaded = [{"certificate": pairs[tag].chain, "key": pairs[tag].key, "tags": [tag]} for tag in sorted(pairs)]
+    return {
         "admin": {"listen": f"unix/{admin_socket}", "origins": ["localhost"], "config": {"persist": False}},
-        "logging": {"logs": {"default": {"level": "WARN"}}},
-        "apps": {"http": {"servers": servers}},
+        # Without "admin", which warns at each configuration that its socket is one.
+        "logging": {"logs": {"default": {"level": "WARN", "exclude": ["admin"]}}},
+        "apps": {
+            "http": {
+                "shutdown_delay": SHUTDOWN_DELAY,
+                "servers": {
+                    "http": _server(ports.http, content, ["h1"]),
+                    "https": _server(ports.https, content, ["h1", "h2"]) | _tls(certificates),
+                },
+            },
+            "tls": {"certificates": {"load_pem": loaded}},
+        },
     }
-    if pairs:
-        servers["https"] = _server(ports.https, content, ["h1", "h2"]) | {"tls_connection_policies": [{}]}
-        loaded = [{"certificate": certificate, "key": key} for certificate, key in pairs]
-        config["apps"]["tls"] = {"certificates": {"load_pem": loaded}}
-    return config
 
 
 def _server(port: int, content: list[Json], protocols: list[str]) -> Json:
     return {
-        "listen": [f"{INGRESS_IP}:{port}"],
+        "listen": [f"kept/{INGRESS_IP}:{port}"],
         "protocols": protocols,
         "automatic_https": {"disable": True},  # it would ask a public CA for certificates
         "routes": content,
     }
+
+
+def _tls(certificates: Mapping[str, Certificate]) -> Json:
+    """Each host with the certificate of its own Secret; without one, the handshake fails. A request for another host than
+    its connection was made to is refused, so that only hosts with a certificate are served."""
+    policies: list[Json] = [
+        {"match": {"sni": [host]}, "certificate_selection": {"any_tag": [_tag(certificates[host])]}}
+        for host in sorted(certificates, key=host_order)
+    ]
+    nobody: Json = {}  # an empty list would mean plain HTTP
+    return {"tls_connection_policies": policies or [nobody], "strict_sni_host": True}
+
+
+def _tag(certificate: Certificate) -> str:
+    return hashlib.sha256(f"{certificate.chain}\n{certificate.key}".encode()).hexdigest()[:16]
 
 
 def _host(host: str, paths: list[Path]) -> Json:
@@ -66,12 +100,14 @@ def _path(path: Path) -> Json:
 
 
 def _backend(path: Path) -> Json:
+    """The proxy passes `Host` on as it came and sets `X-Forwarded-For`, `-Host` and `-Proto` by itself."""
     if not path.endpoints:
         return _text(503, f"503: service {path.service} has no ready endpoint.\n")
     return {
         "handler": "reverse_proxy",
         "upstreams": [{"dial": endpoint} for endpoint in path.endpoints],
         "flush_interval": FLUSH,
+        "stream_close_delay": STREAM_CLOSE_DELAY,
         # An endpoint that has just ended is still listed for a moment; the next one may do.
         "load_balancing": {"try_duration": "1s", "try_interval": "100ms"},
     }
@@ -80,17 +116,3 @@ def _backend(path: Path) -> Json:
 def _text(status: int, body: str) -> Json:
     headers = {"Content-Type": ["text/plain; charset=utf-8"]}
     return {"handler": "static_response", "status_code": status, "headers": headers, "body": body}
-
-
-def _decode(pair: tuple[str, str]) -> tuple[str, str] | None:
-    """The key pair as PEM text, or None when it is no pair: one broken Secret must not stop every other change."""
-    try:
-        certificate, key = (base64.b64decode(part, validate=True) for part in pair)
-        own = x509.load_pem_x509_certificate(certificate).public_key()
-        other = serialization.load_pem_private_key(key, password=None).public_key()
-        form = (serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
-        if own.public_bytes(*form) != other.public_bytes(*form):
-            return None
-        return certificate.decode(), key.decode()
-    except (ValueError, TypeError):
-        return None

@@ -11,8 +11,9 @@ from typing import Any
 import aiohttp
 
 from devcluster.cluster import settings
-from devcluster.cluster.ingress import caddyfile, routes
+from devcluster.cluster.ingress import caddyfile, routes, tls
 from nestor.kube import Api, ApiError, Informer, NotFound, kinds
+from nestor.kube.events import EventRecorder
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +35,9 @@ class Controller:
         self._api = api
         self._socket = caddy_socket
         self._ports = ports
+        self._events = EventRecorder(api, settings.INGRESS_CONTROLLER)
         self._loaded: dict[str, Any] | None = None
+        self._reported: frozenset[tls.Problem] = frozenset()
         self._changed = asyncio.Event()
         self._ingresses = Informer(api, kinds.INGRESS)
         self._services = Informer(api, kinds.SERVICE)
@@ -67,13 +70,34 @@ class Controller:
             await asyncio.sleep(DEBOUNCE_SECONDS)
 
     async def _configure(self) -> None:
-        world = routes.World(self._ingresses, self._services, self._slices, self._secrets)
-        wanted = caddyfile.build(routes.build(world), self._ports, str(self._socket))
+        world = routes.World(self._ingresses, self._services, self._slices)
+        hosts = routes.build(world)
+        found = tls.build(routes.by_age(self._ingresses), self._secrets)
+        await self._report(found.problems)
+        wanted = self._build(hosts, found.certificates)
         if wanted == self._loaded:
             return
-        await load(self._socket, wanted)
+        try:
+            await load(self._socket, wanted)
+        except Refused:
+            if found.certificates:  # whatever caddy has against one of them, HTTP must go on
+                await load(self._socket, self._build(hosts, {}))
+            raise
         self._loaded = wanted
-        log.info("configured %d hosts", len(wanted["apps"]["http"]["servers"]["http"]["routes"]) - 1)
+        log.info("configured %d hosts, %d of them with TLS", len(hosts), len(found.certificates))
+
+    def _build(self, hosts: dict[str, list[routes.Path]], certificates: dict[str, tls.Certificate]) -> dict[str, Any]:
+        return caddyfile.build(hosts, certificates, self._ports, str(self._socket))
+
+    async def _report(self, problems: tuple[tls.Problem, ...]) -> None:
+        """Tell the owners of Ingresses, once, what is wrong with their TLS."""
+        for problem in problems:
+            if problem not in self._reported:
+                log.warning("Ingress %s/%s: %s", problem.namespace, problem.ingress, problem.message)
+                meta = {"namespace": problem.namespace, "name": problem.ingress, "uid": problem.uid}
+                about = {"apiVersion": kinds.INGRESS.api_version, "kind": kinds.INGRESS.name, "metadata": meta}
+                await self._events.post(about, "Warning", "NoTLS", problem.message)
+        self._reported = frozenset(problems)
 
     async def _write_status(self) -> None:
         for ingress in routes.by_age(self._ingresses):

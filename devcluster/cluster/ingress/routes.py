@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from devcluster.cluster import settings
@@ -29,15 +29,6 @@ class World:
     ingresses: Iterable[Object] = ()
     services: Iterable[Object] = ()
     slices: Iterable[Object] = ()
-    secrets: Iterable[Object] = ()
-
-
-@dataclass(frozen=True)
-class Routes:
-    """The answer: `hosts` in the order in which they must be tried, and the TLS key pairs (certificate, key) as PEM."""
-
-    hosts: dict[str, list[Path]] = field(default_factory=dict)
-    certificates: list[tuple[str, str]] = field(default_factory=list)
 
 
 def is_ours(ingress: Object) -> bool:
@@ -56,16 +47,22 @@ def by_age(ingresses: Iterable[Object]) -> list[Object]:
     return sorted((ingress for ingress in ingresses if is_ours(ingress)), key=age)
 
 
-def build(world: World) -> Routes:
-    """The routes of all our Ingresses."""
+def host_order(host: str) -> tuple[int, int, str]:
+    """Full names, then wildcards (longest first), then "any host"."""
+    return (2 if host == ANY_HOST else 1 if host.startswith("*") else 0), -len(host), host
+
+
+def build(world: World) -> dict[str, list[Path]]:
+    """The paths of each host, hosts and paths in the order in which they must be tried."""
     backends = Backends(world.services, world.slices)
     found: dict[str, dict[tuple[str, str], Path]] = {}
     ours = by_age(world.ingresses)
-    for ingress in ours:
-        for host, path in _paths(ingress, backends):
-            found.setdefault(host, {}).setdefault((path.match, path.path), path)
-    hosts = {host: sorted(found[host].values(), key=_path_order) for host in sorted(found, key=_host_order)}
-    return Routes(hosts, _certificates(ours, world.secrets))
+    # Default backends come last: they take what no rule of any Ingress asked for.
+    for list_paths in (_rule_paths, _default_paths):
+        for ingress in ours:
+            for host, path in list_paths(ingress, backends):
+                found.setdefault(host, {}).setdefault((path.match, path.path), path)
+    return {host: sorted(found[host].values(), key=_path_order) for host in sorted(found, key=host_order)}
 
 
 class Backends:
@@ -95,33 +92,30 @@ class Backends:
         return tuple(sorted(found))
 
 
-def _paths(ingress: Object, backends: Backends) -> Iterable[tuple[str, Path]]:
-    namespace = ingress["metadata"]["namespace"]
-
-    def path(text: str, match: Literal["Exact", "Prefix"], backend: Object) -> Path:
-        name = (backend.get("service") or {}).get("name", "?")
-        return Path(text, match, f"{namespace}/{name}", backends.endpoints(namespace, backend))
-
+def _rule_paths(ingress: Object, backends: Backends) -> Iterator[tuple[str, Path]]:
     for rule in ingress["spec"].get("rules") or ():
         for item in (rule.get("http") or {}).get("paths") or ():
             text = item.get("path") or "/"
+            host = rule.get("host") or ANY_HOST
             if item.get("pathType") == "Exact":
-                yield rule.get("host") or ANY_HOST, path(text, "Exact", item["backend"])
+                yield host, _path(ingress, backends, item["backend"], text, "Exact")
             else:  # "ImplementationSpecific" is ours to define: a prefix
-                yield rule.get("host") or ANY_HOST, path(text.rstrip("/") or "/", "Prefix", item["backend"])
+                yield host, _path(ingress, backends, item["backend"], text.rstrip("/") or "/")
+
+
+def _default_paths(ingress: Object, backends: Backends) -> Iterator[tuple[str, Path]]:
+    """The default backend, for the rest of the Ingress's own hosts and for hosts that nobody named."""
     if backend := ingress["spec"].get("defaultBackend"):
-        yield ANY_HOST, path("/", "Prefix", backend)
+        for host in (*(rule.get("host") or ANY_HOST for rule in ingress["spec"].get("rules") or ()), ANY_HOST):
+            yield host, _path(ingress, backends, backend)
 
 
-def _certificates(ingresses: Iterable[Object], secrets: Iterable[Object]) -> list[tuple[str, str]]:
-    """The key pairs that our Ingresses name, each once. Kept base64-free and unchecked here; see `caddyfile`."""
-    wanted = {
-        (ingress["metadata"]["namespace"], entry.get("secretName"))
-        for ingress in ingresses
-        for entry in ingress["spec"].get("tls") or ()
-    }
-    data = [secret.get("data") or {} for secret in sorted(secrets, key=_key) if _key(secret) in wanted]
-    return [(item["tls.crt"], item["tls.key"]) for item in data if item.get("tls.crt") and item.get("tls.key")]
+def _path(
+    ingress: Object, backends: Backends, backend: Object, text: str = "/", match: Literal["Exact", "Prefix"] = "Prefix"
+) -> Path:
+    namespace = ingress["metadata"]["namespace"]
+    name = (backend.get("service") or {}).get("name", "?")
+    return Path(text, match, f"{namespace}/{name}", backends.endpoints(namespace, backend))
 
 
 def _service_port(service: Object | None, wanted: Object) -> str | None:
@@ -145,8 +139,3 @@ def _key(item: Object) -> tuple[str, str]:
 def _path_order(path: Path) -> tuple[int, int, str]:
     """Longest first; for one path, the exact match before the prefix."""
     return -len(path.path), 0 if path.match == "Exact" else 1, path.path
-
-
-def _host_order(host: str) -> tuple[int, int, str]:
-    """Full names, then wildcards (longest first), then "any host"."""
-    return (2 if host == ANY_HOST else 1 if host.startswith("*") else 0), -len(host), host

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +14,8 @@ import pytest
 from devcluster import cluster
 from devcluster.cluster import ClusterInfo, paths
 from devcluster.progress import Console
+from tests.e2e.devcluster import web
+from tests.e2e.devcluster.web import Browser
 
 BUSYBOX = "docker.io/library/busybox:1.35"
 
@@ -46,14 +47,6 @@ class Kubectl:
         return self("logs", name)
 
 
-def wait_until(is_met: Callable[[], bool], what: str, seconds: float = 30) -> None:
-    """Poll from outside what cannot be watched (HTTP answers, the kernel)."""
-    deadline = time.monotonic() + seconds
-    while not is_met():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(0.05)
-
-
 @pytest.fixture(scope="session")
 def was_running() -> bool:
     """Whether the machine had a cluster before the tests."""
@@ -76,3 +69,20 @@ def kubectl(embedded: ClusterInfo) -> Iterator[Kubectl]:
     run("create", "namespace", name)
     yield run
     run("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture
+def browser(embedded: ClusterInfo) -> Browser:
+    """A browser on this machine."""
+    return Browser(embedded.http_url_port, embedded.https_url_port)
+
+
+@pytest.fixture
+def site(kubectl: Kubectl, embedded: ClusterInfo, browser: Browser) -> str:
+    """A host name of the test's own, with `web.SERVER` behind it, ready."""
+    kubectl.apply(web.SERVER)
+    host = f"{kubectl.namespace}.{embedded.domain}"
+    kubectl("create", "ingress", "site", f"--rule={host}/*=server:first")
+    kubectl("wait", "pod/server", "--for=condition=Ready", "--timeout=120s")
+    browser.wait_for(host, 200)
+    return host

@@ -12,7 +12,7 @@ import pytest
 from devcluster import cluster
 from devcluster.cluster import launcher, paths, state
 from devcluster.progress import Console
-from tests.e2e.devcluster.conftest import wait_until
+from tests.e2e.devcluster.web import wait_until
 
 WARM_START_SECONDS = 20
 

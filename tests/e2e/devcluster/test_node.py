@@ -6,7 +6,8 @@ import http.client
 
 import pytest
 
-from tests.e2e.devcluster.conftest import BUSYBOX, Kubectl, wait_until
+from tests.e2e.devcluster.conftest import BUSYBOX, Kubectl
+from tests.e2e.devcluster.web import wait_until
 
 WEB = f"""
 apiVersion: v1

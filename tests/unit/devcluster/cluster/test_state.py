@@ -6,11 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
+import yaml
 
 from devcluster.cluster import images, kind, launcher, logs, state
 from devcluster.cluster.current import default_ingress_class
 from devcluster.cluster.health import dns_question
 from devcluster.cluster.paths import Paths
+from devcluster.cluster.settings import Ports
 
 
 @pytest.fixture
@@ -97,7 +99,8 @@ def test_kinds_commands() -> None:
     assert kind.load_command(Path("/i.tar")) == ["kind", "load", "image-archive", "/i.tar", "--name", "nestor-dev"]
 
 
-def test_kinds_configuration_opens_the_port_on_loopback_only() -> None:
-    config = kind.config(8080)
-    assert "listenAddress: 127.0.0.1" in config
-    assert "hostPort: 8080" in config
+def test_kinds_configuration_opens_the_ports_on_loopback_only() -> None:
+    (node,) = yaml.safe_load(kind.config(Ports(8080, 8443)))["nodes"]
+    assert [(item["hostPort"], item["listenAddress"]) for item in node["extraPortMappings"]] == [
+        (8080, "127.0.0.1"), (8443, "127.0.0.1"),
+    ]

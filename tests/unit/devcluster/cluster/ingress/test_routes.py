@@ -33,17 +33,17 @@ def test_only_our_class_and_no_class_are_ours(spec: Object, annotations: Object 
 
 
 def test_ingresses_of_another_class_have_no_routes() -> None:
-    assert routes.build(world(ingress(rules=[rule("a.test", path())], ingressClassName="nginx"))).hosts == {}
+    assert routes.build(world(ingress(rules=[rule("a.test", path())], ingressClassName="nginx"))) == {}
 
 
 def test_full_names_come_before_wildcards_and_wildcards_before_any_host() -> None:
     rules = [rule(host, path()) for host in (None, "*.test", "*.long.test", "b.test", "a.long.test")]
-    assert list(routes.build(world(ingress(rules=rules))).hosts) == ["a.long.test", "b.test", "*.long.test", "*.test", ""]
+    assert list(routes.build(world(ingress(rules=rules)))) == ["a.long.test", "b.test", "*.long.test", "*.test", ""]
 
 
 def test_longest_path_comes_first_and_exact_before_prefix() -> None:
     paths = [path("/"), path("/a"), path("/a", match="Exact"), path("/a/b/"), path("/longer", match="ImplementationSpecific")]
-    found = routes.build(world(ingress(rules=[rule("a.test", *paths)]))).hosts["a.test"]
+    found = routes.build(world(ingress(rules=[rule("a.test", *paths)])))["a.test"]
     assert [(item.path, item.match) for item in found] == [
         ("/longer", "Prefix"), ("/a/b", "Prefix"), ("/a", "Exact"), ("/a", "Prefix"), ("/", "Prefix"),
     ]
@@ -52,21 +52,41 @@ def test_longest_path_comes_first_and_exact_before_prefix() -> None:
 def test_who_asked_first_keeps_a_host_and_path() -> None:
     late = ingress("a", rules=[rule("a.test", path(service="late"))], created="2026-02-02T00:00:00Z")
     early = ingress("b", rules=[rule("a.test", path(service="early"))], created="2026-01-01T00:00:00Z")
-    assert [item.service for item in routes.build(world(late, early)).hosts["a.test"]] == ["team/early"]
+    assert [item.service for item in routes.build(world(late, early))["a.test"]] == ["team/early"]
 
 
 def test_paths_of_one_host_are_gathered_from_several_ingresses() -> None:
     two = [ingress("one", rules=[rule("a.test", path("/one"))]), ingress("two", rules=[rule("a.test", path("/two"))])]
-    assert [item.path for item in routes.build(world(*two)).hosts["a.test"]] == ["/one", "/two"]
+    assert [item.path for item in routes.build(world(*two))["a.test"]] == ["/one", "/two"]
 
 
 def test_default_backend_answers_for_any_host() -> None:
-    found = routes.build(world(ingress(defaultBackend=path()["backend"]))).hosts[routes.ANY_HOST]
+    found = routes.build(world(ingress(defaultBackend=path()["backend"])))[routes.ANY_HOST]
     assert found == [routes.Path("/", "Prefix", "team/web", ("10.42.0.9:8080",))]
 
 
+def test_default_backend_takes_the_rest_of_its_own_hosts() -> None:
+    default = path(service="default")["backend"]
+    found = routes.build(world(ingress(rules=[rule("a.test", path("/x"))], defaultBackend=default)))
+    assert [(item.path, item.service) for item in found["a.test"]] == [("/x", "team/web"), ("/", "team/default")]
+    assert list(found) == ["a.test", routes.ANY_HOST]
+
+
+def test_a_rule_has_precedence_over_an_older_default_backend() -> None:
+    old = ingress("old", rules=[rule("a.test", path("/x"))], defaultBackend=path(service="default")["backend"])
+    new = ingress("new", rules=[rule("a.test", path("/", "new"))], created="2026-02-02T00:00:00Z")
+    assert [item.service for item in routes.build(world(old, new))["a.test"]] == ["team/web", "team/new"]
+
+
+def test_several_hosts_of_one_ingress_have_their_own_paths() -> None:
+    found = routes.build(world(ingress(rules=[rule("a.test", path("/one")), rule("b.test", path("/two"), path("/three"))])))
+    assert {host: [item.path for item in paths] for host, paths in found.items()} == {
+        "a.test": ["/one"], "b.test": ["/three", "/two"],
+    }
+
+
 def test_a_rule_without_paths_is_passed_over() -> None:
-    assert routes.build(world(ingress(rules=[{"host": "a.test"}]))).hosts == {}
+    assert routes.build(world(ingress(rules=[{"host": "a.test"}]))) == {}
 
 
 @pytest.mark.parametrize(
@@ -89,13 +109,4 @@ def test_a_rule_without_paths_is_passed_over() -> None:
 )
 def test_endpoints_of_a_backend(wanted: int | str, services: list[Object], slices: list[Object], found: tuple[str, ...]) -> None:
     built = routes.build(world(ingress(rules=[rule("a.test", path(port=wanted))]), services=services, slices=slices))
-    assert built.hosts["a.test"][0].endpoints == found
-
-
-def test_only_the_named_tls_secrets_are_used() -> None:
-    def secret(name: str, namespace: str = "team") -> Object:
-        return {"metadata": {"name": name, "namespace": namespace}, "data": {"tls.crt": f"{namespace}-{name}", "tls.key": "k"}}
-
-    ours = ingress(tls=[{"hosts": ["a.test"], "secretName": "wanted"}, {"hosts": ["b.test"]}])
-    secrets = [secret("wanted"), secret("other"), secret("wanted", "elsewhere")]
-    assert routes.build(World([ours], secrets=secrets)).certificates == [("team-wanted", "k")]
+    assert built["a.test"][0].endpoints == found

@@ -1,0 +1,161 @@
+"""Which certificate a host is served with, and what is said when there is none."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+from devcluster.cluster.certificates import Authority, KeyPair
+from devcluster.cluster.ingress import tls
+from tests.unit.devcluster.cluster.ingress.builders import ingress, path, rule
+
+Object = dict[str, Any]
+
+AUTHORITY = Authority("test")
+A = AUTHORITY.server("a", ["a.test"])
+ANY = AUTHORITY.server("any", ["*.test"])
+
+
+def secret(
+    pair: KeyPair, name: str = "web-tls", namespace: str = "team", *, crt: bytes | None = None, key: bytes | None = None
+) -> Object:
+    """A Secret with a key pair, or with something else in place of one half."""
+    content = {"tls.crt": pair.certificate if crt is None else crt, "tls.key": pair.key if key is None else key}
+    encoded = {file: base64.b64encode(text).decode() for file, text in content.items()}
+    return {"metadata": {"name": name, "namespace": namespace}, "data": encoded}
+
+
+def wants(*hosts: str, name: str | None = "web-tls", ingress_name: str = "web") -> Object:
+    entry: Object = {"hosts": list(hosts)} | ({"secretName": name} if name else {})
+    return ingress(ingress_name, tls=[entry], rules=[rule("a.test", path())])
+
+
+def messages(found: tls.Tls) -> list[str]:
+    return [problem.message for problem in found.problems]
+
+
+def test_a_host_gets_the_certificate_of_its_secret() -> None:
+    found = tls.build([wants("a.test")], [secret(A), secret(ANY, "other")])
+    assert {host: item.chain for host, item in found.certificates.items()} == {"a.test": A.certificate.decode()}
+    assert found.certificates["a.test"].key == A.key.decode()
+    assert found.problems == ()
+
+
+def test_an_entry_without_hosts_is_for_the_hosts_of_all_rules() -> None:
+    rules = [rule("a.test", path()), rule("b.test", path()), rule(None, path())]
+    found = tls.build([ingress(rules=rules, tls=[{"secretName": "web-tls"}])], [secret(ANY)])
+    assert list(found.certificates) == ["a.test", "b.test"]
+
+
+def test_two_secrets_serve_two_hosts_of_one_ingress() -> None:
+    entries = [{"hosts": ["a.test"], "secretName": "one"}, {"hosts": ["b.test"], "secretName": "two"}]
+    found = tls.build([ingress(tls=entries)], [secret(A, "one"), secret(ANY, "two")])
+    assert {host: item.names for host, item in found.certificates.items()} == {"a.test": ("a.test",), "b.test": ("*.test",)}
+
+
+def test_the_first_usable_certificate_keeps_the_host() -> None:
+    ingresses = [wants("a.test", name="none"), wants("a.test", name="one"), wants("a.test", name="two")]
+    found = tls.build(ingresses, [secret(A, "one"), secret(ANY, "two")])
+    assert found.certificates["a.test"].names == ("a.test",)
+    assert len(found.problems) == 1
+
+
+def test_a_secret_of_another_namespace_is_not_used() -> None:
+    found = tls.build([wants("a.test")], [secret(A, namespace="elsewhere")])
+    assert found.certificates == {}
+    assert messages(found) == [
+        "Secret 'web-tls' does not exist, or is not of type kubernetes.io/tls; a.test is served without TLS"
+    ]
+
+
+def test_one_unusable_secret_does_not_keep_others_from_being_served() -> None:
+    broken = wants("a.test", name="broken", ingress_name="broken")
+    found = tls.build([broken, wants("a.test")], [secret(A, "broken", crt=b"no"), secret(A)])
+    assert list(found.certificates) == ["a.test"]
+    assert [(problem.namespace, problem.ingress) for problem in found.problems] == [("team", "broken")]
+
+
+def rsa_key(bits: int) -> bytes:
+    return rsa.generate_private_key(65537, bits).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def ec_key(curve: ec.EllipticCurve, password: bytes | None = None) -> bytes:
+    encryption = serialization.BestAvailableEncryption(password) if password else serialization.NoEncryption()
+    key = ec.generate_private_key(curve)
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption)
+
+
+@pytest.mark.parametrize(
+    ("half", "reason"),
+    [
+        pytest.param({"crt": b"no pem"}, "'tls.crt' is not a PEM certificate", id="no certificate"),
+        pytest.param({"crt": b""}, "'tls.crt' is not a PEM certificate", id="empty"),
+        pytest.param({"crt": b"\xff\xfe"}, "'tls.crt' is not text", id="binary"),
+        pytest.param({"key": b"no pem"}, "'tls.key' is not an unencrypted PEM private key", id="no key"),
+        pytest.param({"key": A.certificate}, "'tls.key' is not an unencrypted PEM private key", id="a certificate"),
+        pytest.param({"key": ec_key(ec.SECP256R1(), b"secret")}, "'tls.key' is not an unencrypted", id="encrypted"),
+        pytest.param({"key": ec_key(ec.SECP256K1())}, "of another kind than RSA of at least 2048", id="curve"),
+        pytest.param({"key": rsa_key(1024)}, "of another kind than RSA of at least 2048", id="short"),
+        pytest.param({"key": rsa_key(2048)}, "is not the key of the certificate", id="other kind of key"),
+        pytest.param({"key": ANY.key}, "is not the key of the certificate", id="other key"),
+    ],
+)
+def test_what_is_wrong_with_a_secret_is_said(half: dict[str, Any], reason: str) -> None:
+    found = tls.build([wants("a.test")], [secret(A, **half)])
+    (message,) = messages(found)
+    assert message.startswith("Secret 'web-tls': ")
+    assert reason in message
+    assert found.certificates == {}
+
+
+def test_a_certificate_for_other_names_is_not_served() -> None:
+    assert messages(tls.build([wants("b.test")], [secret(A)])) == [
+        "Secret 'web-tls': its certificate is for a.test; b.test is served without TLS"
+    ]
+
+
+def test_a_certificate_without_names_is_not_served() -> None:
+    assert "for no DNS name" in messages(tls.build([wants("a.test")], [secret(AUTHORITY.server("a.test", []))]))[0]
+
+
+def test_an_entry_without_a_secret_is_told() -> None:
+    (message,) = messages(tls.build([wants("a.test", name=None)], [secret(A)]))
+    assert message == "the Ingress names no Secret for it; a.test is served without TLS"
+
+
+def test_a_secret_without_data_is_told() -> None:
+    empty = {"metadata": {"name": "web-tls", "namespace": "team"}}
+    assert "'tls.crt' is not a PEM certificate" in messages(tls.build([wants("a.test")], [empty]))[0]
+
+
+def test_a_chain_is_served_whole() -> None:
+    chain = A.certificate + AUTHORITY.pair.certificate
+    found = tls.build([wants("a.test")], [secret(A, crt=chain)])
+    assert found.certificates["a.test"].chain == chain.decode()
+
+
+def test_keys_are_not_shown() -> None:
+    assert "PRIVATE" not in repr(tls.parse(secret(A)))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "host", "fits"),
+    [
+        ("a.test", "a.test", True),
+        ("A.test", "a.Test", True),
+        ("a.test", "b.test", False),
+        ("*.test", "a.test", True),
+        ("*.test", "*.test", True),
+        ("*.test", "b.a.test", False),
+        ("*.test", "test", False),
+        ("a.test", "*.test", False),
+    ],
+)
+def test_wildcards_stand_for_one_element(pattern: str, host: str, fits: bool) -> None:
+    assert tls.matches(pattern, host) is fits
