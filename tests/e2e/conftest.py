@@ -33,6 +33,7 @@ class Cluster:
     kubeconfig: Path
     http_port: int
     domain: str
+    https_port: int = 443
 
 
 _WAS_RUNNING = pytest.StashKey[bool]()
@@ -63,7 +64,7 @@ def cluster() -> Cluster:
     with cache.default().lock("e2e"):
         info = devcluster.cluster.up(report)
         install.install_nestor(info, report)
-    return Cluster(info.kubeconfig, info.http_url_port, info.domain)
+    return Cluster(info.kubeconfig, info.http_url_port, info.domain, info.https_url_port)
 
 
 @pytest.fixture(scope="session")

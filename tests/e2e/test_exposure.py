@@ -1,0 +1,236 @@
+"""All targets of an app, as its users reach them: by host, by TLS, below a path, through a websocket, and when pods go."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import datetime
+import os
+import ssl
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from devcluster.demo import install
+from nestor.api import conditions
+from nestor.cluster import certificates
+from nestor.kube import Api, kinds
+from tests.e2e.conftest import Cluster, apply, inline_job, kubectl, nested_kubeconfig
+from tests.e2e.devcluster.web import Browser
+from tests.waiting import job_with, message_of
+
+Object = dict[str, Any]
+
+# Which server was asked for what, as JSON; `/ws` echoes.
+SERVER = """
+import os
+from aiohttp import web
+
+async def page(request):
+    scheme = request.headers["X-Forwarded-Proto"]
+    return web.json_response({"server": os.environ["NAME"], "path": request.path_qs, "scheme": scheme})
+
+async def echo(request):
+    stream = web.WebSocketResponse()
+    await stream.prepare(request)
+    async for message in stream:
+        await stream.send_str(f"{os.environ['NAME']}: {message.data}")
+    return stream
+
+app = web.Application()
+app.add_routes([web.get("/ws", echo), web.get("/ready", lambda _: web.Response()), web.get("/{path:.*}", page)])
+web.run_app(app, port=8000)
+"""
+
+NAMESPACE = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: tools}
+"""
+PART = """
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: server, namespace: {space}}}
+data:
+  server.py: |
+{server}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: {name}, namespace: {space}}}
+spec:
+  selector: {{matchLabels: {{app: {name}}}}}
+  template:
+    metadata: {{labels: {{app: {name}}}}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+      - name: server
+        image: {image}
+        command: [/opt/nestor/bin/python, /server/server.py]
+        env: [{{name: NAME, value: {name}}}]
+        ports: [{{name: http, containerPort: 8000}}]
+        readinessProbe: {{httpGet: {{path: /ready, port: http}}, periodSeconds: 1}}
+        volumeMounts: [{{name: server, mountPath: /server}}]
+      volumes: [{{name: server, configMap: {{name: server}}}}]
+---
+apiVersion: v1
+kind: Service
+metadata: {{name: {name}, namespace: {space}}}
+spec:
+  selector: {{app: {name}}}
+  ports: [{{name: http, port: {port}, targetPort: {target_port}}}]
+"""
+TARGETS = [
+    {"service_name": "web", "service_port": 80, "service_namespace": "default"},
+    {"service_name": "api", "service_port": 9090, "service_namespace": "tools"},
+]
+
+
+def two_servers(name: str, namespace: str, **spec: Any) -> list[Object]:
+    """A job whose app has two servers, both exposed: by a number and by a name for `targetPort`, in two namespaces."""
+    server = "\n".join(f"    {line}" for line in SERVER.strip().splitlines())
+    image = install.find_image(os.environ.get("CLUSTER") or "embedded")
+    parts = [("web", "default", 80, "8000"), ("api", "tools", 9090, "http")]
+    manifest = NAMESPACE + "".join(
+        PART.format(name=part, space=space, port=port, target_port=target, server=server, image=image)
+        for part, space, port, target in parts
+    )
+    config_map, job = inline_job(name, namespace, {"app.yaml": manifest}, targets=TARGETS)
+    job["spec"] |= {"expose": {"allTargets": True}, **spec}
+    return [config_map, job]
+
+
+def url_of(job: Object, service: str) -> str:
+    """Where the job says that a target is reached."""
+    return str(next(item["url"] for item in job["status"]["targets"] if item["serviceName"] == service))
+
+
+@dataclass
+class Client:
+    """A browser on this machine, whose names lead to the Ingress controller."""
+
+    session: aiohttp.ClientSession
+
+    async def ask(self, url: str, *, status: int = 200, limit: float = 15) -> Any:
+        """Await an answer with this status, as an Ingress controller follows a moment late; its JSON, if it is 200."""
+        seen: object = "no answer"
+        try:
+            async with asyncio.timeout(limit):
+                while True:
+                    try:
+                        async with self.session.get(url) as answer:
+                            seen = answer.status
+                            if answer.status == status:
+                                return await answer.json() if status == 200 else None
+                    except aiohttp.ClientConnectionError as error:
+                        seen = error
+                    await asyncio.sleep(0.1)
+        except TimeoutError:
+            raise AssertionError(f"{url} does not answer {status} within {limit} s: {seen}") from None
+
+    async def echo(self, stream: aiohttp.ClientWebSocketResponse, text: str) -> str:
+        """What comes back through a websocket."""
+        await stream.send_str(text)
+        return await stream.receive_str(timeout=10)
+
+
+@pytest.fixture
+async def client(cluster: Cluster) -> AsyncIterator[Client]:
+    """A client of plain HTTP."""
+    async with Browser(cluster.http_port, cluster.https_port).session() as session:
+        yield Client(session)
+
+
+async def test_a_websocket_stays_open_while_the_ingress_of_another_job_comes_and_goes(
+    api: Api, namespace: str, cluster: Cluster, client: Client,
+) -> None:
+    await apply(api, two_servers("chat", namespace))
+    job = await job_with(api, "chat", namespace, conditions.READY, "True")
+    await client.ask(url_of(job, "api"))
+    other = f"http://other-{namespace}.{cluster.domain}:{cluster.http_port}/"
+    async with client.session.ws_connect(f"{url_of(job, 'api')}ws") as stream:
+        assert await client.echo(stream, "before") == "api: before"
+        await apply(api, inline_job("other", namespace, {"tools.yaml": NAMESPACE}, targets=TARGETS))
+        await client.ask(other, status=503, limit=30)
+        assert await client.echo(stream, "with it") == "api: with it"
+        await api.delete(kinds.NESTED_APP_JOB, "other", namespace)
+        await client.ask(other, status=404, limit=60)
+        assert await client.echo(stream, "without it") == "api: without it"
+        assert not stream.closed
+
+
+async def test_both_targets_are_reached_at_every_path_and_exposed_goes_and_comes_with_their_pods(
+    api: Api, namespace: str, cluster: Cluster, client: Client, tmp_path: Path,
+) -> None:
+    await apply(api, two_servers("pair", namespace))
+    job = await job_with(api, "pair", namespace, conditions.READY, "True")
+    assert job["status"]["url"] == url_of(job, "web") == f"http://pair-{namespace}.{cluster.domain}:{cluster.http_port}/"
+    assert url_of(job, "api") == f"http://api--pair-{namespace}.{cluster.domain}:{cluster.http_port}/"
+    for service in ("web", "api"):
+        for path in ("", "deep/path/?x=1&y=%20"):
+            answer = await client.ask(url_of(job, service) + path)
+            assert (answer["server"], answer["path"], answer["scheme"]) == (service, f"/{path}", "http")
+
+    inside = await nested_kubeconfig(api, job, tmp_path)
+    await kubectl(inside, "scale", "-n", "tools", "deployment/api", "--replicas=0")
+    gone = await job_with(api, "pair", namespace, conditions.EXPOSED, "False", conditions.NO_READY_ENDPOINT)
+    assert message_of(gone, conditions.EXPOSED) == "no pod of Service 'api' in namespace 'tools' of the nested cluster is ready"
+    assert {item["serviceName"]: item["ready"] for item in gone["status"]["targets"]} == {"web": True, "api": False}
+    assert (await client.ask(url_of(gone, "web")))["server"] == "web"
+    await client.ask(url_of(gone, "api"), status=503)
+
+    await kubectl(inside, "scale", "-n", "tools", "deployment/api", "--replicas=1")
+    back = await job_with(api, "pair", namespace, conditions.EXPOSED, "True")
+    assert all(item["ready"] for item in back["status"]["targets"])
+    assert (await client.ask(url_of(back, "api")))["server"] == "api"
+
+
+@dataclass
+class Secured:
+    """A class whose jobs are served by TLS, and who is to be trusted for it."""
+
+    name: str
+    trust: ssl.SSLContext
+
+
+@pytest.fixture
+async def secured(api: Api, cluster: Cluster) -> AsyncIterator[Secured]:
+    """The default class with a wildcard certificate for its domain, signed by an authority of this test."""
+    name, now = f"tls-{uuid.uuid4().hex[:6]}", datetime.datetime.now(datetime.UTC)
+    authority = certificates.new_authority("e2e", now)
+    leaf = certificates.new_leaf(authority, cluster.domain, now, hosts=[f"*.{cluster.domain}"])
+    pair = {"tls.crt": leaf.certificate, "tls.key": leaf.key}
+    data = {key: base64.b64encode(content).decode() for key, content in pair.items()}
+    meta = {"name": name, "namespace": install.NAMESPACE}
+    await api.apply(kinds.SECRET, {"metadata": meta, "type": "kubernetes.io/tls", "data": data})
+    spec = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
+    spec["expose"] |= {"tlsSecretName": name, "scheme": "https", "port": cluster.https_port}
+    await api.apply(kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": spec})
+    yield Secured(name, ssl.create_default_context(cadata=authority.certificate.decode()))
+    await api.delete(kinds.NESTED_CLASS, name)
+    await api.delete(kinds.SECRET, name, install.NAMESPACE)
+
+
+# The class is made before the namespace, so that it goes after the namespace's jobs.
+async def test_all_targets_are_served_with_the_classs_certificate(
+    api: Api, secured: Secured, namespace: str, cluster: Cluster,
+) -> None:
+    await apply(api, two_servers("safe", namespace, className=secured.name))
+    job = await job_with(api, "safe", namespace, conditions.READY, "True")
+    port = "" if cluster.https_port == 443 else f":{cluster.https_port}"
+    assert job["status"]["url"] == f"https://safe-{namespace}.{cluster.domain}{port}/"
+    assert url_of(job, "api") == f"https://api--safe-{namespace}.{cluster.domain}{port}/"
+    async with Browser(cluster.http_port, cluster.https_port).session(secured.trust) as session:
+        client = Client(session)
+        for service in ("web", "api"):
+            answer = await client.ask(f"{url_of(job, service)}a/b")
+            assert (answer["server"], answer["path"], answer["scheme"]) == (service, "/a/b", "https")
+        async with session.ws_connect(f"{url_of(job, 'web')}ws") as stream:
+            assert await client.echo(stream, "hello") == "web: hello"
