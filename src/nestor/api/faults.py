@@ -34,6 +34,11 @@ _WORDS = {
 }
 
 
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 120
+_SHORT.maxlevel = 3
+
+
 def explain(error: ValidationError, root: str) -> str:
     """One sentence per fault, each naming the field."""
     return join(list_sentences(error, root))
@@ -76,7 +81,7 @@ def name_field(root: str, path: Sequence[str | int]) -> str:
 def show(value: Any) -> str:
     """A value as a message can quote it: short, whatever it is."""
     try:
-        return reprlib.repr(value)
+        return _SHORT.repr(value)
     except ValueError:  # Python does not print integers of thousands of digits
         return "a number of thousands of digits"
 

@@ -4,7 +4,7 @@ Belongs here: reading `nested_kubernetes`, retry rules, transitions of a run. Do
 """
 
 from nestor.steps.appdef import build_plan
-from nestor.steps.plan import Plan, PlanError, Step
+from nestor.steps.plan import Helm, Plan, PlanError, Remote, Step
 from nestor.steps.state import Run, StepRun
 
-__all__ = ["Plan", "PlanError", "Run", "Step", "StepRun", "build_plan"]
+__all__ = ["Helm", "Plan", "PlanError", "Remote", "Run", "Step", "StepRun", "build_plan"]

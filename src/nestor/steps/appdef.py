@@ -3,154 +3,137 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from nestor import names
-from nestor.steps import paths
-from nestor.steps.plan import (
-    DEFAULT_RETRY,
-    DEFAULT_RETRY_SLEEP_SECONDS,
-    DEFAULT_TIMEOUT_SECONDS,
-    Plan,
-    PlanError,
-    Step,
-)
+from nestor.api import faults
+from nestor.steps import one
+from nestor.steps.fields import Fields
+from nestor.steps.plan import DEFAULT_RETRY, DEFAULT_RETRY_SLEEP_SECONDS, Plan, PlanError, Remote, Step
 
-SUPPORTED_TYPES = ("kubectl",)
-LATER_TYPES = ("kustomize", "custom", "helm")
 STEP_LIMIT = 100
 NAME_LIMIT = 100
-COUNT_LIMIT = 10_000
-SECONDS_LIMIT = 86_400
+PLAN_LIMIT = 900 * 1024
+"""Bytes of `plan.json`: a ConfigMap holds 1 MiB, with its names and labels."""
 
 
-def build_plan(nested: dict[str, Any], sources_hash: str) -> Plan:
+@dataclass
+class _Reading:
+    """What the steps of one plan share while they are read."""
+
+    remote: Remote
+    faults: list[str]
+    retry: int = DEFAULT_RETRY
+    retry_sleep: int = DEFAULT_RETRY_SLEEP_SECONDS
+    render: bool = False
+    names: set[str] = field(default_factory=set)
+    releases: set[str] = field(default_factory=set)
+
+
+def build_plan(
+    nested: Mapping[str, Any], base: str, *, parameters: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None, facts: Mapping[str, str] | None = None, remote: Remote | None = None,
+) -> Plan:
     """The plan of one AppDef command.
 
-    `nested` is the command's `nested_kubernetes`, verbatim; `sources_hash` stands for where the templates come from (image
-    or ConfigMap content): another value is another plan. Raises `PlanError`. Unknown keys are left alone.
+    `nested` is the command's `nested_kubernetes`, verbatim; unknown keys are left alone. `base` stands for everything under
+    which what was done counts: content of the templates, the cluster's data, the user's wish to run all again. `parameters` and
+    `environment` come from `parameters.check`, `facts` about the job are what templates see as `job.name` …, `remote` is the
+    class's policy. Raises `PlanError`.
     """
-    faults: list[str] = []
-    defaults = _read_defaults(nested.get("templates_settings"), faults)
-    steps = _read_steps(nested.get("templates"), defaults, faults)
-    if faults:
-        raise PlanError(faults)
-    content = json.dumps([step.model_dump() for step in steps], sort_keys=True)
-    return Plan(hash=names.digest(content, sources_hash, length=16), steps=tuple(steps))
+    fault = faults.find_fault(nested, "nested_kubernetes")
+    if fault is not None:
+        raise PlanError([fault])
+    reading = _Reading(remote or Remote(), [])
+    _read_settings(nested.get("templates_settings"), reading)
+    steps = _read_steps(nested.get("templates"), reading)
+    if reading.faults:
+        raise PlanError(reading.faults)
+    values, variables, known = dict(parameters or {}), dict(environment or {}), dict(facts or {})
+    hashed = tuple(step.model_copy(update={"hash": hash_step(step, values, variables, known)}) for step in steps)
+    plan = Plan(
+        hash=_hash_plan(base, hashed, reading.remote), base=base, steps=hashed, parameters=values, environment=variables,
+        facts=known, remote=reading.remote,
+    )
+    size = len(plan.to_json().encode())
+    if size > PLAN_LIMIT:
+        raise PlanError([
+            f"`templates` and parameters make a plan of {size // 1024} KiB, more than {PLAN_LIMIT // 1024} KiB: put scripts and "
+            "values into files in /templates of the image",
+        ])
+    return plan
 
 
-def _read_defaults(settings: Any, faults: list[str]) -> tuple[int, int]:
-    """`global_retry` and `global_retry_sleep`, which hold for steps that do not say otherwise."""
-    if settings is None:
-        settings = {}
+def hash_step(step: Step, parameters: Mapping[str, Any], environment: Mapping[str, str], facts: Mapping[str, str]) -> str:
+    """Changes with what the step does: neither with its name and limits, nor with parameters that it does not see.
+
+    Defaults are left out, so that a key of a later version changes nothing for steps that do not have it: another hash runs the
+    steps of a running job again.
+    """
+    ignored = {"name", "hash", "retry", "retry_sleep_seconds", "timeout_seconds"}
+    content: dict[str, Any] = {"does": step.model_dump(exclude=ignored, exclude_defaults=True)}
+    if step.render:
+        content |= {"parameters": dict(parameters), "facts": dict(facts)}
+    if step.type == "custom" and environment:
+        content |= {"environment": dict(environment)}
+    return names.digest(json.dumps(content, sort_keys=True), length=16)
+
+
+def _hash_plan(base: str, steps: tuple[Step, ...], remote: Remote) -> str:
+    """Changes with all that a runner must know; what a class says about URLs only where a step has one."""
+    content = [[step.hash, step.name, step.retry, step.retry_sleep_seconds, step.timeout_seconds] for step in steps]
+    is_remote = any(step.format == "url" or (step.helm and step.helm.chart) for step in steps)
+    return names.digest(base, json.dumps(content), remote.model_dump_json(exclude_defaults=True) if is_remote else "", length=16)
+
+
+def _read_settings(settings: Any, reading: _Reading) -> None:
+    """What holds for steps that do not say otherwise."""
+    if settings is None or settings == "":
+        return
     if not isinstance(settings, dict):
-        faults.append("`templates_settings` must be a dictionary; known keys: `global_retry`, `global_retry_sleep`")
-        settings = {}
-    retry = _read_count(settings, "global_retry", "templates_settings", COUNT_LIMIT, faults)
-    sleep = _read_count(settings, "global_retry_sleep", "templates_settings", SECONDS_LIMIT, faults)
-    return (DEFAULT_RETRY if retry is None else retry, DEFAULT_RETRY_SLEEP_SECONDS if sleep is None else sleep)
+        reading.faults.append(
+            "`templates_settings` must be a dictionary; known keys: `global_retry`, `global_retry_sleep`, `render`",
+        )
+        return
+    fields = Fields(settings, "templates_settings", reading.faults)
+    retry, sleep = fields.read_count("global_retry", one.COUNT_LIMIT), fields.read_count("global_retry_sleep", one.SECONDS_LIMIT)
+    reading.retry = DEFAULT_RETRY if retry is None else retry
+    reading.retry_sleep = DEFAULT_RETRY_SLEEP_SECONDS if sleep is None else sleep
+    reading.render = bool(fields.read_flag("render"))
 
 
-def _read_steps(templates: Any, defaults: tuple[int, int], faults: list[str]) -> list[Step]:
+def _read_steps(templates: Any, reading: _Reading) -> list[Step]:
     if not isinstance(templates, list) or not templates:
-        faults.append("`templates` must be a list of at least one step, each with `name`, `type` and `path`")
+        reading.faults.append("`templates` must be a list of at least one step, each with `name` and `type`")
         return []
     if len(templates) > STEP_LIMIT:
-        faults.append(f"`templates` must not have more than {STEP_LIMIT} steps, not {len(templates)}")
+        reading.faults.append(f"`templates` must not have more than {STEP_LIMIT} steps, not {len(templates)}")
         return []
-    steps: list[Step] = []
-    seen: dict[str, int] = {}
+    steps = []
     for index, template in enumerate(templates):
         where = f"templates[{index}]"
-        if not isinstance(template, dict):
-            faults.append(f"`{where}` must be a dictionary with `name`, `type` and `path`")
-            continue
-        name = _read_name(template, where, seen, index, faults)
-        before = len(faults)
-        step = _read_step(template, where, name, defaults, faults)
-        if step is not None and len(faults) == before:
-            steps.append(step)
+        if isinstance(template, dict):
+            fields = Fields(template, where, reading.faults)
+            name = _read_name(fields, reading.names)
+            defaults = one.Defaults(reading.retry, reading.retry_sleep, reading.render)
+            step = one.read(fields, name, defaults, reading.remote, reading.releases)
+            steps += [step] if step is not None else []
+        else:
+            reading.faults.append(f"`{where}` must be a dictionary with `name`, `type` and what the type needs")
     return steps
 
 
-def _read_step(
-    template: dict[str, Any], where: str, name: str, defaults: tuple[int, int], faults: list[str],
-) -> Step | None:
-    """The step with its own retry rules where it has some, each of the two on its own."""
-    _check_type(template, where, faults)
-    _check_format(template, where, faults)
-    path = _read_path(template, where, faults)
-    retry = _read_count(template, "retry", where, COUNT_LIMIT, faults)
-    sleep = _read_count(template, "retry_sleep", where, SECONDS_LIMIT, faults)
-    timeout = _read_count(template, "timeout_seconds", where, SECONDS_LIMIT, faults, least=1)
-    if path is None:
-        return None
-    return Step(
-        name=name, type="kubectl", path=path,
-        retry=defaults[0] if retry is None else retry,
-        retry_sleep_seconds=defaults[1] if sleep is None else sleep,
-        timeout_seconds=DEFAULT_TIMEOUT_SECONDS if timeout is None else timeout,
-    )
-
-
-def _read_name(template: dict[str, Any], where: str, seen: dict[str, int], index: int, faults: list[str]) -> str:
-    name = template.get("name")
-    if not isinstance(name, str) or not name.strip():
-        faults.append(f"`{where}.name` must be set: it labels the step's log lines and state")
+def _read_name(fields: Fields, taken: set[str]) -> str:
+    """The step's label. KNS lets several steps have the same; here each has its own, for logs and states to be told apart."""
+    name = fields.read_text("name", NAME_LIMIT)
+    if name is None:
+        if fields.get("name") is None:
+            fields.fault("name", "must be set: it labels the step's log lines and state")
         return ""
-    if len(name) > NAME_LIMIT or not name.isprintable():
-        faults.append(f"`{where}.name` must be at most {NAME_LIMIT} printable characters on one line")
-    elif name in seen:
-        faults.append(f"`{where}.name` '{name}' must be unique, `templates[{seen[name]}]` has it already")
-    seen.setdefault(name, index)
-    return name
-
-
-def _check_type(template: dict[str, Any], where: str, faults: list[str]) -> None:
-    kind = template.get("type")
-    allowed = f"allowed: {', '.join(SUPPORTED_TYPES)}"
-    if kind is None:
-        faults.append(f"`{where}.type` must be set, {allowed}")
-    elif kind in LATER_TYPES:
-        faults.append(f"`{where}`: type '{kind}' is not supported yet, {allowed}")
-    elif kind not in SUPPORTED_TYPES:
-        faults.append(f"`{where}`: type '{kind}' is unknown, {allowed}")
-
-
-def _check_format(template: dict[str, Any], where: str, faults: list[str]) -> None:
-    value = template.get("format")
-    if value == "url":
-        faults.append(f"`{where}`: format 'url' is not supported yet; put the file into /templates of the image")
-    elif value not in (None, "", "file"):
-        faults.append(f"`{where}`: format '{value}' is unknown, leave `format` out for a file of the image")
-
-
-def _read_path(template: dict[str, Any], where: str, faults: list[str]) -> str | None:
-    if template.get("format") == "url":
-        return None
-    path = template.get("path")
-    if path is None:
-        if template.get("type") not in LATER_TYPES:
-            faults.append(f"`{where}.path` must be set: the file's path relative to /templates of the image")
-        return None
-    if not isinstance(path, str):
-        faults.append(f"`{where}.path` must be a string")
-        return None
-    fault = paths.find_fault(path)
-    if fault is not None:
-        faults.append(f"`{where}.path` {fault}")
-        return None
-    return path
-
-
-def _read_count(
-    source: dict[str, Any], key: str, where: str, most: int, faults: list[str], *, least: int = 0,
-) -> int | None:
-    """An optional integer; None when it is not set."""
-    value = source.get(key)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        faults.append(f"`{where}.{key}` must be an integer from {least} to {most}, not {value!r}")
-        return None
-    return value
+    unique, count = name, 2
+    while unique in taken:
+        unique, count = f"{name}-{count}", count + 1
+    taken.add(unique)
+    return unique

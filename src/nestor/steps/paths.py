@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from nestor.api import faults
+
 PATH_LIMIT = 1024
 
 
@@ -15,11 +17,11 @@ def find_fault(path: str) -> str | None:
     if len(path) > PATH_LIMIT:
         return f"must not be longer than {PATH_LIMIT} characters"
     if any(ord(character) < 32 or ord(character) == 127 for character in path):
-        return f"{path!r} must not contain control characters"
+        return f"{faults.show(path)} must not contain control characters"
     if "://" in path:
-        return f"'{path}' must be a file's path relative to /templates of the image; URLs are not supported yet"
+        return f"{faults.show(path)} must be a file's path relative to /templates of the image; a URL needs `format: url`"
     if path.startswith("/"):
-        return f"'{path}' must be relative to /templates of the image, without a leading '/'"
+        return f"{faults.show(path)} must be relative to /templates of the image, without a leading '/'"
     if ".." in path.split("/"):
-        return f"'{path}' must not contain '..': it must stay inside /templates of the image"
+        return f"{faults.show(path)} must not contain '..': it must stay inside /templates of the image"
     return None

@@ -7,11 +7,16 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from nestor.api import faults
+
 StepType = Literal["kubectl", "kustomize", "custom", "helm"]
 
 DEFAULT_RETRY = 0
 DEFAULT_RETRY_SLEEP_SECONDS = 5
 DEFAULT_TIMEOUT_SECONDS = 300
+"""Of kubectl, which waits for nothing."""
+LONG_TIMEOUT_SECONDS = 3600
+"""Of scripts and helm, which wait for what they install: KubeAI's in the KNS tutorial ten minutes."""
 DEFAULT_START_TIMEOUT_SECONDS = 600
 
 
@@ -19,7 +24,7 @@ class PlanError(Exception):
     """An AppDef that makes no plan: `messages` holds one sentence per fault, each naming the field and what is allowed."""
 
     def __init__(self, messages: list[str]) -> None:
-        super().__init__("; ".join(messages))
+        super().__init__(faults.join(messages))
         self.messages = messages
 
 

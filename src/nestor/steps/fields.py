@@ -1,0 +1,93 @@
+"""Reading the keys of one dictionary of an AppDef one by one; what is wrong with them is collected, not raised."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from nestor.api import faults
+
+_DIGITS = re.compile(r"[0-9]{1,18}", re.ASCII)
+_FLAGS = {"true": True, "false": False}
+
+
+class Fields:
+    """A dictionary, its place in the AppDef, and the list that takes what is wrong with it.
+
+    A key that is null or blank counts as left out: that is how AppDefs are written. Numbers and booleans may be strings,
+    as JARVICE's own examples have them.
+    """
+
+    def __init__(self, content: dict[str, Any], where: str, found: list[str]) -> None:
+        self._content = content
+        self.where = where
+        self.faults = found
+
+    def get(self, key: str) -> Any:
+        """What the key holds; None when it is left out."""
+        value = self._content.get(key)
+        return None if isinstance(value, str) and not value.strip() else value
+
+    def fault(self, key: str, sentence: str) -> None:
+        """`sentence` goes on after the field's name."""
+        self.faults.append(f"`{self.where}.{key}` {sentence}")
+
+    def read_count(self, key: str, most: int, *, least: int = 0) -> int | None:
+        """An optional integer."""
+        value = self.get(key)
+        if isinstance(value, str) and _DIGITS.fullmatch(value.strip()):
+            value = int(value)
+        if value is None or (isinstance(value, int) and not isinstance(value, bool) and least <= value <= most):
+            return value
+        self.fault(key, f"must be an integer from {least} to {most}, not {faults.show(value)}")
+        return None
+
+    def read_flag(self, key: str) -> bool | None:
+        """An optional boolean."""
+        value = self.get(key)
+        if isinstance(value, str):
+            value = _FLAGS.get(value.strip().lower(), value)
+        if value is None or isinstance(value, bool):
+            return value
+        self.fault(key, f"must be true or false, not {faults.show(value)}")
+        return None
+
+    def read_text(self, key: str, limit: int) -> str | None:
+        """An optional string on one line, without blanks around it."""
+        value = self.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, str):
+            self.fault(key, f"must be a string, not {faults.show(value)}" + _advise_quotes(value))
+            return None
+        if len(value) > limit or not value.isprintable():
+            self.fault(key, f"must be at most {limit} printable characters on one line")
+            return None
+        return value.strip()
+
+    def read_form(self, key: str, form: re.Pattern[str], limit: int, meaning: str) -> str | None:
+        """An optional string of some form, which `meaning` says in words."""
+        value = self.read_text(key, limit)
+        if value is None or form.fullmatch(value):
+            return value
+        self.fault(key, f"must be {meaning}, not {faults.show(value)}")
+        return None
+
+    def read_choice(self, key: str, allowed: Sequence[str]) -> str | None:
+        """An optional word of a list."""
+        value = self.get(key)
+        if value is None or (isinstance(value, str) and value in allowed):
+            return value
+        self.fault(key, f"must be {list_words(allowed)}, not {faults.show(value)}")
+        return None
+
+
+def list_words(words: Sequence[str]) -> str:
+    """`a`, `b` or `c`."""
+    quoted = [f"'{word}'" for word in words]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+
+
+def _advise_quotes(value: Any) -> str:
+    return ": put it in quotes" if isinstance(value, int | float) else ""
