@@ -94,7 +94,7 @@ def _explain(criterion: Criterion, obj: Object) -> str:
 
 def _tell_done(criterion: Criterion, seen: Seen, memory: Memory) -> str:
     found = _list(map(_name, seen.objects)) or memory[criterion.key]
-    return f"{criterion.selection.kind} {found} is {criterion.word}"
+    return f"{criterion.selection.kind} {found} {'are' if len(seen.objects) > 1 else 'is'} {criterion.word}"
 
 
 def _tell_waiting(criterion: Criterion, seen: Seen) -> str:

@@ -86,8 +86,10 @@ class PodController:
         """What there is to do about a pair."""
         if action == "Stop":
             await self._deleter.stop(nested, host)
-        elif action in ("Remove", "Withdraw"):
+        elif action == "Remove":
             await self._deleter.remove(host)
+        elif action == "Withdraw":
+            await self._deleter.withdraw(host)
         else:
             await self._syncer.sync(nested, host)
             if action == "Evict":

@@ -32,6 +32,13 @@ class PodDeleter:
         meta = host["metadata"]
         await self._context.host.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=grace)
 
+    async def withdraw(self, host: Object) -> None:
+        """Take back a host pod that is on no node. One that gets its node at this very moment is left: it has begun to run."""
+        meta = host["metadata"]
+        await self._context.host.delete(
+            kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], version=meta["resourceVersion"],
+        )
+
     async def finish(self, nested: Object, last: Object | None) -> None:
         """The host pod is gone: write how it ended, then let the nested object go.
 

@@ -44,10 +44,9 @@ def is_finished(job: Object) -> bool:
 
 
 def is_done_with_pods(job: Object) -> bool:
-    """True when the Job's controller will not end the Job's pods by itself any more."""
+    """True when the Job's controller will not end the Job's pods by itself once the Job is suspended."""
     manager = job["spec"].get("managedBy") or _JOB_CONTROLLER
-    found = (job.get("status") or {}).get("conditions")
-    return manager != _JOB_CONTROLLER or is_finished(job) or conditions.is_true(found, "Suspended")
+    return manager != _JOB_CONTROLLER or is_finished(job)
 
 
 def find_controller(obj: Object) -> Object | None:

@@ -6,7 +6,6 @@ nested ConfigMap before, which goes only when the new one is there: wherever the
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 
@@ -36,18 +35,19 @@ class PodEvictor:
 
     async def evict(self, nested: Object) -> None:
         """Have the pod end. What finished, or is ending already, is left alone; so is what a suspended Job will end."""
-        if not self._jobs.is_released(nested):
+        if not await self._jobs.is_released(nested):
             return
-        meta, api = nested["metadata"], self._context.nested
-        now = await api.find(kinds.POD, meta["name"], meta["namespace"])  # the cache may not know yet that it finished
-        if now is None or now["metadata"]["uid"] != meta["uid"]:
-            return
-        if now["metadata"].get("deletionTimestamp") or is_terminal(now) or not is_bound(now):
+        now = await self._find_staying(nested)
+        if now is None or is_terminal(now) or not is_bound(now):
             return
         if decide.find_controller(now) is None:
             await self._remember(now)
         if self._context.caches.is_suspended:  # still
-            await api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"])
+            # The version: one that finishes at this very moment stays.
+            meta = now["metadata"]
+            await self._context.nested.delete(
+                kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], version=meta["resourceVersion"],
+            )
 
     async def settle(self, uid: str, nested: Object | None) -> None:
         """Bring back a remembered pod that is gone; forget one that may go on after all."""
@@ -57,8 +57,17 @@ class PodEvictor:
         if nested is None:
             await self._restore(uid, memory)
             await self._forget(memory)
-        elif not nested["metadata"].get("deletionTimestamp") and not self._context.caches.is_suspended:
+        elif not self._context.caches.is_suspended and await self._find_staying(nested) is not None:
             await self._forget(memory)
+
+    async def _find_staying(self, nested: Object) -> Object | None:
+        """The pod as it is now, unless it is going or gone: the cache may not know yet what we ourselves asked for."""
+        if nested["metadata"].get("deletionTimestamp"):
+            return None
+        meta = nested["metadata"]
+        now = await self._context.nested.find(kinds.POD, meta["name"], meta["namespace"])
+        is_same = now is not None and now["metadata"]["uid"] == meta["uid"]
+        return now if now is not None and is_same and not now["metadata"].get("deletionTimestamp") else None
 
     async def _remember(self, pod: Object) -> None:
         meta = pod["metadata"]
@@ -70,8 +79,7 @@ class PodEvictor:
             },
             "data": {_KEY: json.dumps(decide.build_copy(pod), separators=(",", ":"))},
         }
-        with contextlib.suppress(Conflict):  # remembered already, before we ended
-            await self._context.nested.create(kinds.CONFIG_MAP, memory)
+        await self._context.nested.apply(kinds.CONFIG_MAP, memory)
 
     async def _restore(self, uid: str, memory: Object) -> None:
         pod = json.loads(memory["data"][_KEY])

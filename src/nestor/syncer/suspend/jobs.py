@@ -35,16 +35,17 @@ class JobSuspender:
         """`handler` is told the UID of each pod whose Job has changed."""
         self._on_pod = handler
 
-    def is_released(self, pod: Object) -> bool:
-        """False while the pod's Job may still end it: as a suspended Job's, its end is no failure."""
+    async def is_released(self, pod: Object) -> bool:
+        """False where the pod's Job will end it once it is suspended: deleted by others, it would count as failed."""
         controller = decide.find_controller(pod)
         if controller is None or controller["kind"] != "Job" or not controller["apiVersion"].startswith("batch/"):
             return True
-        jobs = self.watches.find(_JOBS)
-        if jobs is None:
+        uid = controller["uid"]
+        cached = next((job for job in self.watches.find(_JOBS) or [] if job["metadata"]["uid"] == uid), None)
+        if cached is not None and not decide.is_done_with_pods(cached):
             return False
-        job = next((item for item in jobs if item["metadata"]["uid"] == controller["uid"]), None)
-        return job is None or decide.is_done_with_pods(job)
+        job = await self._context.nested.find(kinds.JOB, controller["name"], pod["metadata"]["namespace"])
+        return job is None or job["metadata"]["uid"] != uid or decide.is_done_with_pods(job)
 
     def _on_suspend(self) -> None:
         if self._context.caches.is_suspended:

@@ -195,7 +195,7 @@ async def test_to_and_fro_ends_as_asked_last(world: World, space: str, player: P
     await world.nested.create(kinds.POD, build_pod(space))
     await world.nested.create(kinds.JOB, workload(kinds.JOB, space, "train", backoffLimit=0, pod={"restartPolicy": "Never"}))
     await world.nested.create(kinds.DEPLOYMENT, workload(kinds.DEPLOYMENT, space, "shop", **selected("shop")))
-    for wanted in [True, False] * 6:
+    for wanted in [True, False] * 20:
         await suspend(world, wanted)
     for app in ("web", "train", "shop"):
         await pods_of(world, space, app, is_ready)

@@ -54,7 +54,7 @@ def test_what_is_resumed(found: Object, is_due: bool) -> None:
 @pytest.mark.parametrize(("found", "is_done"), [
     (job(), False),
     (job(suspend=True), False),
-    (job(suspend=True, condition="Suspended"), True),
+    (job(suspend=True, condition="Suspended"), False),
     (job(condition="Complete"), True),
     (job(condition="Failed"), True),
     (job(managedBy="kubernetes.io/job-controller"), False),

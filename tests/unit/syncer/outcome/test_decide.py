@@ -1,0 +1,124 @@
+"""The outcome, as tables: what is seen, what is remembered, what is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nestor.syncer.outcome import controller, decide
+from nestor.syncer.outcome.criteria import Criterion
+from nestor.syncer.outcome.decide import Rules, Seen
+from nestor.syncer.watches import Selection
+
+Object = dict[str, Any]
+
+A, B = (Selection("batch/v1", "Job", "default", name) for name in "ab")
+ALL = Selection("batch/v1", "Job", "default", "", (("app", "x"),))
+
+
+def job(name: str, *conditions: str, why: str = "") -> Object:
+    """A Job with these conditions."""
+    return {
+        "metadata": {"name": name, "namespace": "default"},
+        "status": {"conditions": [{"type": kind, "status": "True", "reason": why, "message": ""} for kind in conditions]},
+    }
+
+
+def rules(*selections: Selection, operator: Any = "All") -> Rules:
+    """Done when Complete, failed when Failed."""
+    success, failure = (tuple(Criterion(item, word) for item in selections) for word in ("Complete", "Failed"))
+    return Rules(success, failure, operator)
+
+
+def judge(policy: Rules, objects: dict[Selection, list[Object]], memory: dict[str, str] | None = None) -> tuple[str, str]:
+    """State and message."""
+    found = decide.decide(policy, lambda item: Seen(tuple(objects.get(item, ()))), memory or {}, "pod-uid")
+    assert found.server_uid == "pod-uid"
+    return found.state, found.message
+
+
+DONE_A, DONE_B = job("a", "Complete"), job("b", "Complete")
+BAD_A, BAD_B = job("a", "Failed", why="BackoffLimitExceeded"), job("b", "Failed")
+
+
+@pytest.mark.parametrize(("policy", "objects", "state", "message"), [
+    (rules(A), {}, "Running", "Job default/a does not exist yet"),
+    (rules(A), {A: [job("a")]}, "Running", "Waiting for Job default/a to be Complete"),
+    (rules(A), {A: [DONE_A]}, "Succeeded", "Job default/a is Complete"),
+    (rules(A), {A: [BAD_A]}, "Failed", "Job default/a has failed (BackoffLimitExceeded)"),
+    (rules(A, B), {A: [DONE_A], B: [job("b")]}, "Running", "Waiting for Job default/b to be Complete"),
+    (rules(A, B), {A: [DONE_A], B: [DONE_B]}, "Succeeded", "Job default/a is Complete; Job default/b is Complete"),
+    (rules(A, B), {A: [DONE_A], B: [BAD_B]}, "Failed", "Job default/b has failed"),
+    (rules(A, B, operator="Any"), {A: [job("a")], B: [DONE_B]}, "Succeeded", "Job default/b is Complete"),
+    (rules(A, B, operator="Any"), {A: [BAD_A], B: [DONE_B]}, "Succeeded", "Job default/b is Complete"),
+    (rules(A, B, operator="Any"), {A: [BAD_A], B: [job("b")]}, "Failed", "Job default/a has failed (BackoffLimitExceeded)"),
+    (rules(ALL), {}, "Running", "No Job with labels app=x exists in namespace default yet"),
+    (rules(ALL), {ALL: [DONE_A, job("b")]}, "Running", "Waiting for Job default/b to be Complete"),
+    (rules(ALL), {ALL: [DONE_B, DONE_A]}, "Succeeded", "Job default/a, default/b are Complete"),
+    (rules(ALL), {ALL: [DONE_A, BAD_B]}, "Failed", "Job default/b has failed"),
+    (Rules((), (Criterion(A, "Failed"),)), {A: [job("a")]}, "Running", ""),
+    (Rules((), (Criterion(A, "Failed"),)), {A: [BAD_A]}, "Failed", "Job default/a has failed (BackoffLimitExceeded)"),
+])
+def test_decide(policy: Rules, objects: dict[Selection, list[Object]], state: str, message: str) -> None:
+    assert judge(policy, objects) == (state, message)
+
+
+def test_a_kind_that_is_missing_is_told() -> None:
+    found = decide.decide(rules(A), lambda _: Seen(is_missing=True), {}, "")
+    assert (found.state, found.message) == ("Running", "Kind Job of batch/v1 does not exist yet")
+
+
+def test_many_objects_are_not_all_named() -> None:
+    _, message = judge(rules(ALL), {ALL: [job(f"j{number}") for number in range(7)]})
+    assert message == "Waiting for Job default/j0, default/j1, default/j2, default/j3, default/j4 and 2 more to be Complete"
+
+
+def test_a_failed_pod_tells_its_exit_code() -> None:
+    pod = Selection("v1", "Pod", "default", "a")
+    status = {"phase": "Failed", "containerStatuses": [
+        {"name": "side", "state": {"terminated": {"exitCode": 0}}}, {"name": "app", "state": {"terminated": {"exitCode": 3}}},
+    ]}
+    policy = Rules((), (Criterion(pod, "", "Failed"),))
+    state, message = judge(policy, {pod: [{"metadata": {"name": "a", "namespace": "default"}, "status": status}]})
+    assert (state, message) == ("Failed", "Pod default/a has failed (container app ended with exit code 3)")
+
+
+def remember(policy: Rules, *rounds: dict[Selection, list[Object]]) -> dict[str, str]:
+    """The memory after what was seen in these rounds."""
+    memory: dict[str, str] = {}
+    for objects in rounds:
+        memory = decide.remember(policy, lambda item, seen=objects: Seen(tuple(seen.get(item, ()))), memory)  # type: ignore[misc]
+    return memory
+
+
+@pytest.mark.parametrize(("policy", "rounds", "state"), [
+    (rules(A), [{A: [DONE_A]}, {}], "Succeeded"),
+    (rules(A), [{A: [BAD_A]}, {}], "Failed"),
+    (rules(A), [{A: [job("a")]}, {}], "Running"),
+    (rules(A), [{A: [DONE_A]}, {A: [job("a")]}], "Running"),  # made again: judged anew
+    (rules(A), [{A: [DONE_A]}, {}, {A: [job("a")]}, {}], "Running"),
+    (rules(A), [{A: [BAD_A]}, {A: [job("a")]}], "Running"),
+    (rules(A, B), [{A: [DONE_A], B: [job("b")]}, {B: [job("b")]}, {B: [DONE_B]}], "Succeeded"),
+    (rules(ALL), [{ALL: [DONE_A, DONE_B]}, {ALL: [DONE_B]}, {}], "Succeeded"),
+    (rules(ALL), [{ALL: [DONE_A, job("b")]}, {ALL: [job("b")]}], "Running"),
+    (rules(ALL), [{ALL: [BAD_A]}, {}], "Failed"),
+])
+def test_what_was_done_and_is_gone_stays_done(policy: Rules, rounds: list[dict[Selection, list[Object]]], state: str) -> None:
+    assert judge(policy, rounds[-1], remember(policy, *rounds))[0] == state
+
+
+def test_another_policy_forgets() -> None:
+    memory = remember(rules(A), {A: [DONE_A]})
+    assert memory
+    assert decide.remember(rules(B), lambda _: Seen(), memory) == {}
+
+
+@pytest.mark.parametrize("spec", [{}, {"failurePolicy": {"action": "Restart"}}, {"successPolicy": {"targets": []}}])
+def test_policies_that_name_nothing_make_no_rules(spec: Object) -> None:
+    assert controller.read_rules(spec) is None
+
+
+def test_policies_become_rules() -> None:
+    found = controller.read_rules({"successPolicy": {"operator": "Any", "targets": [{"kind": "Job", "name": "a"}]}})
+    assert found == rules(A, operator="Any")
