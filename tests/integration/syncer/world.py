@@ -232,7 +232,9 @@ async def build_world(host: Api, plane: apiserver.ControlPlane, nested_plane: Ne
     await _create_node(host)
     kubeconfig = await _grant(host, plane, namespace)
     health = apiserver.free_ports(1)[0]
-    settings = Settings(namespace, CLUSTER, nested_plane.access, str(kubeconfig), health, nested_plane.kubelet_port)
+    settings = Settings(
+        namespace, CLUSTER, nested_plane.access, str(kubeconfig), health, nested_plane.kubelet_port, server_uid="server-pod-uid",
+    )
     return World(host, nested, nested_plane, settings)
 
 
