@@ -75,7 +75,7 @@ cluster-down: $(VENV)/.ready ## Stop the embedded cluster
 .PHONY: lock
 lock: $(VENV)/.ready ## Pin the dependencies of pyproject.toml anew, with hashes and without addresses
 	@$(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 pyproject.toml -o requirements/runtime.txt
-	@$(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --extra dev pyproject.toml -o requirements/dev.txt
+	@$(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --extra cli --extra dev pyproject.toml -o requirements/dev.txt
 
 $(VENV)/.ready: requirements/dev.txt
 	@echo "Setting up Python in $(VENV)"

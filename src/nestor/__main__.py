@@ -1,52 +1,65 @@
-"""`nestor operator | syncer | runner | reader`: the entry points of the one image.
+"""`nestor`: the entry points of the one image, and the user's command line.
 
-Each process imports only what it runs: start-up time is part of a job's time to its first page.
+Each process imports only what it runs: start-up time is part of a job's time to its first page. The image does not even have
+the command line's libraries.
 """
 
 from __future__ import annotations
 
 import sys
 
-USAGE = """usage: nestor COMMAND
-
-  operator   reconcile NestedAppJobs and NestedClusters of the host cluster
-  syncer     carry one nested cluster's pods, services and configuration into its host namespace
-  runner     install an application in a nested cluster by its templates
-  reader     print the AppDef of an app image
-  version    print the version
-"""
+PROCESSES = ("operator", "syncer", "runner", "reader")
+"""What Nestor's own pods run; users have no use for these."""
 
 
 def main() -> None:
-    """Run one of the image's processes; exits with its code."""
-    command = sys.argv[1] if len(sys.argv) > 1 else ""
-    sys.exit(_dispatch(command, sys.argv[2:]))
+    """Run one of the image's processes, or a command of the user's; exits with its code."""
+    arguments = sys.argv[1:]
+    sys.exit(_run_process(arguments[0], arguments[1:]) if arguments and arguments[0] in PROCESSES else _run_command(arguments))
 
 
-def _dispatch(command: str, arguments: list[str]) -> int:
-    if command == "operator":
+def complete_kubectl() -> None:
+    """What kubectl calls for the completion of `kubectl nestor …`: prints candidates, and a directive."""
+    from nestor.cli.completion import complete_kubectl as complete  # noqa: PLC0415
+
+    sys.exit(complete(sys.argv[1:]))
+
+
+def _run_process(name: str, arguments: list[str]) -> int:
+    if name == "operator":
         from nestor.operator.main import main as run_operator  # noqa: PLC0415
 
         return run_operator(arguments)
-    if command == "syncer":
+    if name == "syncer":
         from nestor.syncer.main import main as run_syncer  # noqa: PLC0415
 
         return run_syncer(arguments)
-    if command == "runner":
-        from nestor.runner.main import main as run_runner  # noqa: PLC0415
-
-        return run_runner(arguments)
-    if command == "reader":
+    if name == "reader":
         from nestor.reader.main import main as run_reader  # noqa: PLC0415
 
         return run_reader(arguments)
-    if command == "version":
+    from nestor.runner.main import main as run_runner  # noqa: PLC0415
+
+    return run_runner(arguments)
+
+
+def _run_command(arguments: list[str]) -> int:
+    if arguments == ["version"]:
         from nestor import __version__  # noqa: PLC0415
 
         sys.stdout.write(__version__ + "\n")
         return 0
-    sys.stderr.write(USAGE)
-    return 0 if command in ("-h", "--help", "help") else 2
+    try:
+        from nestor.cli.main import main as run_cli  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "nestor":
+            raise
+        sys.stderr.write(
+            f"nestor: the command line needs the Python package '{error.name}'; install it with: pip install 'nestor[cli]'\n"
+            f"Without it there are: nestor {' | '.join(PROCESSES)} | version\n",
+        )
+        return 2
+    return run_cli(arguments)
 
 
 if __name__ == "__main__":

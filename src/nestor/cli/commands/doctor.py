@@ -1,0 +1,65 @@
+"""`nestor doctor`: what is wrong with this installation, or with one job, in sentences with what to do."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.padding import Padding
+from rich.text import Text
+
+from nestor.cli import completion, console, options, output, session
+from nestor.cli.diagnosis import facts, installation, job
+from nestor.cli.diagnosis.findings import Finding
+from nestor.cli.exits import Code
+from nestor.cli.options import Document
+from nestor.cli.session import Place
+from nestor.cli.yamltext import dump_yaml
+
+NameArgument = Annotated[str | None, typer.Argument(
+    metavar="[NAME]", help="A job to look at, besides the installation.", autocompletion=completion.complete_job,
+    show_default=False,
+)]
+
+
+def doctor(
+    name: NameArgument = None,
+    form: Annotated[Document | None, typer.Option("--output", "-o", help="Format of the output.", show_default=False)] = None,
+    namespace: options.Namespace = None, context: options.Context = None, kubeconfig: options.Kubeconfig = None,
+) -> None:
+    """Say what is wrong with this installation, or with a job, and what to do about it.
+
+    Exits with 1 when something is wrong. It changes nothing; what you may not see is said to be unknown.
+    """
+    place = options.place(namespace, context, kubeconfig)
+    raise typer.Exit(session.run(lambda: _doctor(place, name, form)))
+
+
+async def _doctor(place: Place, name: str | None, form: Document | None) -> int:
+    async with session.opened(place) as opened:
+        groups = {"Installation": installation.judge(await facts.read_installation(opened))}
+        if name is not None:
+            groups[f"Job '{name}'"] = job.judge(await facts.read_job(opened, await opened.get_job(name)))
+    show(groups, form)
+    return Code.FAILED if any(finding.level == "bad" for group in groups.values() for finding in group) else Code.OK
+
+
+def show(groups: dict[str, list[Finding]], form: Document | None) -> None:
+    """As text, or as data for scripts."""
+    if form is not None:
+        content: list[dict[str, Any]] = [{"about": title, **asdict(item)} for title, group in groups.items() for item in group]
+        output.write(output.to_json(content) if form is Document.JSON else dump_yaml(content))
+        return
+    target = console.out()
+    marks = console.symbols(target)
+    for title, group in groups.items():
+        target.print(Text(title, "head"))
+        for finding in group:
+            line = Text.assemble((f"{getattr(marks, finding.level)} ", finding.level), console.clean(finding.text))
+            target.print(Padding(line, (0, 0, 0, 2)))
+            if finding.advice:
+                target.print(Padding(Text(f"→ {console.clean(finding.advice)}", "dim"), (0, 0, 0, 4)))
+    wrong = sum(finding.level == "bad" for group in groups.values() for finding in group)
+    verdict = Text(f"{wrong} {'thing is' if wrong == 1 else 'things are'} wrong", "bad")
+    target.print(verdict if wrong else Text("all is well", "good"))

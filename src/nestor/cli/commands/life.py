@@ -1,0 +1,143 @@
+"""`nestor suspend | resume | rerun | delete`: a job's life, changed by its user."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+from typing import Annotated, Any
+
+import typer
+
+from nestor.api import conditions, labels
+from nestor.cli import console, follow, options, session
+from nestor.cli.commands.status import conclude, read_timeout, waits_for_end
+from nestor.cli.exits import Code, Failure
+from nestor.cli.session import Place, Session
+from nestor.cli.view.facts import condition
+from nestor.kube import Informer, kinds
+
+Object = dict[str, Any]
+
+
+def suspend(
+    names: options.JobNames,
+    namespace: options.Namespace = None, context: options.Context = None, kubeconfig: options.Kubeconfig = None,
+) -> None:
+    """Let jobs rest: their pods end, their cluster's data is kept."""
+    place = options.place(namespace, context, kubeconfig)
+    raise typer.Exit(session.run(lambda: _set_suspend(place, names, wanted=True)))
+
+
+def resume(
+    names: options.JobNames,
+    namespace: options.Namespace = None, context: options.Context = None, kubeconfig: options.Kubeconfig = None,
+) -> None:
+    """Let suspended jobs go on."""
+    place = options.place(namespace, context, kubeconfig)
+    raise typer.Exit(session.run(lambda: _set_suspend(place, names, wanted=False)))
+
+
+async def _set_suspend(place: Place, names: list[str], *, wanted: bool) -> int:
+    word = "suspended" if wanted else "resumed"
+    async with session.opened(place) as opened:
+        for name in names:
+            job = await opened.get_job(name)
+            ended = condition(job, conditions.SUCCEEDED) or {}
+            if ended.get("status") in ("True", "False"):
+                raise Failure(f"job '{name}' has ended already ({ended.get('reason')}); it cannot be {word}")
+            if bool(job["spec"].get("suspend")) == wanted:
+                console.tell(f"job '{name}' is {'suspended' if wanted else 'not suspended'} already")
+                continue
+            await opened.api.patch(kinds.NESTED_APP_JOB, name, opened.namespace, {"spec": {"suspend": wanted}})
+            console.tell(f"job '{name}' is being {word}", mark="good")
+    return Code.OK
+
+
+def rerun(
+    name: options.JobName,
+    follow_it: Annotated[bool, typer.Option("--follow", "-f", help="Follow the job until it is ready again.")] = False,
+    timeout: options.Timeout = None,
+    namespace: options.Namespace = None, context: options.Context = None, kubeconfig: options.Kubeconfig = None,
+) -> None:
+    """Run all steps of a job again, in the same nested cluster."""
+    seconds = read_timeout(timeout)
+    place = options.place(namespace, context, kubeconfig)
+    raise typer.Exit(session.run(lambda: _rerun(place, name, seconds, follow_it=follow_it)))
+
+
+async def _rerun(place: Place, name: str, timeout: float | None, *, follow_it: bool) -> int:
+    value = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+    async with session.opened(place) as opened:
+        before = await opened.get_job(name)
+        job = await opened.api.patch(
+            kinds.NESTED_APP_JOB, name, opened.namespace, {"metadata": {"annotations": {labels.RERUN: value}}},
+        )
+        rests = " once it is resumed" if job["spec"].get("suspend") else ""
+        console.tell(f"all steps of job '{name}' run again{rests}", mark="good")
+        if not follow_it or rests:
+            return Code.OK
+        async with asyncio.timeout(timeout or None):
+            await _await_restart(opened, before)
+        job, ending = await follow.follow(opened, job, until_finished=waits_for_end(job), timeout=timeout)
+        return conclude(job, ending, None)
+
+
+async def _await_restart(opened: Session, before: Object) -> None:
+    """Until the operator has taken notice: an annotation does not change the generation that a status is about."""
+    old = before["metadata"]["resourceVersion"]
+    seen = 0
+    async for state in follow.states(opened, before):
+        seen += state["metadata"]["resourceVersion"] != old
+        steps = condition(state, conditions.STEPS_APPLIED) or {}
+        if seen and steps.get("status") != "True":
+            return
+
+
+def delete(
+    names: options.JobNames,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Return when the jobs and all they made are gone.")] = False,
+    timeout: options.Timeout = None,
+    namespace: options.Namespace = None, context: options.Context = None, kubeconfig: options.Kubeconfig = None,
+) -> None:
+    """Delete jobs, with their nested clusters and everything in them."""
+    seconds = read_timeout(timeout)
+    place = options.place(namespace, context, kubeconfig)
+    raise typer.Exit(session.run(lambda: _delete(place, names, seconds, wait=wait)))
+
+
+async def _delete(place: Place, names: list[str], timeout: float | None, *, wait: bool) -> int:
+    async with session.opened(place) as opened:
+        jobs = [await opened.get_job(name) for name in names]
+        for job in jobs:
+            await opened.api.delete(kinds.NESTED_APP_JOB, job["metadata"]["name"], opened.namespace, uid=job["metadata"]["uid"])
+            if not wait:
+                console.tell(f"job '{job['metadata']['name']}' is being deleted", mark="good")
+        if wait:
+            await wait_until_gone(opened, jobs, timeout)
+    return Code.OK
+
+
+async def wait_until_gone(opened: Session, jobs: list[Object], timeout: float | None) -> None:
+    """Await the end of deleted jobs. Raises `Failure` on time-out, with what they still wait for."""
+    left = {job["metadata"]["uid"]: job for job in jobs}
+    informer = Informer(opened.api, kinds.NESTED_APP_JOB, opened.namespace)
+    changed = asyncio.Event()
+    informer.on_change(lambda _: changed.set())
+    watching = asyncio.create_task(informer.run())
+    try:
+        async with asyncio.timeout(timeout):
+            await informer.synced.wait()
+            while left:
+                changed.clear()
+                there = {item["metadata"]["uid"]: item for item in informer}
+                for uid in [uid for uid in left if uid not in there]:
+                    console.tell(f"job '{left.pop(uid)['metadata']['name']}' is gone", mark="good")
+                left |= {uid: there[uid] for uid in left}
+                if left:
+                    await changed.wait()
+    except TimeoutError:
+        waiting = "; ".join(f"'{job['metadata']['name']}': {follow.describe_delay(job)}" for job in left.values())
+        raise Failure(f"not gone in time: {waiting}", Code.TIMED_OUT, hint="deletion goes on") from None
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)

@@ -1,0 +1,193 @@
+"""`nestor logs`: what a job's steps said, or one of its pods."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from nestor import names
+from nestor.api import labels
+from nestor.cli import completion, console, nested, options, output, session
+from nestor.cli.exits import Code, Failure
+from nestor.cli.session import Object, Place, Session
+from nestor.cli.view.facts import status_of
+from nestor.kube import Api, Forbidden, Informer, Invalid, NotFound, kinds
+
+Part = Annotated[str | None, typer.Argument(
+    metavar="[STEP|POD]", help="A step's name, or a pod of the nested cluster: NAME, or NAMESPACE/NAME. Default: all steps.",
+    autocompletion=completion.complete_part, show_default=False,
+)]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which lines."""
+
+    follow: bool = False
+    tail: int | None = None
+    container: str | None = None
+
+    @property
+    def query(self) -> dict[str, str]:
+        """For `pods/log`."""
+        pairs = {
+            "follow": "true" if self.follow else None, "tailLines": None if self.tail is None else str(self.tail),
+            "container": self.container,
+        }
+        return {key: value for key, value in pairs.items() if value is not None}
+
+
+def logs(
+    name: options.JobName, part: Part = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new lines until the pod ends.")] = False,
+    tail: Annotated[int | None, typer.Option("--tail", min=0, help="Only the last lines of the log.", show_default=False)] = None,
+    container: Annotated[str | None, typer.Option("--container", "-c", help="Container of a pod.", show_default=False)] = None,
+    namespace: options.Namespace = None, context: options.Context = None, kubeconfig: options.Kubeconfig = None,
+) -> None:
+    """Print what a job's steps said, each line with its step's name; what one step said; or the log of a pod of its application.
+
+    Pods are read through the nested cluster where you may not read the job's own namespace; where its address is not reachable
+    from here, by a tunnel (`kubectl port-forward`).
+    """
+    place = options.place(namespace, context, kubeconfig)
+    raise typer.Exit(session.run(lambda: _logs(place, name, part, Wanted(follow, tail, container))))
+
+
+async def _logs(place: Place, name: str, part: str | None, wanted: Wanted) -> int:
+    async with session.opened(place) as opened:
+        job = await opened.get_job(name)
+        steps = [step["name"] for step in status_of(job).get("steps") or ()]
+        if part is None or part in steps:
+            await _print_steps(opened, job, part, wanted)
+        else:
+            await _print_pod(opened, job, part, wanted, steps)
+    return Code.OK
+
+
+async def _print_steps(opened: Session, job: Object, step: str | None, wanted: Wanted) -> None:
+    where, name = status_of(job).get("namespace"), job["metadata"]["name"]
+    if not where:
+        raise Failure(f"no step of job '{name}' has run yet: {nested.describe_cluster(job)}")
+    pod = names.child(name, "run")
+    # `--tail` counts the lines that are shown, of which a step has only some: the server cannot count them.
+    everything = Wanted(follow=wanted.follow, tail=None if step else wanted.tail)
+    try:
+        if wanted.follow:
+            await _await_start(opened.api, pod, where)
+        lines = pick_lines(stream(opened.api, pod, where, everything), step)
+        await print_lines(lines if wanted.follow or not step else last_lines(lines, wanted.tail))
+    except NotFound:
+        _print_messages(job, step, "its runner is not there (the job is suspended, or has not begun)")
+    except Forbidden:
+        _print_messages(job, step, f"you may not `get` pods/log in namespace '{where}'")
+    except Invalid as error:
+        raise Failure(f"the runner of job '{name}' has no log yet: {error.message}") from error
+
+
+def _print_messages(job: Object, step: str | None, why: str) -> None:
+    """What the status knows of the steps' output: the last lines of what failed. Raises `Failure`."""
+    for item in status_of(job).get("steps") or ():
+        if item.get("message") and step in (None, item["name"]):
+            output.write("".join(f"[{item['name']}] {line}\n" for line in console.clean(item["message"]).splitlines()))
+    raise Failure(f"the steps' full log cannot be read: {why}", Code.NO_ACCESS if "may not" in why else Code.NOT_FOUND)
+
+
+async def _print_pod(opened: Session, job: Object, part: str, wanted: Wanted, steps: list[str]) -> None:
+    nested_namespace, _, pod = part.removeprefix("pod/").rpartition("/")
+    try:
+        found = await find_host_pod(opened.api, job, pod, nested_namespace)
+        if found is not None:
+            await print_lines(stream(opened.api, found["metadata"]["name"], found["metadata"]["namespace"], wanted))
+            return
+    except Forbidden:
+        async with nested.reachable(opened, job) as content, await Api.from_kubeconfig(content) as api:
+            try:
+                await print_lines(stream(api, pod, nested_namespace or "default", wanted))
+                return
+            except NotFound:
+                pass
+    known = ", ".join(f"'{step}'" for step in steps) or "none yet"
+    raise Failure(f"job '{job['metadata']['name']}' has no step and no running pod '{part}'; its steps: {known}", Code.NOT_FOUND,
+                  hint=f"`nestor exec {job['metadata']['name']} -- kubectl get pods -A` shows its pods")
+
+
+async def find_host_pod(api: Api, job: Object, name: str, nested_namespace: str) -> Object | None:
+    """The host pod that stands for a nested one. Raises `Failure` where several nested namespaces have that name."""
+    where = status_of(job).get("namespace")
+    if not where:
+        return None
+    pods = await api.list(kinds.POD, where, labels=f"{labels.CLUSTER}={job['metadata']['name']}")
+    annotated = [(pod, pod["metadata"].get("annotations") or {}) for pod in pods]
+    found = [
+        (pod, notes) for pod, notes in annotated
+        if notes.get(labels.NESTED_NAME) == name and nested_namespace in ("", notes.get(labels.NESTED_NAMESPACE))
+    ]
+    if len(found) > 1:
+        spaces = ", ".join(f"'{notes.get(labels.NESTED_NAMESPACE)}/{name}'" for _, notes in found)
+        raise Failure(f"several pods are called '{name}': {spaces}", Code.USAGE)
+    return found[0][0] if found else None
+
+
+async def _await_start(api: Api, pod: str, namespace: str) -> None:
+    """Until the runner's pod has begun, so that there is a log to follow."""
+    if await api.find(kinds.POD, pod, namespace) is None:
+        console.tell("waiting for the runner", mark="waiting", style="dim")
+    informer = Informer(api, kinds.POD, namespace, fields=f"metadata.name={pod}")
+    started = asyncio.Event()
+
+    def check(_: object) -> None:
+        found = informer.get(pod, namespace)
+        if found and (found.get("status") or {}).get("phase") in ("Running", "Succeeded", "Failed"):
+            started.set()
+
+    informer.on_change(check)
+    task = asyncio.create_task(informer.run())
+    try:
+        await started.wait()
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def stream(api: Api, pod: str, namespace: str, wanted: Wanted) -> AsyncIterator[str]:
+    """The lines of a pod's log, as they come. Raises `ApiError`."""
+    path = kinds.POD.path(namespace, pod, "log")
+    async with api.open("GET", path, wanted.query, timeout=0) as response:
+        pending = b""
+        async for chunk in response.content.iter_any():
+            *lines, pending = (pending + chunk).split(b"\n")
+            for line in lines:
+                yield line.decode(errors="replace")
+        if pending:
+            yield pending.decode(errors="replace")
+
+
+async def pick_lines(lines: AsyncIterator[str], step: str | None) -> AsyncIterator[str]:
+    """The lines of one step, without its name; all lines as they are for None."""
+    mark = f"[{step}] "
+    async for line in lines:
+        if step is None:
+            yield line
+        elif line.startswith(mark):
+            yield line.removeprefix(mark)
+
+
+async def last_lines(lines: AsyncIterator[str], count: int | None) -> AsyncIterator[str]:
+    """The last `count` of them."""
+    kept = [line async for line in lines]
+    for line in kept if count is None else kept[len(kept) - min(count, len(kept)) :]:
+        yield line
+
+
+async def print_lines(lines: AsyncIterator[str]) -> None:
+    """To standard output, each at once; cleaned of what would steer a terminal, verbatim into a file."""
+    is_terminal = sys.stdout.isatty()
+    async for line in lines:
+        sys.stdout.write((console.clean(line) if is_terminal else line) + "\n")
+        sys.stdout.flush()
+

@@ -1,0 +1,175 @@
+"""`nestor run`: make a job and follow it to its URL."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from nestor.cli import completion, console, follow, manifests, options, output, session
+from nestor.cli.commands.life import wait_until_gone
+from nestor.cli.commands.status import conclude, read_timeout, waits_for_end
+from nestor.cli.exits import Code, Failure
+from nestor.cli.manifests import Wishes
+from nestor.cli.offline import documents
+from nestor.cli.options import Output
+from nestor.cli.session import Object, Place, Session
+from nestor.kube import Forbidden, kinds
+
+What = Annotated[str | None, typer.Argument(
+    metavar="APP|IMAGE", help="An application of the catalogue (`nestor apps`), or an app image: something with '/' or ':'.",
+    autocompletion=completion.complete_app, show_default=False,
+)]
+JOB_PANEL = "What to run"
+
+
+def run(  # noqa: PLR0913, PLR0917 - the command line's options
+    what: What = None,
+    file: Annotated[Path | None, typer.Option(
+        "--file", "-f", help="An AppDef (JSON), or a NestedAppJob (YAML or JSON); `-` reads standard input.", show_default=False,
+        rich_help_panel=JOB_PANEL)] = None,
+    name: Annotated[str | None, typer.Option(
+        "--name", help="Name of the job. Default: the application's, with a random ending.", show_default=False,
+        rich_help_panel=JOB_PANEL)] = None,
+    command: Annotated[str | None, typer.Option(
+        "--command", help="Which of the AppDef's commands to run.", show_default=False, rich_help_panel=JOB_PANEL)] = None,
+    parameter: Annotated[list[str] | None, typer.Option(
+        "--parameter", "-p", metavar="NAME=VALUE", help="A parameter of the command; may be repeated.", show_default=False,
+        rich_help_panel=JOB_PANEL)] = None,
+    class_name: Annotated[str | None, typer.Option(
+        "--class", help="NestedClass. Default: `default`.", autocompletion=completion.complete_class, show_default=False,
+        rich_help_panel=JOB_PANEL)] = None,
+    version: Annotated[str | None, typer.Option(
+        "--version", help="Kubernetes version of the nested cluster, as `v1.36`.", show_default=False,
+        rich_help_panel=JOB_PANEL)] = None,
+    host: Annotated[str | None, typer.Option(
+        "--host", help="Host name of the job's URL.", show_default=False, rich_help_panel=JOB_PANEL)] = None,
+    all_targets: Annotated[bool, typer.Option(
+        "--all-targets", help="Expose all targets, not the first one only.", rich_help_panel=JOB_PANEL)] = False,
+    detach: Annotated[bool, typer.Option(
+        "--detach/--follow", "-d", help="Return at once (also --no-follow), or follow the job until it is ready; with a success "
+        "policy until it has ended.")] = False,
+    no_follow: Annotated[bool, typer.Option("--no-follow", hidden=True)] = False,
+    remove: Annotated[bool, typer.Option(
+        "--rm", help="Follow the job to its end, or to Ctrl-C, and delete it then.")] = False,
+    timeout: options.Timeout = None,
+    output_form: options.OutputOption = None,
+    namespace: options.Namespace = None, context: options.Context = None, kubeconfig: options.Kubeconfig = None,
+) -> None:
+    """Run an application as a job and follow it: stages, steps with their attempts and times, and at the end its URL.
+
+    The URL alone goes to standard output, everything else to standard error: `URL=$(nestor run hello)`. Ctrl-C leaves the job
+    running.
+    """
+    detach = detach or no_follow
+    seconds = read_timeout(timeout)
+    if (what is None) == (file is None):
+        raise typer.BadParameter("give either an application or image, or a file by -f", param_hint="APP|IMAGE")
+    if remove and detach:
+        raise typer.BadParameter("a job that is not followed cannot be removed at its end", param_hint="--rm")
+    place = options.place(namespace, context, kubeconfig)
+
+    async def start() -> int:
+        wishes = Wishes(
+            name=name, command=command, class_name=class_name, version=version, host=host, all_targets=all_targets,
+            parameters=manifests.parse_parameters(parameter or []),
+        )
+        job = build(what, file, wishes, secrets.token_hex(8))
+        return await _run(place, job, _Manner(detach, remove, seconds, output_form))
+
+    raise typer.Exit(session.run(start))
+
+
+class _Manner:
+    """How to go on once the job is made."""
+
+    def __init__(self, detach: bool, remove: bool, timeout: float | None, form: Output | None) -> None:
+        self.detach = detach
+        self.remove = remove
+        self.timeout = timeout
+        self.form = form
+
+
+def build(what: str | None, file: Path | None, wishes: Wishes, random: str) -> Object:
+    """The job to create. Raises `Failure`."""
+    ending = f"-{random[: manifests.SUFFIX_LENGTH]}"
+    if what is not None:
+        if not manifests.is_image(what):
+            return manifests.build_job(wishes, app=what, name=manifests.base_name(what) + ending)
+        wishes = Wishes(**{**vars(wishes), "image": what})
+        return manifests.build_job(wishes, name=manifests.base_name(what) + ending)
+    assert file is not None
+    found = _read_one(file)
+    if found.get("kind") == "NestedAppJob":
+        return manifests.with_wishes(found, wishes)
+    if found.get("kind") or not isinstance(found.get("commands"), dict):
+        raise Failure(f"{file}: neither an AppDef (no `commands`) nor a NestedAppJob", Code.USAGE)
+    return manifests.build_job(wishes, appdef=found, name=manifests.base_name(str(found.get("name") or "app")) + ending)
+
+
+def _read_one(file: Path) -> dict[str, Any]:
+    """The one document of a file. Raises `Failure`."""
+    found = [document.content for document in documents.read(documents.load(file), str(file))]
+    if len(found) != 1 or not isinstance(found[0], dict):
+        raise Failure(f"{file}: must hold one AppDef or NestedAppJob, not {len(found)} documents", Code.USAGE)
+    return found[0]
+
+
+async def _run(place: Place, job: Object, manner: _Manner) -> int:
+    async with session.opened(place) as connected:
+        asked = place.merged(session.OUTER.get()).namespace
+        target = asked or job["metadata"].get("namespace") or connected.namespace
+        opened = Session(connected.api, target, connected.context)
+        made = await _create(opened, job)
+        if manner.detach:
+            _print_detached(made, manner)
+            return Code.OK
+        try:
+            return await _follow(opened, made, manner)
+        except BaseException:
+            if not manner.remove:
+                _say_how_to_go_on(made["metadata"]["name"], target if target != connected.namespace or asked else "")
+            raise
+        finally:
+            if manner.remove:
+                await _remove(opened, made)
+
+
+async def _create(opened: Session, job: Object) -> Object:
+    """Make the job, after a look whether its application is in the catalogue: the operator would only refuse it later."""
+    if "appRef" in job["spec"]:
+        with contextlib.suppress(Forbidden):
+            await opened.get(kinds.NESTED_APP, str(job["spec"]["appRef"]["name"]))
+    body = {**job, "metadata": {**job["metadata"], "namespace": opened.namespace}}
+    made = await opened.api.create(kinds.NESTED_APP_JOB, body)
+    console.tell(f"job '{made['metadata']['name']}' created in namespace '{opened.namespace}'", mark="good")
+    return made
+
+
+async def _follow(opened: Session, made: Object, manner: _Manner) -> int:
+    until_finished = manner.remove or waits_for_end(made)
+    last, ending = await follow.follow(opened, made, until_finished=until_finished, timeout=manner.timeout)
+    return conclude(last, ending, manner.form)
+
+
+def _print_detached(made: Object, manner: _Manner) -> None:
+    if manner.form is None:
+        output.write(made["metadata"]["name"] + "\n")
+    else:
+        output.print_objects([made], Output.JSON if manner.form is Output.WIDE else manner.form, is_list=False)
+
+
+def _say_how_to_go_on(name: str, namespace: str) -> None:
+    where = f" -n {namespace}" if namespace else ""
+    console.tell(f"\njob '{name}' goes on without you")
+    console.tell(f"  nestor status {name}{where} --follow   follow it again")
+    console.tell(f"  nestor delete {name}{where}            end it")
+
+
+async def _remove(opened: Session, made: Object) -> None:
+    """Also when the user interrupts: the clean-up is what he asked for."""
+    await opened.api.delete(kinds.NESTED_APP_JOB, made["metadata"]["name"], opened.namespace, uid=made["metadata"]["uid"])
+    await wait_until_gone(opened, [made], None)

@@ -1,0 +1,92 @@
+"""`nestor validate`: the cluster's verdict, without a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from nestor.api import labels
+from nestor.cli import console, session
+from nestor.cli.exits import Code, Failure
+from nestor.cli.offline import check, documents
+from nestor.cli.offline.documents import Document
+
+Files = Annotated[list[Path], typer.Argument(
+    metavar="FILE…", help="YAML or JSON, with one or several documents; a folder means those of its .yaml, .yml and .json files "
+    "that hold Nestor's resources or an AppDef; '-' is standard input.", show_default=False,
+)]
+SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def validate(
+    files: Files,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing about what is good.")] = False,
+) -> None:
+    """Check NestedAppJobs, NestedApps, NestedClasses, NestedClusters and AppDefs, offline, by the same rules as the cluster.
+
+    Names file, line, document, field and what is allowed. Exits with 1 when anything is wrong.
+    """
+    async def start() -> int:
+        return _validate(files, quiet=quiet)
+
+    raise typer.Exit(session.run(start))
+
+
+def _validate(files: list[Path], *, quiet: bool) -> int:
+    is_good = True
+    named = set(files)
+    for file in expand(files):
+        try:
+            text = documents.load(file)
+            if file not in named and not is_ours(text):
+                continue
+            for document in documents.read(text, str(file)):
+                for result in check.check(document):
+                    is_good = tell(str(file), document, result, quiet=quiet) and is_good
+        except Failure as failure:
+            is_good = False
+            target = console.out()
+            line = Text.assemble((f"{console.symbols(target).bad} ", "bad"), console.clean(failure.message))
+            target.print(line, soft_wrap=True)
+    return Code.OK if is_good else Code.FAILED
+
+
+def is_ours(text: str) -> bool:
+    """Whether a file that was found in a folder is worth reading: charts and other people's manifests are not."""
+    return f"{labels.GROUP}/" in text or "appdefversion" in text
+
+
+def expand(files: Iterable[Path]) -> list[Path]:
+    """Folders become their files. Raises `Failure` for what is not there."""
+    found: list[Path] = []
+    for file in files:
+        if file.is_dir():
+            found += sorted(path for path in file.rglob("*") if path.suffix in SUFFIXES and path.is_file())
+        elif str(file) == "-" or file.exists():
+            found.append(file)
+        else:
+            raise Failure(f"{file}: no such file", Code.USAGE)
+    return found
+
+
+def tell(file: str, document: Document, result: check.Result, *, quiet: bool) -> bool:
+    """Print one verdict; returns whether it is good."""
+    target = console.out()
+    marks = console.symbols(target)
+    where = f"{file}:{document.line}: {console.clean(result.title)}"
+    if result.faults:
+        target.print(Text.assemble((f"{marks.bad} ", "bad"), where), soft_wrap=True)
+        for fault in result.faults:
+            target.print(Text(f"    {console.clean(str(fault))}"), soft_wrap=True)
+    elif not quiet:
+        note = "  not Nestor's, not checked" if result.is_skipped else ""
+        mark, style = (marks.waiting, "dim") if result.is_skipped else (marks.good, "good")
+        target.print(Text.assemble((f"{mark} ", style), where, (note, "dim")), soft_wrap=True)
+    if not quiet:
+        for warning in result.warnings:
+            target.print(Text.assemble("    ", ("warning: ", "warn"), console.clean(warning)), soft_wrap=True)
+    return not result.faults

@@ -1,0 +1,191 @@
+"""Is this installation able to run jobs? Facts → findings, in the order in which one would repair them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from nestor import __version__
+from nestor.api.crd import RESOURCES, Resource, build_crd
+from nestor.cli.diagnosis.facts import Installation, Object
+from nestor.cli.diagnosis.findings import Finding, bad, good, warn
+from nestor.cli.diagnosis.pods import describe_trouble
+
+INSTALL = "install Nestor by its chart: helm upgrade --install nestor charts/nestor -n nestor-system --create-namespace …"
+UPDATE_CRDS = "apply the new ones, helm does not: kubectl apply --server-side --force-conflicts -f charts/nestor/crds/"
+DEFAULT_INGRESS_CLASS = "ingressclass.kubernetes.io/is-default-class"
+OLDEST_VERSION = (1, 33)
+
+
+def judge(facts: Installation) -> list[Finding]:
+    """All findings."""
+    parts = (_judge_server, _judge_resources, _judge_operator, _judge_classes, _judge_rights)
+    return [finding for part in parts for finding in part(facts)]
+
+
+def _judge_server(facts: Installation) -> Iterator[Finding]:
+    numbers = tuple(int(part) for part in facts.version.lstrip("v").split(".")[:2] if part.isdigit())
+    if len(numbers) == 2 and numbers < OLDEST_VERSION:
+        needed = "Nestor needs 1.33 or later"
+        yield bad(f"the cluster at {facts.server} is Kubernetes {facts.version}; {needed}", "upgrade the cluster")
+    else:
+        yield good(f"the cluster at {facts.server} answers: Kubernetes {facts.version}")
+    if facts.has_image_volumes is False:
+        yield bad("the cluster has no image volumes, which app images need",
+                  "they are on by default from Kubernetes 1.35; before, switch on the feature gate ImageVolume of API server and "
+                  "kubelets. Jobs with templates from a ConfigMap work without")
+    elif facts.has_image_volumes:
+        yield good("image volumes are there, for app images")
+
+
+def _judge_resources(facts: Installation) -> Iterator[Finding]:
+    missing = [resource.kind for resource in RESOURCES if resource.plural not in facts.served]
+    if missing:
+        everything = len(missing) == len(RESOURCES)
+        yield bad(f"the cluster does not know {', '.join(missing)}", INSTALL if everything else UPDATE_CRDS)
+    if len(missing) == len(RESOURCES):
+        return
+    if facts.crds is None:
+        if not missing:
+            yield good("Nestor's resources are there (you may not read their definitions, so their age is unknown)")
+        return
+    is_current = True
+    for resource in RESOURCES:
+        crd = facts.crds.get(resource.plural)
+        if crd is None:
+            continue
+        for finding in _compare(resource, crd):
+            is_current = False
+            yield finding
+    if is_current and not missing:
+        yield good("Nestor's resources are there and current")
+
+
+def _compare(resource: Resource, crd: Object) -> Iterator[Finding]:
+    wanted = _fields(_schema(build_crd(resource)))
+    found = _fields(_schema(crd))
+    if lacking := sorted(wanted - found):
+        yield bad(f"the definition of {resource.kind} is older than this nestor: it has no {_some(lacking)}", UPDATE_CRDS)
+    elif extra := sorted(found - wanted):
+        yield warn(f"the definition of {resource.kind} is newer than this nestor: it has {_some(extra)}",
+                   "install the command line of the cluster's version")
+
+
+def _schema(crd: Object) -> Object:
+    versions = [item for item in crd["spec"]["versions"] if item.get("storage")] or crd["spec"]["versions"]
+    schema: Object = ((versions[0].get("schema") or {}).get("openAPIV3Schema")) or {}
+    return schema
+
+
+def _fields(schema: Any, path: str = "") -> set[str]:
+    """The paths of all fields that a schema knows."""
+    found = set()
+    for key, inner in (schema.get("properties") or {}).items():
+        where = f"{path}.{key}" if path else key
+        found |= {where} | _fields(inner, where)
+    for inner in (schema.get("items"), schema.get("additionalProperties")):
+        if isinstance(inner, dict):
+            found |= _fields(inner, path)
+    return found
+
+
+def _some(fields: list[str]) -> str:
+    """The first ones; what is below a field that is missing goes without saying."""
+    tops = [field for field in fields if not any(field.startswith(f"{other}.") for other in fields)]
+    shown = ", ".join(f"`{field}`" for field in tops[:3])
+    return f"{shown} and {len(tops) - 3} more" if len(tops) > 3 else shown
+
+
+def _judge_operator(facts: Installation) -> Iterator[Finding]:
+    if facts.operators is None:
+        yield warn("whether the operator runs cannot be seen: you may not list Deployments",
+                   "ask an admin to run `nestor doctor`")
+        return
+    if not facts.operators:
+        yield bad("no operator is installed (no Deployment with label app.kubernetes.io/name=nestor)", INSTALL)
+    if len(facts.operators) > 1:
+        places = ", ".join(f"{item['metadata']['namespace']}/{item['metadata']['name']}" for item in facts.operators)
+        yield bad(f"several operators are installed, which act on the same jobs: {places}", "uninstall all but one")
+    for operator in facts.operators:
+        yield from _judge_deployment(operator, facts.operator_pods)
+
+
+def _judge_deployment(operator: Object, pods: list[Object]) -> Iterator[Finding]:
+    meta = operator["metadata"]
+    where = f"{meta['namespace']}/{meta['name']}"
+    logs = f"kubectl logs -n {meta['namespace']} deployment/{meta['name']}"
+    if operator["spec"].get("replicas", 1) == 0:
+        yield bad(f"the operator {where} is scaled to 0",
+                  f"kubectl scale -n {meta['namespace']} deployment/{meta['name']} --replicas=1")
+        return
+    if not (operator.get("status") or {}).get("readyReplicas"):
+        mine = [pod for pod in pods if pod["metadata"]["namespace"] == meta["namespace"]]
+        troubles = [trouble for pod in mine if (trouble := describe_trouble(pod))]
+        yield bad(f"the operator {where} is not ready: {'; '.join(troubles) or 'it has no pod that runs'}", logs)
+        return
+    version = (meta.get("labels") or {}).get("app.kubernetes.io/version")
+    if version and version != __version__:
+        yield warn(f"the operator is version {version}, this command line {__version__}", "install the same version of both")
+    yield good(f"the operator {where} is ready" + (f", version {version}" if version else ""))
+
+
+def _judge_classes(facts: Installation) -> Iterator[Finding]:
+    if facts.classes is None:
+        yield warn("which classes there are cannot be seen: you may not list NestedClasses")
+        return
+    if not facts.classes:
+        if "nestedclasses" in facts.served:
+            yield bad("there is no NestedClass, so every job is refused",
+                      "set `defaultClass.create: true` in the chart's values, or apply one named 'default'")
+        return
+    names = [item["metadata"]["name"] for item in facts.classes]
+    if "default" not in names:
+        yield warn(f"no class is called 'default': jobs must set `className` to one of {', '.join(names)}")
+    for item in facts.classes:
+        yield from _judge_class(item, facts)
+
+
+def _judge_class(item: Object, facts: Installation) -> Iterator[Finding]:
+    name, expose = item["metadata"]["name"], (item.get("spec") or {}).get("expose") or {}
+    findings = list(_judge_ingress(name, expose, facts))
+    if not expose.get("domain"):
+        findings.append(warn(f"class '{name}' has no `expose.domain`: only jobs that set `expose.host` get a URL",
+                             "set it in the class (of the chart's: `defaultClass.expose.domain` in its values)"))
+    if facts.tls_secrets.get(name) is False:
+        findings.append(bad(f"class '{name}' names TLS Secret '{expose.get('tlsSecretName')}', which is not there",
+                            "create it in the operator's namespace, of type kubernetes.io/tls"))
+    versions = [entry.get("version", "") for entry in ((item.get("spec") or {}).get("cluster") or {}).get("versions") or ()]
+    yield from findings or [good(f"class '{name}' offers {', '.join(versions)} and exposes jobs below {expose.get('domain')}")]
+
+
+def _judge_ingress(name: str, expose: Object, facts: Installation) -> Iterator[Finding]:
+    if facts.ingress_classes is None:
+        return
+    known = [item["metadata"]["name"] for item in facts.ingress_classes]
+    wanted = expose.get("ingressClassName")
+    if not known:
+        yield bad("the cluster has no IngressClass, so no job gets a page", "install an Ingress controller")
+    elif wanted and wanted not in known:
+        yield bad(f"class '{name}' names IngressClass '{wanted}', which is not there; there are: {', '.join(known)}",
+                  "change `expose.ingressClassName` of the class")
+    elif not wanted and not any(_is_default(item) for item in facts.ingress_classes):
+        yield bad(f"class '{name}' names no IngressClass and the cluster has no default one; there are: {', '.join(known)}",
+                  "set `expose.ingressClassName` of the class")
+
+
+def _is_default(item: Object) -> bool:
+    return (item["metadata"].get("annotations") or {}).get(DEFAULT_INGRESS_CLASS) == "true"
+
+
+def _judge_rights(facts: Installation) -> Iterator[Finding]:
+    if lacking := [describe_right(right) for right, is_allowed in facts.rights.items() if not is_allowed]:
+        yield bad(f"in namespace '{facts.namespace}' you may not {', '.join(lacking)}",
+                  "ask an admin for the role 'edit' in that namespace: the chart adds Nestor's resources to it")
+    elif facts.rights:
+        yield good(f"you may run jobs in namespace '{facts.namespace}'")
+
+
+def describe_right(right: tuple[str, str, str]) -> str:
+    """`get pods/log`."""
+    verb, resource, subresource = right
+    return f"{verb} {resource}" + (f"/{subresource}" if subresource else "")

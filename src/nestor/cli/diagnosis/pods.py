@@ -1,0 +1,42 @@
+"""Why a pod does not do what it should, by its own status. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Object = dict[str, Any]
+ORDINARY = ("ContainerCreating", "PodInitializing")
+RESTARTS = 3
+"""Restarts after which a container that runs right now is suspicious all the same."""
+
+
+def describe_trouble(pod: Object) -> str | None:
+    """One sentence, or None when all is well or on its ordinary way."""
+    name, status = pod["metadata"]["name"], pod.get("status") or {}
+    for item in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
+        if said := _describe_container(item):
+            return f"pod '{name}', container '{item['name']}': {said}"
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return f"pod '{name}' has no node: {condition.get('message') or condition.get('reason')}"
+    if status.get("phase") == "Failed":
+        return f"pod '{name}' failed: {status.get('message') or status.get('reason') or 'a container exited'}"
+    return None
+
+
+def _describe_container(item: Object) -> str | None:
+    state = item.get("state") or {}
+    waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
+    if waiting.get("reason") and waiting["reason"] not in ORDINARY:
+        last = ((item.get("lastState") or {}).get("terminated")) or {}
+        ending = f" (it ended before: {_describe_end(last)})" if last else ""
+        return f"{waiting['reason']}{': ' + waiting['message'] if waiting.get('message') else ''}{ending}"
+    if ended.get("exitCode"):
+        return f"ended: {_describe_end(ended)}"
+    if item.get("restartCount", 0) >= RESTARTS:
+        return f"restarted {item['restartCount']} times"
+    return None
+
+
+def _describe_end(ended: Object) -> str:
+    return f"{ended.get('reason') or 'Error'}, exit code {ended.get('exitCode')}"

@@ -1,0 +1,52 @@
+"""Exit codes, for scripts, and the one exception that ends a command with a sentence."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, Unreachable
+
+
+class Code(IntEnum):
+    """What a command's exit code means."""
+
+    OK = 0
+    FAILED = 1
+    """The job or a step failed, the API server refused the object, or something is wrong."""
+    USAGE = 2
+    NOT_FOUND = 3
+    NO_ACCESS = 4
+    """No connection to the API server, or no permission."""
+    TIMED_OUT = 5
+    INTERRUPTED = 130
+
+
+class Failure(Exception):
+    """Ends a command: `message` is what is wrong, `hint` (may be empty) what to do about it."""
+
+    def __init__(self, message: str, code: Code = Code.FAILED, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.hint = hint
+
+
+def explain(error: ApiError) -> Failure:
+    """An API server's answer, as the user should read it."""
+    if isinstance(error, Unreachable):
+        return Failure(f"no connection to the cluster: {error.message}", Code.NO_ACCESS,
+                       hint="choose another one by --context or --kubeconfig")
+    if error.status == 401:
+        return Failure("the cluster does not accept your credentials", Code.NO_ACCESS, hint="log in again, as for kubectl")
+    if isinstance(error, Forbidden):
+        return Failure(f"you may not do that: {error.message}", Code.NO_ACCESS)
+    if isinstance(error, NotFound):
+        if not error.details.get("name"):
+            return Failure("this cluster does not know Nestor's resources", Code.FAILED,
+                           hint="`nestor doctor` says what is missing")
+        return Failure(error.message, Code.NOT_FOUND)
+    if isinstance(error, Conflict) and error.already_exists:
+        return Failure(error.message, Code.FAILED, hint="choose another name by --name, or delete it first")
+    if isinstance(error, Invalid):
+        return Failure(f"the cluster refuses it: {error.message}", Code.FAILED)
+    return Failure(f"the cluster answered {error}", Code.NO_ACCESS if error.is_transient else Code.FAILED)

@@ -1,0 +1,95 @@
+"""A document → what is wrong with it, by the rules that its kind has in the cluster. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from nestor.api import labels
+from nestor.api.crd import RESOURCES, VERSION, Resource, build_crd
+from nestor.cli.offline import appdefs, metadata, rules, structure
+from nestor.cli.offline.documents import Document
+from nestor.cli.offline.faults import Fault
+
+API_VERSION = f"{labels.GROUP}/{VERSION}"
+_BY_KIND = {resource.kind: resource for resource in RESOURCES}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was found in one document."""
+
+    title: str
+    """As `NestedAppJob 'hello'`."""
+    faults: list[Fault] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    is_skipped: bool = False
+    """Not ours to judge."""
+
+
+def check(document: Document) -> list[Result]:
+    """One result, or one per item of a List."""
+    content = document.content
+    if not isinstance(content, dict):
+        return [Result("document", [Fault("", "must be a dictionary: a resource with `apiVersion` and `kind`, or an AppDef")])]
+    if content.get("kind") == "List" and isinstance(content.get("items"), list):
+        return [result for item in content["items"] for result in check(Document(document.number, document.line, item))]
+    return [check_one(content)]
+
+
+def check_one(content: dict[str, Any]) -> Result:
+    """One resource, or a bare AppDef."""
+    kind = content.get("kind")
+    if kind is None and ("commands" in content or "appdefversion" in content):
+        found = appdefs.check_all(content, "")
+        return Result(f"AppDef '{content.get('name') or ''}'", found.faults, found.warnings)
+    title = f"{kind} '{_name(content)}'"
+    if not isinstance(kind, str) or not isinstance(content.get("apiVersion"), str):
+        known = ", ".join(_BY_KIND)
+        return Result("document", [Fault("", f"must have `apiVersion` and `kind` ({known}), or be an AppDef with `commands`")])
+    if kind not in _BY_KIND:
+        is_ours = content["apiVersion"].partition("/")[0] == labels.GROUP
+        fault = [Fault("kind", f"'{kind}' is unknown in {labels.GROUP}; known: {', '.join(_BY_KIND)}")] if is_ours else []
+        return Result(title, fault, is_skipped=not is_ours)
+    if content["apiVersion"] != API_VERSION:
+        return Result(title, [Fault("apiVersion", f"must be '{API_VERSION}', not '{content['apiVersion']}'")])
+    return _check_resource(content, _BY_KIND[kind], title)
+
+
+def _check_resource(content: dict[str, Any], resource: Resource, title: str) -> Result:
+    schema = root_schema(resource.kind)
+    # An API server drops the status of what is created; whatever it says, it harms nobody.
+    whole = structure.with_defaults({key: value for key, value in content.items() if key != "status"}, schema)
+    faults = list(metadata.check(content, is_namespaced=resource.scope == "Namespaced"))
+    spec_faults = [Fault("spec", "must be set")]
+    if "spec" in whole:
+        spec_faults = list(structure.check(whole["spec"], schema["properties"]["spec"], "spec"))
+    faults += spec_faults
+    if not faults:
+        faults += rules.check(whole, schema, "")
+    warnings: list[str] = []
+    if not spec_faults:
+        found = _check_appdef(whole["spec"], resource.kind)
+        faults, warnings = faults + found.faults, found.warnings
+    return Result(title, faults, warnings)
+
+
+def _check_appdef(spec: dict[str, Any], kind: str) -> appdefs.Findings:
+    if kind == "NestedAppJob":
+        return appdefs.check_job(spec, "spec.app.appDef")
+    if kind == "NestedApp" and spec.get("appDef") is not None:
+        return appdefs.check_all(spec["appDef"], "spec.appDef")
+    return appdefs.Findings()
+
+
+@cache
+def root_schema(kind: str) -> structure.Schema:
+    """The schema of the kind's CRD, the very one that `make crds` writes."""
+    schema: structure.Schema = build_crd(_BY_KIND[kind])["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return schema
+
+
+def _name(content: dict[str, Any]) -> str:
+    meta = content.get("metadata")
+    return str((meta.get("name") or meta.get("generateName") or "") if isinstance(meta, dict) else "")

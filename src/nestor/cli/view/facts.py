@@ -1,0 +1,120 @@
+"""A job's status, read for people: what state it is in, how it ended, which line of an error says most. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from nestor.api import conditions
+
+Object = dict[str, Any]
+Mood = Literal["good", "bad", "warn", "busy", "waiting", "retry"]
+
+NEEDS_THE_USER = frozenset({
+    conditions.CLASS_NOT_FOUND, conditions.VERSION_UNSUPPORTED, conditions.COMMAND_NOT_FOUND, conditions.APPDEF_INVALID,
+    conditions.APP_NOT_FOUND, conditions.PARAMETERS_INVALID, conditions.TEMPLATES_NOT_FOUND, conditions.PULL_SECRET_NOT_FOUND,
+    conditions.STEP_FAILED, conditions.RUNNER_FAILED, conditions.HOSTNAME_CONFLICT, conditions.HOST_NOT_ALLOWED,
+    conditions.TLS_SECRET_NOT_FOUND,
+})
+"""Reasons that no waiting ends; somebody has to change something."""
+
+NEEDS_SOMEBODY = frozenset({conditions.IMAGE_PULL_FAILED, conditions.UNSCHEDULABLE, conditions.PROVISIONING_FAILED})
+"""Reasons that may end by themselves, and mostly do not."""
+
+LINE_LIMIT = 200
+ORDER = (conditions.ADMITTED, conditions.CLUSTER_READY, conditions.STEPS_APPLIED, conditions.EXPOSED)
+"""The stages of a job, in the order in which it passes them."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How waiting for a job ended."""
+
+    is_good: bool
+    reason: str
+    message: str
+
+
+def status_of(job: Object) -> Object:
+    """Its status, empty before the first."""
+    return job.get("status") or {}
+
+
+def condition(job: Object, kind: str) -> Object | None:
+    """One of its conditions."""
+    return conditions.find(status_of(job).get("conditions"), kind)
+
+
+def is_restarting(job: Object) -> bool:
+    """Whether its failure policy is about to start it again."""
+    succeeded = condition(job, conditions.SUCCEEDED)
+    return bool(succeeded and succeeded.get("reason") == conditions.RESTARTING)
+
+
+def find_ending(job: Object, *, until_finished: bool) -> Ending | None:
+    """How the job ended; None while there is something to wait for. Ready is an end unless `until_finished`."""
+    succeeded, ready = condition(job, conditions.SUCCEEDED), condition(job, conditions.READY)
+    if is_stale(job):
+        return None
+    if succeeded and succeeded.get("status") in ("True", "False") and not is_restarting(job):
+        return Ending(succeeded["status"] == "True", succeeded.get("reason", ""), succeeded.get("message", ""))
+    if ready is None:
+        return None
+    if ready.get("status") == "True":
+        return None if until_finished else Ending(True, ready.get("reason", ""), ready.get("message", ""))
+    if ready.get("reason") in NEEDS_THE_USER and not (succeeded and is_restarting(job)):
+        return Ending(False, ready["reason"], ready.get("message", ""))
+    if ready.get("reason") == conditions.SUSPENDED and not until_finished:
+        return Ending(True, conditions.SUSPENDED, ready.get("message", ""))
+    return None
+
+
+def is_stale(job: Object) -> bool:
+    """Whether the status is about an earlier spec."""
+    generation, seen = job["metadata"].get("generation"), status_of(job).get("observedGeneration")
+    return generation is not None and seen is not None and seen < generation
+
+
+def mood(job: Object) -> tuple[Mood, str]:
+    """The job in a word, and how that feels."""
+    if job["metadata"].get("deletionTimestamp"):
+        return "waiting", conditions.TERMINATING
+    ready, succeeded = condition(job, conditions.READY), condition(job, conditions.SUCCEEDED)
+    if succeeded and succeeded.get("status") == "True":
+        return "good", succeeded.get("reason", "")
+    if ready is None:
+        return "waiting", "Created"
+    reason = ready.get("reason", "")
+    if ready.get("status") == "True":
+        return "good", "Ready"
+    if reason in NEEDS_THE_USER or (succeeded and succeeded.get("status") == "False" and not is_restarting(job)):
+        return "bad", reason
+    if reason == conditions.STEP_RETRYING or is_restarting(job):
+        return "retry", reason
+    if reason in NEEDS_SOMEBODY:
+        return "warn", reason
+    return ("waiting" if reason == conditions.SUSPENDED else "busy"), reason
+
+
+def pick_line(message: str) -> str:
+    """The line of an error that says most: its last one with an error, else simply the last."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    errors = [line for line in lines if "error" in line.lower() or "forbidden" in line.lower()]
+    line = (errors or lines or [""])[-1]
+    return line if len(line) <= LINE_LIMIT else line[: LINE_LIMIT - 1] + "…"
+
+
+def url_of(job: Object) -> str | None:
+    """Where its first target is reached."""
+    url = status_of(job).get("url")
+    return str(url) if url else None
+
+
+def describe_app(spec: Object) -> str:
+    """What it runs, in a few words."""
+    if spec.get("appRef"):
+        return str(spec["appRef"].get("name", ""))
+    app = spec.get("app") or {}
+    title = (app.get("appDef") or {}).get("name") or ""
+    image = app.get("image") or ""
+    return f"{title} ({image})" if title and image else str(title or image or "its own AppDef")

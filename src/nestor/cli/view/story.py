@@ -1,0 +1,107 @@
+"""A job's states → the lines that a person who waits for it wants to read, each once. Pure."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, field
+
+from nestor.api import conditions
+from nestor.cli.view import times
+from nestor.cli.view.facts import Object, condition, pick_line, status_of
+
+_STEP_REASONS = (conditions.STEP_RUNNING, conditions.STEP_RETRYING, conditions.STEP_FAILED)
+"""The steps' own lines say these better."""
+
+
+@dataclass
+class Story:
+    """Remembers what was told, so that each thing is told once."""
+
+    told: dict[str, str] = field(default_factory=dict)
+
+    def tell(self, job: Object, now: datetime.datetime) -> list[str]:
+        """The news in this state of the job, in the order in which a job lives."""
+        lines = self._tell_restart(job)
+        lines += self._tell_stages(job, conditions.ADMITTED, conditions.CLUSTER_READY)
+        lines += self._tell_steps(status_of(job).get("steps") or [], now)
+        lines += self._tell_stages(job, conditions.STEPS_APPLIED, conditions.EXPOSED, conditions.READY)
+        return lines + self._tell_end(job) + self._tell_waiting(job)
+
+    def _tell_restart(self, job: Object) -> list[str]:
+        count = status_of(job).get("restarts") or 0
+        if not count or not self._is_new("restarts", str(count)):
+            return []
+        self.told = {key: value for key, value in self.told.items() if not key.startswith("step ")}
+        return [f"restart {count}: the application begins again in an empty cluster"]
+
+    def _tell_stages(self, job: Object, *kinds: str) -> list[str]:
+        lines = []
+        for kind in kinds:
+            found = condition(job, kind)
+            if found and self._is_new(kind, found["status"]) and found["status"] == "True":
+                lines.append(_describe_stage(kind, job))
+        return lines
+
+    def _tell_steps(self, steps: list[Object], now: datetime.datetime) -> list[str]:
+        lines = []
+        for number, step in enumerate(steps, 1):
+            text = _describe_step(step, f"step {number} of {len(steps)} '{step['name']}'", now)
+            key = f"{step.get('state')} {step.get('attempt')}"
+            if text and self._is_new(f"step {step['name']}", key):
+                lines.append(text)
+        return lines
+
+    def _tell_end(self, job: Object) -> list[str]:
+        found = condition(job, conditions.SUCCEEDED)
+        if not found or not self._is_new("end", f"{found['status']} {found.get('reason')}"):
+            return []
+        if found["status"] == "True":
+            return [f"completed: {found.get('message') or found.get('reason')}"]
+        return []
+
+    def _tell_waiting(self, job: Object) -> list[str]:
+        """What the job waits for, when that is something else than before and nothing says it better."""
+        ready = condition(job, conditions.READY)
+        if ready is None or ready["status"] == "True" or ready.get("reason") in _STEP_REASONS:
+            return []
+        if ready.get("reason") == conditions.COMPLETED or not self._is_new("waiting", str(ready.get("reason"))):
+            return []
+        return [f"waiting: {pick_line(ready.get('message') or ready.get('reason') or '')}"]
+
+    def _is_new(self, key: str, text: str) -> bool:
+        is_new = self.told.get(key) != text
+        self.told[key] = text
+        return is_new
+
+
+def _describe_stage(kind: str, job: Object) -> str:
+    status = status_of(job)
+    if kind == conditions.ADMITTED:
+        details = [f"class '{job['spec'].get('className', 'default')}'"]
+        details += [f"command '{status['command']}'"] if status.get("command") else []
+        return f"admitted: {', '.join(details)}"
+    if kind == conditions.CLUSTER_READY:
+        return f"cluster ready: Kubernetes {status.get('kubernetesVersion', '')}".rstrip()
+    if kind == conditions.STEPS_APPLIED:
+        count = len(status.get("steps") or ())
+        return f"all {count} steps applied" if count > 1 else "all steps applied"
+    if kind == conditions.EXPOSED:
+        return f"exposed at {status['url']}" if status.get("url") else "exposed"
+    return "ready"
+
+
+def _describe_step(step: Object, title: str, now: datetime.datetime) -> str | None:
+    """One line about a step's state; None for one whose turn has not come."""
+    state, attempts = step.get("state", "Pending"), step.get("maxAttempts", 1)
+    count = f", attempt {step.get('attempt', 1)} of {attempts}" if attempts > 1 else ""
+    if state == "Pending":
+        return None
+    if state == "Running":
+        return f"{title} is running{count}"
+    seconds = times.seconds_between(step.get("startTime"), step.get("completionTime"), now)
+    took = f" in {times.short(seconds)}" if seconds is not None else ""
+    if state == "Succeeded":
+        return f"{title} succeeded{took}" + (count if step.get("attempt", 1) > 1 else "")
+    why = pick_line(step.get("message") or "")
+    ending = "failed, will be tried again" if state == "Retrying" else f"failed{took}"
+    return f"{title} {ending}{count}" + (f": {why}" if why else "")

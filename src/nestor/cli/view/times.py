@@ -1,0 +1,65 @@
+"""Times and durations, as people write them."""
+
+from __future__ import annotations
+
+import datetime
+import re
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
+
+
+def parse_time(value: str | None) -> datetime.datetime | None:
+    """A time of Kubernetes (RFC 3339); None when there is none, or it is none."""
+    if not value:
+        return None
+    try:
+        found = datetime.datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=datetime.UTC)
+
+
+def seconds_between(start: str | None, end: str | None, now: datetime.datetime) -> float | None:
+    """Seconds from `start` to `end`, or to `now` while there is no end; None before the start. Never negative: clocks differ."""
+    begin = parse_time(start)
+    if begin is None:
+        return None
+    return max(0.0, ((parse_time(end) or now) - begin).total_seconds())
+
+
+def age(start: str | None, now: datetime.datetime) -> str:
+    """Time since `start`, in its one or two largest units, as kubectl writes it."""
+    seconds = seconds_between(start, None, now)
+    return "" if seconds is None else short(seconds)
+
+
+def short(seconds: float) -> str:
+    """`42s`, `3m5s`, `2h`, `4d`: two units below ten of the larger one, else one."""
+    whole = int(seconds)
+    if whole < 120:
+        return f"{whole}s"
+    for unit, smaller, size, next_size in (("m", "s", 60, 1), ("h", "m", 3600, 60), ("d", "h", 86400, 3600)):
+        count, rest = divmod(whole, size)
+        if count < {"m": 120, "h": 48}.get(unit, 10**9):
+            part = rest // next_size
+            return f"{count}{unit}{part}{smaller}" if part and count < 10 else f"{count}{unit}"
+    raise AssertionError("unreachable")
+
+
+def exact(seconds: float) -> str:
+    """A duration as `3.2 s` or `2 min 5 s`, for lines that tell a story."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def parse_duration(text: str) -> float:
+    """`90s`, `10m`, `1h30m`, or a number of seconds. Raises `ValueError` with a sentence."""
+    if text.isdigit():
+        return float(text)
+    if not text or _DURATION.sub("", text):
+        raise ValueError(f"'{text}' is no time span; write it as '90s', '10m' or '1h30m'")
+    return sum(float(count) * UNITS[unit] for count, unit in _DURATION.findall(text))
