@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 CHECK_SECONDS = 60.0
@@ -20,11 +21,10 @@ class Renewed(Exception):
     """The files are others than those that this process began with."""
 
 
-async def watch(access: Path) -> None:
-    """Raise `Renewed` once the credentials in the folder have changed and are complete."""
-    first = read_digest(access)
+async def watch(access: Path, first: str | None, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
+    """Raise `Renewed` once the credentials in the folder are others than `first`, and complete."""
     while True:
-        await asyncio.sleep(CHECK_SECONDS)
+        await sleep(CHECK_SECONDS)
         now = read_digest(access)
         if now is not None and now != first:
             raise Renewed(f"the credentials in {access} were renewed")

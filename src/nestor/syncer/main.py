@@ -63,7 +63,8 @@ async def run(settings: Settings) -> None:
         def spawn(part: Coroutine[Any, Any, None], name: str) -> None:
             group.create_task(_must_run(part, name), name=name)
 
-        group.create_task(credentials.watch(settings.access), name="credentials")
+        own = credentials.read_digest(settings.access)
+        group.create_task(credentials.watch(settings.access, own), name="credentials")
         spawn(health.serve(state, settings.health_port), "health")
         # 1. The host side fills its caches while the nested server is still starting.
         host = await stack.enter_async_context(await Api.connect(settings.host_kubeconfig, manager=_MANAGER))

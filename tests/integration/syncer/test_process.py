@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from nestor.kube import kinds
-from nestor.syncer import health
+from nestor.syncer import credentials, health, main
 from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.world import CLUSTER, World
 
@@ -59,6 +59,27 @@ async def test_a_part_that_ends_takes_the_process_along(world: World) -> None:
         output, _ = await process.communicate()
     assert process.returncode == 1
     assert b"address already in use" in output
+
+
+async def test_renewed_credentials_begin_a_new_process(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The operator renews the Secret; the container is started anew by its kubelet, which the test plays."""
+    await world.stop()
+    monkeypatch.setattr(credentials, "CHECK_SECONDS", 0.05)
+    try:
+        task = asyncio.create_task(main.run(world.settings))
+
+        async def ready() -> bool:
+            return await world.probe("readyz") == 200
+
+        await world.eventually(ready)
+        world.plane.renew_kubelet()
+        with pytest.raises(ExceptionGroup) as caught:
+            async with asyncio.timeout(10):
+                await task
+        assert caught.group_contains(credentials.Renewed)
+    finally:
+        monkeypatch.undo()
+        await world.start()
 
 
 async def test_a_silent_nested_server_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,15 +48,25 @@ class NestedPlane(apiserver.ControlPlane):
         """One of the processes."""
         return next(item for item in self.processes if isinstance(item.args, list) and component in item.args)
 
+    def renew_kubelet(self) -> None:
+        """Write a fresh certificate for the kubelet API, as the operator does before one ends."""
+        now = datetime.datetime.now(datetime.UTC)
+        kubelet = certificates.new_leaf(self._read_authority(), "nestor:kubelet", now, hosts=["localhost", "127.0.0.1"])
+        (self.folder / "kubelet.crt").write_bytes(kubelet.certificate)
+        (self.folder / "kubelet.key").write_bytes(kubelet.key)
+
+    def _read_authority(self) -> Pair:
+        return Pair((self.folder / "ca.crt").read_bytes(), (self.folder / "ca.key").read_bytes())
+
     def _write_pki(self, port: int) -> None:
         super()._write_pki(port)
+        self.renew_kubelet()
         now = datetime.datetime.now(datetime.UTC)
-        authority = Pair((self.folder / "ca.crt").read_bytes(), (self.folder / "ca.key").read_bytes())
-        kubelet = certificates.new_leaf(authority, "nestor:kubelet", now, hosts=["localhost", "127.0.0.1"])
+        authority = self._read_authority()
         client = certificates.new_leaf(authority, "system:apiserver", now, organization="system:masters")
         other = certificates.new_leaf(authority, "nestor:coredns", now)
         files = {
-            "kubelet.crt": kubelet.certificate, "kubelet.key": kubelet.key, "client-ca.crt": authority.certificate,
+            "client-ca.crt": authority.certificate,
             "kubelet-client.crt": client.certificate, "kubelet-client.key": client.key,
             "other.crt": other.certificate, "other.key": other.key,
             "syncer.kubeconfig": (self.folder / "admin.kubeconfig").read_bytes(),

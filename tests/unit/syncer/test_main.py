@@ -1,0 +1,25 @@
+"""How the process ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from nestor.syncer import credentials, main
+from nestor.syncer.settings import Settings
+
+
+@pytest.mark.parametrize(("error", "code"), [
+    (None, 0),
+    (ExceptionGroup("parts", [credentials.Renewed("new")]), 0),
+    (ExceptionGroup("parts", [RuntimeError("a part has ended")]), 1),
+    (ExceptionGroup("parts", [credentials.Renewed("new"), RuntimeError("a part has ended")]), 1),
+    (RuntimeError("no kubeconfig"), 1),
+])
+def test_exit_codes(monkeypatch: pytest.MonkeyPatch, error: Exception | None, code: int) -> None:
+    async def run(settings: Settings) -> None:
+        assert settings.cluster == "hello"
+        if error is not None:
+            raise error
+
+    monkeypatch.setattr(main, "_until_signal", run)
+    assert main.main(["--namespace=n", "--cluster=hello"]) == code
