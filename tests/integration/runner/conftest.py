@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import signal
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from nestor import steps
+from nestor import names, steps
 from nestor.kube import Api, kinds
 from nestor.runner import record
 from tests.integration import apiserver
@@ -22,8 +23,13 @@ from tests.integration import apiserver
 ROOT = Path(__file__).parents[3]
 
 KUBECTL = """#!/bin/sh
-if [ -e ../slow ]; then echo going slow; while [ -e ../slow ]; do sleep 0.1; done; fi
+if [ -e {folder}/slow ]; then echo going slow; while [ -e {folder}/slow ]; do sleep 0.1; done; fi
 exec {kubectl} "$@"
+"""
+
+HELM = """#!/bin/sh
+echo $$ > {folder}/helm.pid
+exec {helm} "$@"
 """
 
 
@@ -49,6 +55,11 @@ class RunnerProcess:
         """Its exit code."""
         async with asyncio.timeout(limit):
             await self._reader
+            return await self.process.wait()
+
+    async def wait_for_end(self, limit: float = 40) -> int:
+        """Its exit code, even while others hold its output open."""
+        async with asyncio.timeout(limit):
             return await self.process.wait()
 
     async def wait_for_line(self, part: str, limit: float = 40) -> None:
@@ -85,10 +96,19 @@ class Stage:
         for name, content in files.items():
             (self.templates / f"{name}.yml").write_text(content)
 
-    def plan(self, *templates: dict[str, Any], **settings: int) -> steps.Plan:
-        """The plan of an AppDef with these templates."""
-        complete = [{"type": "kubectl", "path": f"{template['name']}.yml", **template} for template in templates]
-        return steps.build_plan({"templates": complete, "templates_settings": settings}, str(self.folder))
+    def plan(self, *fields: dict[str, Any], **plan: Any) -> steps.Plan:
+        """A plan of steps with these fields; a step without a type applies `<name>.yml`."""
+        made = []
+        for given in fields:
+            complete = given if "type" in given else {"type": "kubectl", "path": f"{given['name']}.yml", **given}
+            does = {key: value for key, value in complete.items() if not key.startswith(("retry", "timeout"))}
+            made.append(steps.Step(**complete, hash=names.digest(repr(sorted(does.items())))))
+        digest = names.digest(*(step.model_dump_json() for step in made), repr(sorted(plan.items())))
+        return steps.Plan(hash=digest, base=str(self.folder), steps=tuple(made), **plan)
+
+    def script(self, name: str, text: str, **field: Any) -> dict[str, Any]:
+        """The fields of a custom step."""
+        return {"name": name, "type": "custom", "cmd": base64.b64encode(text.encode()).decode(), **field}
 
     async def start(self, plan: steps.Plan, kubeconfig: Path | None = None) -> RunnerProcess:
         """Start a runner as its pod would."""
@@ -96,7 +116,7 @@ class Stage:
         file.write_text(plan.to_json())
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "nestor", "runner", f"--plan={file}", f"--kubeconfig={kubeconfig or self.kubeconfig}",
-            f"--templates={self.templates}", f"--work={self.folder / 'work'}",
+            f"--templates={self.templates}", f"--work={self.folder / 'work'}", f"--temporary={self.folder / 'tmp'}",
             env={"PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")},
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
         )
@@ -132,11 +152,14 @@ class Stage:
 @pytest.fixture
 async def stage(host: Api, control_plane: apiserver.ControlPlane, tmp_path: Path) -> AsyncIterator[Stage]:
     """An empty templates folder and no record of an earlier run; no runner outlives its test."""
-    for name in ("templates", "work", "bin"):
+    for name in ("templates", "work", "tmp", "bin"):
         (tmp_path / name).mkdir()
     kubectl = tmp_path / "bin" / "kubectl"
-    kubectl.write_text(KUBECTL.format(kubectl=apiserver.binary().parent / "kubectl"))
+    kubectl.write_text(KUBECTL.format(folder=tmp_path, kubectl=apiserver.binary().parent / "kubectl"))
     kubectl.chmod(0o755)
+    helm = tmp_path / "bin" / "helm"
+    helm.write_text(HELM.format(folder=tmp_path, helm=apiserver.binary("helm")))
+    helm.chmod(0o755)
     await host.delete(kinds.CONFIG_MAP, record.NAME, record.NAMESPACE)
     result = Stage(host, control_plane.kubeconfig, tmp_path)
     yield result

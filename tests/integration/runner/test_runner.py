@@ -54,7 +54,7 @@ async def test_steps_run_in_order_and_leave_their_objects_and_a_record(stage: St
 async def test_a_step_is_retried_until_what_it_needs_is_there(stage: Stage) -> None:
     stage.write(crd=CRD, widget=WIDGET)
     # The CRD comes by another hand while the step fails, as from an operator that an earlier step has started.
-    runner = await stage.start(stage.plan({"name": "widget", "retry": 20, "retry_sleep": 1}))
+    runner = await stage.start(stage.plan({"name": "widget", "retry": 20, "retry_sleep_seconds": 1}))
     await runner.wait_for_line("attempt 2 of 21 in 1 s")
     assert (await stage.states())[0] in [("Retrying", 1), ("Running", 2)]
     assert 'no matches for kind "Widget"' in (await stage.record())["steps"][0]["message"]
@@ -66,7 +66,7 @@ async def test_a_step_is_retried_until_what_it_needs_is_there(stage: Stage) -> N
 
 async def test_a_refused_template_fails_after_its_attempts_with_kubectls_last_lines(stage: Stage) -> None:
     stage.write(fine=config_map("fine"), broken=UNKNOWN, never=config_map("never"))
-    plan = stage.plan({"name": "fine"}, {"name": "broken", "retry": 2, "retry_sleep": 0}, {"name": "never"})
+    plan = stage.plan({"name": "fine"}, {"name": "broken", "retry": 2, "retry_sleep_seconds": 0}, {"name": "never"})
     runner = await stage.run(plan)
     assert await runner.wait() == main.EXIT_STEP_FAILED
     assert await stage.states() == [("Succeeded", 1), ("Failed", 3), ("Pending", 0)]
@@ -87,7 +87,7 @@ async def test_an_unknown_field_is_refused_and_not_dropped(stage: Stage) -> None
 
 async def test_a_missing_template_fails_at_once_and_names_those_there_are(stage: Stage) -> None:
     stage.write(a=config_map("a"), b=config_map("b"))
-    runner = await stage.run(stage.plan({"name": "x", "retry": 9, "retry_sleep": 60}))
+    runner = await stage.run(stage.plan({"name": "x", "retry": 9, "retry_sleep_seconds": 60}))
     assert await runner.wait() == main.EXIT_STEP_FAILED
     assert await stage.states() == [("Failed", 1)]
     message = (await stage.record())["steps"][0]["message"]
@@ -159,6 +159,8 @@ async def test_a_finished_plan_is_not_run_again_and_a_changed_one_is(stage: Stag
     assert await runner.wait() == main.EXIT_SUCCEEDED
     assert await stage.api.find(kinds.CONFIG_MAP, "again", "default") is None
     runner = await stage.run(stage.plan({"name": "a", "retry": 1}))
+    assert await stage.api.find(kinds.CONFIG_MAP, "again", "default") is None
+    runner = await stage.run(stage.plan({"name": "a", "namespace": "default"}))
     assert "the steps or templates changed, starting over" in runner.lines
     assert await stage.api.find(kinds.CONFIG_MAP, "again", "default") is not None
 
@@ -167,7 +169,7 @@ async def test_a_step_that_hangs_is_ended_at_its_limit(stage: Stage) -> None:
     stage.write(a=config_map("a"))
     stage.slow_down()
     started = time.monotonic()
-    runner = await stage.run(stage.plan({"name": "a", "timeout_seconds": 1, "retry": 1, "retry_sleep": 0}))
+    runner = await stage.run(stage.plan({"name": "a", "timeout_seconds": 1, "retry": 1, "retry_sleep_seconds": 0}))
     assert await runner.wait() == main.EXIT_STEP_FAILED
     step = (await stage.record())["steps"][0]
     assert step["message"] == "no end within 1 s, stopped; it said last:\ngoing slow"
