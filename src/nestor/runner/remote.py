@@ -7,6 +7,7 @@ import ipaddress
 from yarl import URL
 
 from nestor.runner.errors import StepError
+from nestor.steps import remote
 from nestor.steps.plan import Remote
 
 MAX_REDIRECTS = 5
@@ -28,7 +29,7 @@ def check_host(host: str, rules: Remote, what: str) -> None:
     """Raises `StepError` when the class does not allow to fetch `what` from this host."""
     if not rules.enabled:
         raise StepError(f"'{what}' is refused: the job's class does not allow steps to fetch anything from elsewhere")
-    if rules.allowed_hosts and not any(matches(host, pattern) for pattern in rules.allowed_hosts):
+    if not remote.is_allowed(host, rules):
         allowed = ", ".join(rules.allowed_hosts)
         raise StepError(f"'{what}' is refused: the job's class does not allow the host '{host}', allowed: {allowed}")
 
@@ -43,12 +44,6 @@ def redirect(url: URL, location: str) -> URL:
     if url.scheme == "https" and target.scheme == "http":
         raise StepError(f"'{redact(url)}' is refused: it redirects from https to http ('{redact(target)}')")
     return target
-
-
-def matches(host: str, pattern: str) -> bool:
-    """Whether a host is the pattern, or below it where that is `*.example.com`; `*` is any."""
-    host, pattern = host.lower().rstrip("."), pattern.lower().rstrip(".")
-    return pattern in ("*", host) or (pattern.startswith("*.") and host.endswith(pattern[1:]))
 
 
 def is_address(host: str) -> bool:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 from pathlib import Path
 
 from nestor.runner.errors import StepError
-from nestor.steps import Step
+from nestor.steps import Step, scripts
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 RUN_BY_THEMSELVES = (b"#!", b"\x7fELF")
@@ -17,9 +16,9 @@ KNOWN_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin")
 def decode(step: Step) -> bytes:
     """The script. Raises `StepError` for what no system would run."""
     try:
-        script = base64.b64decode(step.cmd or "", validate=True)
-    except ValueError as error:
-        raise StepError(f"`cmd` must be the script in base64: {error}") from error
+        script = scripts.decode(step.cmd or "")
+    except scripts.ScriptError as error:
+        raise StepError(f"`cmd` {error}") from error
     if script.startswith(BYTE_ORDER_MARK):
         raise StepError("the script begins with a byte order mark, before which no `#!` counts: save it as UTF-8 without one")
     first = script.partition(b"\n")[0]

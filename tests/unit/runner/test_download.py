@@ -265,15 +265,3 @@ async def test_what_may_be_secret_is_not_told(site: Site, tmp_path: Path) -> Non
 async def test_the_environments_proxies_are_not_used(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     assert (await fetch(site, site.url(), tmp_path)).sha256 == DIGEST
-
-
-@pytest.mark.parametrize(
-    ("host", "pattern", "is_match"),
-    [
-        ("example.com", "example.com", True), ("EXAMPLE.com.", "example.com", True), ("a.b.example.com", "*.example.com", True),
-        ("example.com", "*.example.com", False), ("evilexample.com", "*.example.com", False), ("x.org", "*", True),
-        ("example.com.evil.org", "*.example.com", False),
-    ],
-)
-def test_hosts_match_by_whole_labels(host: str, pattern: str, is_match: bool) -> None:
-    assert remote.matches(host, pattern) is is_match
