@@ -36,7 +36,7 @@ def decode(cmd: str) -> bytes:
 
 
 def _check(script: bytes) -> None:
-    if not script.strip():
+    if not script.strip(b" \t\r\n\f\v\0"):
         raise ScriptError("must not be an empty script")
     if len(script) > SCRIPT_LIMIT:
         raise ScriptError(f"must be a script of at most {SCRIPT_LIMIT // 1024} KiB: put bigger ones into /templates of the image")
