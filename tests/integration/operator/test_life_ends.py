@@ -1,0 +1,194 @@
+"""A job ends: well, badly, by its deadline; it is deleted when its time is over, revived by the user, and may have no class."""
+
+from __future__ import annotations
+
+import asyncio
+
+from nestor.api import conditions
+from nestor.kube import Api, kinds
+from tests.integration.operator.conftest import Operator
+from tests.integration.operator.lifetime import (
+    POLICY,
+    change,
+    come_to,
+    job_saying,
+    rerun,
+    server_of,
+    start,
+    tell,
+    until_stopped,
+    until_told,
+)
+from tests.integration.operator.world import (
+    READY_POD,
+    STEP,
+    Object,
+    be_ready_server,
+    build_class,
+    build_job,
+    message_of,
+    plan_hash,
+    run_of,
+    set_pod_status,
+)
+from tests.waiting import job_with, wait_for
+
+
+def is_gone(found: Object | None) -> bool:
+    """The object is not there."""
+    return found is None
+
+
+async def test_a_job_without_policies_runs_on(operator: Operator, api: Api, namespace: str) -> None:
+    job, where = await start(api, "service", namespace)
+    await come_to(api, "service", where, "Succeeded")
+    await job_saying(api, "service", namespace, conditions.SUCCEEDED, "it runs until it is deleted")
+    await asyncio.sleep(1)
+    job = await api.get(kinds.NESTED_APP_JOB, "service", namespace)
+    assert "completionTime" not in job["status"]
+    assert job["status"]["command"] == "Hello"
+    assert (await api.get(kinds.NESTED_CLUSTER, "service", where))["spec"]["suspend"] is False
+
+
+async def test_a_job_is_complete_when_its_policy_says_so_and_its_application_is_stopped(
+    operator: Operator, api: Api, namespace: str,
+) -> None:
+    _, where = await start(api, "batch", namespace, successPolicy=POLICY)
+    cluster = await api.get(kinds.NESTED_CLUSTER, "batch", where)
+    assert cluster["spec"]["successPolicy"]["targets"] == [POLICY["targets"][0] | {"namespace": "default"}]
+    # What an earlier server said does not count.
+    await come_to(api, "batch", where, "Succeeded", server="another")
+    await job_saying(api, "batch", namespace, conditions.SUCCEEDED, "not done yet")
+    await come_to(api, "batch", where, "Running", "Job 'pi' is active")
+    await job_saying(api, "batch", namespace, conditions.SUCCEEDED, "not done yet: Job 'pi' is active")
+    await come_to(api, "batch", where, "Succeeded", "Job 'pi' is complete")
+    job = await job_with(api, "batch", namespace, conditions.SUCCEEDED, "True", conditions.COMPLETED)
+    assert job["status"]["completionTime"] >= job["status"]["startTime"]
+    assert message_of(job, conditions.READY) == "Job 'pi' is complete"
+    await job_with(api, "batch", namespace, conditions.READY, "False", conditions.COMPLETED)
+    await until_stopped(api, "batch", where)
+    await until_told(api, namespace, "Completed")
+    await tell(api, "batch", where, suspended=True)
+
+    # Templates that change after the end change nothing; only the user's word does.
+    ended = job["status"]
+    before = await server_of(api, "batch", where)
+    hello = {"nested_kubernetes": {"templates": [STEP | {"path": "other.yml"}]}}
+    await change(api, "batch", namespace, app={"appDef": {"commands": {"Hello": hello}}})
+
+    def is_seen(found: Object | None) -> bool:
+        return bool(found and found["status"].get("observedGeneration") == found["metadata"]["generation"])
+
+    job = await wait_for(api, kinds.NESTED_APP_JOB, "batch", namespace, is_seen, limit=20) or {}
+    assert job["status"]["completionTime"] == ended["completionTime"]
+    assert job["status"]["steps"] == ended["steps"]
+
+    # Which begins in an empty cluster: what is done there would end the job again at once.
+    await rerun(api, "batch", namespace, "2")
+    await server_of(api, "batch", where, after=before["metadata"]["uid"])
+    await until_stopped(api, "batch", where, is_stopped=False)
+    job = await job_with(api, "batch", namespace, conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
+    assert "completionTime" not in job["status"]
+    assert job["status"]["rerun"] == "2"
+    assert [step["state"] for step in job["status"]["steps"]] == ["Pending"]
+    await until_told(api, namespace, "Rerun")
+
+
+async def test_a_failed_target_fails_the_job_and_stops_it(operator: Operator, api: Api, namespace: str) -> None:
+    _, where = await start(api, "fails", namespace, successPolicy=POLICY)
+    await come_to(api, "fails", where, "Failed", "Job 'pi' has failed: BackoffLimitExceeded")
+    job = await job_with(api, "fails", namespace, conditions.SUCCEEDED, "False", conditions.TARGET_FAILED)
+    assert "BackoffLimitExceeded" in message_of(job, conditions.READY)
+    await until_stopped(api, "fails", where)
+    await until_told(api, namespace, "JobFailed", "BackoffLimitExceeded")
+
+
+async def test_a_failed_step_ends_the_job_but_keeps_its_cluster_until_the_templates_change(
+    operator: Operator, api: Api, namespace: str,
+) -> None:
+    job, where = await start(api, "broken", namespace, state="Failed", activeDeadlineSeconds=3600)
+    job = await job_with(api, "broken", namespace, conditions.SUCCEEDED, "False", conditions.STEP_FAILED)
+    assert job["status"]["completionTime"]
+    assert (await api.get(kinds.NESTED_CLUSTER, "broken", where))["spec"]["suspend"] is False
+    before = await plan_hash(api, "broken", where)
+    hello = {"nested_kubernetes": {"templates": [STEP | {"path": "corrected.yml"}]}}
+    await change(api, "broken", namespace, app={"appDef": {"commands": {"Hello": hello}}})
+    job = await job_with(api, "broken", namespace, conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
+    assert "completionTime" not in job["status"]
+
+    def is_another(found: Object | None) -> bool:
+        return bool(found and found["metadata"]["annotations"]["nestor.dev/plan-hash"] != before)
+
+    await wait_for(api, kinds.POD, "broken-run", where, is_another, limit=20)
+
+
+async def test_a_failed_step_is_tried_again_by_the_annotation_in_the_same_cluster(
+    operator: Operator, api: Api, namespace: str,
+) -> None:
+    _, where = await start(api, "again", namespace, state="Failed")
+    await job_with(api, "again", namespace, conditions.SUCCEEDED, "False", conditions.STEP_FAILED)
+    server = await server_of(api, "again", where)
+    before = await plan_hash(api, "again", where)
+    await rerun(api, "again", namespace, "now")
+    await job_with(api, "again", namespace, conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
+
+    def is_another(found: Object | None) -> bool:
+        return bool(found and found["metadata"]["annotations"]["nestor.dev/plan-hash"] != before)
+
+    await wait_for(api, kinds.POD, "again-run", where, is_another, limit=20)
+    assert (await server_of(api, "again", where))["metadata"]["uid"] == server["metadata"]["uid"]
+
+
+async def test_a_job_ends_at_its_deadline_wherever_it_is(operator: Operator, api: Api, namespace: str) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("slow", namespace, activeDeadlineSeconds=3))
+    job = await job_with(api, "slow", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED, limit=30)
+    where = job["status"]["namespace"]
+    assert "`activeDeadlineSeconds` of 3 s" in message_of(job, conditions.READY)
+    assert "the job ended before the first step was done" in message_of(job, conditions.STEPS_APPLIED)
+    await until_stopped(api, "slow", where)
+    await wait_for(api, kinds.POD, "slow-run", where, is_gone, limit=20)
+    await until_told(api, namespace, "DeadlineExceeded")
+
+
+async def test_what_has_ended_is_deleted_when_its_time_is_over(operator: Operator, api: Api, namespace: str) -> None:
+    _, where = await start(api, "short", namespace, state="Failed", ttlSecondsAfterFinished=2)
+    await until_told(api, namespace, "Expired", "`ttlSecondsAfterFinished` of 2 s")
+    await wait_for(api, kinds.NESTED_APP_JOB, "short", namespace, is_gone, limit=40)
+    assert await api.find(kinds.NAMESPACE, where) is None
+
+
+async def test_a_job_that_was_deleted_and_made_again_does_not_inherit_the_end_of_the_former(
+    operator: Operator, api: Api, namespace: str,
+) -> None:
+    await start(api, "twice", namespace, state="Failed", ttlSecondsAfterFinished=0)
+    await wait_for(api, kinds.NESTED_APP_JOB, "twice", namespace, is_gone, limit=40)
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("twice", namespace, ttlSecondsAfterFinished=0))
+    job = await job_with(api, "twice", namespace, conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
+    assert "completionTime" not in job["status"]
+
+
+async def test_a_job_without_its_class_still_ends_and_goes(operator: Operator, api: Api, namespace: str) -> None:
+    brief = f"gone-{namespace}"
+    await api.apply(kinds.NESTED_CLASS, build_class(brief))
+    _, where = await start(api, "bound", namespace, className=brief, activeDeadlineSeconds=5, ttlSecondsAfterFinished=4)
+    await api.delete(kinds.NESTED_CLASS, brief)
+    job = await job_with(api, "bound", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED, limit=30)
+    await until_stopped(api, "bound", where)
+    job = await job_with(api, "bound", namespace, conditions.READY, "False", conditions.DEADLINE_EXCEEDED)
+    assert not conditions.is_true(job["status"]["conditions"], conditions.ADMITTED)
+    await wait_for(api, kinds.NESTED_APP_JOB, "bound", namespace, is_gone, limit=40)
+
+
+async def test_a_failure_that_is_ignored_is_told_and_the_job_stays_ready(
+    operator: Operator, api: Api, namespace: str,
+) -> None:
+    nested = {"templates": [STEP]}
+    _, where = await start(api, "ignores", namespace, nested=nested, successPolicy=POLICY, failurePolicy={"action": "Ignore"})
+    await come_to(api, "ignores", where, "Failed", "Job 'pi' has failed")
+    job = await job_with(api, "ignores", namespace, conditions.SUCCEEDED, "Unknown", conditions.FAILURE_IGNORED)
+    assert "Job 'pi' has failed" in message_of(job, conditions.READY)
+    assert conditions.is_true(job["status"]["conditions"], conditions.READY)
+    await until_told(api, namespace, "FailureIgnored", "Job 'pi' has failed")
+    await be_ready_server(api, "ignores", where, run=await run_of(api, "ignores", where, "Succeeded"))
+    await set_pod_status(api, "ignores-k3s-0", where, READY_POD)
+    assert (await api.get(kinds.NESTED_CLUSTER, "ignores", where))["spec"]["suspend"] is False
