@@ -69,6 +69,8 @@ class Family:
         self._settled: set[tuple[int, int]] = set()
         self.first: int | None = None
         """The attempt's first process: somebody else waits for its exit code, so it is not reaped here."""
+        self._is_gone = False
+        """Whether the last look found nothing, not even one that had just ended: that one may have had a child since."""
 
     def find(self) -> list[Process]:
         """Those that live. Orphans that ended are reaped."""
@@ -77,14 +79,16 @@ class Family:
             children.setdefault(process.parent, []).append(process)
         found: list[Process] = []
         ahead = [process for process in children.get(os.getpid(), ()) if (process.pid, process.started) not in self._others]
-        for process in ahead:
-            if not process.is_alive:
-                self._reap(process)
+        ended = [process for process in ahead if not process.is_alive and process.pid != self.first]
+        for process in ended:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(process.pid, os.WNOHANG)
         while ahead:
             process = ahead.pop()
             ahead += children.get(process.pid, ())
             if process.is_alive:
                 found.append(process)
+        self._is_gone = not found and not ended
         return found
 
     def settle(self, processes: list[Process]) -> None:
@@ -109,11 +113,12 @@ class Family:
             _signal(left, signal.SIGCONT)
             left = await self._wait(left, grace)
         start = time.monotonic()
-        while left and time.monotonic() - start < KILL_LIMIT_SECONDS:
+        while not self._is_gone and time.monotonic() - start < KILL_LIMIT_SECONDS:
             _signal(left, signal.SIGKILL)
             # Faster than any pass over /proc is a process that does nothing but start its successor and end.
             if os.getpid() == 1 and time.monotonic() - start > LAST_RESORT_SECONDS:
-                os.kill(-1, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(-1, signal.SIGKILL)
             await asyncio.sleep(0.005)
             left = self.find()
         return lived
@@ -121,15 +126,10 @@ class Family:
     async def _wait(self, left: list[Process], limit: float) -> list[Process]:
         """Those that still live when all have ended, or after `limit` seconds."""
         deadline = time.monotonic() + limit
-        while left and time.monotonic() < deadline:
+        while not self._is_gone and time.monotonic() < deadline:
             await asyncio.sleep(PAUSE_SECONDS)
             left = self.find()
         return left
-
-    def _reap(self, process: Process) -> None:
-        if process.pid != self.first:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(process.pid, os.WNOHANG)
 
 
 def _signal(processes: list[Process], number: signal.Signals) -> None:
