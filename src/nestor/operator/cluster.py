@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import time
+from dataclasses import replace
 from typing import Any
 
 from nestor import names
 from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
 from nestor.api.nestedcluster import NestedClusterSpec
+from nestor.api.policies import Persistence
 from nestor.cluster import access
 from nestor.cluster.applier import RESYNC_SECONDS, together
 from nestor.cluster.provision import ForeignObject
@@ -16,7 +20,10 @@ from nestor.kube import Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.kube.events import now as timestamp
 from nestor.operator import ownership
 from nestor.operator.context import Context, ensure_finalizer, remove_finalizer
+from nestor.operator.observe import find_stand
 from nestor.operator.resolve import Refused, choose_version, find_class
+from nestor.operator.rest import Rest, decide_rest
+from nestor.operator.resting import end_pods
 
 Object = dict[str, Any]
 
@@ -27,6 +34,8 @@ class ClusterReconciler:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._cleared: set[str] = set()
+        self._resting: dict[str, float] = {}
+        """Since when this process has seen that a cluster is to rest, by its UID."""
 
     async def reconcile(self, namespace: str, name: str) -> None:
         """One pass over one cluster."""
@@ -41,8 +50,9 @@ class ClusterReconciler:
             return
         # A finalizer, because the binding to read nodes belongs to no namespace and is collected with nothing.
         cluster = await ensure_finalizer(self._context.api, kinds.NESTED_CLUSTER, cluster)
+        rest = await self._find_rest(cluster)
         try:
-            shape = self._resolve(cluster)
+            shape = replace(self._resolve(cluster), replicas=rest.replicas if rest else 1)
             await self._check_names(cluster, shape)
             note = await self._ensure(cluster, shape)
         except Refused as refused:
@@ -54,10 +64,23 @@ class ClusterReconciler:
                 raise RetryLater(RESYNC_SECONDS, message) from None
             await self._report(cluster, Condition(conditions.ADMITTED, "False", conditions.PROVISIONING_FAILED, message), None)
             raise
-        message = f"class and version are good{f'; {note}' if note else ''}"
+        said = ["class and version are good", note or "", f"suspended: {rest.message}" if rest else ""]
+        message = "; ".join(text for text in said if text)
         admitted = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, message)
         await self._report(cluster, admitted, None if note else f"{name}-kubeconfig")
-        raise RetryLater(RESYNC_SECONDS, "resync")
+        raise RetryLater(min(RESYNC_SECONDS, rest.delay if rest else math.inf), "resync")
+
+    async def _find_rest(self, cluster: Object) -> Rest | None:
+        """How far a cluster that is to rest is with that; None for one that is not."""
+        meta = cluster["metadata"]
+        if not (cluster.get("spec") or {}).get("suspend"):
+            self._resting.pop(meta["uid"], None)
+            return None
+        seconds = time.monotonic() - self._resting.setdefault(meta["uid"], time.monotonic())
+        rest = decide_rest(find_stand(self._context.world, meta["name"], meta["namespace"]), seconds)
+        if rest.is_forced:
+            await end_pods(self._context, meta["namespace"])
+        return rest
 
     async def _check_names(self, cluster: Object, shape: Shape) -> None:
         """Nothing in the user's namespace is taken over. Raises `ForeignObject`; asked once per cluster and process."""
@@ -74,7 +97,8 @@ class ClusterReconciler:
     def _resolve(self, cluster: Object) -> Shape:
         spec, meta = NestedClusterSpec.model_validate(cluster["spec"]), cluster["metadata"]
         policy = find_class(spec.class_name, self._context.classes())
-        running = self._find_image(cluster)
+        live = self._find_live(cluster)
+        running = _find_image(live) if live else None
         version, image = (spec.kubernetes_version or "", running) if running else choose_version(
             spec.kubernetes_version, spec.class_name, policy.cluster,
         )
@@ -87,20 +111,27 @@ class ClusterReconciler:
             image=spec.image or image, core_dns_image=policy.cluster.core_dns_image, nestor_image=self._context.settings.image,
             host=self._context.host, resources=spec.resources or policy.cluster.resources, network=policy.network,
             exposed_from=tuple(policy.expose.from_), owner=owner,
+            persistence=_find_persistence(live) if live else spec.persistence or policy.cluster.persistence,
         )
 
-    def _find_image(self, cluster: Object) -> str | None:
-        """What the cluster's server runs, once it is made: a class that changes is for those who come after it."""
+    def _find_live(self, cluster: Object) -> Object | None:
+        """The cluster's StatefulSet, once it is made: a class that changes is for those who come after it."""
         meta = cluster["metadata"]
         live = self._context.world.find(kinds.STATEFUL_SET, names.child(meta["name"], "k3s"), meta["namespace"])
-        if live is None or all(item["uid"] != meta["uid"] for item in live["metadata"].get("ownerReferences") or ()):
-            return None
-        containers = live["spec"]["template"]["spec"]["containers"]
-        return next((item["image"] for item in containers if item["name"] == "k3s"), None)
+        return live if live is not None and _is_owned(live, meta["uid"]) else None
+
+    def _check_claim(self, cluster: Object, shape: Shape) -> None:
+        """A claim that an earlier cluster of this name has left holds data that none of our keys open; it is collected soon."""
+        claim = self._context.world.find(kinds.PERSISTENT_VOLUME_CLAIM, shape.claim, shape.namespace)
+        owners = [item["uid"] for item in (claim or {"metadata": {}})["metadata"].get("ownerReferences") or ()]
+        live = self._find_live(cluster)
+        if shape.persistence and claim is not None and (live is None or (owners and live["metadata"]["uid"] not in owners)):
+            raise RetryLater(1, f"PersistentVolumeClaim '{shape.claim}' of an earlier cluster of this name is being collected")
 
     async def _ensure(self, cluster: Object, shape: Shape) -> str | None:
         provisioner = self._context.provisioner
         binding = access.build_nodes_binding(shape, _binding_name(cluster), None)
+        self._check_claim(cluster, shape)
         addresses = await provisioner.ensure_surroundings(shape, binding)
         await provisioner.ensure_access(shape, addresses)
         metadata = shape.metadata(f"{shape.name}-kubeconfig")
@@ -121,6 +152,7 @@ class ClusterReconciler:
         self._context.provisioner.forget(meta["namespace"], meta["name"])
         self._context.applier.forget(meta["namespace"])
         self._cleared.discard(meta["uid"])
+        self._resting.pop(meta["uid"], None)
         try:
             await remove_finalizer(self._context.api, kinds.NESTED_CLUSTER, cluster)
         except NotFound:
@@ -137,6 +169,24 @@ class ClusterReconciler:
         ours = {"conditions": merged} | ({"kubeconfigSecretName": kubeconfig} if kubeconfig else {})
         meta = {key: cluster["metadata"][key] for key in ("name", "namespace", "uid")}
         await self._context.api.apply(kinds.NESTED_CLUSTER, {"metadata": meta, "status": ours}, subresource="status")
+
+
+def _is_owned(obj: Object, uid: str) -> bool:
+    return any(item["uid"] == uid for item in obj["metadata"].get("ownerReferences") or ())
+
+
+def _find_image(live: Object) -> str | None:
+    """What the server runs."""
+    containers = live["spec"]["template"]["spec"]["containers"]
+    return next((item["image"] for item in containers if item["name"] == "k3s"), None)
+
+
+def _find_persistence(live: Object) -> Persistence | None:
+    """The volume that the server has: a StatefulSet gets or loses none."""
+    for template in live["spec"].get("volumeClaimTemplates") or ():
+        spec = template["spec"]
+        return Persistence(size=spec["resources"]["requests"]["storage"], storage_class_name=spec.get("storageClassName"))
+    return None
 
 
 def _binding_name(cluster: Object) -> str:

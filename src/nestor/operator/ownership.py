@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
+from nestor.api import labels
 from nestor.cluster import policies
 from nestor.cluster.shape import Shape
 from nestor.kube import Api, Kind, kinds
@@ -33,7 +34,16 @@ async def find_foreign(api: Api, shape: Shape) -> str | None:
     for (kind, name), live in zip(named, found, strict=True):
         if live is not None and all(owner["uid"] != uid for owner in live["metadata"].get("ownerReferences") or ()):
             return f"{kind.name} '{name}'"
-    return None
+    return await _find_foreign_claim(api, shape)
+
+
+async def _find_foreign_claim(api: Api, shape: Shape) -> str | None:
+    """A StatefulSet takes any claim that has the name of its own; ours says so by its label, and is owned by the StatefulSet."""
+    if not shape.persistence:
+        return None
+    live = await api.find(kinds.PERSISTENT_VOLUME_CLAIM, shape.claim, shape.namespace)
+    is_foreign = live is not None and (live["metadata"].get("labels") or {}).get(labels.CLUSTER) != shape.name
+    return f"PersistentVolumeClaim '{shape.claim}'" if is_foreign else None
 
 
 def _list_names(shape: Shape) -> list[tuple[Kind, str]]:

@@ -1,0 +1,91 @@
+"""Users' own NestedClusters rest as jobs' do, and keep their data on a volume where they are made with one."""
+
+from __future__ import annotations
+
+from nestor.api import conditions
+from nestor.kube import Api, kinds
+from tests.integration.operator.conftest import Operator
+from tests.integration.operator.lifetime import PERSISTENCE, tell, until_replicas
+from tests.integration.operator.test_cluster import build_cluster
+from tests.integration.operator.world import Object, be_syncer, message_of
+from tests.waiting import has, wait_for
+
+CLAIM = "data-own-k3s-0"
+
+
+def is_gone(found: Object | None) -> bool:
+    """The object is not there."""
+    return found is None
+
+
+async def cluster_saying(api: Api, name: str, namespace: str, text: str) -> Object:
+    """Await a cluster whose `Admitted` has this in its message."""
+
+    def is_it(found: Object | None) -> bool:
+        said = conditions.find((found or {}).get("status", {}).get("conditions"), conditions.ADMITTED)
+        return bool(said and text in said["message"])
+
+    found = await wait_for(api, kinds.NESTED_CLUSTER, name, namespace, is_it, limit=30)
+    assert found is not None
+    return found
+
+
+async def suspend(api: Api, name: str, namespace: str, *, is_suspended: bool = True) -> None:
+    """What the user wants."""
+    await api.patch(kinds.NESTED_CLUSTER, name, namespace, {"spec": {"suspend": is_suspended}})
+
+
+async def test_a_cluster_with_a_volume_rests_without_its_server(operator: Operator, api: Api, namespace: str) -> None:
+    await api.create(kinds.NESTED_CLUSTER, build_cluster("own", namespace, persistence=PERSISTENCE))
+    await wait_for(api, kinds.POD, "own-k3s-0", namespace, bool)
+    await be_syncer(api, "own", namespace)
+    claim = await api.get(kinds.PERSISTENT_VOLUME_CLAIM, CLAIM, namespace)
+    await suspend(api, "own", namespace)
+    await cluster_saying(api, "own", namespace, "suspended: its pods are being ended")
+    await tell(api, "own", namespace, suspended=True)
+    await until_replicas(api, "own", namespace, 0)
+    await wait_for(api, kinds.POD, "own-k3s-0", namespace, is_gone)
+    await cluster_saying(api, "own", namespace, f"its data is kept by PersistentVolumeClaim '{CLAIM}'")
+    await suspend(api, "own", namespace, is_suspended=False)
+    await until_replicas(api, "own", namespace, 1)
+    await wait_for(api, kinds.POD, "own-k3s-0", namespace, bool)
+    again = await api.get(kinds.PERSISTENT_VOLUME_CLAIM, CLAIM, namespace)
+    assert again["metadata"]["uid"] == claim["metadata"]["uid"]
+
+
+async def test_a_cluster_without_one_keeps_its_server(operator: Operator, api: Api, namespace: str) -> None:
+    await api.create(kinds.NESTED_CLUSTER, build_cluster("plain", namespace))
+    await wait_for(api, kinds.POD, "plain-k3s-0", namespace, bool)
+    await suspend(api, "plain", namespace)
+    await tell(api, "plain", namespace, suspended=True)
+    await cluster_saying(api, "plain", namespace, "its control plane runs on, because its data lives in its pod")
+    assert (await api.get(kinds.STATEFUL_SET, "plain-k3s", namespace))["spec"]["replicas"] == 1
+
+
+async def test_the_volume_goes_with_its_cluster_and_a_namesake_gets_another(
+    operator: Operator, api: Api, namespace: str,
+) -> None:
+    await api.create(kinds.NESTED_CLUSTER, build_cluster("own", namespace, persistence=PERSISTENCE))
+    await wait_for(api, kinds.POD, "own-k3s-0", namespace, bool)
+    before = await api.get(kinds.PERSISTENT_VOLUME_CLAIM, CLAIM, namespace)
+    await api.delete(kinds.NESTED_CLUSTER, "own", namespace)
+    await wait_for(api, kinds.NESTED_CLUSTER, "own", namespace, is_gone)
+    await api.create(kinds.NESTED_CLUSTER, build_cluster("own", namespace, persistence=PERSISTENCE))
+
+    def is_another(found: Object | None) -> bool:
+        return bool(found and found["metadata"]["uid"] != before["metadata"]["uid"])
+
+    await wait_for(api, kinds.PERSISTENT_VOLUME_CLAIM, CLAIM, namespace, is_another, limit=90)
+    await api.delete(kinds.NESTED_CLUSTER, "own", namespace)
+    await wait_for(api, kinds.PERSISTENT_VOLUME_CLAIM, CLAIM, namespace, is_gone, limit=60)
+
+
+async def test_a_users_own_volume_is_not_taken(operator: Operator, api: Api, namespace: str) -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "theirs"}
+    await api.create(kinds.PERSISTENT_VOLUME_CLAIM, {"metadata": {"name": CLAIM, "namespace": namespace}, "spec": spec})
+    await api.create(kinds.NESTED_CLUSTER, build_cluster("own", namespace, persistence=PERSISTENCE))
+    refused = has(conditions.ADMITTED, "False", conditions.PROVISIONING_FAILED)
+    cluster = await wait_for(api, kinds.NESTED_CLUSTER, "own", namespace, refused)
+    assert cluster is not None
+    assert f"PersistentVolumeClaim '{CLAIM}'" in message_of(cluster, conditions.ADMITTED)
+    assert await api.find(kinds.STATEFUL_SET, "own-k3s", namespace) is None
