@@ -62,13 +62,18 @@ async def _watch(
             check()
             await met.wait()
     except TimeoutError:
-        seen = yaml.safe_dump(list(informer)[:3]) if informer.store else "nothing"
+        seen = yaml.safe_dump([_strip(item) for item in informer][:3]) if informer.store else "nothing"
         what = f"{kind.name} {fields or labels} in {namespace}"
         raise AssertionError(f"{what}: not as awaited within {limit} s; last seen:\n{seen}") from None
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
     return next(iter(informer), None)
+
+
+def _strip(obj: Object) -> Object:
+    """Without who wrote which field: nobody reads that, and it is most of an object."""
+    return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "managedFields"}}
 
 
 def has(condition: str, status: str, reason: str | None = None) -> Callable[[Object | None], bool]:
