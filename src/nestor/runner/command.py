@@ -87,7 +87,8 @@ async def _await_end(
         await asyncio.wait({ended, watch}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
         if ended.done():
             return None
-        return watch.result() if watch.done() else f"no end within {limit:g} s"
+        # What preparing took of a step's limit is not worth fractions of a second.
+        return watch.result() if watch.done() else f"no end within {round(limit, 1 if limit < 10 else 0):g} s"
     finally:
         for task in (ended, watch, pulse):
             task.cancel()

@@ -11,7 +11,7 @@ import yaml
 from nestor.runner.errors import StepError
 from nestor.runner.templates import KUSTOMIZATIONS
 
-SIZE_LIMIT = 2**20
+SIZE_LIMIT = 2**18
 FOLDERS_LIMIT = 500
 TEXTS = frozenset({
     "commonAnnotations", "commonLabels", "labels", "images", "literals", "options", "metadata", "namePrefix", "nameSuffix",

@@ -13,7 +13,7 @@ from nestor.runner import helm, kustomize, remote, rendering, script, templates
 from nestor.runner.attempt import Attempt
 from nestor.runner.command import Outcome, run_command
 from nestor.runner.download import Downloader
-from nestor.runner.errors import AttemptError
+from nestor.runner.errors import AttemptError, StepError
 from nestor.runner.workspace import Desk, Workspace
 from nestor.steps import Plan, Step
 
@@ -51,21 +51,29 @@ class Executor:
 
     async def execute(self, attempt: Attempt) -> Outcome:
         """One attempt, within the step's limit. Raises `StepError` for what no retry can heal."""
+        try:
+            async with self._workspace.open(attempt) as desk:
+                return await self._execute(attempt, desk)
+        except AttemptError as error:
+            return Outcome(None, str(error))
+        except OSError as error:
+            return Outcome(None, f"the step cannot be prepared: {error}")
+        except templates.TemplateError as error:
+            raise StepError(f"{error}{self._workspace.explain_missing(attempt.step)}") from error
+
+    async def _execute(self, attempt: Attempt, desk: Desk) -> Outcome:
         limit = attempt.step.timeout_seconds
         start = time.monotonic()
-        async with self._workspace.open(attempt) as desk:
-            try:
-                async with asyncio.timeout(limit):
-                    prepared = await self._prepare(attempt, desk)
-            except AttemptError as error:
-                return Outcome(None, str(error))
-            except TimeoutError:
-                return Outcome(None, f"no end within {limit} s, stopped before its command began")
-            left = max(SECONDS_LEFT, limit - (time.monotonic() - start))
-            outcome = await run_command(
-                prepared.command, folder=prepared.folder, environment=prepared.environment, limit=left, show=attempt.show,
-                limits=self._workspace.place.limits,
-            )
+        try:
+            async with asyncio.timeout(limit):
+                prepared = await self._prepare(attempt, desk)
+        except TimeoutError:
+            return Outcome(None, f"no end within {limit} s, stopped before its command began")
+        left = max(SECONDS_LEFT, limit - (time.monotonic() - start))
+        outcome = await run_command(
+            prepared.command, folder=prepared.folder, environment=prepared.environment, limit=left, show=attempt.show,
+            limits=self._workspace.place.limits,
+        )
         return replace(outcome, sha256=prepared.sha256)
 
     async def _prepare(self, attempt: Attempt, desk: Desk) -> Prepared:

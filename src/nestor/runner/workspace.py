@@ -11,10 +11,11 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from nestor.api import labels
 from nestor.runner import copying, guard
 from nestor.runner.attempt import Attempt, Show
 from nestor.runner.errors import AttemptError
-from nestor.steps import Plan
+from nestor.steps import Plan, Step
 
 SHOWN_NOTES = 10
 HELM_FOLDERS = {"HELM_CACHE_HOME": "cache", "HELM_CONFIG_HOME": "config", "HELM_DATA_HOME": "data"}
@@ -58,11 +59,24 @@ class Workspace:
         """The templates, as they are by now."""
         return self._copy or self.place.templates
 
+    def explain_missing(self, step: Step) -> str:
+        """What to add when a file is not there that an earlier step of this plan may have written; empty when none can have."""
+        earlier = self._plan.steps[: next((index for index, other in enumerate(self._plan.steps) if other == step), 0)]
+        if self._copy is not None or not any(other.type == "custom" for other in earlier):
+            return ""
+        return (
+            "; what scripts of earlier steps write lasts as long as the runner's pod, and this one has not run them: write the "
+            f"file in the step that needs it, or run all steps again by the annotation {labels.RERUN}"
+        )
+
     async def make_writable(self, show: Show) -> Path:
         """The copy of the templates. Raises `StepError` when they are too many or too large, `AttemptError` when it fails."""
         if self._copy is None:
             target = self.place.work / "templates"
-            await self.copy(self.place.templates, target, show)
+            if self.place.templates.is_dir():
+                await self.copy(self.place.templates, target, show)
+            else:
+                target.mkdir(exist_ok=True)
             self._copy = target
         return self._copy
 

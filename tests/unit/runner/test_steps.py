@@ -57,9 +57,9 @@ class Fake(Downloader):
 class Stage:
     """A place with templates, and a plan's executor."""
 
-    def __init__(self, folder: Path, **plan: Any) -> None:
+    def __init__(self, folder: Path, steps: tuple[Step, ...] = (), **plan: Any) -> None:
         self.place = Place(folder / "templates", folder / "kubeconfig", folder / "work")
-        self.plan = Plan(hash="h", steps=(), **plan)
+        self.plan = Plan(hash="h", steps=steps, **plan)
         self.workspace = Workspace(self.place, self.plan)
         self.downloader = Fake(self.plan.remote)
         self.executor = Executor(self.workspace, self.plan, cast(Api, NoApi()), self.downloader)
@@ -248,6 +248,28 @@ async def test_a_server_that_fails_is_a_failed_attempt_and_a_rule_that_refuses_i
     stage.downloader.content = StepError("refused")
     with pytest.raises(StepError, match="refused"):
         await stage.run(type="kubectl", format="url", path="https://example.com/a")
+
+
+async def test_an_app_without_templates_has_an_empty_folder_for_its_scripts(stage: Stage) -> None:
+    stage.place.templates.rmdir()
+    assert (await stage.script("#!/bin/sh\nls -A; pwd")).message == str(stage.place.work / "templates")
+
+
+async def test_trouble_of_the_disk_is_a_failed_attempt(stage: Stage) -> None:
+    stage.place.kubeconfig.unlink()
+    outcome = await stage.script("#!/bin/sh\n:")
+    assert outcome.exit_code is None
+    assert outcome.message.startswith("the step cannot be prepared: [Errno 2] No such file or directory")
+
+
+async def test_a_file_that_went_with_an_earlier_runner_is_told_so(folder: Path) -> None:
+    script = Step(name="make", type="custom", cmd="eA==")
+    steps = (script, Step(name="web", type="kubectl", path="made.yml"))
+    stage = Stage(folder, steps=steps)
+    with pytest.raises(StepError, match="what scripts of earlier steps write lasts as long as the runner's pod"):
+        await stage.run(type="kubectl", path="made.yml")
+    with pytest.raises(StepError, match=r"\(it is empty\)$"):
+        await Stage(folder, steps=steps[1:]).run(type="kubectl", path="made.yml")
 
 
 async def test_the_limit_holds_for_the_preparation_too(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
