@@ -81,7 +81,7 @@ def has(condition: str, status: str, reason: str | None = None) -> Callable[[Obj
 
     def is_met(obj: Object | None) -> bool:
         found = conditions.find((obj or {}).get("status", {}).get("conditions"), condition)
-        return found is not None and found["status"] == status and reason in (None, found["reason"])
+        return found is not None and found["status"] == status and reason in (None, found.get("reason"))
 
     return is_met
 
