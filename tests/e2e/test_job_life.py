@@ -1,0 +1,249 @@
+"""A job's life with real pods: it rests and goes on with its data, ends by itself or by its time, begins again when it failed."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nestor.api import conditions, labels
+from nestor.kube import Api, Kind, kinds
+from tests.e2e.conftest import apply, inline_job, kubectl, nested_kubeconfig
+from tests.waiting import has, job_with, message_of, wait_for, wait_for_any, wait_for_none
+
+Object = dict[str, Any]
+
+APP = labels.selector(component="app")
+SERVER = labels.selector(component="server")
+PERSISTENT_VOLUME = Kind("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False)
+STORAGE_CLASS = Kind("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
+
+SERVICE = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers:
+      - {name: main, image: "docker.io/library/busybox:1.35", command: [sleep, "3600"]}
+"""
+BARE = """
+apiVersion: v1
+kind: Pod
+metadata: {name: bare, namespace: default}
+spec:
+  terminationGracePeriodSeconds: 0
+  containers:
+  - {name: main, image: "docker.io/library/busybox:1.35", command: [sleep, "3600"]}
+"""
+BATCH = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: pi, namespace: default}
+spec:
+  backoffLimit: 0
+  template:
+    spec:
+      restartPolicy: Never
+      terminationGracePeriodSeconds: 0
+      containers:
+      - {name: main, image: "docker.io/library/busybox:1.35", command: [sh, -c, "COMMAND"]}
+"""
+POLICY: Object = {"targets": [{"kind": "Job", "name": "pi"}]}
+
+
+async def start(api: Api, name: str, namespace: str, templates: dict[str, str], **spec: Any) -> Object:
+    """A job that has been admitted."""
+    documents = inline_job(name, namespace, templates)
+    documents[-1]["spec"] |= spec
+    await apply(api, documents)
+    return await job_with(api, name, namespace, conditions.ADMITTED, "True")
+
+
+async def change(api: Api, job: Object, **spec: Any) -> None:
+    """What the user changes of the job's spec."""
+    meta = job["metadata"]
+    await api.patch(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], {"spec": spec})
+
+
+async def until_app_runs(api: Api, where: str, count: int) -> None:
+    """Await so many pods of the application that are ready on the host."""
+
+    def is_running(item: Object) -> bool:
+        return conditions.is_true(item["status"].get("conditions"), "Ready")
+
+    seen: set[str] = set()
+    while len(seen) < count:
+        pod = await wait_for_any(
+            api, kinds.POD, where, lambda item: is_running(item) and item["metadata"]["name"] not in seen, labels=APP, limit=90,
+        )
+        seen.add(pod["metadata"]["name"])
+
+
+async def until_at_rest(api: Api, job: Object, text: str) -> Object:
+    """Await that the job says in this way that it rests."""
+
+    def is_it(found: Object | None) -> bool:
+        return has(conditions.READY, "False", conditions.SUSPENDED)(found) and text in message_of(found or {}, conditions.READY)
+
+    meta = job["metadata"]
+    found = await wait_for(api, kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], is_it, limit=120)
+    assert found is not None
+    return found
+
+
+async def reasons(api: Api, namespace: str) -> set[str]:
+    """The reasons of all events in the user's namespace."""
+    return {event["reason"] for event in await api.list(kinds.EVENT, namespace)}
+
+
+async def test_a_suspended_job_gives_its_pods_back_and_goes_on_with_its_data(
+    api: Api, namespace: str, tmp_path: Path,
+) -> None:
+    await start(api, "rests", namespace, {"web.yml": SERVICE, "bare.yml": BARE})
+    job = await job_with(api, "rests", namespace, conditions.READY, "True", limit=120)
+    where = job["status"]["namespace"]
+    await until_app_runs(api, where, 2)
+    nested = await nested_kubeconfig(api, job, tmp_path)
+    await kubectl(nested, "create", "configmap", "mine", "--from-literal=kept=yes")
+
+    await change(api, job, suspend=True)
+    resting = await until_at_rest(api, job, "its control plane runs on")
+    assert await api.list(kinds.POD, where, labels=APP) == []
+    assert conditions.is_true(resting["status"]["conditions"], conditions.CLUSTER_READY)
+    waiting = json.loads(await kubectl(nested, "get", "pods", "-n", "default", "-o", "json"))["items"]
+    assert [pod["status"]["phase"] for pod in waiting] == ["Pending", "Pending"]
+    assert await api.list(kinds.POD, where, labels=APP) == [], "what waits gets no pod on the host"
+
+    await change(api, job, suspend=False)
+    back = await job_with(api, "rests", namespace, conditions.READY, "True", limit=120)
+    await until_app_runs(api, where, 2)
+    assert await kubectl(nested, "get", "configmap", "mine", "-o", "jsonpath={.data.kept}") == "yes"
+    assert back["status"]["steps"] == job["status"]["steps"], "no finished step runs twice"
+    assert {"Suspended", "Resumed"} <= await reasons(api, namespace)
+
+
+@pytest.fixture
+async def persistent_class(api: Api) -> AsyncIterator[str]:
+    """A class like the default one whose clusters have their data on a volume: one, below `/run`, which goes with the node."""
+    name = f"keep-{uuid.uuid4().hex[:6]}"
+    await api.create(STORAGE_CLASS, {
+        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name},
+        "provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "Immediate",
+    })
+    await api.create(PERSISTENT_VOLUME, {
+        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
+        "spec": {
+            "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": name,
+            "persistentVolumeReclaimPolicy": "Retain",
+            "hostPath": {"path": f"/run/nestor-e2e/{name}", "type": "DirectoryOrCreate"},
+        },
+    })
+    spec = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
+    persistent = spec | {"cluster": spec["cluster"] | {"persistence": {"size": "1Gi", "storageClassName": name}}}
+    await api.create(kinds.NESTED_CLASS, {
+        "apiVersion": "nestor.dev/v1alpha1", "kind": "NestedClass", "metadata": {"name": name}, "spec": persistent,
+    })
+    yield name
+    for kind in (kinds.NESTED_CLASS, PERSISTENT_VOLUME, STORAGE_CLASS):
+        await api.delete(kind, name)
+
+
+async def test_with_a_volume_a_suspended_job_has_no_pod_at_all_and_comes_back_as_it_was(
+    api: Api, namespace: str, persistent_class: str, tmp_path: Path,
+) -> None:
+    await start(api, "kept", namespace, {"web.yml": SERVICE}, className=persistent_class)
+    job = await job_with(api, "kept", namespace, conditions.READY, "True", limit=120)
+    where = job["status"]["namespace"]
+    await until_app_runs(api, where, 1)
+    nested = await nested_kubeconfig(api, job, tmp_path)
+    await kubectl(nested, "create", "configmap", "mine", "--from-literal=kept=yes")
+
+    await change(api, job, suspend=True)
+    resting = await until_at_rest(api, job, "its data is kept by PersistentVolumeClaim 'data-kept-k3s-0'")
+    assert has(conditions.CLUSTER_READY, "False", conditions.SUSPENDED)(resting)
+    await wait_for_none(api, kinds.POD, where, labels=SERVER, limit=60)
+    assert await api.list(kinds.POD, where, labels=APP) == []
+
+    await change(api, job, suspend=False)
+    back = await job_with(api, "kept", namespace, conditions.READY, "True", limit=180)
+    await until_app_runs(api, where, 1)
+    assert await kubectl(nested, "get", "configmap", "mine", "-o", "jsonpath={.data.kept}") == "yes"
+    assert back["status"]["steps"] == job["status"]["steps"], "no data was lost: nothing is applied anew"
+
+    await api.delete(kinds.NESTED_APP_JOB, "kept", namespace)
+    await wait_for(api, kinds.NESTED_APP_JOB, "kept", namespace, lambda found: found is None, limit=120)
+    await wait_for_none(api, kinds.PERSISTENT_VOLUME_CLAIM, where, limit=10)
+
+
+async def test_a_job_that_is_made_suspended_begins_when_it_is_resumed(api: Api, namespace: str) -> None:
+    job = await start(api, "later", namespace, {"web.yml": SERVICE}, suspend=True)
+    await until_at_rest(api, job, "before it began")
+    assert await api.list(kinds.NAMESPACE, labels=labels.selector(job_uid=job["metadata"]["uid"])) == []
+    await change(api, job, suspend=False)
+    job = await job_with(api, "later", namespace, conditions.READY, "True", limit=120)
+    await until_app_runs(api, job["status"]["namespace"], 1)
+
+
+async def test_a_batch_job_completes_by_itself_and_is_deleted_when_its_time_is_over(
+    api: Api, namespace: str, tmp_path: Path,
+) -> None:
+    batch = BATCH.replace("COMMAND", "echo 3.14159")
+    await start(api, "batch", namespace, {"batch.yml": batch, "web.yml": SERVICE}, successPolicy=POLICY)
+    job = await job_with(api, "batch", namespace, conditions.SUCCEEDED, "True", conditions.COMPLETED, limit=120)
+    where = job["status"]["namespace"]
+    assert job["status"]["completionTime"] >= job["status"]["startTime"]
+    assert has(conditions.READY, "False", conditions.COMPLETED)(job)
+
+    def has_ended(item: Object) -> bool:
+        return item["status"].get("phase") in ("Succeeded", "Failed")
+
+    # The service beside it is taken down; what the batch said can still be read.
+    await wait_for_none(api, kinds.POD, where, labels=f"{APP},app=web", limit=90)
+    assert all(has_ended(pod) for pod in await api.list(kinds.POD, where, labels=APP))
+    nested = await nested_kubeconfig(api, job, tmp_path)
+    assert await kubectl(nested, "logs", "-n", "default", "job/pi") == "3.14159\n"
+
+    await change(api, job, ttlSecondsAfterFinished=1)
+    await wait_for(api, kinds.NESTED_APP_JOB, "batch", namespace, lambda found: found is None, limit=120)
+    assert await api.find(kinds.NAMESPACE, where) is None
+    assert {"Completed", "Expired"} <= await reasons(api, namespace)
+
+
+async def test_a_job_is_stopped_at_its_deadline(api: Api, namespace: str) -> None:
+    await start(api, "slow", namespace, {"web.yml": SERVICE}, activeDeadlineSeconds=45)
+    job = await job_with(api, "slow", namespace, conditions.READY, "True", limit=60)
+    where = job["status"]["namespace"]
+    await until_app_runs(api, where, 1)
+    job = await job_with(api, "slow", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED, limit=60)
+    assert has(conditions.READY, "False", conditions.DEADLINE_EXCEEDED)(job)
+    await wait_for_none(api, kinds.POD, where, labels=APP, limit=90)
+    assert "DeadlineExceeded" in await reasons(api, namespace)
+
+
+async def test_a_failed_batch_begins_again_in_an_empty_cluster_and_fails_for_good_in_the_end(
+    api: Api, namespace: str, tmp_path: Path,
+) -> None:
+    batch = BATCH.replace("COMMAND", "exit 3")
+    policy = {"action": "Restart", "maxRestarts": 1}
+    job = await start(api, "tries", namespace, {"batch.yml": batch}, successPolicy=POLICY, failurePolicy=policy)
+    where = job["status"]["namespace"]
+    job = await job_with(api, "tries", namespace, conditions.READY, "False", conditions.RESTARTING, limit=120)
+    assert "restart 1 of 1 in an empty cluster" in message_of(job, conditions.READY)
+    (before,) = await api.list(kinds.POD, where, labels=SERVER)
+    job = await job_with(api, "tries", namespace, conditions.SUCCEEDED, "False", conditions.RESTARTS_EXHAUSTED, limit=180)
+    assert job["status"]["restarts"] == 1
+    (after,) = await api.list(kinds.POD, where, labels=SERVER)
+    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+    # The control plane stays, so that it can be seen what failed.
+    nested = await nested_kubeconfig(api, job, tmp_path)
+    assert "pi" in await kubectl(nested, "get", "jobs", "-n", "default", "-o", "name")
+    assert {"Restarted", "JobFailed"} <= await reasons(api, namespace)
