@@ -61,7 +61,8 @@ def test_the_list_of_jobs(form: str) -> None:
     for state, job in zip(STATES, jobs, strict=True):
         job["metadata"]["name"] = state
     head, rows = listing.build_rows(jobs, NOW, all_namespaces=True, wide=True)
-    lines = Group(*[Text(" | ").join([cell if isinstance(cell, Text) else Text(cell) for cell in row]) for row in [head, *rows]])
+    table: list[list[str | Text]] = [[*head], *rows]
+    lines = Group(*[Text(" | ").join([cell if isinstance(cell, Text) else Text(cell) for cell in row]) for row in table])
     golden.check(f"list.{form}.txt", golden.render(lines, form))
 
 

@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from nestor.api import faults
 from nestor.api.appdef import AppDef, AppDefError, Chosen, choose_command, list_commands, read_appdef
+from nestor.api.appdef_models import SPELLINGS
 from nestor.cli.offline.faults import Fault
-from nestor.steps import PlanError, build_plan
+from nestor.steps import PlanError, build_plan, check_parameters
 
 ROOT = "appDef"
-NESTED = "nested_kubernetes"
+GIVEN = "spec.parameters"
 
 
 @dataclass
@@ -25,6 +27,11 @@ class Findings:
         """Sentences that name their fields below `appDef`; `path` is where that is in the document."""
         self.faults += [Fault("", relocate(message, path)) for message in messages]
 
+    def warn(self, messages: Iterable[str], path: str) -> None:
+        """The same for warnings, each once."""
+        told = [relocate(message, path) for message in messages]
+        self.warnings += [message for message in told if message not in self.warnings]
+
 
 def check_job(spec: dict[str, Any], path: str) -> Findings:
     """The AppDef of a job, its command and its parameters; nothing when the AppDef is elsewhere."""
@@ -33,7 +40,7 @@ def check_job(spec: dict[str, Any], path: str) -> Findings:
     if content is None:
         return findings
     if (app := _read(content, path, findings)) is not None:
-        _check_command(app, spec.get("command"), path, findings, spec.get("parameters"))
+        _check_command(app, spec.get("command"), path, findings, spec)
     return findings
 
 
@@ -56,23 +63,37 @@ def _read(content: Any, path: str, findings: Findings) -> AppDef | None:
         return None
 
 
-def _check_command(app: AppDef, command: str | None, path: str, findings: Findings, parameters: Any) -> None:
+def _check_command(app: AppDef, command: str | None, path: str, findings: Findings, spec: dict[str, Any] | None) -> None:
+    """One command; `spec` is the job's, None where there is no job."""
     try:
         chosen = choose_command(app, command)
     except AppDefError as error:
         findings.add(error.messages, path)
         return
-    findings.warnings += [relocate(warning, path) for warning in chosen.warnings if warning not in findings.warnings]
-    _check_plan(chosen, path, findings, parameters)
-
-
-def _check_plan(chosen: Chosen, path: str, findings: Findings, parameters: Any) -> None:
+    findings.warn(chosen.warnings, path)
+    _check_parameters(chosen, path, findings, spec)
     try:
         build_plan(chosen.nested.model_dump(), "")
     except PlanError as error:
-        where = f"{ROOT}.commands.{chosen.id}.{NESTED}."
-        named = [message.replace("`", f"`{where}", 1) if message.startswith("`") else message for message in error.messages]
+        where = faults.name_field(f"{ROOT}.commands", [chosen.id, _spelling(app, chosen.id)])
+        named = [message.replace("`", f"`{where}.", 1) if message.startswith("`") else message for message in error.messages]
         findings.add(named, path)
+
+
+def _check_parameters(chosen: Chosen, path: str, findings: Findings, spec: dict[str, Any] | None) -> None:
+    where = faults.name_field(f"{ROOT}.commands", [chosen.id, "parameters"])
+    try:
+        found = check_parameters(chosen.command.parameters, (spec or {}).get("parameters"), where=where)
+    except PlanError as error:
+        # What a job has to give is no fault of an AppDef.
+        findings.add([message for message in error.messages if spec is not None or f"`{GIVEN}" not in message], path)
+    else:
+        findings.warn(found.warnings, path)
+
+
+def _spelling(app: AppDef, command: str) -> str:
+    """How this AppDef writes `nested_kubernetes`."""
+    return next((key for key in SPELLINGS if app.commands[command].get(key) is not None), SPELLINGS[0])
 
 
 def relocate(message: str, path: str) -> str:

@@ -13,7 +13,10 @@ class Fault:
     message: str
 
     def __str__(self) -> str:
-        return f"`{self.field}`: {self.message}" if self.field else self.message
+        if not self.field:
+            return self.message
+        is_predicate = self.message.split(" ", 1)[0] in ("must", "may", "has", "is")
+        return f"`{self.field}`{'' if is_predicate else ':'} {self.message}"
 
 
 def child(path: str, key: str | int) -> str:

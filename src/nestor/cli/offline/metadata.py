@@ -58,9 +58,8 @@ def _check_names(meta: dict[str, Any], *, is_namespaced: bool) -> Iterator[Fault
         yield Fault("metadata.name", f"must be at most {NAME_LIMIT} lower-case letters, digits, '-' and '.', not {show(name)}")
     if not isinstance(namespace, str) or not namespace:
         return
-    if not is_namespaced:
-        yield Fault("metadata.namespace", "may not be set: this kind belongs to no namespace")
-    elif not _NAMESPACE.fullmatch(namespace):
+    # On a kind without namespaces an API server does not look at it.
+    if is_namespaced and not _NAMESPACE.fullmatch(namespace):
         yield Fault("metadata.namespace", f"must be at most 63 lower-case letters, digits and '-', not {show(namespace)}")
 
 

@@ -1,0 +1,30 @@
+"""`nestor validate` and a real API server give every object of the table the same verdict."""
+
+from __future__ import annotations
+
+import pytest
+
+from nestor.cli.offline.check import check_one
+from nestor.kube import Api, Invalid, kinds
+from tests.unit.cli.objects import GOOD, TABLE, Object
+
+KINDS = {kind.name: kind for kind in (kinds.NESTED_APP_JOB, kinds.NESTED_APP, kinds.NESTED_CLUSTER, kinds.NESTED_CLASS)}
+
+
+async def ask(host: Api, body: Object) -> str | None:
+    """What the API server says against creating it, without creating it; None when it would."""
+    kind = KINDS[body["kind"]]
+    try:
+        path = kind.path("default" if kind.namespaced else None)
+        await host.request("POST", path, {"dryRun": "All", "fieldValidation": "Strict"}, body)
+    except Invalid as error:
+        return error.message
+    return None
+
+
+@pytest.mark.parametrize(("body", "part"), [pytest.param(body, part, id=name) for name, body, part in TABLE])
+async def test_the_same_verdict_as_the_api_server(host: Api, body: Object, part: str) -> None:
+    refusal = await ask(host, body)
+    offline = [str(fault) for fault in check_one(body).faults]
+    assert (refusal is None) == (part == GOOD), refusal
+    assert (refusal is None) == (not offline), (refusal, offline)

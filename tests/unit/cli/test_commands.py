@@ -1,0 +1,184 @@
+"""Commands as users type them, where no cluster is needed: usage, exit codes, what goes where."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from nestor import __version__
+from nestor.cli.exits import Code, Failure, explain
+from nestor.cli.main import app
+from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, Unreachable
+from tests.unit.cli.objects import APPDEF, job
+
+ROOT = Path(__file__).parents[3]
+
+
+def call(*arguments: str, text: str | None = None) -> Result:
+    """Run a command without a cluster."""
+    return CliRunner().invoke(app, list(arguments), input=text, env={"KUBECONFIG": "/does/not/exist", "COLUMNS": "200"})
+
+
+COMMANDS = (
+    "run", "list", "status", "logs", "open", "suspend", "resume", "rerun", "delete", "kubeconfig", "exec", "shell", "apps",
+    "convert",
+    "validate", "doctor", "version",
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command: str) -> None:
+    result = call(command, "--help")
+    assert result.exit_code == 0
+    assert f"nestor {command}" in result.output or f"{command} [OPTIONS]" in result.output
+
+
+def test_the_overview_names_every_command_and_the_exit_codes() -> None:
+    result = call("--help")
+    for command in COMMANDS:
+        assert f" {command} " in result.output
+    assert "5 timed out" in result.output
+
+
+@pytest.mark.parametrize("arguments", [
+    ("run",), ("run", "shop", "-f", "x"), ("run", "shop", "--rm", "--detach"), ("run", "shop", "--timeout", "soon"), ("status",),
+    ("exec", "hello"), ("exec", "hello", "kubectl", "-A"), ("nonsense",), ("list", "-o", "xml"),
+    ("kubeconfig", "a", "--merge", "-f", "x"),
+    ("logs", "a", "--tail", "-1"), ("run", "shop", "--parameter", "x"), ("validate", "/does/not/exist"),
+    ("convert", "/does/not/exist"),
+])
+def test_wrong_usage_is_2(arguments: tuple[str, ...]) -> None:
+    assert call(*arguments).exit_code == Code.USAGE
+
+
+@pytest.mark.parametrize("arguments", [("list",), ("run", "shop"), ("doctor",), ("status", "a"), ("apps",)])
+def test_no_connection_is_4_and_says_what_to_do(arguments: tuple[str, ...]) -> None:
+    result = call(*arguments)
+    assert result.exit_code == Code.NO_ACCESS
+    assert "error: no connection to the cluster" in result.stderr
+    assert "hint: choose another one by --context or --kubeconfig" in result.stderr
+    assert not result.stdout
+
+
+def test_the_version() -> None:
+    assert call("version").stdout == f"{__version__}\n"
+    assert call("--version").stdout == f"nestor {__version__}\n"
+
+
+def test_validate_names_file_line_and_field(tmp_path: Path) -> None:
+    file = tmp_path / "jobs.yaml"
+    file.write_text(yaml.safe_dump_all([job(), job(name="Shop"),
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}]))
+    result = call("validate", str(file))
+    assert result.exit_code == Code.FAILED
+    lines = result.stdout.splitlines()
+    assert lines[0] == f"✓ {file}:1: NestedAppJob 'shop'"
+    assert lines[1].endswith("NestedAppJob 'Shop'")
+    assert lines[2].startswith("    `metadata.name` must be at most 253 lower-case letters")
+    assert lines[-1].endswith("ConfigMap 'x'  not Nestor's, not checked")
+
+
+def test_validate_goes_on_after_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("apiVersion: nestor.dev/v1alpha1\na: [")
+    (tmp_path / "b.yaml").write_text(yaml.safe_dump(job()))
+    (tmp_path / "chart.yaml").write_text("{{ not yaml }}")
+    result = call("validate", str(tmp_path))
+    assert result.exit_code == Code.FAILED
+    assert "a.yaml: line 3" in result.stdout
+    assert "✓" in result.stdout
+    assert "chart.yaml" not in result.stdout
+
+
+def test_validate_reads_standard_input_and_can_be_quiet() -> None:
+    result = call("validate", "-q", "-", text=json.dumps(APPDEF))
+    assert (result.exit_code, result.stdout) == (0, "")
+
+
+def test_validate_shows_nothing_that_steers_a_terminal() -> None:
+    result = call("validate", "-", text=json.dumps(job(name="\x1b[31m")))
+    assert "\x1b" not in result.stdout
+    assert result.exit_code == Code.FAILED
+
+
+def test_convert_prints_a_job_that_is_ready_to_apply() -> None:
+    result = call("convert", "-", "--image", "registry.test/shop:1", text=json.dumps(APPDEF))
+    assert result.exit_code == 0
+    assert yaml.safe_load(result.stdout) == {
+        "apiVersion": "nestor.dev/v1alpha1", "kind": "NestedAppJob", "metadata": {"name": "shop"},
+        "spec": {"app": {"image": "registry.test/shop:1", "appDef": APPDEF}},
+    }
+    assert call("validate", "-", text=result.stdout).exit_code == 0
+
+
+def test_convert_prints_an_entry_for_the_catalogue_as_json() -> None:
+    result = call("convert", "-", "--kind", "app", "--name", "other", "--image", "x", "-o", "json", text=json.dumps(APPDEF))
+    assert json.loads(result.stdout)["metadata"] == {"name": "other"}
+    assert json.loads(result.stdout)["kind"] == "NestedApp"
+
+
+def test_convert_refuses_what_the_cluster_would_refuse() -> None:
+    bad = APPDEF | {"commands": {"Start": {"nested_kubernetes": {"templates": [{"name": "a", "type": "magic"}]}}}}
+    result = call("convert", "-", text=json.dumps(bad))
+    assert result.exit_code == Code.FAILED
+    assert not result.stdout
+    assert "`spec.app.appDef.commands.Start.nested_kubernetes.templates[0].type`" in result.stderr
+
+
+def test_convert_warns_beside_its_output() -> None:
+    result = call("convert", "-", text=json.dumps(APPDEF))
+    assert result.exit_code == 0
+    assert "give --image or --templates" in result.stderr
+    assert yaml.safe_load(result.stdout)["kind"] == "NestedAppJob"
+
+
+@pytest.mark.parametrize(("error", "code"), [
+    (Unreachable("refused"), Code.NO_ACCESS), (Forbidden(403, "Forbidden", "no"), Code.NO_ACCESS),
+    (ApiError(401, "Unauthorized", "no"), Code.NO_ACCESS), (ApiError(500, "", "broken"), Code.NO_ACCESS),
+    (NotFound(404, "NotFound", "x", {"name": "x"}), Code.NOT_FOUND), (NotFound(404, "NotFound", "page"), Code.FAILED),
+    (Conflict(409, "AlreadyExists", "x"), Code.FAILED), (Invalid(422, "Invalid", "x"), Code.FAILED),
+])
+def test_what_servers_answer_has_an_exit_code(error: ApiError, code: Code) -> None:
+    failure = explain(error)
+    assert isinstance(failure, Failure)
+    assert failure.code == code
+    assert failure.message
+
+
+PROBE = """
+import sys
+sys.argv = ["nestor", *{arguments!r}]
+try:
+    import nestor.__main__
+    nestor.__main__.main()
+except SystemExit:
+    pass
+found = [name for name in ("typer", "rich", "cel", "nestor.cli") if name in sys.modules]
+sys.exit(f"imported {{found}}" if found else 0)
+"""
+
+
+def run_python(code: str) -> subprocess.CompletedProcess[str]:
+    """Run it in a process of its own."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "POD_NAMESPACE": "x"}
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("arguments", [["runner", "--help"], ["syncer", "--help"], ["reader", "--help"], ["version"]])
+def test_processes_do_without_the_command_lines_libraries(arguments: list[str]) -> None:
+    found = run_python(PROBE.format(arguments=arguments))
+    assert "imported" not in found.stderr
+
+
+def test_without_its_libraries_the_command_line_says_what_to_install() -> None:
+    code = "import sys; sys.modules['typer'] = None; sys.argv = ['nestor', 'list']; from nestor.__main__ import main; main()"
+    found = run_python(code)
+    assert found.returncode == Code.USAGE
+    assert "pip install 'nestor[cli]'" in found.stderr

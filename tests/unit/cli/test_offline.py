@@ -1,0 +1,213 @@
+"""Offline validation: files are read within bounds, faults name file, document and field."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nestor.api.crd import RESOURCES
+from nestor.cli.exits import Failure
+from nestor.cli.offline import rules
+from nestor.cli.offline.check import check, check_one, root_schema
+from nestor.cli.offline.documents import Document, read
+from tests.unit.cli.objects import APPDEF, GOOD, TABLE, job, resource
+
+Object = dict[str, Any]
+
+
+@pytest.mark.parametrize(("body", "part"), [pytest.param(body, part, id=name) for name, body, part in TABLE])
+def test_verdicts_and_what_they_say(body: Object, part: str) -> None:
+    faults = [str(fault) for fault in check_one(body).faults]
+    assert bool(faults) == (part != GOOD), faults
+    assert any(part in fault for fault in faults) or not part, faults
+
+
+def list_rules(schema: Object) -> list[str]:
+    """All CEL rules of a schema."""
+    inner = [*(schema.get("properties") or {}).values()]
+    inner += [schema[key] for key in ("items", "additionalProperties") if isinstance(schema.get(key), dict)]
+    return [item["rule"] for item in schema.get(rules.VALIDATIONS) or ()] + [rule for item in inner for rule in list_rules(item)]
+
+
+@pytest.mark.parametrize("kind", [resource.kind for resource in RESOURCES])
+def test_every_rule_of_the_crds_is_known_to_the_cel_library(kind: str) -> None:
+    found = set(list_rules(root_schema(kind)))
+    assert found
+    for rule in found:
+        functions = set(rules._compile(rule).functions())
+        unknown = functions - set(rules.FUNCTIONS) - {"matches", "size", "has", "exists", "all", "startsWith", "endsWith",
+            "contains"}
+        assert not {name for name in unknown if name.isidentifier()}, rule
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("10.0.0.0/8", True), ("10.1.2.3/8", True), ("fd00::/8", True), ("10.0.0.0", False), ("10.0.0.0/33", False),
+    ("10.0.0.0/08", False), ("fe80::1%eth0/64", False), ("10.0.0.0/255.0.0.0", False), ("", False), ("/8", False),
+])
+def test_address_ranges(text: str, expected: bool) -> None:
+    assert rules._is_cidr(text) is expected
+
+
+@pytest.mark.parametrize(("template", "part"), [
+    ({"name": "a", "type": "kubctl", "path": "a.yml"}, "`spec.app.appDef.commands.Start.nested_kubernetes.templates[0]"),
+    ({"name": "a", "type": "kubectl", "path": "../a.yml"},
+        "`spec.app.appDef.commands.Start.nested_kubernetes.templates[0].path`"),
+    ({"name": "a", "type": "kubectl"}, "`spec.app.appDef.commands.Start.nested_kubernetes.templates[0].path`"),
+    ({"name": "a", "type": "kubectl", "path": "a.yml", "retry": -1}, "templates[0].retry`"),
+])
+def test_faults_of_a_step_name_the_field_from_the_documents_root(template: Object, part: str) -> None:
+    appdef = APPDEF | {"commands": {"Start": {"nested_kubernetes": {"templates": [template]}}}}
+    faults = [str(fault) for fault in check_one(job({"app": {"image": "x", "appDef": appdef}})).faults]
+    assert any(part in fault for fault in faults), faults
+
+
+@pytest.mark.parametrize(("spec", "part"), [
+    ({"command": "Stop"}, "no command 'Stop'"),
+    ({"app": {"image": "x", "appDef": {"appdefversion": 1, "commands": APPDEF["commands"]}}}, "`spec.app.appDef.appdefversion`"),
+    ({"app": {"image": "x", "appDef": {"appdefversion": 2, "commands": {"A": {"path": "/x"}}}}}, "nested_kubernetes"),
+])
+def test_the_operators_rules_hold_too(spec: Object, part: str) -> None:
+    faults = [str(fault) for fault in check_one(job(**spec)).faults]
+    assert any(part in fault for fault in faults), faults
+
+
+def test_a_bare_appdef_is_checked_command_by_command() -> None:
+    commands = {"Good": APPDEF["commands"]["Start"], "Bad": {"nested_kubernetes": {"templates": []}}}
+    result = check_one(APPDEF | {"commands": commands})
+    assert result.title == "AppDef 'Shop'"
+    assert [fault for fault in map(str, result.faults) if "`commands.Bad.nested_kubernetes.templates`" in fault]
+    assert not [fault for fault in map(str, result.faults) if "Good" in fault]
+
+
+def test_an_appdef_that_is_not_recommended_is_told_and_accepted() -> None:
+    result = check_one({key: value for key, value in APPDEF.items() if key != "appkind"})
+    assert not result.faults
+    assert "`appkind` is not set" in result.warnings[0]
+
+
+def test_an_entry_of_the_catalogue_has_its_appdef_checked() -> None:
+    faults = check_one(resource("NestedApp", {"image": "x", "appDef": {"appdefversion": 2, "commands": {}}})).faults
+    assert "`spec.appDef.commands`" in str(faults[0])
+
+
+@pytest.mark.parametrize(("content", "part"), [
+    (["a"], "must be a dictionary"), ({"a": 1}, "must have `apiVersion` and `kind`"),
+    ({"apiVersion": "nestor.dev/v1", "kind": "NestedAppJob"}, "must be 'nestor.dev/v1alpha1'"),
+    ({"apiVersion": "nestor.dev/v1alpha1", "kind": "NestedJob"}, "'NestedJob' is unknown"),
+    ({"apiVersion": "nestor.dev/v1alpha1", "kind": "NestedAppJob", "spec": {}}, "`metadata`"),
+])
+def test_documents_that_are_nothing_of_ours(content: Any, part: str) -> None:
+    (result,) = check(Document(1, 1, content))
+    assert part in str(result.faults[0])
+
+
+def test_other_peoples_resources_are_not_judged() -> None:
+    (result,) = check(Document(1, 1, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}))
+    assert result.is_skipped
+    assert not result.faults
+
+
+def test_a_list_is_checked_item_by_item() -> None:
+    results = check(Document(1, 1, {"apiVersion": "v1", "kind": "List", "items": [job(), job(name="Shop")]}))
+    assert [bool(result.faults) for result in results] == [False, True]
+
+
+def test_documents_know_their_lines_and_empty_ones_are_left_out() -> None:
+    found = list(read("# a comment\n---\na: 1\n---\n---\nb: 2\n", "file"))
+    assert [(item.number, item.line, item.content) for item in found] == [(1, 2, {"a": 1}), (3, 5, {"b": 2})]
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("a: 2020-01-01", "2020-01-01"), ("a: 1:30", "1:30"), ("a: 017", 15), ("a: 0o17", 15), ("a: 1e3", 1000.0), ("a: yes", True),
+    ("a: v1.36", "v1.36"), ("a: 1_000", 1000), ("a: .5", 0.5), ("a: ~", None), ("a: 0", 0), ("a: -3", -3), ("a: 0x1F", 31),
+    ('{"a": "\\ud83d\\ude00"}', "😀"), ("\ufeffa: 1".lstrip("\ufeff"), 1),
+])
+def test_values_are_read_as_kubectl_reads_them(text: str, expected: Any) -> None:
+    (document,) = read(text, "file")
+    assert document.content["a"] == expected
+
+
+BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{chr(98 + index)}: &{chr(98 + index)} [{','.join(['*' + chr(97 + index)] * 9)}]\n" for index in range(12)
+)
+
+
+@pytest.mark.parametrize(("text", "part"), [
+    (BOMB, "more than 200000 values"), ("[" * 100_000, "more than 100 levels"), ('{"a":' * 100_000, "more than 100 levels"),
+    ('{"a":' * 200 + "1" + "}" * 200, "more than 100 levels"), ("a: 1\na: 2", "key 'a' is there twice"),
+    ('{"a": 1, "a": 2}', "key 'a' is there twice"), ("a: &a [*a]", "alias '*a'"), ("a: [", "line 2, column 1"),
+    ("? [a]\n: b", "a key must be a string"), ("!!python/object/apply:os.system [ls]", "could not determine a constructor"),
+    ("a: \x00", "control characters"), ("\tx: 1", "line 1, column 1"), ('{"a": NaN}', "NaN"), ("a: *b", "alias '*b'"),
+])
+def test_files_that_cannot_be_read_are_refused_with_the_line(text: str, part: str) -> None:
+    with pytest.raises(Failure) as caught:
+        list(read(text, "file.yaml"))
+    assert caught.value.message.startswith("file.yaml: ")
+    assert part in caught.value.message
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=20,
+)
+
+
+@settings(deadline=None)
+@given(JSON, st.sampled_from([resource.kind for resource in RESOURCES]))
+def test_any_spec_gets_a_verdict(spec: Any, kind: str) -> None:
+    for fault in check_one(resource(kind, spec)).faults:
+        assert str(fault)
+
+
+@settings(deadline=None)
+@given(JSON)
+def test_any_appdef_gets_a_verdict(content: Any) -> None:
+    check(Document(1, 1, {"commands": content}))
+    check(Document(1, 1, content))
+
+
+@settings(deadline=None)
+@given(JSON)
+def test_json_files_are_read_as_they_are(content: Any) -> None:
+    found = list(read(json.dumps({"a": content}), "file"))
+    assert found[0].content == {"a": content}
+
+
+def test_the_repositorys_own_jobs_are_good() -> None:
+    root = Path(__file__).parents[3] / "examples"
+    checked = 0
+    for path in [*root.glob("*/job*.yaml"), *root.glob("*/app*.yaml")]:
+        for document in read(path.read_text(), str(path)):
+            for result in check(document):
+                assert not result.faults, (path, [str(fault) for fault in result.faults])
+                checked += not result.is_skipped
+    assert checked >= 2
+
+
+PARAMETERS: Object = {"size": {"type": "INT", "min": 1, "max": 9, "required": True}}
+SIZED: Object = APPDEF | {"commands": {"Start": APPDEF["commands"]["Start"] | {"parameters": PARAMETERS}}}
+
+
+@pytest.mark.parametrize(("given", "part"), [
+    ({"size": 3}, ""), (None, "`spec.parameters.size` must be set"), ({"size": 10}, "`spec.parameters.size`"),
+    ({"size": 3, "colour": "red"}, "`spec.parameters.colour` is unknown"),
+])
+def test_a_jobs_parameters_are_checked_against_its_command(given: Any, part: str) -> None:
+    faults = [str(fault) for fault in check_one(job({"app": {"image": "x", "appDef": SIZED}, "parameters": given})).faults]
+    assert [part in fault for fault in faults] == ([True] if part else [])
+
+
+def test_an_appdef_alone_lacks_no_parameters() -> None:
+    assert not check_one(SIZED).faults
+    odd = {"commands": {"Start": APPDEF["commands"]["Start"] | {"parameters": {"size": {"type": "INT", "min": 5, "max": 1}}}}}
+    assert "`commands.Start.parameters.size" in str(check_one(APPDEF | odd).faults[0])
+
+
+def test_faults_use_the_documents_own_spelling() -> None:
+    appdef = APPDEF | {"commands": {"Start": {"nestedkubernetes": {"templates": [{"name": "a", "type": "custom"}]}}}}
+    assert "`commands.Start.nestedkubernetes.templates[0].cmd`" in str(check_one(appdef).faults[0])
