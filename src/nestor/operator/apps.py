@@ -41,7 +41,8 @@ class Apps:
         """The job with all that it names. Raises `Refused`; with status `Unknown` while its AppDef is being read."""
         known = identify(job, self._context.classes())
         source = await self._find(known)
-        return admit(known, source, self._context.world.clusters.get(known.name, known.host_namespace))
+        cluster = self._context.world.clusters.get(known.name, known.host_namespace)
+        return admit(known, source, cluster, self._context.host)
 
     async def _find(self, known: Known) -> AppSource:
         if known.spec.app and known.spec.app.app_def is not None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from nestor.api import conditions
-from nestor.api.appdef import AppDef, AppDefError, choose_command, list_commands, read_appdef
+from nestor.api.appdef import AppDef, AppDefError, Chosen, choose_command, list_commands, read_appdef
 from nestor.api.conditions import Condition
-from nestor.api.faults import join
+from nestor.api.faults import join, name_field
 from nestor.kube import NotFound, kinds
 from nestor.kube.events import now as timestamp
 from nestor.operator.appsource import read_catalogue
 from nestor.operator.context import Context
 from nestor.operator.known import Refused
-from nestor.steps import PlanError, build_plan
+from nestor.operator.resolve import JOBS_PARAMETERS
+from nestor.steps import PlanError, build_plan, check_parameters
 
 Object = dict[str, Any]
 
@@ -91,8 +92,8 @@ def _check_commands(app: AppDef) -> Condition:
     for command in wanted or [None]:
         try:
             chosen = choose_command(app, command)
-            build_plan(chosen.nested.model_dump(), "")
             warnings += chosen.warnings
+            _check_plan(chosen)
         except AppDefError as error:
             faults += error.messages
         except PlanError as error:
@@ -101,6 +102,22 @@ def _check_commands(app: AppDef) -> Condition:
         return _accepted("False", conditions.APPDEF_INVALID, join(faults))
     said = "; ".join(["jobs can run it", *(f"warning: {warning}" for warning in dict.fromkeys(warnings))])
     return _accepted("True", conditions.ADMITTED_REASON, said)
+
+
+def _check_plan(chosen: Chosen) -> None:
+    """Raises `PlanError`. What a job has to say for itself, as a required parameter, is no fault of the application."""
+    where = name_field("appDef.commands", [chosen.id, "parameters"])
+    found: list[str] = []
+    try:
+        check_parameters(chosen.command.parameters, {}, where=where)
+    except PlanError as error:
+        found += [message for message in error.messages if not message.startswith(JOBS_PARAMETERS)]
+    try:
+        build_plan(chosen.nested.model_dump(), "")
+    except PlanError as error:
+        found += error.messages
+    if found:
+        raise PlanError(found)
 
 
 def _accepted(status: conditions.Status, reason: str, message: str) -> Condition:

@@ -16,6 +16,12 @@ from nestor.operator.wiring import Operator
 
 log = logging.getLogger(__name__)
 
+RECURSION_LIMIT = 30_000
+"""An API server takes objects of up to 10,000 levels (Go's JSON decoder), and a user may write one. By Python's own limit of
+1,000 its JSON could not even be read, by kopf neither, and that would be the end of everybody's operator. Measured: on the usual
+stack of 8 MiB, reading and writing such JSON needs less than half of it.
+"""
+
 
 async def run_operator(settings: Settings, stop: asyncio.Event, kubeconfig: str | None = None) -> None:
     """The whole operator, for the process and for tests."""
@@ -49,6 +55,7 @@ def main(arguments: list[str]) -> int:
     """The process. 0 after SIGTERM or SIGINT, 1 when something died."""
     settings = read_settings(arguments)
     _set_up_logging(settings)
+    sys.setrecursionlimit(RECURSION_LIMIT)
     try:
         asyncio.run(run_operator(settings, asyncio.Event()))
     except HostUnknown as error:

@@ -7,18 +7,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from nestor.api import conditions, labels
+from nestor import names
+from nestor.api import conditions, faults, labels
 from nestor.api.appdef import AppDefError, Chosen, CommandNotFound, NestedKubernetes, choose_command, read_appdef
 from nestor.api.nestedappjob import JobExpose
 from nestor.api.nestedclass import ClusterPolicy, NestedClassSpec
+from nestor.cluster.shape import Host
 from nestor.exposure.routes import ExposedJob, Route, plan_routes
 from nestor.operator.appsource import AppSource, find_source
 from nestor.operator.known import Known, Refused, find_class, identify
-from nestor.steps import Plan, PlanError, build_plan
+from nestor.operator.remote import build_remote
+from nestor.steps import Parameters, Plan, PlanError, Remote, build_plan, check_parameters
 
-__all__ = ["Refused", "Resolved", "admit", "choose_version", "find_class", "find_running", "resolve"]
+__all__ = ["JOBS_PARAMETERS", "Refused", "Resolved", "admit", "choose_version", "find_class", "find_running", "resolve"]
 
 Object = dict[str, Any]
+
+JOBS_PARAMETERS = "`spec.parameters"
+"""How messages about what a job says begin; the others are about the AppDef's declaration."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +39,10 @@ class Resolved(Known):
     command: str
     """Which of the AppDef's commands it is."""
     nested: NestedKubernetes
+    parameters: Parameters
+    """The job's, checked and with their defaults."""
+    remote: Remote
+    """What its steps may fetch from elsewhere."""
     warnings: tuple[str, ...] = ()
     """What the user should know although the job is admitted; whole sentences."""
 
@@ -43,13 +53,24 @@ class Resolved(Known):
         job = ExposedJob(self.name, self.namespace, self.spec.class_name, expose, self.policy.expose)
         return plan_routes(job, self.nested.targets)
 
-    def build_plan(self, source: str, epoch: int) -> Plan:
-        """The runner's plan; another `source` of templates or a cluster that lost its data (`epoch`) makes another plan.
+    @property
+    def facts(self) -> dict[str, str]:
+        """What templates may say about the job."""
+        found = {"name": self.name, "namespace": self.namespace}
+        if self.routes and self.routes[0].is_open:
+            found |= {"host": self.routes[0].host or "", "url": self.routes[0].url or ""}
+        return found
 
-        Raises `Refused`.
+    def build_plan(self, source: str, epoch: int) -> Plan:
+        """The runner's plan. With another `source` of templates, or in a cluster that lost its data (another `epoch`), nothing
+        counts that was done before. Raises `Refused`.
         """
+        base = names.digest(source, str(epoch), length=16)
         try:
-            return build_plan(self.nested.model_dump(), f"{source}#{epoch}" if epoch else source)
+            return build_plan(
+                self.nested.model_dump(), base, parameters=self.parameters.values, environment=self.parameters.environment,
+                facts=self.facts, remote=self.remote,
+            )
         except PlanError as error:
             raise Refused(conditions.APPDEF_INVALID, self.app.blame(str(error))) from error
 
@@ -62,13 +83,16 @@ def resolve(
     return admit(known, find_source(known, apps), cluster)
 
 
-def admit(known: Known, source: AppSource, cluster: Object | None = None) -> Resolved:
-    """The job with its version and command; `cluster` is its NestedCluster, if it is made already. Raises `Refused`."""
+def admit(known: Known, source: AppSource, cluster: Object | None = None, host: Host | None = None) -> Resolved:
+    """The job with its command, parameters and version; `cluster` is its NestedCluster, if it is made already, `host` the
+    cluster that it runs in. Raises `Refused`.
+    """
     chosen = _choose_command(known, source)
+    checked = _check_parameters(known, source, chosen)
     running = find_running(cluster, known.uid)
     wanted = known.spec.kubernetes_version or chosen.nested.kubernetes_version
     version, image = running or choose_version(wanted, known.spec.class_name, known.policy.cluster)
-    warnings = [source.blame(item) for item in chosen.warnings]
+    warnings = [source.blame(item) for item in (*chosen.warnings, *checked.warnings)]
     if wanted and wanted != version:
         warnings.append(
             f"Kubernetes version '{wanted}' of the AppDef is not followed: the cluster is made with {version}, and another "
@@ -76,8 +100,19 @@ def admit(known: Known, source: AppSource, cluster: Object | None = None) -> Res
         )
     return Resolved(
         name=known.name, namespace=known.namespace, uid=known.uid, spec=known.spec, policy=known.policy, app=source,
-        version=version, image=image, command=chosen.id, nested=chosen.nested, warnings=tuple(warnings),
+        version=version, image=image, command=chosen.id, nested=chosen.nested, parameters=checked,
+        remote=build_remote(known.policy.templates.remote, host), warnings=tuple(warnings),
     )
+
+
+def _check_parameters(known: Known, source: AppSource, chosen: Chosen) -> Parameters:
+    where = faults.name_field("appDef.commands", [chosen.id, "parameters"])
+    try:
+        return check_parameters(chosen.command.parameters, known.spec.parameters, where=where)
+    except PlanError as error:
+        is_users = any(message.startswith(JOBS_PARAMETERS) for message in error.messages)
+        reason = conditions.PARAMETERS_INVALID if is_users else conditions.APPDEF_INVALID
+        raise Refused(reason, source.blame(str(error)) if not is_users else str(error)) from error
 
 
 def find_running(cluster: Object | None, job_uid: str) -> tuple[str, str] | None:

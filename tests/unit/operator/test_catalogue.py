@@ -49,6 +49,11 @@ def test_warnings_are_told() -> None:
     assert message.count("warning: `appDef.appkind` is not set") == 1
 
 
+def test_what_a_job_has_to_set_is_no_fault() -> None:
+    commands = {"A": GOOD | {"parameters": {"size": {"type": "INT", "required": True}}}}
+    assert status_of(build_app("a", appDef={"commands": commands}))[0] == "True"
+
+
 @pytest.mark.parametrize(
     ("spec", "messages"),
     [
@@ -57,6 +62,8 @@ def test_warnings_are_told() -> None:
         ({"appDef": {"commands": {"A": {"path": "/bin/true"}}}}, ["`nested_kubernetes`"]),
         ({"appDef": {"commands": {"A": {"nested_kubernetes": {"templates": []}}, "B": {"nested_kubernetes": {}}}}},
          ["command 'A': `templates` must be a list", "`appDef.commands.B.nested_kubernetes.templates` must be set"]),
+        ({"appDef": {"commands": {"A": GOOD | {"parameters": {"size": {"type": "INT", "min": "x"}}}}}},
+         ["command 'A': `appDef.commands.A.parameters.size.min`"]),
         ({"appDef": "x"}, ["NestedApp 'a': `spec.appDef` must be a dictionary"]),
         ({"appDef": {"commands": {"A": {"nested_kubernetes": {"templates": [
             {"name": "x", "type": "kubectl", "path": "../y"}]}}}}},

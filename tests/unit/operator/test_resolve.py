@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from nestor.api import conditions, labels
-from nestor.operator.resolve import Refused, choose_version, resolve
+from nestor.cluster.shape import Host
+from nestor.operator.appsource import find_source
+from nestor.operator.known import identify
+from nestor.operator.resolve import Refused, admit, choose_version, resolve
 from tests.unit.operator.builders import STEPS, TARGET, Object, build_job, build_policy, build_resolved
 
 CLASSES = {"default": build_policy(), "big": build_policy()}
@@ -111,3 +116,72 @@ def test_templates_that_make_no_plan_are_refused() -> None:
 def test_without_any_class_the_message_says_so() -> None:
     with pytest.raises(Refused, match="there are: none"):
         resolve(build_job(), {})
+
+
+def with_parameters(declared: Object, **spec: Any) -> Object:
+    """A job whose command declares parameters, and renders them."""
+    job = build_job(**spec)
+    job["spec"]["app"]["appDef"]["commands"]["Hello"] |= {"parameters": declared}
+    return job
+
+
+def test_parameters_are_checked_and_reach_the_plan() -> None:
+    declared = {"SIZE": {"type": "INT", "value": 1, "variable": True}, "name": {"type": "STR", "value": "x"}}
+    found = build_resolved(with_parameters(declared, parameters={"SIZE": 3}))
+    plan = found.build_plan("image:x", 0)
+    assert plan.parameters == {"SIZE": 3, "name": "x"}
+    assert plan.environment == {"SIZE": "3"}
+    assert plan.facts == {
+        "name": "hello", "namespace": "team-a", "host": "hello-team-a.jobs.test", "url": "http://hello-team-a.jobs.test:8080/",
+    }
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "reason", "message"),
+    [
+        ({"size": {"type": "INT"}}, {"size": "big"}, conditions.PARAMETERS_INVALID, "`spec.parameters.size` must be"),
+        ({"size": {"type": "INT"}}, {"siez": 1}, conditions.PARAMETERS_INVALID, "`spec.parameters.siez` is unknown"),
+        ({"size": {"type": "INT", "required": True}}, None, conditions.PARAMETERS_INVALID, "`spec.parameters.size` must be set"),
+        ({}, {"size": 1}, conditions.PARAMETERS_INVALID, "`spec.parameters` may not be set"),
+        ({"size": {"type": "SIZE"}}, None, conditions.APPDEF_INVALID, "`appDef.commands.Hello.parameters.size.type`"),
+    ],
+)
+def test_faulty_parameters_are_refused_with_the_field(declared: Object, given: Object, reason: str, message: str) -> None:
+    with pytest.raises(Refused) as refused:
+        resolve(with_parameters(declared, parameters=given), CLASSES)
+    assert refused.value.reason == reason
+    assert message in refused.value.message
+
+
+def test_what_is_fetched_is_the_classs_policy_and_never_the_hosts_own() -> None:
+    remote = {"enabled": True, "allowedHosts": ["*.example.com"], "maxBytes": 2048}
+    known = identify(build_job(), {"default": build_policy(templates={"remote": remote})})
+    host = Host(("10.43.0.0/16", "fd00:43::/112"), ("203.0.113.7",))
+    found = admit(known, find_source(known, ()), None, host).build_plan("image:x", 0).remote
+    assert (found.enabled, found.allowed_hosts, found.max_bytes) == (True, ("*.example.com",), 2048)
+    assert {"10.43.0.1", "fd00:43::1", "203.0.113.7", "169.254.0.0/16"} <= set(found.denied_addresses)
+
+
+def test_a_version_that_the_running_cluster_does_not_have_is_a_warning() -> None:
+    def warnings_of(version: str, **spec: str) -> list[str]:
+        nested = {"kubernetes_version": version, "templates": STEPS}
+        found = resolve(build_job(nested=nested, **spec), CLASSES, build_running())
+        assert found.version == "v1.36"
+        return [text for text in found.warnings if "Kubernetes version" in text]
+
+    assert warnings_of("v1.36") == []
+    assert warnings_of("") == []
+    (said,) = warnings_of("v1.9")
+    assert said.startswith("Kubernetes version 'v1.9' of the AppDef is not followed: the cluster is made with v1.36")
+    assert warnings_of("v1.9", kubernetesVersion="v1.36") == []
+
+
+def test_another_source_or_epoch_is_another_base() -> None:
+    found = build_resolved()
+    plans = [found.build_plan(source, epoch) for source, epoch in (("a", 0), ("b", 0), ("a", 1), ("a", 0))]
+    assert len({plan.base for plan in plans}) == 3
+    assert plans[0] == plans[3]
+
+
+def test_without_a_url_templates_are_not_told_one() -> None:
+    assert set(build_resolved(build_job(nested={"templates": STEPS})).facts) == {"name", "namespace"}

@@ -1,0 +1,134 @@
+"""AppDefs that no author writes: each is refused with a message, and other jobs do not notice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from nestor.api import conditions
+from nestor.kube import Api, kinds
+from nestor.operator.main import RECURSION_LIMIT
+from tests.integration.operator.conftest import Operator
+from tests.integration.operator.world import STEP, Object, build_job, message_of
+from tests.waiting import job_with, wait_for, wait_for_any
+
+REFUSED_BY_SCHEMA = "(the API server's own schema is first)"
+
+
+def nest(depth: int, *, is_list: bool = False) -> Any:
+    """A value in so many lists or dictionaries."""
+    value: Any = 1
+    for _ in range(depth):
+        value = [value] if is_list else {"a": value}
+    return value
+
+
+def command(**nested: Any) -> Object:
+    """An AppDef with one command."""
+    return {"commands": {"Hello": {"nested_kubernetes": {"templates": [STEP], **nested}}}}
+
+
+LONG = "x" * 1_000_000
+HOSTILE: dict[str, tuple[Any, str]] = {
+    "deep-100": (command() | {"x": nest(100)}, "`appDef.x.a.a.a.a.a.a.a…` must not be nested deeper than 64 levels"),
+    "deep-900": (command() | {"x": nest(900)}, "must not be nested deeper"),
+    "deep-lists": (command() | {"x": nest(3000, is_list=True)}, "must not be nested deeper"),
+    "deep-6000": (command() | {"x": nest(6000)}, "must not be nested deeper"),
+    "number": (5, REFUSED_BY_SCHEMA),
+    "list": ([command()], REFUSED_BY_SCHEMA),
+    "keys": ({f"k{number}": 1 for number in range(65)}, REFUSED_BY_SCHEMA),
+    "no-commands": ({}, "`appDef.commands` must be set"),
+    "commands-list": ({"commands": ["Hello"]}, "`appDef.commands` must be a dictionary"),
+    "commands-null": ({"commands": None}, "`appDef.commands`"),
+    "command-text": ({"commands": {"Hello": "run"}}, "`appDef.commands.Hello` must be a dictionary"),
+    "nested-list": ({"commands": {"Hello": {"nested_kubernetes": [1]}}}, "`appDef.commands.Hello.nested_kubernetes` must be"),
+    "templates-dict": (command(templates={"a": STEP}), "templates` must be a list"),
+    "step-number": (command(templates=[7]), "templates[0]` must be a dictionary"),
+    "targets-text": (command(targets="web:80"), "targets` must be a list"),
+    "port-huge": (command(targets=[{"service_name": "a", "service_port": 2**62, "service_namespace": "b"}]), "service_port`"),
+    "version-text": (command() | {"appdefversion": "two"}, "`appDef.appdefversion`"),
+    "retry-huge": (command(templates=[STEP | {"retry": 2**62}]), "`templates[0].retry` must be an integer from 0 to 10000"),
+    "retry-half": (command(templates=[STEP | {"retry": 1.5}]), "`templates[0].retry` must be an integer"),
+    "retry-true": (command(templates=[STEP | {"retry": True}]), "`templates[0].retry` must be an integer"),
+    "nul-name": (command(templates=[STEP | {"name": "a\0b"}]), "`templates[0].name`"),
+    "nul-path": (command(templates=[STEP | {"path": "a\0b"}]), "`templates[0].path`"),
+    "line-name": (command(templates=[STEP | {"name": "a\nb"}]), "`templates[0].name`"),
+    "long-name": (command(templates=[STEP | {"name": LONG}]), "`templates[0].name`"),
+    "long-path": (command(templates=[STEP | {"path": LONG}]), "`templates[0].path`"),
+    "long-kind": (command(templates=[STEP | {"type": LONG}]), "`templates[0].type`"),
+    "long-key": ({"commands": {LONG: {"nested_kubernetes": {"templates": "x"}}}}, "`appDef.commands` must have ids of"),
+    "links-out": (command(templates=[STEP | {"path": "a/../../b"}]), "must not contain '..'"),
+    "bad-base64": (command(templates=[{"name": "a", "type": "custom", "cmd": "%%%"}]), "`templates[0]"),
+    "empty-script": (command(templates=[{"name": "a", "type": "custom", "cmd": ""}]), "`templates[0]"),
+    "many-steps": (command(templates=[STEP | {"name": f"s{number}"} for number in range(5000)]), "must not have more than"),
+    "right-to-left": ({"commands": {"\u202eoll\u0000eH": {"nested_kubernetes": {}}}}, "templates` must be set"),
+}
+
+
+@pytest.fixture
+def deep_python() -> Iterator[None]:
+    """The test reads what the operator has to read."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(RECURSION_LIMIT)
+    yield
+    sys.setrecursionlimit(before)
+
+
+async def post(api: Api, namespace: str, body: str) -> int:
+    """Create a job from text, as hostile clients do; returns the API server's answer."""
+    url, headers = api.host + kinds.NESTED_APP_JOB.path(namespace), {"Content-Type": "application/json"}
+    async with aiohttp.ClientSession() as session, session.post(url, data=body, ssl=api.ssl_context, headers=headers) as answer:
+        return answer.status
+
+
+async def find_surprise(api: Api, namespace: str, name: str) -> str | None:
+    """Write one of the AppDefs; returns what is not as it should be of the answer."""
+    appdef, said = HOSTILE[name]
+    body = build_job(name, namespace)
+    body["spec"]["app"]["appDef"] = appdef
+    status = await post(api, namespace, json.dumps(body))
+    if status == 422:
+        return None if said == REFUSED_BY_SCHEMA else "refused by the schema"
+    if status != 201:
+        return f"HTTP {status}"
+    try:
+        job = await job_with(api, name, namespace, conditions.ADMITTED, "False", limit=90)
+    except AssertionError as error:
+        return str(error)[:2000]
+    message = message_of(job, conditions.ADMITTED)
+    if said in message and len(message) <= 2000 and message_of(job, conditions.READY) == message:
+        return None
+    return message
+
+
+def peak_memory(operator: Operator) -> int:
+    """The most MiB that the operator ever had."""
+    status = Path(f"/proc/{operator.process.pid}/status").read_text()
+    (line,) = [line for line in status.splitlines() if line.startswith("VmHWM:")]
+    return int(line.split()[1]) // 1024
+
+
+@pytest.mark.usefixtures("deep_python")
+async def test_each_is_refused_with_a_message_and_a_good_job_proceeds_meanwhile(
+    operator: Operator, api: Api, namespace: str,
+) -> None:
+    async def write_all() -> dict[str, str]:
+        found = await asyncio.gather(*(find_surprise(api, namespace, name) for name in HOSTILE))
+        return {name: surprise for name, surprise in zip(HOSTILE, found, strict=True) if surprise}
+
+    writing = asyncio.create_task(write_all())
+    await wait_for_any(api, kinds.NESTED_APP_JOB, namespace, lambda found: True)
+    await api.create(kinds.NESTED_APP_JOB, build_job("good", namespace))
+    job = await job_with(api, "good", namespace, conditions.ADMITTED, "True")
+    await wait_for(api, kinds.POD, "good-run", job["status"]["namespace"], lambda found: found is not None)
+    assert await writing == {}
+    assert await operator.health("healthz") == 200
+    # The chart gives it 512 MiB.
+    assert peak_memory(operator) < 384
