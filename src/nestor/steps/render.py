@@ -1,0 +1,98 @@
+"""Rendering a template of an app: Jinja2, in a sandbox, an undefined variable is an error. Text in, text out.
+
+A template sees the command's parameters by their names and as `parameters['any name']`, and the job as `job.name`,
+`job.namespace`, `job.host`, `job.url`. A line that holds only a `{% … %}` leaves nothing behind; line ends stay what they are.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+from jinja2.exceptions import TemplateSyntaxError, UndefinedError
+
+from nestor.steps.sandbox import FILTERS, SIZE_LIMIT, Named, Sandbox
+
+OUTPUT_LIMIT = SIZE_LIMIT
+"""Characters that a template may have, and that it may become."""
+MARK_LIMIT = 10_000
+"""`{{` and `{%` in one template."""
+SHOWN_NAMES = 40
+_FILENAME = "<template of an app>"
+
+
+class RenderError(Exception):
+    """A template that cannot be rendered; the message names the template and the line."""
+
+
+def has_markup(text: str) -> bool:
+    """Whether rendering would change anything."""
+    return any(mark in text for mark in ("{{", "{%", "{#"))
+
+
+def render(text: str, *, name: str, parameters: Mapping[str, Any], facts: Mapping[str, str]) -> str:
+    """The rendered text. `name` is how messages call it. Raises `RenderError`, and nothing else."""
+    if not has_markup(text):
+        return text
+    if len(text) > OUTPUT_LIMIT:
+        raise RenderError(f"template '{name}' must not be longer than {OUTPUT_LIMIT} characters to be rendered")
+    if text.count("{{") + text.count("{%") > MARK_LIMIT:
+        raise RenderError(f"template '{name}' must not hold more than {MARK_LIMIT} marks")
+    known = dict(parameters) | {"parameters": Named("parameters", dict(parameters)), "job": Named("job", dict(facts))}
+    try:
+        return _render(text, known)
+    except TemplateSyntaxError as error:
+        raise RenderError(f"template '{name}', line {error.lineno}: {_explain_syntax(error)}") from error
+    except UndefinedError as error:
+        raise RenderError(f"template '{name}'{_find_line(error)}: {error.message}; there are: {_list_names(known)}") from error
+    except RecursionError as error:
+        raise RenderError(f"template '{name}' is nested too deep") from error
+    # A template can provoke whatever Python knows; none of it is a fault of the caller's.
+    except Exception as error:
+        said = str(error) or type(error).__name__
+        raise RenderError(f"template '{name}'{_find_line(error)}: {said[:500]}") from error
+
+
+def render_values(values: Any, *, name: str, parameters: Mapping[str, Any], facts: Mapping[str, str]) -> Any:
+    """The same value with all its strings rendered; keys stay. Raises `RenderError`."""
+    if isinstance(values, dict):
+        return {
+            key: render_values(item, name=f"{name}.{key}", parameters=parameters, facts=facts) for key, item in values.items()
+        }
+    if isinstance(values, list):
+        return [
+            render_values(item, name=f"{name}[{index}]", parameters=parameters, facts=facts) for index, item in enumerate(values)
+        ]
+    return render(values, name=name, parameters=parameters, facts=facts) if isinstance(values, str) else values
+
+
+def _render(text: str, known: dict[str, Any]) -> str:
+    environment = Sandbox("\r\n" if "\r\n" in text else "\n")
+    tree = environment.guard(environment.parse(text))
+    code = environment.compile(tree, filename=_FILENAME)
+    template = environment.template_class.from_code(environment, code, environment.make_globals(None))
+    pieces, size = [], 0
+    for piece in template.generate(known):
+        pieces.append(piece)
+        size += len(piece)
+        if size > OUTPUT_LIMIT:
+            raise ValueError(f"it becomes longer than {OUTPUT_LIMIT} characters")
+    return "".join(pieces)
+
+
+def _find_line(error: BaseException) -> str:
+    """`, line 3`, from the traceback, where Jinja2 puts the template's own lines; nothing when it is not known."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == _FILENAME]
+    return f", line {lines[-1]}" if lines else ""
+
+
+def _explain_syntax(error: TemplateSyntaxError) -> str:
+    said = error.message or "is no template"
+    return f"{said} There are: {', '.join(FILTERS)}" if said.startswith("No filter named") else said
+
+
+def _list_names(known: dict[str, Any]) -> str:
+    names = [name for name in known if name not in ("job", "parameters")] + [f"job.{name}" for name in known["job"]]
+    shown = ", ".join(names[:SHOWN_NAMES]) or "none"
+    return f"{shown} …" if len(names) > SHOWN_NAMES else shown

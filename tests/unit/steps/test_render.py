@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nestor.steps import render
+from nestor.steps.render import RenderError
+
+PARAMETERS: dict[str, Any] = {
+    "size": 3, "ratio": 0.5, "name": "web", "hosts": ["a", "b"], "debug": True, "quiet": False, "empty": "", "-c": "blue",
+}
+FACTS = {"name": "hello", "namespace": "team-a", "url": "https://hello-team-a.jobs.test/"}
+
+
+def run(text: str) -> str:
+    return render.render(text, name="web.yml", parameters=PARAMETERS, facts=FACTS)
+
+
+def fault(text: str) -> str:
+    with pytest.raises(RenderError) as refused:
+        run(text)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "rendered"),
+    [
+        ("replicas: {{ size }}", "replicas: 3"),
+        ("{{ name }}-{{ job.name }}.{{ job.namespace }} {{ job.url }}", "web-hello.team-a https://hello-team-a.jobs.test/"),
+        ("{{ parameters['-c'] }} {{ parameters.name }}", "blue web"),
+        ("{{ debug }} {{ quiet }} {{ ratio }} [{{ none }}]", "true false 0.5 []"),
+        ("{{ hosts | join(', ') }} {{ hosts | tojson }} {{ debug | tojson }}", 'a, b ["a", "b"] true'),
+        ("{{ name | upper }}{{ name ~ size }}{{ size * 2 + 1 }}{{ 7 % size }}{{ 2 ** 3 }}", "WEBweb3718"),
+        ("{{ missing | default('x') }} {{ missing is defined }} {{ size is defined }}", "x false true"),
+        ("{{ 'ä' | b64encode }} {{ \"it's\" | quote }}", "w6Q= 'it'\"'\"'s'"),
+        ("{{ 'a\\nb\\n\\nc' | indent(4) }}", "a\n    b\n\n    c"),
+        ("{{ 'a\\nb' | indent(2, true) }}{{ 'aXb' | replace('X', '-') }}", "  a\n  ba-b"),
+        ("{% if debug %}on{% else %}off{% endif %}{{ 'x' if quiet else 'y' }}", "ony"),
+        ("{% set a = size + 1 %}{{ a }}{% with b = 2 %}{{ b }}{% endwith %}", "42"),
+        ("{% for key, value in {'a': 1}.items() %}{{ key }}={{ value }}{% endfor %}", "a=1"),
+        ("{{ hosts | map('upper') | join }} {{ hosts[0] }} {{ hosts | length }} {{ name.startswith('w') }}", "AB a 2 true"),
+        ("{{ range(size) | sum }} {{ range(size) | tojson }}", "3 [0, 1, 2]"),
+        ("{% raw %}{{ inputs.x }}{% endraw %}", "{{ inputs.x }}"),
+        ("a {# a remark #}b", "a b"),
+        ("", ""),
+        ("no marks: {a: [1]} %} }}", "no marks: {a: [1]} %} }}"),
+    ],
+)
+def test_templates_see_parameters_and_the_job(text: str, rendered: str) -> None:
+    assert run(text) == rendered
+
+
+def test_a_line_with_only_a_statement_leaves_nothing() -> None:
+    text = "items:\n  {% for host in hosts %}\n  - {{ host }}: {{ loop.index }}/{{ loop.length }}\n  {% endfor %}\nend: true\n"
+    assert run(text) == "items:\n  - a: 1/2\n  - b: 2/2\nend: true\n"
+
+
+@pytest.mark.parametrize("text", ["a\r\nb {{ size }}\r\n", "a\nb {{ size }}\n", "a\nb {{ size }}", "{{ size }}\r\n\r\n"])
+def test_line_ends_stay_what_they_are(text: str) -> None:
+    assert run(text) == text.replace("{{ size }}", "3")
+
+
+KNOWN = "size, ratio, name, hosts, debug, quiet, empty, -c, job.name, job.namespace, job.url"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: 1\nb: {{ seize }}\n", f"template 'web.yml', line 2: 'seize' is undefined; there are: {KNOWN}"),
+        ("\n\n{{ job.host }}", f"template 'web.yml', line 3: 'job.host' is undefined; there are: {KNOWN}"),
+        ("{{ parameters.x }}", f"template 'web.yml', line 1: 'parameters.x' is undefined; there are: {KNOWN}"),
+        ("{% if seize %}\n{% endif %}", f"template 'web.yml', line 1: 'seize' is undefined; there are: {KNOWN}"),
+        ("{% for x in seize %}{% endfor %}", f"template 'web.yml', line 1: 'seize' is undefined; there are: {KNOWN}"),
+        ("{{ name ~ seize }}", f"template 'web.yml', line 1: 'seize' is undefined; there are: {KNOWN}"),
+        ("{{ seize | tojson }}", f"template 'web.yml', line 1: 'seize' is undefined; there are: {KNOWN}"),
+        ("{% if %}", "template 'web.yml', line 1: Expected an expression, got 'end of statement block'"),
+        ("a\n{{ size", "template 'web.yml', line 2: unexpected end of template, expected 'end of print statement'."),
+        ("{% for x in hosts %}", "line 1: Unexpected end of template."),
+        ("\n{{ name | center(9) }}", "template 'web.yml', line 2: No filter named 'center'. There are: abs, b64encode,"),
+        ("{{ hosts }}", "line 1: list has no form as text: use `join` or `tojson`"),
+        ("{{ 1 / 0 }}", "line 1: division by zero"),
+        ("{{ name + 1 }}", "line 1: can only concatenate str"),
+        ("{{ '%d' % 3 }}", "line 1: texts are put together by `~`; `%` is for numbers"),
+    ],
+)
+def test_errors_name_file_line_and_variable(text: str, message: str) -> None:
+    assert message in fault(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{% include '/etc/passwd' %}", "{% import 'x' as y %}", "{% from 'x' import y %}", "{% extends 'x' %}",
+        "{% macro a() %}{{ a() }}{% endmacro %}", "{% block a %}{% endblock %}", "{% set a %}x{% endset %}",
+        "{% filter upper %}x{% endfilter %}", "{% call a() %}{% endcall %}", "{% if 1 %}{% set a.b = 1 %}{% endif %}",
+    ],
+)
+def test_statements_are_few(text: str) -> None:
+    assert "only if, for, set, with, raw are allowed as statements" in fault(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ ''.__class__.__mro__ }}", "{{ name.__init__.__globals__ }}", "{{ job.__class__ }}",
+        "{{ self._TemplateReference__context }}",
+        "{{ hosts.append('x') }}", "{{ parameters.update({}) }}", "{{ name.format(1) }}", "{{ '{:9}'.format(1) }}",
+        "{{ name.center(9) }}", "{{ name.zfill(9) }}", "{{ ''.join(hosts) }}", "{{ hosts | map(attribute='__class__') | list }}",
+        "{{ cycler }}", "{{ lipsum() }}", "{{ namespace() }}", "{{ dict() }}", "{{ (1).real }}", "{{ range.__class__ }}",
+        "{{ loop.index }}", "{% for x in hosts %}{{ loop._iterator }}{% endfor %}", "{{ 'x' | attr('__class__') }}",
+    ],
+)
+def test_there_is_no_way_out_of_the_sandbox(text: str) -> None:
+    assert "template 'web.yml'" in fault(text)
+
+
+DOUBLING = "{% set a = a ~ a %}" * 60
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{{ 'x' * 10**9 }}", "a product has more than 1048576"),
+        ("{{ 10**9 * hosts }}", "a product has more than 1048576"),
+        ("{{ 2 ** (10 ** 9) }}", "an integer has more than 4096 bits"),
+        ("{% set a = 2 ** 4000 %}{{ a * a }}", "an integer has more than 4096 bits"),
+        ("{% set a = 'x' %}" + DOUBLING + "{{ a }}", "a text has more than 1048576"),
+        ("{% set a = 'x' %}" + DOUBLING.replace("~", "+") + "{{ a }}", "a sum has more than 1048576"),
+        ("{% set a = 'xx' %}" + "{% set a = a | replace('x', a) %}" * 9, "a text has more than 1048576"),
+        ("{% set a = [1] %}" + "{% set a = [a, a] %}" * 60 + "{{ a | tojson }}", "must not hold more than 100000 values"),
+        ("{% set a = [1] %}" + "{% set a = [a, a] %}" * 60 + "{{ a | string }}", "list has no form as text"),
+        ("{{ range(10**30) }}", "a range has more than 10000 numbers"),
+        ("{{ range(10001) }}", "a range has more than 10000 numbers"),
+        ("{% for a in range(101) %}{% for b in range(101) %}{% endfor %}{% endfor %}", "more than 10000 rounds together"),
+        ("{% for a in range(3) recursive %}{% endfor %}", "recursive loops are not allowed"),
+        ("{% for a in range(9999) %}" + "x" * 1000 + "{% endfor %}", "it becomes longer than 1048576 characters"),
+        ("{{ size }}" * 10_001, "must not hold more than 10000 marks"),
+        ("{{ size }}" + "x" * 2**20, "must not be longer than 1048576 characters to be rendered"),
+        ("{{ " + "(" * 3000 + "1" + ")" * 3000 + " }}", "template 'web.yml' is nested too deep"),
+        ("{{ " + "1 + " * 9000 + "1 }}", "template 'web.yml' is nested too deep"),
+    ],
+)
+def test_what_grows_has_an_end(text: str, message: str) -> None:
+    assert message in fault(text)
+
+
+def test_each_rendering_has_its_own_rounds() -> None:
+    text = "{% for a in range(9000) %}{% endfor %}ok"
+    assert [run(text), run(text)] == ["ok", "ok"]
+
+
+def test_templates_do_not_change_what_they_see() -> None:
+    run("{% set hosts = hosts + ['c'] %}{{ hosts | length }}")
+    assert PARAMETERS["hosts"] == ["a", "b"]
+
+
+def test_values_are_rendered_string_by_string() -> None:
+    values = {"replicas": "{{ size }}", "list": ["{{ name }}", 3, None, True], "{{ key }}": {"deep": "x{{ job.name }}"}}
+    assert render.render_values(values, name="values", parameters=PARAMETERS, facts=FACTS) == {
+        "replicas": "3", "list": ["web", 3, None, True], "{{ key }}": {"deep": "xhello"},
+    }
+    with pytest.raises(RenderError, match=r"template 'values.a\[1\]', line 1: 'seize' is undefined"):
+        render.render_values({"a": ["", "{{ seize }}"]}, name="values", parameters=PARAMETERS, facts=FACTS)
+
+
+def test_a_parameter_named_job_does_not_hide_the_job() -> None:
+    text = "{{ job.name }} {{ parameters['job'] }}"
+    assert render.render(text, name="x", parameters={"job": "mine"}, facts=FACTS) == "hello mine"
+
+
+@pytest.mark.parametrize(("text", "has"), [("a", False), ("{a}", False), ("{{", True), ("{%", True), ("{#", True)])
+def test_markup_is_recognized(text: str, has: bool) -> None:
+    assert render.has_markup(text) is has
