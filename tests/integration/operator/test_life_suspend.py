@@ -208,3 +208,30 @@ async def test_a_job_rests_without_its_class_and_goes_on_when_that_is_back(
     await until_stopped(api, "orphan", where, is_stopped=False)
     await until_replicas(api, "orphan", where, 1)
     await job_with(api, "orphan", namespace, conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
+
+
+async def test_a_dead_syncer_does_not_keep_a_job_from_resting(operator: Operator, api: Api, namespace: str) -> None:
+    await ensure_persistent_class(api, f"dead-{namespace}")
+    job, where = await start(api, "mute", namespace, className=f"dead-{namespace}")
+    await create_app_pod(api, "left", where, job)
+    await change(api, "mute", namespace, suspend=True)
+    await job_saying(api, "mute", namespace, conditions.READY, "its pods are being ended, 1 left")
+    # The two minutes that a syncer has are over.
+    status = {"suspendTime": "2026-01-01T00:00:00Z"}
+    await api.patch(kinds.NESTED_APP_JOB, "mute", namespace, {"status": status}, subresource="status")
+    await until_replicas(api, "mute", where, 0)
+    await wait_for(api, kinds.POD, "left", where, is_gone, limit=30)
+    job = await job_saying(api, "mute", namespace, conditions.READY, "its pods and its control plane are stopped")
+    assert job["status"]["suspendTime"] == status["suspendTime"]
+
+
+async def test_the_quota_has_room_for_the_clusters_own_volume(operator: Operator, api: Api, namespace: str) -> None:
+    name = f"quota-{namespace}"
+    body = build_class(name)
+    body["spec"]["cluster"]["persistence"] = PERSISTENCE
+    body["spec"]["namespace"] = {"quota": {"persistentvolumeclaims": "0", "requests.storage": "0"}}
+    await api.apply(kinds.NESTED_CLASS, body)
+    _, where = await start(api, "full", namespace, className=name)
+    assert await api.find(kinds.PERSISTENT_VOLUME_CLAIM, "data-full-k3s-0", where)
+    quota = await api.get(kinds.RESOURCE_QUOTA, "nestor", where)
+    assert quota["spec"]["hard"] == {"persistentvolumeclaims": "1", "requests.storage": str(2**30)}
