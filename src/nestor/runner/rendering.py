@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import os
 import resource
 import shutil
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import nestor
 from nestor.runner import guard
 from nestor.runner.command import run_command
 from nestor.runner.errors import AttemptError, StepError
@@ -23,12 +22,16 @@ EXIT_REFUSED = 3
 
 @dataclass(frozen=True)
 class File:
-    """`name` is how messages call it. Where `is_text` is false, a file that is no text is copied as it is."""
+    """`name` is how messages call it.
+
+    `kind`: a `template`, which is text; `any` file, which is copied as it is when it is no text; `values` in JSON, of which all
+    strings are templates.
+    """
 
     source: str
     target: str
     name: str
-    is_text: bool = True
+    kind: Literal["template", "any", "values"] = "template"
 
 
 async def render(plan: Plan, files: list[File], folder: Path, limit: float, limits: guard.Limits) -> None:
@@ -41,7 +44,7 @@ async def render(plan: Plan, files: list[File], folder: Path, limit: float, limi
         "files": [asdict(file) for file in files], "parameters": plan.parameters, "job": plan.facts,
     }))
     said: list[str] = []
-    environment = {key: os.environ[key] for key in ("PATH", "PYTHONPATH") if key in os.environ}
+    environment = {"PYTHONPATH": str(Path(nestor.__file__).parents[1])}
     command = [sys.executable, "-P", "-m", "nestor.runner.rendering", str(job)]
     outcome = await run_command(command, folder=folder, environment=environment, limit=limit, show=said.append, limits=limits)
     if outcome.exit_code == EXIT_REFUSED:
@@ -70,18 +73,22 @@ def _render(file: File, parameters: dict[str, Any], facts: dict[str, str]) -> No
     try:
         text = Path(file.source).read_bytes().decode()
     except UnicodeDecodeError as error:
-        if file.is_text:
+        if file.kind != "any":
             raise StepError(f"template '{file.name}' is no UTF-8 text (byte {error.start}), so it cannot be rendered") from error
         if file.source != file.target:
             shutil.copyfile(file.source, file.target)
         return
-    Path(file.target).write_bytes(_apply(text, file.name, parameters, facts).encode())
+    Path(file.target).write_bytes(_apply(text, file, parameters, facts).encode())
 
 
-def _apply(text: str, name: str, parameters: dict[str, Any], facts: dict[str, str]) -> str:
-    templating = importlib.import_module("nestor.steps.render")  # not above: the runner itself does not need Jinja2
+def _apply(text: str, file: File, parameters: dict[str, Any], facts: dict[str, str]) -> str:
+    from nestor.steps import render as templating  # noqa: PLC0415 - the runner itself does not need Jinja2
+
     try:
-        return str(templating.render(text, name=name, parameters=parameters, facts=facts))
+        if file.kind == "values":
+            values = templating.render_values(json.loads(text), name=file.name, parameters=parameters, facts=facts)
+            return json.dumps(values)
+        return templating.render(text, name=file.name, parameters=parameters, facts=facts)
     except templating.RenderError as error:
         raise StepError(str(error)) from error
 

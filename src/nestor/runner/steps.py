@@ -15,7 +15,7 @@ from nestor.runner.command import Outcome, run_command
 from nestor.runner.download import Downloader
 from nestor.runner.errors import AttemptError, StepError
 from nestor.runner.workspace import Desk, Workspace
-from nestor.steps import Plan, Step
+from nestor.steps import Helm, Plan, Step
 
 SECONDS_LEFT = 1.0
 """What a command gets at least, however long its preparation took."""
@@ -107,7 +107,7 @@ class Executor:
             await self._workspace.copy(folder, rendered, attempt.show)
             folder = rendered
             await self._render(attempt, desk, [
-                rendering.File(str(folder / name), str(folder / name), name, is_text=False) for name in _list(folder, path)
+                rendering.File(str(folder / name), str(folder / name), name, "any") for name in _list(folder, path)
             ])
         environment = desk.environment
         for reference, host in await asyncio.to_thread(kustomize.find_remote, folder / path):
@@ -134,16 +134,24 @@ class Executor:
         else:
             chart = step.helm.chart or ""
             await self._downloader.check_host(helm.find_host(step.helm) or "", f"chart {chart}")
-        files = [root / templates.resolve_file(root, name) for name in step.helm.values_files]
-        if step.render:
-            rendered = [desk.folder / f"values-{index}.yaml" for index, _ in enumerate(files)]
-            pairs = zip(step.helm.values_files, files, rendered, strict=True)
-            await self._render(attempt, desk, [rendering.File(str(old), str(new), name) for name, old, new in pairs])
-            files = rendered
+        values = await self._prepare_values(attempt, desk, step.helm, root)
         if count := await helm.forget_pending(self._api, step, step.helm):
             attempt.show(f"helm was ended in the middle of an earlier attempt: unfinished revisions forgotten: {count}")
-        values = [*files, *helm.write_values(step.helm, desk.folder / "values.yaml")]
         return Prepared(helm.build_command(step, step.helm, chart, values), root, desk.environment)
+
+    async def _prepare_values(self, attempt: Attempt, desk: Desk, release: Helm, root: Path) -> list[Path]:
+        """The files of a release's values; the later one wins."""
+        own = helm.write_values(release, desk.folder / "values.json")
+        files = [root / templates.resolve_file(root, name) for name in release.values_files]
+        if not attempt.step.render:
+            return [*files, *own]
+        rendered = [desk.folder / f"values-{index}.yaml" for index, _ in enumerate(files)]
+        pairs = zip(release.values_files, files, rendered, strict=True)
+        await self._render(attempt, desk, [
+            *(rendering.File(str(old), str(new), name) for name, old, new in pairs),
+            *(rendering.File(str(file), str(file), "values", "values") for file in own),
+        ])
+        return [*rendered, *own]
 
     async def _fetch(self, attempt: Attempt, target: Path) -> str:
         step = attempt.step
