@@ -22,6 +22,7 @@ SILENCE_SECONDS = 30.0
 PATIENCE_SECONDS = 0.3
 """For what ends by itself right after its parent, as the last part of a pipe does."""
 PIPE_SECONDS = 2.0
+POLL_SECONDS = 0.1
 SHOWN_NAMES = 5
 
 
@@ -80,7 +81,7 @@ async def _await_end(
     process: asyncio.subprocess.Process, family: Family, output: Output, limit: float, limits: guard.Limits,
 ) -> str | None:
     """None when the command ended by itself, else why it must not go on."""
-    ended = asyncio.create_task(_ended(process.pid))
+    ended = asyncio.create_task(_ended(process))
     watch = asyncio.create_task(guard.watch(family, limits))
     pulse = asyncio.create_task(_tell_silence(output))
     try:
@@ -95,11 +96,13 @@ async def _await_end(
         await asyncio.gather(ended, watch, pulse, return_exceptions=True)
 
 
-async def _ended(pid: int) -> None:
+async def _ended(process: asyncio.subprocess.Process) -> None:
     """Return when the process has ended, even if others hold its output open."""
     try:
-        handle = os.pidfd_open(pid)
-    except ProcessLookupError:
+        handle = os.pidfd_open(process.pid)
+    except OSError:  # it has ended, or the host's rules for system calls are older than this one
+        while process.returncode is None:  # noqa: ASYNC110 - who else waits for it tells nobody
+            await asyncio.sleep(POLL_SECONDS)
         return
     loop, event = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(handle, event.set)
@@ -119,12 +122,12 @@ async def _read(process: asyncio.subprocess.Process, output: Output) -> None:
 async def _tell_silence(output: Output) -> None:
     """Say now and then that a command is at work that says nothing."""
     start = since = time.monotonic()
-    seen = output.lines
+    seen = output.amount
     while True:
         await asyncio.sleep(SILENCE_SECONDS / 10)
         now = time.monotonic()
-        if output.lines != seen:
-            since, seen = now, output.lines
+        if output.amount != seen:
+            since, seen = now, output.amount
         elif now - since >= SILENCE_SECONDS:
             output.note(f"still running after {now - start:.0f} s")
             since = now

@@ -16,7 +16,7 @@ TEMPORARY_LIMIT = 230 * 2**20
 PROCESS_LIMIT = 512
 MEMORY_SHARE = 0.8
 TICK_SECONDS = 0.1
-PROCESSES_EVERY = 5
+PROCESSES_EVERY = 2
 """Ticks; memory, the quickest to run out and the cheapest to read, is looked at in each."""
 DISK_SHARE = 20
 """The disk is measured, in a thread, at most this fraction of the time, and not more often than once a second."""
@@ -41,7 +41,11 @@ async def watch(family: Family, limits: Limits) -> str:
             return reason
         if time.monotonic() >= next_disk:
             start = time.monotonic()
-            if reason := await asyncio.to_thread(check_folders, limits):
+            try:
+                reason = await asyncio.to_thread(check_folders, limits)
+            except RuntimeError as error:  # not even a thread can be started
+                reason = f"the runner's pod has as many processes as it may have ({error})"
+            if reason:
                 return reason
             next_disk = time.monotonic() + max(1.0, (time.monotonic() - start) * DISK_SHARE)
         await asyncio.sleep(TICK_SECONDS)

@@ -35,7 +35,7 @@ class Output:
         """The last of what came after `SHOWN_LIMIT`; None before."""
 
     @property
-    def lines(self) -> int:
+    def amount(self) -> int:
         """Grows with what is shown; tells whether anything was said since."""
         return self._shown
 

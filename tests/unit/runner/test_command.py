@@ -210,6 +210,16 @@ async def test_a_silent_command_is_seen_to_run(tmp_path: Path, monkeypatch: pyte
     assert lines[-1] == "done"
 
 
+async def test_the_end_is_seen_where_the_host_forbids_to_wait_for_it_by_a_handle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def forbid(*_: object) -> int:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "pidfd_open", forbid)
+    assert await run("print('end')", tmp_path) == (Outcome(0, "end"), ["end"])
+
+
 async def test_a_cancelled_command_leaves_no_process(tmp_path: Path) -> None:
     said: asyncio.Queue[str] = asyncio.Queue()
     task = asyncio.create_task(run_command(

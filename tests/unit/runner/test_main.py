@@ -15,6 +15,7 @@ from nestor.runner import main
 
 @pytest.fixture
 def arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setattr(main, "_prepare_process", lambda: None)  # it would limit the tests' own
     monkeypatch.setattr(tempfile, "tempdir", None)  # the runner sets it; put back afterwards
     plan = steps.build_plan({"templates": [{"name": "a", "type": "kubectl", "path": "a.yml"}]}, "image:x")
     (tmp_path / "plan.json").write_text(plan.to_json())

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import os
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -80,7 +81,7 @@ class Stage:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in ("templates", "work", "bin"):
         (tmp_path / name).mkdir()
     (tmp_path / "kubeconfig").write_text("kind: Config")
@@ -89,7 +90,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / "bin" / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     processes.become_subreaper()
-    return tmp_path
+    yield tmp_path
+    processes.become_subreaper(False)
 
 
 @pytest.fixture
