@@ -47,8 +47,10 @@ class PodDeleter:
         meta = nested["metadata"]
         if last is not None or decide.is_bound(nested):
             await self._syncer.lose(nested, last)
-        if meta.get("deletionGracePeriodSeconds") == 0 and status.is_terminal(nested):
-            return  # asked for already; what still holds it is not ours
+        if meta.get("deletionGracePeriodSeconds") == 0 and meta.get("finalizers") and status.is_terminal(nested):
+            # Asked for already; what still holds it is not ours. Where nothing holds it, a restart of ours cut that request off
+            # between its two steps, and nobody else will finish it.
+            return
         with contextlib.suppress(NotFound, Conflict):
             await self._context.nested.delete(
                 kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=0,

@@ -207,6 +207,20 @@ async def test_to_and_fro_ends_as_asked_last(world: World, space: str, player: P
     await at_rest(world)
 
 
+async def test_restarts_on_the_way_to_and_fro_lose_nothing(world: World, space: str, player: Player) -> None:
+    for name in ("one", "two", "three"):
+        await world.nested.create(kinds.POD, build_pod(space, name))
+    job = workload(kinds.JOB, space, "train", backoffLimit=0, pod={"restartPolicy": "Never"})
+    await world.nested.create(kinds.JOB, job)
+    for wanted in [True, False, True, True, False, False]:
+        await suspend(world, wanted)
+        await world.stop()
+        await world.start()
+    for app in ("one", "two", "three", "train"):
+        await pods_of(world, space, app, is_ready)
+    assert (await world.nested.get(kinds.JOB, "train", space))["status"].get("failed", 0) == 0
+
+
 async def test_a_pod_that_is_created_meanwhile_waits_and_its_service_stays(world: World, space: str, player: Player) -> None:
     service = {"metadata": {"name": "web", "namespace": space}, "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}}
     await world.nested.create(kinds.SERVICE, service)
