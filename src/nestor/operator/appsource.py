@@ -82,7 +82,7 @@ def dump_pin(source: AppSource) -> str:
     content: Object = {"source": source.origin, "image": source.image, "appDef": source.app_def}
     if source.templates_from:
         content["templatesFrom"] = source.templates_from.model_dump()
-    return json.dumps(content, sort_keys=True)
+    return json.dumps(content)
 
 
 def parse_pin(config_map: Object, pull_secret: str | None) -> AppSource | None:
