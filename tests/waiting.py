@@ -87,7 +87,7 @@ def has(condition: str, status: str, reason: str | None = None) -> Callable[[Obj
 
 
 async def job_with(
-    api: Api, name: str, namespace: str, condition: str, status: str, reason: str | None = None, *, limit: float = 60,
+    api: Api, name: str, namespace: str, condition: str, status: str, reason: str | None = None, *, limit: float = 120,
 ) -> Object:
     """Await a condition of a NestedAppJob and return the job."""
     job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, has(condition, status, reason), limit=limit)

@@ -27,7 +27,11 @@ def build_values(kind: str, info: ClusterInfo, image: str, digest: str | None = 
         # Its Ingress controller runs on the machine, beside the cluster.
         link = f"{settings.MACHINE_IP.rpartition('.')[0]}.0/{settings.LINK_PREFIX}"
         expose["from"] = [{"ipBlock": {"cidr": link}}]
-        values["defaultClass"]["cluster"] = {"versions": [{"version": settings.KUBERNETES_VERSION, "image": K3S_STAND_IN}]}
+        # Two CPUs are all that the scheduler may give away here; a nested cluster at rest needs far less than its default share.
+        values["defaultClass"]["cluster"] = {
+            "versions": [{"version": settings.KUBERNETES_VERSION, "image": K3S_STAND_IN}],
+            "resources": {"requests": {"cpu": "50m", "memory": "256Mi"}},
+        }
     if digest:
         values["operator"] = {"podAnnotations": {DIGEST_ANNOTATION: digest}}
     return values
