@@ -22,8 +22,9 @@ class CatalogueTemplates(Model):
     """Templates that are not in an image."""
 
     config_map_ref: NamespacedConfigMapRef = Field(
-        description="ConfigMap that holds the templates: each key is a file of the templates folder. Every user of this "
-        "application gets a copy of it, so it must hold nothing secret.",
+        description="ConfigMap that holds the templates: each key is a file of the templates folder. It must be in the "
+        "operator's namespace, or have label `nestor.dev/catalogue: \"true\"` from its owner. Every user of this application "
+        "gets a copy of it, so it must hold nothing secret.",
     )
 
 

@@ -33,6 +33,7 @@ class Lists:
     def __init__(self, api: Api, feeds: Feeds) -> None:
         self._api = api
         self._feeds = feeds
+        self._listed = ""
         self.is_filled = asyncio.Event()
 
     async def fill(self, first_delay: float = 0.2) -> None:
@@ -43,7 +44,8 @@ class Lists:
                 await self._refresh_all()
                 self.is_filled.set()
             except ApiError as error:
-                log.warning("our own kinds cannot be listed, again in %.1f s: %s", delay, error)
+                # A CRD may be missing, which `helm upgrade` does not add.
+                log.warning("%s cannot be listed, again in %.1f s: %s", self._listed, delay, error)
                 await asyncio.sleep(delay)
                 delay = min(MOST_SECONDS, 2 * delay)
 
@@ -54,11 +56,14 @@ class Lists:
             try:
                 await self._refresh_all()
             except ApiError as error:
-                log.info("our own kinds could not be listed: %s", error)
+                log.info("%s could not be listed: %s", self._listed, error)
 
     async def _refresh_all(self) -> None:
         """First into the stores, all of it, then to the handlers: these look at several stores."""
-        changes = [(await _refresh(self._api, kind, store), tell) for kind, (store, tell) in self._feeds.items()]
+        changes = []
+        for kind, (store, tell) in self._feeds.items():
+            self._listed = f"{kind.plural}.{kind.group}"
+            changes.append((await _refresh(self._api, kind, store), tell))
         for objects, tell in changes:
             _tell_all(objects, tell)
 

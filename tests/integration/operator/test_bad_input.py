@@ -52,7 +52,7 @@ async def test_unknown_names_are_refused_with_the_known_ones(
         ({"templates": []}, "`templates` must be a list of at least one step"),
         ({"templates": [STEP | {"path": "../etc/passwd"}]}, "'../etc/passwd' must not contain '..'"),
         ({"templates": [STEP | {"path": "/etc/passwd"}]}, "'/etc/passwd' must be relative to /templates"),
-        ({"templates": [STEP | {"type": "magic"}]}, "type 'magic' is unknown"),
+        ({"templates": [STEP | {"type": "magic"}]}, "must be 'kubectl', 'kustomize', 'custom' or 'helm', not 'magic'"),
         ({"templates": [STEP], "targets": [{"service_name": "web"}]}, "targets[0].service_port` must be set"),
     ],
 )
@@ -125,7 +125,8 @@ async def test_a_failed_step_tells_kubectls_last_words(operator: Operator, api: 
     run = await run_of(api, "broken", where, "Failed", state="Failed", attempt=3, maxAttempts=3, exitCode=1, message=said)
     await be_ready_server(api, "broken", where, run=run)
     job = await job_with(api, "broken", namespace, conditions.READY, "False", conditions.STEP_FAILED)
-    assert message_of(job, conditions.READY) == f"step 1 of 1 'hello' failed, attempt 3 of 3: {said}"
+    assert message_of(job, conditions.STEPS_APPLIED) == f"step 1 of 1 'hello' failed, attempt 3 of 3: {said}"
+    assert message_of(job, conditions.READY) == f"step 'hello' failed: {said}"
     assert job["status"]["steps"][0]["exitCode"] == 1
 
 
