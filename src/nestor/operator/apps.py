@@ -117,9 +117,10 @@ class Apps:
         live = self._context.world.find(kinds.NAMESPACE, known.host_namespace)
         age = age_seconds(live["metadata"]["creationTimestamp"]) if live else 0.0
         message, delay = runner.decide_refused(body, error, age)
-        log.info("%s/%s: the reader's pod is refused: %s", known.namespace, known.name, error)
-        reason = conditions.APPDEF_INVALID if message and isinstance(error, Invalid) else conditions.READING_APPDEF
-        return _refuse(source, Action("Refuse" if message else "Wait", message or "", delay=delay, reason=reason))
+        if message is None:
+            return _refuse(source, Action("Wait", delay=delay))
+        log.info("%s/%s: %s", known.namespace, known.name, message)
+        return Refused(conditions.PROVISIONING_FAILED, f"{_describe(source)}: {message}", retry_seconds=delay)
 
     async def _remove_reader(self, known: Known) -> None:
         """It has done its work."""
@@ -140,12 +141,16 @@ class Apps:
 
 def _refuse(source: AppSource, action: Action) -> Refused:
     """Why the job has to wait, or that its image has no AppDef."""
-    said = f"reading the AppDef from image '{source.image}'" + (f": {action.message}" if action.message else "")
+    said = _describe(source) + (f": {action.message}" if action.message else "")
     if action.kind != "Refuse":
         return Refused(action.reason, said, retry_seconds=action.delay, status="Unknown")
     if source.origin.startswith("image "):
         return Refused(action.reason, f"{said}; {REMEDY}", retry_seconds=action.delay)
     return Refused(action.reason, f"{source.blame(said)}; {CATALOGUE_REMEDY}", retry_seconds=action.delay)
+
+
+def _describe(source: AppSource) -> str:
+    return f"reading the AppDef from image '{source.image}'"
 
 
 def _check_terminating(error: Exception) -> None:

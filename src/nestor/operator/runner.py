@@ -86,7 +86,8 @@ def decide_refused(pod: Object, error: Forbidden | Invalid, seconds: float) -> t
 
 def explain_refusal(pod: Object, error: Forbidden | Invalid) -> str:
     """Why the host's API server does not take the pod, and what to do where its own words do not say."""
-    said = f"the runner's pod '{pod['metadata']['name']}' is refused: {error.message}"
+    meta = pod["metadata"]
+    said = f"the {meta['labels'][labels.COMPONENT]}'s pod '{meta['name']}' is refused: {error.message}"
     images = [f"spec.volumes[{index}]" for index, volume in enumerate(pod["spec"]["volumes"]) if "image" in volume]
     # An API server that does not even know the field misses the volume's type.
     if isinstance(error, Invalid) and any(cause.get("field") in images for cause in error.details.get("causes") or ()):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from nestor.kube import Api, kinds
+from nestor.kube import Api, Forbidden, kinds
 from tests.integration import apiserver
 from tests.integration.operator.conftest import ROOT
 
@@ -66,6 +66,49 @@ async def test_roles_name_every_verb_and_resource() -> None:
         for entry in role["rules"]:
             assert "*" not in entry["apiGroups"] + entry["resources"] + entry["verbs"]
             assert "nodes/proxy" not in entry["resources"]
+
+
+async def test_all_users_read_the_catalogue_and_its_keepers_write_it(plane: apiserver.ControlPlane, api: Api) -> None:
+    body = {"metadata": {"name": "from-keeper"}, "spec": {"image": "a:1"}}
+    (role,) = [item for item in await render() if item["metadata"]["name"] == "nestor-catalogue-edit"]
+    await api.apply(kinds.CLUSTER_ROLE, role)
+    group = {"apiGroup": "rbac.authorization.k8s.io"}
+    await api.apply(kinds.CLUSTER_ROLE_BINDING, {
+        "metadata": {"name": "keepers"}, "roleRef": {**group, "kind": "ClusterRole", "name": "nestor-catalogue-edit"},
+        "subjects": [{**group, "kind": "User", "name": "keeper"}],
+    })
+    async with await Api.connect(str(plane.kubeconfig_of("anybody"))) as anybody:
+        await anybody.list(kinds.NESTED_APP)
+        await anybody.list(kinds.NESTED_CLASS)
+        with pytest.raises(Forbidden):
+            await anybody.apply(kinds.NESTED_APP, body)
+    async with await Api.connect(str(plane.kubeconfig_of("keeper"))) as keeper:
+        await keeper.apply(kinds.NESTED_APP, body)
+        with pytest.raises(Forbidden):
+            await keeper.apply(kinds.NESTED_CLASS, {"metadata": {"name": "mine"}, "spec": {"cluster": {"versions": []}}})
+        await keeper.delete(kinds.NESTED_APP, "from-keeper")
+
+
+async def test_users_of_a_namespace_write_no_applications() -> None:
+    """The roles that namespaces' admins have are given to them for all of the cluster, too."""
+    for role in await render():
+        aggregated = any("aggregate-to" in key for key in role["metadata"].get("labels", {}))
+        for entry in role["rules"] if aggregated else ():
+            if "nestedapps" in entry["resources"]:
+                assert set(entry["verbs"]) == {"get", "list", "watch"}
+
+
+async def test_the_catalogue_may_be_closed() -> None:
+    documents = await render("--set-json", "catalogue.readers=[]")
+    assert "nestor-catalogue-view" not in [item["metadata"]["name"] for item in documents]
+
+
+async def test_the_operator_reads_logs_and_no_more_of_pods() -> None:
+    roles = [item for item in await render() if item["kind"] == "ClusterRole"]
+    (role,) = [item for item in roles if item["metadata"]["name"] == "nestor-operator"]
+    verbs = {resource: entry["verbs"] for entry in role["rules"] for resource in entry["resources"]}
+    assert {resource for resource in verbs if resource.startswith("pods")} == {"pods", "pods/log"}
+    assert verbs["pods/log"] == ["get"]
 
 
 async def test_the_operator_is_one_hardened_bounded_and_probed(plane: apiserver.ControlPlane, api: Api) -> None:

@@ -8,6 +8,9 @@ from unittest import mock
 import pytest
 
 from nestor.kube import Api, kinds
+from nestor.operator import appreader
+from nestor.operator.appsource import AppSource
+from nestor.operator.context import now
 from nestor.operator.runner import build_pod, find_dropped
 from tests.integration import apiserver
 from tests.unit.operator import builders
@@ -37,6 +40,12 @@ async def test_a_dropped_image_volume_is_told_in_words(older: Api) -> None:
     assert "this cluster has no image volumes" in (find_dropped(resolved, made, plan.hash) or "")
     # So the runner sees no /app, and says so instead of failing a step.
     assert not [item for item in made["spec"]["containers"][0]["volumeMounts"] if item["mountPath"] == "/app"]
+
+
+async def test_so_is_a_reader_without_the_image(older: Api) -> None:
+    pod = appreader.build_pod(AppSource(image="registry.test/hello:1"), builders.build_shape(), 1)
+    made = await older.create(kinds.POD, pod)
+    assert appreader.decide_reader(made, "registry.test/hello:1", now()).message.startswith("this cluster has no image volumes")
 
 
 async def test_templates_of_a_config_map_need_none(older: Api) -> None:

@@ -220,6 +220,27 @@ async def test_an_entry_with_an_image_alone_is_read_too(
     assert (await pin_of(api, where))["source"] == f"NestedApp '{app}'"
 
 
+async def test_with_its_namespace_a_job_does_not_lose_its_application(
+    operator: Operator, api: Api, namespace: str, app: str,
+) -> None:
+    await put_app(api, app, image=IMAGE, appDef=build_appdef("first.yml"))
+    await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": app}))
+    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "True")
+    where = job["status"]["namespace"]
+    assert await path_in_plan(api, where) == "first.yml"
+    await put_app(api, app, image=IMAGE, appDef=build_appdef("second.yml"))
+    before = await api.get(kinds.NAMESPACE, where)
+    await api.delete(kinds.NAMESPACE, where)
+    for pod in ("hello-k3s-0", "hello-run"):
+        await api.delete(kinds.POD, pod, where, grace_seconds=0)
+    await wait_for(
+        api, kinds.NAMESPACE, where, "",
+        lambda found: found is not None and found["metadata"]["uid"] != before["metadata"]["uid"],
+    )
+    assert (await pin_of(api, where))["appDef"] == build_appdef("first.yml")
+    assert await path_in_plan(api, where) == "first.yml"
+
+
 async def test_an_image_that_cannot_be_pulled_is_waited_for(operator: Operator, api: Api, namespace: str) -> None:
     job = await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": IMAGE}))
     where = await host_namespace(api, job)
@@ -285,6 +306,22 @@ async def test_a_log_that_is_late_is_awaited(operator: Operator, api: Api, names
     )
     logs.printed[where, READER] = json.dumps(build_appdef()).encode()
     await job_with(api, "hello", namespace, conditions.ADMITTED, "True", limit=20)
+
+
+async def test_a_refused_reader_is_told_and_made_when_it_may_be(operator: Operator, api: Api, namespace: str) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": IMAGE}))
+    where = await host_namespace(api, job)
+    await reader_of(api, where)
+    await api.create(kinds.RESOURCE_QUOTA, {"metadata": {"name": "none", "namespace": where}, "spec": {"hard": {"pods": "0"}}})
+    await wait_for(api, kinds.RESOURCE_QUOTA, "none", where, lambda found: bool(found and found.get("status", {}).get("used")))
+    await api.delete(kinds.POD, READER, where, grace_seconds=0)
+    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.PROVISIONING_FAILED)
+    said = f"reading the AppDef from image '{IMAGE}': the reader's pod '{READER}' is refused: "
+    assert message_of(job, conditions.ADMITTED).startswith(said)
+    assert "exceeded quota" in message_of(job, conditions.ADMITTED)
+    await api.delete(kinds.RESOURCE_QUOTA, "none", where)
+    await wait_for(api, kinds.POD, READER, where, lambda found: found is not None, limit=90)
+    await job_with(api, "hello", namespace, conditions.ADMITTED, "Unknown", conditions.READING_APPDEF)
 
 
 async def test_a_missing_pull_secret_is_told_before_anything_is_pulled(operator: Operator, api: Api, namespace: str) -> None:
