@@ -56,18 +56,19 @@ class ClusterReconciler:
             await self._check_names(cluster, shape)
             note = await self._ensure(cluster, shape)
         except Refused as refused:
-            await self._report(cluster, Condition(conditions.ADMITTED, "False", refused.reason, refused.message), None)
+            await self._report(cluster, [Condition(conditions.ADMITTED, "False", refused.reason, refused.message)], None)
             raise RetryLater(RESYNC_SECONDS, refused.message) from None
         except (Forbidden, Invalid, ForeignObject) as error:
             message = getattr(error, "message", str(error))
             if isinstance(error, Forbidden) and error.is_terminating:
                 raise RetryLater(RESYNC_SECONDS, message) from None
-            await self._report(cluster, Condition(conditions.ADMITTED, "False", conditions.PROVISIONING_FAILED, message), None)
+            await self._report(cluster, [Condition(conditions.ADMITTED, "False", conditions.PROVISIONING_FAILED, message)], None)
             raise
         said = ["class and version are good", note or "", f"suspended: {rest.message}" if rest else ""]
         message = "; ".join(text for text in said if text)
         admitted = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, message)
-        await self._report(cluster, admitted, None if note else f"{name}-kubeconfig")
+        found = [admitted, *_stand_in(cluster, rest)]
+        await self._report(cluster, found, None if note else f"{name}-kubeconfig")
         raise RetryLater(min(RESYNC_SECONDS, rest.delay if rest else math.inf), "resync")
 
     async def _find_rest(self, cluster: Object) -> Rest | None:
@@ -158,17 +159,27 @@ class ClusterReconciler:
         except NotFound:
             return
 
-    async def _report(self, cluster: Object, admitted: Condition, kubeconfig: str | None) -> None:
+    async def _report(self, cluster: Object, found: list[Condition], kubeconfig: str | None) -> None:
         """Our part of the status, by server-side apply: the rest of it is the syncer's."""
         status: Object = cluster.get("status") or {}
-        generation = cluster["metadata"].get("generation", 0)
-        old = [item for item in status.get("conditions") or () if item["type"] == conditions.ADMITTED]
-        merged = conditions.merge(old, [admitted], generation, timestamp())
+        generation, ours = cluster["metadata"].get("generation", 0), {item.type for item in found}
+        old = [item for item in status.get("conditions") or () if item["type"] in ours]
+        merged = conditions.merge(old, found, generation, timestamp())
         if merged == old and status.get("kubeconfigSecretName") == kubeconfig:
             return
-        ours = {"conditions": merged} | ({"kubeconfigSecretName": kubeconfig} if kubeconfig else {})
+        body = {"conditions": merged} | ({"kubeconfigSecretName": kubeconfig} if kubeconfig else {})
         meta = {key: cluster["metadata"][key] for key in ("name", "namespace", "uid")}
-        await self._context.api.apply(kinds.NESTED_CLUSTER, {"metadata": meta, "status": ours}, subresource="status")
+        await self._context.api.apply(kinds.NESTED_CLUSTER, {"metadata": meta, "status": body}, subresource="status")
+
+
+def _stand_in(cluster: Object, rest: Rest | None) -> list[Condition]:
+    """`Ready`, while the syncer, whose word it is, is stopped too; and until it has said something itself."""
+    if rest and not rest.replicas:
+        return [Condition(conditions.READY, "False", conditions.SUSPENDED, rest.message)]
+    said = conditions.find((cluster.get("status") or {}).get("conditions"), conditions.READY) or {}
+    if said.get("reason") in (conditions.SUSPENDED, conditions.RESUMING):
+        return [Condition(conditions.READY, "False", conditions.RESUMING, "its control plane is being started again")]
+    return []
 
 
 def _is_owned(obj: Object, uid: str) -> bool:

@@ -6,7 +6,6 @@ import datetime
 from typing import Any
 
 from nestor import names
-from nestor.api import labels
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.cluster.applier import RESYNC_SECONDS
 from nestor.cluster.shape import Shape
@@ -16,7 +15,7 @@ from nestor.operator.context import age_seconds
 from nestor.operator.data import find_claim, read_data
 from nestor.operator.decide import Observed
 from nestor.operator.life import Facts
-from nestor.operator.record import read_record
+from nestor.operator.record import find_rerun, read_record
 from nestor.operator.resolve import Resolved
 from nestor.operator.rest import Stand, count_pods
 from nestor.operator.store import World
@@ -34,7 +33,7 @@ def gather_facts(
     status = (cluster or {}).get("status") or {}
     run, data = status.get("run"), read_data(cluster)
     return Facts(
-        spec=spec, record=read_record(job.get("status") or {}, now), rerun=(meta.get("annotations") or {}).get(labels.RERUN, ""),
+        spec=spec, record=read_record(job.get("status") or {}, now), rerun=find_rerun(job),
         epoch=data.epoch, has_data=data.uid is not None, is_made=cluster is not None, is_refused=plan_hash is None,
         run=run if run and plan_hash in (None, run.get("hash")) else None,
         outcome=_find_outcome(status, world.find(kinds.POD, f"{names.child(name, 'k3s')}-0", where)),

@@ -6,8 +6,6 @@ import logging
 from dataclasses import replace
 from typing import Any
 
-from nestor import names
-from nestor.api import labels
 from nestor.cluster.applier import LAG_SECONDS, RESYNC_SECONDS
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
@@ -23,9 +21,10 @@ from nestor.operator.expose import Exposer, is_waiting
 from nestor.operator.finalize import Finalizer
 from nestor.operator.life import Life, decide_life
 from nestor.operator.observe import find_start_deadline, gather_facts, observe
+from nestor.operator.record import find_rerun
 from nestor.operator.report import Reporter
 from nestor.operator.resolve import Refused, Resolved
-from nestor.operator.resting import end_pods
+from nestor.operator.resting import end_pods, stop_as_it_is
 from nestor.operator.runner_keeper import RunnerKeeper
 from nestor.operator.status import build_status, describe
 from nestor.operator.sweep import SLOW_SECONDS, Sweeper
@@ -96,9 +95,8 @@ class JobReconciler:
         """Plan → life → children → runner → observe → decide → report."""
         shape = build_shape(self._context, resolved)
         data = await self._data.track(shape)
-        rerun = (job["metadata"].get("annotations") or {}).get(labels.RERUN, "")
-        source = await self._context.sources.read_templates(resolved) + (f"@{names.digest(rerun)}" if rerun else "")
-        plan = resolved.build_plan(source, data.epoch)
+        source = await self._context.sources.read_templates(resolved)
+        plan = resolved.build_plan(f"{source}@{find_rerun(job)}", data.epoch)
         facts = gather_facts(self._context.world, job, resolved.spec, now(), plan_hash=plan.hash)
         life = decide_life(facts, now())
         if life.is_expired:
@@ -116,7 +114,7 @@ class JobReconciler:
         observed = observe(self._context.world, job, resolved, shape, plan.hash, exposure)
         delay, runner_problem = float(RESYNC_SECONDS), None
         if life.is_stopped:
-            await self._stop(shape, observed, life)
+            await self._stop(shape, observed, life, is_told=made is not None)
         elif made is not None:
             runner_problem, delay = await self._runners.ensure(resolved, shape, plan, made.addresses.dns, observed)
         observed = replace(observed, problem=problem, runner_problem=runner_problem, note=made.note if made else None)
@@ -151,8 +149,13 @@ class JobReconciler:
                 raise RetryLater(1, error.message) from None
             return None, getattr(error, "message", str(error)), error
 
-    async def _stop(self, shape: Shape, observed: Observed, life: Life) -> None:
-        """The syncer stops the application; the runner is ours, and what a dead syncer left."""
+    async def _stop(self, shape: Shape, observed: Observed, life: Life, *, is_told: bool) -> None:
+        """The syncer stops the application; the runner is ours, and what a dead syncer left.
+
+        `is_told`: all objects are applied. Where the host refused one, the cluster may not know yet.
+        """
+        if not is_told:
+            await stop_as_it_is(self._context, shape.name, shape.namespace, replicas=life.replicas)
         await self._runners.remove(observed.runner)
         if life.rest and life.rest.is_forced:
             await end_pods(self._context, shape.namespace)

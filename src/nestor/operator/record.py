@@ -6,7 +6,7 @@ import datetime
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from nestor.api import conditions
+from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
 
 Object = dict[str, Any]
@@ -62,6 +62,12 @@ def read_record(status: Object, now: datetime.datetime) -> Record:
         restart=Restart(kept["epoch"], min(kept["time"], write_time(now)), kept.get("message", "")) if kept else None,
         rerun=status.get("rerun") or "",
     )
+
+
+def find_rerun(job: Object) -> str:
+    """Which run of the job the user wants, by the annotation's value. One who takes the annotation away wants no other one."""
+    wanted = (job["metadata"].get("annotations") or {}).get(labels.RERUN)
+    return wanted or (job.get("status") or {}).get("rerun") or ""
 
 
 def begin_anew(record: Record, rerun: str, restart: Restart | None) -> Record:

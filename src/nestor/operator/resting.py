@@ -30,7 +30,7 @@ async def end_pods(context: Context, namespace: str) -> None:
 
 
 async def stop_as_it_is(context: Context, name: str, namespace: str, *, replicas: int) -> None:
-    """Have a cluster rest whose class is gone: without a class it cannot be applied anew, and what runs is not to go on."""
+    """Have a cluster rest that cannot be applied anew, because its class is gone or the host refuses something of it."""
     cluster = context.world.clusters.get(name, namespace)
     server = names.child(name, "k3s")
     live = context.world.find(kinds.STATEFUL_SET, server, namespace)

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from nestor.api import conditions
+from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.operator.life import Facts, Life, decide_life, find_backoff
-from nestor.operator.record import Record, Restart, read_record
+from nestor.operator.record import Record, Restart, find_rerun, read_record
 from nestor.operator.rest import Stand, decide_rest
 from tests.unit.operator.builders import Object, build_run, step
 
@@ -288,6 +288,15 @@ def test_a_failed_step_that_is_suspended_rests_and_is_not_forgotten() -> None:
     assert (life.phase, life.record.suspend_time) == ("Finished", ago(0))
     back = replace(settle(facts, life), spec=build_facts().spec)
     assert decide_life(back, NOW).record.suspend_time is None
+
+
+@pytest.mark.parametrize(
+    ("annotation", "recorded", "found"), [(None, None, ""), ("2", None, "2"), ("2", "1", "2"), (None, "1", "1"), ("", "1", "1")],
+)
+def test_who_takes_the_annotation_away_wants_no_other_run(annotation: str | None, recorded: str | None, found: str) -> None:
+    annotations = {labels.RERUN: annotation} if annotation is not None else None
+    job = {"metadata": {"annotations": annotations}, "status": {"rerun": recorded} if recorded else {}}
+    assert find_rerun(job) == found
 
 
 def test_times_of_a_clock_that_was_ahead_are_taken_for_now() -> None:
