@@ -97,10 +97,12 @@ def display() -> Iterator[Display]:
         yield PlainDisplay(target)
         return
     shown = LiveDisplay(target)
-    with Live(get_renderable=shown.draw, console=target, refresh_per_second=8, transient=True):
-        yield shown
-    if shown.job is not None:
-        target.print(render_page(shown.job, datetime.datetime.now(datetime.UTC), console.symbols(target)))
+    try:
+        with Live(get_renderable=shown.draw, console=target, refresh_per_second=8, transient=True):
+            yield shown
+    finally:
+        if shown.job is not None:
+            target.print(render_page(shown.job, datetime.datetime.now(datetime.UTC), console.symbols(target)))
 
 
 async def follow(session: Session, job: Object, *, until_finished: bool, timeout: float | None = None) -> tuple[Object, Ending]:
@@ -130,6 +132,8 @@ async def follow(session: Session, job: Object, *, until_finished: bool, timeout
 async def states(session: Session, job: Object) -> AsyncGenerator[Object]:
     """Each state of the job from now on. Raises `Failure` when it is deleted."""
     meta = job["metadata"]
+    # An informer goes on for ever, whatever it is answered; who may not list hears it here.
+    await session.api.list(kinds.NESTED_APP_JOB, meta["namespace"], fields=f"metadata.name={meta['name']}")
     informer = Informer(session.api, kinds.NESTED_APP_JOB, meta["namespace"], fields=f"metadata.name={meta['name']}")
     changes: asyncio.Queue[Change] = asyncio.Queue()
     informer.on_change(changes.put_nowait)

@@ -98,6 +98,17 @@ def test_a_status_of_an_earlier_spec_ends_nothing() -> None:
     assert find_ending(job, until_finished=False) is None
 
 
+def test_a_run_before_the_one_that_was_asked_for_ends_nothing() -> None:
+    job = builders.failed()
+    job["metadata"]["annotations"] = {"nestor.dev/rerun": "2"}
+    job["status"]["rerun"] = "1"
+    assert find_ending(job, until_finished=False) is None
+    job["status"]["rerun"] = "2"
+    ending = find_ending(job, until_finished=False)
+    assert ending is not None
+    assert ending.reason == "StepFailed"
+
+
 def test_a_job_that_restarts_has_not_failed() -> None:
     job = builders.failed()
     for found in job["status"]["conditions"][-2:]:

@@ -68,7 +68,7 @@ def rerun(
 async def _rerun(place: Place, name: str, timeout: float | None, *, follow_it: bool) -> int:
     value = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
     async with session.opened(place) as opened:
-        before = await opened.get_job(name)
+        await opened.get_job(name)
         job = await opened.api.patch(
             kinds.NESTED_APP_JOB, name, opened.namespace, {"metadata": {"annotations": {labels.RERUN: value}}},
         )
@@ -76,21 +76,8 @@ async def _rerun(place: Place, name: str, timeout: float | None, *, follow_it: b
         console.tell(f"all steps of job '{name}' run again{rests}", mark="good")
         if not follow_it or rests:
             return Code.OK
-        async with asyncio.timeout(timeout or None):
-            await _await_restart(opened, before)
         job, ending = await follow.follow(opened, job, until_finished=waits_for_end(job), timeout=timeout)
         return conclude(job, ending, None)
-
-
-async def _await_restart(opened: Session, before: Object) -> None:
-    """Until the operator has taken notice: an annotation does not change the generation that a status is about."""
-    old = before["metadata"]["resourceVersion"]
-    seen = 0
-    async for state in follow.states(opened, before):
-        seen += state["metadata"]["resourceVersion"] != old
-        steps = condition(state, conditions.STEPS_APPLIED) or {}
-        if seen and steps.get("status") != "True":
-            return
 
 
 def delete(
@@ -110,8 +97,8 @@ async def _delete(place: Place, names: list[str], timeout: float | None, *, wait
         jobs = [await opened.get_job(name) for name in names]
         for job in jobs:
             await opened.api.delete(kinds.NESTED_APP_JOB, job["metadata"]["name"], opened.namespace, uid=job["metadata"]["uid"])
-            if not wait:
-                console.tell(f"job '{job['metadata']['name']}' is being deleted", mark="good")
+            told = "waiting until it is gone" if wait else ""
+            console.tell(f"job '{job['metadata']['name']}' is being deleted{', ' + told if told else ''}", mark="waiting")
         if wait:
             await wait_until_gone(opened, jobs, timeout)
     return Code.OK

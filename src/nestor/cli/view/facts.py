@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from nestor.api import conditions
+from nestor.api import conditions, labels
 
 Object = dict[str, Any]
 Mood = Literal["good", "bad", "warn", "busy", "waiting", "retry"]
@@ -70,9 +70,14 @@ def find_ending(job: Object, *, until_finished: bool) -> Ending | None:
 
 
 def is_stale(job: Object) -> bool:
-    """Whether the status is about an earlier spec."""
+    """Whether the status is about an earlier spec, or about a run before the one that was asked for."""
     generation, seen = job["metadata"].get("generation"), status_of(job).get("observedGeneration")
-    return generation is not None and seen is not None and seen < generation
+    if generation is not None and seen is not None and seen < generation:
+        return True
+    wanted = (job["metadata"].get("annotations") or {}).get(labels.RERUN)
+    # A refused job does not begin another run.
+    is_refused = (condition(job, conditions.ADMITTED) or {}).get("status") == "False"
+    return bool(wanted) and not is_refused and wanted != status_of(job).get("rerun")
 
 
 def mood(job: Object) -> tuple[Mood, str]:

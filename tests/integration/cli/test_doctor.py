@@ -1,0 +1,71 @@
+"""`nestor doctor` on a real API server, for an admin and for somebody who may see little; and completion of names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from nestor.cli.exits import Code
+from nestor.kube import Api, kinds
+from tests.integration import apiserver
+from tests.integration.cli.conftest import JOBS, SECRETS, CommandLine, create, grant, report
+from tests.integration.operator.world import build_class
+from tests.unit.cli.builders import condition
+
+
+async def test_an_installation_is_repaired_by_what_it_says(cli: CommandLine, host: Api, namespace: str) -> None:
+    call = await cli("doctor")
+    assert call.code == Code.FAILED
+    for part in ("answers: Kubernetes v1.", "image volumes are there", "resources are there and current",
+        "no operator is installed",
+                 "there is no NestedClass", "you may run jobs"):
+        assert part in call.stdout, part
+
+    own = {"app.kubernetes.io/name": "nestor"}
+    template = {"metadata": {"labels": own}, "spec": {"containers": [{"name": "x", "image": "x"}]}}
+    await host.create(kinds.DEPLOYMENT, {
+        "metadata": {"name": "nestor", "namespace": namespace, "labels": own},
+        "spec": {"selector": {"matchLabels": own}, "template": template},
+    })
+    await host.patch(kinds.DEPLOYMENT, "nestor", namespace, {"status": {"replicas": 1, "readyReplicas": 1}}, subresource="status")
+    await host.apply(kinds.INGRESS_CLASS, {"metadata": {"name": "test"}, "spec": {"controller": "example.com/test"}})
+    await host.apply(kinds.NESTED_CLASS, build_class())
+    found = json.loads((await cli("doctor", "-o", "json")).stdout)
+    texts = [item["text"] for item in found if item["level"] == "good"]
+    assert any("class 'default' offers v1.35, v1.36" in text for text in texts), found
+    assert not any("IngressClass" in item["text"] for item in found)
+    await host.delete(kinds.NESTED_CLASS, "default")
+    await host.delete(kinds.INGRESS_CLASS, "test")
+
+
+async def test_a_job_is_explained(cli: CommandLine, host: Api, namespace: str) -> None:
+    job = await create(host, namespace)
+    refused = [condition(kind, "False", "CommandNotFound", "the AppDef has no command 'Stop'") for kind in ("Admitted", "Ready")]
+    await report(host, job, *refused)
+    call = await cli("doctor", "shop")
+    assert call.code == Code.FAILED
+    assert "Admitted is False, CommandNotFound: the AppDef has no command 'Stop'" in call.stdout
+    assert "→ delete the job and create it with one of these commands" in call.stdout
+
+
+async def test_who_may_see_little_is_told_what_is_unknown(
+    host: Api, control_plane: apiserver.ControlPlane, namespace: str, tmp_path: Path,
+) -> None:
+    await grant(host, "jill", namespace, JOBS, SECRETS)
+    call = await CommandLine(control_plane.kubeconfig_of("jill"), namespace, tmp_path)("doctor")
+    assert call.code == Code.OK, call.stdout
+    assert "you may not list Deployments" in call.stdout
+    assert "you may not read their definitions" in call.stdout
+    assert call.stdout.splitlines()[-1] == "all is well"
+
+
+async def test_names_are_completed(cli: CommandLine, host: Api, namespace: str) -> None:
+    await create(host, namespace, "shop-one")
+    await create(host, namespace, "other")
+    words = {"_NESTOR_COMPLETE": "complete_bash", "COMP_WORDS": f"nestor status -n {namespace} sh", "COMP_CWORD": "4"}
+    call = await cli(**words)
+    assert call.stdout.split() == ["shop-one"], call.stderr
+    await report(host, await create(host, namespace, "steps"),
+        steps=[{"name": "database", "type": "kubectl", "state": "Succeeded"}])
+    call = await cli(**words | {"COMP_WORDS": f"nestor logs -n {namespace} steps d", "COMP_CWORD": "5"})
+    assert call.stdout.split() == ["database"]

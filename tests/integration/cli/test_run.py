@@ -1,0 +1,254 @@
+"""`nestor run` and `status --follow`: what they make, what they tell, how they end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pty
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from nestor.cli.exits import Code
+from nestor.kube import Api, kinds
+from tests.integration.cli.conftest import ROOT, CommandLine, Object, create, report
+from tests.unit.cli.builders import ADMITTED, APPLIED, CLUSTER, EXPOSED, READY, RUNNING, condition, step
+from tests.waiting import wait_for_any, wait_for_none
+
+URL = "http://shop-team-a.apps.test/"
+FACTS: Object = {"kubernetesVersion": "v1.36.2+k3s1", "namespace": "nestor-x", "command": "Start"}
+
+
+def not_ready(reason: str, message: str = "it waits") -> list[Object]:
+    """Conditions of a job whose steps run."""
+    return [ADMITTED, CLUSTER, *[condition(kind, "False", reason, message) for kind in ("StepsApplied", "Ready")], RUNNING]
+
+
+async def the_job(host: Api, namespace: str) -> Object:
+    """The job that the command line makes."""
+    return await wait_for_any(host, kinds.NESTED_APP_JOB, namespace, bool)
+
+
+async def test_run_follows_the_job_to_its_url(cli: CommandLine, host: Api, namespace: str) -> None:
+    call = await cli.start("run", "registry.test/shop:1", "--parameter", "size=3", "--class", "default")
+    job = await the_job(host, namespace)
+    assert job["metadata"]["name"].startswith("shop-")
+    assert job["spec"]["app"] == {"image": "registry.test/shop:1"}
+    assert job["spec"]["parameters"] == {"size": 3}
+    await report(host, job, *not_ready("StepRunning"), steps=[step("database", "Running"), step("web", "Pending")], **FACTS)
+    await call.read_line("step 1 of 2 'database' is running")
+    retrying = step("web", "Retrying", attempt=1, maxAttempts=3, message="error: no such host")
+    await report(host, job, *not_ready("StepRetrying"), steps=[step("database"), retrying], **FACTS)
+    await call.read_line("step 1 of 2 'database' succeeded in 2s")
+    await call.read_line("step 2 of 2 'web' failed, will be tried again, attempt 1 of 3: error: no such host")
+    await report(host, job, ADMITTED, CLUSTER, APPLIED, EXPOSED, READY, RUNNING, steps=[step("database"), step("web")],
+        url=URL, **FACTS)
+    await call.read_line(f"exposed at {URL}")
+    await call.wait()
+    assert (call.code, call.stdout) == (Code.OK, f"{URL}\n")
+
+
+async def test_run_ends_with_1_when_a_step_fails(cli: CommandLine, host: Api, namespace: str) -> None:
+    call = await cli.start("run", "registry.test/shop:1", "--name", "mine")
+    job = await the_job(host, namespace)
+    ending = condition("Succeeded", "False", "StepFailed", "step 1 of 1 'web' failed")
+    failed = step("web", "Failed", message="error: it is broken")
+    await report(host, job, *not_ready("StepFailed", "step 1 of 1 'web' failed")[:-1], ending, steps=[failed], **FACTS)
+    await call.wait()
+    assert (call.code, call.stdout) == (Code.FAILED, "")
+    assert "step 1 of 1 'web' failed in 2s: error: it is broken" in call.stderr
+    assert "job 'mine' failed, StepFailed" in call.stderr
+    assert "`nestor logs mine`" in call.stderr
+
+
+async def test_run_gives_up_waiting_and_leaves_the_job(cli: CommandLine, host: Api, namespace: str) -> None:
+    call = await cli("run", "registry.test/shop:1", "--name", "slow", "--timeout", "1s")
+    assert call.code == Code.TIMED_OUT
+    assert "job 'slow' was not done in time: nobody has reported on it" in call.stderr
+    assert await host.find(kinds.NESTED_APP_JOB, "slow", namespace)
+
+
+async def test_an_interrupted_run_leaves_the_job_and_says_how_to_go_on(cli: CommandLine, host: Api, namespace: str) -> None:
+    call = await cli.start("run", "registry.test/shop:1", "--name", "long")
+    job = await the_job(host, namespace)
+    await report(host, job, *not_ready("StepRunning"), steps=[step("web", "Running")], **FACTS)
+    await call.read_line("step 1 of 1 'web' is running")
+    call.interrupt()
+    await call.wait()
+    assert call.code == Code.INTERRUPTED
+    assert f"nestor status long -n {namespace} --follow" in call.stderr
+    assert await host.find(kinds.NESTED_APP_JOB, "long", namespace)
+
+
+async def test_run_in_the_background_prints_the_name(cli: CommandLine, host: Api, namespace: str) -> None:
+    call = await cli("run", "registry.test/shop:1", "--no-follow")
+    assert call.code == Code.OK
+    assert await host.find(kinds.NESTED_APP_JOB, call.stdout.strip(), namespace)
+    call = await cli("run", "registry.test/shop:1", "-d", "-o", "yaml", "--name", "x")
+    assert yaml.safe_load(call.stdout)["metadata"]["name"] == "x"
+
+
+async def test_run_of_a_job_that_ends_waits_for_its_end_and_removes_it(
+    cli: CommandLine, host: Api, namespace: str, tmp_path: Path,
+) -> None:
+    body: dict[str, Any] = {
+        "apiVersion": "nestor.dev/v1alpha1", "kind": "NestedAppJob", "metadata": {"name": "batch"},
+        "spec": {"app": {"image": "x"}, "successPolicy": {"targets": [{"kind": "Job", "name": "train"}]}},
+    }
+    file = tmp_path / "job.yaml"
+    file.write_text(yaml.safe_dump(body))
+    call = await cli.start("run", "-f", str(file), "--rm")
+    job = await the_job(host, namespace)
+    await report(host, job, ADMITTED, CLUSTER, APPLIED, READY, RUNNING, steps=[step("train")], **FACTS)
+    await call.read_line("ready")
+    ending = condition("Succeeded", "True", "Completed", "Job 'default/train' is complete")
+    await report(host, job, ADMITTED, CLUSTER, APPLIED, condition("Ready", "False", "Completed"), ending,
+        steps=[step("train")], **FACTS)
+    await wait_for_none(host, kinds.NESTED_APP_JOB, namespace)
+    await call.wait()
+    assert call.code == Code.OK
+    assert "completed: Job 'default/train' is complete" in call.stderr
+    assert "job 'batch' is gone" in call.stderr
+
+
+async def test_run_refuses_what_there_is_not(cli: CommandLine, host: Api, namespace: str) -> None:
+    call = await cli("run", "nothing")
+    assert call.code == Code.NOT_FOUND
+    assert "no NestedApp 'nothing'" in call.stderr
+    await create(host, namespace, "taken")
+    call = await cli("run", "registry.test/shop:1", "--name", "taken")
+    assert call.code == Code.FAILED
+    assert "choose another name by --name" in call.stderr
+    call = await cli("run", "registry.test/shop:1", "--name", "Bad")
+    assert call.code == Code.FAILED
+    assert "`metadata.name` must be at most 52" in call.stderr
+
+
+async def test_a_job_that_is_deleted_ends_the_waiting(cli: CommandLine, host: Api, namespace: str) -> None:
+    job = await create(host, namespace)
+    await report(host, job, *not_ready("StepRunning"), steps=[step("web", "Running")], **FACTS)
+    call = await cli.start("status", "shop", "--follow")
+    await call.read_line("step 1 of 1 'web' is running")
+    await host.delete(kinds.NESTED_APP_JOB, "shop", namespace)
+    await call.wait()
+    assert call.code == Code.FAILED
+    assert "job 'shop' was deleted" in call.stderr
+
+
+async def test_status_and_list(cli: CommandLine, host: Api, namespace: str) -> None:
+    job = await create(host, namespace)
+    await report(host, job, ADMITTED, CLUSTER, APPLIED, EXPOSED, READY, RUNNING, steps=[step("web")], url=URL, **FACTS)
+    call = await cli("status", "shop")
+    assert call.code == Code.OK
+    assert f"✓ shop in {namespace}  Ready" in call.stdout
+    assert "✓  web  kubectl  2s" in call.stdout
+    assert yaml.safe_load((await cli("status", "shop", "-o", "yaml")).stdout)["status"]["url"] == URL
+    await report(host, job, *not_ready("StepFailed"), steps=[step("web", "Failed")], **FACTS)
+    assert (await cli("status", "shop")).code == Code.FAILED
+    assert (await cli("list", "-o", "name")).stdout == "nestedappjob.nestor.dev/shop\n"
+    lines = (await cli("list")).stdout.splitlines()
+    assert lines[0].split() == ["NAME", "STATUS", "URL", "VERSION", "AGE"]
+    assert lines[1].split()[:3] == ["shop", "StepFailed", URL]
+    assert namespace in (await cli("list", "-A")).stdout
+    call = await cli("status", "other")
+    assert call.code == Code.NOT_FOUND
+    assert call.stderr.splitlines() == [
+        f"error: no NestedAppJob 'other' in namespace '{namespace}'", "hint: `nestor list -A` shows those there are",
+    ]
+
+
+async def test_a_job_rests_goes_on_and_runs_again(cli: CommandLine, host: Api, namespace: str) -> None:
+    await create(host, namespace)
+    assert (await cli("suspend", "shop")).stderr == "✓ job 'shop' is being suspended\n"
+    assert (await host.get(kinds.NESTED_APP_JOB, "shop", namespace))["spec"]["suspend"] is True
+    assert "suspended already" in (await cli("suspend", "shop")).stderr
+    assert "once it is resumed" in (await cli("rerun", "shop")).stderr
+    assert (await cli("resume", "shop")).code == Code.OK
+    job = await host.get(kinds.NESTED_APP_JOB, "shop", namespace)
+    assert job["spec"]["suspend"] is False
+    assert job["metadata"]["annotations"]["nestor.dev/rerun"]
+    await report(host, job, condition("Succeeded", "True", "Completed"), condition("Ready", "False", "Completed"))
+    call = await cli("suspend", "shop")
+    assert call.code == Code.FAILED
+    assert "has ended already (Completed)" in call.stderr
+
+
+async def test_a_rerun_is_followed_from_its_own_beginning(cli: CommandLine, host: Api, namespace: str) -> None:
+    job = await create(host, namespace)
+    await report(host, job, *not_ready("StepFailed"), steps=[step("web", "Failed")], **FACTS)
+    call = await cli.start("rerun", "shop", "--follow")
+    await call.read_line("all steps of job 'shop' run again")
+    value = (await host.get(kinds.NESTED_APP_JOB, "shop", namespace))["metadata"]["annotations"]["nestor.dev/rerun"]
+    await report(host, job, *not_ready("StepRunning"), steps=[step("web", "Running")], rerun=value, **FACTS)
+    await call.read_line("step 1 of 1 'web' is running")
+    await report(host, job, ADMITTED, CLUSTER, APPLIED, EXPOSED, READY, RUNNING, steps=[step("web")], url=URL, **FACTS)
+    await call.wait()
+    assert (call.code, call.stdout) == (Code.OK, f"{URL}\n")
+
+
+async def test_in_a_terminal_the_job_is_redrawn_and_its_page_stays(cli: CommandLine, host: Api, namespace: str) -> None:
+    job = await create(host, namespace)
+    await report(host, job, *not_ready("StepRunning"), steps=[step("web", "Running")], **FACTS)
+    terminal, inside = pty.openpty()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "nestor", "-n", namespace, "status", "shop", "--follow", stdin=inside, stdout=inside, stderr=inside,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "src"), "KUBECONFIG": str(cli.kubeconfig), "TERM": "xterm",
+             "LANG": "C.UTF-8", "COLUMNS": "100", "LINES": "40"},
+    )
+    os.close(inside)
+    reading = asyncio.create_task(asyncio.to_thread(read_terminal, terminal))
+    await report(host, job, ADMITTED, CLUSTER, APPLIED, EXPOSED, READY, RUNNING, steps=[step("web")], url=URL, **FACTS)
+    async with asyncio.timeout(60):
+        assert await process.wait() == Code.OK
+        shown = await reading
+    os.close(terminal)
+    assert "\x1b[32m" in shown
+    assert "\x1b[?25l" in shown, "the cursor is hidden while it redraws"
+    assert "StepsApplied" in shown
+    assert shown.rstrip().endswith(URL)
+
+
+def read_terminal(descriptor: int) -> str:
+    """Everything that was shown until its program ended."""
+    shown = b""
+    with contextlib.suppress(OSError):
+        while chunk := os.read(descriptor, 65536):
+            shown += chunk
+    return shown.decode()
+
+
+async def test_delete_waits_until_the_job_is_gone(cli: CommandLine, host: Api, namespace: str) -> None:
+    await create(host, namespace)
+    await host.patch(kinds.NESTED_APP_JOB, "shop", namespace, {"metadata": {"finalizers": ["nestor.dev/cleanup"]}})
+    call = await cli("delete", "shop", "--wait", "--timeout", "1s")
+    assert call.code == Code.TIMED_OUT
+    call = await cli.start("delete", "shop", "--wait")
+    await call.read_line("○ job 'shop' is being deleted, waiting until it is gone")
+    await host.patch(kinds.NESTED_APP_JOB, "shop", namespace, {"metadata": {"finalizers": []}})
+    await call.wait()
+    assert (call.code, call.stderr) == (Code.OK, "✓ job 'shop' is gone\n")
+
+
+async def test_the_page_is_opened_or_its_absence_explained(cli: CommandLine, host: Api, namespace: str) -> None:
+    job = await create(host, namespace)
+    await report(host, job, *not_ready("StepRunning"))
+    call = await cli("open", "shop", "--print")
+    assert call.code == Code.FAILED
+    assert "job 'shop' has no page right now" in call.stderr
+    await report(host, job, EXPOSED, READY, url=URL)
+    assert (await cli("open", "shop", "--print")).stdout == f"{URL}\n"
+
+
+async def test_the_catalogue(cli: CommandLine, host: Api) -> None:
+    body = {"metadata": {"name": "shop-app"}, "spec": {"title": "Shop", "image": "registry.test/shop:1"}}
+    await host.apply(kinds.NESTED_APP, body)
+    lines = (await cli("apps")).stdout.splitlines()
+    assert [line.split()[:2] for line in lines] == [["NAME", "TITLE"], ["shop-app", "Shop"]]
+    call = await cli("apps", "shop-app")
+    assert "nestor run shop-app" in call.stdout
+    assert (await cli("apps", "other")).code == Code.NOT_FOUND
+    assert (await cli("run", "shop-app", "-d")).code == Code.OK
+    await host.delete(kinds.NESTED_APP, "shop-app")

@@ -1,0 +1,187 @@
+"""Facts → findings: each fault of an installation or a job is told with what to do, and nothing is told that is no fault."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from typing import Any
+
+import pytest
+
+from nestor import __version__
+from nestor.api import conditions
+from nestor.api.crd import RESOURCES, build_crd
+from nestor.cli.commands import doctor
+from nestor.cli.diagnosis import installation, job
+from nestor.cli.diagnosis.facts import JOB_RIGHTS, RIGHTS, Installation, JobFacts
+from nestor.cli.diagnosis.pods import describe_trouble
+from nestor.cli.view.facts import NEEDS_THE_USER
+from tests.unit.cli import builders
+from tests.unit.cli.builders import condition
+
+Object = dict[str, Any]
+OPERATOR: Object = {
+    "metadata": {"name": "nestor", "namespace": "nestor-system", "labels": {"app.kubernetes.io/version": __version__}},
+    "spec": {"replicas": 1}, "status": {"readyReplicas": 1},
+}
+CLASS: Object = {
+    "metadata": {"name": "default"},
+    "spec": {"cluster": {"versions": [{"version": "v1.36"}]}, "expose": {"domain": "apps.test", "ingressClassName": "nginx"}},
+}
+NGINX: Object = {"metadata": {"name": "nginx"}}
+HEALTHY = Installation(
+    server="https://10.0.0.1:6443", version="v1.36.3", namespace="team-a", served={resource.plural for resource in RESOURCES},
+    crds={resource.plural: build_crd(resource) for resource in RESOURCES}, operators=[OPERATOR], classes=[CLASS],
+    ingress_classes=[NGINX], rights=dict.fromkeys(RIGHTS, True), has_image_volumes=True,
+)
+
+
+def changed(content: Object, **spec: Any) -> Object:
+    """A copy with another spec."""
+    result = copy.deepcopy(content)
+    result["spec"] |= spec
+    return result
+
+
+def older_crds() -> dict[str, Object]:
+    """Definitions that lack two fields of NestedAppJob."""
+    crds = copy.deepcopy(HEALTHY.crds or {})
+    spec = crds["nestedappjobs"]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    del spec["suspend"], spec["failurePolicy"]
+    return crds
+
+
+def newer_crds() -> dict[str, Object]:
+    """Definitions with a field that this version does not know."""
+    crds = copy.deepcopy(HEALTHY.crds or {})
+    spec = crds["nestedclasses"]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    spec["placement"] = {"type": "object"}
+    return crds
+
+
+def test_a_healthy_installation_has_nothing_but_good_findings() -> None:
+    findings = installation.judge(HEALTHY)
+    assert {finding.level for finding in findings} == {"good"}
+    assert any("you may run jobs in namespace 'team-a'" in finding.text for finding in findings)
+
+
+BROKEN = [
+    ({"version": "v1.29.4"}, "bad", "Nestor needs 1.33 or later"),
+    ({"has_image_volumes": False}, "bad", "no image volumes"),
+    ({"served": set(), "crds": {}}, "bad", "does not know NestedAppJob, NestedApp, NestedCluster, NestedClass"),
+    ({"served": HEALTHY.served - {"nestedapps"}}, "bad", "does not know NestedApp"),
+    ({"crds": older_crds()}, "bad", "NestedAppJob is older than this nestor: it has no `spec.failurePolicy`, `spec.suspend`"),
+    ({"crds": newer_crds()}, "warn", "NestedClass is newer than this nestor: it has `spec.placement`"),
+    ({"operators": []}, "bad", "no operator is installed"),
+    ({"operators": None}, "warn", "whether the operator runs cannot be seen"),
+    ({"operators": [OPERATOR, OPERATOR]}, "bad", "several operators"),
+    ({"operators": [changed(OPERATOR, replicas=0)]}, "bad", "scaled to 0"),
+    ({"operators": [OPERATOR | {"status": {}}]}, "bad", "nestor-system/nestor is not ready: it has no pod that runs"),
+    ({"operators": [OPERATOR | {"metadata": OPERATOR["metadata"] | {"labels": {"app.kubernetes.io/version": "0.0.1"}}}]}, "warn",
+     "the operator is version 0.0.1"),
+    ({"classes": []}, "bad", "there is no NestedClass"),
+    ({"classes": None}, "warn", "which classes there are cannot be seen"),
+    ({"classes": [CLASS | {"metadata": {"name": "big"}}]}, "warn", "no class is called 'default'"),
+    ({"classes": [changed(CLASS, expose={"ingressClassName": "nginx"})]}, "warn", "no `expose.domain`"),
+    ({"classes": [changed(CLASS, expose={"domain": "x", "ingressClassName": "none"})]}, "bad",
+        "IngressClass 'none', which is not there"),
+    ({"classes": [changed(CLASS, expose={"domain": "x"})]}, "bad", "the cluster has no default one"),
+    ({"ingress_classes": []}, "bad", "no IngressClass"),
+    ({"classes": [changed(CLASS, expose=CLASS["spec"]["expose"] | {"tlsSecretName": "wild"})], "tls_secrets": {"default": False}},
+     "bad", "TLS Secret 'wild'"),
+    ({"rights": HEALTHY.rights | {("create", "nestedappjobs", ""): False}}, "bad", "you may not create nestedappjobs"),
+]
+
+
+@pytest.mark.parametrize(("change", "level", "part"), BROKEN)
+def test_what_is_wrong_with_an_installation(change: dict[str, Any], level: str, part: str) -> None:
+    findings = installation.judge(dataclasses.replace(HEALTHY, **change))
+    found = [finding for finding in findings if part in finding.text]
+    assert [finding.level for finding in found] == [level], findings
+    assert found[0].advice or level == "warn"
+
+
+def test_what_may_not_be_seen_is_no_fault() -> None:
+    blind = dataclasses.replace(HEALTHY, crds=None, operators=None, classes=None, ingress_classes=None, has_image_volumes=None)
+    assert not [finding for finding in installation.judge(blind) if finding.level == "bad"]
+
+
+def test_a_default_ingress_class_is_enough() -> None:
+    default = {"metadata": {"name": "x", "annotations": {"ingressclass.kubernetes.io/is-default-class": "true"}}}
+    facts = dataclasses.replace(HEALTHY, classes=[changed(CLASS, expose={"domain": "x"})], ingress_classes=[default])
+    assert {finding.level for finding in installation.judge(facts)} == {"good"}
+
+
+def build_pod(**status: Any) -> Object:
+    """A pod with this status."""
+    return {"metadata": {"name": "web", "namespace": "x"}, "status": status}
+
+
+def container(state: Object, **more: Any) -> Object:
+    """The status of one container."""
+    return {"name": "main", "state": state, "restartCount": 0} | more
+
+
+@pytest.mark.parametrize(("pod", "expected"), [
+    (build_pod(phase="Running", containerStatuses=[container({"running": {}})]), None),
+    (build_pod(phase="Pending", containerStatuses=[container({"waiting": {"reason": "ContainerCreating"}})]), None),
+    (build_pod(phase="Pending",
+        containerStatuses=[container({"waiting": {"reason": "ErrImagePull", "message": "no such host"}})]),
+     "pod 'web', container 'main': ErrImagePull: no such host"),
+    (build_pod(initContainerStatuses=[container(
+        {"waiting": {"reason": "CrashLoopBackOff"}}, lastState={"terminated": {"reason": "OOMKilled", "exitCode": 137}})]),
+     "pod 'web', container 'main': CrashLoopBackOff (it ended before: OOMKilled, exit code 137)"),
+    (build_pod(containerStatuses=[container({"terminated": {"reason": "Error", "exitCode": 2}})]),
+     "pod 'web', container 'main': ended: Error, exit code 2"),
+    (build_pod(containerStatuses=[container({"running": {}}, restartCount=5)]), "pod 'web', container 'main': restarted 5 times"),
+    (build_pod(conditions=[{"type": "PodScheduled", "status": "False", "message": "0/1 nodes"}]),
+        "pod 'web' has no node: 0/1 nodes"),
+    (build_pod(phase="Failed", reason="Evicted"), "pod 'web' failed: Evicted"),
+    (build_pod(phase="Succeeded", containerStatuses=[container({"terminated": {"exitCode": 0}})]), None), (build_pod(), None),
+])
+def test_pods(pod: Object, expected: str | None) -> None:
+    assert describe_trouble(pod) == expected
+
+
+@pytest.mark.parametrize(("state", "level", "part"), [
+    ("created", "bad", "nobody has reported"), ("ready", "good", "job 'shop': Ready"), ("completed", "good", "Completed"),
+    ("failed", "bad", "StepsApplied is False, StepFailed"), ("waiting", "bad", "ClusterReady is False, ImagePullFailed"),
+    ("running", "good", "StepRunning"), ("retrying", "warn", "StepRetrying"), ("suspended", "good", "Suspended"),
+])
+def test_what_is_wrong_with_a_job(state: str, level: str, part: str) -> None:
+    findings = job.judge(JobFacts(builders.STATES[state]()))
+    assert (level in {finding.level for finding in findings if part in finding.text}), findings
+    if level != "bad":
+        assert not [finding for finding in findings if finding.level == "bad"]
+
+
+def test_every_reason_that_needs_the_user_has_advice() -> None:
+    assert not NEEDS_THE_USER - set(job.ADVICE)
+
+
+def test_a_jobs_pods_events_and_missing_rights_are_told() -> None:
+    event = {"involvedObject": {"kind": "Pod", "name": "web"}, "reason": "FailedMount", "message": "no such Secret", "count": 4,
+             "lastTimestamp": builders.ago(5)}
+    facts = JobFacts(
+        builders.ready(), pods=[build_pod(phase="Failed", reason="Evicted")], events=[event],
+        rights=dict.fromkeys(JOB_RIGHTS, False),
+    )
+    texts = [finding.text for finding in job.judge(facts)]
+    assert "pod 'web' failed: Evicted" in texts
+    assert "Pod 'web', FailedMount: no such Secret (4 times)" in texts
+    assert any("you may not get pods/log, list pods, create pods/portforward" in text for text in texts)
+
+
+def test_the_same_message_is_told_once() -> None:
+    said = condition(conditions.STEPS_APPLIED, "False", conditions.WAITING_FOR_CLUSTER, "the steps wait")
+    facts = JobFacts(builders.build_job(condition(conditions.CLUSTER_READY, "False", "Provisioning", "it starts"), said))
+    assert not [finding for finding in job.judge(facts) if "the steps wait" in finding.text]
+
+
+@pytest.mark.parametrize(("facts", "expected"), [
+    (HEALTHY, "all is well"), (dataclasses.replace(HEALTHY, classes=[]), "1 thing is wrong"),
+    (dataclasses.replace(HEALTHY, classes=[], operators=[]), "2 things are wrong"),
+])
+def test_the_verdict(facts: Installation, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    doctor.show({"Installation": installation.judge(facts)}, None)
+    assert capsys.readouterr().out.splitlines()[-1] == expected
