@@ -93,7 +93,17 @@ def _feed(store: Store, handler: Handler) -> Callable[..., Any]:
 async def run(feeds: Feeds, stop: asyncio.Event, kubeconfig: str | None = None) -> None:
     """Deliver events until `stop` is set, or SIGTERM or SIGINT arrives (kopf takes the process's signals)."""
     logging.getLogger("kopf").setLevel(logging.WARNING)
-    await kopf.operator(
+    tasks = await kopf.spawn_tasks(
         registry=build_registry(feeds, kubeconfig), settings=build_settings(), clusterwide=True, standalone=True, stop_flag=stop,
     )
+    await kopf.run_tasks(tasks, ignored=_Everything())
+
+
+class _Everything(frozenset[Any]):
+    """At its end, kopf takes every task that it does not know for one of its own: it would wait 5 s for our queue, cancel it in
+    the middle of a job, and raise what some request of ours got for an answer meanwhile.
+    """
+
+    def __contains__(self, _: object) -> bool:
+        return True
 
