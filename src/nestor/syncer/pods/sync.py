@@ -60,8 +60,13 @@ class PodSyncer:
             "metadata": {"name": meta["name"], "namespace": meta["namespace"], "uid": meta["uid"]},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
-        with contextlib.suppress(Conflict):  # bound already, and the cache behind
+        try:
             await self._context.nested.create(kinds.POD, binding, subresource="binding", name=meta["name"])
+        except Conflict:
+            pass  # bound already, and the cache behind
+        except Forbidden as error:
+            if not error.is_terminating:  # else the pod goes with its namespace, on no node
+                raise
 
     async def _push(self, nested: Object, host: Object) -> None:
         target, api = self._context.target, self._context.host

@@ -9,6 +9,7 @@ from nestor.kube import Kind, kinds
 from nestor.syncer.suspend import evict
 from tests.integration.syncer.player import Player
 from tests.integration.syncer.pods import build_pod, condition, is_ready
+from tests.integration.syncer.suspend.conftest import DAEMON_SET
 from tests.integration.syncer.world import CLUSTER, NODE, World
 
 Object = dict[str, Any]
@@ -248,12 +249,8 @@ async def test_a_pod_that_its_owner_deletes_does_not_come_back(world: World, spa
 
 
 async def test_nodes_stay_while_a_cluster_rests(world: World, space: str, player: Player) -> None:
-    daemon = workload(kinds.STATEFUL_SET, space, "agent", **selected("agent"))
-    daemon["kind"] = "DaemonSet"
-    daemon["apiVersion"] = "apps/v1"
-    kind = Kind("apps", "v1", "daemonsets", "DaemonSet")
     await world.nested.create(kinds.POD, build_pod(space))
-    await world.nested.create(kind, daemon)
+    await world.nested.create(DAEMON_SET, workload(DAEMON_SET, space, "agent", **selected("agent")))
     await pods_of(world, space, "agent", is_ready)
     await suspend(world)
     await pods_of(world, space, "agent", waits)
