@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from nestor.kube import Kind, kinds
+from nestor.kube import Informer, Kind, kinds
 from nestor.syncer.suspend import evict
 from tests.integration.syncer.player import Player
 from tests.integration.syncer.pods import build_pod, condition, is_ready
@@ -270,3 +271,36 @@ async def test_a_node_that_the_user_named_is_kept(world: World, space: str, play
     await pods_of(world, space, "web", waits_for_its_node)
     await suspend(world, False)
     await pods_of(world, space, "web", is_ready)
+
+
+async def test_to_rest_is_no_outcome(world: World, space: str, player: Player) -> None:
+    """A bare pod that is ended by the suspend has neither failed nor succeeded, though its status says so for a moment."""
+    policy = {"targets": [{"kind": "Pod", "name": "web", "namespace": space}]}
+    states = Informer(world.host, kinds.NESTED_CLUSTER, world.namespace)
+    seen: list[str] = []
+    states.on_change(lambda change: seen.append(change.latest.get("status", {}).get("outcome", {}).get("state", "None")))
+    task = asyncio.create_task(states.run())
+    await world.host.patch(kinds.NESTED_CLUSTER, CLUSTER, world.namespace, {"spec": {"successPolicy": policy}})
+    nested = await world.nested.create(kinds.POD, build_pod(space, restartPolicy="Never"))
+    await world.nested_pod(nested, is_ready)
+    player.may_end.clear()
+    await suspend(world)
+    host = await world.host_pod(nested)
+    await world.nested_pod(nested, lambda pod: bool(pod["metadata"].get("deletionTimestamp")))
+    await world.report(host, phase="Succeeded")  # it ends well when it is asked to
+    player.end_all()
+    await pods_of(world, space, "web", waits)
+    await at_rest(world)
+    await suspend(world, False)
+    (again,) = await pods_of(world, space, "web", is_ready)
+    await world.report(await world.host_pod(again), phase="Succeeded")
+
+    async def is_done() -> bool:
+        return seen[-1] == "Succeeded"
+
+    await world.eventually(is_done)
+    task.cancel()
+    assert set(seen[:seen.index("Succeeded")]) <= {"None", "Running"}
+    finished = await world.nested.get(kinds.POD, "web", space)
+    assert finished["metadata"]["uid"] == again["metadata"]["uid"]
+    await world.host.patch(kinds.NESTED_CLUSTER, CLUSTER, world.namespace, {"spec": {"successPolicy": None}})
