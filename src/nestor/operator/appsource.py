@@ -72,9 +72,15 @@ def read_catalogue(name: str, apps: Iterable[Object]) -> AppSource:
     if spec.app_def is None and spec.image is None:
         raise Refused(conditions.APPDEF_INVALID, f"{origin}: `appDef` must be set when there is no `image` to read it from")
     return AppSource(
-        app_def=spec.app_def, image=spec.image, origin=origin,
+        app_def=_drop_icon(spec.app_def), image=spec.image, origin=origin,
         templates_from=spec.templates_from.config_map_ref if spec.templates_from else None,
     )
+
+
+def _drop_icon(app_def: Object | None) -> Object | None:
+    """Without the picture, which may be bigger than the ConfigMap that the rest is kept in."""
+    icon = (app_def or {}).get("image")
+    return {**app_def, "image": {**icon, "data": ""}} if app_def and isinstance(icon, dict) and icon.get("data") else app_def
 
 
 def dump_pin(source: AppSource) -> str:

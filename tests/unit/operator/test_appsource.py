@@ -56,6 +56,20 @@ def test_an_entry_of_the_catalogue_is_told_with_its_faults() -> None:
 
 
 @pytest.mark.parametrize(
+    ("image", "kept"),
+    [
+        ({"type": "image/png", "data": "A" * 2_000_000}, {"type": "image/png", "data": ""}),
+        ({"type": "image/png", "data": ""}, {"type": "image/png", "data": ""}),
+        ("text", "text"), (None, None),
+    ],
+    ids=["big", "empty", "text", "none"],
+)
+def test_an_icon_is_not_kept(image: object, kept: object) -> None:
+    found = read_catalogue("a", [build_app("a", appDef=APPDEF | {"image": image})]).app_def
+    assert found == APPDEF | {"image": kept}
+
+
+@pytest.mark.parametrize(
     ("names", "said"),
     [
         ([], "there are: none"),
