@@ -9,7 +9,7 @@ import os
 import sys
 from dataclasses import dataclass
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.text import Text
 from rich.theme import Theme
 
@@ -32,10 +32,10 @@ class Symbols:
     busy: str = "●"
     waiting: str = "○"
     retry: str = "↻"
-    ellipsis: str = "…"
+    advice: str = "→"
 
 
-ASCII = Symbols("+", "x", "!", "*", "-", "~", "...")
+ASCII = Symbols("+", "x", "!", "*", "-", "~", "->")
 
 
 def symbols(console: Console) -> Symbols:
@@ -67,6 +67,18 @@ def _build(*, is_error: bool) -> Console:
         force_terminal=is_terminal, width=None if is_terminal else PLAIN_WIDTH,
         no_color=True if os.environ.get("NO_COLOR") or not is_terminal else None,
     )
+
+
+def show(part: RenderableType, *, target: Console | None = None) -> None:
+    """A page or table, by default on standard output."""
+    target = target or out()
+    if target.is_terminal:
+        target.print(part)
+        return
+    with target.capture() as captured:
+        target.print(part)
+    # Padding and columns go on to the edge, which in a file is far away.
+    target.file.write("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
 
 
 def clean(text: str) -> str:

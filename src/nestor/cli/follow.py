@@ -102,7 +102,7 @@ def display() -> Iterator[Display]:
             yield shown
     finally:
         if shown.job is not None:
-            target.print(render_page(shown.job, datetime.datetime.now(datetime.UTC), console.symbols(target)))
+            console.show(render_page(shown.job, datetime.datetime.now(datetime.UTC), console.symbols(target)), target=target)
 
 
 async def follow(session: Session, job: Object, *, until_finished: bool, timeout: float | None = None) -> tuple[Object, Ending]:

@@ -47,7 +47,7 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> No
         table.add_column(title, no_wrap=True, overflow="ellipsis" if index == len(head) - 1 else "fold")
     for row in rows:
         table.add_row(*[Text(console.clean(cell)) if isinstance(cell, str) else cell for cell in row])
-    console.out().print(table)
+    console.show(table)
 
 
 def _without_noise(item: Object) -> Object:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console, RenderableType
 
-from nestor.cli.console import PLAIN_WIDTH, THEME
+from nestor.cli.console import PLAIN_WIDTH, THEME, show
 
 FOLDER = Path(__file__).parents[2] / "golden/cli"
 FORMS = ("terminal", "plain")
@@ -23,8 +23,8 @@ def render(part: RenderableType, form: str) -> str:
         no_color=not is_terminal, color_system="standard" if is_terminal else None,
         width=100 if is_terminal else PLAIN_WIDTH, legacy_windows=False,
     )
-    console.print(part)
-    return "".join(line.rstrip() + "\n" for line in stream.getvalue().splitlines())
+    show(part, target=console)
+    return "".join(line.rstrip() + "\n" for line in stream.getvalue().splitlines()) if is_terminal else stream.getvalue()
 
 
 def check(name: str, text: str) -> None:

@@ -43,7 +43,7 @@ async def _apps(place: Place, name: str | None, form: Output | None) -> int:
     if form in (Output.JSON, Output.YAML, Output.NAME):
         output.print_objects(found, form, is_list=name is None)
     elif name is not None:
-        console.out().print(render_app(found[0]))
+        console.show(render_app(found[0]))
     elif found:
         output.print_table(*build_rows(found, datetime.datetime.now(datetime.UTC), wide=form is Output.WIDE))
     else:

@@ -51,15 +51,14 @@ def show(groups: dict[str, list[Finding]], form: Document | None) -> None:
         content: list[dict[str, Any]] = [{"about": title, **asdict(item)} for title, group in groups.items() for item in group]
         output.write(output.to_json(content) if form is Document.JSON else dump_yaml(content))
         return
-    target = console.out()
-    marks = console.symbols(target)
+    marks = console.symbols(console.out())
     for title, group in groups.items():
-        target.print(Text(title, "head"))
+        console.show(Text(title, "head"))
         for finding in group:
             line = Text.assemble((f"{getattr(marks, finding.level)} ", finding.level), console.clean(finding.text))
-            target.print(Padding(line, (0, 0, 0, 2)))
+            console.show(Padding(line, (0, 0, 0, 2)))
             if finding.advice:
-                target.print(Padding(Text(f"→ {console.clean(finding.advice)}", "dim"), (0, 0, 0, 4)))
+                console.show(Padding(Text(f"{marks.advice} {console.clean(finding.advice)}", "dim"), (0, 0, 0, 4)))
     wrong = sum(finding.level == "bad" for group in groups.values() for finding in group)
     verdict = Text(f"{wrong} {'thing is' if wrong == 1 else 'things are'} wrong", "bad")
-    target.print(verdict if wrong else Text("all is well", "good"))
+    console.show(verdict if wrong else Text("all is well", "good"))

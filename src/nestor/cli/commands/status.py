@@ -54,8 +54,7 @@ async def _status(place: Place, name: str, timeout: float | None, form: Output |
     if form in (Output.JSON, Output.YAML, Output.NAME):
         output.print_objects([job], form, is_list=False)
     else:
-        target = console.out()
-        target.print(render_page(job, datetime.datetime.now(datetime.UTC), console.symbols(target)))
+        console.show(render_page(job, datetime.datetime.now(datetime.UTC), console.symbols(console.out())))
     return Code.FAILED if mood(job)[0] == "bad" else Code.OK
 
 
