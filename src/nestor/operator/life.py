@@ -1,7 +1,7 @@
 """What a job's life says: from what the user wants, what is recorded and what is observed, to what it is now. Pure.
 
-Everything that is acted upon is recorded first: the action is taken in a later pass, by what the status says. So an operator
-that ends at any moment leaves nothing half-decided, and nothing is counted twice.
+What cannot be taken back, a restart or a deletion, is recorded first and done in a later pass, by what the status says. So an
+operator that ends at any moment leaves nothing half-decided, and nothing is counted twice.
 """
 
 from __future__ import annotations
