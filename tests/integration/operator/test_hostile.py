@@ -40,7 +40,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "deep-100": (command() | {"x": nest(100)}, "`appDef.x.a.a.a.a.a.a.a…` must not be nested deeper than 64 levels"),
     "deep-900": (command() | {"x": nest(900)}, "must not be nested deeper"),
     "deep-lists": (command() | {"x": nest(3000, is_list=True)}, "must not be nested deeper"),
-    "deep-6000": (command() | {"x": nest(6000)}, "must not be nested deeper"),
+    "deep-4000": (command() | {"x": nest(4000)}, "must not be nested deeper"),
     "number": (5, REFUSED_BY_SCHEMA),
     "list": ([command()], REFUSED_BY_SCHEMA),
     "keys": ({f"k{number}": 1 for number in range(65)}, REFUSED_BY_SCHEMA),
@@ -72,6 +72,14 @@ HOSTILE: dict[str, tuple[Any, str]] = {
 }
 
 
+PARAMETERS: dict[str, tuple[Any, str]] = {
+    "deep-parameters": ({"a": nest(2000)}, "must not be nested deeper"),
+    "long-parameters": ({"a": LONG}, "`spec.parameters` may not be set: the command has no parameters"),
+    "nul-parameters": ({"a\0\u202e": "\0"}, "`spec.parameters` may not be set"),
+    "listed-parameters": ([1], REFUSED_BY_SCHEMA),
+}
+
+
 @pytest.fixture
 def deep_python() -> Iterator[None]:
     """The test reads what the operator has to read."""
@@ -89,17 +97,19 @@ async def post(api: Api, namespace: str, body: str) -> int:
 
 
 async def find_surprise(api: Api, namespace: str, name: str) -> str | None:
-    """Write one of the AppDefs; returns what is not as it should be of the answer."""
-    appdef, said = HOSTILE[name]
+    """Write one of the AppDefs or parameters; returns what is not as it should be of the answer."""
     body = build_job(name, namespace)
-    body["spec"]["app"]["appDef"] = appdef
+    if name in HOSTILE:
+        body["spec"]["app"]["appDef"], said = HOSTILE[name]
+    else:
+        body["spec"]["parameters"], said = PARAMETERS[name]
     status = await post(api, namespace, json.dumps(body))
     if status == 422:
         return None if said == REFUSED_BY_SCHEMA else "refused by the schema"
     if status != 201:
         return f"HTTP {status}"
     try:
-        job = await job_with(api, name, namespace, conditions.ADMITTED, "False", limit=90)
+        job = await job_with(api, name, namespace, conditions.ADMITTED, "False", limit=120)
     except AssertionError as error:
         return str(error)[:2000]
     message = message_of(job, conditions.ADMITTED)
@@ -120,8 +130,9 @@ async def test_each_is_refused_with_a_message_and_a_good_job_proceeds_meanwhile(
     operator: Operator, api: Api, namespace: str,
 ) -> None:
     async def write_all() -> dict[str, str]:
-        found = await asyncio.gather(*(find_surprise(api, namespace, name) for name in HOSTILE))
-        return {name: surprise for name, surprise in zip(HOSTILE, found, strict=True) if surprise}
+        names = [*HOSTILE, *PARAMETERS]
+        found = await asyncio.gather(*(find_surprise(api, namespace, name) for name in names))
+        return {name: surprise for name, surprise in zip(names, found, strict=True) if surprise}
 
     writing = asyncio.create_task(write_all())
     await wait_for_any(api, kinds.NESTED_APP_JOB, namespace, lambda found: True)

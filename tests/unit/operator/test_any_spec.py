@@ -17,7 +17,7 @@ from nestor.steps import Plan
 from tests.unit.operator.builders import STEPS, TARGET, Object, build_app, build_job, build_policy
 
 CLASSES = {"default": build_policy()}
-SETTINGS = settings(max_examples=300, deadline=None)
+SETTINGS = settings(max_examples=100, deadline=None)
 GOOD: Object = {
     "name": "Hello", "appdefversion": 2, "appkind": "kns", "licensed": False, "machines": ["*"],
     "image": {"type": "image/png", "data": ""},
