@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import sys
 from pathlib import Path
 
 from nestor.cli.exits import Code
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
-from tests.integration.cli.conftest import JOBS, SECRETS, CommandLine, create, grant, report
+from tests.integration.cli.conftest import JOBS, ROOT, SECRETS, CommandLine, create, grant, report
 from tests.integration.operator.world import build_class
 from tests.unit.cli.builders import condition
 
@@ -69,3 +72,31 @@ async def test_names_are_completed(cli: CommandLine, host: Api, namespace: str) 
         steps=[{"name": "database", "type": "kubectl", "state": "Succeeded"}])
     call = await cli(**words | {"COMP_WORDS": f"nestor logs -n {namespace} steps d", "COMP_CWORD": "5"})
     assert call.stdout.split() == ["database"]
+
+
+async def test_kubectl_finds_the_plugin_and_its_completion(cli: CommandLine, host: Api, namespace: str, tmp_path: Path) -> None:
+    await create(host, namespace, "shop-one")
+    for name, function in (("kubectl-nestor", "main"), ("kubectl_complete-nestor", "complete_kubectl")):
+        script = tmp_path / name
+        script.write_text(f"#!{sys.executable}\nfrom nestor.__main__ import {function}\n{function}()\n")
+        script.chmod(0o755)
+    environment = {
+        "PATH": f"{tmp_path}:{apiserver.binary().parent}:{os.environ['PATH']}", "KUBECONFIG": str(cli.kubeconfig),
+        "PYTHONPATH": str(ROOT / "src"), "HOME": str(tmp_path),
+    }
+
+    async def kubectl(*arguments: str) -> str:
+        process = await asyncio.create_subprocess_exec(
+            "kubectl", *arguments, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )
+        output, errors = await process.communicate()
+        assert process.returncode == 0, errors.decode()
+        return output.decode()
+
+    assert "shop-one" in await kubectl("nestor", "list", "-n", namespace)
+    assert "Usage: kubectl nestor list" in await kubectl("nestor", "list", "--help")
+    lines = (await kubectl("__complete", "nestor", "status", "-n", namespace, "sh")).splitlines()
+    assert lines[0].split("\t")[0] == "shop-one"
+    assert lines[-1] == ":4"
+    commands = (await kubectl("__complete", "nestor", "st")).splitlines()
+    assert [line.split("\t")[0] for line in commands] == ["status", ":4"]
