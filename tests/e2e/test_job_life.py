@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -100,6 +99,15 @@ async def until_at_rest(api: Api, job: Object, text: str) -> Object:
     return found
 
 
+def _waits(pod: Object, prefix: str) -> bool:
+    """A nested pod that waits for its job to go on, and says so."""
+    scheduled = conditions.find(pod["status"].get("conditions"), "PodScheduled") or {}
+    return (
+        pod["metadata"]["name"].startswith(prefix) and pod["status"].get("phase") == "Pending"
+        and scheduled.get("reason") == conditions.SUSPENDED
+    )
+
+
 async def reasons(api: Api, namespace: str) -> set[str]:
     """The reasons of all events in the user's namespace."""
     return {event["reason"] for event in await api.list(kinds.EVENT, namespace)}
@@ -119,8 +127,9 @@ async def test_a_suspended_job_gives_its_pods_back_and_goes_on_with_its_data(
     resting = await until_at_rest(api, job, "its control plane runs on")
     assert await api.list(kinds.POD, where, labels=APP) == []
     assert conditions.is_true(resting["status"]["conditions"], conditions.CLUSTER_READY)
-    waiting = json.loads(await kubectl(nested, "get", "pods", "-n", "default", "-o", "json"))["items"]
-    assert [pod["status"]["phase"] for pod in waiting] == ["Pending", "Pending"]
+    async with await Api.connect(str(nested)) as inside:
+        await wait_for_any(inside, kinds.POD, "default", lambda item: _waits(item, "web-"))
+        await wait_for_any(inside, kinds.POD, "default", lambda item: _waits(item, "bare"))
     assert await api.list(kinds.POD, where, labels=APP) == [], "what waits gets no pod on the host"
 
     await change(api, job, suspend=False)
