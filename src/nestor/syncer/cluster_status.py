@@ -44,7 +44,7 @@ class ClusterStatus:
         context.caches.host_cluster.on_change(self._on_cluster)
         context.caches.nested_config_maps.on_change(self._on_config_map)
         context.caches.nested_pods.on_change(lambda _: self.queue.add("", _COUNT_DELAY))
-        context.caches.host_pods.on_change(self._on_host_pod)
+        context.caches.host_pods.on_change(lambda _: self.queue.add("", _COUNT_DELAY))
 
     def set_version(self, version: str) -> None:
         """What the nested API server says that it is; nothing is written before."""
@@ -74,10 +74,6 @@ class ClusterStatus:
         if change.key == RUN:
             self._run = read_run(change.new)
             self.queue.add("")
-
-    def _on_host_pod(self, _: Change) -> None:
-        # The last pod of a cluster that is to rest is what somebody waits for.
-        self.queue.add("", 0 if self._context.caches.is_suspended else _COUNT_DELAY)
 
     async def _write(self, _: str) -> None:
         if self._ready is None:
