@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nestor.kube import Api
-from nestor.runner import helm, kustomize, remote, rendering, script, templates
+from nestor.runner import helm, kubectl, kustomize, remote, rendering, script, templates
 from nestor.runner.attempt import Attempt
 from nestor.runner.command import Outcome, run_command
 from nestor.runner.download import Downloader
@@ -74,7 +74,7 @@ class Executor:
             prepared.command, folder=prepared.folder, environment=prepared.environment, limit=left, show=attempt.show,
             limits=self._workspace.place.limits,
         )
-        return replace(outcome, sha256=prepared.sha256)
+        return replace(outcome, message=outcome.message + kubectl.find_hint(attempt.step, outcome), sha256=prepared.sha256)
 
     async def _prepare(self, attempt: Attempt, desk: Desk) -> Prepared:
         prepare: dict[str, Callable[[Attempt, Desk], Awaitable[Prepared]]] = {
@@ -96,7 +96,7 @@ class Executor:
             if step.render:
                 folder = desk.folder / "rendered"
                 await self._render(attempt, desk, _plan_rendering(self._workspace.root, path, folder))
-        return Prepared(["kubectl", "apply", "-f", path, *_build_options(step)], folder, desk.environment, sha256 or None)
+        return Prepared(kubectl.build_command(step, "-f", path), folder, desk.environment, sha256 or None)
 
     async def _prepare_kustomize(self, attempt: Attempt, desk: Desk) -> Prepared:
         step, folder = attempt.step, self._workspace.root
@@ -114,7 +114,7 @@ class Executor:
             await self._downloader.check_host(host, remote.redact(reference))
         if not self._plan.remote.enabled:
             environment = environment | kustomize.NO_FETCHING
-        return Prepared(["kubectl", "apply", "-k", path, *_build_options(step)], folder, environment)
+        return Prepared(kubectl.build_command(step, "-k", path), folder, environment)
 
     async def _prepare_custom(self, attempt: Attempt, desk: Desk) -> Prepared:
         content, file = script.decode(attempt.step), desk.folder / "script"
@@ -163,17 +163,6 @@ class Executor:
         if attempt.step.render and files:
             limit = attempt.step.timeout_seconds
             await rendering.render(self._plan, files, desk.folder, limit, self._workspace.place.limits)
-
-
-def _build_options(step: Step) -> list[str]:
-    """kubectl's, besides what it applies.
-
-    Client-side apply is the default, as KNS documents it: fields that the file drops are removed on the next run, unknown fields
-    are refused by the server. Server-side apply wins over other managers of a field, as client-side apply does without asking:
-    the template says what is to be, and no retry would heal a conflict.
-    """
-    options = ["--namespace", step.namespace] if step.namespace else []
-    return [*options, *(["--server-side", "--force-conflicts"] if step.server_side else [])]
 
 
 def _plan_rendering(root: Path, path: str, folder: Path) -> list[rendering.File]:

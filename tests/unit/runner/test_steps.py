@@ -274,6 +274,15 @@ async def test_a_file_that_went_with_an_earlier_runner_is_told_so(folder: Path) 
         await Stage(folder, steps=steps[1:]).run(type="kubectl", path="made.yml")
 
 
+async def test_a_slow_repetition_of_many_objects_comes_with_what_helps(stage: Stage, folder: Path) -> None:
+    stage.write(web_yml="a")
+    (folder / "bin" / "kubectl").write_text("#!/bin/sh\necho configmap/a unchanged\nexec sleep 60\n")
+    outcome = await stage.run(type="kubectl", path="web.yml", timeout_seconds=1)
+    assert outcome.message.startswith("no end within 1 s, stopped; it said last:\nconfigmap/a unchanged\n(for thousands of")
+    outcome = await stage.run(type="kubectl", path="web.yml", timeout_seconds=1, server_side=True)
+    assert "thousands" not in outcome.message
+
+
 async def test_the_limit_holds_for_the_preparation_too(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     async def hang(*_: Any, **__: Any) -> Fetched:
         await asyncio.sleep(60)
