@@ -32,7 +32,8 @@ NESTED_UID = f"{GROUP}/nested-uid"
 """Label and annotation: UID of the nested object that a host object stands for."""
 
 PURPOSE = f"{GROUP}/purpose"
-"""Label: what a host object that stands for no single nested object is there for: `token` or `service-links`."""
+"""Label: what an object that stands for no single other one is there for: `token` or `service-links` on the host,
+`suspended-pod` or `outcome` in a nested cluster."""
 
 RENEW_AFTER = f"{GROUP}/renew-after"
 """Annotation: when the credentials in a Secret are to be renewed."""
@@ -65,7 +66,7 @@ RERUN = f"{GROUP}/rerun"
 """Annotation that users put on a NestedAppJob: another value runs all its steps again."""
 
 SUSPENDED_BY = f"{GROUP}/suspended-by"
-"""Annotation of a nested Job that the syncer suspended, and that it is to resume: `nestor`."""
+"""Annotation of a nested Job or CronJob that the syncer suspended, and that it is to resume: `nestor`."""
 
 FINALIZER = f"{GROUP}/cleanup"
 """Keeps a NestedAppJob or NestedCluster until its last host object is gone."""
