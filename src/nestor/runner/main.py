@@ -82,8 +82,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def _prepare_process() -> None:
-    """What all steps' processes inherit, and that their orphans come to us."""
+    """What all steps' processes inherit, that their orphans come to us, and that they cannot reach into us."""
     processes.become_subreaper()
+    processes.hide()
     for limit, most in ((resource.RLIMIT_FSIZE, guard.WORK_LIMIT), (resource.RLIMIT_CORE, 0)):
         with contextlib.suppress(ValueError, OSError):  # a lower one is there already
             resource.setrlimit(limit, (most, resource.getrlimit(limit)[1]))
