@@ -1,0 +1,35 @@
+"""The table of KNS's features is whole, and every test that it names exists."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+COUNTS = {
+    "KNS": 15, "K3S": 6, "JVC": 6, "P2C": 4, "ADF": 18, "NKK": 5, "ING": 8, "RTY": 10, "TPL": 8, "KCT": 5, "KUS": 4, "CUS": 9,
+    "APK": 5, "HWE": 4, "ARG": 3, "KAI": 5,
+}
+ROWS = [
+    [cell.strip() for cell in line.split("|")[1:-1]]
+    for line in (ROOT / "docs" / "features.md").read_text().splitlines() if re.match(r"\| [A-Z0-9]{3}-\d\d \|", line)
+]
+
+
+def test_no_feature_is_missing() -> None:
+    expected = [f"{group}-{number:02}" for group, count in COUNTS.items() for number in range(1, count + 1)]
+    assert [row[0] for row in ROWS] == expected
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
+def test_every_feature_names_a_test_that_exists_or_is_refused(row: list[str]) -> None:
+    _, known, answer, proof = row
+    assert known
+    assert answer
+    if not proof:
+        assert answer.startswith("refused")
+        return
+    file, _, name = proof.strip("`").partition("::")
+    assert re.search(rf"^(async )?def {name}\(", (ROOT / file).read_text(), re.MULTILINE), proof
