@@ -9,18 +9,16 @@ import time
 from collections.abc import AsyncGenerator, Iterator
 from typing import Protocol
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group
 from rich.live import Live
 from rich.spinner import Spinner
-from rich.table import Table
-from rich.text import Text
 
 from nestor.cli import console
 from nestor.cli.exits import Code, Failure
 from nestor.cli.session import Object, Session
-from nestor.cli.view import times
-from nestor.cli.view.facts import Ending, condition, find_ending, status_of
-from nestor.cli.view.job import render_page, render_stages, render_steps, render_title
+from nestor.cli.view.facts import Ending, condition, find_ending
+from nestor.cli.view.job import render_page
+from nestor.cli.view.live import render_live
 from nestor.cli.view.story import Story
 from nestor.kube import Change, Informer, kinds
 
@@ -79,14 +77,10 @@ class LiveDisplay:
         """What to show right now."""
         if self.job is None:
             return Group()
-        now = datetime.datetime.now(datetime.UTC)
-        head = Table.grid(padding=(0, 1, 0, 0))
-        elapsed = Text(f"  {times.exact(time.monotonic() - self._start)}", "dim")
-        head.add_row(self._spinner, Text.assemble(render_title(self.job, self._marks), elapsed))
-        parts: list[RenderableType] = [head, render_stages(self.job, self._marks)]
-        if status_of(self.job).get("steps"):
-            parts += [Text(), render_steps(self.job, now, self._marks)]
-        return Group(*parts, *([Text(self._note, "warn")] if self._note else []))
+        return render_live(
+            self.job, datetime.datetime.now(datetime.UTC), self._marks, elapsed=time.monotonic() - self._start,
+            spinner=self._spinner, note=self._note,
+        )
 
 
 @contextlib.contextmanager

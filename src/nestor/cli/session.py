@@ -89,6 +89,8 @@ def run(command: Callable[[], Awaitable[int | None]]) -> int:
         return _tell(failure)
     except ApiError as error:
         return _tell(explain(error))
+    except TimeoutError:
+        return _tell(Failure("the cluster did not answer in time", Code.TIMED_OUT))
     except BrokenPipeError:
         return Code.OK
 

@@ -14,6 +14,7 @@ from nestor.cli.console import ASCII, Symbols, clean
 from nestor.cli.view import times
 from nestor.cli.view.facts import find_ending, mood, pick_line
 from nestor.cli.view.job import render_page
+from nestor.cli.view.live import render_live
 from nestor.cli.view.story import Story
 from tests.unit.cli import builders, golden
 from tests.unit.cli.builders import NOW, STATES
@@ -23,6 +24,14 @@ from tests.unit.cli.builders import NOW, STATES
 @pytest.mark.parametrize("state", STATES)
 def test_a_jobs_page(state: str, form: str) -> None:
     golden.check(f"status-{state}.{form}.txt", golden.render(render_page(STATES[state](), NOW, Symbols()), form))
+
+
+@pytest.mark.parametrize("form", golden.FORMS)
+@pytest.mark.parametrize("state", ["created", "running", "retrying"])
+def test_a_job_that_is_followed(state: str, form: str) -> None:
+    note = "nobody has reported on the job yet" if state == "created" else ""
+    shown = render_live(STATES[state](), NOW, Symbols(), elapsed=75.3, spinner=Text("⠋", "busy"), note=note)
+    golden.check(f"live-{state}.{form}.txt", golden.render(shown, form))
 
 
 def test_a_page_for_terminals_that_know_ascii_alone() -> None:

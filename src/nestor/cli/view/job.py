@@ -48,10 +48,15 @@ def render_page(job: Object, now: datetime.datetime, marks: Symbols) -> Group:
 
 def render_title(job: Object, marks: Symbols) -> Text:
     """Mark, name and state in one line."""
+    feeling, _ = mood(job)
+    return Text.assemble((f"{getattr(marks, feeling)} ", STYLES[feeling]), render_name(job))
+
+
+def render_name(job: Object) -> Text:
+    """Name and state."""
     feeling, word = mood(job)
-    style = STYLES[feeling]
     name, namespace = job["metadata"]["name"], job["metadata"].get("namespace", "")
-    return Text.assemble((f"{getattr(marks, feeling)} ", style), (name, "name"), (f" in {namespace}", "dim"), "  ", (word, style))
+    return Text.assemble((name, "name"), (f" in {namespace}", "dim"), "  ", (word, STYLES[feeling]))
 
 
 def render_stages(job: Object, marks: Symbols) -> Table | Text:
