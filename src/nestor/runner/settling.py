@@ -2,7 +2,8 @@
 
 The API answers before the controllers have made the service account without which no pod is accepted. Waiting for it would cost
 every job that time; most templates (Deployments, Services …) do not need it yet. So a step begins at once, and only if it fails
-in that first second is it repeated, uncounted, when the service account is there: no step fails because of our own start.
+in that first second is it repeated, uncounted, when the service account is there: no step fails because of our own start. A
+script may not bear a repetition, so it is what waits.
 """
 
 from __future__ import annotations
@@ -28,14 +29,20 @@ class Settling:
     async def execute(self, attempt: Attempt) -> Outcome:
         """One attempt. Raises what `execute` raises."""
         had_settled = await self._check()
+        if not had_settled and attempt.step.type == "custom":
+            await self._wait()
+            had_settled = True
         outcome = await self._execute(attempt)
         if outcome.is_success or had_settled:
             return outcome
         attempt.show("the cluster was still starting; repeated when it has its service account, not counted as an attempt")
+        await self._wait()
+        return await self._execute(attempt)
+
+    async def _wait(self) -> None:
         deadline = self._clock.seconds() + LIMIT_SECONDS
         while not await self._check() and self._clock.seconds() < deadline:
             await self._clock.sleep(PAUSE_SECONDS)
-        return await self._execute(attempt)
 
     async def _check(self) -> bool:
         if not self._is_settled:

@@ -33,8 +33,8 @@ class World:
         self.clock.time += 0.3
         return self.outcomes.pop(0)
 
-    async def execute(self) -> Outcome:
-        return await self.settling.execute(Attempt(STEP, 1, self.log.append))
+    async def execute(self, step: Step = STEP) -> Outcome:
+        return await self.settling.execute(Attempt(step, 1, self.log.append))
 
 
 async def test_a_step_that_succeeds_does_not_wait() -> None:
@@ -61,3 +61,10 @@ async def test_a_cluster_that_never_settles_does_not_hide_the_failure() -> None:
     world = World(1e9, REFUSED, REFUSED)
     assert await world.execute() == REFUSED
     assert world.clock.time < settling.LIMIT_SECONDS + 2
+
+
+async def test_a_script_which_may_not_bear_a_repetition_waits_before_it_begins() -> None:
+    world = World(5, REFUSED)
+    assert await world.execute(Step(name="a", type="custom", cmd="eA==")) == REFUSED
+    assert 5 <= world.clock.time < 6
+    assert (world.outcomes, world.log) == ([], [])
