@@ -1,0 +1,88 @@
+"""The command line as its user meets it, on one application from its first second to its last."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+
+import yaml
+
+from nestor.kube import Api, kinds
+from tests.e2e.conftest import ROOT, Cluster, Web
+
+IMAGE = "registry.nestor.localhost/examples/four-types:1"
+
+
+class Nestor:
+    """`nestor`, with the admin's kubeconfig and a namespace."""
+
+    def __init__(self, cluster: Cluster, namespace: str) -> None:
+        tools = cluster.kubeconfig.parents[1] / "bin"
+        self._options = ["--kubeconfig", str(cluster.kubeconfig), "--namespace", namespace]
+        self._environment = {
+            **os.environ, "PYTHONPATH": str(ROOT / "src"), "PATH": f"{tools}:{os.environ['PATH']}",
+            "NO_COLOR": "1", "COLUMNS": "120",
+        }
+
+    async def __call__(self, *arguments: str, code: int = 0) -> str:
+        """Run a command; its output, errors included. Fails when it exits otherwise than with `code`."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "nestor", *self._options, *arguments, env=self._environment, cwd="/",
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        )
+        async with asyncio.timeout(240):
+            output, _ = await process.communicate()
+        assert process.returncode == code, f"nestor {' '.join(arguments)} exited {process.returncode}:\n{output.decode()}"
+        return output.decode()
+
+
+async def test_an_application_by_the_command_line_alone(
+    api: Api, namespace: str, cluster: Cluster, web: Web, tmp_path: Path,
+) -> None:
+    nestor = Nestor(cluster, namespace)
+    followed = await nestor("run", IMAGE, "--name", "four", "--parameter", "GREETING=Hello from the command line")
+    url = (await api.get(kinds.NESTED_APP_JOB, "four", namespace))["status"]["url"]
+    for word in ("database", "seed", "page", "web-servers", url):
+        assert word in followed
+    assert followed.rstrip().endswith(url)
+    assert "Hello from the command line" in await web.page(url)
+
+    assert "four" in await nestor("list")
+    assert [item["metadata"]["name"] for item in json.loads(await nestor("list", "-o", "json"))["items"]] == ["four"]
+    status = await nestor("status", "four")
+    assert "web-servers" in status
+    assert url in status
+    lines = (await nestor("logs", "four", "seed")).splitlines()
+    assert lines
+    assert all(line.startswith("[seed] ") for line in lines)
+
+    kubeconfig = tmp_path / "nested.kubeconfig"
+    await nestor("kubeconfig", "four", "--output-file", str(kubeconfig))
+    assert kubeconfig.stat().st_mode & 0o777 == 0o600
+    assert yaml.safe_load(kubeconfig.read_text())["kind"] == "Config"
+    assert "database" in await nestor("exec", "four", "--", "kubectl", "get", "deployments")
+
+    await nestor("suspend", "four")
+    await nestor("resume", "four")
+    doctored = await nestor("doctor")
+    assert "all is well" in doctored
+    await nestor("delete", "four", "--wait")
+    assert await api.find(kinds.NESTED_APP_JOB, "four", namespace) is None
+    assert "four" in await nestor("status", "four", code=3)
+
+
+async def test_what_fails_is_told_by_words_and_exit_codes(namespace: str, cluster: Cluster, tmp_path: Path) -> None:
+    nestor = Nestor(cluster, namespace)
+    assert "no-such-app" in await nestor("run", "no-such-app", code=3)
+    bad = tmp_path / "job.yaml"
+    good = (ROOT / "examples" / "02-web-and-database" / "job.yaml").read_text()
+    bad.write_text(good.replace("type: kubectl", "type: ansible", 1))
+    told = await nestor("validate", str(bad), code=1)
+    assert "templates[0].type" in told
+    assert "kustomize" in told
+    appdef = ROOT / "examples" / "01-hello-world" / "AppDef.json"
+    (job,) = yaml.safe_load_all(await nestor("convert", str(appdef), "--image", "registry.example.com/hello:1"))
+    assert job["spec"]["app"]["appDef"] == json.loads(appdef.read_text())
