@@ -48,7 +48,8 @@ def test_the_overview_names_every_command_and_the_exit_codes() -> None:
 
 
 @pytest.mark.parametrize("arguments", [
-    ("run",), ("run", "shop", "-f", "x"), ("run", "shop", "--rm", "--detach"), ("run", "shop", "--timeout", "soon"), ("status",),
+    ("run",), ("run", "shop", "-f", "/does/not/exist"), ("run", "shop", "--rm", "--detach"),
+    ("run", "shop", "--timeout", "soon"), ("status",),
     ("exec", "hello"), ("exec", "hello", "kubectl", "-A"), ("nonsense",), ("list", "-o", "xml"),
     ("kubeconfig", "a", "--merge", "-f", "x"),
     ("logs", "a", "--tail", "-1"), ("run", "shop", "--parameter", "x"), ("validate", "/does/not/exist"),

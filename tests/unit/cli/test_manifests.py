@@ -11,8 +11,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nestor.cli import manifests
-from nestor.cli.commands import convert, run
+from nestor.cli import jobs, manifests
+from nestor.cli.commands import convert
 from nestor.cli.exits import Code, Failure
 from nestor.cli.manifests import Wishes
 from nestor.cli.offline.check import check_one
@@ -60,7 +60,7 @@ def test_what_is_no_parameter(item: str) -> None:
 
 def test_a_job_of_the_catalogue() -> None:
     wishes = Wishes(command="Start", class_name="big", version="v1.36", host="a.test", all_targets=True, parameters={"a": 1})
-    assert run.build("shop", None, wishes, "0123456789") == {
+    assert jobs.build("shop", None, wishes, "0123456789") == {
         "apiVersion": "nestor.dev/v1alpha1", "kind": "NestedAppJob", "metadata": {"name": "shop-01234"}, "spec": {
             "appRef": {"name": "shop"}, "command": "Start", "className": "big", "kubernetesVersion": "v1.36",
             "parameters": {"a": 1},
@@ -68,7 +68,7 @@ def test_a_job_of_the_catalogue() -> None:
 
 
 def test_a_job_of_an_image() -> None:
-    made = run.build("registry.test/shop:1", None, Wishes(name="mine"), "0123456789")
+    made = jobs.build("registry.test/shop:1", None, Wishes(name="mine"), "0123456789")
     assert made["metadata"] == {"name": "mine"}
     assert made["spec"] == {"app": {"image": "registry.test/shop:1"}}
 
@@ -76,15 +76,29 @@ def test_a_job_of_an_image() -> None:
 def test_a_job_of_a_file_with_an_appdef(tmp_path: Path) -> None:
     file = tmp_path / "AppDef.json"
     file.write_text(json.dumps(APPDEF))
-    made = run.build(None, file, Wishes(image="x"), "0123456789")
+    made = jobs.build("registry.test/x:1", file, Wishes(), "0123456789")
     assert made["metadata"] == {"name": "shop-01234"}
-    assert made["spec"] == {"app": {"image": "x", "appDef": APPDEF}}
+    assert made["spec"] == {"app": {"image": "registry.test/x:1", "appDef": APPDEF}}
+    made = jobs.build(None, file, Wishes(config_map="files"), "0123456789")
+    assert made["spec"] == {"app": {"templatesFrom": {"configMapRef": {"name": "files"}}, "appDef": APPDEF}}
+
+
+@pytest.mark.parametrize(("what", "content", "wishes"), [
+    ("shop", APPDEF, Wishes()), ("a/b", APPDEF, Wishes(config_map="x")), ("a/b", job(), Wishes()), ("shop", job(), Wishes()),
+    (None, job(), Wishes(config_map="x")), ("shop", None, Wishes(config_map="x")),
+])
+def test_what_does_not_go_together(what: str | None, content: Any, wishes: Wishes, tmp_path: Path) -> None:
+    file = tmp_path / "file.json"
+    file.write_text(json.dumps(content))
+    with pytest.raises(Failure) as caught:
+        jobs.build(what, file if content else None, wishes, "0")
+    assert caught.value.code == Code.USAGE
 
 
 def test_a_job_of_a_file_with_a_job_keeps_what_is_not_overridden(tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     file.write_text(yaml.safe_dump(job({"appRef": {"name": "a"}, "parameters": {"x": 1, "y": 2}, "expose": {"host": "a.test"}})))
-    made = run.build(None, file, Wishes(name="mine", parameters={"y": 3}, all_targets=True), "0")
+    made = jobs.build(None, file, Wishes(name="mine", parameters={"y": 3}, all_targets=True), "0")
     assert made["metadata"]["name"] == "mine"
     assert made["spec"] == {
         "appRef": {"name": "a"}, "parameters": {"x": 1, "y": 3}, "expose": {"host": "a.test", "allTargets": True},
@@ -96,7 +110,7 @@ def test_files_that_are_neither(text: str, tmp_path: Path) -> None:
     file = tmp_path / "file.yaml"
     file.write_text(text)
     with pytest.raises(Failure) as caught:
-        run.build(None, file, Wishes(), "0")
+        jobs.build(None, file, Wishes(), "0")
     assert caught.value.code == Code.USAGE
 
 

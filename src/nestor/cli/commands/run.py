@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import secrets
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from nestor.cli import completion, console, follow, manifests, options, output, session
+from nestor.cli import completion, console, follow, jobs, manifests, options, output, session
 from nestor.cli.commands.life import wait_until_gone
 from nestor.cli.commands.status import conclude, read_timeout, waits_for_end
-from nestor.cli.exits import Code, Failure
+from nestor.cli.exits import Code
 from nestor.cli.manifests import Wishes
-from nestor.cli.offline import documents
 from nestor.cli.options import Output
 from nestor.cli.session import Object, Place, Session
 from nestor.kube import Forbidden, kinds
@@ -29,8 +29,11 @@ JOB_PANEL = "What to run"
 def run(  # noqa: PLR0913, PLR0917 - the command line's options
     what: What = None,
     file: Annotated[Path | None, typer.Option(
-        "--file", "-f", help="An AppDef (JSON), or a NestedAppJob (YAML or JSON); `-` reads standard input.", show_default=False,
-        rich_help_panel=JOB_PANEL)] = None,
+        "--file", "-f", help="An AppDef (JSON), for an IMAGE or --templates, or a NestedAppJob (YAML or JSON); `-` is standard "
+        "input.", show_default=False, rich_help_panel=JOB_PANEL)] = None,
+    templates: Annotated[str | None, typer.Option(
+        "--templates", metavar="CONFIGMAP", help="ConfigMap with the templates of the AppDef, instead of an image.",
+        show_default=False, rich_help_panel=JOB_PANEL)] = None,
     name: Annotated[str | None, typer.Option(
         "--name", help="Name of the job. Default: the application's, with a random ending.", show_default=False,
         rich_help_panel=JOB_PANEL)] = None,
@@ -66,18 +69,18 @@ def run(  # noqa: PLR0913, PLR0917 - the command line's options
     """
     detach = detach or no_follow
     seconds = read_timeout(timeout)
-    if (what is None) == (file is None):
-        raise typer.BadParameter("give either an application or image, or a file by -f", param_hint="APP|IMAGE")
+    if what is None and file is None:
+        raise typer.BadParameter("give an application, an image, or a file by -f", param_hint="APP|IMAGE")
     if remove and detach:
         raise typer.BadParameter("a job that is not followed cannot be removed at its end", param_hint="--rm")
     place = options.place(namespace, context, kubeconfig)
 
     async def start() -> int:
         wishes = Wishes(
-            name=name, command=command, class_name=class_name, version=version, host=host, all_targets=all_targets,
-            parameters=manifests.parse_parameters(parameter or []),
+            name=name, config_map=templates, command=command, class_name=class_name, version=version, host=host,
+            all_targets=all_targets, parameters=manifests.parse_parameters(parameter or []),
         )
-        job = build(what, file, wishes, secrets.token_hex(8))
+        job = jobs.build(what, file, wishes, secrets.token_hex(8))
         return await _run(place, job, _Manner(detach, remove, seconds, output_form))
 
     raise typer.Exit(session.run(start))
@@ -93,31 +96,6 @@ class _Manner:
         self.form = form
 
 
-def build(what: str | None, file: Path | None, wishes: Wishes, random: str) -> Object:
-    """The job to create. Raises `Failure`."""
-    ending = f"-{random[: manifests.SUFFIX_LENGTH]}"
-    if what is not None:
-        if not manifests.is_image(what):
-            return manifests.build_job(wishes, app=what, name=manifests.base_name(what) + ending)
-        wishes = Wishes(**{**vars(wishes), "image": what})
-        return manifests.build_job(wishes, name=manifests.base_name(what) + ending)
-    assert file is not None
-    found = _read_one(file)
-    if found.get("kind") == "NestedAppJob":
-        return manifests.with_wishes(found, wishes)
-    if found.get("kind") or not isinstance(found.get("commands"), dict):
-        raise Failure(f"{file}: neither an AppDef (no `commands`) nor a NestedAppJob", Code.USAGE)
-    return manifests.build_job(wishes, appdef=found, name=manifests.base_name(str(found.get("name") or "app")) + ending)
-
-
-def _read_one(file: Path) -> dict[str, Any]:
-    """The one document of a file. Raises `Failure`."""
-    found = [document.content for document in documents.read(documents.load(file), str(file))]
-    if len(found) != 1 or not isinstance(found[0], dict):
-        raise Failure(f"{file}: must hold one AppDef or NestedAppJob, not {len(found)} documents", Code.USAGE)
-    return found[0]
-
-
 async def _run(place: Place, job: Object, manner: _Manner) -> int:
     async with session.opened(place) as connected:
         asked = place.merged(session.OUTER.get()).namespace
@@ -129,7 +107,7 @@ async def _run(place: Place, job: Object, manner: _Manner) -> int:
             return Code.OK
         try:
             return await _follow(opened, made, manner)
-        except BaseException:
+        except asyncio.CancelledError:
             if not manner.remove:
                 _say_how_to_go_on(made["metadata"]["name"], target if target != connected.namespace or asked else "")
             raise

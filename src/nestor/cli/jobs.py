@@ -1,0 +1,50 @@
+"""What the user named, an application, an image or a file, becomes the job to create."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from nestor.cli import manifests
+from nestor.cli.exits import Code, Failure
+from nestor.cli.manifests import Wishes
+from nestor.cli.offline import documents
+
+Object = dict[str, Any]
+
+
+def build(what: str | None, file: Path | None, wishes: Wishes, random: str) -> Object:
+    """The job; `random` ends the names of those that are given none. Raises `Failure`."""
+    ending = f"-{random[: manifests.SUFFIX_LENGTH]}"
+    is_image = what is not None and manifests.is_image(what)
+    if is_image:
+        wishes = replace(wishes, image=what)
+    if file is not None:
+        return _build_from_file(file, wishes, ending, is_app=what is not None and not is_image)
+    if wishes.config_map:
+        raise Failure("--templates belongs to an AppDef: give one by -f", Code.USAGE)
+    assert what is not None
+    return manifests.build_job(wishes, app=None if is_image else what, name=manifests.base_name(what) + ending)
+
+
+def _build_from_file(file: Path, wishes: Wishes, ending: str, *, is_app: bool) -> Object:
+    found = read_one(file)
+    if found.get("kind") == "NestedAppJob":
+        if is_app or wishes.image or wishes.config_map:
+            raise Failure(f"{file} is a whole job: leave out the application, image and --templates", Code.USAGE)
+        return manifests.with_wishes(found, wishes)
+    if found.get("kind") or not isinstance(found.get("commands"), dict):
+        raise Failure(f"{file}: neither an AppDef (no `commands`) nor a NestedAppJob", Code.USAGE)
+    if is_app or (wishes.image and wishes.config_map):
+        raise Failure("an AppDef goes with an image or --templates, one of them", Code.USAGE)
+    name = manifests.base_name(str(found.get("name") or "app")) + ending
+    return manifests.build_job(wishes, appdef=found, name=name)
+
+
+def read_one(file: Path) -> Object:
+    """The one document of a file. Raises `Failure`."""
+    found = [document.content for document in documents.read(documents.load(file), str(file))]
+    if len(found) != 1 or not isinstance(found[0], dict):
+        raise Failure(f"{file}: must hold one AppDef or NestedAppJob, not {len(found)} documents", Code.USAGE)
+    return found[0]
