@@ -131,9 +131,9 @@ async def test_logs_of_steps_and_pods(cli: CommandLine, job: Object, kubelet: Ku
     await kubelet.run("web-1-x-default-x-0a1b2c3d", where, "hello\n\x1b[31mred", labels={"nestor.dev/cluster": "shop"},
                       nested_name="web-1", nested_namespace="default")
     assert (await cli("logs", "shop")).stdout == RUNNER_LOG
-    assert (await cli("logs", "shop", "web")).stdout == "one\ntwo\n"
-    assert (await cli("logs", "shop", "web", "--tail", "1")).stdout == "two\n"
-    assert (await cli("logs", "shop", "web", "--follow")).stdout == "one\ntwo\n"
+    assert (await cli("logs", "shop", "web")).stdout == "[web] one\n[web] two\n"
+    assert (await cli("logs", "shop", "web", "--tail", "1")).stdout == "[web] two\n"
+    assert (await cli("logs", "shop", "web", "--follow")).stdout == "[web] one\n[web] two\n"
     assert (await cli("logs", "shop", "default/web-1")).stdout == "hello\n\x1b[31mred\n"
     call = await cli("logs", "shop", "other")
     assert call.code == Code.NOT_FOUND

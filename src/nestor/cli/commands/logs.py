@@ -168,13 +168,10 @@ async def stream(api: Api, pod: str, namespace: str, wanted: Wanted) -> AsyncIte
 
 
 async def pick_lines(lines: AsyncIterator[str], step: str | None) -> AsyncIterator[str]:
-    """The lines of one step, without its name; all lines as they are for None."""
-    mark = f"[{step}] "
+    """The lines of one step, which begin with its name; all lines for None."""
     async for line in lines:
-        if step is None:
+        if step is None or line.startswith(f"[{step}] "):
             yield line
-        elif line.startswith(mark):
-            yield line.removeprefix(mark)
 
 
 async def last_lines(lines: AsyncIterator[str], count: int | None) -> AsyncIterator[str]:
