@@ -17,7 +17,8 @@ async def test_hello_world_from_an_app_image_answers_at_its_url(api: Api, namesp
     assert [step["state"] for step in job["status"]["steps"]] == ["Succeeded"]
     assert job["status"]["kubernetesVersion"].startswith("v1.36")
     assert {item["type"]: item["status"] for item in job["status"]["conditions"]} == {
-        "Admitted": "True", "ClusterReady": "True", "StepsApplied": "True", "Exposed": "True", "Ready": "True", "Succeeded": "Unknown",
+        "Admitted": "True", "ClusterReady": "True", "StepsApplied": "True", "Exposed": "True", "Ready": "True",
+        "Succeeded": "Unknown",
     }
 
 

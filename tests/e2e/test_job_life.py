@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -108,9 +108,14 @@ def _waits(pod: Object, prefix: str) -> bool:
     )
 
 
-async def reasons(api: Api, namespace: str) -> set[str]:
-    """The reasons of all events in the user's namespace."""
-    return {event["reason"] for event in await api.list(kinds.EVENT, namespace)}
+async def until_told(api: Api, namespace: str, *reasons: str) -> None:
+    """Await events with these reasons in the user's namespace; they are posted a moment after the status is written."""
+    for reason in reasons:
+        await wait_for_any(api, kinds.EVENT, namespace, _gives(reason))
+
+
+def _gives(reason: str) -> Callable[[Object], bool]:
+    return lambda event: event["reason"] == reason
 
 
 async def test_a_suspended_job_gives_its_pods_back_and_goes_on_with_its_data(
@@ -137,7 +142,7 @@ async def test_a_suspended_job_gives_its_pods_back_and_goes_on_with_its_data(
     await until_app_runs(api, where, 2)
     assert await kubectl(nested, "get", "configmap", "mine", "-o", "jsonpath={.data.kept}") == "yes"
     assert back["status"]["steps"] == job["status"]["steps"], "no finished step runs twice"
-    assert {"Suspended", "Resumed"} <= await reasons(api, namespace)
+    await until_told(api, namespace, "Suspended", "Resumed")
 
 
 @pytest.fixture
@@ -224,7 +229,7 @@ async def test_a_batch_job_completes_by_itself_and_is_deleted_when_its_time_is_o
     await change(api, job, ttlSecondsAfterFinished=1)
     await wait_for(api, kinds.NESTED_APP_JOB, "batch", namespace, lambda found: found is None, limit=120)
     assert await api.find(kinds.NAMESPACE, where) is None
-    assert {"Completed", "Expired"} <= await reasons(api, namespace)
+    await until_told(api, namespace, "Completed", "Expired")
 
 
 async def test_a_job_is_stopped_at_its_deadline(api: Api, namespace: str) -> None:
@@ -235,7 +240,7 @@ async def test_a_job_is_stopped_at_its_deadline(api: Api, namespace: str) -> Non
     job = await job_with(api, "slow", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED, limit=60)
     assert has(conditions.READY, "False", conditions.DEADLINE_EXCEEDED)(job)
     await wait_for_none(api, kinds.POD, where, labels=APP, limit=90)
-    assert "DeadlineExceeded" in await reasons(api, namespace)
+    await until_told(api, namespace, "DeadlineExceeded")
 
 
 async def test_a_failed_batch_begins_again_in_an_empty_cluster_and_fails_for_good_in_the_end(
@@ -255,4 +260,4 @@ async def test_a_failed_batch_begins_again_in_an_empty_cluster_and_fails_for_goo
     # The control plane stays, so that it can be seen what failed.
     nested = await nested_kubeconfig(api, job, tmp_path)
     assert "pi" in await kubectl(nested, "get", "jobs", "-n", "default", "-o", "name")
-    assert {"Restarted", "JobFailed"} <= await reasons(api, namespace)
+    await until_told(api, namespace, "Restarted", "JobFailed")
