@@ -16,7 +16,7 @@ from rich.spinner import Spinner
 from nestor.cli import console
 from nestor.cli.exits import Code, Failure
 from nestor.cli.session import Object, Session
-from nestor.cli.view.facts import Ending, condition, find_ending
+from nestor.cli.view.facts import Ending, address, condition, find_ending
 from nestor.cli.view.job import render_page
 from nestor.cli.view.live import render_live
 from nestor.cli.view.story import Story
@@ -117,7 +117,7 @@ async def follow(session: Session, job: Object, *, until_finished: bool, timeout
         except TimeoutError:
             name = job["metadata"]["name"]
             raise Failure(f"job '{name}' was not done in time: {describe_delay(last)}", Code.TIMED_OUT,
-                          hint=f"it goes on; `nestor status {name} --follow` follows it") from None
+                          hint=f"it goes on; `nestor status {address(job)} --follow` follows it") from None
         finally:
             wondering.cancel()
     raise AssertionError("a watch ends only by an exception")

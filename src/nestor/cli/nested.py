@@ -14,7 +14,7 @@ from nestor import names
 from nestor.cli import kubeconfigs
 from nestor.cli.exits import Code, Failure
 from nestor.cli.session import Object, Session
-from nestor.cli.view.facts import condition, status_of
+from nestor.cli.view.facts import address, condition, status_of
 from nestor.kube import Api, ApiError, NotFound, kinds
 
 TRY_SECONDS = 2.0
@@ -28,7 +28,7 @@ async def read_kubeconfig(session: Session, job: Object) -> Object:
     name = job["metadata"]["name"]
     secret = status_of(job).get("kubeconfigSecretName")
     missing = Failure(f"job '{name}' has no cluster yet: {describe_cluster(job)}",
-                      hint=f"`nestor status {name} --follow` waits for it")
+                      hint=f"`nestor status {address(job)} --follow` waits for it")
     if not secret:
         raise missing
     try:

@@ -61,7 +61,7 @@ async def test_run_ends_with_1_when_a_step_fails(cli: CommandLine, host: Api, na
     assert (call.code, call.stdout) == (Code.FAILED, "")
     assert "step 1 of 1 'web' failed in 2s: error: it is broken" in call.stderr
     assert "job 'mine' failed, StepFailed" in call.stderr
-    assert "`nestor logs mine`" in call.stderr
+    assert f"`nestor logs mine -n {namespace}`" in call.stderr
 
 
 async def test_run_gives_up_waiting_and_leaves_the_job(cli: CommandLine, host: Api, namespace: str) -> None:

@@ -15,7 +15,7 @@ from nestor.api import labels
 from nestor.cli import completion, console, nested, options, output, session
 from nestor.cli.exits import Code, Failure
 from nestor.cli.session import Object, Place, Session
-from nestor.cli.view.facts import status_of
+from nestor.cli.view.facts import address, status_of
 from nestor.kube import Api, Forbidden, Informer, Invalid, NotFound, kinds
 
 Part = Annotated[str | None, typer.Argument(
@@ -113,7 +113,7 @@ async def _print_pod(opened: Session, job: Object, part: str, wanted: Wanted, st
                 pass
     known = ", ".join(f"'{step}'" for step in steps) or "none yet"
     raise Failure(f"job '{job['metadata']['name']}' has no step and no running pod '{part}'; its steps: {known}", Code.NOT_FOUND,
-                  hint=f"`nestor exec {job['metadata']['name']} -- kubectl get pods -A` shows its pods")
+                  hint=f"`nestor exec {address(job)} -- kubectl get pods -A` shows its pods")
 
 
 async def find_host_pod(api: Api, job: Object, name: str, nested_namespace: str) -> Object | None:

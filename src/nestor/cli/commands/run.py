@@ -17,6 +17,7 @@ from nestor.cli.exits import Code
 from nestor.cli.manifests import Wishes
 from nestor.cli.options import Output
 from nestor.cli.session import Object, Place, Session
+from nestor.cli.view.facts import address
 from nestor.kube import Forbidden, kinds
 
 What = Annotated[str | None, typer.Argument(
@@ -109,7 +110,7 @@ async def _run(place: Place, job: Object, manner: _Manner) -> int:
             return await _follow(opened, made, manner)
         except asyncio.CancelledError:
             if not manner.remove:
-                _say_how_to_go_on(made["metadata"]["name"], target if target != connected.namespace or asked else "")
+                _say_how_to_go_on(made)
             raise
         finally:
             if manner.remove:
@@ -140,11 +141,10 @@ def _print_detached(made: Object, manner: _Manner) -> None:
         output.print_objects([made], Output.JSON if manner.form is Output.WIDE else manner.form, is_list=False)
 
 
-def _say_how_to_go_on(name: str, namespace: str) -> None:
-    where = f" -n {namespace}" if namespace else ""
-    console.tell(f"\njob '{name}' goes on without you")
-    console.tell(f"  nestor status {name}{where} --follow   follow it again")
-    console.tell(f"  nestor delete {name}{where}            end it")
+def _say_how_to_go_on(made: Object) -> None:
+    console.tell(f"\njob '{made['metadata']['name']}' goes on without you")
+    console.tell(f"  nestor status {address(made)} --follow   follow it again")
+    console.tell(f"  nestor delete {address(made)}            end it")
 
 
 async def _remove(opened: Session, made: Object) -> None:

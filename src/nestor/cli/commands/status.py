@@ -14,7 +14,7 @@ from nestor.cli.exits import Code, Failure
 from nestor.cli.options import Output
 from nestor.cli.session import Place
 from nestor.cli.view import times
-from nestor.cli.view.facts import Ending, condition, mood, status_of, url_of
+from nestor.cli.view.facts import Ending, address, condition, mood, status_of, url_of
 from nestor.cli.view.job import render_page
 
 Object = dict[str, Any]
@@ -70,10 +70,10 @@ def conclude(job: Object, ending: Ending, form: Output | None) -> int:
         output.print_objects([job], Output.JSON if form is Output.WIDE else form, is_list=False)
     if not ending.is_good:
         console.tell(f"job '{name}' failed, {ending.reason}: {ending.message}", mark="bad")
-        console.tell(f"`nestor logs {name}` shows what its steps said, `nestor doctor {name}` what to do")
+        console.tell(f"`nestor logs {address(job)}` shows what its steps said, `nestor doctor {address(job)}` what to do")
         return Code.FAILED
     if ending.reason == conditions.SUSPENDED:
-        console.tell(f"job '{name}' is suspended; `nestor resume {name}` lets it go on", mark="waiting")
+        console.tell(f"job '{name}' is suspended; `nestor resume {address(job)}` lets it go on", mark="waiting")
     elif form is None and (url := url_of(job)) and not status_of(job).get("completionTime"):
         output.write(url + "\n")
     return Code.OK
@@ -108,7 +108,7 @@ def find_url(job: Object, target: str | None) -> str:
         if (url := url_of(job)) and exposed.get("status") == "True":
             return url
         said = exposed.get("message") or "nobody has exposed it yet"
-        raise Failure(f"job '{name}' has no page right now: {said}", hint=f"`nestor status {name} --follow` waits for it")
+        raise Failure(f"job '{name}' has no page right now: {said}", hint=f"`nestor status {address(job)} --follow` waits for it")
     targets = status.get("targets") or []
     found = next((item for item in targets if item.get("serviceName") == target), None)
     if found is None:

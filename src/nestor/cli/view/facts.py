@@ -40,6 +40,11 @@ def status_of(job: Object) -> Object:
     return job.get("status") or {}
 
 
+def address(job: Object) -> str:
+    """How commands name it, whatever the kubeconfig's own namespace is: to be copied from a hint."""
+    return f"{job['metadata']['name']} -n {job['metadata']['namespace']}"
+
+
 def condition(job: Object, kind: str) -> Object | None:
     """One of its conditions."""
     return conditions.find(status_of(job).get("conditions"), kind)
