@@ -125,6 +125,17 @@ TABLE: list[tuple[str, Object, str]] = [
         expose={"domain": "apps.example.com", "allowedHosts": ["*.example.com"], "from": [{"podSelector": {}}],
                 "tlsSecretName": "wildcard"},
         network={"privateRanges": ["10.0.0.0/8", "fd00::/8"]}, templates={"remote": {"allowedHosts": ["example.com"]}}), GOOD),
+    ("a class with selectors and quotas", nested_class(
+        expose={"annotations": {"a.example/b": "c"}, "scheme": "https", "port": 443, "from": [
+            {"namespaceSelector": {"matchLabels": {"a": "b"},
+                "matchExpressions": [{"key": "c", "operator": "In", "values": ["d"]}]}},
+            {"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}}]},
+        namespace={"podSecurity": "Privileged", "quota": {"pods": 5, "limits.memory": "8Gi"},
+                   "defaultResources": {"requests": {"cpu": "10m"}}}), GOOD),
+    ("null as a quantity", nested_class(cluster={"versions": [VERSION], "resources": {"limits": {"cpu": None}}}), GOOD),
+    ("null as an annotation of a class", nested_class(expose={"annotations": {"a": None}}), GOOD),
+    ("null as a label and an annotation", resource("NestedApp", {"image": "x"}, labels={"a": None}, annotations={"a": None}),
+        GOOD),
     ("a class without versions", nested_class(cluster={"versions": []}), "`spec.cluster.versions`"),
     ("a default version that is not there", nested_class(
         cluster={"versions": [VERSION], "defaultVersion": "v1.35"}), "`defaultVersion`"),

@@ -40,7 +40,7 @@ def check(document: dict[str, Any], *, is_namespaced: bool) -> Iterator[Fault]:
         yield from _check_key(key, "metadata.labels")
         if isinstance(value, str) and value and not _LABEL_NAME.fullmatch(value):
             yield Fault(child("metadata.labels", key), f"must be at most 63 letters, digits, '-', '_' and '.', not {show(value)}")
-        elif not isinstance(value, str):
+        elif value is not None and not isinstance(value, str):
             yield Fault(child("metadata.labels", key), f"must be a string, not {show(value)}: put it in quotes")
     yield from _check_annotations(meta)
 
@@ -67,7 +67,7 @@ def _check_annotations(meta: dict[str, Any]) -> Iterator[Fault]:
     size = 0
     for key, value in _entries(meta, "annotations"):
         yield from _check_key(key.lower(), "metadata.annotations")
-        if not isinstance(value, str):
+        if value is not None and not isinstance(value, str):
             yield Fault(child("metadata.annotations", key), f"must be a string, not {show(value)}: put it in quotes")
         size += len(key.encode()) + len(str(value).encode())
     if size > ANNOTATIONS_LIMIT:

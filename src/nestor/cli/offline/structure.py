@@ -33,7 +33,8 @@ def with_defaults(value: Any, schema: Schema) -> Any:
                 result[key] = with_defaults(result[key], inner)
         return result
     if isinstance(value, dict) and isinstance(schema.get("additionalProperties"), dict):
-        return {key: with_defaults(item, schema["additionalProperties"]) for key, item in value.items()}
+        inner = schema["additionalProperties"]
+        return {key: with_defaults(item, inner) for key, item in value.items() if item is not None or inner.get("nullable")}
     if isinstance(value, list) and "items" in schema:
         return [with_defaults(item, schema["items"]) for item in value]
     return value
@@ -54,7 +55,8 @@ def check(value: Any, schema: Schema, path: str) -> Iterator[Fault]:
 
 def _check_type(value: Any, schema: Schema) -> str | None:
     if schema.get(INT_OR_STRING):
-        is_good = isinstance(value, str) or _is_integer(value)
+        # It has no `type`, so that null passes as well.
+        is_good = value is None or isinstance(value, str) or _is_integer(value)
         return None if is_good else f"must be an integer or a string, not {show(value)}"
     kind = schema.get("type")
     if kind is None or (value is None and schema.get("nullable")):
