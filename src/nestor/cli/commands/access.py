@@ -17,6 +17,7 @@ import yaml
 
 from nestor.cli import console, kubeconfigs, nested, options, output, session
 from nestor.cli.exits import Code, Failure
+from nestor.cli.offline.yamlreader import Loader
 from nestor.cli.session import Object, Place
 from nestor.cli.yamltext import dump_yaml
 
@@ -83,7 +84,8 @@ def _merge_into(path: Path, nested_config: Object, *, use: bool) -> None:
     """Write it beside and move it into place: whoever reads meanwhile sees the old file or the new one."""
     path = path.resolve()
     try:
-        mine = yaml.safe_load(path.read_text()) if path.exists() else {}
+        # Not `safe_load`: it makes dates of timestamps, and these would be written back in another form.
+        mine = yaml.load(path.read_text(), Loader=Loader) if path.exists() else {}  # noqa: S506 - a safe one
     except (OSError, yaml.YAMLError) as error:
         raise Failure(f"{path} cannot be read: {error}") from error
     if not isinstance(mine or {}, dict):
