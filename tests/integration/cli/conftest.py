@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import datetime
+import functools
 import json
 import os
 import signal
@@ -81,6 +82,8 @@ class CommandLine:
             sys.executable, "-m", "nestor", "-n", self.namespace, *arguments, stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
             env=base | {"KUBECONFIG": str(self.kubeconfig)} | self.environment | environment,
+            # Tests in a shell's background have Ctrl-C ignored, and so would have what they start.
+            preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         )
         self.calls.append(Call(process))
         return self.calls[-1]
