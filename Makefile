@@ -51,10 +51,13 @@ integration: $(VENV)/.ready ## Run the tests that need a real API server
 .PHONY: e2e
 e2e: $(VENV)/.ready ## Run the tests that need the embedded cluster: real pods, nested clusters, HTTP through the Ingress (a fresh one)
 	@$(RUN) -m devcluster down
-	@$(RUN) -m pytest tests/e2e/devcluster $(PYTEST_ARGS)
+	@$(RUN) -m pytest $(LIFECYCLE) $(PYTEST_ARGS)
 	@[ -n "$$NESTOR_KEEP" ] || trap '$(RUN) -m devcluster down' EXIT; export NESTOR_KEEP=1; \
-	$(RUN) -m pytest tests/e2e --ignore=tests/e2e/devcluster -m 'not alone' -n 3 --dist worksteal $(PYTEST_ARGS) && \
-	$(RUN) -m pytest tests/e2e --ignore=tests/e2e/devcluster -m alone $(PYTEST_ARGS)
+	$(RUN) -m pytest tests/e2e --ignore=$(LIFECYCLE) -m 'not alone' -n 4 --dist worksteal $(PYTEST_ARGS) && \
+	$(RUN) -m pytest tests/e2e --ignore=$(LIFECYCLE) -m alone $(PYTEST_ARGS)
+
+# The embedded cluster's own start, crash and end, before the tests that share one.
+LIFECYCLE := tests/e2e/devcluster/test_cluster.py
 
 .PHONY: crds
 crds: $(VENV)/.ready ## Write crds/ and the chart's copy from the models

@@ -12,10 +12,9 @@ from nestor.kube import Api, Conflict, kinds
 from tests.e2e.conftest import apply, example, inline_job
 from tests.waiting import job_with, wait_for, wait_for_none
 
-pytestmark = pytest.mark.alone
-
 Object = dict[str, Any]
 
+OTHERS = ("team-", "nestor-team-", "devcluster-", "nestor-system")
 WATCHED = [
     kinds.NAMESPACE, kinds.POD, kinds.SERVICE, kinds.CONFIG_MAP, kinds.SECRET, kinds.SERVICE_ACCOUNT, kinds.STATEFUL_SET,
     kinds.ENDPOINT_SLICE, kinds.INGRESS, kinds.NETWORK_POLICY, kinds.ROLE_BINDING, kinds.CLUSTER_ROLE, kinds.CLUSTER_ROLE_BINDING,
@@ -26,16 +25,16 @@ WATCHED = [
 async def inventory(api: Api, namespace: str) -> set[str]:
     """Every object of the kinds that a job makes, in the whole host cluster, the user's `namespace` included.
 
-    Not the namespaces of other tests' users, which may still be ending, and not the operator's own pod, which tests replace.
+    Not what tests beside this one have: their users' namespaces and their jobs', and what they put beside the operator.
     """
     found = set()
     for kind in WATCHED:
         for item in await api.list(kind):
             meta = item["metadata"]
-            home = meta["name"] if kind is kinds.NAMESPACE else meta.get("namespace", "")
-            is_foreign = home.startswith("team-") and home != namespace
-            if not is_foreign and not (kind is kinds.POD and home == "nestor-system"):
-                found.add(f"{kind.name} {home}/{meta['name']}")
+            home = meta.get("namespace") or meta["name"]
+            is_foreign = home.startswith(OTHERS) and not home.startswith((namespace, f"nestor-{namespace}-"))
+            if not is_foreign:
+                found.add(f"{kind.name} {meta.get('namespace', '')}/{meta['name']}")
     return found
 
 
