@@ -18,6 +18,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.resolver import ThreadedResolver
 from yarl import URL
 
+from nestor.api import faults
 from nestor.runner import addresses, remote
 from nestor.runner.errors import AttemptError, StepError
 from nestor.steps.plan import Remote
@@ -86,7 +87,7 @@ class Downloader:
     async def check_host(self, host: str, what: str) -> None:
         """What kubectl or helm is about to fetch by itself, by the same rules as far as they can be told beforehand.
 
-        Raises `StepError`. A name that cannot be resolved is left to them.
+        Raises `StepError`, also for what is no name. One that cannot be resolved is left to them.
         """
         self._check(host, what)
         try:
@@ -135,7 +136,10 @@ class _CheckedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET,
     ) -> list[ResolveResult]:
-        found = await self._resolve(host, port, family)
+        try:
+            found = await self._resolve(host, port, family)
+        except ValueError as error:  # a label that is empty or too long, half a character
+            raise StepError(f"{faults.show(host)} is no host name: {error}") from error
         for item in found:
             if reason := self._explain(item["host"]):
                 raise StepError(f"the host '{host}' is refused: its address {item['host']} {reason}")

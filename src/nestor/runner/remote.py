@@ -17,10 +17,10 @@ def parse(text: str) -> URL:
     """Raises `StepError` for what is no URL."""
     try:
         url = URL(text)
-        port = url.port
+        host, port = url.host, url.port
     except ValueError as error:
-        raise StepError(f"'{text}' is no URL: {error}") from error
-    if url.scheme not in ("http", "https") or not url.host or not port:
+        raise StepError(f"'{redact(text)}' is no URL: {error}") from error
+    if url.scheme not in ("http", "https") or not host or not port:
         raise StepError(f"'{redact(url)}' must begin with https:// or http://, and name a host")
     return url
 
@@ -61,4 +61,5 @@ def redact(url: URL | str) -> str:
         url = URL(url) if isinstance(url, str) else url
         return str(url.with_user(None).with_query(None).with_fragment(None)) if url.host else str(url.with_query(None))
     except ValueError:
-        return str(url).partition("?")[0]
+        # Half a character can be neither shown nor recorded.
+        return str(url).partition("?")[0].encode(errors="backslashreplace").decode()

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nestor.kube import Api
+from nestor.kube import Api, ApiError
 from nestor.runner import helm, kubectl, kustomize, remote, rendering, script, templates
 from nestor.runner.attempt import Attempt
 from nestor.runner.command import Outcome, run_command
@@ -58,6 +58,8 @@ class Executor:
             return Outcome(None, str(error))
         except OSError as error:
             return Outcome(None, f"the step cannot be prepared: {error}")
+        except ApiError as error:
+            return Outcome(None, f"the step cannot be prepared: the nested API: {error}")
         except templates.TemplateError as error:
             raise StepError(f"{error}{self._workspace.explain_missing(attempt.step)}") from error
 

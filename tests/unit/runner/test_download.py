@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.abc import ResolveResult
+from aiohttp.resolver import ThreadedResolver
 
 from nestor.runner import addresses, download, remote
 from nestor.runner.download import Downloader
@@ -157,6 +158,24 @@ async def test_what_is_not_to_be_reached_is_refused_at_once_and_after_redirects(
 async def test_what_is_no_url_is_told(tmp_path: Path, url: str) -> None:
     with pytest.raises(StepError, match=r"must begin with https:// or http://|is no URL"):
         await Downloader(Remote()).fetch(url, tmp_path / "x")
+
+
+@pytest.mark.parametrize(
+    "host", ["a" * 70 + ".example.com", "a..b.com", ".b.com", "xn--zzzzzz99999.com", "bü..b.com", "ü" + "a" * 70 + ".com"],
+)
+@pytest.mark.parametrize("is_redirected", [False, True])
+async def test_a_host_that_no_name_can_be_is_told(site: Site, tmp_path: Path, host: str, is_redirected: bool) -> None:
+    real = ThreadedResolver()  # it refuses such a name before it asks anybody
+    if is_redirected:
+        site.redirects["/manifest.yaml"] = f"http://{host}/x"
+
+    async def resolve(name: str, port: int, family: socket.AddressFamily) -> list[ResolveResult]:
+        return await (site if name == "files.test" else real).resolve(name, port, family)
+
+    with pytest.raises(StepError, match=r"is no host name|is no URL"):
+        await Downloader(Remote(), explain=explain, resolve=resolve).fetch(
+            site.url() if is_redirected else f"http://{host}/x", tmp_path / "x",
+        )
 
 
 async def test_the_address_that_was_checked_is_the_one_that_is_used(site: Site, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 from aiohttp.abc import ResolveResult
 
-from nestor.kube import Api
+from nestor.kube import Api, Unreachable
 from nestor.runner import processes
 from nestor.runner.attempt import Attempt
 from nestor.runner.command import Outcome
@@ -206,6 +206,19 @@ async def test_remote_bases_obey_the_classs_rules(folder: Path) -> None:
         await inward.run(type="kustomize", path="over")
 
 
+@pytest.mark.parametrize("host", ["a..example.com", "a" * 70 + ".example.com", "\\ud800.example.com"])
+async def test_a_remote_base_at_what_is_no_host_name_fails_at_once(stage: Stage, host: str) -> None:
+    real = Downloader(Remote())  # it refuses such a name before it asks anybody
+    stage.executor = Executor(stage.workspace, stage.plan, cast(Api, NoApi()), real)
+    stage.write(over__kustomization_yaml=f'resources: ["https://{host}/repo//base"]')
+    with pytest.raises(StepError, match=r"is no host name|is no URL") as refused:
+        await stage.run(type="kustomize", path="over")
+    assert str(refused.value).isprintable()
+    with pytest.raises(StepError, match="does not allow steps to fetch anything") as refused:
+        await Stage(stage.place.work.parent, remote=Remote(enabled=False)).run(type="kustomize", path="over")
+    assert str(refused.value).isprintable()
+
+
 async def test_a_chart_in_the_templates_is_installed_with_its_values(stage: Stage) -> None:
     stage.write(charts__web__Chart_yaml="name: web", values_yaml="a: 1")
     chart = Helm(release="web", values={"b": 2}, values_files=("values.yaml",))
@@ -262,6 +275,18 @@ async def test_trouble_of_the_disk_is_a_failed_attempt(stage: Stage) -> None:
     outcome = await stage.script("#!/bin/sh\n:")
     assert outcome.exit_code is None
     assert outcome.message.startswith("the step cannot be prepared: [Errno 2] No such file or directory")
+
+
+async def test_so_is_trouble_of_the_nested_api(folder: Path) -> None:
+    class Broken(NoApi):
+        async def list(self, *_: Any, **__: Any) -> list[Any]:
+            raise Unreachable("connection refused")
+
+    stage = Stage(folder)
+    stage.write(charts__web__Chart_yaml="name: web")
+    stage.executor = Executor(stage.workspace, stage.plan, cast(Api, Broken()), stage.downloader)
+    outcome = await stage.run(type="helm", path="charts/web", helm=Helm(release="web"))
+    assert outcome == Outcome(None, "the step cannot be prepared: the nested API: 503 Unreachable: connection refused")
 
 
 async def test_a_file_that_went_with_an_earlier_runner_is_told_so(folder: Path) -> None:
