@@ -82,10 +82,20 @@ def hash_step(step: Step, parameters: Mapping[str, Any], environment: Mapping[st
 
 
 def _hash_plan(base: str, steps: tuple[Step, ...], remote: Remote) -> str:
-    """Changes with all that a runner must know; what a class says about URLs only where a step has one."""
+    """Changes with all that a runner must know; what a class says about URLs only where a step may fetch something.
+
+    Addresses of the host's API do not count: they may be others whenever the operator starts, and what runs or failed with the
+    earlier ones is not to begin anew.
+    """
     content = [[step.hash, step.name, step.retry, step.retry_sleep_seconds, step.timeout_seconds] for step in steps]
-    is_remote = any(step.format == "url" or (step.helm and step.helm.chart) for step in steps)
-    return names.digest(base, json.dumps(content), remote.model_dump_json(exclude_defaults=True) if is_remote else "", length=16)
+    rules = remote.model_dump_json(exclude_defaults=True, exclude={"denied_addresses"})
+    says = rules if rules != "{}" and any(map(_may_fetch, steps)) else ""
+    return names.digest(base, json.dumps(content), says, length=16)
+
+
+def _may_fetch(step: Step) -> bool:
+    """A kustomization may name bases that are elsewhere; which ones, only the runner sees."""
+    return step.type == "kustomize" or step.format == "url" or bool(step.helm and step.helm.chart)
 
 
 def _read_settings(settings: Any, reading: _Reading) -> None:

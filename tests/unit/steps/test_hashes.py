@@ -80,13 +80,24 @@ def test_parameters_count_for_the_steps_that_see_them(step: Object, more: dict[s
     [
         (template(), False), (script(), False), (chart(), False),
         (template(path="https://x.test/a", format="url"), True), (chart(path=None, chart="oci://x.test/web"), True),
+        (template(type="kustomize", path="over"), True),  # it may name bases that are elsewhere
     ],
 )
-def test_what_the_class_says_about_urls_counts_for_plans_with_one(step: Object, changes: bool) -> None:
-    policy = Remote(denied_addresses=("10.0.0.1",))
+@pytest.mark.parametrize("policy", [Remote(allowed_hosts=("x.test",)), Remote(max_bytes=5)])
+def test_what_the_class_says_about_urls_counts_for_plans_that_may_fetch(step: Object, changes: bool, policy: Remote) -> None:
     assert (build(step, remote=policy).hash != build(step).hash) is changes
     assert build(step, remote=policy).steps[0].hash == read(step).hash
     assert build(step, remote=policy).remote == policy
+
+
+def test_a_host_cluster_that_moves_its_api_changes_no_hash() -> None:
+    step, policy = template(path="https://x.test/a", format="url"), Remote(denied_addresses=("10.0.0.1",))
+    assert build(step, remote=policy).hash == build(step).hash
+    assert build(step, remote=policy).remote == policy
+
+
+def test_a_kustomization_under_no_policy_has_the_hash_that_it_always_had() -> None:
+    assert build(template(type="kustomize", path="over")).hash == "39f0a537da958eb5"
 
 
 def test_hashes_stay_what_they_are_in_later_versions() -> None:
