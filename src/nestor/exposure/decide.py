@@ -12,6 +12,8 @@ from nestor.exposure.routes import Refusal, Route
 
 Object = dict[str, Any]
 
+SHOWN_PORTS = 20
+
 
 @dataclass(frozen=True)
 class TargetView:
@@ -66,7 +68,8 @@ def find_trouble(view: TargetView) -> Refusal | None:
     ports = (service.get("spec") or {}).get("ports") or []
     port = _find_port(ports, target.service_port)
     if port is None:
-        known = ", ".join(_name_port(item) for item in ports) or "none"
+        known = ", ".join(_name_port(item) for item in ports[:SHOWN_PORTS]) or "none"
+        known += f", … {len(ports) - SHOWN_PORTS} more" if len(ports) > SHOWN_PORTS else ""
         return conditions.TARGET_NOT_FOUND, (
             f"Service '{target.service_name}' in {where} has no TCP port {target.service_port}; its ports: {known}"
         )

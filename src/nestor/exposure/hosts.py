@@ -19,9 +19,12 @@ def choose_host(name: str, namespace: str, wanted: str | None, policy: ExposePol
     return names.default_host(name, namespace, policy.domain) if policy.domain else None
 
 
-def is_default(host: str, name: str, namespace: str) -> bool:
-    """Whether a job has this host by its name: nobody may squat it."""
-    return host == names.default_host(name, namespace, host.partition(".")[2])
+def is_default(host: str, name: str, namespace: str, policy: ExposePolicy) -> bool:
+    """Whether a job has this host by its name, below its class's domain: nobody may squat it.
+
+    Below that domain alone: a job's name may end with any namespace's, and elsewhere a host is whose job is the older.
+    """
+    return policy.domain is not None and host == names.default_host(name, namespace, policy.domain)
 
 
 def is_allowed(host: str, policy: ExposePolicy) -> bool:

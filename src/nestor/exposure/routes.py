@@ -75,7 +75,7 @@ def _plan_first(job: ExposedJob, target: Target, note: str) -> Route:
     wanted = job.expose.host
     host = hosts.choose_host(job.name, job.namespace, wanted, job.policy)
     if host:
-        url, is_default = ingress.build_url(host, job.policy), hosts.is_default(host, job.name, job.namespace)
+        url, is_default = ingress.build_url(host, job.policy), hosts.is_default(host, job.name, job.namespace, job.policy)
         return Route(target, job.name, host, url, is_default=is_default, note=note)
     if wanted:
         refusal = conditions.HOST_NOT_ALLOWED, hosts.explain_not_allowed(wanted, job.class_name, job.policy)

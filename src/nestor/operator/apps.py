@@ -68,7 +68,7 @@ class Apps:
             if read is not None:
                 return read
         if action.kind in ("Create", "Replace"):
-            await self._make_pod(known, source, shape, action, is_there=pod is not None)
+            await self._make_pod(known, source, shape, action, former=pod)
         raise _refuse(source, action)
 
     async def _read_log(self, known: Known, source: AppSource, pod: Object) -> tuple[AppSource | None, Action]:
@@ -85,7 +85,7 @@ class Apps:
         self._pins.note(known.uid, found)
         return found, Action("Read")
 
-    async def _make_pod(self, known: Known, source: AppSource, shape: Shape, action: Action, *, is_there: bool) -> None:
+    async def _make_pod(self, known: Known, source: AppSource, shape: Shape, action: Action, *, former: Object | None) -> None:
         """Raises `Refused` where the host refuses it."""
         try:
             await self._ensure_namespace(known)
@@ -97,9 +97,10 @@ class Apps:
             _check_terminating(error)
             message = getattr(error, "message", str(error))
             raise Refused(conditions.PROVISIONING_FAILED, message, retry_seconds=runner.NEW_NAMESPACE_SECONDS) from error
-        if is_there:
+        if former is not None:
             log.info("%s/%s: replacing the reader's pod, attempt %d", known.namespace, known.name, action.attempt)
-            await self._api.delete(kinds.POD, shape.child(appreader.PART), shape.namespace, grace_seconds=0)
+            uid = former["metadata"]["uid"]
+            await self._api.delete(kinds.POD, shape.child(appreader.PART), shape.namespace, uid=uid, grace_seconds=0)
         body = appreader.build_pod(source, shape, action.attempt)
         try:
             await self._api.create(kinds.POD, body)

@@ -82,19 +82,20 @@ class Context:
         return choose_host(meta["name"], meta["namespace"], wanted, policy.expose) if policy else None
 
     def claims(self) -> Iterable[Claim]:
-        """The hosts that admitted jobs want."""
+        """The hosts that admitted jobs want, and those that a job had before it was refused: its Ingresses stay."""
         for job in self.world.jobs:
             admitted = conditions.find((job.get("status") or {}).get("conditions"), conditions.ADMITTED)
-            if not admitted or admitted["status"] != "False":
-                yield from self.claims_of(job)
+            is_refused = admitted is not None and admitted["status"] == "False"
+            yield from (claim for claim in self.claims_of(job) if claim.is_held or not is_refused)
 
     def claims_of(self, job: Object) -> Iterable[Claim]:
         """The hosts that a job wants. Until its first pass here, of the further ones those that it has."""
         meta, first = job["metadata"], self.host_of(job)
+        policy = self.classes().get((job.get("spec") or {}).get("className", ""))
         held = self.held_hosts(names.job_namespace(meta["name"], meta["namespace"], meta["uid"]), meta["uid"])
         further = self.further_hosts.get(meta["uid"], held)
         for host in further | {first} if first else further:
-            is_own = host != first or is_default(host, meta["name"], meta["namespace"])
+            is_own = host != first or (policy is not None and is_default(host, meta["name"], meta["namespace"], policy.expose))
             created = meta.get("creationTimestamp", "")
             yield Claim(host, meta["name"], meta["namespace"], meta["uid"], created, host in held, is_own)
 

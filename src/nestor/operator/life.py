@@ -19,6 +19,9 @@ from nestor.operator.record import Record, Restart, begin_anew, seconds_since, w
 from nestor.operator.rest import Rest, Stand, decide_rest
 
 Object = dict[str, Any]
+
+CAUSE_LIMIT = 1000
+"""Characters that are kept of why an application is started again: a step's last lines may be many."""
 Phase = Literal["Running", "Suspending", "Suspended", "Resuming", "Restarting", "Finished"]
 
 FIRST_BACKOFF_SECONDS = 10
@@ -101,7 +104,8 @@ def decide_life(facts: Facts, now: datetime.datetime) -> Life:
 def _begin(facts: Facts, now: datetime.datetime) -> Record:
     """The record, or a new one for a job that is seen for the first time or that the user wants to run again."""
     record = facts.record
-    if record.restart is not None and record.restart.epoch <= facts.epoch:
+    if record.restart is not None and (record.restart.epoch <= facts.epoch or not facts.has_data):
+        # Done, or somebody took the cluster away meanwhile: what comes is empty anyway.
         record = replace(record, restart=None)
     if record.succeeded is None:
         return replace(record, rerun=facts.rerun)
@@ -147,7 +151,7 @@ def _fail(facts: Facts, record: Record, now: datetime.datetime, failure: Conditi
     if record.restarts >= policy.max_restarts:
         message = f"restarted {record.restarts} of {policy.max_restarts} times, then: {failure.message}"
         return _end(facts, record, now, _tell("False", conditions.RESTARTS_EXHAUSTED, message))
-    restart = Restart(facts.epoch + 1, write_time(now), failure.message)
+    restart = Restart(facts.epoch + 1, write_time(now), failure.message[:CAUSE_LIMIT])
     return _restart(facts, replace(record, restarts=record.restarts + 1, restart=restart), restart, now)
 
 

@@ -41,25 +41,27 @@ def gather_facts(
     )
 
 
-def observe(world: World, job: Object, resolved: Resolved, shape: Shape, plan_hash: str, exposure: Exposure) -> Observed:
-    """The children of an admitted job."""
+def observe(
+    world: World, job: Object, resolved: Resolved, shape: Shape, plan_hash: str, exposure: Exposure, start_time: str | None,
+) -> Observed:
+    """The children of an admitted job that began at `start_time`."""
     return Observed(
         cluster=world.clusters.get(shape.name, shape.namespace),
         server=world.find(kinds.POD, f"{shape.child('k3s')}-0", shape.namespace),
         runner=world.find(kinds.POD, shape.child("run"), shape.namespace),
-        plan_hash=plan_hash, warnings=resolved.warnings, exposure=exposure, is_overdue=find_start_deadline(job, resolved) <= 0,
+        plan_hash=plan_hash, warnings=resolved.warnings, exposure=exposure,
+        is_overdue=find_start_deadline(job, resolved, start_time) <= 0,
     )
 
 
-def find_start_deadline(job: Object, resolved: Resolved) -> float:
-    """Seconds until the cluster counts as overdue; far away once it was ready."""
-    status = job.get("status") or {}
-    timings = status.get("timings") or {}
-    if timings.get("clusterReady"):
+def find_start_deadline(job: Object, resolved: Resolved, start_time: str | None) -> float:
+    """Seconds until the cluster counts as overdue; far away once it was ready, and before the job begins.
+
+    `start_time` is what this pass decided: a job that waited for its class, its AppDef or its resumption begins only then.
+    """
+    if ((job.get("status") or {}).get("timings") or {}).get("clusterReady") or start_time is None:
         return RESYNC_SECONDS
-    # A job that was made suspended begins when it is resumed.
-    since = status.get("startTime") or timings.get("admitted") or job["metadata"]["creationTimestamp"]
-    return max(0.0, resolved.policy.cluster.start_timeout_seconds - age_seconds(since))
+    return max(0.0, resolved.policy.cluster.start_timeout_seconds - age_seconds(start_time))
 
 
 def find_stand(world: World, name: str, namespace: str) -> Stand:

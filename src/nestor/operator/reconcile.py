@@ -111,7 +111,7 @@ class JobReconciler:
         """Have everything as the job's life says, and say how it is."""
         made, problem, cause = await self._ensure_children(resolved, shape, plan, life)
         exposure = self._exposer.observe(shape, made.routes if made else self._exposer.admit(resolved, None))
-        observed = observe(self._context.world, job, resolved, shape, plan.hash, exposure)
+        observed = observe(self._context.world, job, resolved, shape, plan.hash, exposure, life.record.start_time)
         delay, runner_problem = float(RESYNC_SECONDS), None
         if life.is_stopped:
             await self._stop(shape, observed, life, is_told=made is not None)
@@ -127,12 +127,13 @@ class JobReconciler:
             delay = min(delay, REFUSAL_SECONDS)
         if self._context.applier.is_settling(shape.namespace):
             delay = min(delay, LAG_SECONDS)
-        raise RetryLater(min(delay, life.delay, find_start_deadline(job, resolved) or RESYNC_SECONDS), "resync")
+        deadline = find_start_deadline(job, resolved, life.record.start_time)
+        raise RetryLater(min(delay, life.delay, deadline or RESYNC_SECONDS), "resync")
 
     async def _report_dormant(self, job: Object, resolved: Resolved, shape: Shape, plan: Plan, life: Life) -> None:
         """A job that was made suspended has nothing but a status; its sources are read again when it begins."""
         exposure = self._exposer.observe(shape, self._exposer.admit(resolved, None))
-        observed = observe(self._context.world, job, resolved, shape, plan.hash, exposure)
+        observed = observe(self._context.world, job, resolved, shape, plan.hash, exposure, life.record.start_time)
         details = describe(resolved, observed, plan, life, None)
         await self._reporter.report(job, build_status(job, decide(observed, life), timestamp(), details))
         self._context.sources.forget_templates(resolved.uid)

@@ -53,7 +53,7 @@ def decide_rest(stand: Stand, seconds: float) -> Rest:
         if is_quiet:
             why = "its data lives in its pod, as the class has no `cluster.persistence`"
             return Rest(f"its pods have ended; its control plane runs on, because {why}", is_reached=True)
-        return Rest(late if is_late else _describe_pods(stand), delay=delay)
+        return Rest(late if is_late else _describe_pods(stand), is_forced=is_late and stand.pods > 0, delay=delay)
     kept = f"its data is kept by PersistentVolumeClaim '{stand.claim}'"
     if stand.is_down:
         if stand.pods:

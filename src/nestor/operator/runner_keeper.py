@@ -33,9 +33,15 @@ class RunnerKeeper:
         """The pod as it should be; returns why it is not, and when to look again."""
         is_over = (observed.run or {}).get("state") in ("Succeeded", "Failed")
         action = runner.decide_runner(observed.runner, plan.hash, is_over=is_over, now=now())
-        if action.kind == "Replace":
+        if action.kind == "Replace" and observed.runner is not None:
             log.info("%s/%s: replacing the runner's pod, attempt %d", resolved.namespace, resolved.name, action.attempt)
-            await self._api.delete(kinds.POD, shape.child("run"), shape.namespace, grace_seconds=0)
+            uid, is_finished = observed.runner["metadata"]["uid"], pods.is_finished(observed.runner)
+            # One that still works has its time to stop, and its successor waits for that: there is one runner at a time.
+            await self._api.delete(
+                kinds.POD, shape.child("run"), shape.namespace, uid=uid, grace_seconds=0 if is_finished else None,
+            )
+            if not is_finished:
+                return None, 1
         if action.kind in ("Create", "Replace"):
             body = runner.build_pod(resolved, shape, plan, dns_address, action.attempt)
             try:

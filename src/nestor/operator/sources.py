@@ -92,7 +92,8 @@ class Sources:
 
     async def ensure_templates(self, resolved: Resolved, shape: Shape) -> None:
         """The copy that the runner mounts, if there is no app image."""
-        if content := self._templates.get(resolved.uid):
+        # An empty one too: the runner's pod waits for it.
+        if (content := self._templates.get(resolved.uid)) is not None:
             await self._applier.ensure(kinds.CONFIG_MAP, {"metadata": shape.metadata(shape.child("templates")), **content})
 
     async def ensure_pull_secret(self, resolved: Resolved, shape: Shape) -> None:

@@ -32,6 +32,10 @@ def statuses(*views: TargetView) -> list[Object]:
          f"Service 'web' {IN_DEFAULT} has no TCP port 8080; its ports: 8080 (UDP)"),
         (view(FIRST, service={"spec": {}}), conditions.TARGET_NOT_FOUND,
          f"Service 'web' {IN_DEFAULT} has no TCP port 8080; its ports: none"),
+        (view(FIRST, service=service(*({"port": port, "protocol": "UDP"} for port in range(1, 401)))),
+         conditions.TARGET_NOT_FOUND,
+         f"Service 'web' {IN_DEFAULT} has no TCP port 8080; its ports: "
+         + ", ".join(f"{port} (UDP)" for port in range(1, 21)) + ", … 380 more"),
         (view(FIRST, slices=[]), conditions.NO_READY_ENDPOINT, f"no pod of Service 'web' {IN_DEFAULT} is ready"),
         (view(FIRST, {"endpoints": None}), conditions.NO_READY_ENDPOINT, f"no pod of Service 'web' {IN_DEFAULT} is ready"),
         (view(FIRST, endpoints(is_ready=False)), conditions.NO_READY_ENDPOINT, f"no pod of Service 'web' {IN_DEFAULT} is ready"),

@@ -53,10 +53,13 @@ def test_a_long_name_still_is_a_label_and_stays_its_own() -> None:
     assert all(len(str(host).split(".")[0]) <= 63 for host in hosts)
 
 
-def test_a_job_has_a_host_by_its_name_below_any_domain() -> None:
-    assert is_default("shop-team-a.jobs.test", "shop", "team-a")
-    assert is_default("shop-team-a.other.test", "shop", "team-a")
-    assert not is_default("shop.jobs.test", "shop", "team-a")
+def test_a_job_has_a_host_by_its_name_below_its_classs_domain_alone() -> None:
+    policy = ExposePolicy(domain="jobs.test", allowed_hosts=["*.corp.test"])
+    assert is_default("shop-team-a.jobs.test", "shop", "team-a", policy)
+    assert not is_default("shop.jobs.test", "shop", "team-a", policy)
+    # Else job `portal` of namespace `eu` could take `portal-eu.corp.test` from whoever has it.
+    assert not is_default("portal-eu.corp.test", "portal", "eu", policy)
+    assert not is_default("portal-eu.corp.test", "portal", "eu", ExposePolicy())
 
 
 @pytest.mark.parametrize(

@@ -72,11 +72,13 @@ async def test_after_a_start_a_job_claims_what_its_ingresses_have(context: Conte
     assert claimed(context) == {(host, True, True) for host in HOSTS}
 
 
-async def test_a_job_that_is_not_admitted_claims_nothing(context: Context) -> None:
+async def test_a_job_that_is_not_admitted_claims_what_it_has_and_nothing_else(context: Context) -> None:
     refused = job() | {"status": {"conditions": [{"type": conditions.ADMITTED, "status": "False"}]}}
     context.world.jobs.put(refused)
-    put_ingress(context, refused, *HOSTS)
     assert claimed(context) == set()
+    # It was admitted before: its Ingresses stay, and nobody may put another one beside them.
+    put_ingress(context, refused, *HOSTS)
+    assert {(host, is_held) for host, is_held, _ in claimed(context)} == {(host, True) for host in HOSTS}
 
 
 async def test_a_host_that_a_job_asks_for_is_not_its_own_by_name(context: Context) -> None:

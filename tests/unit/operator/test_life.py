@@ -225,6 +225,19 @@ def test_a_failure_is_counted_once_and_acted_upon_after_it_is_recorded() -> None
     assert second.record.restart.epoch == 2
 
 
+def test_the_cause_of_a_restart_fits_into_the_status_however_much_a_step_said() -> None:
+    talkative = build_run("Failed", step("b", "Failed", message="x" * 30_000))
+    life = decide_life(build_facts(run=talkative, failurePolicy={"action": "Restart"}), NOW)
+    assert life.record.restart is not None
+    assert len(life.record.restart.message) == 1000
+
+
+def test_a_restart_is_done_when_somebody_took_the_cluster_away_meanwhile() -> None:
+    waiting = replace(RUNS, restarts=1, restart=Restart(1, ago(5), "step 'b' failed"))
+    life = decide_life(build_facts(waiting, run=None, is_made=False, has_data=False), NOW)
+    assert (life.phase, life.is_stopped, life.record.restarts, life.record.restart) == ("Running", False, 1, None)
+
+
 def test_restarts_come_later_and_later() -> None:
     assert [find_backoff(number) for number in (0, 1, 2, 3, 4, 5, 6, 7, 1000)] == [0, 10, 20, 40, 80, 160, 300, 300, 300]
 
@@ -337,7 +350,9 @@ def test_a_record_is_read_as_it_was_written() -> None:
         (Stand(pods=3), 20, False, 1, False, 100, "its pods are being ended, 3 left"),
         (Stand(is_told=True, pods=1), 20, False, 1, False, 100, "1 left"),
         (Stand(is_told=True), 20, True, 1, False, math.inf, "its control plane runs on, because its data lives in its pod"),
-        (Stand(pods=1), 120, False, 1, False, math.inf, "did not confirm within 120 s"),
+        # A syncer that cannot, because the nested API is dead, must not keep the pods running beyond a deadline.
+        (Stand(pods=1), 120, False, 1, True, math.inf, "did not confirm within 120 s"),
+        (Stand(), 120, False, 1, False, math.inf, "did not confirm within 120 s"),
         # With one it goes, after the pods or after the time that they are given.
         (Stand(claim="data"), 0, False, 1, False, 120, "its pods are being ended"),
         (Stand(claim="data", is_told=True, pods=1), 0, False, 1, False, 120, "1 left"),

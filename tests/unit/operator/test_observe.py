@@ -15,11 +15,11 @@ from nestor.kube import Api, Kind, kinds
 from nestor.operator.context import Context
 from nestor.operator.data import Data, DataKeeper, read_data
 from nestor.operator.life import Facts
-from nestor.operator.observe import find_stand, gather_facts
+from nestor.operator.observe import find_stand, find_start_deadline, gather_facts
 from nestor.operator.rest import Stand
 from nestor.operator.settings import Settings
 from nestor.operator.store import World
-from tests.unit.operator.builders import Object, build_job, build_run, build_shape
+from tests.unit.operator.builders import Object, build_job, build_resolved, build_run, build_shape
 
 NOW = datetime.datetime(2026, 1, 1, 12, 0, 0, tzinfo=datetime.UTC)
 WHERE = names.job_namespace("hello", "team-a", "1234")
@@ -159,3 +159,19 @@ async def test_only_the_data_that_is_meant_is_deleted(
     api.deleted.clear()
     await keeper.drop(build_shape(), Data())
     assert api.deleted == [], "where no data was seen there is none"
+
+
+@pytest.mark.parametrize(
+    ("status", "start_time", "is_overdue"),
+    [
+        # It was made long ago, and waited for its class, its AppDef or to be resumed: its time begins when it does.
+        ({}, None, False),
+        ({"startTime": "2020-01-01T00:00:00Z"}, None, False),
+        ({"timings": {"admitted": "2020-01-01T00:00:00Z"}}, "2999-01-01T00:00:00Z", False),
+        ({}, "2020-01-01T00:00:00Z", True),
+        ({"timings": {"clusterReady": "2020-01-01T00:00:00Z"}}, "2020-01-01T00:00:00Z", False),
+    ],
+)
+def test_a_cluster_is_overdue_by_the_time_that_the_job_began(status: Object, start_time: str | None, is_overdue: bool) -> None:
+    job = {"metadata": {"creationTimestamp": "2020-01-01T00:00:00Z"}, "status": status}
+    assert (find_start_deadline(job, build_resolved(), start_time) <= 0) is is_overdue
