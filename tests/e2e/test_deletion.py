@@ -99,6 +99,7 @@ async def operator_down(api: Api) -> AsyncIterator[Any]:
     await scale(1)
 
 
+@pytest.mark.alone
 async def test_a_job_deleted_while_the_operator_is_down_is_gone_when_it_is_back(
     api: Api, namespace: str, operator_down: Any,
 ) -> None:
