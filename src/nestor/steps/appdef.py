@@ -9,7 +9,7 @@ from typing import Any
 
 from nestor import names
 from nestor.api import faults
-from nestor.steps import one
+from nestor.steps import helm, one
 from nestor.steps.fields import Fields
 from nestor.steps.plan import DEFAULT_RETRY, DEFAULT_RETRY_SLEEP_SECONDS, Plan, PlanError, Remote, Step
 
@@ -29,7 +29,7 @@ class _Reading:
     retry_sleep: int = DEFAULT_RETRY_SLEEP_SECONDS
     render: bool = False
     names: set[str] = field(default_factory=set)
-    releases: set[str] = field(default_factory=set)
+    releases: helm.Releases = field(default_factory=dict)
 
 
 def build_plan(

@@ -21,22 +21,37 @@ _CHART_FORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
 _VERSION_FORM = re.compile(r"[0-9A-Za-z^~<>=*!][0-9A-Za-z^~<>=*!|,. +_-]*", re.ASCII)
 
 
-def read(fields: Fields, name: str, policy: Remote, taken: set[str]) -> Helm | None:
+Releases = dict[tuple[str, str], str]
+"""Namespace and release → the step that installs it."""
+
+
+def read(fields: Fields, name: str, policy: Remote, taken: Releases) -> Helm | None:
     """What the step installs, besides its `path`; None where it cannot be told. `taken`: releases of the steps before."""
     has_path, chart = fields.get("path") is not None, fields.read_text("chart", remote.URL_LIMIT)
     if has_path == (fields.get("chart") is not None):
         fields.fault("chart", "or `path` must be set, one of the two: a remote chart, or one in /templates of the image")
     release = fields.read_form(
         "release", _NAME_FORM, RELEASE_LIMIT, "a release's name of lower-case letters, digits and '-'",
-    ) or _name_release(name, taken)
+    ) or _name_release(name, {taken_name for _, taken_name in taken})
+    _take(fields, name, release, taken)
     wait, create = fields.read_flag("wait"), fields.read_flag("create_namespace")
-    helm = Helm(
+    return Helm(
         release=release, chart=chart, repo=_read_repo(fields, chart, policy), version=_read_version(fields),
         values=_read_values(fields), values_files=_read_files(fields),
         wait=True if wait is None else wait, create_namespace=True if create is None else create,
     )
-    taken.add(release)
-    return helm
+
+
+def _take(fields: Fields, name: str, release: str, taken: Releases) -> None:
+    """Refuses a release that an earlier step installs: helm would make this step's chart of it without a word."""
+    said = fields.get("namespace")
+    namespace = said.strip() if isinstance(said, str) else "default"
+    other = taken.setdefault((namespace, release), name)
+    if other != name:
+        fields.fault(
+            "release", f"of step {faults.show(name)} must not be '{release}': step {faults.show(other)} installs a release of "
+            f"that name in namespace {faults.show(namespace)}, which this one would replace",
+        )
 
 
 def _name_release(name: str, taken: set[str]) -> str:
@@ -96,7 +111,16 @@ def _read_files(fields: Fields) -> tuple[str, ...]:
         fields.fault("values_files", f"must be a list of at most {FILE_LIMIT} paths relative to /templates of the image")
         return ()
     for index, path in enumerate(listed):
-        fault = paths.find_fault(path) if isinstance(path, str) else "must be a string"
+        fault = _find_file_fault(path)
         if fault is not None:
             fields.fault(f"values_files[{index}]", fault)
     return tuple(path for path in listed if isinstance(path, str))
+
+
+def _find_file_fault(path: Any) -> str | None:
+    if not isinstance(path, str):
+        return "must be a string"
+    if "," in path or '"' in path:
+        # Its `--values` reads a list as CSV has them, and knows no way to say one file alone.
+        return f"{faults.show(path)} must not hold ',' or '\"': helm would take it for several files"
+    return paths.find_fault(path)

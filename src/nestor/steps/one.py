@@ -32,7 +32,7 @@ class Defaults:
     render: bool
 
 
-def read(fields: Fields, name: str, defaults: Defaults, policy: Remote, releases: set[str]) -> Step | None:
+def read(fields: Fields, name: str, defaults: Defaults, policy: Remote, releases: helm.Releases) -> Step | None:
     """The step with its own retry rules where it has some, each of the two on its own; None where it has faults."""
     before = len(fields.faults)
     kind = fields.read_choice("type", TYPES)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from nestor.steps import Helm
-from tests.unit.steps.builders import Object, build, chart, faults_of, read
+from tests.unit.steps.builders import Object, build, chart, faults, faults_of, nested, read, template
 
 
 def helm(**changes: Any) -> Helm:
@@ -57,15 +57,38 @@ def test_the_release_is_named_like_the_step(name: str, release: str) -> None:
 
 
 def test_no_two_steps_get_the_same_release_by_chance() -> None:
-    plan = build(chart(name="web"), chart(name="Web"), chart(name="web!"), chart(name="web"), chart(name="w", release="web"))
+    plan = build(chart(name="web"), chart(name="Web"), chart(name="web!"), chart(name="web"))
     releases = [step.helm.release for step in plan.steps if step.helm]
-    assert releases[0] == releases[4] == "web"
+    assert releases[0] == "web"
     assert len(set(releases)) == 4
     assert all(release.startswith("web-") for release in releases[1:4])
 
 
 @pytest.mark.parametrize(
-    ("changes", "faults"),
+    ("first", "second", "namespace"),
+    [
+        ({}, {}, "default"),
+        ({"namespace": "default"}, {}, "default"),
+        ({"namespace": "apps"}, {"namespace": "apps"}, "apps"),
+    ],
+)
+def test_a_release_that_would_replace_an_earlier_steps_is_refused(first: Object, second: Object, namespace: str) -> None:
+    said = faults(nested(chart(name="web", **first), template(), chart(name="again", release="web", **second)))
+    assert said == [
+        f"`templates[2].release` of step 'again' must not be 'web': step 'web' installs a release of that name in namespace "
+        f"'{namespace}', which this one would replace",
+    ]
+
+
+def test_releases_of_one_name_in_two_namespaces_are_two() -> None:
+    plan = build(chart(name="a", release="web"), chart(name="b", release="web", namespace="apps"), chart(name="web"))
+    assert [step.helm.release for step in plan.steps if step.helm][:2] == ["web", "web"]
+    assert plan.steps[2].helm
+    assert plan.steps[2].helm.release.startswith("web-")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
     [
         (
             {"path": None},
@@ -140,9 +163,16 @@ def test_no_two_steps_get_the_same_release_by_chance() -> None:
                 "`templates[0].values_files[2]` must be a string",
             ],
         ),
+        (
+            {"values_files": ["a,b.yml", 'c"d.yml', "e.yml"]},
+            [
+                "`templates[0].values_files[0]` 'a,b.yml' must not hold ',' or '\"': helm would take it for several files",
+                "`templates[0].values_files[1]` 'c\"d.yml' must not hold ',' or '\"': helm would take it for several files",
+            ],
+        ),
         ({"wait": "perhaps"}, ["`templates[0].wait` must be true or false, not 'perhaps'"]),
         ({"create_namespace": 1}, ["`templates[0].create_namespace` must be true or false, not 1"]),
     ],
 )
-def test_faults_of_a_helm_step_are_named(changes: Object, faults: list[str]) -> None:
-    assert faults_of(chart(**changes)) == faults
+def test_faults_of_a_helm_step_are_named(changes: Object, said: list[str]) -> None:
+    assert faults_of(chart(**changes)) == said
