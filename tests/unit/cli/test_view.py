@@ -12,7 +12,7 @@ from rich.text import Text
 from nestor.cli.commands import apps, listing
 from nestor.cli.console import ASCII, Symbols, clean
 from nestor.cli.view import times
-from nestor.cli.view.facts import find_ending, mood, pick_line
+from nestor.cli.view.facts import Ending, find_ending, mood, pick_line
 from nestor.cli.view.job import render_page
 from nestor.cli.view.live import render_live
 from nestor.cli.view.story import Story
@@ -116,6 +116,25 @@ def test_a_run_before_the_one_that_was_asked_for_ends_nothing() -> None:
     ending = find_ending(job, until_finished=False)
     assert ending is not None
     assert ending.reason == "StepFailed"
+
+
+def test_a_rerun_that_is_refused_is_not_the_success_of_the_run_before() -> None:
+    job = builders.completed()
+    job["metadata"]["annotations"] = {"nestor.dev/rerun": "2"}
+    job["status"]["rerun"] = "1"
+    job["status"]["conditions"][0] = builders.condition("Admitted", "False", "AppNotFound", "no NestedApp 'training'")
+    assert find_ending(job, until_finished=True) == Ending(False, "AppNotFound", "no NestedApp 'training'")
+    job["metadata"]["generation"] = 2
+    assert find_ending(job, until_finished=True) is None, "the refusal is an earlier spec's"
+
+
+def test_what_was_refused_after_its_run_has_still_ended_well() -> None:
+    job = builders.completed()
+    job["metadata"]["annotations"] = {"nestor.dev/rerun": "1"}
+    job["status"]["rerun"] = "1"
+    job["status"]["conditions"][0] = builders.condition("Admitted", "False", "AppNotFound", "no NestedApp 'training'")
+    ending = find_ending(job, until_finished=True)
+    assert (ending and ending.reason) == "Completed"
 
 
 def test_a_job_that_restarts_has_not_failed() -> None:

@@ -56,11 +56,19 @@ def is_restarting(job: Object) -> bool:
     return bool(succeeded and succeeded.get("reason") == conditions.RESTARTING)
 
 
+def is_over(job: Object) -> bool:
+    """Whether it has ended and its application with it. What failed in a step is kept: it may rest, and go on."""
+    succeeded = condition(job, conditions.SUCCEEDED) or {}
+    return bool(status_of(job).get("completionTime")) and succeeded.get("reason") != conditions.STEP_FAILED
+
+
 def find_ending(job: Object, *, until_finished: bool) -> Ending | None:
     """How the job ended; None while there is something to wait for. Ready is an end unless `until_finished`."""
     succeeded, ready = condition(job, conditions.SUCCEEDED), condition(job, conditions.READY)
     if is_stale(job):
         return None
+    if _awaits_rerun(job) and (admitted := _find_refusal(job)):
+        return Ending(False, admitted.get("reason", ""), admitted.get("message", ""))
     if succeeded and succeeded.get("status") in ("True", "False") and not is_restarting(job):
         return Ending(succeeded["status"] == "True", succeeded.get("reason", ""), succeeded.get("message", ""))
     if ready is None:
@@ -79,10 +87,20 @@ def is_stale(job: Object) -> bool:
     generation, seen = job["metadata"].get("generation"), status_of(job).get("observedGeneration")
     if generation is not None and seen is not None and seen < generation:
         return True
-    wanted = (job["metadata"].get("annotations") or {}).get(labels.RERUN)
     # A refused job does not begin another run.
-    is_refused = (condition(job, conditions.ADMITTED) or {}).get("status") == "False"
-    return bool(wanted) and not is_refused and wanted != status_of(job).get("rerun")
+    return _awaits_rerun(job) and _find_refusal(job) is None
+
+
+def _awaits_rerun(job: Object) -> bool:
+    """Whether a run was asked for that has not begun."""
+    wanted = (job["metadata"].get("annotations") or {}).get(labels.RERUN)
+    return bool(wanted) and wanted != status_of(job).get("rerun")
+
+
+def _find_refusal(job: Object) -> Object | None:
+    """Its condition Admitted where that is False."""
+    admitted = condition(job, conditions.ADMITTED)
+    return admitted if admitted and admitted.get("status") == "False" else None
 
 
 def mood(job: Object) -> tuple[Mood, str]:
