@@ -11,10 +11,10 @@ import typer
 from nestor.api import conditions, labels
 from nestor.cli import console, follow, options, session
 from nestor.cli.commands.status import conclude, read_timeout, waits_for_end
-from nestor.cli.exits import Code, Failure
+from nestor.cli.exits import Code, Failure, explain
 from nestor.cli.session import Place, Session
-from nestor.cli.view.facts import condition
-from nestor.kube import Informer, kinds
+from nestor.cli.view.facts import condition, is_over
+from nestor.kube import ApiError, Informer, Unreachable, kinds
 
 Object = dict[str, Any]
 
@@ -38,19 +38,32 @@ def resume(
 
 
 async def _set_suspend(place: Place, names: list[str], *, wanted: bool) -> int:
-    word = "suspended" if wanted else "resumed"
+    """One job after the other, whatever becomes of those before; the exit code is the first failure's."""
+    code: int = Code.OK
     async with session.opened(place) as opened:
         for name in names:
-            job = await opened.get_job(name)
-            ended = condition(job, conditions.SUCCEEDED) or {}
-            if ended.get("status") in ("True", "False"):
-                raise Failure(f"job '{name}' has ended already ({ended.get('reason')}); it cannot be {word}")
-            if bool(job["spec"].get("suspend")) == wanted:
-                console.tell(f"job '{name}' is {'suspended' if wanted else 'not suspended'} already")
-                continue
-            await opened.api.patch(kinds.NESTED_APP_JOB, name, opened.namespace, {"spec": {"suspend": wanted}})
-            console.tell(f"job '{name}' is being {word}", mark="good")
-    return Code.OK
+            try:
+                await _set_suspend_of(opened, name, wanted=wanted)
+            except Unreachable:
+                raise  # the others would wait for the same
+            except (Failure, ApiError) as error:
+                failure = error if isinstance(error, Failure) else explain(error)
+                console.tell_problem(failure.message, failure.hint)
+                code = code or failure.code
+    return code
+
+
+async def _set_suspend_of(opened: Session, name: str, *, wanted: bool) -> None:
+    word, job = "suspended" if wanted else "resumed", await opened.get_job(name)
+    ended = condition(job, conditions.SUCCEEDED) or {}
+    # After a failed step its pods run on, to be looked at.
+    if ended.get("status") in ("True", "False") and ended.get("reason") != conditions.STEP_FAILED:
+        raise Failure(f"job '{name}' has ended already ({ended.get('reason')}); it cannot be {word}")
+    if bool(job["spec"].get("suspend")) == wanted:
+        console.tell(f"job '{name}' is {'suspended' if wanted else 'not suspended'} already")
+        return
+    await opened.api.patch(kinds.NESTED_APP_JOB, name, opened.namespace, {"spec": {"suspend": wanted}})
+    console.tell(f"job '{name}' is being {word}", mark="good")
 
 
 def rerun(
@@ -59,7 +72,11 @@ def rerun(
     timeout: options.Timeout = None,
     namespace: options.Namespace = None, context: options.Context = None, kubeconfig: options.Kubeconfig = None,
 ) -> None:
-    """Run all steps of a job again, in the same nested cluster."""
+    """Run all steps of a job again.
+
+    A job that runs, or failed in a step, keeps its nested cluster and what is in it. One that has ended otherwise begins in an
+    empty cluster: its data is deleted, that on a volume too.
+    """
     seconds = read_timeout(timeout)
     place = options.place(namespace, context, kubeconfig)
     raise typer.Exit(session.run(lambda: _rerun(place, name, seconds, follow_it=follow_it)))
@@ -68,12 +85,13 @@ def rerun(
 async def _rerun(place: Place, name: str, timeout: float | None, *, follow_it: bool) -> int:
     value = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
     async with session.opened(place) as opened:
-        await opened.get_job(name)
+        is_emptied = is_over(await opened.get_job(name))
         job = await opened.api.patch(
             kinds.NESTED_APP_JOB, name, opened.namespace, {"metadata": {"annotations": {labels.RERUN: value}}},
         )
         rests = " once it is resumed" if job["spec"].get("suspend") else ""
-        console.tell(f"all steps of job '{name}' run again{rests}", mark="good")
+        where = ", in an empty cluster: the ended run's data is deleted" if is_emptied else ""
+        console.tell(f"all steps of job '{name}' run again{rests}{where}", mark="good")
         if not follow_it or rests:
             return Code.OK
         job, ending = await follow.follow(opened, job, until_finished=waits_for_end(job), timeout=timeout)
@@ -105,8 +123,10 @@ async def _delete(place: Place, names: list[str], timeout: float | None, *, wait
 
 
 async def wait_until_gone(opened: Session, jobs: list[Object], timeout: float | None) -> None:
-    """Await the end of deleted jobs. Raises `Failure` on time-out, with what they still wait for."""
+    """Await the end of deleted jobs. Raises `Failure` on time-out, with what they still wait for, and `Forbidden`."""
     left = {job["metadata"]["uid"]: job for job in jobs}
+    # An informer goes on for ever, whatever it is answered; who may not list hears it here.
+    await opened.api.list(kinds.NESTED_APP_JOB, opened.namespace)
     informer = Informer(opened.api, kinds.NESTED_APP_JOB, opened.namespace)
     changed = asyncio.Event()
     informer.on_change(lambda _: changed.set())
