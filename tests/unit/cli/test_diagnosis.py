@@ -169,7 +169,25 @@ def test_a_jobs_pods_events_and_missing_rights_are_told() -> None:
     texts = [finding.text for finding in job.judge(facts)]
     assert "pod 'web' failed: Evicted" in texts
     assert "Pod 'web', FailedMount: no such Secret (4 times)" in texts
-    assert any("you may not get pods/log, list pods, create pods/portforward" in text for text in texts)
+    lacking = "get pods/log, get pods, list pods, watch pods, get services, create pods/portforward"
+    assert any(f"you may not {lacking}" in text for text in texts)
+
+
+@pytest.mark.parametrize(("reason", "is_advised"), [
+    (conditions.RUNNING, True), (conditions.STEP_FAILED, True), (conditions.COMPLETED, False), (conditions.TARGET_FAILED, False),
+])
+def test_what_has_ended_is_not_to_be_resumed(reason: str, is_advised: bool) -> None:
+    """What failed in a step is kept, and rests and goes on as jobs that run do."""
+    rests = [
+        condition(kind, "False", conditions.SUSPENDED, f"{kind}: it rests")
+        for kind in (conditions.CLUSTER_READY, conditions.STEPS_APPLIED, conditions.EXPOSED)
+    ]
+    status = {conditions.RUNNING: "Unknown", conditions.COMPLETED: "True"}.get(reason, "False")
+    ends: Object = {} if status == "Unknown" else {"completionTime": builders.ago(4)}
+    facts = JobFacts(builders.build_job(builders.ADMITTED, *rests, condition(conditions.SUCCEEDED, status, reason), **ends))
+    found = [finding for finding in job.judge(facts) if "it rests" in finding.text]
+    assert len(found) == 3
+    assert {"nestor resume" in finding.advice for finding in found} == {is_advised}
 
 
 def test_the_same_message_is_told_once() -> None:

@@ -21,7 +21,10 @@ RIGHTS = (
     ("patch", "nestedappjobs", ""), ("delete", "nestedappjobs", ""), ("get", "secrets", ""),
 )
 """What the commands need in the user's namespace: verb, resource, subresource."""
-JOB_RIGHTS = (("get", "pods", "log"), ("list", "pods", ""), ("create", "pods", "portforward"))
+JOB_RIGHTS = (
+    ("get", "pods", "log"), ("get", "pods", ""), ("list", "pods", ""), ("watch", "pods", ""), ("get", "services", ""),
+    ("create", "pods", "portforward"),
+)
 """What `logs` and tunnels need in a job's own namespace."""
 
 

@@ -10,7 +10,7 @@ from nestor.cli.diagnosis.facts import JobFacts
 from nestor.cli.diagnosis.findings import Finding, bad, good, warn
 from nestor.cli.diagnosis.installation import describe_right
 from nestor.cli.diagnosis.pods import describe_trouble
-from nestor.cli.view.facts import NEEDS_THE_USER, ORDER, condition, mood, status_of
+from nestor.cli.view.facts import NEEDS_THE_USER, ORDER, condition, is_over, mood, status_of
 
 Object = dict[str, Any]
 EVENTS_SHOWN = 3
@@ -43,6 +43,9 @@ ADVICE = {
     words.RESTARTS_EXHAUSTED: "the application failed each time; `nestor logs` shows its steps, the kubeconfig its pods",
 }
 """By a condition's reason: what to do."""
+
+AFTER_ITS_END = "nothing: the job has ended; `nestor rerun` begins it anew, in an empty cluster"
+"""Instead of the advice for a job that rests."""
 
 
 def judge(facts: JobFacts) -> list[Finding]:
@@ -77,7 +80,9 @@ def _judge_conditions(job: Object) -> Iterator[Finding]:
         is_bad = reason in NEEDS_THE_USER or (kind == words.SUCCEEDED and found.get("status") == "False")
         is_bad = is_bad or reason in (words.IMAGE_PULL_FAILED, words.UNSCHEDULABLE, words.PROVISIONING_FAILED)
         text = f"{kind} is {found.get('status')}, {reason}: {message}"
-        yield bad(text, ADVICE.get(reason, "")) if is_bad else warn(text, ADVICE.get(reason, ""))
+        # No resume brings back what has ended.
+        advice = AFTER_ITS_END if reason == words.SUSPENDED and is_over(job) else ADVICE.get(reason, "")
+        yield bad(text, advice) if is_bad else warn(text, advice)
 
 
 def _judge_pods(facts: JobFacts) -> Iterator[Finding]:
