@@ -97,7 +97,6 @@ class Watches:
                 found = await discover(self._api, *key)
                 if found is not None:
                     self._kinds[key] = found
-                    self._missing.discard(selection)
                     break
                 if selection not in self._missing:
                     self._missing.add(selection)
@@ -106,6 +105,8 @@ class Watches:
                 log.info("looking for kind %s of %s: %s", selection.kind, selection.api_version, error)
             await asyncio.sleep(delay)
             delay = min(2 * delay, RETRY_LIMIT)
+        # Here, because another selection may have found the kind.
+        self._missing.discard(selection)
         return self._kinds[key]
 
 

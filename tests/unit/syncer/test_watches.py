@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from nestor.kube import Kind
+from nestor.kube import Change, Kind
 from nestor.syncer import watches
 from tests.unit.syncer import fakes
 
@@ -36,3 +37,47 @@ async def test_what_would_be_another_path_is_not_asked_for(api_version: str) -> 
     api = fakes.FakeApi(answer={"resources": RESOURCES})
     assert await watches.discover(api, api_version, "Widget") is None  # type: ignore[arg-type]
     assert api.asked == []
+
+
+class LateApi(fakes.FakeApi):
+    """Serves the kind only once it is told to, and then nothing but its discovery."""
+
+    def __init__(self) -> None:
+        super().__init__(answer={"resources": []})
+        self.listed: list[Any] = []
+
+    async def request(self, method: str, path: str, *more: Any) -> Object:
+        """Discovery, and empty lists."""
+        if more:
+            self.listed.append(more)
+            return {"metadata": {"resourceVersion": "1"}, "items": []}
+        return self.answer
+
+    async def watch(self, *question: Any) -> Any:
+        """Never an event."""
+        await asyncio.Event().wait()
+        yield None
+
+
+async def test_a_late_kind_is_missing_for_none_of_its_selections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watches, "_RETRY_SECONDS", 0.001)
+    api, told = LateApi(), asyncio.Event()
+
+    def tell(selection: watches.Selection, change: Change | None) -> None:
+        told.set()
+
+    one, other = (watches.Selection("example.org/v1", "Widget", name=name) for name in ("one", "other"))
+    watched = watches.Watches(api, tell)  # type: ignore[arg-type]
+    watched.want([one, other])
+    running = asyncio.create_task(watched.run())
+    async with asyncio.timeout(10):
+        while not (watched.is_missing(one) and watched.is_missing(other)):
+            await told.wait()
+            told.clear()
+        api.answer = {"resources": RESOURCES}
+        while watched.find(one) is None or watched.find(other) is None:
+            await told.wait()
+            told.clear()
+    assert not watched.is_missing(one)
+    assert not watched.is_missing(other)
+    running.cancel()
