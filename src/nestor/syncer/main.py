@@ -12,7 +12,7 @@ from typing import Any
 
 from nestor.kube import Api, ApiError
 from nestor.kube.events import EventRecorder
-from nestor.syncer import bootstrap, controllers, credentials, health
+from nestor.syncer import bootstrap, controllers, credentials, health, identity
 from nestor.syncer.caches import Caches
 from nestor.syncer.context import Context, find_target
 from nestor.syncer.kubelet.server import KubeletServer
@@ -26,14 +26,16 @@ _READY_TIMEOUT = 5
 
 
 def main(arguments: list[str]) -> int:
-    """Run until told to stop, or to begin anew with new credentials (0), or until something that must run ends (1)."""
+    """Run until told to stop, or to begin anew with new credentials or for another NestedCluster (0), or until something that
+    must run ends (1).
+    """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     settings = parse(arguments)
     code = 0
     try:
         asyncio.run(_until_signal(settings))
-    except* credentials.Renewed as renewed:
-        log.info("the syncer ends, to begin anew: %s", renewed.exceptions[0])
+    except* (credentials.Renewed, identity.Replaced) as reasons:
+        log.info("the syncer ends, to begin anew: %s", reasons.exceptions[0])
     except* Exception:
         log.exception("the syncer ends: a part of it has ended")
         code = 1
@@ -71,6 +73,7 @@ async def run(settings: Settings) -> None:
         nested = await stack.enter_async_context(await Api.connect(settings.nested_kubeconfig, manager=_MANAGER))
         target, cluster = await find_target(host, settings)
         caches = Caches(host, nested, target)
+        group.create_task(identity.Identity(caches.host_cluster, cluster["metadata"]["uid"]).watch(), name="identity")
         context = Context(host, nested, target, caches, EventRecorder(nested, _MANAGER))
         # 2. Controllers hear of every object, the first lists included, but do not act yet.
         made = controllers.build(context, cluster, settings)

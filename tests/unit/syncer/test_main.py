@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from nestor.syncer import credentials, main
+from nestor.syncer import credentials, identity, main
 from nestor.syncer.settings import Settings
 
 
 @pytest.mark.parametrize(("error", "code"), [
     (None, 0),
     (ExceptionGroup("parts", [credentials.Renewed("new")]), 0),
+    (ExceptionGroup("parts", [identity.Replaced("another")]), 0),
+    (ExceptionGroup("parts", [credentials.Renewed("new"), identity.Replaced("another")]), 0),
     (ExceptionGroup("parts", [RuntimeError("a part has ended")]), 1),
     (ExceptionGroup("parts", [credentials.Renewed("new"), RuntimeError("a part has ended")]), 1),
     (RuntimeError("no kubeconfig"), 1),
