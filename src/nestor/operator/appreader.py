@@ -28,7 +28,8 @@ LOG_SECONDS = 60
 ACTIVE_SECONDS = 1800
 """An image is pulled within this time, or tried again by another pod."""
 WORDS_LIMIT = 500
-RESOURCES: Object = {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"cpu": "500m", "memory": "128Mi"}}
+RESOURCES: Object = {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"cpu": "500m", "memory": "256Mi"}}
+"""The biggest file of nothing but brackets takes 170 MiB before it is refused; killed, the reader would be tried for ever."""
 
 
 class Unreadable(Exception):

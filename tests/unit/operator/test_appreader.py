@@ -99,6 +99,11 @@ def test_a_later_attempt_is_told() -> None:
     assert decide_reader(pod(RUNNING, attempt=3), IMAGE, NOW).message == "attempt 3"
 
 
+def test_the_pod_has_the_memory_that_the_biggest_file_takes() -> None:
+    limit = appreader.RESOURCES["limits"]["memory"]
+    assert int(limit.removesuffix("Mi")) * 2**20 >= 60 * main.FILE_LIMIT
+
+
 def test_a_fault_of_the_image_is_told_in_the_readers_words_made_harmless() -> None:
     said = decide_reader(pod(ended(13, 5, message="line 3,\x1b[31m column 7\n")), IMAGE, NOW)
     assert said == Action("Refuse", "line 3, [31m column 7", reason=conditions.APPDEF_INVALID)

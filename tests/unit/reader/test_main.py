@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from nestor.operator import appreader
 from nestor.reader import files, main
 
 APPDEF = {"name": "Hällo", "commands": {"Run": {"nested_kubernetes": {"templates": []}}}, "x": [1, 2.5, None, True]}
@@ -56,10 +60,12 @@ def test_the_icon_stays_behind_and_does_not_count(tmp_path: Path, capfdbinary: p
         (b'{"a": "\x00"}', main.EXIT_INVALID, "line 1, column 8: Invalid control character"),
         ('["commands"]', main.EXIT_INVALID, "must be a JSON object, with `commands` in it"),
         ('{"a": NaN}', main.EXIT_INVALID, "it holds NaN, which JSON does not know"),
-        ('{"a": 1e999}', main.EXIT_INVALID, "holds a number that is out of range"),
+        ('{"a": 1e999}', main.EXIT_INVALID, "`AppDef.a` must be a finite number"),
+        ('{"a": {"b": 9223372036854775808}}', main.EXIT_INVALID, "`AppDef.a.b` must be a number of at most 63 bits"),
+        ('{"a": [' + "0," * 100_000 + "0]}", main.EXIT_INVALID, "`AppDef` must not hold more than 100000 values"),
         ('{"a": ' + "9" * 5000 + "}", main.EXIT_INVALID, "is not JSON: "),
-        ('{"a": "\\ud800"}', main.EXIT_INVALID, "holds half a character"),
-        ('{"a":' + "[" * 70 + "]" * 70 + "}", main.EXIT_INVALID, "is nested deeper than 64 levels"),
+        ('{"a": "\\ud800"}', main.EXIT_INVALID, "`AppDef.a` must not hold half a character"),
+        ('{"a":' + "[" * 70 + "]" * 70 + "}", main.EXIT_INVALID, "must not be nested deeper than 64 levels"),
         ('{"a":' + "[" * 90_000 + "]" * 90_000 + "}", main.EXIT_INVALID, "is nested deeper than 64 levels"),
         (json.dumps({"a": "x" * main.OUTPUT_LIMIT}), main.EXIT_TOO_BIG, f"at most {main.OUTPUT_LIMIT} are allowed"),
         (" " * main.FILE_LIMIT + "{}", main.EXIT_TOO_BIG, f"is bigger than {main.FILE_LIMIT} bytes"),
@@ -73,6 +79,20 @@ def test_a_fault_is_a_sentence_and_a_code(
     assert found == code
     assert message in said
     assert len(said) < 300
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**66), 2**66) | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+))
+def test_what_the_reader_prints_the_operator_reads(tmp_path: Path, value: Any) -> None:
+    """Else the operator would have it read again and again."""
+    file = tmp_path / main.PATH
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({"a": value}))
+    with contextlib.suppress(main.Fault):
+        assert appreader.parse_output(main.read_appdef(tmp_path) + b"\n") == {"a": value}
 
 
 def test_an_image_that_is_not_mounted_is_no_missing_file(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
@@ -107,7 +127,7 @@ def test_what_our_user_may_not_read_is_told_with_the_remedy(
 def test_an_unforeseen_error_is_no_fault_of_the_image(
     tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(main, "_measure_depth", lambda content: 1 / 0)
+    monkeypatch.setattr(main, "_drop_icon", lambda content: 1 / 0)
     code, said = read(build_image(tmp_path, "{}"), capfdbinary)
     assert code == main.EXIT_CRASHED
     assert "ZeroDivisionError" in said
