@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from nestor.kube import Api, ApiError
 from nestor.runner import guard, processes, waiting
 from nestor.runner.clock import SystemClock
-from nestor.runner.record import Record
+from nestor.runner.record import Record, Superseded
 from nestor.runner.run import Runner
 from nestor.runner.settling import Settling
 from nestor.runner.steps import Executor
@@ -33,6 +33,8 @@ EXIT_REFUSED = 4
 """The API is there and does not let us record."""
 EXIT_NO_VOLUME = 5
 """The volume with the templates is missing: the host's API server left it out of the pod."""
+EXIT_SUPERSEDED = 6
+"""Another runner, with another plan, has the record by now."""
 EXIT_CRASHED = 70
 """A bug, or something that nobody foresaw. Python's own code for it, 1, is taken."""
 EXIT_STOPPED = 128 + signal.SIGTERM
@@ -117,6 +119,9 @@ async def _run(plan: Plan, place: Place) -> int:
             show(f"no result: {error}")
             is_refused = isinstance(error, ApiError) and not error.is_transient
             return EXIT_REFUSED if is_refused else EXIT_NO_API
+        except Superseded as error:
+            show(f"no result: {error}")
+            return EXIT_SUPERSEDED
     return _conclude(run, clock.seconds() - start)
 
 

@@ -16,6 +16,10 @@ WRITE_LIMIT_SECONDS = 60.0
 RETRY_SECONDS = 0.5
 
 
+class Superseded(Exception):
+    """The record is another runner's by now, which has another plan; ours says nothing more."""
+
+
 class Record:
     """Reads and writes the run. A short outage of the API is waited out, at most `WRITE_LIMIT_SECONDS`."""
 
@@ -23,6 +27,7 @@ class Record:
         self._api = api
         self._clock = clock
         self._version: str | None = None
+        self._loaded: str | None = None
         self._is_stale = False
 
     async def load(self) -> Run | None:
@@ -31,21 +36,19 @@ class Record:
         if found is None:
             return None
         self._version = found["metadata"]["resourceVersion"]
-        try:
-            return Run.model_validate_json((found.get("data") or {}).get(KEY, ""))
-        except ValidationError:
-            return None
+        run = _parse(found)
+        self._loaded = run.hash if run else None
+        return run
 
     async def save(self, run: Run) -> None:
-        """Write the run. Raises `ApiError` when the API stays away or refuses."""
+        """Write the run. Raises `ApiError` when the API stays away or refuses, `Superseded` when another has taken over."""
         deadline = self._clock.seconds() + WRITE_LIMIT_SECONDS
         while True:
             try:
                 await self._write(run)
                 return
             except (Conflict, NotFound) as error:
-                # Another writer, a deleted ConfigMap, a cluster whose namespaces are still to come. Only one runner lives at
-                # a time, so ours is the newest state.
+                # Another writer, a deleted ConfigMap, a cluster whose namespaces are still to come.
                 self._is_stale = True
                 problem: ApiError = error
             except ApiError as error:
@@ -56,15 +59,22 @@ class Record:
                 raise problem
             await self._clock.sleep(RETRY_SECONDS)
 
-    async def _refresh(self) -> None:
-        """Learn the ConfigMap's version, or that there is none."""
+    async def _refresh(self, run: Run) -> None:
+        """Learn the ConfigMap's version, or that there is none.
+
+        Ours is the newest state, unless the record is of a plan that is neither ours nor the one before it: then a runner that
+        was to be gone is this one.
+        """
         found = await self._api.find(kinds.CONFIG_MAP, NAME, NAMESPACE)
+        stored = _parse(found) if found else None
+        if stored is not None and stored.hash not in (run.hash, self._loaded):
+            raise Superseded("a runner with another plan has taken over, this one stops and leaves the record to it")
         self._version = found["metadata"]["resourceVersion"] if found else None
         self._is_stale = False
 
     async def _write(self, run: Run) -> None:
         if self._is_stale:
-            await self._refresh()
+            await self._refresh(run)
         body: Object = {
             "apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": NAME, "namespace": NAMESPACE},
@@ -76,3 +86,11 @@ class Record:
             body["metadata"]["resourceVersion"] = self._version
             written = await self._api.replace(kinds.CONFIG_MAP, body)
         self._version = written["metadata"]["resourceVersion"]
+
+
+def _parse(found: Object) -> Run | None:
+    """The run in a ConfigMap; None when it cannot be read."""
+    try:
+        return Run.model_validate_json((found.get("data") or {}).get(KEY, ""))
+    except ValidationError:
+        return None

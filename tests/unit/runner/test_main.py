@@ -10,7 +10,8 @@ import pytest
 
 from nestor import steps
 from nestor.kube import Api
-from nestor.runner import main
+from nestor.runner import main, waiting
+from nestor.runner.record import Record, Superseded
 
 
 @pytest.fixture
@@ -34,6 +35,32 @@ def test_an_unforeseen_error_is_no_failed_step_and_leaves_its_traceback(
     said = capsys.readouterr().out
     assert "Traceback" in said
     assert "RuntimeError: out of luck" in said
+
+
+def test_a_runner_that_another_one_took_over_from_ends_without_a_result(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:
+    class Connected:
+        async def __aenter__(self) -> Connected:
+            return self
+
+        async def __aexit__(self, *_: object) -> None:
+            pass
+
+    async def connect(*_: object, **__: object) -> Connected:
+        return Connected()
+
+    async def ready(*_: object) -> None:
+        pass
+
+    async def load(_: object) -> NoReturn:
+        raise Superseded("another one is at it")
+
+    monkeypatch.setattr(Api, "connect", connect)
+    monkeypatch.setattr(waiting, "wait_for_api", ready)
+    monkeypatch.setattr(Record, "load", load)
+    assert main.main(arguments) == main.EXIT_SUPERSEDED
+    assert capsys.readouterr().out == "no result: another one is at it\n"
 
 
 def test_neither_is_a_kubeconfig_that_is_not_there(arguments: list[str]) -> None:
