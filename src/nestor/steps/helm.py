@@ -20,7 +20,6 @@ _NAME_FORM = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _CHART_FORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
 _VERSION_FORM = re.compile(r"[0-9A-Za-z^~<>=*!][0-9A-Za-z^~<>=*!|,. +_-]*", re.ASCII)
 
-
 Releases = dict[tuple[str, str], str]
 """Namespace and release → the step that installs it."""
 
