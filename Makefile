@@ -53,7 +53,7 @@ e2e: $(VENV)/.ready ## Run the tests that need the embedded cluster: real pods, 
 	@$(RUN) -m devcluster down
 	@$(RUN) -m pytest $(LIFECYCLE) $(PYTEST_ARGS)
 	@[ -n "$$NESTOR_KEEP" ] || trap '$(RUN) -m devcluster down' EXIT; export NESTOR_KEEP=1; \
-	$(RUN) -m pytest tests/e2e --ignore=$(LIFECYCLE) -m 'not alone' -n 4 --dist worksteal $(PYTEST_ARGS) && \
+	$(RUN) -m pytest tests/e2e --ignore=$(LIFECYCLE) -m 'not alone' -n 3 --dist worksteal $(PYTEST_ARGS) && \
 	$(RUN) -m pytest tests/e2e --ignore=$(LIFECYCLE) -m alone $(PYTEST_ARGS)
 
 # The embedded cluster's own start, crash and end, before the tests that share one.
