@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from nestor import names
 from nestor.api import conditions, labels
-from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.nestedclass import ExposePolicy, NestedClassSpec
 from nestor.cluster.applier import Applier
 from nestor.cluster.provision import Provisioner
 from nestor.cluster.shape import Host
@@ -76,10 +76,8 @@ class Context:
 
     def host_of(self, job: Object) -> str | None:
         """The host that a job wants for its first target, if its class is there."""
-        meta, spec = job["metadata"], job.get("spec") or {}
-        policy = self.classes().get(spec.get("className", ""))
-        wanted = (spec.get("expose") or {}).get("host")
-        return choose_host(meta["name"], meta["namespace"], wanted, policy.expose) if policy else None
+        policy = self._policy_of(job)
+        return _choose_host(job, policy) if policy else None
 
     def claims(self) -> Iterable[Claim]:
         """The hosts that admitted jobs want, and those that a job had before it was refused: its Ingresses stay."""
@@ -89,21 +87,33 @@ class Context:
             yield from (claim for claim in self.claims_of(job) if claim.is_held or not is_refused)
 
     def claims_of(self, job: Object) -> Iterable[Claim]:
-        """The hosts that a job wants. Until its first pass here, of the further ones those that it has."""
-        meta, first = job["metadata"], self.host_of(job)
-        policy = self.classes().get((job.get("spec") or {}).get("className", ""))
+        """The hosts that a job wants. Until its first pass here, of the further ones those that it has; and where its class
+        gives it none for its first target, or is gone, what it still has.
+        """
+        meta, policy = job["metadata"], self._policy_of(job)
+        first = _choose_host(job, policy) if policy else None
         held = self.held_hosts(names.job_namespace(meta["name"], meta["namespace"], meta["uid"]), meta["uid"])
         further = self.further_hosts.get(meta["uid"], held)
-        for host in further | {first} if first else further:
-            is_own = host != first or (policy is not None and is_default(host, meta["name"], meta["namespace"], policy.expose))
+        for host in further | ({first} if first else held):
+            is_own = host != first or (policy is not None and is_default(host, meta["name"], meta["namespace"], policy))
             created = meta.get("creationTimestamp", "")
             yield Claim(host, meta["name"], meta["namespace"], meta["uid"], created, host in held, is_own)
+
+    def _policy_of(self, job: Object) -> ExposePolicy | None:
+        """What the job's class says of hosts, if the class is there."""
+        found = self.classes().get((job.get("spec") or {}).get("className", ""))
+        return found.expose if found else None
 
     def held_hosts(self, home: str, job_uid: str) -> frozenset[str]:
         """The hosts of the Ingresses that a job has in its own namespace."""
         found = self.world.ingresses_by_namespace.get(home)
         own = [item for item in found if (item["metadata"].get("labels") or {}).get(labels.JOB_UID) == job_uid]
         return frozenset(host for item in own for host in hosts_of(item))
+
+
+def _choose_host(job: Object, policy: ExposePolicy) -> str | None:
+    meta, wanted = job["metadata"], ((job.get("spec") or {}).get("expose") or {}).get("host")
+    return choose_host(meta["name"], meta["namespace"], wanted, policy)
 
 
 def _parse_class(name: str, item: Object) -> NestedClassSpec | None:

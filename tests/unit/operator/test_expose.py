@@ -79,6 +79,12 @@ async def test_a_job_that_is_not_admitted_claims_what_it_has_and_nothing_else(co
     # It was admitted before: its Ingresses stay, and nobody may put another one beside them.
     put_ingress(context, refused, *HOSTS)
     assert {(host, is_held) for host, is_held, _ in claimed(context)} == {(host, True) for host in HOSTS}
+    # Also where its class went, and its last pass is remembered.
+    context.further_hosts[refused["metadata"]["uid"]] = frozenset(HOSTS[1:])
+    context._classes.clear()
+    for item in list(context.world.classes):
+        context.world.classes.drop(item)
+    assert {(host, is_held) for host, is_held, _ in claimed(context)} == {(host, True) for host in HOSTS}
 
 
 async def test_a_host_that_a_job_asks_for_is_not_its_own_by_name(context: Context) -> None:
