@@ -16,14 +16,8 @@ from tests.integration.syncer.world import World
 @pytest.fixture(scope="session")
 async def world(control_plane: apiserver.ControlPlane, host: Api) -> AsyncIterator[World]:
     """A running syncer between two clusters."""
-    async with (
-        worlds.running_nested() as plane,
-        await Api.connect(str(plane.kubeconfig), manager="tests") as nested,
-    ):
-        made = await worlds.build_world(host, control_plane, plane, nested)
-        await made.start()
+    async with worlds.running(host, control_plane) as made:
         yield made
-        await made.stop()
 
 
 @pytest.fixture

@@ -327,3 +327,16 @@ async def running_nested() -> AsyncIterator[NestedPlane]:
             yield plane
         finally:
             plane.stop()
+
+
+@contextlib.asynccontextmanager
+async def running(host: Api, plane: apiserver.ControlPlane) -> AsyncIterator[World]:
+    """A running syncer between `host` and a nested control plane of its own."""
+    async with (
+        running_nested() as nested_plane,
+        await Api.connect(str(nested_plane.kubeconfig), manager="tests") as nested,
+    ):
+        made = await build_world(host, plane, nested_plane, nested)
+        await made.start()
+        yield made
+        await made.stop()

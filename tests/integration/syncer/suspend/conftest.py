@@ -18,14 +18,8 @@ DAEMON_SET = Kind("apps", "v1", "daemonsets", "DaemonSet")
 @pytest.fixture(scope="package")
 async def world(control_plane: apiserver.ControlPlane, host: Api) -> AsyncIterator[World]:
     """A running syncer between two clusters."""
-    async with (
-        worlds.running_nested() as plane,
-        await Api.connect(str(plane.kubeconfig), manager="tests") as nested,
-    ):
-        made = await worlds.build_world(host, control_plane, plane, nested)
-        await made.start()
+    async with worlds.running(host, control_plane) as made:
         yield made
-        await made.stop()
 
 
 @pytest.fixture
