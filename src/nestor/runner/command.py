@@ -22,6 +22,8 @@ SILENCE_SECONDS = 30.0
 PATIENCE_SECONDS = 0.3
 """For what ends by itself right after its parent, as the last part of a pipe does."""
 PIPE_SECONDS = 2.0
+SECONDS_LEFT = 1.0
+"""What a command gets of its limit at least, however long its preparation took."""
 POLL_SECONDS = 0.1
 SHOWN_NAMES = 5
 
@@ -44,9 +46,11 @@ class Outcome:
 
 async def run_command(
     command: list[str], *, folder: Path, environment: dict[str, str], limit: float, show: Callable[[str], None],
-    limits: guard.Limits = guard.Limits(),  # noqa: B008 - frozen
+    limits: guard.Limits = guard.Limits(), spent: float = 0,  # noqa: B008 - frozen
 ) -> Outcome:
     """Run `command` in `folder` for at most `limit` seconds. Standard error goes with the output, standard input is empty.
+
+    `spent` of them are gone already, on preparing it; it gets `SECONDS_LEFT` at least.
 
     However it ends, and if this call is cancelled as well, all processes that descend from it are ended, those in other sessions
     included: what a step leaves in the background does not live on into the next one.
@@ -62,7 +66,7 @@ async def run_command(
     family.first = process.pid
     reader = asyncio.create_task(_read(process, output))
     try:
-        reason = await _await_end(process, family, output, limit, limits)
+        reason = await _await_end(process, family, output, limit, spent, limits)
     except BaseException:
         await asyncio.shield(_clean_up(process, family, reader, LEFTOVER_GRACE_SECONDS))
         raise
@@ -78,18 +82,18 @@ async def run_command(
 
 
 async def _await_end(
-    process: asyncio.subprocess.Process, family: Family, output: Output, limit: float, limits: guard.Limits,
+    process: asyncio.subprocess.Process, family: Family, output: Output, limit: float, spent: float, limits: guard.Limits,
 ) -> str | None:
     """None when the command ended by itself, else why it must not go on."""
     ended = asyncio.create_task(_ended(process))
     watch = asyncio.create_task(guard.watch(family, limits))
     pulse = asyncio.create_task(_tell_silence(output))
     try:
-        await asyncio.wait({ended, watch}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+        left = max(min(limit, SECONDS_LEFT), limit - spent)
+        await asyncio.wait({ended, watch}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
         if ended.done():
             return None
-        # What preparing took of a step's limit is not worth fractions of a second.
-        return watch.result() if watch.done() else f"no end within {round(limit, 1 if limit < 10 else 0):g} s"
+        return watch.result() if watch.done() else f"no end within {limit:g} s"
     finally:
         for task in (ended, watch, pulse):
             task.cancel()

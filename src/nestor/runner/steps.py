@@ -17,9 +17,6 @@ from nestor.runner.errors import AttemptError, StepError
 from nestor.runner.workspace import Desk, Workspace
 from nestor.steps import Helm, Plan, Step
 
-SECONDS_LEFT = 1.0
-"""What a command gets at least, however long its preparation took."""
-
 
 @dataclass(frozen=True)
 class Prepared:
@@ -71,10 +68,9 @@ class Executor:
                 prepared = await self._prepare(attempt, desk)
         except TimeoutError:
             return Outcome(None, f"no end within {limit} s, stopped before its command began")
-        left = max(SECONDS_LEFT, limit - (time.monotonic() - start))
         outcome = await run_command(
-            prepared.command, folder=prepared.folder, environment=prepared.environment, limit=left, show=attempt.show,
-            limits=self._workspace.place.limits,
+            prepared.command, folder=prepared.folder, environment=prepared.environment, limit=limit, show=attempt.show,
+            limits=self._workspace.place.limits, spent=time.monotonic() - start,
         )
         return replace(outcome, message=outcome.message + kubectl.find_hint(attempt.step, outcome), sha256=prepared.sha256)
 

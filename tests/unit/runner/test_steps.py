@@ -308,6 +308,19 @@ async def test_a_slow_repetition_of_many_objects_comes_with_what_helps(stage: St
     assert "thousands" not in outcome.message
 
 
+async def test_what_preparing_took_counts_and_the_limit_is_told_as_it_was_written(
+    stage: Stage, folder: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def dawdle(*_: Any, **__: Any) -> Fetched:
+        await asyncio.sleep(1.2)
+        return Fetched(1, "0" * 64)
+
+    monkeypatch.setattr(stage.downloader, "fetch", dawdle)
+    (folder / "bin" / "kubectl").write_text("#!/bin/sh\nexec sleep 60\n")
+    outcome = await stage.run(type="kubectl", format="url", path="https://example.com/a", timeout_seconds=2)
+    assert outcome.message.startswith("no end within 2 s, stopped")
+
+
 async def test_the_limit_holds_for_the_preparation_too(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     async def hang(*_: Any, **__: Any) -> Fetched:
         await asyncio.sleep(60)
