@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 import yaml
 
@@ -12,6 +12,7 @@ from nestor.api import conditions
 from nestor.kube import Api, Change, Informer, Kind, kinds
 
 Object = dict[str, Any]
+T = TypeVar("T")
 
 
 async def wait_for(
@@ -42,6 +43,20 @@ async def wait_for_any(
 async def wait_for_none(api: Api, kind: Kind, namespace: str, *, labels: str = "", limit: float = 60) -> None:
     """Await that no such object is left."""
     await _watch(api, kind, namespace, "", labels, lambda items: not items, limit)
+
+
+async def eventually(check: Callable[[], Awaitable[T | None]], limit: float = 20) -> T:
+    """The first result of `check` that is true: for what no single watch shows."""
+    last: object = None
+    try:
+        async with asyncio.timeout(limit):
+            while True:
+                last = result = await check()
+                if result:
+                    return result
+                await asyncio.sleep(0.03)
+    except TimeoutError:
+        raise AssertionError(f"not within {limit} s; last seen: {last!r}") from None
 
 
 async def _watch(

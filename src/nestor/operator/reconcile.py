@@ -82,7 +82,8 @@ class JobReconciler:
             return
         try:
             job = await ensure_finalizer(self._context.api, kinds.NESTED_APP_JOB, job)
-            self._context.world.jobs.put(job)
+            if not self._context.world.jobs.put(job):
+                return  # deleted in the moment of our finalizer, which the API server then does not mind
             await self._reconcile_admitted(job, await self._apps.resolve(job))
         except Refused as refused:
             delay = await self._endings.reconcile_refused(job, refused)

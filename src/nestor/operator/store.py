@@ -10,22 +10,36 @@ from nestor.kube import Api, Change, Informer, Kind, kinds
 from nestor.kube.client import Object
 from nestor.kube.informer import Key, key_of
 
+GONE_REMEMBERED = 1000
+"""How many dropped objects a store remembers: more than requests can be on their way at once."""
+
 
 class Store:
     """The newest state of all objects of one kind, fed from outside. Never steps back to an older version."""
 
     def __init__(self) -> None:
         self._objects: dict[Key, Object] = {}
+        self._gone: dict[str, None] = {}
+        """The UIDs that were dropped last."""
 
-    def put(self, obj: Object) -> None:
-        """Take a state, unless a newer one is known (our own write may be ahead of the watch)."""
+    def put(self, obj: Object) -> bool:
+        """Take a state, unless a newer one is known: our own write may be ahead of the watch.
+
+        It may be behind it as well. False: the object is known to be gone, and is not taken, for nobody would drop it again.
+        """
         key = key_of(obj)
+        if obj["metadata"].get("uid") in self._gone:
+            return False
         known = self._objects.get(key)
         if known is None or known["metadata"].get("uid") != obj["metadata"].get("uid") or _version(obj) >= _version(known):
             self._objects[key] = obj
+        return True
 
     def drop(self, obj: Object) -> None:
-        """The object is gone (unless a successor of the same name is known already)."""
+        """The object is gone for good (a successor of the same name, which may be known already, is another one)."""
+        self._gone[obj["metadata"]["uid"]] = None
+        if len(self._gone) > GONE_REMEMBERED:
+            del self._gone[next(iter(self._gone))]
         known = self._objects.get(key_of(obj))
         if known is not None and known["metadata"].get("uid") == obj["metadata"].get("uid"):
             del self._objects[key_of(obj)]

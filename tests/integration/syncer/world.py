@@ -9,10 +9,10 @@ import asyncio
 import contextlib
 import datetime
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import yaml
 
@@ -23,9 +23,9 @@ from nestor.kube import Api, Kind, NotFound, kinds
 from nestor.syncer import main
 from nestor.syncer.settings import Settings
 from tests.integration import apiserver
+from tests.waiting import eventually
 
 Object = dict[str, Any]
-T = TypeVar("T")
 
 CLUSTER = "hello"
 NODE = "node-1"
@@ -135,19 +135,7 @@ class World:
         writer.close()
         return int(answer.split(b" ")[1])
 
-    @staticmethod
-    async def eventually(check: Callable[[], Awaitable[T | None]], limit: float = 20) -> T:
-        """The first result that is true."""
-        last: object = None
-        try:
-            async with asyncio.timeout(limit):
-                while True:
-                    last = result = await check()
-                    if result:
-                        return result
-                    await asyncio.sleep(0.03)
-        except TimeoutError:
-            raise AssertionError(f"not within {limit} s; last seen: {last!r}") from None
+    eventually = staticmethod(eventually)
 
     async def host_object(self, kind: Kind, name: str, namespace: str) -> Object:
         """The host object of a nested one, once it is there."""

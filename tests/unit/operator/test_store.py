@@ -9,7 +9,7 @@ import pytest
 from nestor.kube import Api, Change, Informer, kinds
 from nestor.operator.settings import read_settings
 from nestor.operator.source import build_settings, read_kubeconfig
-from nestor.operator.store import Index, Store
+from nestor.operator.store import GONE_REMEMBERED, Index, Store
 
 Object = dict[str, Any]
 
@@ -39,6 +39,26 @@ def test_a_successor_replaces_and_is_not_dropped_with_its_predecessor() -> None:
     store.drop(obj("12", uid="b"))
     assert store.get("x", "n") is None
     assert list(store) == []
+
+
+def test_what_is_gone_does_not_come_back_with_a_late_answer() -> None:
+    store = Store()
+    store.drop(obj("11"))
+    assert not store.put(obj("10"))
+    assert list(store) == []
+    assert store.put(obj("12", uid="b"))
+    assert not store.put(obj("10"))
+    assert [item["metadata"]["uid"] for item in store] == ["b"]
+
+
+def test_what_is_remembered_of_the_gone_is_bounded() -> None:
+    store = Store()
+    for number in range(GONE_REMEMBERED + 1):
+        store.drop(obj("1", uid=str(number)))
+    store.put(obj("1", uid="1"))
+    assert list(store) == []
+    store.put(obj("1", uid="0"))
+    assert len(list(store)) == 1
 
 
 async def test_the_index_follows() -> None:
