@@ -17,6 +17,9 @@ from nestor.kube import Kind
 from nestor.kube.client import Object
 from nestor.operator.store import Store
 
+END_SECONDS = 5.0
+"""How long kopf may take to end when all must."""
+
 Handler = Callable[[Object], None]
 Feeds = dict[Kind, tuple[Store, Handler]]
 """By kind: where its objects go, and who is told."""
@@ -92,11 +95,30 @@ def _feed(store: Store, handler: Handler) -> Callable[..., Any]:
 
 async def run(feeds: Feeds, stop: asyncio.Event, kubeconfig: str | None = None) -> None:
     """Deliver events until `stop` is set, or SIGTERM or SIGINT arrives (kopf takes the process's signals)."""
+    running = asyncio.create_task(_run_kopf(feeds, stop, kubeconfig), name="kopf")
+    try:
+        await asyncio.shield(running)
+    except asyncio.CancelledError:
+        # Something else has died. kopf ends all of its tasks and closes its connections when it is told to stop; cancelled while
+        # it starts, it does not, and the log's last word would be a complaint about that instead of the reason.
+        stop.set()
+        await asyncio.wait({running}, timeout=END_SECONDS)
+        raise
+
+
+async def _run_kopf(feeds: Feeds, stop: asyncio.Event, kubeconfig: str | None) -> None:
     logging.getLogger("kopf").setLevel(logging.WARNING)
     tasks = await kopf.spawn_tasks(
         registry=build_registry(feeds, kubeconfig), settings=build_settings(), clusterwide=True, standalone=True, stop_flag=stop,
     )
-    await kopf.run_tasks(tasks, ignored=_Everything())
+    try:
+        await kopf.run_tasks(tasks, ignored=_Everything())
+    finally:
+        # What it would end itself if it might end what it does not know: requests on their way.
+        left = [task for task in asyncio.all_tasks() if _is_of_kopf(task)]
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
 
 class _Everything(frozenset[Any]):
@@ -107,3 +129,11 @@ class _Everything(frozenset[Any]):
     def __contains__(self, _: object) -> bool:
         return True
 
+
+def _is_of_kopf(task: asyncio.Task[Any]) -> bool:
+    """By the file of its code; kopf's tasks have no other mark."""
+    code = getattr(task.get_coro(), "cr_code", None)
+    return code is not None and code.co_filename.startswith(_KOPF)
+
+
+_KOPF = str(Path(kopf.__file__).parent)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
+import signal
 import socket
 import sys
 
+import pytest
+
+from nestor.kube import kinds
+from nestor.operator import source
+from nestor.operator.store import Store
 from tests.integration import apiserver
 from tests.integration.operator.conftest import ACCOUNT, ROOT, Operator
 
@@ -49,3 +56,24 @@ async def test_a_host_that_does_not_tell_its_service_range_is_explained(plane: a
     code, output = await run(plane, NESTOR_IMAGE="x", KUBECONFIG=nobody)
     assert code == 1
     assert "set NESTOR_SERVICE_CIDR (helm: operator.serviceCIDR)" in output
+
+
+@pytest.mark.parametrize("is_early", [True, False])
+async def test_kopf_leaves_nothing_open_when_something_else_ends_all(plane: apiserver.ControlPlane, is_early: bool) -> None:
+    """Else the log's last word is not the reason, but a complaint about a session that was left open."""
+    loop, seen, complaints, before = asyncio.get_running_loop(), asyncio.Event(), list[str](), asyncio.all_tasks()
+    feeds: source.Feeds = {kinds.NESTED_CLASS: (Store(), lambda _: seen.set())}
+    loop.set_exception_handler(lambda _, context: complaints.append(context["message"]))
+    running = asyncio.create_task(source.run(feeds, asyncio.Event(), str(plane.kubeconfig)))
+    try:
+        await asyncio.sleep(0) if is_early else await asyncio.wait_for(seen.wait(), 30)
+        running.cancel()
+        await asyncio.wait({running})
+        gc.collect()
+        assert running.cancelled()
+        assert asyncio.all_tasks() == before
+        assert complaints == []
+    finally:
+        loop.set_exception_handler(None)
+        for number in (signal.SIGINT, signal.SIGTERM):  # kopf took them
+            loop.remove_signal_handler(number)
