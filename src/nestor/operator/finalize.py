@@ -21,7 +21,8 @@ log = logging.getLogger(__name__)
 
 APP_GRACE_SECONDS = 10
 """The longest that an application's pod may take to end; users wait for the deletion."""
-OWN_GRACE_SECONDS = 2
+OWN_GRACE_SECONDS = 1
+"""For the control plane, the syncer, the runner: nothing of theirs is kept, so they need no orderly end."""
 NAMESPACE_LEAD_SECONDS = 2
 POLL_SECONDS = 1.0
 
