@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 from collections.abc import Callable
 from typing import Any
 
-from devcluster.demo import page, story
+from devcluster.demo import page
 from nestor.api import conditions
+from nestor.cli.view import facts
+from nestor.cli.view.story import Story
 from nestor.kube import Api, ApiError, Change, Informer, kinds
 
 Object = dict[str, Any]
@@ -27,7 +30,7 @@ class Follower:
     def __init__(self, api: Api, name: str, namespace: str, tell: Callable[[str], None]) -> None:
         self._api = api
         self._informer = Informer(api, kinds.NESTED_APP_JOB, namespace, fields=f"metadata.name={name}")
-        self._story = story.Story()
+        self._story = Story()
         self._tell = tell
         self._job: Object = {"metadata": {"name": name, "namespace": namespace}}
         self._changed = asyncio.Event()
@@ -37,7 +40,7 @@ class Follower:
 
     def _take(self, change: Change) -> None:
         self._job = change.latest
-        for line in self._story.tell(change.latest):
+        for line in self._story.tell(change.latest, datetime.datetime.now(datetime.UTC)):
             self._tell(line)
         self._changed.set()
 
@@ -51,7 +54,7 @@ class Follower:
                     content = await fetching
                     self.answered = asyncio.get_running_loop().time()
                     self._tell("HTTP 200")
-                    await self._until(story.is_ready)
+                    await self._until(is_ready)
                 finally:
                     fetching.cancel()
         except TimeoutError:
@@ -66,7 +69,7 @@ class Follower:
             await self._api.request("GET", "/readyz", timeout=5)
         except ApiError as error:
             return f"The cluster's own API server does not answer any more: {error.message}"
-        return story.describe_delay(self._job)
+        return describe_delay(self._job)
 
     async def _start_fetching(self) -> asyncio.Task[str]:
         """Ask for the page from when the steps are applied: the first answer counts, not the condition that reports it."""
@@ -75,9 +78,9 @@ class Follower:
 
     async def _until(self, is_met: Callable[[Object], bool]) -> None:
         while not is_met(self._job):
-            failure = story.find_failure(self._job)
-            if failure:
-                raise Failed(failure, self._job)
+            ending = facts.find_ending(self._job, until_finished=True)
+            if ending:
+                raise Failed(f"{ending.reason}: {ending.message}", self._job)
             self._changed.clear()
             await self._changed.wait()
 
@@ -85,3 +88,16 @@ class Follower:
 def _has_url(job: Object) -> bool:
     status = job.get("status") or {}
     return bool(status.get("url")) and conditions.is_true(status.get("conditions"), conditions.STEPS_APPLIED)
+
+
+def is_ready(job: Object) -> bool:
+    """The job's app can be reached."""
+    return conditions.is_true(facts.status_of(job).get("conditions"), conditions.READY)
+
+
+def describe_delay(job: Object) -> str:
+    """What a job that took too long waits for."""
+    ready = facts.condition(job, conditions.READY)
+    if ready is None:
+        return "nobody has reported on the job: is the operator running?"
+    return f"{ready['reason']}: {ready['message']}"

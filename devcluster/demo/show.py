@@ -11,7 +11,7 @@ import yaml
 
 import devcluster.cluster
 from devcluster.cluster import ClusterInfo, paths
-from devcluster.demo import follow, hints, install, page, story
+from devcluster.demo import follow, hints, install, page
 from devcluster.demo.tools import Tools
 from devcluster.progress import Progress
 from nestor.kube import Api, kinds
@@ -75,7 +75,7 @@ async def _remove_outdated(api: Api, file: Path, tools: Tools, progress: Progres
     if found is None:
         return False
     is_going = "deletionTimestamp" in found["metadata"]
-    if story.is_same(wanted["spec"], found["spec"]) and story.is_ready(found) and not is_going:
+    if is_same(wanted["spec"], found["spec"]) and follow.is_ready(found) and not is_going:
         progress.note(f"Job '{name}' runs already, since {found['metadata']['creationTimestamp']}.")
         return True
     with progress.stage(f"Delete the earlier job '{name}'"):
@@ -119,3 +119,12 @@ def _report_failure(failed: follow.Failed, info: ClusterInfo, progress: Progress
     for line in hints.describe_failure_help(meta["name"], meta["namespace"], status.get("namespace"), info.kubeconfig):
         progress.note(line)
     return 1
+
+
+def is_same(wanted: Object, found: Any) -> bool:
+    """`found` has everything of `wanted`; what the API server added by itself does not count."""
+    if isinstance(wanted, dict):
+        return isinstance(found, dict) and all(key in found and is_same(value, found[key]) for key, value in wanted.items())
+    if isinstance(wanted, list):
+        return isinstance(found, list) and len(wanted) == len(found) and all(map(is_same, wanted, found))
+    return bool(wanted == found)
