@@ -26,7 +26,12 @@ demo-down: $(VENV)/.ready ## Take down what `make demo` brought up
 	@$(RUN) -m devcluster.demo down
 
 .PHONY: test
-test: lint types unit integration e2e ## Run everything: lint, types, unit, integration (real API server), e2e (real nested clusters)
+test: $(VENV)/.ready ## Run everything: lint, types, unit, integration (real API server), e2e (real nested clusters)
+	@# Built first, so that no test runs beside a compiler.
+	@$(RUN) -m devcluster.build images >/dev/null
+	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target lint types unit lifecycle
+	@$(MAKE) --no-print-directory integration
+	@$(MAKE) --no-print-directory jobs
 
 ##@ Develop
 
@@ -49,14 +54,20 @@ integration: $(VENV)/.ready ## Run the tests that need a real API server
 	@$(RUN) -m pytest tests/integration -n 4 --dist worksteal $(PYTEST_ARGS)
 
 .PHONY: e2e
-e2e: $(VENV)/.ready ## Run the tests that need the embedded cluster: real pods, nested clusters, HTTP through the Ingress (a fresh one)
+e2e: lifecycle jobs ## Run the tests that need the embedded cluster (a fresh one): its lifecycle, then jobs in it
+
+.PHONY: lifecycle
+lifecycle: $(VENV)/.ready ## Run the tests of the embedded cluster's own start, crash and end
 	@$(RUN) -m devcluster down
 	@$(RUN) -m pytest $(LIFECYCLE) $(PYTEST_ARGS)
+
+.PHONY: jobs
+jobs: $(VENV)/.ready ## Run the tests that share an embedded cluster: real pods, nested clusters, HTTP through the Ingress
+	@$(RUN) -m devcluster down
 	@[ -n "$$NESTOR_KEEP" ] || trap '$(RUN) -m devcluster down' EXIT; export NESTOR_KEEP=1; \
-	$(RUN) -m pytest tests/e2e --ignore=$(LIFECYCLE) -m 'not alone' -n 3 --dist worksteal $(PYTEST_ARGS) && \
+	$(RUN) -m pytest tests/e2e --ignore=$(LIFECYCLE) -m 'not alone' -n 3 --dist loadgroup $(PYTEST_ARGS) && \
 	$(RUN) -m pytest tests/e2e --ignore=$(LIFECYCLE) -m alone $(PYTEST_ARGS)
 
-# The embedded cluster's own start, crash and end, before the tests that share one.
 LIFECYCLE := tests/e2e/devcluster/test_cluster.py
 
 .PHONY: crds
@@ -80,7 +91,8 @@ lock: $(VENV)/.ready ## Pin the dependencies of pyproject.toml anew, with hashes
 	@$(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 pyproject.toml -o requirements/runtime.txt
 	@$(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --extra cli --extra dev pyproject.toml -o requirements/dev.txt
 
-$(VENV)/.ready: requirements/dev.txt
+# No prerequisite: the folder's name says which requirements are in it, and a fresh checkout's files are newer than any cache.
+$(VENV)/.ready:
 	@echo "Setting up Python in $(VENV)"
 	@$(PYTHON3) -c 'import ensurepip' 2>/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-venv; }
 	@rm -rf $(VENV) && $(PYTHON3) -m venv $(VENV)

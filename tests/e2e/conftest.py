@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import os
 import uuid
 from collections.abc import AsyncIterator, Sequence
@@ -19,6 +20,7 @@ import devcluster.cluster
 from devcluster import progress
 from devcluster.build import cache
 from devcluster.demo import install
+from nestor.api import labels
 from nestor.kube import Api, kinds
 from tests import waiting
 
@@ -80,9 +82,27 @@ def kubeconfig(cluster: Cluster) -> Path:
     return cluster.kubeconfig
 
 
+@pytest.fixture(scope="session")
+async def used_namespaces(api: Api) -> AsyncIterator[list[str]]:
+    """The users' namespaces of all tests. Their jobs are deleted after each test, and in the end nothing is left of any."""
+    found: list[str] = []
+    yield found
+    for name in found:
+        await waiting.wait_for_none(api, kinds.NESTED_APP_JOB, name, limit=120)
+        await waiting.wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_namespace=name), limit=120)
+        await api.delete(kinds.NAMESPACE, name)
+
+
 @pytest.fixture
-async def namespace(api: Api) -> AsyncIterator[str]:
-    """A fresh namespace of a user; its jobs and their host namespaces are gone before the next test.
+async def namespace(api: Api, used_namespaces: list[str]) -> AsyncIterator[str]:
+    """A fresh namespace of a user; its jobs go while the next test runs."""
+    async with fresh_namespace(api, used_namespaces) as name:
+        yield name
+
+
+@contextlib.asynccontextmanager
+async def fresh_namespace(api: Api, used: list[str]) -> AsyncIterator[str]:
+    """A user's namespace, added to the `used` ones, whose jobs are deleted in the end.
 
     The host's own controllers fill it a moment after it is made; who compares its objects must not see them do so.
     """
@@ -90,11 +110,10 @@ async def namespace(api: Api) -> AsyncIterator[str]:
     await api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     await waiting.wait_for(api, kinds.SERVICE_ACCOUNT, "default", name, bool)
     await waiting.wait_for(api, kinds.CONFIG_MAP, "kube-root-ca.crt", name, bool)
+    used.append(name)
     yield name
     for job in await api.list(kinds.NESTED_APP_JOB, name):
         await api.delete(kinds.NESTED_APP_JOB, job["metadata"]["name"], name)
-    await waiting.wait_for_none(api, kinds.NESTED_APP_JOB, name, limit=120)
-    await api.delete(kinds.NAMESPACE, name)
 
 
 @dataclass

@@ -54,6 +54,13 @@ async def pin_of(api: Api, job: Object) -> Object:
 async def test_an_appdef_in_the_job(api: Api, namespace: str, web: Web, file: str) -> None:
     await apply(api, example(FOLDER, "hello", namespace, file))
     job = await see_page(api, namespace, web)
+    assert job["status"]["url"] == f"http://hello-{namespace}.nestor.localhost:{web.port}/"
+    assert [step["state"] for step in job["status"]["steps"]] == ["Succeeded"]
+    assert job["status"]["kubernetesVersion"].startswith("v1.36")
+    assert {item["type"]: item["status"] for item in job["status"]["conditions"]} == {
+        "Admitted": "True", "ClusterReady": "True", "StepsApplied": "True", "Exposed": "True", "Ready": "True",
+        "Succeeded": "Unknown",
+    }
     assert await api.find(kinds.CONFIG_MAP, "hello-app", job["status"]["namespace"]) is None
 
 

@@ -1,4 +1,4 @@
-"""Every example runs: from `kubectl apply` to its page at the URL that the job prints."""
+"""An example of several servers; those of hello-world are in test_appdef_sources, of the step types in test_appdef_types."""
 
 from __future__ import annotations
 
@@ -6,27 +6,6 @@ from nestor.api import conditions
 from nestor.kube import Api
 from tests.e2e.conftest import Web, apply, example
 from tests.waiting import job_with
-
-
-async def test_hello_world_from_an_app_image_answers_at_its_url(api: Api, namespace: str, web: Web) -> None:
-    await apply(api, example("01-hello-world", "hello", namespace))
-    job = await job_with(api, "hello", namespace, conditions.READY, "True")
-    assert job["status"]["url"] == f"http://hello-{namespace}.nestor.localhost:{web.port}/"
-    text = await web.page(job["status"]["url"])
-    assert "Hello" in text
-    assert [step["state"] for step in job["status"]["steps"]] == ["Succeeded"]
-    assert job["status"]["kubernetesVersion"].startswith("v1.36")
-    assert {item["type"]: item["status"] for item in job["status"]["conditions"]} == {
-        "Admitted": "True", "ClusterReady": "True", "StepsApplied": "True", "Exposed": "True", "Ready": "True",
-        "Succeeded": "Unknown",
-    }
-
-
-async def test_hello_world_from_a_config_map_answers_too(api: Api, namespace: str, web: Web) -> None:
-    await apply(api, example("01-hello-world", "hello", namespace, "job-from-configmap.yaml"))
-    job = await job_with(api, "hello", namespace, conditions.READY, "True")
-    text = await web.page(job["status"]["url"])
-    assert "Hello" in text
 
 
 async def test_the_web_server_shows_a_value_that_it_read_from_the_database(api: Api, namespace: str, web: Web) -> None:

@@ -20,7 +20,7 @@ from devcluster.demo import install
 from nestor.api import conditions
 from nestor.cluster import certificates
 from nestor.kube import Api, kinds
-from tests.e2e.conftest import Cluster, apply, inline_job, kubectl, nested_kubeconfig
+from tests.e2e.conftest import Cluster, apply, fresh_namespace, inline_job, kubectl, nested_kubeconfig
 from tests.e2e.devcluster.web import Browser
 from tests.waiting import job_with, message_of
 
@@ -148,11 +148,19 @@ async def client(cluster: Cluster) -> AsyncIterator[Client]:
         yield Client(session)
 
 
+@pytest.fixture(scope="module")
+async def pair(api: Api, used_namespaces: list[str]) -> AsyncIterator[Object]:
+    """A job whose two targets are ready, for the tests of this file."""
+    async with fresh_namespace(api, used_namespaces) as namespace:
+        await apply(api, two_servers("pair", namespace))
+        yield await job_with(api, "pair", namespace, conditions.READY, "True")
+
+
+@pytest.mark.xdist_group("pair")
 async def test_a_websocket_stays_open_while_the_ingress_of_another_job_comes_and_goes(
-    api: Api, namespace: str, cluster: Cluster, client: Client,
+    api: Api, pair: Object, namespace: str, cluster: Cluster, client: Client,
 ) -> None:
-    await apply(api, two_servers("chat", namespace))
-    job = await job_with(api, "chat", namespace, conditions.READY, "True")
+    job = pair
     await client.ask(url_of(job, "api"))
     other = f"http://other-{namespace}.{cluster.domain}:{cluster.http_port}/"
     async with client.session.ws_connect(f"{url_of(job, 'api')}ws") as stream:
@@ -166,11 +174,11 @@ async def test_a_websocket_stays_open_while_the_ingress_of_another_job_comes_and
         assert not stream.closed
 
 
+@pytest.mark.xdist_group("pair")
 async def test_both_targets_are_reached_at_every_path_and_exposed_goes_and_comes_with_their_pods(
-    api: Api, namespace: str, cluster: Cluster, client: Client, tmp_path: Path,
+    api: Api, pair: Object, cluster: Cluster, client: Client, tmp_path: Path,
 ) -> None:
-    await apply(api, two_servers("pair", namespace))
-    job = await job_with(api, "pair", namespace, conditions.READY, "True")
+    job, namespace = pair, pair["metadata"]["namespace"]
     assert job["status"]["url"] == url_of(job, "web") == f"http://pair-{namespace}.{cluster.domain}:{cluster.http_port}/"
     assert url_of(job, "api") == f"http://api--pair-{namespace}.{cluster.domain}:{cluster.http_port}/"
     for service in ("web", "api"):

@@ -12,8 +12,6 @@ from nestor.kube import Api, kinds
 from tests.e2e.conftest import Web, apply, example, inline_job, kubectl, nested_kubeconfig
 from tests.waiting import job_with, wait_for_any
 
-pytestmark = pytest.mark.alone
-
 Object = dict[str, Any]
 
 SLOW = "apiVersion: example.com/v1\nkind: Late\nmetadata: {name: x}\n"
@@ -41,6 +39,7 @@ async def replaced(api: Api, pod: Object) -> Object:
     return await wait_for_any(api, kinds.POD, where["namespace"], is_successor, labels=selected, limit=120)
 
 
+@pytest.mark.alone
 async def test_a_job_goes_on_when_the_operator_is_replaced(api: Api, namespace: str, web: Web) -> None:
     (operator,) = await api.list(kinds.POD, "nestor-system", labels="app.kubernetes.io/name=nestor")
     await apply(api, example("01-hello-world", "hello", namespace))

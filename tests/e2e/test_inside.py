@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,11 @@ import pytest
 
 from nestor.api import conditions
 from nestor.kube import Api, kinds
-from tests.e2e.conftest import Cluster, apply, example, kubectl, nested_kubeconfig, try_kubectl
+from tests.e2e.conftest import Cluster, apply, example, fresh_namespace, kubectl, nested_kubeconfig, try_kubectl
 from tests.waiting import job_with, wait_for_any
+
+# They share a nested cluster, which one worker is enough for.
+pytestmark = pytest.mark.xdist_group("inside")
 
 Object = dict[str, Any]
 
@@ -30,21 +34,22 @@ spec:
     - {name: MY_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
     - {name: MY_NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
 """
+RESOLVE = "for i in $(seq 150); do nslookup web.default.svc.cluster.local >/dev/null 2>&1 && exit 0; sleep 0.2; done; exit 1"
 
 
-@pytest.fixture
-async def inside(api: Api, namespace: str, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+async def inside(api: Api, used_namespaces: list[str], tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Path]:
     """The kubeconfig of a nested cluster that runs hello-world and a pod with a shell in the namespace `tools`."""
-    await apply(api, example("01-hello-world", "hello", namespace))
-    job = await job_with(api, "hello", namespace, conditions.READY, "True")
-    kubeconfig = await nested_kubeconfig(api, job, tmp_path)
-    await kubectl(kubeconfig, "create", "namespace", "tools")
-    await kubectl(kubeconfig, "apply", "-f", "-", stdin=TOOLBOX)
-    await kubectl(kubeconfig, "wait", "-n", "tools", "--for=condition=Ready", "pod/toolbox", "--timeout=60s", limit=90)
-    # Ready means that DNS answers; a Service that is this young may still be on its way to it.
-    resolve = "for i in $(seq 150); do nslookup web.default.svc.cluster.local >/dev/null 2>&1 && exit 0; sleep 0.2; done; exit 1"
-    await kubectl(kubeconfig, "exec", "-n", "tools", "toolbox", "--", "sh", "-c", resolve)
-    return kubeconfig
+    async with fresh_namespace(api, used_namespaces) as namespace:
+        await apply(api, example("01-hello-world", "hello", namespace))
+        job = await job_with(api, "hello", namespace, conditions.READY, "True")
+        kubeconfig = await nested_kubeconfig(api, job, tmp_path_factory.mktemp("inside"))
+        await kubectl(kubeconfig, "create", "namespace", "tools")
+        await kubectl(kubeconfig, "apply", "-f", "-", stdin=TOOLBOX)
+        await kubectl(kubeconfig, "wait", "-n", "tools", "--for=condition=Ready", "pod/toolbox", "--timeout=60s", limit=90)
+        # Ready means that DNS answers; a Service that is this young may still be on its way to it.
+        await kubectl(kubeconfig, "exec", "-n", "tools", "toolbox", "--", "sh", "-c", RESOLVE)
+        yield kubeconfig
 
 
 async def test_pods_of_the_nested_cluster_read_well_and_answer(inside: Path, cluster: Cluster) -> None:

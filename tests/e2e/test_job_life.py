@@ -198,13 +198,22 @@ async def test_with_a_volume_a_suspended_job_has_no_pod_at_all_and_comes_back_as
     await wait_for_none(api, kinds.PERSISTENT_VOLUME_CLAIM, where, limit=10)
 
 
-async def test_a_job_that_is_made_suspended_begins_when_it_is_resumed(api: Api, namespace: str) -> None:
+async def test_a_job_that_is_made_suspended_begins_when_it_is_resumed_and_is_stopped_at_its_deadline(
+    api: Api, namespace: str,
+) -> None:
     job = await start(api, "later", namespace, {"web.yml": SERVICE}, suspend=True)
     await until_at_rest(api, job, "before it began")
     assert await api.list(kinds.NAMESPACE, labels=labels.selector(job_uid=job["metadata"]["uid"])) == []
-    await change(api, job, suspend=False)
-    job = await job_with(api, "later", namespace, conditions.READY, "True", limit=120)
-    await until_app_runs(api, job["status"]["namespace"], 1)
+    await change(api, job, suspend=False, activeDeadlineSeconds=3600)
+    job = await job_with(api, "later", namespace, conditions.READY, "True")
+    where = job["status"]["namespace"]
+    await until_app_runs(api, where, 1)
+
+    await change(api, job, activeDeadlineSeconds=1)
+    job = await job_with(api, "later", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED)
+    assert has(conditions.READY, "False", conditions.DEADLINE_EXCEEDED)(job)
+    await wait_for_none(api, kinds.POD, where, labels=APP, limit=90)
+    await until_told(api, namespace, "DeadlineExceeded")
 
 
 async def test_a_batch_job_completes_by_itself_and_is_deleted_when_its_time_is_over(
@@ -230,17 +239,6 @@ async def test_a_batch_job_completes_by_itself_and_is_deleted_when_its_time_is_o
     await wait_for(api, kinds.NESTED_APP_JOB, "batch", namespace, lambda found: found is None, limit=120)
     assert await api.find(kinds.NAMESPACE, where) is None
     await until_told(api, namespace, "Completed", "Expired")
-
-
-async def test_a_job_is_stopped_at_its_deadline(api: Api, namespace: str) -> None:
-    await start(api, "slow", namespace, {"web.yml": SERVICE}, activeDeadlineSeconds=45)
-    job = await job_with(api, "slow", namespace, conditions.READY, "True", limit=60)
-    where = job["status"]["namespace"]
-    await until_app_runs(api, where, 1)
-    job = await job_with(api, "slow", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED, limit=60)
-    assert has(conditions.READY, "False", conditions.DEADLINE_EXCEEDED)(job)
-    await wait_for_none(api, kinds.POD, where, labels=APP, limit=90)
-    await until_told(api, namespace, "DeadlineExceeded")
 
 
 async def test_a_failed_batch_begins_again_in_an_empty_cluster_and_fails_for_good_in_the_end(

@@ -120,8 +120,10 @@ class ControlPlane:
         log = (self.folder / f"{component}.log").open("wb")
         # Ends with the test run even when that is killed: the child asks the kernel for a signal when its parent goes.
         command = ["setpriv", "--pdeathsig", "KILL", str(binary()), component, *arguments]
+        # They live for minutes at most: a fifth less processor time for some memory.
+        environment = {**os.environ, "GOGC": "400"}
         with log:
-            self.processes.append(subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL))
+            self.processes.append(subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment))
 
     async def _await_ready(self) -> None:
         async with asyncio.timeout(START_TIMEOUT_SECONDS), await Api.connect(str(self.kubeconfig), timeout=5) as api:

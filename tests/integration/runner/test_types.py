@@ -157,6 +157,8 @@ async def server() -> AsyncIterator[str]:
         asked.append(request.path)
         if len(asked) < 3:
             return web.Response(status=503)
+        if request.path == "/loop":
+            return web.Response(status=302, headers={"Location": "/loop"})
         if request.path == "/away":
             return web.Response(status=302, headers={"Location": "http://169.254.169.254/latest/meta-data"})
         return web.Response(text=config_map("fetched"))
@@ -189,6 +191,7 @@ async def test_a_manifest_by_url_is_retried_checked_and_recorded(stage: Stage, s
     ("path", "remote", "said"),
     [
         ("{server}/away", {}, "169.254.169.254 is link-local"),
+        ("{server}/loop", {}, "more than 5 redirects"),
         ("{api}/api/v1/secrets", {}, "127.0.0.1 is the runner itself"),
         ("{server}/map.yaml", {"denied_addresses": (own_address() or "10.0.0.1",)}, "belongs to the cluster that runs the job"),
         ("{server}/map.yaml", {"enabled": False}, "does not allow steps to fetch anything"),
@@ -201,7 +204,7 @@ async def test_a_url_that_is_refused_is_the_end(stage: Stage, server: str, path:
     assert await runner.wait() == main.EXIT_STEP_FAILED
     step = (await stage.record())["steps"][0]
     assert said in step["message"]
-    assert step["attempt"] == (3 if path.endswith("/away") else 1)
+    assert step["attempt"] == (3 if path.endswith(("/away", "/loop")) else 1)
 
 
 async def test_five_thousand_documents_are_applied_within_the_limit(stage: Stage) -> None:

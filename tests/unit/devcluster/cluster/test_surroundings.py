@@ -27,8 +27,8 @@ def test_link_names_fit_the_kernels_limit() -> None:
 @pytest.mark.parametrize(
     ("folders", "hidden"),
     [
-        (["/root/.cache/nestor", "/work"], []),
-        (["/var/cache/nestor", "/work"], ["/var/cache/nestor"]),
+        (["/home/user/.cache/nestor", "/src/nestor"], []),
+        (["/var/cache/nestor", "/src/nestor"], ["/var/cache/nestor"]),
         (["/var/ci", "/var/ci/cache", "/var/cixx"], ["/var/ci", "/var/cixx"]),
         (["/variable"], []),
     ],
