@@ -46,7 +46,7 @@ types: $(VENV)/.ready ## Check types (mypy, strict)
 
 .PHONY: unit
 unit: $(VENV)/.ready ## Run the tests that need nothing but Python
-	@$(RUN) -m pytest tests/unit $(PYTEST_ARGS)
+	@$(RUN) -m pytest tests/unit -n 2 $(PYTEST_ARGS)
 
 .PHONY: integration
 integration: $(VENV)/.ready ## Run the tests that need a real API server
