@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container
 
 from nestor import names
@@ -46,14 +47,16 @@ def _list_allowed(policy: ExposePolicy) -> list[str]:
 def choose_prefix(target: Target, name: str, namespace: str, domain: str, taken: Container[str]) -> str:
     """What stands for a further target in its host: its Service's name; where that host is `taken`, with the port.
 
-    Names of two letters take the port at once: a label such as `ui--hello` has dashes third and fourth, which is reserved for
-    internationalized names (RFC 5890), and certificate authorities refuse it.
+    A label with dashes third and fourth is reserved for internationalized names (RFC 5890), and certificate authorities refuse
+    it. So names of two letters take the port at once (`ui--hello` would be one), and `my--app` loses a dash and takes a hash.
     """
     service, port = target.service_name, target.service_port
     for prefix in (service, f"{service}-{port}"):
-        if len(prefix) != 2 and further_host(prefix, name, namespace, domain) not in taken:
+        label = f"{prefix}--"
+        if label[2:4] != "--" and further_host(prefix, name, namespace, domain) not in taken:
             return prefix
-    return f"{service}-{names.digest(target.service_namespace, service, str(port))}"
+    readable = service if service[2:4] != "--" else re.sub("-+", "-", service)
+    return f"{readable}-{names.digest(target.service_namespace, service, str(port))}"
 
 
 def further_host(prefix: str, name: str, namespace: str, domain: str) -> str:

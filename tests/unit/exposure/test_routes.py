@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nestor.api import conditions
@@ -106,6 +106,12 @@ def test_an_ingress_keeps_its_host_when_targets_come_and_go() -> None:
     assert after.items() <= before.items()
 
 
+def test_a_service_whose_name_would_make_a_reserved_label_gets_another() -> None:
+    _, second, third = plan(WEB, target("my--app"), target("my-app"))
+    assert second.host != third.host == "my-app--shop-team-a.jobs.test"
+    assert re.fullmatch(r"my-app-[0-9a-f]+--shop-team-a\.jobs\.test", second.host or "")
+
+
 def test_no_target_is_no_route() -> None:
     assert plan() == ()
 
@@ -113,6 +119,7 @@ def test_no_target_is_no_route() -> None:
 NAMES = st.from_regex(LABEL, fullmatch=True)
 
 
+@example([WEB, target("00--0")], "0", "0")
 @given(
     st.lists(st.builds(target, NAMES, st.integers(1, 65535), NAMES), max_size=50),
     st.from_regex(r"[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?", fullmatch=True), NAMES,
