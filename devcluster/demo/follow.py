@@ -86,13 +86,16 @@ class Follower:
 
 
 def _has_url(job: Object) -> bool:
-    status = job.get("status") or {}
-    return bool(status.get("url")) and conditions.is_true(status.get("conditions"), conditions.STEPS_APPLIED)
+    return facts.url_of(job) is not None and _is_true(job, conditions.STEPS_APPLIED)
+
+
+def _is_true(job: Object, kind: str) -> bool:
+    return conditions.is_true(facts.status_of(job).get("conditions"), kind)
 
 
 def is_ready(job: Object) -> bool:
     """The job's app can be reached."""
-    return conditions.is_true(facts.status_of(job).get("conditions"), conditions.READY)
+    return _is_true(job, conditions.READY)
 
 
 def describe_delay(job: Object) -> str:

@@ -47,16 +47,20 @@ def _list_allowed(policy: ExposePolicy) -> list[str]:
 def choose_prefix(target: Target, name: str, namespace: str, domain: str, taken: Container[str]) -> str:
     """What stands for a further target in its host: its Service's name; where that host is `taken`, with the port.
 
-    A label with dashes third and fourth is reserved for internationalized names (RFC 5890), and certificate authorities refuse
-    it. So names of two letters take the port at once (`ui--hello` would be one), and `my--app` loses a dash and takes a hash.
+    Labels of a reserved form are avoided: names of two letters take the port at once (`ui--hello` would be one), and `my--app`
+    loses a dash and takes a hash.
     """
     service, port = target.service_name, target.service_port
     for prefix in (service, f"{service}-{port}"):
-        label = f"{prefix}--"
-        if label[2:4] != "--" and further_host(prefix, name, namespace, domain) not in taken:
+        if not _is_reserved(f"{prefix}--") and further_host(prefix, name, namespace, domain) not in taken:
             return prefix
-    readable = service if service[2:4] != "--" else re.sub("-+", "-", service)
+    readable = re.sub("-+", "-", service) if _is_reserved(service) else service
     return f"{readable}-{names.digest(target.service_namespace, service, str(port))}"
+
+
+def _is_reserved(label: str) -> bool:
+    """Dashes third and fourth are for internationalized names (RFC 5890); certificate authorities refuse others with them."""
+    return label[2:4] == "--"
 
 
 def further_host(prefix: str, name: str, namespace: str, domain: str) -> str:
