@@ -156,7 +156,7 @@ CHATTY = """#!/bin/bash
 for i in $(seq 3); do setsid sleep 1000 & done
 head -c 300000000 /dev/zero | tr '\\0' x
 echo left some behind
-exit 9
+exit 137
 """
 GREEDY = "#!/usr/bin/env python3\nblocks = []\nwhile True:\n    blocks.append(bytearray(50_000_000))\n"
 
@@ -165,7 +165,7 @@ async def test_scripts_that_go_wrong_name_their_step_and_disturb_nobody(api: Api
     (operator,) = await api.list(kinds.POD, "nestor-system", labels="app.kubernetes.io/name=nestor")
     bad = {
         "hang": (HANG, {"timeout_seconds": 3}, "3 s"),
-        "chatty": (CHATTY, {}, "9"),
+        "chatty": (CHATTY, {}, "137"),
         "greedy": (GREEDY, {}, "137"),
     }
     for name, (text, more, _) in bad.items():
