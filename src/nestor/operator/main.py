@@ -30,7 +30,7 @@ async def run_operator(settings: Settings, stop: asyncio.Event, kubeconfig: str 
         world = World(api)
         operator = Operator(Context.create(api, settings, world, host))
         log.info("nestor operator: Service ranges %s, API at %s", ", ".join(host.service_cidrs), api.host)
-        await operator.run(stop, kubeconfig)
+        await operator.run(stop)
 
 
 class _JsonFormatter(logging.Formatter):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import kopf
-import yaml
 
 from nestor.api import labels
-from nestor.kube import Kind
+from nestor.kube import Api, Kind
 from nestor.kube.client import Object
 from nestor.operator.store import Store
 
@@ -43,42 +43,27 @@ def build_settings() -> kopf.OperatorSettings:
     return settings
 
 
-def build_registry(feeds: Feeds, kubeconfig: str | None) -> kopf.OperatorRegistry:
+def build_registry(feeds: Feeds, log_in: Callable[..., Any]) -> kopf.OperatorRegistry:
     """Each kind's events go into its store, and then to its handler with the object."""
     registry = kopf.OperatorRegistry()
-    kopf.on.login(registry=registry)(build_login(kubeconfig))
+    kopf.on.login(registry=registry)(log_in)
     for kind, (store, handler) in feeds.items():
         kopf.on.event(labels.GROUP, kind.plural, registry=registry)(_feed(store, handler))
     return registry
 
 
-def build_login(kubeconfig: str | None) -> Callable[..., Any]:
-    """One way to log in, the same as of `nestor.kube`: kopf else mixes the credentials of all client libraries it finds."""
+def _build_login(api: Api, sessions: AsyncExitStack) -> Callable[..., Any]:
+    """The credentials of `api`: kopf else mixes those of all client libraries it finds. And sessions of ours (kopf's "custom HTTP
+    sessions"): one of its own stays open when all ends in the middle of a request, which opens another after the first is closed.
+    """
 
-    async def log_in(**kwargs: Any) -> Any:
-        if kubeconfig is not None:
-            return read_kubeconfig(yaml.safe_load(await asyncio.to_thread(Path(kubeconfig).read_text)))
-        if "KUBERNETES_SERVICE_HOST" in os.environ and "KUBECONFIG" not in os.environ:
-            return kopf.login_with_service_account(**kwargs)
-        return kopf.login_with_kubeconfig(**kwargs)
+    async def log_in(**_: Any) -> kopf.AiohttpSession:
+        session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ssl=api.ssl_context), headers=await api.auth_headers(),
+        )
+        return kopf.AiohttpSession(server=api.host, aiohttp_session=await sessions.enter_async_context(session))
 
     return log_in
-
-
-def read_kubeconfig(content: Object) -> kopf.ConnectionInfo:
-    """The current context of a kubeconfig; kopf's own reader takes no path."""
-    context = _named(content["contexts"], content["current-context"])["context"]
-    cluster = _named(content["clusters"], context["cluster"])["cluster"]
-    user = _named(content["users"], context["user"])["user"]
-    return kopf.ConnectionInfo(
-        server=cluster["server"], ca_path=cluster.get("certificate-authority"), ca_data=cluster.get("certificate-authority-data"),
-        certificate_path=user.get("client-certificate"), certificate_data=user.get("client-certificate-data"),
-        private_key_path=user.get("client-key"), private_key_data=user.get("client-key-data"), token=user.get("token"),
-    )
-
-
-def _named(items: list[Object], name: str) -> Object:
-    return next(item for item in items if item["name"] == name)
 
 
 def _feed(store: Store, handler: Handler) -> Callable[..., Any]:
@@ -93,32 +78,36 @@ def _feed(store: Store, handler: Handler) -> Callable[..., Any]:
     return take
 
 
-async def run(feeds: Feeds, stop: asyncio.Event, kubeconfig: str | None = None) -> None:
+async def run(feeds: Feeds, stop: asyncio.Event, api: Api) -> None:
     """Deliver events until `stop` is set, or SIGTERM or SIGINT arrives (kopf takes the process's signals)."""
-    running = asyncio.create_task(_run_kopf(feeds, stop, kubeconfig), name="kopf")
+    running = asyncio.create_task(_run_kopf(feeds, stop, api), name="kopf")
     try:
         await asyncio.shield(running)
     except asyncio.CancelledError:
-        # Something else has died. kopf ends all of its tasks and closes its connections when it is told to stop; cancelled while
-        # it starts, it does not, and the log's last word would be a complaint about that instead of the reason.
+        # Something else has died. Cancelled while it starts, kopf would leave tasks behind; told to stop, it ends them. Closed
+        # connections are an error to requests that nobody waits for any more: unread, it would be the log's last word.
+        busy = _tasks_of_kopf()
         stop.set()
-        await asyncio.wait({running}, timeout=END_SECONDS)
+        ended, _ = await asyncio.wait({running, *busy}, timeout=END_SECONDS)
+        await asyncio.gather(*ended, return_exceptions=True)
         raise
 
 
-async def _run_kopf(feeds: Feeds, stop: asyncio.Event, kubeconfig: str | None) -> None:
+async def _run_kopf(feeds: Feeds, stop: asyncio.Event, api: Api) -> None:
     logging.getLogger("kopf").setLevel(logging.WARNING)
-    tasks = await kopf.spawn_tasks(
-        registry=build_registry(feeds, kubeconfig), settings=build_settings(), clusterwide=True, standalone=True, stop_flag=stop,
-    )
-    try:
-        await kopf.run_tasks(tasks, ignored=_Everything())
-    finally:
-        # What it would end itself if it might end what it does not know: requests on their way.
-        left = [task for task in asyncio.all_tasks() if _is_of_kopf(task)]
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+    async with AsyncExitStack() as sessions:
+        registry = build_registry(feeds, _build_login(api, sessions))
+        tasks = await kopf.spawn_tasks(
+            registry=registry, settings=build_settings(), clusterwide=True, standalone=True, stop_flag=stop,
+        )
+        try:
+            await kopf.run_tasks(tasks, ignored=_Everything())
+        finally:
+            # What it would end itself if it might end what it does not know: requests on their way.
+            left = _tasks_of_kopf()
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
 
 
 class _Everything(frozenset[Any]):
@@ -130,10 +119,10 @@ class _Everything(frozenset[Any]):
         return True
 
 
-def _is_of_kopf(task: asyncio.Task[Any]) -> bool:
-    """By the file of its code; kopf's tasks have no other mark."""
-    code = getattr(task.get_coro(), "cr_code", None)
-    return code is not None and code.co_filename.startswith(_KOPF)
+def _tasks_of_kopf() -> set[asyncio.Task[Any]]:
+    """By the file of their code; kopf's tasks have no other mark."""
+    codes = ((task, getattr(task.get_coro(), "cr_code", None)) for task in asyncio.all_tasks())
+    return {task for task, code in codes if code is not None and code.co_filename.startswith(_KOPF)}
 
 
 _KOPF = str(Path(kopf.__file__).parent)

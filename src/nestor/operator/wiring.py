@@ -46,7 +46,7 @@ class Operator:
             kinds.NESTED_APP: (self.world.apps, self._on_app),
         }
 
-    async def run(self, stop: asyncio.Event, kubeconfig: str | None = None) -> None:
+    async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set or a signal arrives. Any background task that dies ends all, by its error."""
         async with asyncio.TaskGroup() as group:
             tasks = [
@@ -54,7 +54,7 @@ class Operator:
                 group.create_task(self._work(), name="queue"),
                 group.create_task(health.serve(self._build_health(), self.context.settings.port), name="health"),
             ]
-            await source.run(self.feeds(), stop, kubeconfig)
+            await source.run(self.feeds(), stop, self.context.api)
             for task in tasks:
                 task.cancel()
 

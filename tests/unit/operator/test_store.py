@@ -8,7 +8,7 @@ import pytest
 
 from nestor.kube import Api, Change, Informer, kinds
 from nestor.operator.settings import read_settings
-from nestor.operator.source import build_settings, read_kubeconfig
+from nestor.operator.source import build_settings
 from nestor.operator.store import GONE_REMEMBERED, Index, Store
 
 Object = dict[str, Any]
@@ -95,14 +95,3 @@ def test_kopf_neither_posts_nor_waits_for_ever() -> None:
     assert settings.peering.standalone is True
     assert settings.networking.request_timeout == 30
     assert settings.watching.client_timeout > settings.watching.server_timeout
-
-
-def test_the_current_context_is_read() -> None:
-    info = read_kubeconfig({
-        "current-context": "b",
-        "contexts": [{"name": "a", "context": {}}, {"name": "b", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{"name": "c", "cluster": {"server": "https://x", "certificate-authority-data": "Y2E="}}],
-        "users": [{"name": "u", "user": {"token": "t"}}],
-    })
-    assert info.server == "https://x"
-    assert info.token == "t"
