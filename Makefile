@@ -58,7 +58,7 @@ integration: $(VENV)/.ready ## Run the tests that need a real API server
 integration-operator: INTEGRATION := tests/integration/operator -n 3
 integration-others: INTEGRATION := tests/integration --ignore=tests/integration/operator -n 2
 integration-operator integration-others: $(VENV)/.ready
-	@$(RUN) -m pytest $(INTEGRATION) --dist worksteal $(PYTEST_ARGS) || [ $$? -eq 5 ]
+	@$(RUN) -m pytest $(INTEGRATION) --dist loadgroup $(PYTEST_ARGS) || [ $$? -eq 5 ]
 
 .PHONY: e2e
 e2e: lifecycle jobs ## Run the tests that need the embedded cluster (a fresh one): its lifecycle, then jobs in it

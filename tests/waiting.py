@@ -102,10 +102,16 @@ def has(condition: str, status: str, reason: str | None = None) -> Callable[[Obj
 
 
 async def job_with(
-    api: Api, name: str, namespace: str, condition: str, status: str, reason: str | None = None, *, limit: float = 120,
+    api: Api, name: str, namespace: str, condition: str, status: str, reason: str | None = None, *, generation: int = 0,
+    limit: float = 120,
 ) -> Object:
-    """Await a condition of a NestedAppJob and return the job."""
-    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, has(condition, status, reason), limit=limit)
+    """Await a condition of a NestedAppJob, of this `generation` of its spec or a later one, and return the job."""
+
+    def is_it(found: Object | None) -> bool:
+        item = conditions.find((found or {}).get("status", {}).get("conditions"), condition) or {}
+        return has(condition, status, reason)(found) and item.get("observedGeneration", 0) >= generation
+
+    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, is_it, limit=limit)
     assert job is not None
     return job
 

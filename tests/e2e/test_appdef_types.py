@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nestor.api import conditions
+from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from tests.e2e.conftest import Web, apply, example, inline_job, kubectl, nested_kubeconfig
 from tests.waiting import has, job_with, wait_for
@@ -17,6 +17,15 @@ from tests.waiting import has, job_with, wait_for
 Object = dict[str, Any]
 
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: fetched, namespace: default}\ndata: {by: url}\n"
+
+
+async def failed(api: Api, job: Object) -> Object:
+    """Await that a step of the job, as it is applied now, has failed."""
+    meta = job["metadata"]
+    return await job_with(
+        api, meta["name"], meta["namespace"], conditions.STEPS_APPLIED, "False", conditions.STEP_FAILED,
+        generation=meta["generation"], limit=180,
+    )
 
 
 async def logs_of_runner(cluster: Path, job: Object) -> str:
@@ -76,15 +85,6 @@ async def test_four_types_with_parameters_and_a_change_of_one(
     assert await kubectl(inside, "get", "deployment", "web", "-o", "jsonpath={.spec.replicas}") == "3"
 
 
-async def test_a_batch_that_ends_by_itself(api: Api, namespace: str, tmp_path: Path) -> None:
-    await apply(api, example("06-batch", "batch", namespace))
-    job = await job_with(api, "batch", namespace, conditions.SUCCEEDED, "True", conditions.COMPLETED)
-    assert job["status"]["completionTime"] >= job["status"]["startTime"]
-    inside = await nested_kubeconfig(api, job, tmp_path)
-    sums = await kubectl(inside, "logs", "-n", "default", "-l", "app=sum")
-    assert sum(int(line) for line in sums.split()) == sum(range(1_000_000))
-
-
 @pytest.fixture
 async def manifest_url(api: Api, namespace: str) -> str:
     """A manifest behind a URL: a web server in the host cluster, outside of any job."""
@@ -137,10 +137,9 @@ async def test_urls_that_are_not_followed(api: Api, namespace: str) -> None:
         "metadata": ("http://169.254.169.254/latest/meta-data", "169.254.169.254"),
         "host-api": (f"https://{service['spec']['clusterIP']}/version", service["spec"]["clusterIP"]),
     }
-    for name, (url, _) in bad.items():
-        await apply(api, url_job(name, namespace, url))
-    for name, (_, said) in bad.items():
-        job = await job_with(api, name, namespace, conditions.STEPS_APPLIED, "False", conditions.STEP_FAILED, limit=120)
+    for name, (url, said) in bad.items():
+        applied = await apply(api, url_job("closed", namespace, url))
+        job = await failed(api, applied)
         (step,) = job["status"]["steps"]
         assert step["state"] == "Failed"
         assert said in step["message"], f"{name}: {step['message']}"
@@ -168,75 +167,65 @@ async def test_scripts_that_go_wrong_name_their_step_and_disturb_nobody(api: Api
         "chatty": (CHATTY, {}, "137"),
         "greedy": (GREEDY, {}, "137"),
     }
-    for name, (text, more, _) in bad.items():
-        steps = [{"name": f"step-{name}", "type": "custom", "cmd": script(text), **more}]
-        await apply(api, inline_job(name, namespace, {"a.yml": MANIFEST}, steps))
     await apply(api, inline_job("good", namespace, {"a.yml": MANIFEST}))
-    await job_with(api, "good", namespace, conditions.READY, "True", limit=120)
-    for name, (_, _, said) in bad.items():
-        job = await job_with(api, name, namespace, conditions.STEPS_APPLIED, "False", conditions.STEP_FAILED, limit=180)
+    for name, (text, more, said) in bad.items():
+        steps = [{"name": f"step-{name}", "type": "custom", "cmd": script(text), **more}]
+        job = await failed(api, await apply(api, inline_job("bad", namespace, {"a.yml": MANIFEST}, steps)))
         (step,) = job["status"]["steps"]
         assert (step["name"], step["state"]) == (f"step-{name}", "Failed")
         assert said in f"{step.get('exitCode', '')} {step['message']}", f"{name}: {step}"
         assert step["name"] in str(job["status"]["conditions"])
-    log = await logs_of_runner(kubeconfig, await api.get(kinds.NESTED_APP_JOB, "chatty", namespace))
-    assert len(log) < 3_000_000
+        assert len(await logs_of_runner(kubeconfig, job)) < 3_000_000
+    await job_with(api, "good", namespace, conditions.READY, "True", limit=120)
     (after,) = await api.list(kinds.POD, "nestor-system", labels="app.kubernetes.io/name=nestor")
     assert after["metadata"]["uid"] == operator["metadata"]["uid"]
     assert [item["restartCount"] for item in after["status"]["containerStatuses"]] == [0]
 
 
-async def test_a_failing_step_is_retried_until_it_succeeds(api: Api, namespace: str, tmp_path: Path) -> None:
-    steps = [{
-        "name": "patience", "type": "custom", "retry": 60, "retry_sleep": 1,
-        "cmd": script("#!/bin/sh\nkubectl get configmap go-on || exit 4\n"),
-    }]
-    await apply(api, inline_job("retry", namespace, {"a.yml": MANIFEST}, steps))
-    job = await job_with(api, "retry", namespace, conditions.STEPS_APPLIED, "False", conditions.STEP_RETRYING)
-    assert job["status"]["steps"][0]["exitCode"] == 4
-    assert "go-on" in job["status"]["steps"][0]["message"]
-    await kubectl(await nested_kubeconfig(api, job, tmp_path), "create", "configmap", "go-on")
-    job = await job_with(api, "retry", namespace, conditions.STEPS_APPLIED, "True")
-    step = job["status"]["steps"][0]
+def count(step: str, note: str = "", before: str = "") -> Object:
+    """A step that leaves a ConfigMap in the nested cluster each time that it is run to its end."""
+    text = f"#!/bin/sh\n# {note}\n{before}\nkubectl create configmap run-{step}-$(date +%s%N)\n"
+    return {"name": step, "type": "custom", "cmd": script(text)}
+
+
+async def runs_in(inside: Path) -> dict[str, int]:
+    """How often each of these steps was run to its end."""
+    names = (await kubectl(inside, "get", "configmaps", "-o", "name")).split()
+    steps = [name.split("-")[1] for name in names if name.startswith("configmap/run-")]
+    return {step: steps.count(step) for step in sorted(set(steps))}
+
+
+async def test_a_failing_step_is_retried_by_the_next_runner_too_and_none_runs_twice(
+    api: Api, namespace: str, tmp_path: Path,
+) -> None:
+    patience = count("b", before="kubectl get configmap go-on || exit 4") | {"retry": 60, "retry_sleep": 1}
+    await apply(api, inline_job("steps", namespace, {"a.yml": MANIFEST}, [count("a"), patience, count("c")]))
+    job = await job_with(api, "steps", namespace, conditions.STEPS_APPLIED, "False", conditions.STEP_RETRYING)
+    first, failing, _ = job["status"]["steps"]
+    assert failing["exitCode"] == 4
+    assert "go-on" in failing["message"]
+
+    (runner,) = await api.list(kinds.POD, job["status"]["namespace"], labels=labels.selector(component="runner"))
+    await api.delete(kinds.POD, runner["metadata"]["name"], job["status"]["namespace"], grace_seconds=0)
+    inside = await nested_kubeconfig(api, job, tmp_path)
+    await kubectl(inside, "create", "configmap", "go-on")
+    job = await job_with(api, "steps", namespace, conditions.STEPS_APPLIED, "True")
+    assert job["status"]["steps"][0] == first
+    step = job["status"]["steps"][1]
     assert step["state"] == "Succeeded"
     assert 1 < step["attempt"] <= step["maxAttempts"] == 61
+    assert await runs_in(inside) == {"a": 1, "b": 1, "c": 1}
 
-
-async def test_changes_run_again_what_changed_and_a_rerun_everything(api: Api, namespace: str, tmp_path: Path) -> None:
-    def count(step: str, note: str = "") -> Object:
-        text = f"#!/bin/sh\n# {note}\nkubectl create configmap run-{step}-$(date +%s%N)\n"
-        return {"name": step, "type": "custom", "cmd": script(text)}
-
-    async def runs() -> dict[str, int]:
-        names = (await kubectl(inside, "get", "configmaps", "-o", "name")).split()
-        steps = [name.split("-")[1] for name in names if name.startswith("configmap/run-")]
-        return {step: steps.count(step) for step in sorted(set(steps))}
-
-    async def applied(generation: int) -> None:
-        def is_applied(item: Object | None) -> bool:
-            found = conditions.find((item or {}).get("status", {}).get("conditions"), conditions.STEPS_APPLIED) or {}
-            return found.get("status") == "True" and found.get("observedGeneration") == generation
-
-        await wait_for(api, kinds.NESTED_APP_JOB, "change", namespace, is_applied, limit=120)
-
-    documents = inline_job("change", namespace, {"a.yml": MANIFEST}, [count("a"), count("b"), count("c")])
-    created = await apply(api, documents)
-    job = await job_with(api, "change", namespace, conditions.STEPS_APPLIED, "True")
-    inside = await nested_kubeconfig(api, job, tmp_path)
-    assert await runs() == {"a": 1, "b": 1, "c": 1}
-
-    changed = inline_job("change", namespace, {"a.yml": MANIFEST}, [count("a"), count("b", "changed"), count("c")])
-    await api.apply(kinds.NESTED_APP_JOB, changed[1])
-    await applied(created["metadata"]["generation"] + 1)
-    assert await runs() == {"a": 1, "b": 2, "c": 2}
-
-    done = (await api.get(kinds.NESTED_APP_JOB, "change", namespace))["status"]["steps"]
-    patch = {"metadata": {"annotations": {"nestor.dev/rerun": "1"}}}
-    await api.patch(kinds.NESTED_APP_JOB, "change", namespace, patch)
+    # What changed runs again, and what comes after it; a rerun is all of it.
+    changed = [count("a"), patience | {"cmd": count("b", "changed")["cmd"]}, count("c")]
+    again = await apply(api, inline_job("steps", namespace, {"a.yml": MANIFEST}, changed))
+    job = await job_with(api, "steps", namespace, conditions.STEPS_APPLIED, "True", generation=again["metadata"]["generation"])
+    assert await runs_in(inside) == {"a": 1, "b": 2, "c": 2}
+    await api.patch(kinds.NESTED_APP_JOB, "steps", namespace, {"metadata": {"annotations": {"nestor.dev/rerun": "1"}}})
 
     def has_run_again(item: Object | None) -> bool:
         steps = (item or {}).get("status", {}).get("steps", ())
-        return bool(steps) and steps != done and all(step["state"] == "Succeeded" for step in steps)
+        return bool(steps) and steps != job["status"]["steps"] and all(step["state"] == "Succeeded" for step in steps)
 
-    await wait_for(api, kinds.NESTED_APP_JOB, "change", namespace, has_run_again, limit=120)
-    assert await runs() == {"a": 2, "b": 3, "c": 3}
+    await wait_for(api, kinds.NESTED_APP_JOB, "steps", namespace, has_run_again, limit=120)
+    assert await runs_in(inside) == {"a": 2, "b": 3, "c": 3}

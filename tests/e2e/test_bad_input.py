@@ -8,7 +8,7 @@ import pytest
 
 from nestor.api import conditions
 from nestor.kube import Api, Invalid, kinds
-from tests.e2e.conftest import Web, apply, example, inline_job
+from tests.e2e.conftest import apply, example, inline_job
 from tests.waiting import job_with, message_of
 
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\n"
@@ -50,28 +50,32 @@ async def test_a_template_path_that_leaves_the_folder_is_refused(api: Api, names
     assert path in message_of(job, conditions.ADMITTED)
 
 
-async def test_a_template_that_does_not_exist_fails_its_step_and_names_those_there_are(api: Api, namespace: str) -> None:
-    steps = [{"name": "install", "type": "kubectl", "path": "b.yml"}]
-    await apply(api, inline_job("bad", namespace, {"a.yml": CONFIG_MAP}, steps))
-    job = await job_with(api, "bad", namespace, conditions.STEPS_APPLIED, "False", conditions.STEP_FAILED)
-    assert "'b.yml'" in message_of(job, conditions.STEPS_APPLIED)
-    assert "a.yml" in message_of(job, conditions.STEPS_APPLIED)
+async def test_a_failed_job_is_corrected_until_its_target_alone_is_missing(api: Api, namespace: str) -> None:
+    files = {"a.yml": CONFIG_MAP, "b.yml": "apiVersion: example.com/v1\nkind: Unknown\nmetadata: {name: x}\n"}
+    fine = {"name": "fine", "type": "kubectl", "path": "a.yml"}
 
+    async def corrected(condition: str, status: str, reason: str | None, *steps: Object, **nested: Any) -> Object:
+        applied = await apply(api, inline_job("bad", namespace, files, steps, **nested))
+        return await job_with(api, "bad", namespace, condition, status, reason, generation=applied["metadata"]["generation"])
 
-async def test_a_template_that_kubectl_refuses_fails_after_its_retries_with_kubectls_words(api: Api, namespace: str) -> None:
-    steps: list[Object] = [
-        {"name": "fine", "type": "kubectl", "path": "a.yml"},
-        {"name": "broken", "type": "kubectl", "path": "b.yml", "retry": 2, "retry_sleep": 0},
-        {"name": "never", "type": "kubectl", "path": "a.yml"},
-    ]
-    broken = "apiVersion: example.com/v1\nkind: Unknown\nmetadata: {name: x}\n"
-    await apply(api, inline_job("bad", namespace, {"a.yml": CONFIG_MAP, "b.yml": broken}, steps))
-    job = await job_with(api, "bad", namespace, conditions.STEPS_APPLIED, "False", conditions.STEP_FAILED)
+    missing = {"name": "install", "type": "kubectl", "path": "c.yml"}
+    job = await corrected(conditions.STEPS_APPLIED, "False", conditions.STEP_FAILED, missing)
+    assert "'c.yml'" in message_of(job, conditions.STEPS_APPLIED)
+    assert "(there are: a.yml, b.yml)" in message_of(job, conditions.STEPS_APPLIED)
+
+    broken = {"name": "broken", "type": "kubectl", "path": "b.yml", "retry": 2, "retry_sleep": 0}
+    job = await corrected(conditions.STEPS_APPLIED, "False", conditions.STEP_FAILED, fine, broken, fine | {"name": "never"})
     states = [(step["name"], step["state"]) for step in job["status"]["steps"]]
     assert states == [("fine", "Succeeded"), ("broken", "Failed"), ("never", "Pending")]
     assert job["status"]["steps"][1]["attempt"] == job["status"]["steps"][1]["maxAttempts"] == 3
     assert 'no matches for kind "Unknown"' in message_of(job, conditions.STEPS_APPLIED)
     assert "'broken'" in message_of(job, conditions.STEPS_APPLIED)
+
+    targets = [{"service_name": "web", "service_port": 8080, "service_namespace": "default"}]
+    job = await corrected(conditions.STEPS_APPLIED, "True", None, fine, targets=targets)
+    job = await job_with(api, "bad", namespace, conditions.EXPOSED, "False", conditions.TARGET_NOT_FOUND)
+    assert "'web'" in message_of(job, conditions.EXPOSED)
+    assert "'default'" in message_of(job, conditions.EXPOSED)
 
 
 async def test_an_image_that_cannot_be_pulled_is_waited_for_with_the_pods_own_reason(api: Api, namespace: str) -> None:
@@ -82,28 +86,6 @@ async def test_an_image_that_cannot_be_pulled_is_waited_for_with_the_pods_own_re
     job = await job_with(api, "pull", namespace, conditions.STEPS_APPLIED, "False", conditions.IMAGE_PULL_FAILED)
     assert "no-such-image" in message_of(job, conditions.STEPS_APPLIED)
     assert conditions.is_true(job["status"]["conditions"], conditions.ADMITTED)
-
-
-async def test_a_target_service_that_never_appears_is_named(api: Api, namespace: str) -> None:
-    targets = [{"service_name": "web", "service_port": 8080, "service_namespace": "default"}]
-    await apply(api, inline_job("lost", namespace, {"a.yml": CONFIG_MAP}, targets=targets))
-    await job_with(api, "lost", namespace, conditions.STEPS_APPLIED, "True")
-    job = await job_with(api, "lost", namespace, conditions.EXPOSED, "False", conditions.TARGET_NOT_FOUND)
-    assert "'web'" in message_of(job, conditions.EXPOSED)
-    assert "'default'" in message_of(job, conditions.EXPOSED)
-
-
-async def test_a_host_that_another_job_has_stays_with_it(api: Api, namespace: str, web: Web) -> None:
-    first = example("01-hello-world", "first", namespace)
-    second = example("01-hello-world", "second", namespace)
-    for documents in (first, second):
-        documents[-1]["spec"]["expose"] = {"host": f"shared-{namespace}.nestor.localhost"}
-    await apply(api, first)
-    job = await job_with(api, "first", namespace, conditions.READY, "True")
-    await apply(api, second)
-    loser = await job_with(api, "second", namespace, conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT)
-    assert f"shared-{namespace}.nestor.localhost" in message_of(loser, conditions.EXPOSED)
-    assert "Hello" in await web.page(job["status"]["url"])
 
 
 @pytest.mark.parametrize(

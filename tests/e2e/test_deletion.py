@@ -9,7 +9,7 @@ import pytest
 
 from nestor.api import conditions, labels
 from nestor.kube import Api, Conflict, kinds
-from tests.e2e.conftest import apply, example, inline_job
+from tests.e2e.conftest import Web, apply, example, inline_job
 from tests.waiting import eventually, job_with, wait_for, wait_for_none
 
 Object = dict[str, Any]
@@ -46,10 +46,13 @@ async def delete_and_await(api: Api, name: str, namespace: str) -> None:
     await wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_uid=job["metadata"]["uid"]), limit=5)
 
 
-async def test_a_finished_job_leaves_the_host_as_it_was(api: Api, namespace: str) -> None:
+async def test_a_finished_job_leaves_the_host_as_it_was(api: Api, namespace: str, web: Web) -> None:
+    files, document = example("01-hello-world", "hello", namespace, "job-from-configmap.yaml")
+    await apply(api, [files])
     before = await inventory(api, namespace)
-    await apply(api, example("01-hello-world", "hello", namespace))
-    await job_with(api, "hello", namespace, conditions.READY, "True")
+    await apply(api, [document])
+    job = await job_with(api, "hello", namespace, conditions.READY, "True")
+    assert "Hello" in await web.page(job["status"]["url"])
     during = await inventory(api, namespace)
     assert len(during - before) > 10
     await delete_and_await(api, "hello", namespace)
@@ -62,7 +65,7 @@ async def test_a_finished_job_leaves_the_host_as_it_was(api: Api, namespace: str
 )
 async def test_a_job_can_be_deleted_in_every_phase(api: Api, namespace: str, condition: str, status: str) -> None:
     before = await inventory(api, namespace)
-    await apply(api, example("02-web-and-database", "early", namespace))
+    await apply(api, example("01-hello-world", "early", namespace))
     await job_with(api, "early", namespace, condition, status)
     await delete_and_await(api, "early", namespace)
     assert await inventory(api, namespace) == before

@@ -157,15 +157,22 @@ async def pair(api: Api, used_namespaces: list[str]) -> AsyncIterator[Object]:
 
 
 @pytest.mark.xdist_group("pair")
-async def test_a_websocket_stays_open_while_the_ingress_of_another_job_comes_and_goes(
+async def test_another_job_neither_takes_a_host_nor_ends_a_stream_when_it_comes_and_goes(
     api: Api, pair: Object, namespace: str, cluster: Cluster, client: Client,
 ) -> None:
-    job = pair
-    await client.ask(url_of(job, "api"))
+    host = f"pair-{pair['metadata']['namespace']}.{cluster.domain}"
     other = f"http://other-{namespace}.{cluster.domain}:{cluster.http_port}/"
-    async with client.session.ws_connect(f"{url_of(job, 'api')}ws") as stream:
+    await client.ask(url_of(pair, "api"))
+    async with client.session.ws_connect(f"{url_of(pair, 'api')}ws") as stream:
         assert await client.echo(stream, "before") == "api: before"
-        await apply(api, inline_job("other", namespace, {"tools.yaml": NAMESPACE}, targets=TARGETS))
+        documents = inline_job("other", namespace, {"tools.yaml": NAMESPACE}, targets=TARGETS)
+        documents[-1]["spec"]["expose"] = {"host": host}
+        await apply(api, documents)
+        loser = await job_with(api, "other", namespace, conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT)
+        assert host in message_of(loser, conditions.EXPOSED)
+        assert (await client.ask(url_of(pair, "web")))["server"] == "web"
+
+        await api.patch(kinds.NESTED_APP_JOB, "other", namespace, {"spec": {"expose": None}})
         await client.ask(other, status=503, limit=30)
         assert await client.echo(stream, "with it") == "api: with it"
         await api.delete(kinds.NESTED_APP_JOB, "other", namespace)

@@ -1,4 +1,4 @@
-"""The nested cluster as its user meets it: kubectl, logs, exec, DNS, tokens, and no way to the host."""
+"""The nested cluster of an app of several servers, as its user meets it: kubectl, logs, exec, DNS, tokens, no way to the host."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from nestor.api import conditions
 from nestor.kube import Api, kinds
-from tests.e2e.conftest import Cluster, apply, example, fresh_namespace, kubectl, nested_kubeconfig, try_kubectl
+from tests.e2e.conftest import Cluster, Web, apply, example, fresh_namespace, kubectl, nested_kubeconfig, try_kubectl
 from tests.waiting import job_with, wait_for_any
 
 # They share a nested cluster, which one worker is enough for.
@@ -38,18 +38,28 @@ RESOLVE = "for i in $(seq 150); do nslookup web.default.svc.cluster.local >/dev/
 
 
 @pytest.fixture(scope="module")
-async def inside(api: Api, used_namespaces: list[str], tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Path]:
-    """The kubeconfig of a nested cluster that runs hello-world and a pod with a shell in the namespace `tools`."""
+async def shop(api: Api, used_namespaces: list[str]) -> AsyncIterator[Object]:
+    """A job of a web server and a database, ready."""
     async with fresh_namespace(api, used_namespaces) as namespace:
-        await apply(api, example("01-hello-world", "hello", namespace))
-        job = await job_with(api, "hello", namespace, conditions.READY, "True")
-        kubeconfig = await nested_kubeconfig(api, job, tmp_path_factory.mktemp("inside"))
-        await kubectl(kubeconfig, "create", "namespace", "tools")
-        await kubectl(kubeconfig, "apply", "-f", "-", stdin=TOOLBOX)
-        await kubectl(kubeconfig, "wait", "-n", "tools", "--for=condition=Ready", "pod/toolbox", "--timeout=60s", limit=90)
-        # Ready means that DNS answers; a Service that is this young may still be on its way to it.
-        await kubectl(kubeconfig, "exec", "-n", "tools", "toolbox", "--", "sh", "-c", RESOLVE)
-        yield kubeconfig
+        await apply(api, example("02-web-and-database", "shop", namespace))
+        yield await job_with(api, "shop", namespace, conditions.READY, "True")
+
+
+@pytest.fixture(scope="module")
+async def inside(api: Api, shop: Object, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The kubeconfig of its nested cluster, which has a pod with a shell in the namespace `tools`, too."""
+    kubeconfig = await nested_kubeconfig(api, shop, tmp_path_factory.mktemp("inside"))
+    await kubectl(kubeconfig, "create", "namespace", "tools")
+    await kubectl(kubeconfig, "apply", "-f", "-", stdin=TOOLBOX)
+    await kubectl(kubeconfig, "wait", "-n", "tools", "--for=condition=Ready", "pod/toolbox", "--timeout=60s", limit=90)
+    # Ready means that DNS answers; a Service that is this young may still be on its way to it.
+    await kubectl(kubeconfig, "exec", "-n", "tools", "toolbox", "--", "sh", "-c", RESOLVE)
+    return kubeconfig
+
+
+async def test_the_web_server_shows_a_value_that_it_read_from_the_database(shop: Object, web: Web) -> None:
+    assert len(shop["status"]["steps"]) >= 2
+    assert "Hello from the database of a nested cluster" in await web.page(shop["status"]["url"])
 
 
 async def test_pods_of_the_nested_cluster_read_well_and_answer(inside: Path, cluster: Cluster) -> None:

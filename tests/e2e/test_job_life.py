@@ -11,7 +11,7 @@ import pytest
 
 from nestor.api import conditions, labels
 from nestor.kube import Api, Kind, kinds
-from tests.e2e.conftest import apply, inline_job, kubectl, nested_kubeconfig
+from tests.e2e.conftest import apply, example, inline_job, kubectl, nested_kubeconfig
 from tests.waiting import has, job_with, message_of, wait_for, wait_for_any, wait_for_none
 
 Object = dict[str, Any]
@@ -54,7 +54,7 @@ spec:
       restartPolicy: Never
       terminationGracePeriodSeconds: 0
       containers:
-      - {name: main, image: "docker.io/library/busybox:1.35", command: [sh, -c, "COMMAND"]}
+      - {name: main, image: "docker.io/library/busybox:1.35", command: [sh, -c, "exit 3"]}
 """
 POLICY: Object = {"targets": [{"kind": "Job", "name": "pi"}]}
 
@@ -118,10 +118,13 @@ def _gives(reason: str) -> Callable[[Object], bool]:
     return lambda event: event["reason"] == reason
 
 
-async def test_a_suspended_job_gives_its_pods_back_and_goes_on_with_its_data(
+async def test_a_job_rests_before_it_begins_and_while_it_runs_and_is_stopped_at_its_deadline(
     api: Api, namespace: str, tmp_path: Path,
 ) -> None:
-    await start(api, "rests", namespace, {"web.yml": SERVICE, "bare.yml": BARE})
+    job = await start(api, "rests", namespace, {"web.yml": SERVICE, "bare.yml": BARE}, suspend=True)
+    await until_at_rest(api, job, "before it began")
+    assert await api.list(kinds.NAMESPACE, labels=labels.selector(job_uid=job["metadata"]["uid"])) == []
+    await change(api, job, suspend=False, activeDeadlineSeconds=3600)
     job = await job_with(api, "rests", namespace, conditions.READY, "True", limit=120)
     where = job["status"]["namespace"]
     await until_app_runs(api, where, 2)
@@ -142,7 +145,12 @@ async def test_a_suspended_job_gives_its_pods_back_and_goes_on_with_its_data(
     await until_app_runs(api, where, 2)
     assert await kubectl(nested, "get", "configmap", "mine", "-o", "jsonpath={.data.kept}") == "yes"
     assert back["status"]["steps"] == job["status"]["steps"], "no finished step runs twice"
-    await until_told(api, namespace, "Suspended", "Resumed")
+
+    await change(api, job, activeDeadlineSeconds=1)
+    job = await job_with(api, "rests", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED)
+    assert has(conditions.READY, "False", conditions.DEADLINE_EXCEEDED)(job)
+    await wait_for_none(api, kinds.POD, where, labels=APP, limit=90)
+    await until_told(api, namespace, "Suspended", "Resumed", "DeadlineExceeded")
 
 
 @pytest.fixture
@@ -198,29 +206,14 @@ async def test_with_a_volume_a_suspended_job_has_no_pod_at_all_and_comes_back_as
     await wait_for_none(api, kinds.PERSISTENT_VOLUME_CLAIM, where, limit=10)
 
 
-async def test_a_job_that_is_made_suspended_begins_when_it_is_resumed_and_is_stopped_at_its_deadline(
-    api: Api, namespace: str,
-) -> None:
-    job = await start(api, "later", namespace, {"web.yml": SERVICE}, suspend=True)
-    await until_at_rest(api, job, "before it began")
-    assert await api.list(kinds.NAMESPACE, labels=labels.selector(job_uid=job["metadata"]["uid"])) == []
-    await change(api, job, suspend=False, activeDeadlineSeconds=3600)
-    job = await job_with(api, "later", namespace, conditions.READY, "True")
-    where = job["status"]["namespace"]
-    await until_app_runs(api, where, 1)
-
-    await change(api, job, activeDeadlineSeconds=1)
-    job = await job_with(api, "later", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED)
-    assert has(conditions.READY, "False", conditions.DEADLINE_EXCEEDED)(job)
-    await wait_for_none(api, kinds.POD, where, labels=APP, limit=90)
-    await until_told(api, namespace, "DeadlineExceeded")
-
-
 async def test_a_batch_job_completes_by_itself_and_is_deleted_when_its_time_is_over(
     api: Api, namespace: str, tmp_path: Path,
 ) -> None:
-    batch = BATCH.replace("COMMAND", "echo 3.14159")
-    await start(api, "batch", namespace, {"batch.yml": batch, "web.yml": SERVICE}, successPolicy=POLICY)
+    files, document = example("06-batch", "batch", namespace)
+    files["data"]["web.yml"] = SERVICE
+    command = document["spec"]["app"]["appDef"]["commands"]["Run"]["nested_kubernetes"]
+    command["templates"].append({"name": "web", "type": "kubectl", "path": "web.yml"})
+    await apply(api, [files, document])
     job = await job_with(api, "batch", namespace, conditions.SUCCEEDED, "True", conditions.COMPLETED, limit=120)
     where = job["status"]["namespace"]
     assert job["status"]["completionTime"] >= job["status"]["startTime"]
@@ -233,7 +226,8 @@ async def test_a_batch_job_completes_by_itself_and_is_deleted_when_its_time_is_o
     await wait_for_none(api, kinds.POD, where, labels=f"{APP},app=web", limit=90)
     assert all(has_ended(pod) for pod in await api.list(kinds.POD, where, labels=APP))
     nested = await nested_kubeconfig(api, job, tmp_path)
-    assert await kubectl(nested, "logs", "-n", "default", "job/pi") == "3.14159\n"
+    sums = await kubectl(nested, "logs", "-n", "default", "-l", "app=sum")
+    assert sum(int(line) for line in sums.split()) == sum(range(1_000_000))
 
     await change(api, job, ttlSecondsAfterFinished=1)
     await wait_for(api, kinds.NESTED_APP_JOB, "batch", namespace, lambda found: found is None, limit=120)
@@ -244,9 +238,8 @@ async def test_a_batch_job_completes_by_itself_and_is_deleted_when_its_time_is_o
 async def test_a_failed_batch_begins_again_in_an_empty_cluster_and_fails_for_good_in_the_end(
     api: Api, namespace: str, tmp_path: Path,
 ) -> None:
-    batch = BATCH.replace("COMMAND", "exit 3")
     policy = {"action": "Restart", "maxRestarts": 1}
-    job = await start(api, "tries", namespace, {"batch.yml": batch}, successPolicy=POLICY, failurePolicy=policy)
+    job = await start(api, "tries", namespace, {"batch.yml": BATCH}, successPolicy=POLICY, failurePolicy=policy)
     where = job["status"]["namespace"]
     job = await job_with(api, "tries", namespace, conditions.READY, "False", conditions.RESTARTING, limit=120)
     assert "restart 1 of 1 in an empty cluster" in message_of(job, conditions.READY)

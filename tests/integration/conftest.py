@@ -10,6 +10,17 @@ import pytest
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
 
+DEAR = ("world", "second_plane", "older_plane")
+"""Fixtures with API servers of their own: in a run by several workers, their tests share one."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A group by the fixture; pytest-xdist begins with the largest ones."""
+    for item in items:
+        for name in set(DEAR).intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group(name))
+
 
 @pytest.fixture(scope="session")
 async def control_plane() -> AsyncIterator[apiserver.ControlPlane]:

@@ -69,7 +69,7 @@ async def operator_running(plane: apiserver.ControlPlane) -> AsyncIterator[Opera
 
 
 @contextlib.asynccontextmanager
-async def plane_running() -> AsyncIterator[apiserver.ControlPlane]:
+async def _plane_running() -> AsyncIterator[apiserver.ControlPlane]:
     """A control plane with the chart's roles and a default class, without an operator."""
     async with apiserver.running() as running, await Api.connect(str(running.kubeconfig), manager="test") as api:
         await install_roles(api)
@@ -80,8 +80,22 @@ async def plane_running() -> AsyncIterator[apiserver.ControlPlane]:
 @pytest.fixture(scope="session")
 async def plane() -> AsyncIterator[apiserver.ControlPlane]:
     """The control plane that these tests share."""
-    async with plane_running() as running:
+    async with _plane_running() as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+async def second_plane() -> AsyncIterator[apiserver.ControlPlane]:
+    """A control plane for tests that start and stop their operators themselves."""
+    async with _plane_running() as running:
+        yield running
+
+
+@pytest.fixture
+async def lonely(second_plane: apiserver.ControlPlane) -> AsyncIterator[Api]:
+    """A client of the control plane without an operator."""
+    async with await Api.connect(str(second_plane.kubeconfig), manager="test") as client:
+        yield client
 
 
 async def install_roles(api: Api) -> None:

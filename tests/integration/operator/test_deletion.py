@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
-from tests.integration.operator.conftest import Operator, operator_running, plane_running
+from tests.integration.operator.conftest import Operator, operator_running
 from tests.integration.operator.world import Object, be_ready_server, build_class, build_job, host_namespace
 from tests.waiting import eventually, job_with, wait_for, wait_for_any, wait_for_none
 
@@ -128,20 +126,6 @@ async def test_a_namespace_that_is_not_the_jobs_is_never_touched(operator: Opera
     await await_gone(api, job)
     assert await api.find(kinds.NAMESPACE, f"foreign-{namespace}")
     await api.delete(kinds.NAMESPACE, f"foreign-{namespace}")
-
-
-@pytest.fixture(scope="module")
-async def second_plane() -> AsyncIterator[apiserver.ControlPlane]:
-    """A control plane of its own, whose operator these tests start and stop."""
-    async with plane_running() as plane:
-        yield plane
-
-
-@pytest.fixture
-async def lonely(second_plane: apiserver.ControlPlane) -> AsyncIterator[Api]:
-    """A client of the control plane without an operator."""
-    async with await Api.connect(str(second_plane.kubeconfig), manager="test") as client:
-        yield client
 
 
 @pytest.mark.parametrize("is_killed", [False, True])

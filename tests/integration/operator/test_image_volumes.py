@@ -16,8 +16,8 @@ from tests.integration import apiserver
 from tests.unit.operator import builders
 
 
-@pytest.fixture
-async def older() -> AsyncIterator[Api]:
+@pytest.fixture(scope="module")
+async def older_plane() -> AsyncIterator[Api]:
     """Such a cluster, and the namespace that the runner's pod is made for."""
     spawn = apiserver.ControlPlane._spawn
 
@@ -29,6 +29,13 @@ async def older() -> AsyncIterator[Api]:
         async with apiserver.running(with_controllers=False) as plane, await Api.connect(str(plane.kubeconfig)) as api:
             await api.create(kinds.NAMESPACE, {"metadata": {"name": builders.build_shape().namespace}})
             yield api
+
+
+@pytest.fixture
+async def older(older_plane: Api) -> AsyncIterator[Api]:
+    """Without the pods of an earlier test."""
+    yield older_plane
+    await older_plane.request("DELETE", kinds.POD.path(builders.build_shape().namespace))
 
 
 async def test_a_dropped_image_volume_is_told_in_words(older: Api) -> None:

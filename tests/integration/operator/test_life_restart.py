@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from nestor.api import conditions
+from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
-from tests.integration.operator.conftest import Operator, operator_running, plane_running
+from tests.integration import apiserver
+from tests.integration.operator.conftest import Operator, operator_running
 from tests.integration.operator.lifetime import (
     POLICY,
     change,
@@ -19,7 +20,7 @@ from tests.integration.operator.lifetime import (
     until_told,
 )
 from tests.integration.operator.world import Object, be_ready_server, message_of, run_of, set_pod_status
-from tests.waiting import job_with, wait_for
+from tests.waiting import job_with, wait_for, wait_for_none
 
 
 async def uid_of_server(api: Api, name: str, where: str, *, after: str = "") -> str:
@@ -115,31 +116,33 @@ async def test_a_job_can_be_deleted_while_it_waits_for_its_restart(operator: Ope
     assert await api.find(kinds.NAMESPACE, where) is None
 
 
-async def test_an_operator_goes_on_where_another_one_was_killed() -> None:
+async def test_an_operator_goes_on_where_another_one_was_killed(second_plane: apiserver.ControlPlane, lonely: Api) -> None:
     """Suspended, between failure and restart, and after the end: each is in the status alone."""
-    async with plane_running() as plane, await Api.connect(str(plane.kubeconfig), manager="test") as api:
-        await api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
-        async with operator_running(plane) as first:
-            _, failing = await start(api, "failing", "team", successPolicy=POLICY, failurePolicy={"action": "Restart"})
-            _, resting = await start(api, "resting", "team", state="Running", activeDeadlineSeconds=3600)
-            _, done = await start(api, "done", "team", successPolicy=POLICY)
-            server = await uid_of_server(api, "failing", failing)
-            await change(api, "resting", "team", suspend=True)
-            await until_stopped(api, "resting", resting)
-            await come_to(api, "done", done, "Succeeded")
-            ended = await job_with(api, "done", "team", conditions.SUCCEEDED, "True")
-            await come_to(api, "failing", failing, "Failed", "Job 'pi' has failed")
-            await job_restarted(api, "failing", "team", 1)
-            first.process.kill()
-        await change(api, "resting", "team", suspend=False)
-        async with operator_running(plane):
-            await uid_of_server(api, "failing", failing, after=server)
-            job = await job_with(api, "failing", "team", conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
-            assert job["status"]["restarts"] == 1
-            await until_stopped(api, "resting", resting, is_stopped=False)
-            job = await job_with(api, "resting", "team", conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
-            assert job["status"]["startTime"]
-            again = await api.get(kinds.NESTED_APP_JOB, "done", "team")
-            assert again["status"]["completionTime"] == ended["status"]["completionTime"]
-            assert (await api.get(kinds.NESTED_CLUSTER, "done", done))["spec"]["suspend"] is True
-            await set_pod_status(api, "failing-k3s-0", failing, {"phase": "Running"})
+    await lonely.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
+    async with operator_running(second_plane) as first:
+        _, failing = await start(lonely, "failing", "team", successPolicy=POLICY, failurePolicy={"action": "Restart"})
+        _, resting = await start(lonely, "resting", "team", state="Running", activeDeadlineSeconds=3600)
+        _, done = await start(lonely, "done", "team", successPolicy=POLICY)
+        server = await uid_of_server(lonely, "failing", failing)
+        await change(lonely, "resting", "team", suspend=True)
+        await until_stopped(lonely, "resting", resting)
+        await come_to(lonely, "done", done, "Succeeded")
+        ended = await job_with(lonely, "done", "team", conditions.SUCCEEDED, "True")
+        await come_to(lonely, "failing", failing, "Failed", "Job 'pi' has failed")
+        await job_restarted(lonely, "failing", "team", 1)
+        first.process.kill()
+    await change(lonely, "resting", "team", suspend=False)
+    async with operator_running(second_plane):
+        await uid_of_server(lonely, "failing", failing, after=server)
+        job = await job_with(lonely, "failing", "team", conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
+        assert job["status"]["restarts"] == 1
+        await until_stopped(lonely, "resting", resting, is_stopped=False)
+        job = await job_with(lonely, "resting", "team", conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
+        assert job["status"]["startTime"]
+        again = await lonely.get(kinds.NESTED_APP_JOB, "done", "team")
+        assert again["status"]["completionTime"] == ended["status"]["completionTime"]
+        assert (await lonely.get(kinds.NESTED_CLUSTER, "done", done))["spec"]["suspend"] is True
+        await set_pod_status(lonely, "failing-k3s-0", failing, {"phase": "Running"})
+        for name in ("failing", "resting", "done"):
+            await lonely.delete(kinds.NESTED_APP_JOB, name, "team")
+        await wait_for_none(lonely, kinds.NAMESPACE, "", labels=labels.selector(job_namespace="team"))

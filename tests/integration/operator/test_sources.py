@@ -12,8 +12,9 @@ import pytest
 
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
+from tests.integration import apiserver
 from tests.integration.operator import kubelet
-from tests.integration.operator.conftest import Operator, operator_running, plane_running
+from tests.integration.operator.conftest import Operator, operator_running
 from tests.integration.operator.kubelet import Logs
 from tests.integration.operator.world import (
     STEP,
@@ -379,28 +380,29 @@ async def test_a_warning_is_in_the_condition_and_one_event(operator: Operator, a
     assert {event["type"] for event in events} == {"Warning"}
 
 
-async def test_a_running_job_keeps_its_application_over_restarts_of_the_operator(tmp_path: Path) -> None:
-    async with plane_running() as plane, await Api.connect(str(plane.kubeconfig), manager="test") as api:
-        await put_app(api, "shop", image=IMAGE, appDef=build_appdef("first.yml"))
-        async with operator_running(plane):
-            await api.create(kinds.NESTED_APP_JOB, build_job("default", appRef={"name": "shop"}))
-            job = await job_with(api, "hello", "default", conditions.ADMITTED, "True")
-            where = job["status"]["namespace"]
-            assert (await pin_of(api, where))["appDef"] == build_appdef("first.yml")
-            made = await put_app(api, "shop", image="registry.test/other:2", appDef=build_appdef("second.yml"))
-            await app_with(api, "shop", "True", made["metadata"]["generation"])
-        async with operator_running(plane):
-            await api.patch(kinds.NESTED_APP_JOB, "hello", "default", {"spec": {"expose": {"host": "shop.jobs.test"}}})
-            await wait_for(api, kinds.NESTED_APP_JOB, "hello", "default", lambda found: found is not None and found["status"][
-                "observedGeneration"] == found["metadata"]["generation"])
-            assert await path_in_plan(api, where) == "first.yml"
-            await api.delete(kinds.NESTED_APP, "shop")
-        async with operator_running(plane):
-            await api.patch(kinds.NESTED_APP_JOB, "hello", "default", {"spec": {"expose": {"host": "other.jobs.test"}}})
-            job = await wait_for(api, kinds.NESTED_APP_JOB, "hello", "default", lambda found: found is not None and found[
-                "status"]["observedGeneration"] == found["metadata"]["generation"]) or {}
-            assert has(conditions.ADMITTED, "True")(job)
-            pod = await wait_for(api, kinds.POD, "hello-run", where, lambda found: found is not None) or {}
-            assert {"name": "app", "image": {"reference": IMAGE, "pullPolicy": "IfNotPresent"}} in pod["spec"]["volumes"]
-            await api.delete(kinds.NESTED_APP_JOB, "hello", "default")
-            await wait_for_none(api, kinds.NESTED_APP_JOB, "default")
+async def test_a_running_job_keeps_its_application_over_restarts_of_the_operator(
+    second_plane: apiserver.ControlPlane, lonely: Api,
+) -> None:
+    await put_app(lonely, "shop", image=IMAGE, appDef=build_appdef("first.yml"))
+    async with operator_running(second_plane):
+        await lonely.create(kinds.NESTED_APP_JOB, build_job("default", appRef={"name": "shop"}))
+        job = await job_with(lonely, "hello", "default", conditions.ADMITTED, "True")
+        where = job["status"]["namespace"]
+        assert (await pin_of(lonely, where))["appDef"] == build_appdef("first.yml")
+        made = await put_app(lonely, "shop", image="registry.test/other:2", appDef=build_appdef("second.yml"))
+        await app_with(lonely, "shop", "True", made["metadata"]["generation"])
+    async with operator_running(second_plane):
+        await lonely.patch(kinds.NESTED_APP_JOB, "hello", "default", {"spec": {"expose": {"host": "shop.jobs.test"}}})
+        await wait_for(lonely, kinds.NESTED_APP_JOB, "hello", "default", lambda found: found is not None and found["status"][
+            "observedGeneration"] == found["metadata"]["generation"])
+        assert await path_in_plan(lonely, where) == "first.yml"
+        await lonely.delete(kinds.NESTED_APP, "shop")
+    async with operator_running(second_plane):
+        await lonely.patch(kinds.NESTED_APP_JOB, "hello", "default", {"spec": {"expose": {"host": "other.jobs.test"}}})
+        job = await wait_for(lonely, kinds.NESTED_APP_JOB, "hello", "default", lambda found: found is not None and found[
+            "status"]["observedGeneration"] == found["metadata"]["generation"]) or {}
+        assert has(conditions.ADMITTED, "True")(job)
+        pod = await wait_for(lonely, kinds.POD, "hello-run", where, lambda found: found is not None) or {}
+        assert {"name": "app", "image": {"reference": IMAGE, "pullPolicy": "IfNotPresent"}} in pod["spec"]["volumes"]
+        await lonely.delete(kinds.NESTED_APP_JOB, "hello", "default")
+        await wait_for_none(lonely, kinds.NESTED_APP_JOB, "default")
