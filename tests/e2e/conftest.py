@@ -41,6 +41,12 @@ class Cluster:
 _WAS_RUNNING = pytest.StashKey[bool]()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The long ones first: as the last of a run, one worker would be busy with them while the others have nothing to do."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Remember, before any worker starts, whether the machine had a cluster: one that it had is left alone."""
     if not is_worker(session.config):

@@ -51,6 +51,7 @@ async def test_a_script_that_installs_a_chart_and_waits_for_it(api: Api, namespa
     assert "Hello from a script with helm" in await web.page(job["status"]["url"])
 
 
+@pytest.mark.long
 async def test_four_types_with_parameters_and_a_change_of_one(
     api: Api, namespace: str, web: Web, tmp_path: Path, kubeconfig: Path,
 ) -> None:
@@ -160,6 +161,7 @@ exit 137
 GREEDY = "#!/usr/bin/env python3\nblocks = []\nwhile True:\n    blocks.append(bytearray(50_000_000))\n"
 
 
+@pytest.mark.long
 async def test_scripts_that_go_wrong_name_their_step_and_disturb_nobody(api: Api, namespace: str, kubeconfig: Path) -> None:
     (operator,) = await api.list(kinds.POD, "nestor-system", labels="app.kubernetes.io/name=nestor")
     bad = {
@@ -195,6 +197,7 @@ async def runs_in(inside: Path) -> dict[str, int]:
     return {step: steps.count(step) for step in sorted(set(steps))}
 
 
+@pytest.mark.long
 async def test_a_failing_step_is_retried_by_the_next_runner_too_and_none_runs_twice(
     api: Api, namespace: str, tmp_path: Path,
 ) -> None:

@@ -8,6 +8,7 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 from nestor.kube import Api, kinds
@@ -39,6 +40,7 @@ class Nestor:
         return output.decode()
 
 
+@pytest.mark.long
 async def test_an_application_by_the_command_line_alone(
     api: Api, namespace: str, cluster: Cluster, web: Web, tmp_path: Path,
 ) -> None:

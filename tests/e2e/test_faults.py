@@ -37,6 +37,7 @@ async def test_a_job_goes_on_when_the_operator_is_replaced(api: Api, namespace: 
     assert "Hello" in await web.page(job["status"]["url"])
 
 
+@pytest.mark.long
 async def test_a_lost_control_plane_is_rebuilt_from_the_templates(api: Api, namespace: str, web: Web, tmp_path: Path) -> None:
     await apply(api, example("01-hello-world", "hello", namespace))
     job = await job_with(api, "hello", namespace, conditions.READY, "True")

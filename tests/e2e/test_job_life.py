@@ -179,6 +179,7 @@ async def persistent_class(api: Api) -> AsyncIterator[str]:
         await api.delete(kind, name)
 
 
+@pytest.mark.long
 async def test_with_a_volume_a_suspended_job_has_no_pod_at_all_and_comes_back_as_it_was(
     api: Api, namespace: str, persistent_class: str, tmp_path: Path,
 ) -> None:
@@ -235,6 +236,7 @@ async def test_a_batch_job_completes_by_itself_and_is_deleted_when_its_time_is_o
     await until_told(api, namespace, "Completed", "Expired")
 
 
+@pytest.mark.long
 async def test_a_failed_batch_begins_again_in_an_empty_cluster_and_fails_for_good_in_the_end(
     api: Api, namespace: str, tmp_path: Path,
 ) -> None:

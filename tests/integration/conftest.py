@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from nestor.kube import Api, kinds
-from tests.integration import apiserver
+from tests.integration import apiserver, warm
 
 DEAR = ("world", "second_plane", "older_plane")
 """Fixtures with API servers of their own: in a run by several workers, their tests share one."""
@@ -34,6 +34,13 @@ async def host(control_plane: apiserver.ControlPlane) -> AsyncIterator[Api]:
     """A client with the admin's rights."""
     async with await Api.connect(str(control_plane.kubeconfig), manager="tests") as api:
         yield api
+
+
+@pytest.fixture(scope="session")
+def nestor() -> Iterator[list[str]]:
+    """The command `nestor`, started without importing its libraries each time."""
+    with warm.serving() as command:
+        yield command
 
 
 @pytest.fixture

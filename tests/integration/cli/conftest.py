@@ -10,7 +10,6 @@ import json
 import os
 import signal
 import ssl
-import sys
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -68,6 +67,7 @@ class Call:
 class CommandLine:
     """Runs `nestor`, as one user in one namespace."""
 
+    command: list[str]
     kubeconfig: Path
     namespace: str
     home: Path
@@ -79,7 +79,7 @@ class CommandLine:
         folder = apiserver.binary().parent
         base = {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src"), "HOME": str(self.home)}
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "nestor", "-n", self.namespace, *arguments, stdin=asyncio.subprocess.DEVNULL,
+            *self.command, "-n", self.namespace, *arguments, stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
             env=base | {"KUBECONFIG": str(self.kubeconfig)} | self.environment | environment,
             # Tests in a shell's background have Ctrl-C ignored, and so would have what they start.
@@ -94,9 +94,11 @@ class CommandLine:
 
 
 @pytest.fixture
-async def cli(control_plane: apiserver.ControlPlane, namespace: str, tmp_path: Path) -> AsyncIterator[CommandLine]:
+async def cli(
+    nestor: list[str], control_plane: apiserver.ControlPlane, namespace: str, tmp_path: Path,
+) -> AsyncIterator[CommandLine]:
     """The admin's command line; nothing that it started outlives its test."""
-    result = CommandLine(control_plane.kubeconfig, namespace, tmp_path)
+    result = CommandLine(nestor, control_plane.kubeconfig, namespace, tmp_path)
     yield result
     for call in result.calls:
         if call.process.returncode is None:

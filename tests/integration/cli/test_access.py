@@ -6,6 +6,7 @@ import contextlib
 import os
 import stat
 import sys
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -141,11 +142,11 @@ async def test_logs_of_steps_and_pods(cli: CommandLine, job: Object, kubelet: Ku
 
 
 async def test_logs_that_may_not_be_read_are_replaced_by_what_the_status_knows(
-    host: Api, control_plane: apiserver.ControlPlane, job: Object, kubelet: Kubelet, tmp_path: Path,
+    cli: CommandLine, host: Api, control_plane: apiserver.ControlPlane, job: Object, kubelet: Kubelet,
 ) -> None:
     namespace = job["metadata"]["namespace"]
     await grant(host, "jane", namespace, JOBS, SECRETS)
-    cli = CommandLine(control_plane.kubeconfig_of("jane"), namespace, tmp_path)
+    cli = replace(cli, kubeconfig=control_plane.kubeconfig_of("jane"))
     failed = step("web", "Failed", message="error: it is broken")
     await report(host, job, kubeconfigSecretName="shop-kubeconfig", namespace=f"own-{namespace}", steps=[failed])
     call = await cli("logs", "shop")
@@ -158,8 +159,8 @@ async def test_logs_that_may_not_be_read_are_replaced_by_what_the_status_knows(
     await host.delete(kinds.POD, "nested", "default", grace_seconds=0)
 
 
-async def test_rights_that_lack_are_4(host: Api, control_plane: apiserver.ControlPlane, namespace: str, tmp_path: Path) -> None:
-    cli = CommandLine(control_plane.kubeconfig_of("nobody"), namespace, tmp_path, os.environ.copy())
+async def test_rights_that_lack_are_4(cli: CommandLine, control_plane: apiserver.ControlPlane) -> None:
+    cli = replace(cli, kubeconfig=control_plane.kubeconfig_of("nobody"), environment=os.environ.copy())
     for arguments in (["list"], ["run", "a/b"], ["status", "shop"], ["delete", "shop"]):
         call = await cli(*arguments)
         assert call.code == Code.NO_ACCESS, arguments

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from nestor.cli.exits import Code
@@ -52,10 +53,10 @@ async def test_a_job_is_explained(cli: CommandLine, host: Api, namespace: str) -
 
 
 async def test_who_may_see_little_is_told_what_is_unknown(
-    host: Api, control_plane: apiserver.ControlPlane, namespace: str, tmp_path: Path,
+    cli: CommandLine, host: Api, control_plane: apiserver.ControlPlane, namespace: str,
 ) -> None:
     await grant(host, "jill", namespace, JOBS, SECRETS)
-    call = await CommandLine(control_plane.kubeconfig_of("jill"), namespace, tmp_path)("doctor")
+    call = await replace(cli, kubeconfig=control_plane.kubeconfig_of("jill"))("doctor")
     assert call.code == Code.OK, call.stdout
     assert "you may not list Deployments" in call.stdout
     assert "you may not read their definitions" in call.stdout

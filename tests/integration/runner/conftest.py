@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +81,7 @@ class RunnerProcess:
 class Stage:
     """Templates, a plan, and runners for it."""
 
+    command: list[str]
     api: Api
     kubeconfig: Path
     folder: Path
@@ -110,12 +111,16 @@ class Stage:
         """The fields of a custom step."""
         return {"name": name, "type": "custom", "cmd": base64.b64encode(text.encode()).decode(), **field}
 
+    def with_whole_starts(self) -> Stage:
+        """The same for tests that kill or measure runners: what they mean is the process itself, not what stands for it."""
+        return replace(self, command=[sys.executable, "-m", "nestor"])
+
     async def start(self, plan: steps.Plan, kubeconfig: Path | None = None) -> RunnerProcess:
         """Start a runner as its pod would."""
         file = self.folder / "plan.json"
         file.write_text(plan.to_json())
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "nestor", "runner", f"--plan={file}", f"--kubeconfig={kubeconfig or self.kubeconfig}",
+            *self.command, "runner", f"--plan={file}", f"--kubeconfig={kubeconfig or self.kubeconfig}",
             f"--templates={self.templates}", f"--work={self.folder / 'work'}", f"--temporary={self.folder / 'tmp'}",
             env={"PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")},
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
@@ -150,7 +155,9 @@ class Stage:
 
 
 @pytest.fixture
-async def stage(host: Api, control_plane: apiserver.ControlPlane, tmp_path: Path) -> AsyncIterator[Stage]:
+async def stage(
+    nestor: list[str], host: Api, control_plane: apiserver.ControlPlane, tmp_path: Path,
+) -> AsyncIterator[Stage]:
     """An empty templates folder and no record of an earlier run; no runner outlives its test."""
     for name in ("templates", "work", "tmp", "bin"):
         (tmp_path / name).mkdir()
@@ -161,7 +168,7 @@ async def stage(host: Api, control_plane: apiserver.ControlPlane, tmp_path: Path
     helm.write_text(HELM.format(folder=tmp_path, helm=apiserver.binary("helm")))
     helm.chmod(0o755)
     await host.delete(kinds.CONFIG_MAP, record.NAME, record.NAMESPACE)
-    result = Stage(host, control_plane.kubeconfig, tmp_path)
+    result = Stage(nestor, host, control_plane.kubeconfig, tmp_path)
     yield result
     result.speed_up()
     for runner in result.running:

@@ -58,7 +58,7 @@ async def test_windows_line_ends_in_a_script_are_told_at_once(stage: Stage) -> N
 
 async def test_a_gigabyte_of_output_leaves_the_runner_and_its_log_small(stage: Stage) -> None:
     noise = "head -c 1000000000 /dev/zero | tr '\\0' x | fold -w 100; echo; echo the end; while [ ! -e go ]; do sleep 0.1; done"
-    runner = await stage.start(stage.plan(stage.script("noise", noise), stage.script("next", "echo next")))
+    runner = await stage.with_whole_starts().start(stage.plan(stage.script("noise", noise), stage.script("next", "echo next")))
     await runner.wait_for_line("the rest is not shown", limit=100)
     before = read_peak(runner)
     (stage.folder / "work" / "templates" / "go").touch()
@@ -98,7 +98,7 @@ async def test_a_script_that_is_killed_is_told_in_words(stage: Stage) -> None:
 async def test_a_killed_runner_never_repeats_what_an_earlier_step_did(stage: Stage) -> None:
     create = "echo '{{apiVersion: v1, kind: ConfigMap, metadata: {{generateName: {}-}}}}' | kubectl create -f -"
     plan = stage.plan(*(stage.script(name, create.format(name)) for name in ("first", "second", "third")))
-    runner = await stage.start(plan)
+    runner = await stage.with_whole_starts().start(plan)
     await runner.wait_for_line("[first] succeeded")
     stage.slow_down()
     await runner.wait_for_line("[second] going slow")

@@ -122,7 +122,7 @@ async def test_a_folder_is_applied_as_kubectl_does(stage: Stage) -> None:
 async def test_a_killed_runner_is_followed_by_one_that_repeats_only_the_interrupted_step(stage: Stage) -> None:
     stage.write(first=config_map("first"), second=config_map("second"))
     plan = stage.plan({"name": "first"}, {"name": "second"})
-    runner = await stage.start(plan)
+    runner = await stage.with_whole_starts().start(plan)
     await runner.wait_for_line("[first] succeeded")
     stage.slow_down()
     await runner.wait_for_line("going slow")

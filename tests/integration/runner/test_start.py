@@ -23,7 +23,7 @@ spec: {containers: [{name: main, image: docker.io/library/busybox:1.35}]}
 @pytest.fixture
 async def young(stage: Stage, tmp_path: Path) -> AsyncIterator[Stage]:
     async with apiserver.running(with_controllers=False) as plane, await Api.connect(str(plane.kubeconfig)) as api:
-        yield Stage(api, plane.kubeconfig, tmp_path, stage.running)
+        yield Stage(stage.command, api, plane.kubeconfig, tmp_path, stage.running)
 
 
 async def test_a_bare_pod_without_retries_does_not_fail_because_the_cluster_is_young(young: Stage) -> None:

@@ -93,7 +93,7 @@ async def test_a_chart_of_the_templates_is_installed_and_upgraded(stage: Stage) 
 async def test_a_release_whose_helm_was_killed_in_the_middle_is_installed_by_the_next_runner(stage: Stage) -> None:
     write(stage.templates, charts__web__Chart_yaml=CHART, charts__web__templates__hook_yaml=HOOK)
     plan = stage.plan({"name": "chart", "type": "helm", "path": "charts/web", "helm": {"release": "stuck"}})
-    runner = await stage.start(plan)
+    runner = await stage.with_whole_starts().start(plan)
     await wait_for(stage.api, kinds.SECRET, "sh.helm.release.v1.stuck.v1", "default", lambda found: found is not None)
     runner.send(signal.SIGKILL)
     # In a pod, it would have gone with the runner.
