@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import yaml
 
 import devcluster.cluster
+from devcluster.build import cache
 from devcluster.cluster import ClusterInfo, images
 from devcluster.demo import values
 from devcluster.demo.tools import DemoError, Tools
@@ -37,8 +39,10 @@ def install_nestor(info: ClusterInfo, progress: Progress) -> None:
             tools.helm(*TRAEFIK)
     image = find_image(kind)
     digest = images.registry_digest(image) if kind == "embedded" else None
-    with progress.stage("Install Nestor with Helm") as stage, tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "values.yaml"
+    with progress.stage("Install Nestor with Helm") as stage, contextlib.ExitStack() as stack:
+        # Helm refuses an upgrade while there is another.
+        stack.enter_context(cache.default().lock("install"))
+        file = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "values.yaml"
         file.write_text(yaml.safe_dump(values.build_values(kind, info, image, digest)))
         # Helm installs CRDs once and never changes them.
         tools.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CHART / "crds"))

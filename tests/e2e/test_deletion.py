@@ -14,7 +14,7 @@ from tests.waiting import eventually, job_with, wait_for, wait_for_none
 
 Object = dict[str, Any]
 
-OTHERS = ("team-", "nestor-team-", "devcluster-", "nestor-system")
+OTHERS = ("team-", "nestor-team-", "devcluster-", "nestor-system", "default/hello", "nestor-default-hello-")
 WATCHED = [
     kinds.NAMESPACE, kinds.POD, kinds.SERVICE, kinds.CONFIG_MAP, kinds.SECRET, kinds.SERVICE_ACCOUNT, kinds.STATEFUL_SET,
     kinds.ENDPOINT_SLICE, kinds.INGRESS, kinds.NETWORK_POLICY, kinds.ROLE_BINDING, kinds.CLUSTER_ROLE, kinds.CLUSTER_ROLE_BINDING,
@@ -25,16 +25,15 @@ WATCHED = [
 async def inventory(api: Api, namespace: str) -> set[str]:
     """Every object of the kinds that a job makes, in the whole host cluster, the user's `namespace` included.
 
-    Not what tests beside this one have: their users' namespaces and their jobs', and what they put beside the operator.
+    Not what tests beside this one have: their users' namespaces and their jobs', the demo, and what they put beside the operator.
     """
     found = set()
     for kind in WATCHED:
         for item in await api.list(kind):
             meta = item["metadata"]
-            home = meta.get("namespace") or meta["name"]
-            is_foreign = home.startswith(OTHERS) and not home.startswith((namespace, f"nestor-{namespace}-"))
-            if not is_foreign:
-                found.add(f"{kind.name} {meta.get('namespace', '')}/{meta['name']}")
+            place = f"{meta['namespace']}/{meta['name']}" if "namespace" in meta else meta["name"]
+            if not place.startswith(OTHERS) or place.startswith((namespace, f"nestor-{namespace}-")):
+                found.add(f"{kind.name} {place}")
     return found
 
 

@@ -11,7 +11,7 @@ from nestor.kube import Api, kinds
 from tests.e2e.conftest import ROOT
 from tests.waiting import wait_for
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.long
 
 
 async def run_demo() -> tuple[int, str]:

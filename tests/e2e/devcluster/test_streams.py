@@ -12,9 +12,6 @@ import pytest
 from tests.e2e.devcluster.conftest import Kubectl
 from tests.e2e.devcluster.web import Browser
 
-# A busy machine makes pods unready, which is no loss of the Ingress controller's.
-pytestmark = pytest.mark.alone
-
 
 @pytest.fixture
 def elsewhere(kubectl: Kubectl, browser: Browser, site: str) -> Elsewhere:
