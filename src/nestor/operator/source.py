@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -52,18 +51,31 @@ def build_registry(feeds: Feeds, log_in: Callable[..., Any]) -> kopf.OperatorReg
     return registry
 
 
-def _build_login(api: Api, sessions: AsyncExitStack) -> Callable[..., Any]:
-    """The credentials of `api`: kopf else mixes those of all client libraries it finds. And sessions of ours (kopf's "custom HTTP
-    sessions"): one of its own stays open when all ends in the middle of a request, which opens another after the first is closed.
+class _Login:
+    """kopf's credentials: those of `api`, as kopf else mixes those of all client libraries that it finds.
+
+    And the HTTP session is ours: one of kopf's own may stay open when all ends in the middle of a request, which opens another
+    after the first is closed. While the credentials are the same, it is the same: when refused ones come again, kopf ends,
+    instead of asking with them for ever.
     """
 
-    async def log_in(**_: Any) -> kopf.AiohttpSession:
-        session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ssl=api.ssl_context), headers=await api.auth_headers(),
-        )
-        return kopf.AiohttpSession(server=api.host, aiohttp_session=await sessions.enter_async_context(session))
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._headers: dict[str, str] = {}
+        self._known: kopf.AiohttpSession | None = None
 
-    return log_in
+    async def log_in(self, **_: Any) -> kopf.AiohttpSession:
+        headers = await self._api.auth_headers()
+        if self._known is None or headers != self._headers:
+            await self.close()
+            connector = aiohttp.TCPConnector(limit=0, ssl=self._api.ssl_context)
+            session = aiohttp.ClientSession(connector=connector, headers=headers)
+            self._headers, self._known = headers, kopf.AiohttpSession(server=self._api.host, aiohttp_session=session)
+        return self._known
+
+    async def close(self) -> None:
+        if self._known is not None:
+            await self._known.aiohttp_session.close()
 
 
 def _feed(store: Store, handler: Handler) -> Callable[..., Any]:
@@ -95,19 +107,20 @@ async def run(feeds: Feeds, stop: asyncio.Event, api: Api) -> None:
 
 async def _run_kopf(feeds: Feeds, stop: asyncio.Event, api: Api) -> None:
     logging.getLogger("kopf").setLevel(logging.WARNING)
-    async with AsyncExitStack() as sessions:
-        registry = build_registry(feeds, _build_login(api, sessions))
+    login = _Login(api)
+    try:
         tasks = await kopf.spawn_tasks(
-            registry=registry, settings=build_settings(), clusterwide=True, standalone=True, stop_flag=stop,
+            registry=build_registry(feeds, login.log_in), settings=build_settings(), clusterwide=True, standalone=True,
+            stop_flag=stop,
         )
-        try:
-            await kopf.run_tasks(tasks, ignored=_Everything())
-        finally:
-            # What it would end itself if it might end what it does not know: requests on their way.
-            left = _tasks_of_kopf()
-            for task in left:
-                task.cancel()
-            await asyncio.gather(*left, return_exceptions=True)
+        await kopf.run_tasks(tasks, ignored=_Everything())
+    finally:
+        # What it would end itself if it might end what it does not know: requests on their way.
+        left = _tasks_of_kopf()
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        await login.close()
 
 
 class _Everything(frozenset[Any]):

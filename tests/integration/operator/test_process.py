@@ -10,6 +10,9 @@ import signal
 import socket
 import sys
 
+import pytest
+import yaml
+
 from nestor.kube import Api, kinds
 from nestor.operator import source
 from nestor.operator.store import Store
@@ -70,6 +73,14 @@ async def test_kopf_leaves_nothing_open_whenever_something_else_ends_all(plane: 
         loop.set_exception_handler(None)
         for number in (signal.SIGINT, signal.SIGTERM):  # kopf took them
             loop.remove_signal_handler(number)
+
+
+async def test_refused_credentials_end_it_instead_of_being_sent_for_ever(plane: apiserver.ControlPlane) -> None:
+    content = yaml.safe_load(plane.kubeconfig.read_text())
+    content["users"][0]["user"] = {"token": "of-nobody"}
+    async with await Api.from_kubeconfig(content) as api:
+        with pytest.raises(Exception, match="Ran out of valid credentials"):
+            await asyncio.wait_for(source.run({kinds.NESTED_CLASS: (Store(), lambda _: None)}, asyncio.Event(), api), 30)
 
 
 async def _end_all(api: Api, passes: int | None) -> None:
