@@ -16,7 +16,7 @@ from nestor.cluster import access
 from nestor.cluster.applier import RESYNC_SECONDS, together
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
-from nestor.kube import Forbidden, Invalid, NotFound, RetryLater, kinds
+from nestor.kube import Api, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.kube.events import now as timestamp
 from nestor.operator import ownership
 from nestor.operator.context import Context, ensure_finalizer, remove_finalizer
@@ -56,20 +56,23 @@ class ClusterReconciler:
             await self._check_names(cluster, shape)
             note = await self._ensure(cluster, shape)
         except Refused as refused:
-            await self._report(cluster, [Condition(conditions.ADMITTED, "False", refused.reason, refused.message)], None)
+            await self._refuse(cluster, refused.reason, refused.message)
             raise RetryLater(RESYNC_SECONDS, refused.message) from None
         except (Forbidden, Invalid, ForeignObject) as error:
             message = getattr(error, "message", str(error))
             if isinstance(error, Forbidden) and error.is_terminating:
                 raise RetryLater(RESYNC_SECONDS, message) from None
-            await self._report(cluster, [Condition(conditions.ADMITTED, "False", conditions.PROVISIONING_FAILED, message)], None)
+            await self._refuse(cluster, conditions.PROVISIONING_FAILED, message)
             raise
         said = ["class and version are good", note or "", f"suspended: {rest.message}" if rest else ""]
         message = "; ".join(text for text in said if text)
         admitted = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, message)
         found = [admitted, *_stand_in(cluster, rest)]
-        await self._report(cluster, found, None if note else f"{name}-kubeconfig")
+        await report(self._context.api, cluster, found, None if note else f"{name}-kubeconfig")
         raise RetryLater(min(RESYNC_SECONDS, rest.delay if rest else math.inf), "resync")
+
+    async def _refuse(self, cluster: Object, reason: str, message: str) -> None:
+        await report(self._context.api, cluster, [Condition(conditions.ADMITTED, "False", reason, message)], None)
 
     async def _find_rest(self, cluster: Object) -> Rest | None:
         """How far a cluster that is to rest is with that; None for one that is not."""
@@ -159,17 +162,26 @@ class ClusterReconciler:
         except NotFound:
             return
 
-    async def _report(self, cluster: Object, found: list[Condition], kubeconfig: str | None) -> None:
-        """Our part of the status, by server-side apply: the rest of it is the syncer's."""
-        status: Object = cluster.get("status") or {}
-        generation, ours = cluster["metadata"].get("generation", 0), {item.type for item in found}
-        old = [item for item in status.get("conditions") or () if item["type"] in ours]
-        merged = conditions.merge(old, found, generation, timestamp())
-        if merged == old and status.get("kubeconfigSecretName") == kubeconfig:
-            return
-        body = {"conditions": merged} | ({"kubeconfigSecretName": kubeconfig} if kubeconfig else {})
-        meta = {key: cluster["metadata"][key] for key in ("name", "namespace", "uid")}
-        await self._context.api.apply(kinds.NESTED_CLUSTER, {"metadata": meta, "status": body}, subresource="status")
+
+async def report(api: Api, cluster: Object, found: list[Condition], kubeconfig: str | None) -> None:
+    """Our part of the status, by server-side apply: the rest of it is the syncer's.
+
+    Raises `RetryLater` when `Ready` is to be said in the syncer's place, and the cluster has changed since it was read: that may
+    have been the syncer's own word, which it says once.
+    """
+    status: Object = cluster.get("status") or {}
+    generation, ours = cluster["metadata"].get("generation", 0), {item.type for item in found}
+    old = [item for item in status.get("conditions") or () if item["type"] in ours]
+    merged = conditions.merge(old, found, generation, timestamp())
+    if merged == old and status.get("kubeconfigSecretName") == kubeconfig:
+        return
+    body = {"conditions": merged} | ({"kubeconfigSecretName": kubeconfig} if kubeconfig else {})
+    read = ("name", "namespace", "uid", *(("resourceVersion",) if conditions.READY in ours else ()))
+    meta = {key: cluster["metadata"][key] for key in read}
+    try:
+        await api.apply(kinds.NESTED_CLUSTER, {"metadata": meta, "status": body}, subresource="status")
+    except Conflict as conflict:
+        raise RetryLater(1, conflict.message) from None
 
 
 def _stand_in(cluster: Object, rest: Rest | None) -> list[Condition]:

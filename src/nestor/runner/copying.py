@@ -92,6 +92,6 @@ class Copier:
     def _check(self) -> None:
         if self._bytes > self.bytes_limit or self._files > self.files_limit:
             raise StepError(
-                "/templates of the image is too large for a step that needs a copy of it: at most "
+                "/templates is too large for a step that needs a copy of it: at most "
                 f"{self.bytes_limit // 2**20} MiB and {self.files_limit} files",
             )

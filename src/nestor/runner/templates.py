@@ -73,7 +73,7 @@ def _check(root: Path, path: str, check_folder: CheckFolder, needs_folder: bool)
     if target.is_dir():
         check_folder(root, target, path)
     elif not target.is_file():
-        raise TemplateError(f"template '{path}' does not exist in /templates of the image ({_describe(root)})")
+        raise TemplateError(f"template '{path}' does not exist in /templates ({_describe(root)})")
     elif needs_folder:
         raise TemplateError(f"template '{path}' must be a folder with a {KUSTOMIZATIONS[0]}, not a file")
     else:
@@ -117,7 +117,7 @@ def _follow(root: Path, name: str, path: str) -> Path:
     except RuntimeError as error:  # a loop of links
         raise TemplateError(f"template '{path}' cannot be read: {error}") from error
     if not inside:
-        raise TemplateError(f"template '{path}' must stay inside /templates of the image, but a link leads out of it")
+        raise TemplateError(f"template '{path}' must stay inside /templates, but a link leads out of it")
     return target
 
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from nestor.api import conditions
-from nestor.kube import Api, kinds
+from nestor.api.conditions import Condition
+from nestor.kube import Api, RetryLater, kinds
 from nestor.kube.events import now
+from nestor.operator.cluster import report
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.lifetime import PERSISTENCE, tell, until_replicas
 from tests.integration.operator.test_cluster import build_cluster
@@ -66,6 +72,19 @@ async def test_a_cluster_with_a_volume_rests_without_its_server(operator: Operat
     await cluster_saying(api, "own", namespace, "suspended")
     found = await wait_for(api, kinds.NESTED_CLUSTER, "own", namespace, has(conditions.READY, "True", "Synced"), limit=20)
     assert found is not None
+
+
+async def test_what_the_syncer_said_meanwhile_is_not_written_over(lonely: Api) -> None:
+    created = await lonely.create(kinds.NESTED_CLUSTER, build_cluster("young", "default"))
+    stand_in = Condition(conditions.READY, "False", conditions.RESUMING, "its control plane is being started again")
+    await report(lonely, created, [stand_in], None)
+    seen = await lonely.get(kinds.NESTED_CLUSTER, "young", "default")
+    assert has(conditions.READY, "False", conditions.RESUMING)(seen)
+    await say_ready(lonely, "young", "default")
+    with pytest.raises(RetryLater):
+        await report(lonely, seen, [replace(stand_in, message="it still is")], None)
+    assert has(conditions.READY, "True", "Synced")(await lonely.get(kinds.NESTED_CLUSTER, "young", "default"))
+    await lonely.delete(kinds.NESTED_CLUSTER, "young", "default")
 
 
 async def test_a_cluster_without_one_keeps_its_server(operator: Operator, api: Api, namespace: str) -> None:

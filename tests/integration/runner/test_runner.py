@@ -91,7 +91,7 @@ async def test_a_missing_template_fails_at_once_and_names_those_there_are(stage:
     assert await runner.wait() == main.EXIT_STEP_FAILED
     assert await stage.states() == [("Failed", 1)]
     message = (await stage.record())["steps"][0]["message"]
-    assert message == "template 'x.yml' does not exist in /templates of the image (there are: a.yml, b.yml)"
+    assert message == "template 'x.yml' does not exist in /templates (there are: a.yml, b.yml)"
 
 
 async def test_a_template_that_is_a_link_out_of_the_folder_is_not_read(stage: Stage) -> None:

@@ -29,6 +29,7 @@ def serving() -> Iterator[list[str]]:
         door.listen()
         command = [sys.executable, "-m", "tests.integration.warm.server", str(door.fileno())]
         server = subprocess.Popen(command, cwd=ROOT, env={"PYTHONPATH": f"{ROOT}/src:{ROOT}"}, pass_fds=[door.fileno()])
+        door.close()  # so that nobody waits for a server that has failed
         try:
             yield [sys.executable, "-I", "-S", str(Path(__file__).with_name("launcher.py")), address]
         finally:

@@ -15,9 +15,9 @@ def main() -> None:
     channel.connect(sys.argv[1])
     ignored = [number for number in FORWARDED if signal.getsignal(number) is signal.SIG_IGN]
     request = {"arguments": sys.argv[2:], "environment": dict(os.environ), "folder": os.getcwd(), "ignored": ignored}
+    socket.send_fds(channel, [json.dumps(request).encode()], [0, 1, 2])
     for number in set(FORWARDED).difference(ignored):
         signal.signal(number, lambda number, _: channel.send(bytes([number])))
-    socket.send_fds(channel, [json.dumps(request).encode()], [0, 1, 2])
     code = int(channel.recv(16) or b"-9")
     if code < 0:
         signal.signal(-code, signal.SIG_DFL) if -code in FORWARDED else None

@@ -35,7 +35,7 @@ def test_files_and_folders_are_found(root: Path, path: str, resolved: str) -> No
 def test_a_missing_file_is_told_with_those_there_are(root: Path) -> None:
     with pytest.raises(templates.TemplateError) as refused:
         templates.resolve(root, "x.yml")
-    assert str(refused.value) == "template 'x.yml' does not exist in /templates of the image (there are: a.yml, sub/b.yml)"
+    assert str(refused.value) == "template 'x.yml' does not exist in /templates (there are: a.yml, sub/b.yml)"
 
 
 def test_long_lists_of_files_are_cut(root: Path) -> None:
