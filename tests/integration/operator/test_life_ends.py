@@ -151,7 +151,8 @@ async def test_a_job_ends_at_its_deadline_wherever_it_is(operator: Operator, api
 
 
 async def test_what_has_ended_is_deleted_when_its_time_is_over(operator: Operator, api: Api, namespace: str) -> None:
-    _, where = await start(api, "short", namespace, state="Failed", ttlSecondsAfterFinished=2)
+    _, where = await start(api, "short", namespace, state="Failed")
+    await change(api, "short", namespace, ttlSecondsAfterFinished=2)
     await until_told(api, namespace, "Expired", "`ttlSecondsAfterFinished` of 2 s")
     await wait_for(api, kinds.NESTED_APP_JOB, "short", namespace, is_gone, limit=40)
     assert await api.find(kinds.NAMESPACE, where) is None
@@ -160,7 +161,8 @@ async def test_what_has_ended_is_deleted_when_its_time_is_over(operator: Operato
 async def test_a_job_that_was_deleted_and_made_again_does_not_inherit_the_end_of_the_former(
     operator: Operator, api: Api, namespace: str,
 ) -> None:
-    await start(api, "twice", namespace, state="Failed", ttlSecondsAfterFinished=0)
+    await start(api, "twice", namespace, state="Failed")
+    await change(api, "twice", namespace, ttlSecondsAfterFinished=0)
     await wait_for(api, kinds.NESTED_APP_JOB, "twice", namespace, is_gone, limit=40)
     job = await api.create(kinds.NESTED_APP_JOB, build_job("twice", namespace, ttlSecondsAfterFinished=0))
     job = await job_with(api, "twice", namespace, conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
@@ -170,12 +172,14 @@ async def test_a_job_that_was_deleted_and_made_again_does_not_inherit_the_end_of
 async def test_a_job_without_its_class_still_ends_and_goes(operator: Operator, api: Api, namespace: str) -> None:
     brief = f"gone-{namespace}"
     await api.apply(kinds.NESTED_CLASS, build_class(brief))
-    _, where = await start(api, "bound", namespace, className=brief, activeDeadlineSeconds=5, ttlSecondsAfterFinished=4)
+    _, where = await start(api, "bound", namespace, className=brief)
     await api.delete(kinds.NESTED_CLASS, brief)
+    await change(api, "bound", namespace, activeDeadlineSeconds=1)
     job = await job_with(api, "bound", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED, limit=30)
     await until_stopped(api, "bound", where)
     job = await job_with(api, "bound", namespace, conditions.READY, "False", conditions.DEADLINE_EXCEEDED)
     assert not conditions.is_true(job["status"]["conditions"], conditions.ADMITTED)
+    await change(api, "bound", namespace, ttlSecondsAfterFinished=1)
     await wait_for(api, kinds.NESTED_APP_JOB, "bound", namespace, is_gone, limit=40)
 
 
