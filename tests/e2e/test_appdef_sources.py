@@ -1,4 +1,4 @@
-"""hello-world by each way to name an application: in the job, from its image alone, from the catalogue."""
+"""hello-world by each way to name an application: in the job, from a ConfigMap, from its image alone, from the catalogue."""
 
 from __future__ import annotations
 
@@ -50,8 +50,9 @@ async def pin_of(api: Api, job: Object) -> Object:
     return content
 
 
-async def test_an_appdef_in_the_job(api: Api, namespace: str, web: Web) -> None:
-    await apply(api, example(FOLDER, "hello", namespace))
+@pytest.mark.parametrize("file", ["job.yaml", "job-from-configmap.yaml"])
+async def test_an_appdef_in_the_job(api: Api, namespace: str, web: Web, file: str) -> None:
+    await apply(api, example(FOLDER, "hello", namespace, file))
     job = await see_page(api, namespace, web)
     assert job["status"]["url"] == f"http://hello-{namespace}.nestor.localhost:{web.port}/"
     assert [step["state"] for step in job["status"]["steps"]] == ["Succeeded"]
@@ -81,6 +82,14 @@ async def test_an_application_of_the_catalogue(api: Api, namespace: str, web: We
     await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": name}))
     job = await see_page(api, namespace, web)
     assert (await pin_of(api, job))["source"] == f"NestedApp '{name}'"
+
+
+async def test_a_catalogue_entry_that_is_an_image_alone(api: Api, namespace: str, web: Web, entry: Object) -> None:
+    name = entry["metadata"]["name"]
+    await api.patch(kinds.NESTED_APP, name, None, {"spec": {"appDef": None}})
+    await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": name}))
+    job = await see_page(api, namespace, web)
+    assert (await pin_of(api, job))["appDef"]["name"] == "Hello World"
 
 
 async def test_an_image_without_an_appdef_says_where_it_was_looked_for(api: Api, namespace: str) -> None:

@@ -46,10 +46,8 @@ async def delete_and_await(api: Api, name: str, namespace: str) -> None:
 
 
 async def test_a_finished_job_leaves_the_host_as_it_was(api: Api, namespace: str, web: Web) -> None:
-    files, document = example("01-hello-world", "hello", namespace, "job-from-configmap.yaml")
-    await apply(api, [files])
     before = await inventory(api, namespace)
-    await apply(api, [document])
+    await apply(api, example("01-hello-world", "hello", namespace))
     job = await job_with(api, "hello", namespace, conditions.READY, "True")
     assert "Hello" in await web.page(job["status"]["url"])
     during = await inventory(api, namespace)
