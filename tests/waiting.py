@@ -91,12 +91,13 @@ def _strip(obj: Object) -> Object:
     return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "managedFields"}}
 
 
-def has(condition: str, status: str, reason: str | None = None) -> Callable[[Object | None], bool]:
-    """A predicate: the object has that condition with that status (and reason)."""
+def has(condition: str, status: str, reason: str | None = None, *, generation: int = 0) -> Callable[[Object | None], bool]:
+    """A predicate: the object has that condition with that status (and reason), of this `generation` of its spec or later."""
 
     def is_met(obj: Object | None) -> bool:
-        found = conditions.find((obj or {}).get("status", {}).get("conditions"), condition)
-        return found is not None and found["status"] == status and reason in (None, found.get("reason"))
+        found = conditions.find((obj or {}).get("status", {}).get("conditions"), condition) or {}
+        is_current = found.get("observedGeneration", 0) >= generation
+        return found.get("status") == status and reason in (None, found.get("reason")) and is_current
 
     return is_met
 
@@ -105,13 +106,9 @@ async def job_with(
     api: Api, name: str, namespace: str, condition: str, status: str, reason: str | None = None, *, generation: int = 0,
     limit: float = 120,
 ) -> Object:
-    """Await a condition of a NestedAppJob, of this `generation` of its spec or a later one, and return the job."""
-
-    def is_it(found: Object | None) -> bool:
-        item = conditions.find((found or {}).get("status", {}).get("conditions"), condition) or {}
-        return has(condition, status, reason)(found) and item.get("observedGeneration", 0) >= generation
-
-    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, is_it, limit=limit)
+    """Await a condition of a NestedAppJob (see `has`) and return the job."""
+    is_met = has(condition, status, reason, generation=generation)
+    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, is_met, limit=limit)
     assert job is not None
     return job
 
