@@ -36,9 +36,15 @@ test: $(VENV)/.ready ## Run everything: lint, types, unit, integration (real API
 ##@ Develop
 
 .PHONY: lint
-lint: $(VENV)/.ready ## Check style, import directions, generated files
+lint: $(VENV)/.ready ## Check format, style, import directions, dead code
+	@$(VENV)/bin/ruff format --check --quiet --diff .
 	@$(VENV)/bin/ruff check .
 	@PYTHONPATH=src:. $(VENV)/bin/lint-imports --no-cache
+
+.PHONY: format
+format: $(VENV)/.ready ## Format the Python code (ruff)
+	@$(VENV)/bin/ruff format --quiet .
+	@$(VENV)/bin/ruff check --quiet --fix .
 
 .PHONY: types
 types: $(VENV)/.ready ## Check types (mypy, strict)

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 async def wait_for(
-    api: Api, kind: Kind, name: str, namespace: str, is_met: Callable[[Object | None], bool], *, limit: float = 60,
+    api: Api, kind: Kind, name: str, namespace: str, is_met: Callable[[Object | None], bool], *, limit: float = 60
 ) -> Object | None:
     """Await a state of one object (None: absent); returns it, or fails with the last state seen after `limit` seconds."""
 
@@ -27,7 +27,7 @@ async def wait_for(
 
 
 async def wait_for_any(
-    api: Api, kind: Kind, namespace: str, is_met: Callable[[Object], bool], *, labels: str = "", limit: float = 60,
+    api: Api, kind: Kind, namespace: str, is_met: Callable[[Object], bool], *, labels: str = "", limit: float = 60
 ) -> Object:
     """Await one object among those that `labels` select that meets the condition."""
     found: list[Object] = []
@@ -60,7 +60,7 @@ async def eventually(check: Callable[[], Awaitable[T | None]], limit: float = 20
 
 
 async def _watch(
-    api: Api, kind: Kind, namespace: str, fields: str, labels: str, is_met: Callable[[list[Object]], bool], limit: float,
+    api: Api, kind: Kind, namespace: str, fields: str, labels: str, is_met: Callable[[list[Object]], bool], limit: float
 ) -> Object | None:
     informer = Informer(api, kind, namespace or None, labels=labels, fields=fields)
     met = asyncio.Event()
@@ -103,7 +103,14 @@ def has(condition: str, status: str, reason: str | None = None, *, generation: i
 
 
 async def job_with(
-    api: Api, name: str, namespace: str, condition: str, status: str, reason: str | None = None, *, generation: int = 0,
+    api: Api,
+    name: str,
+    namespace: str,
+    condition: str,
+    status: str,
+    reason: str | None = None,
+    *,
+    generation: int = 0,
     limit: float = 120,
 ) -> Object:
     """Await a condition of a NestedAppJob (see `has`) and return the job."""

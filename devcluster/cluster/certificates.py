@@ -65,9 +65,7 @@ class Authority:
         """A certificate to serve `hosts` (DNS names and IP addresses) with."""
         return self._issue(name, (), [ExtendedKeyUsageOID.SERVER_AUTH], hosts)
 
-    def _issue(
-        self, name: str, groups: Sequence[str], usages: list[x509.ObjectIdentifier], hosts: Sequence[str]
-    ) -> KeyPair:
+    def _issue(self, name: str, groups: Sequence[str], usages: list[x509.ObjectIdentifier], hosts: Sequence[str]) -> KeyPair:
         key = new_key()
         builder = _builder(_subject(name, groups), self._name, key.public_key())
         builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -83,9 +81,7 @@ class Authority:
 def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
     builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key)
-    return (
-        builder.serial_number(x509.random_serial_number()).not_valid_before(now - CLOCK_SKEW).not_valid_after(now + LIFETIME)
-    )
+    return builder.serial_number(x509.random_serial_number()).not_valid_before(now - CLOCK_SKEW).not_valid_after(now + LIFETIME)
 
 
 def _subject(name: str, groups: Sequence[str] = ()) -> x509.Name:
@@ -102,6 +98,13 @@ def _general_name(host: str) -> x509.GeneralName:
 
 def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
     return x509.KeyUsage(
-        digital_signature=True, key_cert_sign=signs_certificates, crl_sign=signs_certificates, content_commitment=False,
-        key_encipherment=False, data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
+        digital_signature=True,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
     )

@@ -13,8 +13,18 @@ from devcluster.cluster.paths import Paths
 ETCD_URL = "https://127.0.0.1:2379"
 
 BINARIES = (
-    "kube", "kubectl", "containerd", "containerd-shim-runc-v2", "ctr", "runc", "registry", "caddy",
-    "cni/bridge", "cni/host-local", "cni/loopback", "cni/portmap",
+    "kube",
+    "kubectl",
+    "containerd",
+    "containerd-shim-runc-v2",
+    "ctr",
+    "runc",
+    "registry",
+    "caddy",
+    "cni/bridge",
+    "cni/host-local",
+    "cni/loopback",
+    "cni/portmap",
 )
 """Names below `bin/` without which the cluster cannot start."""
 
@@ -42,14 +52,22 @@ def etcd(paths: Paths) -> Component:
     """The store; without fsync, because nobody keeps this cluster over a power cut."""
     pki = paths.pki
     return _kube(
-        paths, "etcd",
+        paths,
+        "etcd",
         {
-            "name": "nestor-dev", "data-dir": paths.etcd, "unsafe-no-fsync": "true", "log-level": "warn",
-            "listen-client-urls": ETCD_URL, "advertise-client-urls": ETCD_URL,
-            "listen-peer-urls": "http://127.0.0.1:2380", "initial-advertise-peer-urls": "http://127.0.0.1:2380",
+            "name": "nestor-dev",
+            "data-dir": paths.etcd,
+            "unsafe-no-fsync": "true",
+            "log-level": "warn",
+            "listen-client-urls": ETCD_URL,
+            "advertise-client-urls": ETCD_URL,
+            "listen-peer-urls": "http://127.0.0.1:2380",
+            "initial-advertise-peer-urls": "http://127.0.0.1:2380",
             "initial-cluster": "nestor-dev=http://127.0.0.1:2380",
-            "cert-file": pki / "etcd-server.crt", "key-file": pki / "etcd-server.key",
-            "client-cert-auth": "true", "trusted-ca-file": pki / "etcd-ca.crt",
+            "cert-file": pki / "etcd-server.crt",
+            "key-file": pki / "etcd-server.key",
+            "client-cert-auth": "true",
+            "trusted-ca-file": pki / "etcd-ca.crt",
         },
     )
 
@@ -58,14 +76,22 @@ def api_server(paths: Paths) -> Component:
     """The API server, on the node's address only."""
     pki = paths.pki
     return _kube(
-        paths, "kube-apiserver",
+        paths,
+        "kube-apiserver",
         {
-            "advertise-address": settings.NODE_IP, "bind-address": settings.NODE_IP, "secure-port": "6443",
-            "etcd-servers": ETCD_URL, "etcd-cafile": pki / "etcd-ca.crt",
-            "etcd-certfile": pki / "etcd-client.crt", "etcd-keyfile": pki / "etcd-client.key",
-            "service-cluster-ip-range": settings.SERVICE_CIDR, "allow-privileged": "true",
-            "tls-cert-file": pki / "apiserver.crt", "tls-private-key-file": pki / "apiserver.key",
-            "client-ca-file": pki / "client-ca.crt", "authorization-mode": "Node,RBAC",
+            "advertise-address": settings.NODE_IP,
+            "bind-address": settings.NODE_IP,
+            "secure-port": "6443",
+            "etcd-servers": ETCD_URL,
+            "etcd-cafile": pki / "etcd-ca.crt",
+            "etcd-certfile": pki / "etcd-client.crt",
+            "etcd-keyfile": pki / "etcd-client.key",
+            "service-cluster-ip-range": settings.SERVICE_CIDR,
+            "allow-privileged": "true",
+            "tls-cert-file": pki / "apiserver.crt",
+            "tls-private-key-file": pki / "apiserver.key",
+            "client-ca-file": pki / "client-ca.crt",
+            "authorization-mode": "Node,RBAC",
             "enable-admission-plugins": "NodeRestriction,ExtendedResourceToleration",
             "service-account-issuer": f"https://kubernetes.default.svc.{settings.CLUSTER_DOMAIN}",
             "service-account-key-file": pki / "service-account.pub",
@@ -75,10 +101,13 @@ def api_server(paths: Paths) -> Component:
             "kubelet-client-key": pki / "apiserver-kubelet-client.key",
             # Without it, logs and exec would look the node's name up in DNS.
             "kubelet-preferred-address-types": "InternalIP",
-            "requestheader-client-ca-file": pki / "front-proxy-ca.crt", "requestheader-allowed-names": "front-proxy",
-            "requestheader-username-headers": "X-Remote-User", "requestheader-group-headers": "X-Remote-Group",
+            "requestheader-client-ca-file": pki / "front-proxy-ca.crt",
+            "requestheader-allowed-names": "front-proxy",
+            "requestheader-username-headers": "X-Remote-User",
+            "requestheader-group-headers": "X-Remote-Group",
             "requestheader-extra-headers-prefix": "X-Remote-Extra-",
-            "proxy-client-cert-file": pki / "front-proxy.crt", "proxy-client-key-file": pki / "front-proxy.key",
+            "proxy-client-cert-file": pki / "front-proxy.crt",
+            "proxy-client-key-file": pki / "front-proxy.key",
         },
     )
 
@@ -87,16 +116,23 @@ def controller_manager(paths: Paths) -> Component:
     """The controllers; the service account ones get their own identities, as in production."""
     pki = paths.pki
     return _kube(
-        paths, "kube-controller-manager",
+        paths,
+        "kube-controller-manager",
         {
             **_login(paths, "controller-manager"),
-            "bind-address": "127.0.0.1", "leader-elect": "false", "use-service-account-credentials": "true",
-            "root-ca-file": pki / "server-ca.crt", "service-account-private-key-file": pki / "service-account.key",
-            "cluster-signing-cert-file": pki / "client-ca.crt", "cluster-signing-key-file": pki / "client-ca.key",
-            "allocate-node-cidrs": "true", "cluster-cidr": settings.POD_CIDR,
+            "bind-address": "127.0.0.1",
+            "leader-elect": "false",
+            "use-service-account-credentials": "true",
+            "root-ca-file": pki / "server-ca.crt",
+            "service-account-private-key-file": pki / "service-account.key",
+            "cluster-signing-cert-file": pki / "client-ca.crt",
+            "cluster-signing-key-file": pki / "client-ca.key",
+            "allocate-node-cidrs": "true",
+            "cluster-cidr": settings.POD_CIDR,
             "service-cluster-ip-range": settings.SERVICE_CIDR,
             # Many short-lived namespaces: the default of 20 requests a second makes their removal the slowest part of a test.
-            "kube-api-qps": "200", "kube-api-burst": "400",
+            "kube-api-qps": "200",
+            "kube-api-burst": "400",
         },
     )
 
@@ -110,10 +146,13 @@ def scheduler(paths: Paths) -> Component:
 def kubelet(paths: Paths) -> Component:
     """The node's agent."""
     return _kube(
-        paths, "kubelet",
+        paths,
+        "kubelet",
         {
-            "config": paths.etc / "kubelet.yaml", "kubeconfig": paths.pki / "kubelet.kubeconfig",
-            "hostname-override": settings.NODE_NAME, "node-ip": settings.NODE_IP,
+            "config": paths.etc / "kubelet.yaml",
+            "kubeconfig": paths.pki / "kubelet.kubeconfig",
+            "hostname-override": settings.NODE_NAME,
+            "node-ip": settings.NODE_IP,
         },
     )
 
@@ -121,16 +160,22 @@ def kubelet(paths: Paths) -> Component:
 def proxy(paths: Paths) -> Component:
     """Services as iptables rules of the cluster's network namespace."""
     return _kube(
-        paths, "kube-proxy",
+        paths,
+        "kube-proxy",
         {
-            "kubeconfig": paths.pki / "proxy.kubeconfig", "hostname-override": settings.NODE_NAME,
-            "cluster-cidr": settings.POD_CIDR, "proxy-mode": "iptables",
-            "bind-address": settings.NODE_IP, "healthz-bind-address": "127.0.0.1:10256",
+            "kubeconfig": paths.pki / "proxy.kubeconfig",
+            "hostname-override": settings.NODE_NAME,
+            "cluster-cidr": settings.POD_CIDR,
+            "proxy-mode": "iptables",
+            "bind-address": settings.NODE_IP,
+            "healthz-bind-address": "127.0.0.1:10256",
             # Rules are written as soon as endpoints change; tests wait for it.
             "iptables-min-sync-period": "100ms",
             # conntrack's size is the machine's, not ours to set.
-            "conntrack-max-per-core": "0", "conntrack-min": "0",
-            "conntrack-tcp-timeout-established": "0s", "conntrack-tcp-timeout-close-wait": "0s",
+            "conntrack-max-per-core": "0",
+            "conntrack-min": "0",
+            "conntrack-tcp-timeout-established": "0s",
+            "conntrack-tcp-timeout-close-wait": "0s",
         },
     )
 
@@ -154,8 +199,13 @@ def caddy(paths: Paths) -> Component:
 def ingress(paths: Paths) -> Component:
     """The Ingress controller: watches the API, configures caddy."""
     argv = (
-        sys.executable, "-m", "devcluster.cluster.ingress",
-        "--kubeconfig", str(paths.pki / "ingress.kubeconfig"), "--caddy-socket", str(paths.caddy_socket),
+        sys.executable,
+        "-m",
+        "devcluster.cluster.ingress",
+        "--kubeconfig",
+        str(paths.pki / "ingress.kubeconfig"),
+        "--caddy-socket",
+        str(paths.caddy_socket),
     )
     return Component("ingress", argv, side="machine")
 
@@ -168,6 +218,4 @@ def _kube(paths: Paths, name: str, flags: Mapping[str, object]) -> Component:
 def _login(paths: Paths, name: str) -> dict[str, object]:
     """The three flags by which the controllers find the API server and let it check who asks them."""
     kubeconfig = paths.pki / f"{name}.kubeconfig"
-    return {
-        "kubeconfig": kubeconfig, "authentication-kubeconfig": kubeconfig, "authorization-kubeconfig": kubeconfig,
-    }
+    return {"kubeconfig": kubeconfig, "authentication-kubeconfig": kubeconfig, "authorization-kubeconfig": kubeconfig}

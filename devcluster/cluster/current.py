@@ -18,7 +18,9 @@ def up(progress: Progress) -> ClusterInfo:
     with progress.stage("Look at the current kubectl context") as stage:
         stage.detail = describe()
     return ClusterInfo(
-        kubeconfig(), int(os.environ.get("NESTOR_HTTP_PORT", "80")), os.environ.get("NESTOR_DOMAIN", "nestor.localhost"),
+        kubeconfig(),
+        int(os.environ.get("NESTOR_HTTP_PORT", "80")),
+        os.environ.get("NESTOR_DOMAIN", "nestor.localhost"),
         os.environ.get("NESTOR_INGRESS_CLASS") or default_ingress_class(_kubectl("get", "ingressclasses", "-o", "json")),
         int(os.environ.get("NESTOR_HTTPS_PORT", "443")),
     )

@@ -10,8 +10,10 @@ from devcluster.cluster.paths import Paths
 
 MANIFESTS = ", ".join(
     (
-        "application/vnd.oci.image.index.v1+json", "application/vnd.oci.image.manifest.v1+json",
-        "application/vnd.docker.distribution.manifest.list.v2+json", "application/vnd.docker.distribution.manifest.v2+json",
+        "application/vnd.oci.image.index.v1+json",
+        "application/vnd.oci.image.manifest.v1+json",
+        "application/vnd.docker.distribution.manifest.list.v2+json",
+        "application/vnd.docker.distribution.manifest.v2+json",
     )
 )
 

@@ -43,8 +43,17 @@ def config(ports: settings.Ports) -> str:
 def create_command(kubeconfig: Path) -> list[str]:
     """Create the cluster; its configuration comes by standard input."""
     return [
-        "kind", "create", "cluster", "--name", NAME, "--kubeconfig", str(kubeconfig), "--wait", f"{CREATE_SECONDS}s",
-        "--config", "-",
+        "kind",
+        "create",
+        "cluster",
+        "--name",
+        NAME,
+        "--kubeconfig",
+        str(kubeconfig),
+        "--wait",
+        f"{CREATE_SECONDS}s",
+        "--config",
+        "-",
     ]
 
 

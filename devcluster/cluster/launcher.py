@@ -15,7 +15,16 @@ from devcluster.cluster.paths import Paths
 
 NAMESPACES = (
     # --kill-child: when `unshare` itself is ended, the kernel ends process 1 of the cluster, and with it all others.
-    "unshare", "--pid", "--fork", "--kill-child", "--mount", "--propagation", "private", "--mount-proc", "--uts", "--ipc",
+    "unshare",
+    "--pid",
+    "--fork",
+    "--kill-child",
+    "--mount",
+    "--propagation",
+    "private",
+    "--mount-proc",
+    "--uts",
+    "--ipc",
 )
 INIT_SECONDS = 5.0
 STOP_SECONDS = 30.0

@@ -15,14 +15,28 @@ AT_LEAST = {"fs/inotify/max_user_instances": 8192, "fs/inotify/max_user_watches"
 
 # The kubelet sets these by itself when it may; they are the whole machine's, so they are only remembered here.
 CHANGED_BY_KUBELET = (
-    "vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops",
-    "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes",
+    "vm/overcommit_memory",
+    "vm/panic_on_oom",
+    "kernel/panic",
+    "kernel/panic_on_oops",
+    "kernel/keys/root_maxkeys",
+    "kernel/keys/root_maxbytes",
 )
 
 # Where node software writes when nobody stops it; the cluster's mounts do (see `mounts`).
 PLACES = (
-    "/var/lib/kubelet", "/var/lib/cni", "/var/lib/containerd", "/var/log/pods", "/var/log/containers", "/run/containerd",
-    "/run/cni", "/run/nri", "/run/netns", "/run/xtables.lock", "/opt/containerd", "/etc/cni/net.d/10-bridge.conflist",
+    "/var/lib/kubelet",
+    "/var/lib/cni",
+    "/var/lib/containerd",
+    "/var/log/pods",
+    "/var/log/containers",
+    "/run/containerd",
+    "/run/cni",
+    "/run/nri",
+    "/run/netns",
+    "/run/xtables.lock",
+    "/opt/containerd",
+    "/etc/cni/net.d/10-bridge.conflist",
 )
 
 

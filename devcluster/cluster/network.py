@@ -11,11 +11,7 @@ from devcluster.cluster import settings
 LINK_GONE_SECONDS = 10.0
 
 # Inside the namespace. Routing is per namespace in Linux: nothing of this changes the machine's own.
-SYSCTLS = {
-    "net/ipv4/ip_forward": "1",
-    "net/ipv4/conf/all/route_localnet": "1",
-    "net/bridge/bridge-nf-call-iptables": "1",
-}
+SYSCTLS = {"net/ipv4/ip_forward": "1", "net/ipv4/conf/all/route_localnet": "1", "net/bridge/bridge-nf-call-iptables": "1"}
 
 
 def setup_commands(netns: Path) -> list[list[str]]:

@@ -24,8 +24,14 @@ CLIENTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "ingress": ("nestor-dev:ingress", ()),
 }
 API_SERVER_NAMES = (
-    "kubernetes", "kubernetes.default", "kubernetes.default.svc", f"kubernetes.default.svc.{settings.CLUSTER_DOMAIN}",
-    "localhost", "127.0.0.1", settings.NODE_IP, settings.KUBERNETES_SERVICE_IP,
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    f"kubernetes.default.svc.{settings.CLUSTER_DOMAIN}",
+    "localhost",
+    "127.0.0.1",
+    settings.NODE_IP,
+    settings.KUBERNETES_SERVICE_IP,
 )
 
 
@@ -70,16 +76,11 @@ def kubeconfig(server_ca: bytes, identity: KeyPair) -> bytes:
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": name,
-        "clusters": [
-            {"name": name, "cluster": {"server": settings.API_URL, "certificate-authority-data": encoded(server_ca)}}
-        ],
+        "clusters": [{"name": name, "cluster": {"server": settings.API_URL, "certificate-authority-data": encoded(server_ca)}}],
         "users": [
             {
                 "name": name,
-                "user": {
-                    "client-certificate-data": encoded(identity.certificate),
-                    "client-key-data": encoded(identity.key),
-                },
+                "user": {"client-certificate-data": encoded(identity.certificate), "client-key-data": encoded(identity.key)},
             }
         ],
         "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],

@@ -45,8 +45,7 @@ def ctr(paths: Paths, *arguments: str, check: bool = True, socket: Path | None =
     """Run containerd's own client in the namespace of Kubernetes' containers."""
     command = [str(paths.bin / "ctr"), "--address", str(socket or configs.CONTAINERD_SOCKET), "--namespace", "k8s.io"]
     result = subprocess.run(
-        [*command, *arguments], capture_output=True, text=True, timeout=CTR_SECONDS, check=False,
-        env=configs.environment(paths),
+        [*command, *arguments], capture_output=True, text=True, timeout=CTR_SECONDS, check=False, env=configs.environment(paths)
     )
     if check and result.returncode != 0:
         raise RuntimeError(f"'ctr {' '.join(arguments[:3])}' failed: {result.stderr.strip()}")

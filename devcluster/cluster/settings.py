@@ -53,6 +53,5 @@ def ports() -> Ports:
     """The ports, as `NESTOR_HTTP_PORT` and `NESTOR_HTTPS_PORT` may override them."""
     default = Ports()
     return Ports(
-        http=int(os.environ.get("NESTOR_HTTP_PORT", default.http)),
-        https=int(os.environ.get("NESTOR_HTTPS_PORT", default.https)),
+        http=int(os.environ.get("NESTOR_HTTP_PORT", default.http)), https=int(os.environ.get("NESTOR_HTTPS_PORT", default.https))
     )

@@ -23,8 +23,20 @@ NAMESPACE = "nestor-system"
 READY_SECONDS = 120
 
 TRAEFIK = (
-    "upgrade", "--install", "traefik", "traefik", "--repo", "https://traefik.github.io/charts", "--namespace", "traefik",
-    "--create-namespace", "--set", "service.type=NodePort", "--set", "ports.web.nodePort=30080", "--wait",
+    "upgrade",
+    "--install",
+    "traefik",
+    "traefik",
+    "--repo",
+    "https://traefik.github.io/charts",
+    "--namespace",
+    "traefik",
+    "--create-namespace",
+    "--set",
+    "service.type=NodePort",
+    "--set",
+    "ports.web.nodePort=30080",
+    "--wait",
 )
 """An Ingress controller for kind clusters, at the NodePort that their configuration leads the machine's port to."""
 
@@ -49,8 +61,19 @@ def install_nestor(info: ClusterInfo, progress: Progress) -> None:
         tools.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(CHART / "crds"))
         try:
             tools.helm(
-                "upgrade", "--install", RELEASE, str(CHART), "--namespace", NAMESPACE, "--create-namespace",
-                "--values", str(file), "--wait", "--timeout", f"{READY_SECONDS}s", *adopting(kind),
+                "upgrade",
+                "--install",
+                RELEASE,
+                str(CHART),
+                "--namespace",
+                NAMESPACE,
+                "--create-namespace",
+                "--values",
+                str(file),
+                "--wait",
+                "--timeout",
+                f"{READY_SECONDS}s",
+                *adopting(kind),
             )
         except DemoError as error:
             raise DemoError(f"{error}\n\n{_describe_operator(tools)}") from error
@@ -70,7 +93,7 @@ def find_image(kind: str) -> str:
     if ":" not in image.rpartition("/")[2]:
         raise DemoError(
             "CLUSTER=current needs an image that the cluster can pull: build it with `make image`, push it to a registry of "
-            "yours, and set NESTOR_IMAGE=registry.example.com/nestor:tag",
+            "yours, and set NESTOR_IMAGE=registry.example.com/nestor:tag"
         )
     return image
 

@@ -80,7 +80,7 @@ async def _remove_outdated(api: Api, file: Path, tools: Tools, progress: Progres
         return True
     with progress.stage(f"Delete the earlier job '{name}'"):
         await asyncio.to_thread(
-            tools.kubectl, "delete", "naj", "-n", namespace, name, "--ignore-not-found", f"--timeout={DELETE_SECONDS}s",
+            tools.kubectl, "delete", "naj", "-n", namespace, name, "--ignore-not-found", f"--timeout={DELETE_SECONDS}s"
         )
     return False
 

@@ -168,19 +168,24 @@ def example(folder: str, name: str, namespace: str, file: str = "job.yaml") -> l
 
 
 def inline_job(
-    name: str, namespace: str, templates: dict[str, str], steps: Sequence[Object] | None = None, **nested: Any,
+    name: str, namespace: str, templates: dict[str, str], steps: Sequence[Object] | None = None, **nested: Any
 ) -> list[Object]:
     """A job whose templates come from a ConfigMap: one kubectl step per file, in order, unless `steps` says otherwise."""
     steps = steps or [{"name": key.split(".")[0], "type": "kubectl", "path": key} for key in templates]
     app_def = {
-        "name": name, "appdefversion": 2, "appkind": "kns",
-        "commands": {"Run": {"path": "/usr/bin/true", "parameters": {}, "name": "Run", "nested_kubernetes": {
-            "templates": steps, **nested}}},
+        "name": name,
+        "appdefversion": 2,
+        "appkind": "kns",
+        "commands": {
+            "Run": {"path": "/usr/bin/true", "parameters": {}, "name": "Run", "nested_kubernetes": {"templates": steps, **nested}}
+        },
     }
     meta = {"name": f"{name}-files", "namespace": namespace}
     config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": templates}
     job = {
-        "apiVersion": "nestor.dev/v1alpha1", "kind": "NestedAppJob", "metadata": {"name": name, "namespace": namespace},
+        "apiVersion": "nestor.dev/v1alpha1",
+        "kind": "NestedAppJob",
+        "metadata": {"name": name, "namespace": namespace},
         "spec": {"app": {"templatesFrom": {"configMapRef": {"name": f"{name}-files"}}, "appDef": app_def}},
     }
     return [config_map, job]
@@ -215,9 +220,12 @@ async def kubectl(kubeconfig: Path, *arguments: str, stdin: str | None = None, l
 async def try_kubectl(kubeconfig: Path, *arguments: str, stdin: str | None = None, limit: float = 60) -> tuple[int, str]:
     """Run kubectl; its exit code and output (errors included)."""
     process = await asyncio.create_subprocess_exec(
-        str(cache.default().bin / "kubectl"), *arguments, env={**os.environ, "KUBECONFIG": str(kubeconfig)},
+        str(cache.default().bin / "kubectl"),
+        *arguments,
+        env={**os.environ, "KUBECONFIG": str(kubeconfig)},
         stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
     )
     try:
         async with asyncio.timeout(limit):

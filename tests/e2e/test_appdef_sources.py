@@ -31,7 +31,9 @@ async def entry(api: Api) -> AsyncIterator[Object]:
 def build_job(namespace: str, **spec: Any) -> Object:
     """A job that names its application by `spec`."""
     return {
-        "apiVersion": "nestor.dev/v1alpha1", "kind": "NestedAppJob", "metadata": {"name": "hello", "namespace": namespace},
+        "apiVersion": "nestor.dev/v1alpha1",
+        "kind": "NestedAppJob",
+        "metadata": {"name": "hello", "namespace": namespace},
         "spec": spec,
     }
 
@@ -58,7 +60,11 @@ async def test_an_appdef_in_the_job(api: Api, namespace: str, web: Web, file: st
     assert [step["state"] for step in job["status"]["steps"]] == ["Succeeded"]
     assert job["status"]["kubernetesVersion"].startswith("v1.36")
     assert {item["type"]: item["status"] for item in job["status"]["conditions"]} == {
-        "Admitted": "True", "ClusterReady": "True", "StepsApplied": "True", "Exposed": "True", "Ready": "True",
+        "Admitted": "True",
+        "ClusterReady": "True",
+        "StepsApplied": "True",
+        "Exposed": "True",
+        "Ready": "True",
         "Succeeded": "Unknown",
     }
     assert await api.find(kinds.CONFIG_MAP, "hello-app", job["status"]["namespace"]) is None

@@ -23,8 +23,14 @@ async def failed(api: Api, job: Object) -> Object:
     """Await that a step of the job, as it is applied now, has failed."""
     meta = job["metadata"]
     return await job_with(
-        api, meta["name"], meta["namespace"], conditions.STEPS_APPLIED, "False", conditions.STEP_FAILED,
-        generation=meta["generation"], limit=180,
+        api,
+        meta["name"],
+        meta["namespace"],
+        conditions.STEPS_APPLIED,
+        "False",
+        conditions.STEP_FAILED,
+        generation=meta["generation"],
+        limit=180,
     )
 
 
@@ -53,12 +59,15 @@ async def test_a_script_that_installs_a_chart_and_waits_for_it(api: Api, namespa
 
 @pytest.mark.long
 async def test_four_types_with_parameters_and_a_change_of_one(
-    api: Api, namespace: str, web: Web, tmp_path: Path, kubeconfig: Path,
+    api: Api, namespace: str, web: Web, tmp_path: Path, kubeconfig: Path
 ) -> None:
     await apply(api, example("07-four-types", "four", namespace))
     job = await job_with(api, "four", namespace, conditions.READY, "True", limit=120)
     assert [(step["type"], step["state"]) for step in job["status"]["steps"]] == [
-        ("kubectl", "Succeeded"), ("custom", "Succeeded"), ("kustomize", "Succeeded"), ("helm", "Succeeded"),
+        ("kubectl", "Succeeded"),
+        ("custom", "Succeeded"),
+        ("kustomize", "Succeeded"),
+        ("helm", "Succeeded"),
     ]
     text = await web.page(job["status"]["url"])
     assert "Hello from the job" in text
@@ -81,7 +90,8 @@ async def test_four_types_with_parameters_and_a_change_of_one(
     changed = await wait_for(api, kinds.NESTED_APP_JOB, "four", namespace, is_applied_anew, limit=120)
     assert changed is not None
     assert [step for step in changed["status"]["steps"] if step["name"] in ("database", "page")] == [
-        before["database"], before["page"],
+        before["database"],
+        before["page"],
     ]
     assert await kubectl(inside, "get", "deployment", "web", "-o", "jsonpath={.spec.replicas}") == "3"
 
@@ -93,15 +103,20 @@ async def manifest_url(api: Api, namespace: str) -> str:
     pages = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"manifest.yml": MANIFEST}}
     await api.apply(kinds.CONFIG_MAP, pages)
     pod = {
-        "apiVersion": "v1", "kind": "Pod", "metadata": meta,
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": meta,
         "spec": {
             "terminationGracePeriodSeconds": 0,
-            "containers": [{
-                "name": "httpd", "image": "docker.io/library/busybox:1.35",
-                "command": ["httpd", "-f", "-p", "8000", "-h", "/pages"],
-                "readinessProbe": {"httpGet": {"path": "/manifest.yml", "port": 8000}, "periodSeconds": 1},
-                "volumeMounts": [{"name": "pages", "mountPath": "/pages"}],
-            }],
+            "containers": [
+                {
+                    "name": "httpd",
+                    "image": "docker.io/library/busybox:1.35",
+                    "command": ["httpd", "-f", "-p", "8000", "-h", "/pages"],
+                    "readinessProbe": {"httpGet": {"path": "/manifest.yml", "port": 8000}, "periodSeconds": 1},
+                    "volumeMounts": [{"name": "pages", "mountPath": "/pages"}],
+                }
+            ],
             "volumes": [{"name": "pages", "configMap": {"name": "pages"}}],
         },
     }
@@ -164,11 +179,7 @@ GREEDY = "#!/usr/bin/env python3\nblocks = []\nwhile True:\n    blocks.append(by
 @pytest.mark.long
 async def test_scripts_that_go_wrong_name_their_step_and_disturb_nobody(api: Api, namespace: str, kubeconfig: Path) -> None:
     (operator,) = await api.list(kinds.POD, "nestor-system", labels="app.kubernetes.io/name=nestor")
-    bad = {
-        "hang": (HANG, {"timeout_seconds": 3}, "3 s"),
-        "chatty": (CHATTY, {}, "137"),
-        "greedy": (GREEDY, {}, "137"),
-    }
+    bad = {"hang": (HANG, {"timeout_seconds": 3}, "3 s"), "chatty": (CHATTY, {}, "137"), "greedy": (GREEDY, {}, "137")}
     await apply(api, inline_job("good", namespace, {"a.yml": MANIFEST}))
     for name, (text, more, said) in bad.items():
         steps = [{"name": f"step-{name}", "type": "custom", "cmd": script(text), **more}]
@@ -199,7 +210,7 @@ async def runs_in(inside: Path) -> dict[str, int]:
 
 @pytest.mark.long
 async def test_a_failing_step_is_retried_by_the_next_runner_too_and_none_runs_twice(
-    api: Api, namespace: str, tmp_path: Path,
+    api: Api, namespace: str, tmp_path: Path
 ) -> None:
     patience = count("b", before="kubectl get configmap go-on || exit 4") | {"retry": 60, "retry_sleep": 1}
     await apply(api, inline_job("steps", namespace, {"a.yml": MANIFEST}, [count("a"), patience, count("c")]))

@@ -24,7 +24,7 @@ Object = dict[str, Any]
     ],
 )
 async def test_unknown_names_are_refused_with_the_known_ones(
-    api: Api, namespace: str, change: Object, reason: str, message: str,
+    api: Api, namespace: str, change: Object, reason: str, message: str
 ) -> None:
     documents = inline_job("bad", namespace, {"a.yml": CONFIG_MAP})
     documents[1]["spec"] |= change

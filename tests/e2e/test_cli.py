@@ -24,15 +24,26 @@ class Nestor:
         tools = cluster.kubeconfig.parents[1] / "bin"
         self._options = ["--kubeconfig", str(cluster.kubeconfig), "--namespace", namespace]
         self._environment = {
-            **os.environ, "PYTHONPATH": str(ROOT / "src"), "PATH": f"{tools}:{os.environ['PATH']}",
-            "NO_COLOR": "1", "COLUMNS": "120",
+            **os.environ,
+            "PYTHONPATH": str(ROOT / "src"),
+            "PATH": f"{tools}:{os.environ['PATH']}",
+            "NO_COLOR": "1",
+            "COLUMNS": "120",
         }
 
     async def __call__(self, *arguments: str, code: int = 0) -> str:
         """Run a command; its output, errors included. Fails when it exits otherwise than with `code`."""
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "nestor", *self._options, *arguments, env=self._environment, cwd="/",
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+            sys.executable,
+            "-m",
+            "nestor",
+            *self._options,
+            *arguments,
+            env=self._environment,
+            cwd="/",
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
         )
         async with asyncio.timeout(240):
             output, _ = await process.communicate()
@@ -42,7 +53,7 @@ class Nestor:
 
 @pytest.mark.long
 async def test_an_application_by_the_command_line_alone(
-    api: Api, namespace: str, cluster: Cluster, web: Web, tmp_path: Path,
+    api: Api, namespace: str, cluster: Cluster, web: Web, tmp_path: Path
 ) -> None:
     nestor = Nestor(cluster, namespace)
     followed = await nestor("run", IMAGE, "--name", "four", "--parameter", "GREETING=Hello from the command line")

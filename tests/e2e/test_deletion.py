@@ -16,9 +16,22 @@ Object = dict[str, Any]
 
 OTHERS = ("team-", "nestor-team-", "devcluster-", "nestor-system", "default/hello", "nestor-default-hello-")
 WATCHED = [
-    kinds.NAMESPACE, kinds.POD, kinds.SERVICE, kinds.CONFIG_MAP, kinds.SECRET, kinds.SERVICE_ACCOUNT, kinds.STATEFUL_SET,
-    kinds.ENDPOINT_SLICE, kinds.INGRESS, kinds.NETWORK_POLICY, kinds.ROLE_BINDING, kinds.CLUSTER_ROLE, kinds.CLUSTER_ROLE_BINDING,
-    kinds.NESTED_APP_JOB, kinds.NESTED_CLUSTER, kinds.NODE,
+    kinds.NAMESPACE,
+    kinds.POD,
+    kinds.SERVICE,
+    kinds.CONFIG_MAP,
+    kinds.SECRET,
+    kinds.SERVICE_ACCOUNT,
+    kinds.STATEFUL_SET,
+    kinds.ENDPOINT_SLICE,
+    kinds.INGRESS,
+    kinds.NETWORK_POLICY,
+    kinds.ROLE_BINDING,
+    kinds.CLUSTER_ROLE,
+    kinds.CLUSTER_ROLE_BINDING,
+    kinds.NESTED_APP_JOB,
+    kinds.NESTED_CLUSTER,
+    kinds.NODE,
 ]
 
 
@@ -94,8 +107,12 @@ async def operator_down(api: Api) -> AsyncIterator[Any]:
     async def scale(replicas: int) -> None:
         await api.patch(kinds.DEPLOYMENT, "nestor", "nestor-system", {"spec": {"replicas": replicas}})
         await wait_for(
-            api, kinds.DEPLOYMENT, "nestor", "nestor-system",
-            lambda found: found is not None and found["status"].get("readyReplicas", 0) == replicas, limit=60,
+            api,
+            kinds.DEPLOYMENT,
+            "nestor",
+            "nestor-system",
+            lambda found: found is not None and found["status"].get("readyReplicas", 0) == replicas,
+            limit=60,
         )
         if replicas == 0:
             await wait_for_none(api, kinds.POD, "nestor-system", labels="app.kubernetes.io/name=nestor", limit=60)
@@ -106,7 +123,7 @@ async def operator_down(api: Api) -> AsyncIterator[Any]:
 
 @pytest.mark.alone
 async def test_jobs_that_go_while_the_operator_is_down_leave_nothing_when_it_is_back(
-    api: Api, namespace: str, operator_down: Any,
+    api: Api, namespace: str, operator_down: Any
 ) -> None:
     before = await inventory(api, namespace)
     for name in ("deleted", "torn"):

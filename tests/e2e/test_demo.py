@@ -17,7 +17,7 @@ pytestmark = pytest.mark.long
 async def run_demo() -> tuple[int, str]:
     """The command; its exit code and what it printed."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "devcluster.demo", "up", cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        sys.executable, "-m", "devcluster.demo", "up", cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )
     async with asyncio.timeout(300):
         output, _ = await process.communicate()

@@ -158,7 +158,7 @@ async def pair(api: Api, used_namespaces: list[str]) -> AsyncIterator[Object]:
 
 @pytest.mark.xdist_group("pair")
 async def test_another_job_neither_takes_a_host_nor_ends_a_stream_when_it_comes_and_goes(
-    api: Api, pair: Object, namespace: str, cluster: Cluster, client: Client,
+    api: Api, pair: Object, namespace: str, cluster: Cluster, client: Client
 ) -> None:
     host = f"pair-{pair['metadata']['namespace']}.{cluster.domain}"
     other = f"http://other-{namespace}.{cluster.domain}:{cluster.http_port}/"
@@ -183,7 +183,7 @@ async def test_another_job_neither_takes_a_host_nor_ends_a_stream_when_it_comes_
 
 @pytest.mark.xdist_group("pair")
 async def test_both_targets_are_reached_at_every_path_and_exposed_goes_and_comes_with_their_pods(
-    api: Api, pair: Object, cluster: Cluster, client: Client, tmp_path: Path,
+    api: Api, pair: Object, cluster: Cluster, client: Client, tmp_path: Path
 ) -> None:
     job, namespace = pair, pair["metadata"]["namespace"]
     assert job["status"]["url"] == url_of(job, "web") == f"http://pair-{namespace}.{cluster.domain}:{cluster.http_port}/"
@@ -235,7 +235,7 @@ async def secured(api: Api, cluster: Cluster) -> AsyncIterator[Secured]:
 
 # The class is made before the namespace, so that it goes after the namespace's jobs.
 async def test_all_targets_are_served_with_the_classs_certificate(
-    api: Api, secured: Secured, namespace: str, cluster: Cluster,
+    api: Api, secured: Secured, namespace: str, cluster: Cluster
 ) -> None:
     await apply(api, two_servers("safe", namespace, className=secured.name))
     job = await job_with(api, "safe", namespace, conditions.READY, "True")

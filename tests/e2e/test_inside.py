@@ -116,6 +116,6 @@ async def test_what_the_host_forbids_is_refused_with_an_event_on_the_nested_pod(
     await kubectl(inside, "apply", "-f", "-", stdin=pod)
     async with await Api.connect(str(inside)) as nested:
         event = await wait_for_any(
-            nested, kinds.EVENT, "tools", lambda item: item["involvedObject"]["name"] == "nosy" and item["type"] == "Warning",
+            nested, kinds.EVENT, "tools", lambda item: item["involvedObject"]["name"] == "nosy" and item["type"] == "Warning"
         )
     assert "hostNetwork" in event["message"]

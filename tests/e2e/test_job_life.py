@@ -82,7 +82,7 @@ async def until_app_runs(api: Api, where: str, count: int) -> None:
     seen: set[str] = set()
     while len(seen) < count:
         pod = await wait_for_any(
-            api, kinds.POD, where, lambda item: is_running(item) and item["metadata"]["name"] not in seen, labels=APP, limit=90,
+            api, kinds.POD, where, lambda item: is_running(item) and item["metadata"]["name"] not in seen, labels=APP, limit=90
         )
         seen.add(pod["metadata"]["name"])
 
@@ -103,7 +103,8 @@ def _waits(pod: Object, prefix: str) -> bool:
     """A nested pod that waits for its job to go on, and says so."""
     scheduled = conditions.find(pod["status"].get("conditions"), "PodScheduled") or {}
     return (
-        pod["metadata"]["name"].startswith(prefix) and pod["status"].get("phase") == "Pending"
+        pod["metadata"]["name"].startswith(prefix)
+        and pod["status"].get("phase") == "Pending"
         and scheduled.get("reason") == conditions.SUSPENDED
     )
 
@@ -119,7 +120,7 @@ def _gives(reason: str) -> Callable[[Object], bool]:
 
 
 async def test_a_job_rests_before_it_begins_and_while_it_runs_and_is_stopped_at_its_deadline(
-    api: Api, namespace: str, tmp_path: Path,
+    api: Api, namespace: str, tmp_path: Path
 ) -> None:
     job = await start(api, "rests", namespace, {"web.yml": SERVICE, "bare.yml": BARE}, suspend=True)
     await until_at_rest(api, job, "before it began")
@@ -157,23 +158,37 @@ async def test_a_job_rests_before_it_begins_and_while_it_runs_and_is_stopped_at_
 async def persistent_class(api: Api) -> AsyncIterator[str]:
     """A class like the default one whose clusters have their data on a volume: one, below `/run`, which goes with the node."""
     name = f"keep-{uuid.uuid4().hex[:6]}"
-    await api.create(STORAGE_CLASS, {
-        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name},
-        "provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "Immediate",
-    })
-    await api.create(PERSISTENT_VOLUME, {
-        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
-        "spec": {
-            "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": name,
-            "persistentVolumeReclaimPolicy": "Retain",
-            "hostPath": {"path": f"/run/nestor-e2e/{name}", "type": "DirectoryOrCreate"},
+    await api.create(
+        STORAGE_CLASS,
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": name},
+            "provisioner": "kubernetes.io/no-provisioner",
+            "volumeBindingMode": "Immediate",
         },
-    })
+    )
+    await api.create(
+        PERSISTENT_VOLUME,
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": name},
+            "spec": {
+                "capacity": {"storage": "1Gi"},
+                "accessModes": ["ReadWriteOnce"],
+                "storageClassName": name,
+                "persistentVolumeReclaimPolicy": "Retain",
+                "hostPath": {"path": f"/run/nestor-e2e/{name}", "type": "DirectoryOrCreate"},
+            },
+        },
+    )
     spec = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
     persistent = spec | {"cluster": spec["cluster"] | {"persistence": {"size": "1Gi", "storageClassName": name}}}
-    await api.create(kinds.NESTED_CLASS, {
-        "apiVersion": "nestor.dev/v1alpha1", "kind": "NestedClass", "metadata": {"name": name}, "spec": persistent,
-    })
+    await api.create(
+        kinds.NESTED_CLASS,
+        {"apiVersion": "nestor.dev/v1alpha1", "kind": "NestedClass", "metadata": {"name": name}, "spec": persistent},
+    )
     yield name
     for kind in (kinds.NESTED_CLASS, PERSISTENT_VOLUME, STORAGE_CLASS):
         await api.delete(kind, name)
@@ -181,7 +196,7 @@ async def persistent_class(api: Api) -> AsyncIterator[str]:
 
 @pytest.mark.long
 async def test_with_a_volume_a_suspended_job_has_no_pod_at_all_and_comes_back_as_it_was(
-    api: Api, namespace: str, persistent_class: str, tmp_path: Path,
+    api: Api, namespace: str, persistent_class: str, tmp_path: Path
 ) -> None:
     await start(api, "kept", namespace, {"web.yml": SERVICE}, className=persistent_class)
     job = await job_with(api, "kept", namespace, conditions.READY, "True", limit=120)
@@ -208,7 +223,7 @@ async def test_with_a_volume_a_suspended_job_has_no_pod_at_all_and_comes_back_as
 
 
 async def test_a_batch_job_completes_by_itself_and_is_deleted_when_its_time_is_over(
-    api: Api, namespace: str, tmp_path: Path,
+    api: Api, namespace: str, tmp_path: Path
 ) -> None:
     files, document = example("06-batch", "batch", namespace)
     files["data"]["web.yml"] = SERVICE
@@ -238,7 +253,7 @@ async def test_a_batch_job_completes_by_itself_and_is_deleted_when_its_time_is_o
 
 @pytest.mark.long
 async def test_a_failed_batch_begins_again_in_an_empty_cluster_and_fails_for_good_in_the_end(
-    api: Api, namespace: str, tmp_path: Path,
+    api: Api, namespace: str, tmp_path: Path
 ) -> None:
     policy = {"action": "Restart", "maxRestarts": 1}
     job = await start(api, "tries", namespace, {"batch.yml": BATCH}, successPolicy=POLICY, failurePolicy=policy)

@@ -65,33 +65,60 @@ class ControlPlane:
         """Start everything and await the API server's readiness."""
         client, peer, secure = free_ports(3)
         self._write_pki(secure)
-        self._spawn("etcd", [
-            f"--data-dir={self.folder}/etcd", "--unsafe-no-fsync", "--log-level=warn",
-            f"--listen-client-urls=http://127.0.0.1:{client}", f"--advertise-client-urls=http://127.0.0.1:{client}",
-            f"--listen-peer-urls=http://127.0.0.1:{peer}", f"--initial-advertise-peer-urls=http://127.0.0.1:{peer}",
-            f"--initial-cluster=default=http://127.0.0.1:{peer}",
-        ])
-        self._spawn("kube-apiserver", [
-            f"--etcd-servers=http://127.0.0.1:{client}", f"--secure-port={secure}", "--bind-address=127.0.0.1",
-            "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none", f"--service-cluster-ip-range={SERVICE_CIDR}",
-            f"--tls-cert-file={self.folder}/server.crt", f"--tls-private-key-file={self.folder}/server.key",
-            f"--client-ca-file={self.folder}/ca.crt", f"--service-account-key-file={self.folder}/service.key",
-            f"--service-account-signing-key-file={self.folder}/service.key",
-            "--service-account-issuer=https://kubernetes.default.svc", "--authorization-mode=RBAC", "--allow-privileged",
-            # As OpenShift and hardened clusters have it.
-            "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
-        ])
+        self._spawn(
+            "etcd",
+            [
+                f"--data-dir={self.folder}/etcd",
+                "--unsafe-no-fsync",
+                "--log-level=warn",
+                f"--listen-client-urls=http://127.0.0.1:{client}",
+                f"--advertise-client-urls=http://127.0.0.1:{client}",
+                f"--listen-peer-urls=http://127.0.0.1:{peer}",
+                f"--initial-advertise-peer-urls=http://127.0.0.1:{peer}",
+                f"--initial-cluster=default=http://127.0.0.1:{peer}",
+            ],
+        )
+        self._spawn(
+            "kube-apiserver",
+            [
+                f"--etcd-servers=http://127.0.0.1:{client}",
+                f"--secure-port={secure}",
+                "--bind-address=127.0.0.1",
+                "--advertise-address=127.0.0.1",
+                "--endpoint-reconciler-type=none",
+                f"--service-cluster-ip-range={SERVICE_CIDR}",
+                f"--tls-cert-file={self.folder}/server.crt",
+                f"--tls-private-key-file={self.folder}/server.key",
+                f"--client-ca-file={self.folder}/ca.crt",
+                f"--service-account-key-file={self.folder}/service.key",
+                f"--service-account-signing-key-file={self.folder}/service.key",
+                "--service-account-issuer=https://kubernetes.default.svc",
+                "--authorization-mode=RBAC",
+                "--allow-privileged",
+                # As OpenShift and hardened clusters have it.
+                "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
+            ],
+        )
         await self._await_ready()
         await self._install_crds()
         if self.with_controllers:
-            self._spawn("kube-controller-manager", [
-                f"--kubeconfig={self.kubeconfig}", f"--root-ca-file={self.folder}/ca.crt", "--leader-elect=false",
-                "--secure-port=0", f"--service-account-private-key-file={self.folder}/service.key",
-                f"--cluster-signing-cert-file={self.folder}/ca.crt", f"--cluster-signing-key-file={self.folder}/ca.key",
-                # Tests play the part of the nodes; these two would undo it. Short delays keep deletion tests short.
-                "--controllers=*,-node-lifecycle-controller,-taint-eviction-controller", "--concurrent-namespace-syncs=20",
-                "--kube-api-qps=500", "--kube-api-burst=1000",
-            ])
+            self._spawn(
+                "kube-controller-manager",
+                [
+                    f"--kubeconfig={self.kubeconfig}",
+                    f"--root-ca-file={self.folder}/ca.crt",
+                    "--leader-elect=false",
+                    "--secure-port=0",
+                    f"--service-account-private-key-file={self.folder}/service.key",
+                    f"--cluster-signing-cert-file={self.folder}/ca.crt",
+                    f"--cluster-signing-key-file={self.folder}/ca.key",
+                    # Tests play the part of the nodes; these two would undo it. Short delays keep deletion tests short.
+                    "--controllers=*,-node-lifecycle-controller,-taint-eviction-controller",
+                    "--concurrent-namespace-syncs=20",
+                    "--kube-api-qps=500",
+                    "--kube-api-burst=1000",
+                ],
+            )
             await self._await_basics()
 
     async def _await_basics(self) -> None:
@@ -145,7 +172,10 @@ class ControlPlane:
         admin = certificates.new_leaf(authority, "admin", now, organization="system:masters")
         self._authority, self._server = authority, f"https://127.0.0.1:{port}"
         files = {
-            "ca.crt": authority.certificate, "ca.key": authority.key, "server.crt": server.certificate, "server.key": server.key,
+            "ca.crt": authority.certificate,
+            "ca.key": authority.key,
+            "server.crt": server.certificate,
+            "server.key": server.key,
             "service.key": certificates.new_key(),
             "admin.kubeconfig": kubeconfig.build_kubeconfig(self._server, authority.certificate, admin, "admin").encode(),
         }

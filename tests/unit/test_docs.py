@@ -9,12 +9,27 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 COUNTS = {
-    "KNS": 15, "K3S": 6, "JVC": 6, "P2C": 4, "ADF": 18, "NKK": 5, "ING": 8, "RTY": 10, "TPL": 8, "KCT": 5, "KUS": 4, "CUS": 9,
-    "APK": 5, "HWE": 4, "ARG": 3, "KAI": 5,
+    "KNS": 15,
+    "K3S": 6,
+    "JVC": 6,
+    "P2C": 4,
+    "ADF": 18,
+    "NKK": 5,
+    "ING": 8,
+    "RTY": 10,
+    "TPL": 8,
+    "KCT": 5,
+    "KUS": 4,
+    "CUS": 9,
+    "APK": 5,
+    "HWE": 4,
+    "ARG": 3,
+    "KAI": 5,
 }
 ROWS = [
     [cell.strip() for cell in line.split("|")[1:-1]]
-    for line in (ROOT / "docs" / "features.md").read_text().splitlines() if re.match(r"\| [A-Z0-9]{3}-\d\d \|", line)
+    for line in (ROOT / "docs" / "features.md").read_text().splitlines()
+    if re.match(r"\| [A-Z0-9]{3}-\d\d \|", line)
 ]
 
 

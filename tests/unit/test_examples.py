@@ -98,9 +98,9 @@ def test_every_step_finds_its_template(folder: Path) -> None:
                 assert (folder / "templates" / path).exists(), path
 
 
-@pytest.mark.parametrize(("folder", "step", "file"), [
-    (folder, step, file) for folder, scripts in SCRIPTS.items() for step, file in scripts.items()
-])
+@pytest.mark.parametrize(
+    ("folder", "step", "file"), [(folder, step, file) for folder, scripts in SCRIPTS.items() for step, file in scripts.items()]
+)
 def test_a_script_in_base64_is_the_file_beside_it(folder: str, step: str, file: str) -> None:
     (found,) = [item for item in nested_of(app_def_of(EXAMPLES / folder))["templates"] if item["name"] == step]
     assert base64.b64decode(found["cmd"], validate=True).decode() == (EXAMPLES / folder / file).read_text()
@@ -110,7 +110,9 @@ def test_a_script_in_base64_is_the_file_beside_it(folder: str, step: str, file: 
 def test_templates_use_the_images_that_the_embedded_cluster_has(folder: Path) -> None:
     files = [path for path in [*folder.glob("*.yaml"), *folder.rglob("templates/**/*")] if path.is_file()]
     found = {
-        line.split("image:")[1].split("#")[0].strip() for path in files for line in path.read_text().splitlines()
+        line.split("image:")[1].split("#")[0].strip()
+        for path in files
+        for line in path.read_text().splitlines()
         if "image: docker.io/" in line
     }
     assert found <= IMAGES

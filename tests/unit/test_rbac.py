@@ -23,12 +23,15 @@ def read_verbs(role: str) -> dict[str, set[str]]:
     return verbs
 
 
-@pytest.mark.parametrize(("resource", "verbs"), [
-    # Server-side apply takes `patch`, and `create` where there is nothing yet.
-    ("nestedclusters", {"list", "watch", "create", "patch"}),
-    ("clusterrolebindings", {"create", "patch", "delete"}),
-    # Asked for by name, before anything of a user's own is taken over.
-    ("rolebindings", {"get", "create", "patch", "delete"}),
-])
+@pytest.mark.parametrize(
+    ("resource", "verbs"),
+    [
+        # Server-side apply takes `patch`, and `create` where there is nothing yet.
+        ("nestedclusters", {"list", "watch", "create", "patch"}),
+        ("clusterrolebindings", {"create", "patch", "delete"}),
+        # Asked for by name, before anything of a user's own is taken over.
+        ("rolebindings", {"get", "create", "patch", "delete"}),
+    ],
+)
 def test_the_operator_may_do_what_it_does(resource: str, verbs: set[str]) -> None:
     assert read_verbs("nestor-operator")[resource] == verbs

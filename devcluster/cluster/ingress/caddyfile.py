@@ -34,9 +34,7 @@ LEAVE: dict[str, Any] = {
 NOT_FOUND = "404: no Ingress of this cluster serves this host and path.\n"
 
 
-def build(
-    hosts: Mapping[str, list[Path]], certificates: Mapping[str, Certificate], ports: Ports, admin_socket: str
-) -> Json:
+def build(hosts: Mapping[str, list[Path]], certificates: Mapping[str, Certificate], ports: Ports, admin_socket: str) -> Json:
     """The whole configuration; caddy takes it at once or, when it is wrong, keeps the one it has."""
     content = [LEAVE, *(_host(host, paths) for host, paths in hosts.items()), {"handle": [_text(404, NOT_FOUND)]}]
     pairs = {_tag(certificate): certificate for certificate in certificates.values()}

@@ -12,8 +12,20 @@ from nestor.api.appdef_models import SPELLINGS, AppDef, Command, NestedKubernete
 from nestor.api.faults import explain
 
 __all__ = [
-    "AppDef", "AppDefError", "Chosen", "Command", "CommandNotFound", "NestedKubernetes", "Target", "choose_command", "explain",
-    "has_nested", "list_commands", "parse_command", "read_appdef", "read_command",
+    "AppDef",
+    "AppDefError",
+    "Chosen",
+    "Command",
+    "CommandNotFound",
+    "NestedKubernetes",
+    "Target",
+    "choose_command",
+    "explain",
+    "has_nested",
+    "list_commands",
+    "parse_command",
+    "read_appdef",
+    "read_command",
 ]
 
 KIND = "kns"
@@ -73,10 +85,11 @@ def choose_command(app: AppDef, wanted: str | None) -> Chosen:
         raise CommandNotFound([f"`command` must be set, because the AppDef has several: {_quote(runnable)}"])
     if identifier is None or (identifier in app.commands and identifier not in runnable):
         which = f"command '{identifier}'" if identifier else f"no command of the AppDef ({_quote(list(app.commands))})"
-        raise CommandNotFound([
-            f"{which} has {'no ' if identifier else ''}`nested_kubernetes`, which makes it an app for a nested cluster; without "
-            f"it, it is a container for JARVICE's own schedulers" + (f"; there are: {_quote(runnable)}" if runnable else ""),
-        ])
+        message = (
+            f"{which} has {'no ' if identifier else ''}`nested_kubernetes`, which makes it an app for a nested cluster; "
+            "without it, it is a container for JARVICE's own schedulers"
+        )
+        raise CommandNotFound([message + (f"; there are: {_quote(runnable)}" if runnable else "")])
     if identifier not in app.commands:
         raise CommandNotFound([f"the AppDef has no command '{identifier}'; it has: {_quote(runnable or list(app.commands))}"])
     command = parse_command(app, identifier)

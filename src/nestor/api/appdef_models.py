@@ -68,20 +68,24 @@ class NestedKubernetes(_Verbatim):
     """Everything that Kubernetes needs to know about one entry point."""
 
     kubernetes_version: Text = Field(
-        None, description="Kubernetes version of the nested cluster as major.minor, as `v1.36`; empty: the class's default. Of "
+        None,
+        description="Kubernetes version of the nested cluster as major.minor, as `v1.36`; empty: the class's default. Of "
         "`v1.36.2`, as older AppDefs say it, the patch is dropped: the class's version table decides about it.",
     )
     targets: list[Target] = Field(
-        default_factory=list, description="Services to expose; the first one gets the job's URL, the others theirs with "
-        "`expose.allTargets`. May be left out.", max_length=64,
+        default_factory=list,
+        description="Services to expose; the first one gets the job's URL, the others theirs with "
+        "`expose.allTargets`. May be left out.",
+        max_length=64,
     )
     templates_settings: Annotated[dict[str, Any] | None, BeforeValidator(_blank_to_none)] = Field(
-        None, description="`global_retry` and `global_retry_sleep` (seconds), for steps that set neither; `render` (an "
+        None,
+        description="`global_retry` and `global_retry_sleep` (seconds), for steps that set neither; `render` (an "
         "extension): whether steps are rendered with the job's parameters.",
     )
     templates: list[Any] = Field(
         description="The steps that install the application, in their order; each with `name`, `type` (`kubectl`, `kustomize`, "
-        "`custom`, or the extension `helm`) and what the type needs.",
+        "`custom`, or the extension `helm`) and what the type needs."
     )
 
     @field_validator("kubernetes_version")
@@ -107,11 +111,13 @@ class Command(_Verbatim):
     description: Text = Field(None, description="Description shown to users.")
     path: Any = Field(None, description="JARVICE wants it, `/usr/bin/true`; not used.")
     parameters: Any = Field(
-        None, description="What a job's `spec.parameters` may set, as JARVICE declares parameters; `{}`: nothing. KNS does not "
+        None,
+        description="What a job's `spec.parameters` may set, as JARVICE declares parameters; `{}`: nothing. KNS does not "
         "use them; here they are rendered into templates and given to scripts.",
     )
     nested_kubernetes: NestedKubernetes | None = Field(
-        None, description="The Kubernetes part; also spelled `nestedkubernetes`. A command without it is one of JARVICE's own "
+        None,
+        description="The Kubernetes part; also spelled `nestedkubernetes`. A command without it is one of JARVICE's own "
         "schedulers and is not run here.",
     )
 
@@ -142,18 +148,20 @@ class AppDef(_Verbatim):
     author: Text = Field(None, description="Who made it. Not used.")
     licensed: Flag = Field(None, description="Whether its licence is JARVICE's business. Not used.")
     appdefversion: int = Field(
-        VERSION, description="Version of this format; 2 is the one that is known. Left out: 2, as AppDefs older than the key are "
+        VERSION,
+        description="Version of this format; 2 is the one that is known. Left out: 2, as AppDefs older than the key are "
         "read the same way where Nestor reads them.",
     )
     appkind: Text = Field(
-        None, description="`kns` for applications such as these. JARVICE's portal offers machines by it, and takes `k8s` when it "
+        None,
+        description="`kns` for applications such as these. JARVICE's portal offers machines by it, and takes `k8s` when it "
         "is left out; here another value than `kns` gives a warning, no more.",
     )
     classifications: Words = Field(None, description="Categories of JARVICE's catalogue. Not used.")
     machines: Words = Field(None, description="JARVICE's machine types. Not used: machines are the class's business.")
     vault_types: Words = Field(None, alias="vault-types", description="JARVICE's kinds of storage. Not used.")
     image: Annotated[Icon | None, BeforeValidator(_blank_to_none)] = Field(
-        None, description="The application's icon; no container image.",
+        None, description="The application's icon; no container image."
     )
     commands: dict[str, dict[str, Any]] = Field(description="The entry points by their ids.")
 

@@ -40,21 +40,47 @@ DNS_NAME = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0
 ObjectName = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=DNS_NAME)]
 """Name of a Kubernetes object (RFC 1123 subdomain)."""
 
-HostName = Annotated[str, Field(min_length=1, max_length=253, json_schema_extra=rules(rule(
-    f"self.matches('{DNS_NAME}')".replace("\\", "\\\\"),
-    "must be a host name such as 'shop.example.com': lower-case letters, digits, '-' and '.', without scheme, port or path",
-)))]
+HostName = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=253,
+        json_schema_extra=rules(
+            rule(
+                f"self.matches('{DNS_NAME}')".replace("\\", "\\\\"),
+                "must be a host name such as 'shop.example.com': lower-case letters, digits, '-' and '.', "
+                "without scheme, port or path",
+            )
+        ),
+    ),
+]
 """A host name as DNS knows it."""
 
-HostPattern = Annotated[str, Field(min_length=1, max_length=253, json_schema_extra=rules(rule(
-    f"self.matches('^([*][.])?{DNS_NAME[1:]}')".replace("\\", "\\\\"),
-    "must be a host name such as 'shop.example.com', or '*.example.com' for all hosts below example.com",
-)))]
+HostPattern = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=253,
+        json_schema_extra=rules(
+            rule(
+                f"self.matches('^([*][.])?{DNS_NAME[1:]}')".replace("\\", "\\\\"),
+                "must be a host name such as 'shop.example.com', or '*.example.com' for all hosts below example.com",
+            )
+        ),
+    ),
+]
 """A host name, or all below one."""
 
-KubernetesVersion = Annotated[str, Field(min_length=1, max_length=32, json_schema_extra=rules(rule(
-    "self.matches('^v[0-9]+[.][0-9]+$')", "must be a Kubernetes version as major.minor, for example 'v1.36'",
-)))]
+KubernetesVersion = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=32,
+        json_schema_extra=rules(
+            rule("self.matches('^v[0-9]+[.][0-9]+$')", "must be a Kubernetes version as major.minor, for example 'v1.36'")
+        ),
+    ),
+]
 """A Kubernetes version as users ask for it."""
 
 Image = Annotated[str, StringConstraints(min_length=1, max_length=1024, pattern=r"^\S+$")]
@@ -81,11 +107,13 @@ Cidr = Annotated[
 
 Quantity = Annotated[
     str | int | float,
-    WithJsonSchema({
-        "anyOf": [{"type": "integer"}, {"type": "string"}],
-        "pattern": r"^[0-9]+(\.[0-9]+)?([eE][0-9]+|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$",
-        "x-kubernetes-int-or-string": True,
-    }),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "integer"}, {"type": "string"}],
+            "pattern": r"^[0-9]+(\.[0-9]+)?([eE][0-9]+|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$",
+            "x-kubernetes-int-or-string": True,
+        }
+    ),
 ]
 """A resource quantity of Kubernetes: `500m`, `2`, `512Mi`."""
 
@@ -109,7 +137,7 @@ class ConditionStatus(Model):
     message: str = Field("", description="Why, in a sentence, for people.", max_length=32768)
     observed_generation: int | None = Field(None, description="The `metadata.generation` that this was decided for.", ge=0)
     last_transition_time: str = Field(
-        description="When `status` last changed (RFC 3339).", json_schema_extra={"format": "date-time"},
+        description="When `status` last changed (RFC 3339).", json_schema_extra={"format": "date-time"}
     )
 
 
@@ -122,7 +150,8 @@ class StepStatus(Model):
     name: str = Field(description="The step's name, from the AppDef.", max_length=253)
     type: str = Field("", description="The step's type: `kubectl`, `kustomize`, `custom` or `helm`.", max_length=63)
     state: Literal["Pending", "Running", "Retrying", "Succeeded", "Failed"] = Field(
-        "Pending", description="`Pending` (its turn has not come), `Running`, `Retrying` (failed, will be tried again), "
+        "Pending",
+        description="`Pending` (its turn has not come), `Running`, `Retrying` (failed, will be tried again), "
         "`Succeeded`, or `Failed` (no attempts left).",
     )
     attempt: int = Field(0, description="The current attempt, or the last one made; 0 before the first.", ge=0)
@@ -134,7 +163,7 @@ class StepStatus(Model):
     hash: str | None = Field(None, description="Changes when what the step does changes.", max_length=128)
     sha256: str | None = Field(None, description="Checksum of what the step downloaded.", max_length=64)
     starts: int | None = Field(
-        None, description="How often the current attempt was begun: more than once where the runner's pod died in it.", ge=0,
+        None, description="How often the current attempt was begun: more than once where the runner's pod died in it.", ge=0
     )
 
 

@@ -59,8 +59,13 @@ class Resource:
 
 RESOURCES = [
     Resource(
-        "NestedAppJob", "nestedappjobs", "naj", "Runs a Kubernetes application, once, in a nested cluster of its own.",
-        NestedAppJobSpec, NestedAppJobStatus, name_limit=NAME_LIMIT,
+        "NestedAppJob",
+        "nestedappjobs",
+        "naj",
+        "Runs a Kubernetes application, once, in a nested cluster of its own.",
+        NestedAppJobSpec,
+        NestedAppJobStatus,
+        name_limit=NAME_LIMIT,
         columns=[
             Column("Status", ".status.conditions[?(@.type=='Ready')].reason", "AppReady, or what it waits for or failed at."),
             Column("URL", ".status.url", "Where the application is reached."),
@@ -70,8 +75,13 @@ RESOURCES = [
         ],
     ),
     Resource(
-        "NestedApp", "nestedapps", "napp", "An application of the catalogue, for jobs to refer to; written by admins.",
-        NestedAppSpec, NestedAppStatus, scope="Cluster",
+        "NestedApp",
+        "nestedapps",
+        "napp",
+        "An application of the catalogue, for jobs to refer to; written by admins.",
+        NestedAppSpec,
+        NestedAppStatus,
+        scope="Cluster",
         columns=[
             Column("Title", ".status.title", "What it is."),
             Column("Accepted", ".status.conditions[?(@.type=='Accepted')].status", "Whether its AppDef can be run."),
@@ -82,7 +92,12 @@ RESOURCES = [
         ],
     ),
     Resource(
-        "NestedCluster", "nestedclusters", "ncl", "One nested K3s cluster.", NestedClusterSpec, NestedClusterStatus,
+        "NestedCluster",
+        "nestedclusters",
+        "ncl",
+        "One nested K3s cluster.",
+        NestedClusterSpec,
+        NestedClusterStatus,
         name_limit=NAME_LIMIT,
         columns=[
             Column("Ready", ".status.conditions[?(@.type=='Ready')].status", "Whether the nested API server answers."),
@@ -92,8 +107,12 @@ RESOURCES = [
         ],
     ),
     Resource(
-        "NestedClass", "nestedclasses", "nclass", "Policy for nested clusters and how jobs are exposed; written by admins.",
-        NestedClassSpec, scope="Cluster",
+        "NestedClass",
+        "nestedclasses",
+        "nclass",
+        "Policy for nested clusters and how jobs are exposed; written by admins.",
+        NestedClassSpec,
+        scope="Cluster",
         columns=[
             Column("Default-Version", ".spec.cluster.defaultVersion", "Kubernetes version for jobs that ask for none."),
             Column("Domain", ".spec.expose.domain", "Domain under which jobs get their host."),
@@ -106,7 +125,9 @@ RESOURCES = [
 def build_crd(resource: Resource) -> dict[str, Any]:
     """The CustomResourceDefinition of one kind."""
     version: dict[str, Any] = {
-        "name": VERSION, "served": True, "storage": True,
+        "name": VERSION,
+        "served": True,
+        "storage": True,
         "additionalPrinterColumns": [column.to_dict() for column in resource.columns],
         "schema": {"openAPIV3Schema": _build_root(resource)},
     }
@@ -114,13 +135,19 @@ def build_crd(resource: Resource) -> dict[str, Any]:
         version["subresources"] = {"status": {}}
     singular = resource.kind.lower()
     return {
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{resource.plural}.{labels.GROUP}"},
         "spec": {
-            "group": labels.GROUP, "scope": resource.scope,
+            "group": labels.GROUP,
+            "scope": resource.scope,
             "names": {
-                "kind": resource.kind, "listKind": f"{resource.kind}List", "plural": resource.plural, "singular": singular,
-                "shortNames": [resource.short], "categories": ["nestor"],
+                "kind": resource.kind,
+                "listKind": f"{resource.kind}List",
+                "plural": resource.plural,
+                "singular": singular,
+                "shortNames": [resource.short],
+                "categories": ["nestor"],
             },
             "versions": [version],
         },
@@ -129,7 +156,9 @@ def build_crd(resource: Resource) -> dict[str, Any]:
 
 def _build_root(resource: Resource) -> Schema:
     properties: Schema = {
-        "apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"},
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"type": "object"},
         "spec": build_schema(resource.spec),
     }
     if resource.status:
@@ -137,11 +166,13 @@ def _build_root(resource: Resource) -> Schema:
     root: Schema = {"type": "object", "description": resource.description, "required": ["spec"], "properties": properties}
     if resource.name_limit:
         limit = resource.name_limit
-        root["x-kubernetes-validations"] = [rule(
-            f"self.metadata.name.size() <= {limit} && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
-            f"`metadata.name` must be at most {limit} lower-case letters, digits and '-', starting with a letter: "
-            "it becomes part of Service names",
-        )]
+        root["x-kubernetes-validations"] = [
+            rule(
+                f"self.metadata.name.size() <= {limit} && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
+                f"`metadata.name` must be at most {limit} lower-case letters, digits and '-', starting with a letter: "
+                "it becomes part of Service names",
+            )
+        ]
     return root
 
 

@@ -25,35 +25,40 @@ from nestor.api.policies import FailurePolicy, Persistence, SuccessPolicy
 class NestedClusterSpec(Model):
     """What the cluster is made of. Left-out fields come from the class."""
 
-    model_config = ConfigDict(json_schema_extra=rules(
-        rule("has(self.kubernetesVersion) == has(oldSelf.kubernetesVersion)",
-             "`kubernetesVersion` may not be added or removed: delete the object and create it again"),
-    ))
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "has(self.kubernetesVersion) == has(oldSelf.kubernetesVersion)",
+                "`kubernetesVersion` may not be added or removed: delete the object and create it again",
+            )
+        )
+    )
 
     class_name: ObjectName = Field(
-        "default", description="Name of the NestedClass that the cluster is shaped by. Default: `default`. Immutable.",
+        "default",
+        description="Name of the NestedClass that the cluster is shaped by. Default: `default`. Immutable.",
         json_schema_extra=immutable("className"),
     )
     kubernetes_version: KubernetesVersion | None = Field(
-        None, description="Kubernetes version as major.minor, for example `v1.36`. Left out: the class's default. Immutable.",
+        None,
+        description="Kubernetes version as major.minor, for example `v1.36`. Left out: the class's default. Immutable.",
         json_schema_extra=immutable("kubernetesVersion"),
     )
     image: Image | None = Field(
-        None, description="K3s image of the server. Left out: the class's image for the version. The operator sets it for jobs.",
+        None, description="K3s image of the server. Left out: the class's image for the version. The operator sets it for jobs."
     )
-    resources: Resources | None = Field(
-        None, description="Resources of the K3s server's container. Left out: the class's.",
-    )
+    resources: Resources | None = Field(None, description="Resources of the K3s server's container. Left out: the class's.")
     persistence: Persistence | None = Field(
-        None, description="Volume for the cluster's data. Left out: the class's. Immutable.",
+        None,
+        description="Volume for the cluster's data. Left out: the class's. Immutable.",
         json_schema_extra=immutable("persistence"),
     )
     suspend: bool = Field(
-        False, description="Whether the cluster is to rest: its pods end, and with `persistence` its server too. Default: false.",
+        False, description="Whether the cluster is to rest: its pods end, and with `persistence` its server too. Default: false."
     )
     success_policy: SuccessPolicy | None = Field(None, description="When `status.outcome` is Succeeded. Left out: never.")
     failure_policy: FailurePolicy | None = Field(
-        None, description="When `status.outcome` is Failed; its action is the job's. Left out: by the success policy's targets.",
+        None, description="When `status.outcome` is Failed; its action is the job's. Left out: by the success policy's targets."
     )
 
 
@@ -79,13 +84,15 @@ class NestedClusterStatus(Model):
     """What was observed: written by the cluster's syncer; `kubeconfigSecretName` and condition `Admitted` by the operator."""
 
     conditions: Conditions = Field(
-        default_factory=list, description="`Ready`: the API server answers and the syncer works. `Admitted`: class and version "
+        default_factory=list,
+        description="`Ready`: the API server answers and the syncer works. `Admitted`: class and version "
         "are good (clusters of users only).",
     )
     observed_generation: int | None = Field(None, description="The `metadata.generation` that this status is about.", ge=0)
     kubernetes_version: str | None = Field(None, description="Version that the nested API server reports.", max_length=64)
     kubeconfig_secret_name: str | None = Field(
-        None, description="Secret beside the cluster whose key `kubeconfig` opens it as admin (clusters of users only).",
+        None,
+        description="Secret beside the cluster whose key `kubeconfig` opens it as admin (clusters of users only).",
         max_length=253,
     )
     run: RunStatus | None = Field(None, description="Progress of the job's templates. Absent for a cluster without a job.")

@@ -18,25 +18,30 @@ Word = Annotated[str, StringConstraints(min_length=1, max_length=316, pattern=r"
 class OutcomeTarget(Model):
     """One object of the nested cluster, or all that carry some labels."""
 
-    model_config = ConfigDict(json_schema_extra=rules(
-        rule("has(self.name) != has(self.matchLabels)", "exactly one of `name` and `matchLabels` must be set"),
-        rule("self.kind in ['Job', 'JobSet', 'Pod'] || (has(self.apiVersion) && has(self.condition))",
-             "`apiVersion` and `condition` must be set for kinds other than Job, JobSet and Pod"),
-    ))
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule("has(self.name) != has(self.matchLabels)", "exactly one of `name` and `matchLabels` must be set"),
+            rule(
+                "self.kind in ['Job', 'JobSet', 'Pod'] || (has(self.apiVersion) && has(self.condition))",
+                "`apiVersion` and `condition` must be set for kinds other than Job, JobSet and Pod",
+            ),
+        )
+    )
 
     kind: Annotated[str, StringConstraints(min_length=1, max_length=63, pattern=r"^[A-Z][A-Za-z0-9]*$")] = Field(
-        description="Kind of the object: `Job`, `JobSet`, `Pod`, or any other together with `apiVersion` and `condition`.",
+        description="Kind of the object: `Job`, `JobSet`, `Pod`, or any other together with `apiVersion` and `condition`."
     )
     api_version: Word | None = Field(
-        None, description="API version. Left out: `batch/v1` for Job, `jobset.x-k8s.io/v1alpha2` for JobSet, `v1` for Pod.",
+        None, description="API version. Left out: `batch/v1` for Job, `jobset.x-k8s.io/v1alpha2` for JobSet, `v1` for Pod."
     )
     name: ObjectName | None = Field(None, description="Name of the object. Not together with `matchLabels`.")
     match_labels: Labels | None = Field(
-        None, description="Labels of the objects; all of them must be done, and there must be one. Not together with `name`.",
+        None, description="Labels of the objects; all of them must be done, and there must be one. Not together with `name`."
     )
     namespace: ObjectName = Field("default", description="Namespace in the nested cluster. Default: `default`.")
     condition: Word | None = Field(
-        None, description="Type of the condition that must be True. Left out: Job `Complete` (failure: `Failed`), JobSet "
+        None,
+        description="Type of the condition that must be True. Left out: Job `Complete` (failure: `Failed`), JobSet "
         "`Completed` (failure: `Failed`), Pod: its phase is Succeeded (failure: Failed).",
     )
 
@@ -55,13 +60,12 @@ class FailurePolicy(Model):
     """What to do when a target, or a step, has failed."""
 
     action: Literal["Fail", "Restart", "Ignore"] = Field(
-        "Fail", description="`Fail`: the job has failed and its application is stopped. `Restart`: the application starts again "
+        "Fail",
+        description="`Fail`: the job has failed and its application is stopped. `Restart`: the application starts again "
         "in an empty nested cluster, by all its steps. `Ignore`: it is only told. Default: `Fail`.",
     )
     max_restarts: int = Field(3, description="Restarts after which a failure fails the job. Default: 3.", ge=0, le=1000)
-    targets: Targets | None = Field(
-        None, description="Whose failure counts. Left out: the success policy's targets.",
-    )
+    targets: Targets | None = Field(None, description="Whose failure counts. Left out: the success policy's targets.")
 
 
 class Persistence(Model):

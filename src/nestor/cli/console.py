@@ -13,10 +13,19 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 from rich.theme import Theme
 
-THEME = Theme({
-    "good": "green", "bad": "bold red", "warn": "yellow", "busy": "cyan", "dim": "bright_black", "name": "bold", "head": "bold",
-    "url": "underline cyan",
-}, inherit=False)
+THEME = Theme(
+    {
+        "good": "green",
+        "bad": "bold red",
+        "warn": "yellow",
+        "busy": "cyan",
+        "dim": "bright_black",
+        "name": "bold",
+        "head": "bold",
+        "url": "underline cyan",
+    },
+    inherit=False,
+)
 
 PLAIN_WIDTH = 100_000
 """A file has no right edge: nothing is wrapped or cut in it."""
@@ -63,8 +72,14 @@ def _build(*, is_error: bool) -> Console:
     stream = sys.stderr if is_error else sys.stdout
     is_terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
     return Console(
-        stderr=is_error, theme=THEME, highlight=False, markup=False, emoji=False, soft_wrap=False,
-        force_terminal=is_terminal, width=None if is_terminal else PLAIN_WIDTH,
+        stderr=is_error,
+        theme=THEME,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=False,
+        force_terminal=is_terminal,
+        width=None if is_terminal else PLAIN_WIDTH,
         no_color=True if os.environ.get("NO_COLOR") or not is_terminal else None,
     )
 

@@ -34,16 +34,20 @@ class Failure(Exception):
 def explain(error: ApiError) -> Failure:
     """An API server's answer, as the user should read it."""
     if isinstance(error, Unreachable):
-        return Failure(f"no connection to the cluster: {error.message}", Code.NO_ACCESS,
-                       hint="choose another one by --context or --kubeconfig")
+        return Failure(
+            f"no connection to the cluster: {error.message}",
+            Code.NO_ACCESS,
+            hint="choose another one by --context or --kubeconfig",
+        )
     if error.status == 401:
         return Failure("the cluster does not accept your credentials", Code.NO_ACCESS, hint="log in again, as for kubectl")
     if isinstance(error, Forbidden):
         return Failure(f"you may not do that: {error.message}", Code.NO_ACCESS)
     if isinstance(error, NotFound):
         if not error.details.get("name"):
-            return Failure("this cluster does not know Nestor's resources", Code.FAILED,
-                           hint="`nestor doctor` says what is missing")
+            return Failure(
+                "this cluster does not know Nestor's resources", Code.FAILED, hint="`nestor doctor` says what is missing"
+            )
         return Failure(error.message, Code.NOT_FOUND)
     if isinstance(error, Conflict) and error.already_exists:
         return Failure(error.message, Code.FAILED, hint="choose another name by --name, or delete it first")

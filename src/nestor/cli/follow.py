@@ -78,8 +78,12 @@ class LiveDisplay:
         if self.job is None:
             return Group()
         return render_live(
-            self.job, datetime.datetime.now(datetime.UTC), self._marks, elapsed=time.monotonic() - self._start,
-            spinner=self._spinner, note=self._note,
+            self.job,
+            datetime.datetime.now(datetime.UTC),
+            self._marks,
+            elapsed=time.monotonic() - self._start,
+            spinner=self._spinner,
+            note=self._note,
         )
 
 
@@ -116,8 +120,11 @@ async def follow(session: Session, job: Object, *, until_finished: bool, timeout
                         return state, ending
         except TimeoutError:
             name = job["metadata"]["name"]
-            raise Failure(f"job '{name}' was not done in time: {describe_delay(last)}", Code.TIMED_OUT,
-                          hint=f"it goes on; `nestor status {address(job)} --follow` follows it") from None
+            raise Failure(
+                f"job '{name}' was not done in time: {describe_delay(last)}",
+                Code.TIMED_OUT,
+                hint=f"it goes on; `nestor status {address(job)} --follow` follows it",
+            ) from None
         finally:
             wondering.cancel()
     raise AssertionError("a watch ends only by an exception")

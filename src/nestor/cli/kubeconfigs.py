@@ -48,7 +48,8 @@ def with_server(content: Object, url: str) -> Object:
 def renamed(content: Object, name: str) -> Object:
     """The same, with cluster, user and context all called `name`."""
     return {
-        "apiVersion": "v1", "kind": "Config",
+        "apiVersion": "v1",
+        "kind": "Config",
         "clusters": [{**content["clusters"][0], "name": name}],
         "users": [{**content["users"][0], "name": name}],
         "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],

@@ -16,7 +16,11 @@ EPILOG = """Exit codes: 0 done · 1 the job or a step failed, or something is wr
 4 no connection or no permission · 5 timed out · 130 interrupted. NO_COLOR=1 turns colours off."""
 
 app = typer.Typer(
-    name="nestor", no_args_is_help=True, epilog=EPILOG, pretty_exceptions_enable=False, rich_markup_mode="rich",
+    name="nestor",
+    no_args_is_help=True,
+    epilog=EPILOG,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -29,9 +33,12 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def nestor(
-    namespace: options.Namespace = None, context: options.Context = None, kubeconfig: options.Kubeconfig = None,
-    version: Annotated[bool, typer.Option(
-        "--version", callback=_print_version, is_eager=True, help="Print the version.")] = False,
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """Run Kubernetes applications as jobs, each in a nested cluster of its own."""
     OUTER.set(options.place(namespace, context, kubeconfig))

@@ -27,8 +27,9 @@ async def read_kubeconfig(session: Session, job: Object) -> Object:
     """The job's admin kubeconfig. Raises `Failure` while there is none."""
     name = job["metadata"]["name"]
     secret = status_of(job).get("kubeconfigSecretName")
-    missing = Failure(f"job '{name}' has no cluster yet: {describe_cluster(job)}",
-                      hint=f"`nestor status {address(job)} --follow` waits for it")
+    missing = Failure(
+        f"job '{name}' has no cluster yet: {describe_cluster(job)}", hint=f"`nestor status {address(job)} --follow` waits for it"
+    )
     if not secret:
         raise missing
     try:
@@ -80,13 +81,26 @@ async def tunnel(session: Session, job: Object) -> AsyncIterator[int]:
     """`kubectl port-forward` to the nested API server, for the length of a `with` block. Yields the local port."""
     kubectl = os.environ.get("KUBECTL") or shutil.which("kubectl")
     if kubectl is None:
-        raise Failure("the nested cluster's address is not reachable from here, and there is no kubectl to tunnel with",
-                      Code.NO_ACCESS, hint="install kubectl, or set $KUBECTL")
-    command = [kubectl, *_kubectl_options(session), "port-forward", "--address=127.0.0.1",
-               f"--namespace={status_of(job).get('namespace')}", f"service/{names.child(job['metadata']['name'], 'k3s')}", ":443"]
+        raise Failure(
+            "the nested cluster's address is not reachable from here, and there is no kubectl to tunnel with",
+            Code.NO_ACCESS,
+            hint="install kubectl, or set $KUBECTL",
+        )
+    command = [
+        kubectl,
+        *_kubectl_options(session),
+        "port-forward",
+        "--address=127.0.0.1",
+        f"--namespace={status_of(job).get('namespace')}",
+        f"service/{names.child(job['metadata']['name'], 'k3s')}",
+        ":443",
+    ]
     process = await asyncio.create_subprocess_exec(
         # A session of its own: Ctrl-C is meant for what the user runs, not for the tunnel under it.
-        *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
     )
     drains: list[asyncio.Task[None]] = []
@@ -122,8 +136,11 @@ async def _read_port(process: asyncio.subprocess.Process) -> int:
             said = (await process.stderr.read()).decode(errors="replace").strip()
     except TimeoutError:
         said = f"it said nothing in {TUNNEL_SECONDS:.0f} s"
-    raise Failure(f"no tunnel to the nested cluster: {said}", Code.NO_ACCESS,
-                  hint="`nestor doctor` tells whether you may `create` pods/portforward in the job's namespace")
+    raise Failure(
+        f"no tunnel to the nested cluster: {said}",
+        Code.NO_ACCESS,
+        hint="`nestor doctor` tells whether you may `create` pods/portforward in the job's namespace",
+    )
 
 
 async def _drain(stream: asyncio.StreamReader | None) -> None:

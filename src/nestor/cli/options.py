@@ -30,30 +30,53 @@ class Document(StrEnum):
 
 CLUSTER_PANEL = "Which cluster"
 
-Namespace = Annotated[str | None, typer.Option(
-    "--namespace", "-n", help="Namespace of the job. Default: the one of the kubeconfig's context.",
-    autocompletion=completion.complete_namespace, rich_help_panel=CLUSTER_PANEL, show_default=False,
-)]
-Context = Annotated[str | None, typer.Option(
-    "--context", help="Context of the kubeconfig. Default: its current one.", autocompletion=completion.complete_context,
-    rich_help_panel=CLUSTER_PANEL, show_default=False,
-)]
-Kubeconfig = Annotated[str | None, typer.Option(
-    "--kubeconfig", help="Kubeconfig of the host cluster. Default: $KUBECONFIG, else ~/.kube/config.",
-    rich_help_panel=CLUSTER_PANEL, show_default=False,
-)]
-JobName = Annotated[str, typer.Argument(
-    metavar="NAME", help="Name of the job.", autocompletion=completion.complete_job, show_default=False,
-)]
-JobNames = Annotated[list[str], typer.Argument(
-    metavar="NAME…", help="Names of jobs.", autocompletion=completion.complete_job, show_default=False,
-)]
+Namespace = Annotated[
+    str | None,
+    typer.Option(
+        "--namespace",
+        "-n",
+        help="Namespace of the job. Default: the one of the kubeconfig's context.",
+        autocompletion=completion.complete_namespace,
+        rich_help_panel=CLUSTER_PANEL,
+        show_default=False,
+    ),
+]
+Context = Annotated[
+    str | None,
+    typer.Option(
+        "--context",
+        help="Context of the kubeconfig. Default: its current one.",
+        autocompletion=completion.complete_context,
+        rich_help_panel=CLUSTER_PANEL,
+        show_default=False,
+    ),
+]
+Kubeconfig = Annotated[
+    str | None,
+    typer.Option(
+        "--kubeconfig",
+        help="Kubeconfig of the host cluster. Default: $KUBECONFIG, else ~/.kube/config.",
+        rich_help_panel=CLUSTER_PANEL,
+        show_default=False,
+    ),
+]
+JobName = Annotated[
+    str, typer.Argument(metavar="NAME", help="Name of the job.", autocompletion=completion.complete_job, show_default=False)
+]
+JobNames = Annotated[
+    list[str], typer.Argument(metavar="NAME…", help="Names of jobs.", autocompletion=completion.complete_job, show_default=False)
+]
 OutputOption = Annotated[Output | None, typer.Option("--output", "-o", help="Format of the output.", show_default=False)]
 DocumentOption = Annotated[Document, typer.Option("--output", "-o", help="Format of the output.")]
-Timeout = Annotated[str | None, typer.Option(
-    "--timeout", metavar="TIME", show_default=False,
-    help="Give up waiting after this time, as `90s`, `10m` or `1h30m` (exit code 5). The job goes on.",
-)]
+Timeout = Annotated[
+    str | None,
+    typer.Option(
+        "--timeout",
+        metavar="TIME",
+        show_default=False,
+        help="Give up waiting after this time, as `90s`, `10m` or `1h30m` (exit code 5). The job goes on.",
+    ),
+]
 ExistingFile = Annotated[Path, typer.Argument(exists=True, dir_okay=False, allow_dash=True, show_default=False)]
 
 

@@ -28,9 +28,7 @@ class Place:
 
     def merged(self, outer: Place) -> Place:
         """These options, and those given before the command where these are not set."""
-        return Place(
-            self.namespace or outer.namespace, self.context or outer.context, self.kubeconfig or outer.kubeconfig,
-        )
+        return Place(self.namespace or outer.namespace, self.context or outer.context, self.kubeconfig or outer.kubeconfig)
 
 
 _NOWHERE = Place()

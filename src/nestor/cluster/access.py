@@ -40,9 +40,7 @@ def build_nodes_binding(shape: Shape, name: str, owner: Object | None) -> Object
     }
 
 
-def build_secret(
-    metadata: Object, content: dict[str, bytes], *, annotations: dict[str, str] | None = None,
-) -> Object:
+def build_secret(metadata: Object, content: dict[str, bytes], *, annotations: dict[str, str] | None = None) -> Object:
     """A Secret with this content."""
     merged = {**metadata.get("annotations", {}), **(annotations or {})}
     data = {key: base64.b64encode(value).decode() for key, value in sorted(content.items())}

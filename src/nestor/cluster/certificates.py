@@ -65,7 +65,7 @@ def new_authority(name: str, now: datetime.datetime) -> Pair:
 
 
 def new_leaf(
-    authority: Pair, common_name: str, now: datetime.datetime, *, organization: str | None = None, hosts: Iterable[str] = (),
+    authority: Pair, common_name: str, now: datetime.datetime, *, organization: str | None = None, hosts: Iterable[str] = ()
 ) -> Pair:
     """A leaf: a server's when it has `hosts` (DNS names or addresses), else a client's."""
     key = ec.generate_private_key(ec.SECP256R1())
@@ -91,7 +91,7 @@ def fingerprint(certificate: bytes) -> str:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, now: datetime.datetime, days: int,
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, now: datetime.datetime, days: int
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -108,8 +108,15 @@ def _builder(
 def _usage(*, signs: bool) -> x509.KeyUsage:
     """As K3s documents for its authorities: digitalSignature, keyEncipherment, keyCertSign."""
     return x509.KeyUsage(
-        digital_signature=True, key_encipherment=True, key_cert_sign=signs, content_commitment=False, data_encipherment=False,
-        key_agreement=False, crl_sign=False, encipher_only=False, decipher_only=False,
+        digital_signature=True,
+        key_encipherment=True,
+        key_cert_sign=signs,
+        content_commitment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        crl_sign=False,
+        encipher_only=False,
+        decipher_only=False,
     )
 
 
@@ -126,5 +133,5 @@ def _pem(certificate: x509.Certificate) -> bytes:
 
 def _to_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
     )

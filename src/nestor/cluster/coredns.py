@@ -59,11 +59,17 @@ def build_container(shape: Shape) -> Object:
         ],
         "livenessProbe": {
             "httpGet": {"path": "/health", "port": HEALTH_PORT, "scheme": "HTTP"},
-            "initialDelaySeconds": 60, "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 5,
+            "initialDelaySeconds": 60,
+            "periodSeconds": 10,
+            "timeoutSeconds": 5,
+            "failureThreshold": 5,
         },
         "resources": {"requests": {"cpu": "20m", "memory": "32Mi"}, "limits": {"cpu": "500m", "memory": "170Mi"}},
         "securityContext": {
-            "runAsNonRoot": True, "runAsUser": 65532, "runAsGroup": 65532, "readOnlyRootFilesystem": True,
+            "runAsNonRoot": True,
+            "runAsUser": 65532,
+            "runAsGroup": 65532,
+            "readOnlyRootFilesystem": True,
             "allowPrivilegeEscalation": False,
             # The official binary carries this file capability; the kernel does not start it where it is not allowed at all.
             "capabilities": {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]},
@@ -79,7 +85,11 @@ def build_volumes(shape: Shape) -> list[Object]:
     """What that container mounts."""
     return [
         {"name": "corefile", "configMap": {"name": shape.child("coredns")}},
-        {"name": "coredns-access", "secret": {
-            "secretName": shape.child("access"), "items": [{"key": "coredns.kubeconfig", "path": "coredns.kubeconfig"}],
-        }},
+        {
+            "name": "coredns-access",
+            "secret": {
+                "secretName": shape.child("access"),
+                "items": [{"key": "coredns.kubeconfig", "path": "coredns.kubeconfig"}],
+            },
+        },
     ]

@@ -17,14 +17,22 @@ def build_kubeconfig(server: str, authority: bytes, client: Pair, user: str) -> 
     content: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{
-            "name": "nested",
-            "cluster": {"server": server, "certificate-authority-data": _base64(authority), "tls-server-name": TLS_SERVER_NAME},
-        }],
-        "users": [{
-            "name": user,
-            "user": {"client-certificate-data": _base64(client.certificate), "client-key-data": _base64(client.key)},
-        }],
+        "clusters": [
+            {
+                "name": "nested",
+                "cluster": {
+                    "server": server,
+                    "certificate-authority-data": _base64(authority),
+                    "tls-server-name": TLS_SERVER_NAME,
+                },
+            }
+        ],
+        "users": [
+            {
+                "name": user,
+                "user": {"client-certificate-data": _base64(client.certificate), "client-key-data": _base64(client.key)},
+            }
+        ],
         "contexts": [{"name": "nested", "context": {"cluster": "nested", "user": user}}],
         "current-context": "nested",
     }

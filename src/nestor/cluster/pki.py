@@ -44,8 +44,7 @@ class Authorities:
         """Out of the PKI Secret."""
         data = {key: base64.b64decode(value) for key, value in secret["data"].items()}
         return cls(
-            server=Pair(data["server-ca.crt"], data["server-ca.key"]),
-            client=Pair(data["client-ca.crt"], data["client-ca.key"]),
+            server=Pair(data["server-ca.crt"], data["server-ca.key"]), client=Pair(data["client-ca.crt"], data["client-ca.key"])
         )
 
 
@@ -108,7 +107,7 @@ def format_address(address: str) -> str:
 
 
 def _kubeconfig(
-    authorities: Authorities, server: str, user: str, now: datetime.datetime, organization: str | None = None,
+    authorities: Authorities, server: str, user: str, now: datetime.datetime, organization: str | None = None
 ) -> bytes:
     client = certificates.new_leaf(authorities.client, user, now, organization=organization)
     return kubeconfig.build_kubeconfig(server, authorities.server.certificate, client, user).encode()

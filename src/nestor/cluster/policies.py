@@ -35,30 +35,41 @@ def build_policies(shape: Shape) -> list[Object]:
     exposed_from = [_dump(peer) for peer in shape.exposed_from] or [_NO_JOBS]
     return [
         _policy(shape, "deny", {"podSelector": _users_code(shape), "policyTypes": ["Ingress", "Egress"]}),
-        _policy(shape, "app", {
-            "podSelector": {"matchLabels": app},
-            "policyTypes": ["Ingress", "Egress"],
-            # From the server: webhooks, aggregated APIs and the API's own proxy to pods.
-            "ingress": [{"from": [_pods(app), _pods(runner), _pods(server)]}],
-            "egress": [{"to": [_pods(app)]}, to_server, *to_internet],
-        }),
-        _policy(shape, "exposed", {
-            "podSelector": {"matchLabels": app}, "policyTypes": ["Ingress"], "ingress": [{"from": exposed_from}],
-        }),
-        _policy(shape, "runner", {
-            "podSelector": {"matchLabels": runner},
-            "policyTypes": ["Ingress", "Egress"],
-            "egress": [{"to": [_pods(app)]}, to_server, *to_internet],
-        }),
-        _policy(shape, "server", {
-            "podSelector": {"matchLabels": server},
-            "policyTypes": ["Ingress", "Egress"],
-            "ingress": [
-                {"from": [_pods(app), _pods(runner)], "ports": [_API, *_DNS]},
-                {"from": [_NO_JOBS], "ports": [_API]},
-            ],
-            "egress": [{"to": [_pods(app)]}, *_build_host_access(shape), *to_internet],
-        }),
+        _policy(
+            shape,
+            "app",
+            {
+                "podSelector": {"matchLabels": app},
+                "policyTypes": ["Ingress", "Egress"],
+                # From the server: webhooks, aggregated APIs and the API's own proxy to pods.
+                "ingress": [{"from": [_pods(app), _pods(runner), _pods(server)]}],
+                "egress": [{"to": [_pods(app)]}, to_server, *to_internet],
+            },
+        ),
+        _policy(
+            shape,
+            "exposed",
+            {"podSelector": {"matchLabels": app}, "policyTypes": ["Ingress"], "ingress": [{"from": exposed_from}]},
+        ),
+        _policy(
+            shape,
+            "runner",
+            {
+                "podSelector": {"matchLabels": runner},
+                "policyTypes": ["Ingress", "Egress"],
+                "egress": [{"to": [_pods(app)]}, to_server, *to_internet],
+            },
+        ),
+        _policy(
+            shape,
+            "server",
+            {
+                "podSelector": {"matchLabels": server},
+                "policyTypes": ["Ingress", "Egress"],
+                "ingress": [{"from": [_pods(app), _pods(runner)], "ports": [_API, *_DNS]}, {"from": [_NO_JOBS], "ports": [_API]}],
+                "egress": [{"to": [_pods(app)]}, *_build_host_access(shape), *to_internet],
+            },
+        ),
     ]
 
 
@@ -83,7 +94,10 @@ def build_internet(shape: Shape) -> list[Object]:
     if shape.network.internet == "None":
         return []
     closed = [
-        *METADATA, *CLOSED_V6, *shape.network.private_ranges, *shape.host.service_cidrs,
+        *METADATA,
+        *CLOSED_V6,
+        *shape.network.private_ranges,
+        *shape.host.service_cidrs,
         *(f"{address}/{128 if ':' in address else 32}" for address in shape.host.api_addresses),
     ]
     networks = [ipaddress.ip_network(cidr, strict=False) for cidr in closed]

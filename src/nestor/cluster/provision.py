@@ -81,7 +81,7 @@ class Provisioner:
         found = await self._api.find(kinds.SECRET, metadata["name"], metadata["namespace"])
         if found is not None and (found["metadata"].get("labels") or {}).get(mark) != metadata["labels"][mark]:
             raise ForeignObject(
-                f"Secret '{metadata['name']}' in namespace '{metadata['namespace']}' is not Nestor's: delete or rename it",
+                f"Secret '{metadata['name']}' in namespace '{metadata['namespace']}' is not Nestor's: delete or rename it"
             )
         if not pki.is_current(found, key, now):
             content = await asyncio.to_thread(pki.mint_admin_kubeconfig, authorities, addresses.api, now)

@@ -25,7 +25,9 @@ def build_stateful_set(shape: Shape, api_address: str) -> Object:
     return {
         "metadata": shape.metadata(shape.child("k3s"), component=labels.COMPONENT_SERVER),
         "spec": {
-            "replicas": shape.replicas, "serviceName": shape.child("k3s"), "podManagementPolicy": "Parallel",
+            "replicas": shape.replicas,
+            "serviceName": shape.child("k3s"),
+            "podManagementPolicy": "Parallel",
             "updateStrategy": {"type": "OnDelete"},
             "selector": {"matchLabels": shape.pod_labels(labels.COMPONENT_SERVER)},
             "template": {"metadata": {"labels": pod_labels}, "spec": _build_pod_spec(shape, api_address)},
@@ -60,16 +62,21 @@ def _build_pod_spec(shape: Shape, api_address: str) -> Object:
             *([] if shape.persistence else [{"name": DATA_VOLUME, "emptyDir": {}}]),
             {"name": "pki", "secret": {"secretName": shape.child("pki"), "defaultMode": 0o400}},
             *coredns.build_volumes(shape),
-            {"name": "syncer-access", "secret": {
-                "secretName": shape.child("access"),
-                "items": [{"key": key, "path": key} for key in SYNCER_FILES],
-            }},
+            {
+                "name": "syncer-access",
+                "secret": {"secretName": shape.child("access"), "items": [{"key": key, "path": key} for key in SYNCER_FILES]},
+            },
             {"name": "syncer-tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
-            {"name": "host-token", "projected": {"sources": [
-                {"serviceAccountToken": {"path": "token", "expirationSeconds": 3607}},
-                {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
-                {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}]}},
-            ]}},
+            {
+                "name": "host-token",
+                "projected": {
+                    "sources": [
+                        {"serviceAccountToken": {"path": "token", "expirationSeconds": 3607}},
+                        {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+                        {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}]}},
+                    ]
+                },
+            },
         ],
     }
 
@@ -86,7 +93,10 @@ def _build_k3s(shape: Shape, api_address: str) -> Object:
         "ports": [{"name": "https", "containerPort": API_PORT, "protocol": "TCP"}],
         "resources": build_resources(shape.resources, DEFAULT_RESOURCES),
         "securityContext": {
-            "runAsUser": 0, "runAsGroup": 0, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]},
+            "runAsUser": 0,
+            "runAsGroup": 0,
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
         },
         "volumeMounts": [
             {"name": DATA_VOLUME, "mountPath": DATA_FOLDER},
@@ -144,16 +154,26 @@ def _build_syncer(shape: Shape) -> Object:
         # Every second: its readiness is the cluster's.
         "readinessProbe": {
             "httpGet": {"path": "/readyz", "port": HEALTH_PORT, "scheme": "HTTP"},
-            "periodSeconds": 1, "timeoutSeconds": 3, "failureThreshold": 5, "successThreshold": 1,
+            "periodSeconds": 1,
+            "timeoutSeconds": 3,
+            "failureThreshold": 5,
+            "successThreshold": 1,
         },
         "livenessProbe": {
             "httpGet": {"path": "/healthz", "port": HEALTH_PORT, "scheme": "HTTP"},
-            "initialDelaySeconds": 30, "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 6,
+            "initialDelaySeconds": 30,
+            "periodSeconds": 10,
+            "timeoutSeconds": 5,
+            "failureThreshold": 6,
         },
         "resources": {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"cpu": "1", "memory": "384Mi"}},
         "securityContext": {
-            "runAsNonRoot": True, "runAsUser": 65532, "runAsGroup": 65532, "readOnlyRootFilesystem": True,
-            "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]},
+            "runAsNonRoot": True,
+            "runAsUser": 65532,
+            "runAsGroup": 65532,
+            "readOnlyRootFilesystem": True,
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
         },
         "volumeMounts": [
             {"name": "syncer-access", "mountPath": ACCESS_FOLDER, "readOnly": True},
@@ -167,10 +187,7 @@ def build_resources(chosen: Resources | None, default: Object) -> Object:
     """Requests and limits, each part by default where it is not chosen; our own pods always have both."""
     if chosen is None:
         return default
-    return {
-        "requests": _strings(chosen.requests) or default["requests"],
-        "limits": _strings(chosen.limits) or default["limits"],
-    }
+    return {"requests": _strings(chosen.requests) or default["requests"], "limits": _strings(chosen.limits) or default["limits"]}
 
 
 def _strings(quantities: dict[str, str | int | float] | None) -> dict[str, str]:

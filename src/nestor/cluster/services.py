@@ -13,17 +13,23 @@ def build_api_service(shape: Shape) -> Object:
 
 def build_dns_service(shape: Shape) -> Object:
     """The nested cluster's DNS, the only nameserver of its pods."""
-    return _build(shape, "dns", [
-        {"name": "dns", "port": 53, "targetPort": DNS_PORT, "protocol": "UDP"},
-        {"name": "dns-tcp", "port": 53, "targetPort": DNS_PORT, "protocol": "TCP"},
-    ])
+    return _build(
+        shape,
+        "dns",
+        [
+            {"name": "dns", "port": 53, "targetPort": DNS_PORT, "protocol": "UDP"},
+            {"name": "dns-tcp", "port": 53, "targetPort": DNS_PORT, "protocol": "TCP"},
+        ],
+    )
 
 
 def _build(shape: Shape, part: str, ports: list[Object]) -> Object:
     return {
         "metadata": shape.metadata(shape.child(part)),
         "spec": {
-            "type": "ClusterIP", "publishNotReadyAddresses": True, "ports": ports,
+            "type": "ClusterIP",
+            "publishNotReadyAddresses": True,
+            "ports": ports,
             "selector": shape.pod_labels(labels.COMPONENT_SERVER),
         },
     }

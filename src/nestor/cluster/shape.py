@@ -70,7 +70,8 @@ class Shape:
     def metadata(self, name: str, *, component: str | None = None, annotations: dict[str, str] | None = None) -> Object:
         """Metadata of one of the cluster's objects."""
         found: Object = {
-            "name": name, "namespace": self.namespace,
+            "name": name,
+            "namespace": self.namespace,
             "labels": self.labels | {labels.CLUSTER: self.name} | ({labels.COMPONENT: component} if component else {}),
         }
         if annotations:

@@ -91,8 +91,10 @@ def list_targets(exposure: Exposure) -> list[Object] | None:
 def _describe(view: TargetView) -> Object:
     route, trouble = view.route, find_trouble(view)
     entry: Object = {
-        "serviceName": route.target.service_name, "serviceNamespace": route.target.service_namespace,
-        "servicePort": route.target.service_port, "ready": trouble is None,
+        "serviceName": route.target.service_name,
+        "serviceNamespace": route.target.service_namespace,
+        "servicePort": route.target.service_port,
+        "ready": trouble is None,
         "message": "; ".join(part for part in (trouble[1] if trouble else "", route.note) if part),
     }
     return entry | ({"url": route.url} if route.is_open else {})

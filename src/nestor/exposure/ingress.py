@@ -17,9 +17,7 @@ ISSUERS = ("cert-manager.io/cluster-issuer", "cert-manager.io/issuer")
 """Annotations by which cert-manager makes the Secrets that an Ingress names in `spec.tls`."""
 
 
-def build_ingress(
-    name: str, namespace: str, labels: dict[str, str], host: str, target: Target, policy: ExposePolicy,
-) -> Object:
+def build_ingress(name: str, namespace: str, labels: dict[str, str], host: str, target: Target, policy: ExposePolicy) -> Object:
     """The Ingress. Class and annotations are the admins' alone: annotations can configure the controller itself.
 
     Each target has one of its own: what a controller, an admission webhook or a certificate authority holds against one host must

@@ -88,8 +88,14 @@ class Api:
 
     @asynccontextmanager
     async def open(
-        self, method: str, path: str, query: dict[str, str] | None = None, body: Any = None, *,
-        content_type: str = "application/json", timeout: float | None = None,
+        self,
+        method: str,
+        path: str,
+        query: dict[str, str] | None = None,
+        body: Any = None,
+        *,
+        content_type: str = "application/json",
+        timeout: float | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """One request, its answer not yet read. `timeout` is seconds in all; 0 means none (watches)."""
         url = self.host + path + ("?" + urlencode(query) if query else "")
@@ -112,8 +118,14 @@ class Api:
             response.close() if not response.content.at_eof() else response.release()
 
     async def request(
-        self, method: str, path: str, query: dict[str, str] | None = None, body: Any = None, *,
-        content_type: str = "application/json", timeout: float | None = None,
+        self,
+        method: str,
+        path: str,
+        query: dict[str, str] | None = None,
+        body: Any = None,
+        *,
+        content_type: str = "application/json",
+        timeout: float | None = None,
     ) -> Any:
         """One request, its answer parsed as JSON, or text when it is not JSON."""
         async with self.open(method, path, query, body, content_type=content_type, timeout=timeout) as response:
@@ -165,8 +177,7 @@ class Api:
         return result
 
     async def patch(
-        self, kind: Kind, name: str, namespace: str | None, patch: Any, *,
-        subresource: str | None = None, how: Patch = "merge",
+        self, kind: Kind, name: str, namespace: str | None, patch: Any, *, subresource: str | None = None, how: Patch = "merge"
     ) -> Object:
         """Patch one object. JSON patches may carry `test` operations (failed ones raise `Invalid`)."""
         path = kind.path(namespace, name, subresource)
@@ -175,8 +186,15 @@ class Api:
         return result
 
     async def delete(
-        self, kind: Kind, name: str, namespace: str | None = None, *,
-        uid: str | None = None, version: str | None = None, grace_seconds: int | None = None, propagation: str = "Background",
+        self,
+        kind: Kind,
+        name: str,
+        namespace: str | None = None,
+        *,
+        uid: str | None = None,
+        version: str | None = None,
+        grace_seconds: int | None = None,
+        propagation: str = "Background",
     ) -> bool:
         """Ask for deletion; False when it was gone already. `uid` guards against a successor of the same name, and `version`
         beside it against a change since then.

@@ -62,14 +62,7 @@ class Unreachable(ApiError):
         super().__init__(503, "Unreachable", message)
 
 
-_BY_STATUS: dict[int, type[ApiError]] = {
-    400: Invalid,
-    403: Forbidden,
-    404: NotFound,
-    409: Conflict,
-    410: Gone,
-    422: Invalid,
-}
+_BY_STATUS: dict[int, type[ApiError]] = {400: Invalid, 403: Forbidden, 404: NotFound, 409: Conflict, 410: Gone, 422: Invalid}
 
 
 def from_response(status: int, body: bytes) -> ApiError:

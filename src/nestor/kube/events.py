@@ -29,16 +29,25 @@ class EventRecorder:
         meta = about["metadata"]
         time = now()
         event: Object = {
-            "apiVersion": "v1", "kind": "Event",
+            "apiVersion": "v1",
+            "kind": "Event",
             "metadata": {"generateName": f"{meta['name'][:200]}.", "namespace": meta.get("namespace") or "default"},
             "involvedObject": {
-                "apiVersion": about["apiVersion"], "kind": about["kind"], "name": meta["name"],
-                "namespace": meta.get("namespace", ""), "uid": meta.get("uid", ""),
+                "apiVersion": about["apiVersion"],
+                "kind": about["kind"],
+                "name": meta["name"],
+                "namespace": meta.get("namespace", ""),
+                "uid": meta.get("uid", ""),
             },
-            "type": kind, "reason": reason, "message": message[:1000],
+            "type": kind,
+            "reason": reason,
+            "message": message[:1000],
             "source": {"component": self._component},
-            "reportingComponent": self._component, "reportingInstance": self._component,
-            "firstTimestamp": time, "lastTimestamp": time, "count": 1,
+            "reportingComponent": self._component,
+            "reportingInstance": self._component,
+            "firstTimestamp": time,
+            "lastTimestamp": time,
+            "count": 1,
         }
         try:
             await self._api.create(kinds.EVENT, event)

@@ -32,8 +32,13 @@ class WorkQueue(Generic[K]):
     """
 
     def __init__(
-        self, work: Callable[[K], Awaitable[None]], *, workers: int = 10, name: str = "queue",
-        first_delay: float = 0.2, max_delay: float = 60,
+        self,
+        work: Callable[[K], Awaitable[None]],
+        *,
+        workers: int = 10,
+        name: str = "queue",
+        first_delay: float = 0.2,
+        max_delay: float = 60,
     ) -> None:
         self._work = work
         self._workers = workers
@@ -116,7 +121,12 @@ class WorkQueue(Generic[K]):
         # A conflict or a short outage is ordinary; only what persists, and is no answer of a server, is worth a stack trace.
         log.log(
             logging.WARNING if count >= 3 else logging.INFO,
-            "%s: %s failed (%d in a row), again in %.1f s: %s", self._name, key, count, delay, error,
+            "%s: %s failed (%d in a row), again in %.1f s: %s",
+            self._name,
+            key,
+            count,
+            delay,
+            error,
             exc_info=error if count == 3 and not isinstance(error, ApiError) else None,
         )
         return delay

@@ -54,7 +54,7 @@ async def connect_user(context: UserContext, *, manager: str = "nestor", timeout
             config.load_incluster_config(client_configuration=configuration)
         else:
             await config.load_kube_config(
-                config_file=context.kubeconfig, context=context.name, client_configuration=configuration, persist_config=False,
+                config_file=context.kubeconfig, context=context.name, client_configuration=configuration, persist_config=False
             )
         return Api(configuration, manager=manager, timeout=timeout)
     except _UNREADABLE as error:

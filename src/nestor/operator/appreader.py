@@ -131,20 +131,27 @@ def build_pod(source: AppSource, shape: Shape, attempt: int) -> Object:
         "terminationGracePeriodSeconds": 1,
         "activeDeadlineSeconds": ACTIVE_SECONDS,
         "securityContext": {
-            "runAsNonRoot": True, "runAsUser": 65532, "runAsGroup": 65532, "seccompProfile": {"type": "RuntimeDefault"},
+            "runAsNonRoot": True,
+            "runAsUser": 65532,
+            "runAsGroup": 65532,
+            "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "containers": [{
-            "name": CONTAINER,
-            "image": shape.nestor_image,
-            "imagePullPolicy": "IfNotPresent",
-            "args": ["reader"],
-            "resources": RESOURCES,
-            "terminationMessagePolicy": "FallbackToLogsOnError",
-            "securityContext": {
-                "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]},
-            },
-            "volumeMounts": [{"name": "app", "mountPath": "/app", "readOnly": True}],
-        }],
+        "containers": [
+            {
+                "name": CONTAINER,
+                "image": shape.nestor_image,
+                "imagePullPolicy": "IfNotPresent",
+                "args": ["reader"],
+                "resources": RESOURCES,
+                "terminationMessagePolicy": "FallbackToLogsOnError",
+                "securityContext": {
+                    "allowPrivilegeEscalation": False,
+                    "readOnlyRootFilesystem": True,
+                    "capabilities": {"drop": ["ALL"]},
+                },
+                "volumeMounts": [{"name": "app", "mountPath": "/app", "readOnly": True}],
+            }
+        ],
         "volumes": [{"name": "app", "image": {"reference": source.image, "pullPolicy": "IfNotPresent"}}],
     }
     if source.image_pull_secret_name:

@@ -135,8 +135,14 @@ class Apps:
     def _build_shape(self, known: Known) -> Shape:
         """Names and labels of the job's objects; of the nested cluster itself nothing is known yet."""
         return Shape(
-            name=known.name, namespace=known.host_namespace, labels=known.labels, kubernetes_version="", image="",
-            core_dns_image="", nestor_image=self._context.settings.image, host=self._context.host,
+            name=known.name,
+            namespace=known.host_namespace,
+            labels=known.labels,
+            kubernetes_version="",
+            image="",
+            core_dns_image="",
+            nestor_image=self._context.settings.image,
+            host=self._context.host,
         )
 
 

@@ -51,7 +51,10 @@ def find_source(known: Known, apps: Iterable[Object]) -> AppSource:
     if app.templates_from:
         templates = NamespacedConfigMapRef(name=app.templates_from.config_map_ref.name, namespace=known.namespace)
     return AppSource(
-        app_def=app.app_def, image=app.image, image_pull_secret_name=app.image_pull_secret_name, templates_from=templates,
+        app_def=app.app_def,
+        image=app.image,
+        image_pull_secret_name=app.image_pull_secret_name,
+        templates_from=templates,
         origin="" if app.app_def is not None else f"image '{app.image}'",
     )
 
@@ -72,7 +75,9 @@ def read_catalogue(name: str, apps: Iterable[Object]) -> AppSource:
     if spec.app_def is None and spec.image is None:
         raise Refused(conditions.APPDEF_INVALID, f"{origin}: `appDef` must be set when there is no `image` to read it from")
     return AppSource(
-        app_def=_drop_icon(spec.app_def), image=spec.image, origin=origin,
+        app_def=_drop_icon(spec.app_def),
+        image=spec.image,
+        origin=origin,
         templates_from=spec.templates_from.config_map_ref if spec.templates_from else None,
     )
 
@@ -97,7 +102,9 @@ def parse_pin(config_map: Object, pull_secret: str | None) -> AppSource | None:
         content = json.loads((config_map.get("data") or {})[KEY])
         templates = content.get("templatesFrom")
         return AppSource(
-            app_def=dict(content["appDef"]), image=content["image"], origin=str(content["source"]),
+            app_def=dict(content["appDef"]),
+            image=content["image"],
+            origin=str(content["source"]),
             image_pull_secret_name=pull_secret,
             templates_from=NamespacedConfigMapRef.model_validate(templates) if templates else None,
         )

@@ -39,9 +39,17 @@ def build_shape(context: Context, resolved: Resolved) -> Shape:
     policy = resolved.policy
     live = context.world.clusters.get(resolved.name, resolved.host_namespace)
     return Shape(
-        name=resolved.name, namespace=resolved.host_namespace, labels=resolved.labels, kubernetes_version=resolved.version,
-        image=resolved.image, core_dns_image=policy.cluster.core_dns_image, nestor_image=context.settings.image,
-        host=context.host, resources=policy.cluster.resources, network=policy.network, exposed_from=tuple(policy.expose.from_),
+        name=resolved.name,
+        namespace=resolved.host_namespace,
+        labels=resolved.labels,
+        kubernetes_version=resolved.version,
+        image=resolved.image,
+        core_dns_image=policy.cluster.core_dns_image,
+        nestor_image=context.settings.image,
+        host=context.host,
+        resources=policy.cluster.resources,
+        network=policy.network,
+        exposed_from=tuple(policy.expose.from_),
         persistence=find_persistence(live, policy.cluster),
     )
 
@@ -130,11 +138,17 @@ class Children:
     async def _ensure_kubeconfig(self, resolved: Resolved, shape: Shape, addresses: Addresses) -> str | None:
         """The admin's kubeconfig beside the job; returns why there is none, if so."""
         owner = {
-            "apiVersion": kinds.NESTED_APP_JOB.api_version, "kind": kinds.NESTED_APP_JOB.name, "name": resolved.name,
-            "uid": resolved.uid, "controller": True, "blockOwnerDeletion": False,
+            "apiVersion": kinds.NESTED_APP_JOB.api_version,
+            "kind": kinds.NESTED_APP_JOB.name,
+            "name": resolved.name,
+            "uid": resolved.uid,
+            "controller": True,
+            "blockOwnerDeletion": False,
         }
         metadata = {
-            "name": f"{resolved.name}-kubeconfig", "namespace": resolved.namespace, "labels": resolved.labels,
+            "name": f"{resolved.name}-kubeconfig",
+            "namespace": resolved.namespace,
+            "labels": resolved.labels,
             "ownerReferences": [owner],
         }
         try:
@@ -153,11 +167,14 @@ def _own_containers(shape: Shape) -> list[Object]:
 def build_cluster(resolved: Resolved, shape: Shape, *, is_stopped: bool) -> Object:
     """The NestedCluster: what the syncer is to do is in its spec."""
     spec: Object = {
-        "className": resolved.spec.class_name, "kubernetesVersion": shape.kubernetes_version, "image": shape.image,
+        "className": resolved.spec.class_name,
+        "kubernetesVersion": shape.kubernetes_version,
+        "image": shape.image,
         "suspend": is_stopped,
     }
     wished = {
-        "persistence": shape.persistence, "successPolicy": resolved.spec.success_policy,
+        "persistence": shape.persistence,
+        "successPolicy": resolved.spec.success_policy,
         "failurePolicy": resolved.spec.failure_policy,
     }
     spec |= {key: value.model_dump(by_alias=True, exclude_none=True) for key, value in wished.items() if value}

@@ -103,18 +103,32 @@ class ClusterReconciler:
         policy = find_class(spec.class_name, self._context.classes())
         live = self._find_live(cluster)
         running = _find_image(live) if live else None
-        version, image = (spec.kubernetes_version or "", running) if running else choose_version(
-            spec.kubernetes_version, spec.class_name, policy.cluster,
+        version, image = (
+            (spec.kubernetes_version or "", running)
+            if running
+            else choose_version(spec.kubernetes_version, spec.class_name, policy.cluster)
         )
         owner = {
-            "apiVersion": kinds.NESTED_CLUSTER.api_version, "kind": kinds.NESTED_CLUSTER.name, "name": meta["name"],
-            "uid": meta["uid"], "controller": True, "blockOwnerDeletion": False,
+            "apiVersion": kinds.NESTED_CLUSTER.api_version,
+            "kind": kinds.NESTED_CLUSTER.name,
+            "name": meta["name"],
+            "uid": meta["uid"],
+            "controller": True,
+            "blockOwnerDeletion": False,
         }
         return Shape(
-            name=meta["name"], namespace=meta["namespace"], labels={labels.MANAGED_BY: "nestor"}, kubernetes_version=version,
-            image=spec.image or image, core_dns_image=policy.cluster.core_dns_image, nestor_image=self._context.settings.image,
-            host=self._context.host, resources=spec.resources or policy.cluster.resources, network=policy.network,
-            exposed_from=tuple(policy.expose.from_), owner=owner,
+            name=meta["name"],
+            namespace=meta["namespace"],
+            labels={labels.MANAGED_BY: "nestor"},
+            kubernetes_version=version,
+            image=spec.image or image,
+            core_dns_image=policy.cluster.core_dns_image,
+            nestor_image=self._context.settings.image,
+            host=self._context.host,
+            resources=spec.resources or policy.cluster.resources,
+            network=policy.network,
+            exposed_from=tuple(policy.expose.from_),
+            owner=owner,
             persistence=_find_persistence(live) if live else spec.persistence or policy.cluster.persistence,
         )
 
@@ -215,5 +229,5 @@ def _find_persistence(live: Object) -> Persistence | None:
 def _binding_name(cluster: Object) -> str:
     meta = cluster["metadata"]
     return names.join_limited(
-        ["nestor", meta["namespace"], meta["name"]], names.digest(meta["namespace"], meta["name"], meta["uid"]),
+        ["nestor", meta["namespace"], meta["name"]], names.digest(meta["namespace"], meta["name"], meta["uid"])
     )

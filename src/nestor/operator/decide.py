@@ -150,10 +150,7 @@ def _decide_resting(run: Object | None, life: Life) -> Condition:
     steps = (run or {}).get("steps") or []
     left = next(((number, step) for number, step in enumerate(steps, 1) if step.get("state") != "Succeeded"), None)
     where = f"step {left[0]} of {len(steps)} '{left[1]['name']}'" if left else "the first step"
-    says = {
-        "Finished": f"the job ended before {where} was done",
-        "Restarting": "the steps begin anew in an empty cluster",
-    }
+    says = {"Finished": f"the job ended before {where} was done", "Restarting": "the steps begin anew in an empty cluster"}
     return _steps("False", life.succeeded.reason, says.get(life.phase, f"resumed, the job goes on with {where}"))
 
 

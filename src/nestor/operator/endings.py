@@ -45,7 +45,7 @@ class Endings:
         await self._reporter.post(job, Event("Normal", "Expired", message))
         log.info("%s/%s: %s", meta["namespace"], meta["name"], message)
         is_deleted = await self._context.api.delete(
-            kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], uid=meta["uid"], version=meta["resourceVersion"],
+            kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], uid=meta["uid"], version=meta["resourceVersion"]
         )
         raise RetryLater(RESYNC_SECONDS if is_deleted else 1, "its time is over")
 

@@ -48,12 +48,17 @@ class Exposer:
         held = self._context.held_hosts(resolved.host_namespace, resolved.uid)
         mine = [
             Claim(route.host, resolved.name, resolved.namespace, resolved.uid, created, route.host in held, route.is_default)
-            for route in routes if route.host
+            for route in routes
+            if route.host
         ]
         found = find_conflicts(mine, self._context.claims(), world.informers[kinds.INGRESS])
         first = routes[0].host if routes else None
-        advice = {host: "choose another one by `expose.host`" if host == first
-                  else "it comes from the names of the Service, the job and its namespace" for host in found}
+        advice = {
+            host: "choose another one by `expose.host`"
+            if host == first
+            else "it comes from the names of the Service, the job and its namespace"
+            for host in found
+        }
         return {host: f"{message}; {advice[host]}" for host, message in found.items()}
 
     async def ensure(self, resolved: Resolved, shape: Shape, routes: tuple[Route, ...]) -> tuple[Route, ...]:
@@ -68,9 +73,7 @@ class Exposer:
     async def _ensure_one(self, resolved: Resolved, shape: Shape, route: Route) -> Route:
         if route.host is None or not route.is_open:
             return route
-        body = build_ingress(
-            route.ingress, shape.namespace, resolved.labels, route.host, route.target, resolved.policy.expose,
-        )
+        body = build_ingress(route.ingress, shape.namespace, resolved.labels, route.host, route.target, resolved.policy.expose)
         try:
             await self._context.applier.ensure(kinds.INGRESS, body)
         except (Forbidden, Invalid) as error:

@@ -96,7 +96,8 @@ class Finalizer:
         ]
         deletions = [
             self._api.delete(kind, item["metadata"]["name"], namespace)
-            for kind, item in found if item["metadata"].get("namespace") == namespace
+            for kind, item in found
+            if item["metadata"].get("namespace") == namespace
         ]
         binding = names.child(cluster, "syncer")
         await together(*deletions, self._api.delete(kinds.ROLE_BINDING, binding, namespace))

@@ -21,7 +21,7 @@ async def _read_service_cidrs(api: Api) -> tuple[str, ...]:
         found = await api.get(kinds.SERVICE_CIDR, "kubernetes")
     except (NotFound, Forbidden) as error:
         raise HostUnknown(
-            f"the host's Service range is not known ({error}); set NESTOR_SERVICE_CIDR (helm: operator.serviceCIDR)",
+            f"the host's Service range is not known ({error}); set NESTOR_SERVICE_CIDR (helm: operator.serviceCIDR)"
         ) from error
     return tuple(found["spec"]["cidrs"])
 
@@ -30,7 +30,10 @@ async def _read_api_addresses(api: Api) -> tuple[str, ...]:
     """Where Service `kubernetes` leads to: pods could go there directly."""
     slices = await api.list(kinds.ENDPOINT_SLICE, "default", labels="kubernetes.io/service-name=kubernetes")
     found = {
-        address for item in slices if item.get("addressType") in ("IPv4", "IPv6")
-        for endpoint in item.get("endpoints") or () for address in endpoint.get("addresses") or ()
+        address
+        for item in slices
+        if item.get("addressType") in ("IPv4", "IPv6")
+        for endpoint in item.get("endpoints") or ()
+        for address in endpoint.get("addresses") or ()
     }
     return tuple(sorted(found))

@@ -20,7 +20,7 @@ class Refused(Exception):
     """The job cannot be admitted as it is: a reason, and a message for the user."""
 
     def __init__(
-        self, reason: str, message: str, *, retry_seconds: float | None = None, status: Literal["False", "Unknown"] = "False",
+        self, reason: str, message: str, *, retry_seconds: float | None = None, status: Literal["False", "Unknown"] = "False"
     ) -> None:
         super().__init__(message)
         self.reason = reason
@@ -60,7 +60,7 @@ def identify(job: Object, classes: dict[str, NestedClassSpec]) -> Known:
     except ValidationError as error:
         raise Refused(conditions.APPDEF_INVALID, explain(error, "spec")) from error
     return Known(
-        name=meta["name"], namespace=meta["namespace"], uid=meta["uid"], spec=spec, policy=find_class(spec.class_name, classes),
+        name=meta["name"], namespace=meta["namespace"], uid=meta["uid"], spec=spec, policy=find_class(spec.class_name, classes)
     )
 
 

@@ -163,7 +163,7 @@ def _restart(facts: Facts, record: Record, restart: Restart, now: datetime.datet
     said = _tell("Unknown", conditions.RESTARTING, f"{which}: {restart.message}")
     is_recorded = facts.record.restart == record.restart and not facts.is_refused
     return Life(
-        "Restarting", said, record, is_stopped=True, is_reset_due=is_recorded and left <= 0, delay=left if left > 0 else math.inf,
+        "Restarting", said, record, is_stopped=True, is_reset_due=is_recorded and left <= 0, delay=left if left > 0 else math.inf
     )
 
 

@@ -36,7 +36,9 @@ async def run_operator(settings: Settings, stop: asyncio.Event, kubeconfig: str 
 class _JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         line = {
-            "time": self.formatTime(record), "level": record.levelname.lower(), "logger": record.name,
+            "time": self.formatTime(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
             "message": record.getMessage(),
         }
         if record.exc_info:

@@ -24,7 +24,7 @@ Object = dict[str, Any]
 
 
 def gather_facts(
-    world: World, job: Object, spec: NestedAppJobSpec, now: datetime.datetime, *, plan_hash: str | None = None,
+    world: World, job: Object, spec: NestedAppJobSpec, now: datetime.datetime, *, plan_hash: str | None = None
 ) -> Facts:
     """The facts of one job. `plan_hash` tells the record of its plan from that of an earlier one; None: the job is refused."""
     meta = job["metadata"]
@@ -33,8 +33,13 @@ def gather_facts(
     status = (cluster or {}).get("status") or {}
     run, data = status.get("run"), read_data(cluster)
     return Facts(
-        spec=spec, record=read_record(job.get("status") or {}, now), rerun=find_rerun(job),
-        epoch=data.epoch, has_data=data.uid is not None, is_made=cluster is not None, is_refused=plan_hash is None,
+        spec=spec,
+        record=read_record(job.get("status") or {}, now),
+        rerun=find_rerun(job),
+        epoch=data.epoch,
+        has_data=data.uid is not None,
+        is_made=cluster is not None,
+        is_refused=plan_hash is None,
         run=run if run and plan_hash in (None, run.get("hash")) else None,
         outcome=_find_outcome(status, world.find(kinds.POD, f"{names.child(name, 'k3s')}-0", where)),
         stand=find_stand(world, name, where),
@@ -42,14 +47,16 @@ def gather_facts(
 
 
 def observe(
-    world: World, job: Object, resolved: Resolved, shape: Shape, plan_hash: str, exposure: Exposure, start_time: str | None,
+    world: World, job: Object, resolved: Resolved, shape: Shape, plan_hash: str, exposure: Exposure, start_time: str | None
 ) -> Observed:
     """The children of an admitted job that began at `start_time`."""
     return Observed(
         cluster=world.clusters.get(shape.name, shape.namespace),
         server=world.find(kinds.POD, f"{shape.child('k3s')}-0", shape.namespace),
         runner=world.find(kinds.POD, shape.child("run"), shape.namespace),
-        plan_hash=plan_hash, warnings=resolved.warnings, exposure=exposure,
+        plan_hash=plan_hash,
+        warnings=resolved.warnings,
+        exposure=exposure,
         is_overdue=find_start_deadline(job, resolved, start_time) <= 0,
     )
 
@@ -70,7 +77,8 @@ def find_stand(world: World, name: str, namespace: str) -> Stand:
     replicas = ((world.find(kinds.STATEFUL_SET, server, namespace) or {}).get("spec") or {}).get("replicas")
     return Stand(
         is_told=bool(((cluster or {}).get("status") or {}).get("suspended")),
-        pods=count_pods(world.pods_by_namespace.get(namespace)), claim=find_claim(world, server, namespace),
+        pods=count_pods(world.pods_by_namespace.get(namespace)),
+        claim=find_claim(world, server, namespace),
         is_down=replicas == 0 and world.find(kinds.POD, f"{server}-0", namespace) is None,
     )
 

@@ -19,8 +19,10 @@ def find_senior(cluster: Object, others: Iterable[Object]) -> str | None:
     meta = cluster["metadata"]
     mine = _seniority(cluster)
     found = [
-        other for other in others
-        if other["metadata"]["namespace"] == meta["namespace"] and other["metadata"]["uid"] != meta["uid"]
+        other
+        for other in others
+        if other["metadata"]["namespace"] == meta["namespace"]
+        and other["metadata"]["uid"] != meta["uid"]
         and _seniority(other) < mine
     ]
     return str(min(found, key=_seniority)["metadata"]["name"]) if found else None
@@ -49,8 +51,14 @@ async def _find_foreign_claim(api: Api, shape: Shape) -> str | None:
 def _list_names(shape: Shape) -> list[tuple[Kind, str]]:
     """Everything that the provisioner applies by force in the namespace."""
     own = [
-        (kinds.SERVICE, "k3s"), (kinds.SERVICE, "dns"), (kinds.STATEFUL_SET, "k3s"), (kinds.SERVICE_ACCOUNT, "syncer"),
-        (kinds.ROLE_BINDING, "syncer"), (kinds.CONFIG_MAP, "coredns"), (kinds.SECRET, "pki"), (kinds.SECRET, "access"),
+        (kinds.SERVICE, "k3s"),
+        (kinds.SERVICE, "dns"),
+        (kinds.STATEFUL_SET, "k3s"),
+        (kinds.SERVICE_ACCOUNT, "syncer"),
+        (kinds.ROLE_BINDING, "syncer"),
+        (kinds.CONFIG_MAP, "coredns"),
+        (kinds.SECRET, "pki"),
+        (kinds.SECRET, "access"),
     ]
     closed = [(kinds.NETWORK_POLICY, policy["metadata"]["name"]) for policy in policies.build_policies(shape)]
     return [*((kind, shape.child(part)) for kind, part in own), *closed]

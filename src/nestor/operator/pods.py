@@ -7,8 +7,17 @@ from typing import Any
 
 Object = dict[str, Any]
 
-IMAGE_REASONS = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
-                           "RegistryUnavailable", "SignatureValidationFailed"})
+IMAGE_REASONS = frozenset(
+    {
+        "ErrImagePull",
+        "ImagePullBackOff",
+        "InvalidImageName",
+        "ErrImageNeverPull",
+        "ImageInspectError",
+        "RegistryUnavailable",
+        "SignatureValidationFailed",
+    }
+)
 ORDINARY_REASONS = frozenset({"ContainerCreating", "PodInitializing"})
 
 

@@ -141,7 +141,7 @@ class JobReconciler:
         raise RetryLater(min(RESYNC_SECONDS, life.delay), "suspended")
 
     async def _ensure_children(
-        self, resolved: Resolved, shape: Shape, plan: Plan, life: Life,
+        self, resolved: Resolved, shape: Shape, plan: Plan, life: Life
     ) -> tuple[Made | None, str | None, Exception | None]:
         """What was made; or what the host refused, for the user, and the error, for the retry."""
         try:

@@ -46,8 +46,11 @@ class Record:
         """Its fields in the job's status; None for those that are to go."""
         restart = self.restart
         return {
-            "startTime": self.start_time, "completionTime": self.completion_time, "suspendTime": self.suspend_time,
-            "restarts": self.restarts or None, "rerun": self.rerun or None,
+            "startTime": self.start_time,
+            "completionTime": self.completion_time,
+            "suspendTime": self.suspend_time,
+            "restarts": self.restarts or None,
+            "rerun": self.rerun or None,
             "restart": {"epoch": restart.epoch, "time": restart.time, "message": restart.message} if restart else None,
         }
 
@@ -57,8 +60,10 @@ def read_record(status: Object, now: datetime.datetime) -> Record:
     kept = status.get("restart")
     return Record(
         succeeded=_read_condition(status),
-        start_time=_not_after(status.get("startTime"), now), completion_time=_not_after(status.get("completionTime"), now),
-        suspend_time=_not_after(status.get("suspendTime"), now), restarts=status.get("restarts") or 0,
+        start_time=_not_after(status.get("startTime"), now),
+        completion_time=_not_after(status.get("completionTime"), now),
+        suspend_time=_not_after(status.get("suspendTime"), now),
+        restarts=status.get("restarts") or 0,
         restart=Restart(kept["epoch"], min(kept["time"], write_time(now)), kept.get("message", "")) if kept else None,
         rerun=status.get("rerun") or "",
     )

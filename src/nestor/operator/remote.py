@@ -13,7 +13,9 @@ from nestor.steps import Remote
 def build_remote(policy: RemotePolicy, host: Host | None) -> Remote:
     """The policy as a plan carries it."""
     return Remote(
-        enabled=policy.enabled, allowed_hosts=tuple(policy.allowed_hosts), max_bytes=policy.max_bytes,
+        enabled=policy.enabled,
+        allowed_hosts=tuple(policy.allowed_hosts),
+        max_bytes=policy.max_bytes,
         denied_addresses=list_denied(host),
     )
 

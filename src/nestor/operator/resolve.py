@@ -68,15 +68,19 @@ class Resolved(Known):
         base = names.digest(source, str(epoch), length=16)
         try:
             return build_plan(
-                self.nested.model_dump(), base, parameters=self.parameters.values, environment=self.parameters.environment,
-                facts=self.facts, remote=self.remote,
+                self.nested.model_dump(),
+                base,
+                parameters=self.parameters.values,
+                environment=self.parameters.environment,
+                facts=self.facts,
+                remote=self.remote,
             )
         except PlanError as error:
             raise Refused(conditions.APPDEF_INVALID, self.app.blame(str(error))) from error
 
 
 def resolve(
-    job: Object, classes: dict[str, NestedClassSpec], cluster: Object | None = None, apps: Iterable[Object] = (),
+    job: Object, classes: dict[str, NestedClassSpec], cluster: Object | None = None, apps: Iterable[Object] = ()
 ) -> Resolved:
     """The job with all that it names. Raises `Refused`, also where an AppDef would have to be read from an image."""
     known = identify(job, classes)
@@ -96,12 +100,22 @@ def admit(known: Known, source: AppSource, cluster: Object | None = None, host: 
     if wanted and wanted != version:
         warnings.append(
             f"Kubernetes version '{wanted}' of the AppDef is not followed: the cluster is made with {version}, and another "
-            "version takes another job",
+            "version takes another job"
         )
     return Resolved(
-        name=known.name, namespace=known.namespace, uid=known.uid, spec=known.spec, policy=known.policy, app=source,
-        version=version, image=image, command=chosen.id, nested=chosen.nested, parameters=checked,
-        remote=build_remote(known.policy.templates.remote, host), warnings=tuple(warnings),
+        name=known.name,
+        namespace=known.namespace,
+        uid=known.uid,
+        spec=known.spec,
+        policy=known.policy,
+        app=source,
+        version=version,
+        image=image,
+        command=chosen.id,
+        nested=chosen.nested,
+        parameters=checked,
+        remote=build_remote(known.policy.templates.remote, host),
+        warnings=tuple(warnings),
     )
 
 

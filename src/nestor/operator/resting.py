@@ -20,9 +20,11 @@ log = logging.getLogger(__name__)
 async def end_pods(context: Context, namespace: str) -> None:
     """End the application's pods: their syncer, which should have, is gone, and so nobody makes them again."""
     found = [
-        pod["metadata"] for pod in context.world.pods_by_namespace.get(namespace)
+        pod["metadata"]
+        for pod in context.world.pods_by_namespace.get(namespace)
         if (pod["metadata"].get("labels") or {}).get(labels.COMPONENT) == labels.COMPONENT_APP
-        and not pods.is_finished(pod) and not pod["metadata"].get("deletionTimestamp")
+        and not pods.is_finished(pod)
+        and not pod["metadata"].get("deletionTimestamp")
     ]
     if found:
         log.info("%s: ending %d pods that no syncer ended", namespace, len(found))

@@ -125,17 +125,24 @@ def build_pod(resolved: Resolved, shape: Shape, plan: Plan, dns_address: str, at
             "options": [{"name": "ndots", "value": "5"}],
         },
         "securityContext": {
-            "runAsNonRoot": True, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532,
+            "runAsNonRoot": True,
+            "runAsUser": 65532,
+            "runAsGroup": 65532,
+            "fsGroup": 65532,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "containers": [_build_container(shape, templates)],
         "volumes": [
             app,
             {"name": "plan", "configMap": {"name": shape.child("plan")}},
-            {"name": "kubeconfig", "secret": {
-                "secretName": shape.child("access"), "defaultMode": 0o440,
-                "items": [{"key": "runner.kubeconfig", "path": "kubeconfig"}],
-            }},
+            {
+                "name": "kubeconfig",
+                "secret": {
+                    "secretName": shape.child("access"),
+                    "defaultMode": 0o440,
+                    "items": [{"key": "runner.kubeconfig", "path": "kubeconfig"}],
+                },
+            },
             {"name": "work", "emptyDir": {"sizeLimit": "1Gi"}},
             {"name": "tmp", "emptyDir": {"sizeLimit": "256Mi"}},
         ],
@@ -165,9 +172,7 @@ def _build_container(shape: Shape, templates: Object) -> Object:
         "imagePullPolicy": "IfNotPresent",
         "args": ["runner"],
         "resources": RESOURCES,
-        "securityContext": {
-            "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]},
-        },
+        "securityContext": {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
         "volumeMounts": [
             templates,
             {"name": "plan", "mountPath": "/etc/nestor/plan", "readOnly": True},

@@ -28,7 +28,7 @@ class RunnerKeeper:
         self._api = context.api
 
     async def ensure(
-        self, resolved: Resolved, shape: Shape, plan: Plan, dns_address: str, observed: Observed,
+        self, resolved: Resolved, shape: Shape, plan: Plan, dns_address: str, observed: Observed
     ) -> tuple[str | None, float]:
         """The pod as it should be; returns why it is not, and when to look again."""
         is_over = (observed.run or {}).get("state") in ("Succeeded", "Failed")
@@ -38,7 +38,7 @@ class RunnerKeeper:
             uid, is_finished = observed.runner["metadata"]["uid"], pods.is_finished(observed.runner)
             # One that still works has its time to stop, and its successor waits for that: there is one runner at a time.
             await self._api.delete(
-                kinds.POD, shape.child("run"), shape.namespace, uid=uid, grace_seconds=0 if is_finished else None,
+                kinds.POD, shape.child("run"), shape.namespace, uid=uid, grace_seconds=0 if is_finished else None
             )
             if not is_finished:
                 return None, 1

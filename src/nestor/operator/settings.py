@@ -50,9 +50,15 @@ def read_settings(arguments: list[str]) -> Settings:
     except ValueError as error:
         parser.error(f"NESTOR_SERVICE_CIDR or --service-cidr must be address ranges, by commas, such as 10.96.0.0/12: {error}")
     return Settings(
-        image=parsed.image, namespace=parsed.namespace, service_cidrs=cidrs,
-        port=int(parsed.port), workers=int(parsed.workers), force_after_seconds=float(parsed.force_after),
-        give_up_after_seconds=float(parsed.give_up_after), log_level=parsed.log_level, log_format=parsed.log_format,
+        image=parsed.image,
+        namespace=parsed.namespace,
+        service_cidrs=cidrs,
+        port=int(parsed.port),
+        workers=int(parsed.workers),
+        force_after_seconds=float(parsed.force_after),
+        give_up_after_seconds=float(parsed.give_up_after),
+        log_level=parsed.log_level,
+        log_format=parsed.log_format,
     )
 
 

@@ -110,7 +110,10 @@ async def _run_kopf(feeds: Feeds, stop: asyncio.Event, api: Api) -> None:
     login = _Login(api)
     try:
         tasks = await kopf.spawn_tasks(
-            registry=build_registry(feeds, login.log_in), settings=build_settings(), clusterwide=True, standalone=True,
+            registry=build_registry(feeds, login.log_in),
+            settings=build_settings(),
+            clusterwide=True,
+            standalone=True,
             stop_flag=stop,
         )
         await kopf.run_tasks(tasks, ignored=_Everything())

@@ -30,13 +30,26 @@ GOOD_EVENTS = {
     conditions.EXPOSED: "JobExposed",
     conditions.READY: "JobReady",
 }
-BAD_REASONS = frozenset({
-    conditions.CLASS_NOT_FOUND, conditions.VERSION_UNSUPPORTED, conditions.COMMAND_NOT_FOUND, conditions.APPDEF_INVALID,
-    conditions.APP_NOT_FOUND, conditions.PARAMETERS_INVALID,
-    conditions.TEMPLATES_NOT_FOUND, conditions.PULL_SECRET_NOT_FOUND, conditions.IMAGE_PULL_FAILED, conditions.UNSCHEDULABLE,
-    conditions.PROVISIONING_FAILED, conditions.STEP_FAILED, conditions.RUNNER_FAILED, conditions.HOSTNAME_CONFLICT,
-    conditions.TLS_SECRET_NOT_FOUND, conditions.INGRESS_REFUSED,
-})
+BAD_REASONS = frozenset(
+    {
+        conditions.CLASS_NOT_FOUND,
+        conditions.VERSION_UNSUPPORTED,
+        conditions.COMMAND_NOT_FOUND,
+        conditions.APPDEF_INVALID,
+        conditions.APP_NOT_FOUND,
+        conditions.PARAMETERS_INVALID,
+        conditions.TEMPLATES_NOT_FOUND,
+        conditions.PULL_SECRET_NOT_FOUND,
+        conditions.IMAGE_PULL_FAILED,
+        conditions.UNSCHEDULABLE,
+        conditions.PROVISIONING_FAILED,
+        conditions.STEP_FAILED,
+        conditions.RUNNER_FAILED,
+        conditions.HOSTNAME_CONFLICT,
+        conditions.TLS_SECRET_NOT_FOUND,
+        conditions.INGRESS_REFUSED,
+    }
+)
 """Reasons that somebody should act upon; the others are stages of an ordinary start."""
 ENDS = {
     conditions.COMPLETED: "Completed",

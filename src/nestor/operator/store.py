@@ -86,7 +86,12 @@ class World:
         self.apps = Store()
         ours = f"{labels.MANAGED_BY}=nestor"
         watched = (
-            kinds.POD, kinds.SERVICE, kinds.NAMESPACE, kinds.STATEFUL_SET, kinds.ENDPOINT_SLICE, kinds.PERSISTENT_VOLUME_CLAIM,
+            kinds.POD,
+            kinds.SERVICE,
+            kinds.NAMESPACE,
+            kinds.STATEFUL_SET,
+            kinds.ENDPOINT_SLICE,
+            kinds.PERSISTENT_VOLUME_CLAIM,
         )
         self.informers = {kind: Informer(api, kind, labels=ours) for kind in watched}
         self.informers[kinds.INGRESS] = Informer(api, kinds.INGRESS)

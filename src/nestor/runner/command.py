@@ -45,8 +45,14 @@ class Outcome:
 
 
 async def run_command(
-    command: list[str], *, folder: Path, environment: dict[str, str], limit: float, show: Callable[[str], None],
-    limits: guard.Limits = guard.Limits(), spent: float = 0,  # noqa: B008 - frozen
+    command: list[str],
+    *,
+    folder: Path,
+    environment: dict[str, str],
+    limit: float,
+    show: Callable[[str], None],
+    limits: guard.Limits = guard.Limits(),  # noqa: B008 - frozen
+    spent: float = 0,
 ) -> Outcome:
     """Run `command` in `folder` for at most `limit` seconds. Standard error goes with the output, standard input is empty.
 
@@ -58,8 +64,13 @@ async def run_command(
     output, family = Output(show), Family()
     try:
         process = await asyncio.create_subprocess_exec(
-            *command, cwd=folder, env=environment, start_new_session=True,
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+            *command,
+            cwd=folder,
+            env=environment,
+            start_new_session=True,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
         )
     except (OSError, ValueError) as error:
         return Outcome(None, f"{command[0]} cannot be started: {error}")
@@ -82,7 +93,7 @@ async def run_command(
 
 
 async def _await_end(
-    process: asyncio.subprocess.Process, family: Family, output: Output, limit: float, spent: float, limits: guard.Limits,
+    process: asyncio.subprocess.Process, family: Family, output: Output, limit: float, spent: float, limits: guard.Limits
 ) -> str | None:
     """None when the command ended by itself, else why it must not go on."""
     ended = asyncio.create_task(_ended(process))
@@ -138,7 +149,7 @@ async def _tell_silence(output: Output) -> None:
 
 
 async def _clean_up(
-    process: asyncio.subprocess.Process, family: Family, reader: asyncio.Task[None], grace: float, patience: float = 0,
+    process: asyncio.subprocess.Process, family: Family, reader: asyncio.Task[None], grace: float, patience: float = 0
 ) -> list[Process]:
     """End what is left and read what it said; returns what lived on after the first process."""
     lived = await family.end(grace, patience)

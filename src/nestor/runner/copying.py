@@ -93,5 +93,5 @@ class Copier:
         if self._bytes > self.bytes_limit or self._files > self.files_limit:
             raise StepError(
                 "/templates is too large for a step that needs a copy of it: at most "
-                f"{self.bytes_limit // 2**20} MiB and {self.files_limit} files",
+                f"{self.bytes_limit // 2**20} MiB and {self.files_limit} files"
             )

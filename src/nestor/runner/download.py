@@ -59,10 +59,17 @@ class Downloader:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
         connector = aiohttp.TCPConnector(resolver=resolver, use_dns_cache=False, force_close=True)
         try:
-            async with asyncio.timeout(limit), aiohttp.ClientSession(
-                connector=connector, timeout=timeout, headers=HEADERS, auto_decompress=False, trust_env=False,
-                cookie_jar=aiohttp.DummyCookieJar(),
-            ) as session:
+            async with (
+                asyncio.timeout(limit),
+                aiohttp.ClientSession(
+                    connector=connector,
+                    timeout=timeout,
+                    headers=HEADERS,
+                    auto_decompress=False,
+                    trust_env=False,
+                    cookie_jar=aiohttp.DummyCookieJar(),
+                ) as session,
+            ):
                 fetched = await self._follow(session, url, target)
         except aiohttp.InvalidURL as error:
             raise StepError(f"'{shown}' is refused: {error}") from error
@@ -133,9 +140,7 @@ class _CheckedResolver(AbstractResolver):
         self._explain = explain
         self._resolve = resolve or ThreadedResolver().resolve
 
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET,
-    ) -> list[ResolveResult]:
+    async def resolve(self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET) -> list[ResolveResult]:
         try:
             found = await self._resolve(host, port, family)
         except ValueError as error:  # a label that is empty or too long, half a character

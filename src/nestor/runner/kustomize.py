@@ -13,10 +13,30 @@ from nestor.runner.templates import KUSTOMIZATIONS
 
 SIZE_LIMIT = 2**18
 FOLDERS_LIMIT = 500
-TEXTS = frozenset({
-    "commonAnnotations", "commonLabels", "labels", "images", "literals", "options", "metadata", "namePrefix", "nameSuffix",
-    "patch", "namespace", "vars", "target", "select", "fieldPaths", "behavior", "type", "name", "kind", "apiVersion",
-})
+TEXTS = frozenset(
+    {
+        "commonAnnotations",
+        "commonLabels",
+        "labels",
+        "images",
+        "literals",
+        "options",
+        "metadata",
+        "namePrefix",
+        "nameSuffix",
+        "patch",
+        "namespace",
+        "vars",
+        "target",
+        "select",
+        "fieldPaths",
+        "behavior",
+        "type",
+        "name",
+        "kind",
+        "apiVersion",
+    }
+)
 """Keys whose values name no files."""
 _HOST = re.compile(r"^(?:[a-z0-9+.-]+::)?(?:[a-z0-9+.-]+://)?(?:[^@/]*@)?(\[[^\]]*\]|[^/:?]*)", re.IGNORECASE)
 _WITH_HOST = re.compile(r"^([a-z0-9+.-]+::|[a-z0-9+.-]+://|[^@/ ]+@[^/ ]+[:/]|[^/ ]+\.[^/ ]+/)", re.IGNORECASE)

@@ -46,14 +46,14 @@ class Output:
     def feed(self, chunk: bytes) -> None:
         """Take what was read."""
         if self._hidden is not None:
-            self._hidden = (self._hidden + chunk)[-2 * TAIL_LIMIT:]
+            self._hidden = (self._hidden + chunk)[-2 * TAIL_LIMIT :]
             return
         *lines, rest = chunk.split(b"\n")
         for index, line in enumerate(lines):
             self._append(line)
             self._end_line()
             if self._hidden is not None:
-                self.feed(b"\n".join([*lines[index + 1:], rest]))
+                self.feed(b"\n".join([*lines[index + 1 :], rest]))
                 return
         self._append(rest)
 

@@ -76,7 +76,8 @@ class Record:
         if self._is_stale:
             await self._refresh(run)
         body: Object = {
-            "apiVersion": "v1", "kind": "ConfigMap",
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
             "metadata": {"name": NAME, "namespace": NAMESPACE},
             "data": {KEY: run.to_json()},
         }

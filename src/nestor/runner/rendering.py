@@ -40,9 +40,7 @@ async def render(plan: Plan, files: list[File], folder: Path, limit: float, limi
     Raises `StepError` with file and line, `AttemptError` when it took too long or too much.
     """
     job = folder / "render.json"
-    job.write_text(json.dumps({
-        "files": [asdict(file) for file in files], "parameters": plan.parameters, "job": plan.facts,
-    }))
+    job.write_text(json.dumps({"files": [asdict(file) for file in files], "parameters": plan.parameters, "job": plan.facts}))
     said: list[str] = []
     environment = {"PYTHONPATH": str(Path(nestor.__file__).parents[1])}
     command = [sys.executable, "-P", "-m", "nestor.runner.rendering", str(job)]

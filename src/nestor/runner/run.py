@@ -90,7 +90,11 @@ class Runner:
             return state.succeed(run, index, self._clock.now(), sha256=outcome.sha256)
         self._say(step, f"failed {elapsed}: {_describe_end(step, outcome)}")
         return state.fail_attempt(
-            run, index, self._clock.now(), exit_code=outcome.exit_code, message=_describe_failure(step, outcome),
+            run,
+            index,
+            self._clock.now(),
+            exit_code=outcome.exit_code,
+            message=_describe_failure(step, outcome),
             sha256=outcome.sha256,
         )
 

@@ -25,7 +25,7 @@ def decode(step: Step) -> bytes:
     if first.endswith(b"\r"):
         raise StepError(
             "the script's first line ends with CR LF, as on Windows, and the CR would be part of the program's name: "
-            "save it with LF line ends",
+            "save it with LF line ends"
         )
     return script
 

@@ -69,8 +69,13 @@ class Executor:
         except TimeoutError:
             return Outcome(None, f"no end within {limit} s, stopped before its command began")
         outcome = await run_command(
-            prepared.command, folder=prepared.folder, environment=prepared.environment, limit=limit, show=attempt.show,
-            limits=self._workspace.place.limits, spent=time.monotonic() - start,
+            prepared.command,
+            folder=prepared.folder,
+            environment=prepared.environment,
+            limit=limit,
+            show=attempt.show,
+            limits=self._workspace.place.limits,
+            spent=time.monotonic() - start,
         )
         return replace(outcome, message=outcome.message + kubectl.find_hint(attempt.step, outcome), sha256=prepared.sha256)
 
@@ -104,9 +109,11 @@ class Executor:
             rendered = desk.folder / "rendered"
             await self._workspace.copy(folder, rendered, attempt.show)
             folder = rendered
-            await self._render(attempt, desk, [
-                rendering.File(str(folder / name), str(folder / name), name, "any") for name in _list(folder, path)
-            ])
+            await self._render(
+                attempt,
+                desk,
+                [rendering.File(str(folder / name), str(folder / name), name, "any") for name in _list(folder, path)],
+            )
         environment = desk.environment
         for reference, host in await asyncio.to_thread(kustomize.find_remote, folder / path):
             await self._downloader.check_host(host, remote.redact(reference))
@@ -145,10 +152,14 @@ class Executor:
             return [*files, *own]
         rendered = [desk.folder / f"values-{index}.yaml" for index, _ in enumerate(files)]
         pairs = zip(release.values_files, files, rendered, strict=True)
-        await self._render(attempt, desk, [
-            *(rendering.File(str(old), str(new), name) for name, old, new in pairs),
-            *(rendering.File(str(file), str(file), "values", "values") for file in own),
-        ])
+        await self._render(
+            attempt,
+            desk,
+            [
+                *(rendering.File(str(old), str(new), name) for name, old, new in pairs),
+                *(rendering.File(str(file), str(file), "values", "values") for file in own),
+            ],
+        )
         return [*rendered, *own]
 
     async def _fetch(self, attempt: Attempt, target: Path) -> str:

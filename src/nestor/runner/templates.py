@@ -57,7 +57,7 @@ def _resolve(root: Path, path: str, check_folder: CheckFolder, *, needs_folder: 
     except PermissionError as error:
         raise TemplateError(
             f"template '{path}' cannot be read by user {os.geteuid()}, as which the runner works ({error}): let everybody read "
-            "it, by `RUN chmod -R a+rX /templates` in the image's Dockerfile",
+            "it, by `RUN chmod -R a+rX /templates` in the image's Dockerfile"
         ) from error
     except OSError as error:
         raise TemplateError(f"template '{path}' cannot be read by user {os.geteuid()}: {error}") from error

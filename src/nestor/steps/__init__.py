@@ -10,6 +10,4 @@ from nestor.steps.parameters import check as check_parameters
 from nestor.steps.plan import Helm, Plan, PlanError, Remote, Step
 from nestor.steps.state import Run, StepRun
 
-__all__ = [
-    "Helm", "Parameters", "Plan", "PlanError", "Remote", "Run", "Step", "StepRun", "build_plan", "check_parameters",
-]
+__all__ = ["Helm", "Parameters", "Plan", "PlanError", "Remote", "Run", "Step", "StepRun", "build_plan", "check_parameters"]

@@ -33,8 +33,13 @@ class _Reading:
 
 
 def build_plan(
-    nested: Mapping[str, Any], base: str, *, parameters: Mapping[str, Any] | None = None,
-    environment: Mapping[str, str] | None = None, facts: Mapping[str, str] | None = None, remote: Remote | None = None,
+    nested: Mapping[str, Any],
+    base: str,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+    facts: Mapping[str, str] | None = None,
+    remote: Remote | None = None,
 ) -> Plan:
     """The plan of one AppDef command.
 
@@ -54,15 +59,22 @@ def build_plan(
     values, variables, known = dict(parameters or {}), dict(environment or {}), dict(facts or {})
     hashed = tuple(step.model_copy(update={"hash": hash_step(step, values, variables, known)}) for step in steps)
     plan = Plan(
-        hash=_hash_plan(base, hashed, reading.remote), base=base, steps=hashed, parameters=values, environment=variables,
-        facts=known, remote=reading.remote,
+        hash=_hash_plan(base, hashed, reading.remote),
+        base=base,
+        steps=hashed,
+        parameters=values,
+        environment=variables,
+        facts=known,
+        remote=reading.remote,
     )
     size = len(plan.to_json().encode())
     if size > PLAN_LIMIT:
-        raise PlanError([
-            f"`templates` and parameters make a plan of {size // 1024} KiB, more than {PLAN_LIMIT // 1024} KiB: put scripts and "
-            "values into files in /templates of the image",
-        ])
+        raise PlanError(
+            [
+                f"`templates` and parameters make a plan of {size // 1024} KiB, more than {PLAN_LIMIT // 1024} KiB: put scripts "
+                "and values into files in /templates of the image"
+            ]
+        )
     return plan
 
 
@@ -104,7 +116,7 @@ def _read_settings(settings: Any, reading: _Reading) -> None:
         return
     if not isinstance(settings, dict):
         reading.faults.append(
-            "`templates_settings` must be a dictionary; known keys: `global_retry`, `global_retry_sleep`, `render`",
+            "`templates_settings` must be a dictionary; known keys: `global_retry`, `global_retry_sleep`, `render`"
         )
         return
     fields = Fields(settings, "templates_settings", reading.faults)

@@ -30,14 +30,19 @@ def read(fields: Fields, name: str, policy: Remote, taken: Releases) -> Helm | N
     if has_path == (fields.get("chart") is not None):
         fields.fault("chart", "or `path` must be set, one of the two: a remote chart, or one in /templates of the image")
     release = fields.read_form(
-        "release", _NAME_FORM, RELEASE_LIMIT, "a release's name of lower-case letters, digits and '-'",
+        "release", _NAME_FORM, RELEASE_LIMIT, "a release's name of lower-case letters, digits and '-'"
     ) or _name_release(name, {taken_name for _, taken_name in taken})
     _take(fields, name, release, taken)
     wait, create = fields.read_flag("wait"), fields.read_flag("create_namespace")
     return Helm(
-        release=release, chart=chart, repo=_read_repo(fields, chart, policy), version=_read_version(fields),
-        values=_read_values(fields), values_files=_read_files(fields),
-        wait=True if wait is None else wait, create_namespace=True if create is None else create,
+        release=release,
+        chart=chart,
+        repo=_read_repo(fields, chart, policy),
+        version=_read_version(fields),
+        values=_read_values(fields),
+        values_files=_read_files(fields),
+        wait=True if wait is None else wait,
+        create_namespace=True if create is None else create,
     )
 
 
@@ -48,7 +53,8 @@ def _take(fields: Fields, name: str, release: str, taken: Releases) -> None:
     other = taken.setdefault((namespace, release), name)
     if other != name:
         fields.fault(
-            "release", f"of step {faults.show(name)} must not be '{release}': step {faults.show(other)} installs a release of "
+            "release",
+            f"of step {faults.show(name)} must not be '{release}': step {faults.show(other)} installs a release of "
             f"that name in namespace {faults.show(namespace)}, which this one would replace",
         )
 

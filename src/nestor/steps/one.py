@@ -102,7 +102,7 @@ def _read_apply(fields: Fields) -> dict[str, Any]:
 
 def _read_namespace(fields: Fields) -> str | None:
     return fields.read_form(
-        "namespace", _NAMESPACE_FORM, 63, "a namespace's name of lower-case letters, digits and '-', at most 63",
+        "namespace", _NAMESPACE_FORM, 63, "a namespace's name of lower-case letters, digits and '-', at most 63"
     )
 
 

@@ -65,9 +65,7 @@ def check(declared: Any, given: Mapping[str, Any] | None, *, where: str = "param
     environment = _build_environment(active, checked, reading)
     if reading.faults:
         raise PlanError(list(dict.fromkeys(reading.faults)))
-    return Parameters(
-        {name: checked[name] for name in active if checked[name] is not None}, environment, tuple(reading.warnings),
-    )
+    return Parameters({name: checked[name] for name in active if checked[name] is not None}, environment, tuple(reading.warnings))
 
 
 def _read_declared(declared: Any, where: str, found: list[str]) -> dict[str, Fields]:
@@ -146,7 +144,8 @@ def _is_active(name: str, checked: dict[str, Any], reading: _Reading) -> bool:
     fields = reading.declared[name]
     holds = [
         bool(checked[other]) is wanted
-        for key, wanted in (("if", True), ("ifnot", False)) for other in _read_condition(fields, key, reading)
+        for key, wanted in (("if", True), ("ifnot", False))
+        for other in _read_condition(fields, key, reading)
     ]
     if all(holds):
         return True

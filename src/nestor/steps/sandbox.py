@@ -29,17 +29,73 @@ BIT_LIMIT = 4096
 """Bits of an integer."""
 STATEMENTS = ("if", "for", "set", "with", "raw")
 _BUILTIN_FILTERS = (
-    "abs", "capitalize", "d", "default", "dictsort", "first", "float", "int", "items", "last", "length", "list", "lower", "map",
-    "max", "min", "reject", "rejectattr", "reverse", "round", "select", "selectattr", "sort", "sum", "title", "trim", "truncate",
-    "unique", "upper", "urlencode",
+    "abs",
+    "capitalize",
+    "d",
+    "default",
+    "dictsort",
+    "first",
+    "float",
+    "int",
+    "items",
+    "last",
+    "length",
+    "list",
+    "lower",
+    "map",
+    "max",
+    "min",
+    "reject",
+    "rejectattr",
+    "reverse",
+    "round",
+    "select",
+    "selectattr",
+    "sort",
+    "sum",
+    "title",
+    "trim",
+    "truncate",
+    "unique",
+    "upper",
+    "urlencode",
 )
-_TEXT_METHODS = frozenset({
-    "capitalize", "endswith", "find", "isalnum", "isalpha", "isdigit", "islower", "isupper", "lower", "lstrip", "removeprefix",
-    "removesuffix", "rsplit", "rstrip", "split", "splitlines", "startswith", "strip", "title", "upper",
-})
+_TEXT_METHODS = frozenset(
+    {
+        "capitalize",
+        "endswith",
+        "find",
+        "isalnum",
+        "isalpha",
+        "isdigit",
+        "islower",
+        "isupper",
+        "lower",
+        "lstrip",
+        "removeprefix",
+        "removesuffix",
+        "rsplit",
+        "rstrip",
+        "split",
+        "splitlines",
+        "startswith",
+        "strip",
+        "title",
+        "upper",
+    }
+)
 _REFUSED = (
-    nodes.Macro, nodes.CallBlock, nodes.FilterBlock, nodes.AssignBlock, nodes.Block, nodes.Extends, nodes.Include, nodes.Import,
-    nodes.FromImport, nodes.NSRef, nodes.ExprStmt,
+    nodes.Macro,
+    nodes.CallBlock,
+    nodes.FilterBlock,
+    nodes.AssignBlock,
+    nodes.Block,
+    nodes.Extends,
+    nodes.Include,
+    nodes.Import,
+    nodes.FromImport,
+    nodes.NSRef,
+    nodes.ExprStmt,
 )
 
 
@@ -68,8 +124,13 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def __init__(self, newline: str) -> None:
         super().__init__(
-            undefined=Missing, finalize=_finalize, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True,
-            newline_sequence=newline, cache_size=0,
+            undefined=Missing,
+            finalize=_finalize,
+            keep_trailing_newline=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            newline_sequence=newline,
+            cache_size=0,
         )
         self._rounds = 0
         self.filters = {name: self.filters[name] for name in _BUILTIN_FILTERS} | _FILTERS | {"_each": self._count}
@@ -223,11 +284,14 @@ def _to_base64(value: Any) -> str:
     return base64.b64encode(_to_text(value).encode()).decode()
 
 
-_CHECKS: dict[str, Callable[[Any, Any], None]] = {
-    "+": _check_plus, "*": _check_times, "**": _check_power, "%": _check_modulo,
-}
+_CHECKS: dict[str, Callable[[Any, Any], None]] = {"+": _check_plus, "*": _check_times, "**": _check_power, "%": _check_modulo}
 _FILTERS: dict[str, Callable[..., Any]] = {
-    "join": _join, "replace": _replace, "indent": _indent, "string": _to_text, "tojson": _to_json, "b64encode": _to_base64,
+    "join": _join,
+    "replace": _replace,
+    "indent": _indent,
+    "string": _to_text,
+    "tojson": _to_json,
+    "b64encode": _to_base64,
     "quote": lambda value: shlex.quote(_to_text(value)),
 }
 FILTERS = tuple(sorted([*_BUILTIN_FILTERS, *_FILTERS]))

@@ -81,7 +81,8 @@ def resume(plan: Plan, earlier: Run | None, time: str) -> Run:
     kept = count_unchanged(plan, earlier)
     steps = [
         earlier.steps[index].model_copy(update={"name": step.name, "max_attempts": step.max_attempts})
-        if index < kept else _await(step)
+        if index < kept
+        else _await(step)
         for index, step in enumerate(plan.steps)
     ]
     return _conclude(Run(hash=plan.hash, base=plan.base, steps=tuple(steps)))
@@ -100,20 +101,25 @@ def start_attempt(run: Run, index: int, time: str) -> Run:
     step = run.steps[index]
     is_repeated = step.state == "Running"
     return _change(
-        run, index, state="Running", attempt=step.attempt if is_repeated else step.attempt + 1,
-        starts=step.starts + 1 if is_repeated else 1, start_time=step.start_time or time, exit_code=None,
+        run,
+        index,
+        state="Running",
+        attempt=step.attempt if is_repeated else step.attempt + 1,
+        starts=step.starts + 1 if is_repeated else 1,
+        start_time=step.start_time or time,
+        exit_code=None,
     )
 
 
 def succeed(run: Run, index: int, time: str, *, sha256: str | None = None) -> Run:
     """The step is done; after the last one the run is."""
-    return _conclude(_change(
-        run, index, state="Succeeded", starts=0, completion_time=time, exit_code=0, sha256=sha256, message="",
-    ))
+    return _conclude(
+        _change(run, index, state="Succeeded", starts=0, completion_time=time, exit_code=0, sha256=sha256, message="")
+    )
 
 
 def fail_attempt(
-    run: Run, index: int, time: str, *, exit_code: int | None, message: str, is_final: bool = False, sha256: str | None = None,
+    run: Run, index: int, time: str, *, exit_code: int | None, message: str, is_final: bool = False, sha256: str | None = None
 ) -> Run:
     """The attempt failed: the step is Retrying while attempts are left, else Failed, and the run with it.
 
@@ -123,7 +129,7 @@ def fail_attempt(
     if step.attempt < step.max_attempts and not is_final:
         return _change(run, index, state="Retrying", starts=0, exit_code=exit_code, sha256=sha256, message=message)
     failed = _change(
-        run, index, state="Failed", starts=0, completion_time=time, exit_code=exit_code, sha256=sha256, message=message,
+        run, index, state="Failed", starts=0, completion_time=time, exit_code=exit_code, sha256=sha256, message=message
     )
     return failed.model_copy(update={"state": "Failed"})
 

@@ -187,7 +187,8 @@ def _check_range(rule: Rule, number: Decimal, value: Any) -> None:
 
 def _describe(rule: Rule) -> str:
     words = [
-        f" from {rule.least}" if rule.least is not None else "", f" to {rule.most}" if rule.most is not None else "",
+        f" from {rule.least}" if rule.least is not None else "",
+        f" to {rule.most}" if rule.most is not None else "",
         f" in steps of {rule.step}" if rule.step is not None else "",
     ]
     return "".join(words)
@@ -225,10 +226,21 @@ def _to_number(value: Any) -> Decimal | None:
 
 
 _READERS: dict[str, Callable[[Fields, str], Rule]] = {
-    "INT": _read_numbers, "FLOAT": _read_numbers, "RANGE": _read_numbers, "SELECTION": _read_selection, "FILE": _read_file,
+    "INT": _read_numbers,
+    "FLOAT": _read_numbers,
+    "RANGE": _read_numbers,
+    "SELECTION": _read_selection,
+    "FILE": _read_file,
     "UPLOAD": _read_upload,
 }
 _CHECKERS: dict[str, Callable[[Rule, Any], Any]] = {
-    "CONST": _check_constant, "STR": _check_text, "INT": _check_integer, "FLOAT": _check_float, "RANGE": _check_in_steps,
-    "BOOL": _check_boolean, "SELECTION": _check_selection, "FILE": _check_file, "UPLOAD": _check_text,
+    "CONST": _check_constant,
+    "STR": _check_text,
+    "INT": _check_integer,
+    "FLOAT": _check_float,
+    "RANGE": _check_in_steps,
+    "BOOL": _check_boolean,
+    "SELECTION": _check_selection,
+    "FILE": _check_file,
+    "UPLOAD": _check_text,
 }

@@ -41,6 +41,7 @@ async def ensure_basics(nested: Api, target: Target) -> None:
 
 def build_dns_role() -> Object:
     """What CoreDNS' kubernetes plugin reads (with `pods verified`, pods too)."""
+
     def rule(group: str, *resources: str) -> Object:
         return {"apiGroups": [group], "resources": list(resources), "verbs": ["list", "watch"]}
 
@@ -60,12 +61,11 @@ def build_dns_binding() -> Object:
 
 def build_dns_service(target: Target) -> Object:
     """`kube-dns`, which some applications look for; it also keeps its address from being given to a nested Service."""
-    ports = [
-        {"name": "dns", "port": 53, "protocol": "UDP"}, {"name": "dns-tcp", "port": 53, "protocol": "TCP"},
-    ]
+    ports = [{"name": "dns", "port": 53, "protocol": "UDP"}, {"name": "dns-tcp", "port": 53, "protocol": "TCP"}]
     return {
         "metadata": {
-            "name": "kube-dns", "namespace": "kube-system",
+            "name": "kube-dns",
+            "namespace": "kube-system",
             "labels": {labels.MANAGED_BY: "nestor", "k8s-app": "kube-dns", "kubernetes.io/cluster-service": "true"},
         },
         "spec": {"clusterIP": target.dns_ip, "ports": ports},

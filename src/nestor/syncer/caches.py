@@ -71,7 +71,12 @@ class Caches:
     def host_side(self) -> list[Informer]:
         """Informers of the host cluster."""
         return [
-            self.host_pods, self.host_services, self.host_config_maps, self.host_secrets, self.host_nodes, self.host_events,
+            self.host_pods,
+            self.host_services,
+            self.host_config_maps,
+            self.host_secrets,
+            self.host_nodes,
+            self.host_events,
             self.host_cluster,
         ]
 
@@ -79,7 +84,11 @@ class Caches:
     def nested_side(self) -> list[Informer]:
         """Informers of the nested cluster."""
         return [
-            self.nested_pods, self.nested_services, self.nested_config_maps, self.nested_secrets, self.nested_namespaces,
+            self.nested_pods,
+            self.nested_services,
+            self.nested_config_maps,
+            self.nested_secrets,
+            self.nested_namespaces,
             self.nested_nodes,
         ]
 
@@ -95,6 +104,7 @@ class Caches:
 
     def on_suspend(self, handler: Callable[[], None]) -> None:
         """Have `handler` called whenever the cluster is suspended or resumed, and once at the start."""
+
         def check(change: Change) -> None:
             if change.old is None or _asks_for_rest(change.old) != _asks_for_rest(change.new):
                 handler()

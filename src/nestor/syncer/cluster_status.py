@@ -102,7 +102,9 @@ class ClusterStatus:
         self._conditions = [item for item in merged if item["type"] == conditions.READY]
         caches = self._context.caches
         result: Object = {
-            "conditions": self._conditions, "kubernetesVersion": self._version, "pods": count_pods(caches.nested_pods),
+            "conditions": self._conditions,
+            "kubernetesVersion": self._version,
+            "pods": count_pods(caches.nested_pods),
             "suspended": await self._rest.is_reached(),
         }
         if self._outcome is not None:

@@ -55,8 +55,11 @@ async def find_target(host: Api, settings: Settings) -> tuple[Target, Object]:
         labels={key: value for key, value in (meta.get("labels") or {}).items() if key in _JOB_LABELS},
         # A controller reference keeps the host's own controllers from adopting a pod whose labels please them.
         owner={
-            "apiVersion": kinds.NESTED_CLUSTER.api_version, "kind": kinds.NESTED_CLUSTER.name, "name": meta["name"],
-            "uid": meta["uid"], "controller": True,
+            "apiVersion": kinds.NESTED_CLUSTER.api_version,
+            "kind": kinds.NESTED_CLUSTER.name,
+            "name": meta["name"],
+            "uid": meta["uid"],
+            "controller": True,
         },
         api_ip=api_ip,
         dns_ip=dns_ip,

@@ -39,7 +39,10 @@ class Controllers:
 def build(context: Context, cluster: Object, settings: Settings) -> Controllers:
     """The controllers, before the first object is heard of. `cluster` is the NestedCluster."""
     nodes, config, tokens, links = (
-        NodeController(context), ConfigController(context), TokenController(context), LinksController(context),
+        NodeController(context),
+        ConfigController(context),
+        TokenController(context),
+        LinksController(context),
     )
     syncer, creator, jobs = PodSyncer(context, nodes), PodCreator(context, config, tokens, links), JobSuspender(context)
     pods = PodController(context, creator, syncer, PodDeleter(context, syncer), PodEvictor(context, jobs))
@@ -49,9 +52,16 @@ def build(context: Context, cluster: Object, settings: Settings) -> Controllers:
     outcome = OutcomeController(context, settings.server_uid, status.set_outcome)
     return Controllers(
         queues={
-            "nodes": nodes.queue, "config": config.queue, "tokens": tokens.queue, "service-links": links.queue,
-            "pods": pods.queue, "services": services.queue, "events": events.queue, "suspended-jobs": jobs.queue,
-            "outcome": outcome.queue, "cluster-status": status.queue,
+            "nodes": nodes.queue,
+            "config": config.queue,
+            "tokens": tokens.queue,
+            "service-links": links.queue,
+            "pods": pods.queue,
+            "services": services.queue,
+            "events": events.queue,
+            "suspended-jobs": jobs.queue,
+            "outcome": outcome.queue,
+            "cluster-status": status.queue,
         },
         watches={"suspended-jobs": jobs.watches, "outcome": outcome.watches},
         status=status,

@@ -52,7 +52,8 @@ class Health:
         sides = (("host", self.caches.host_side), ("nested", self.caches.nested_side)) if self.caches else ()
         lines += [
             f'nestor_syncer_watch_silence_seconds{{side="{side}",resource="{informer.kind.plural}"}} {informer.silence:.1f}'
-            for side, informers in sides for informer in informers
+            for side, informers in sides
+            for informer in informers
         ]
         lines += ["# TYPE nestor_syncer_ready gauge", f"nestor_syncer_ready {int(self.is_ready)}"]
         return "\n".join(lines) + "\n"
@@ -60,6 +61,7 @@ class Health:
 
 async def serve(health: Health, port: int) -> None:
     """Answer probes until cancelled."""
+
     async def readyz(_: web.Request) -> web.Response:
         return _answer(health.is_ready, "not ready")
 

@@ -62,6 +62,7 @@ async def run(settings: Settings) -> None:
     begin = time.monotonic()
     state = health.Health()
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
+
         def spawn(part: Coroutine[Any, Any, None], name: str) -> None:
             group.create_task(_must_run(part, name), name=name)
 

@@ -130,7 +130,9 @@ class ServiceController:
         if uid not in self._told:
             self._told.add(uid)
             await self._context.recorder.post(
-                nested, "Warning", "ServiceNotSynced",
+                nested,
+                "Warning",
+                "ServiceNotSynced",
                 "`spec.selector` must be set: Services with endpoints of their own are not offered here",
             )
 

@@ -37,7 +37,9 @@ def parse(arguments: list[str]) -> Settings:
     parser.add_argument("--namespace", default=os.environ.get("POD_NAMESPACE"), help="host namespace (env POD_NAMESPACE)")
     parser.add_argument("--cluster", default=os.environ.get("NESTOR_CLUSTER"), help="NestedCluster (env NESTOR_CLUSTER)")
     parser.add_argument(
-        "--access", type=Path, default=Path(os.environ.get("NESTOR_ACCESS", ACCESS_FOLDER)),
+        "--access",
+        type=Path,
+        default=Path(os.environ.get("NESTOR_ACCESS", ACCESS_FOLDER)),
         help="folder of the access Secret (env NESTOR_ACCESS)",
     )
     parser.add_argument("--host-kubeconfig", help="kubeconfig of the host cluster instead of the pod's service account")
@@ -47,6 +49,12 @@ def parse(arguments: list[str]) -> Settings:
     if not found.namespace or not found.cluster:
         parser.error("POD_NAMESPACE and NESTOR_CLUSTER must be set")
     return Settings(
-        found.namespace, found.cluster, found.access, found.host_kubeconfig, found.health_port, found.kubelet_port,
-        os.environ.get("NESTOR_DNS_READY_URL", ""), os.environ.get("POD_UID", ""),
+        found.namespace,
+        found.cluster,
+        found.access,
+        found.host_kubeconfig,
+        found.health_port,
+        found.kubelet_port,
+        os.environ.get("NESTOR_DNS_READY_URL", ""),
+        os.environ.get("POD_UID", ""),
     )

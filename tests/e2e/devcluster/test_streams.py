@@ -58,9 +58,7 @@ async def test_a_websocket_stays_open_while_other_ingresses_come_and_go(
         assert not stream.closed
 
 
-async def test_a_websocket_stays_open_while_its_own_ingress_changes(
-    site: str, browser: Browser, kubectl: Kubectl
-) -> None:
+async def test_a_websocket_stays_open_while_its_own_ingress_changes(site: str, browser: Browser, kubectl: Kubectl) -> None:
     async with browser.session() as session, session.ws_connect(f"http://{site}:{browser.http_port}/ws") as stream:
         kubectl("delete", "ingress", "site")
         browser.wait_for(site, 404)
@@ -86,9 +84,7 @@ async def test_a_long_answer_arrives_as_it_is_written_and_goes_on_while_other_in
         assert numbers == list(range(2, 62))
 
 
-async def test_no_request_is_lost_while_other_ingresses_come_and_go(
-    site: str, browser: Browser, elsewhere: Elsewhere
-) -> None:
+async def test_no_request_is_lost_while_other_ingresses_come_and_go(site: str, browser: Browser, elsewhere: Elsewhere) -> None:
     statuses: list[int] = []
 
     async def ask(session: aiohttp.ClientSession) -> None:

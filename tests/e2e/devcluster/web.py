@@ -134,9 +134,7 @@ class Browser:
 
     def session(self, trust: ssl.SSLContext | None = None) -> aiohttp.ClientSession:
         """A client for streams; every host is at the Ingress controller, every request has a connection of its own."""
-        return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(resolver=_Loopback(), ssl=trust or True, force_close=True)
-        )
+        return aiohttp.ClientSession(connector=aiohttp.TCPConnector(resolver=_Loopback(), ssl=trust or True, force_close=True))
 
     def _secure(self, host: str, trust: ssl.SSLContext) -> ssl.SSLSocket:
         return trust.wrap_socket(socket.create_connection((LOOPBACK, self.https_port), timeout=15), server_hostname=host)

@@ -79,8 +79,13 @@ class CommandLine:
         folder = apiserver.binary().parent
         base = {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src"), "HOME": str(self.home)}
         process = await asyncio.create_subprocess_exec(
-            *self.command, "-n", self.namespace, *arguments, stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            *self.command,
+            "-n",
+            self.namespace,
+            *arguments,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
             env=base | {"KUBECONFIG": str(self.kubeconfig)} | self.environment | environment,
             # Tests in a shell's background have Ctrl-C ignored, and so would have what they start.
             preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
@@ -95,7 +100,7 @@ class CommandLine:
 
 @pytest.fixture
 async def cli(
-    nestor: list[str], control_plane: apiserver.ControlPlane, namespace: str, tmp_path: Path,
+    nestor: list[str], control_plane: apiserver.ControlPlane, namespace: str, tmp_path: Path
 ) -> AsyncIterator[CommandLine]:
     """The admin's command line; nothing that it started outlives its test."""
     result = CommandLine(nestor, control_plane.kubeconfig, namespace, tmp_path)
@@ -142,15 +147,26 @@ class Kubelet:
         """A pod that runs and has said this."""
         self.logs[name] = log
         await wait_for(self.host, kinds.SERVICE_ACCOUNT, "default", namespace, bool)
-        await self.host.create(kinds.POD, {
-            "apiVersion": "v1", "kind": "Pod",
-            "metadata": {"name": name, "namespace": namespace, "labels": labels or {},
-                         "annotations": {f"nestor.dev/{key.replace('_', '-')}": value for key, value in annotations.items()}},
-            "spec": {"nodeName": self.node, "containers": [{"name": "main", "image": "x"}]},
-        })
-        status = {"phase": "Running", "containerStatuses": [{
-            "name": "main", "image": "x", "imageID": "", "ready": True, "restartCount": 0, "state": {"running": {}},
-        }]}
+        await self.host.create(
+            kinds.POD,
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {
+                    "name": name,
+                    "namespace": namespace,
+                    "labels": labels or {},
+                    "annotations": {f"nestor.dev/{key.replace('_', '-')}": value for key, value in annotations.items()},
+                },
+                "spec": {"nodeName": self.node, "containers": [{"name": "main", "image": "x"}]},
+            },
+        )
+        status = {
+            "phase": "Running",
+            "containerStatuses": [
+                {"name": "main", "image": "x", "imageID": "", "ready": True, "restartCount": 0, "state": {"running": {}}}
+            ],
+        }
         await self.host.patch(kinds.POD, name, namespace, {"status": status}, subresource="status")
 
 
@@ -165,8 +181,10 @@ async def kubelet(host: Api, tmp_path: Path) -> AsyncIterator[Kubelet]:
     name = f"node-{uuid.uuid4().hex[:6]}"
     kubelet = Kubelet(host, name)
     server = await asyncio.start_server(kubelet.answer, "127.0.0.1", 0, ssl=context)
-    status = {"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
-              "daemonEndpoints": {"kubeletEndpoint": {"Port": server.sockets[0].getsockname()[1]}}}
+    status = {
+        "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": server.sockets[0].getsockname()[1]}},
+    }
     await host.create(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
     await host.patch(kinds.NODE, name, None, {"status": status}, subresource="status")
     yield kubelet
@@ -183,20 +201,30 @@ async def give_cluster(host: Api, plane: apiserver.ControlPlane, job: Object, se
     await host.apply(kinds.SECRET, {"metadata": meta, "type": "Opaque", "data": data})
     where = f"own-{job['metadata']['namespace']}"
     await host.apply(kinds.NAMESPACE, {"metadata": {"name": where}})
-    await report(host, job, kubeconfigSecretName="shop-kubeconfig", namespace=where, steps=[
-        {"name": "database", "type": "kubectl", "state": "Succeeded"}, {"name": "web", "type": "kubectl", "state": "Running"},
-    ])
+    await report(
+        host,
+        job,
+        kubeconfigSecretName="shop-kubeconfig",
+        namespace=where,
+        steps=[
+            {"name": "database", "type": "kubectl", "state": "Succeeded"},
+            {"name": "web", "type": "kubectl", "state": "Running"},
+        ],
+    )
 
 
 async def grant(host: Api, user: str, namespace: str, *rules: Object) -> None:
     """Rights of a user in a namespace."""
     name = f"{user}-{uuid.uuid4().hex[:6]}"
     await host.apply(ROLE, {"metadata": {"name": name, "namespace": namespace}, "rules": list(rules)})
-    await host.apply(kinds.ROLE_BINDING, {
-        "metadata": {"name": name, "namespace": namespace},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
-    })
+    await host.apply(
+        kinds.ROLE_BINDING,
+        {
+            "metadata": {"name": name, "namespace": namespace},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+        },
+    )
 
 
 ROLE = Kind("rbac.authorization.k8s.io", "v1", "roles", "Role")

@@ -85,7 +85,7 @@ async def test_the_shell_is_the_users_own(cli: CommandLine, job: Object, tmp_pat
 
 
 async def test_a_tunnel_is_open_for_as_long_as_the_command_runs(
-    cli: CommandLine, host: Api, control_plane: apiserver.ControlPlane, job: Object, tmp_path: Path,
+    cli: CommandLine, host: Api, control_plane: apiserver.ControlPlane, job: Object, tmp_path: Path
 ) -> None:
     await give_cluster(host, control_plane, job, UNREACHABLE)
     kubectl, log = put_kubectl(tmp_path, urlsplit(host.host).port or 0)
@@ -107,7 +107,7 @@ def find_processes(part: str) -> list[str]:
 
 
 async def test_a_tunnel_that_fails_is_explained(
-    cli: CommandLine, host: Api, control_plane: apiserver.ControlPlane, job: Object,
+    cli: CommandLine, host: Api, control_plane: apiserver.ControlPlane, job: Object
 ) -> None:
     await give_cluster(host, control_plane, job, UNREACHABLE)
     call = await cli("exec", "shop", "--", "true")
@@ -129,8 +129,14 @@ RUNNER_LOG = "2 steps to run\n[database] applied\n[web] one\n[web] two\n[webmail
 async def test_logs_of_steps_and_pods(cli: CommandLine, job: Object, kubelet: Kubelet) -> None:
     where = f"own-{cli.namespace}"
     await kubelet.run("shop-run", where, RUNNER_LOG)
-    await kubelet.run("web-1-x-default-x-0a1b2c3d", where, "hello\n\x1b[31mred", labels={"nestor.dev/cluster": "shop"},
-                      nested_name="web-1", nested_namespace="default")
+    await kubelet.run(
+        "web-1-x-default-x-0a1b2c3d",
+        where,
+        "hello\n\x1b[31mred",
+        labels={"nestor.dev/cluster": "shop"},
+        nested_name="web-1",
+        nested_namespace="default",
+    )
     assert (await cli("logs", "shop")).stdout == RUNNER_LOG
     assert (await cli("logs", "shop", "web")).stdout == "[web] one\n[web] two\n"
     assert (await cli("logs", "shop", "web", "--tail", "1")).stdout == "[web] two\n"
@@ -142,7 +148,7 @@ async def test_logs_of_steps_and_pods(cli: CommandLine, job: Object, kubelet: Ku
 
 
 async def test_logs_that_may_not_be_read_are_replaced_by_what_the_status_knows(
-    cli: CommandLine, host: Api, control_plane: apiserver.ControlPlane, job: Object, kubelet: Kubelet,
+    cli: CommandLine, host: Api, control_plane: apiserver.ControlPlane, job: Object, kubelet: Kubelet
 ) -> None:
     namespace = job["metadata"]["namespace"]
     await grant(host, "jane", namespace, JOBS, SECRETS)

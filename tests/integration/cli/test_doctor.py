@@ -20,17 +20,25 @@ from tests.unit.cli.builders import condition
 async def test_an_installation_is_repaired_by_what_it_says(cli: CommandLine, host: Api, namespace: str) -> None:
     call = await cli("doctor")
     assert call.code == Code.FAILED
-    for part in ("answers: Kubernetes v1.", "image volumes are there", "resources are there and current",
+    for part in (
+        "answers: Kubernetes v1.",
+        "image volumes are there",
+        "resources are there and current",
         "no operator is installed",
-                 "there is no NestedClass", "you may run jobs"):
+        "there is no NestedClass",
+        "you may run jobs",
+    ):
         assert part in call.stdout, part
 
     own = {"app.kubernetes.io/name": "nestor"}
     template = {"metadata": {"labels": own}, "spec": {"containers": [{"name": "x", "image": "x"}]}}
-    await host.create(kinds.DEPLOYMENT, {
-        "metadata": {"name": "nestor", "namespace": namespace, "labels": own},
-        "spec": {"selector": {"matchLabels": own}, "template": template},
-    })
+    await host.create(
+        kinds.DEPLOYMENT,
+        {
+            "metadata": {"name": "nestor", "namespace": namespace, "labels": own},
+            "spec": {"selector": {"matchLabels": own}, "template": template},
+        },
+    )
     await host.patch(kinds.DEPLOYMENT, "nestor", namespace, {"status": {"replicas": 1, "readyReplicas": 1}}, subresource="status")
     await host.apply(kinds.INGRESS_CLASS, {"metadata": {"name": "test"}, "spec": {"controller": "example.com/test"}})
     await host.apply(kinds.NESTED_CLASS, build_class())
@@ -53,7 +61,7 @@ async def test_a_job_is_explained(cli: CommandLine, host: Api, namespace: str) -
 
 
 async def test_who_may_see_little_is_told_what_is_unknown(
-    cli: CommandLine, host: Api, control_plane: apiserver.ControlPlane, namespace: str,
+    cli: CommandLine, host: Api, control_plane: apiserver.ControlPlane, namespace: str
 ) -> None:
     await grant(host, "jill", namespace, JOBS, SECRETS)
     call = await replace(cli, kubeconfig=control_plane.kubeconfig_of("jill"))("doctor")
@@ -69,8 +77,9 @@ async def test_names_are_completed(cli: CommandLine, host: Api, namespace: str) 
     words = {"_NESTOR_COMPLETE": "complete_bash", "COMP_WORDS": f"nestor status -n {namespace} sh", "COMP_CWORD": "4"}
     call = await cli(**words)
     assert call.stdout.split() == ["shop-one"], call.stderr
-    await report(host, await create(host, namespace, "steps"),
-        steps=[{"name": "database", "type": "kubectl", "state": "Succeeded"}])
+    await report(
+        host, await create(host, namespace, "steps"), steps=[{"name": "database", "type": "kubectl", "state": "Succeeded"}]
+    )
     call = await cli(**words | {"COMP_WORDS": f"nestor logs -n {namespace} steps d", "COMP_CWORD": "5"})
     assert call.stdout.split() == ["database"]
 
@@ -82,13 +91,15 @@ async def test_kubectl_finds_the_plugin_and_its_completion(cli: CommandLine, hos
         script.write_text(f"#!{sys.executable}\nfrom nestor.__main__ import {function}\n{function}()\n")
         script.chmod(0o755)
     environment = {
-        "PATH": f"{tmp_path}:{apiserver.binary().parent}:{os.environ['PATH']}", "KUBECONFIG": str(cli.kubeconfig),
-        "PYTHONPATH": str(ROOT / "src"), "HOME": str(tmp_path),
+        "PATH": f"{tmp_path}:{apiserver.binary().parent}:{os.environ['PATH']}",
+        "KUBECONFIG": str(cli.kubeconfig),
+        "PYTHONPATH": str(ROOT / "src"),
+        "HOME": str(tmp_path),
     }
 
     async def kubectl(*arguments: str) -> str:
         process = await asyncio.create_subprocess_exec(
-            "kubectl", *arguments, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            "kubectl", *arguments, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
         )
         output, errors = await process.communicate()
         assert process.returncode == 0, errors.decode()

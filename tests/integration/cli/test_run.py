@@ -44,8 +44,9 @@ async def test_run_follows_the_job_to_its_url(cli: CommandLine, host: Api, names
     await report(host, job, *not_ready("StepRetrying"), steps=[step("database"), retrying], **FACTS)
     await call.read_line("step 1 of 2 'database' succeeded in 2s")
     await call.read_line("step 2 of 2 'web' failed, will be tried again, attempt 1 of 3: error: no such host")
-    await report(host, job, ADMITTED, CLUSTER, APPLIED, EXPOSED, READY, RUNNING, steps=[step("database"), step("web")],
-        url=URL, **FACTS)
+    await report(
+        host, job, ADMITTED, CLUSTER, APPLIED, EXPOSED, READY, RUNNING, steps=[step("database"), step("web")], url=URL, **FACTS
+    )
     await call.read_line(f"exposed at {URL}")
     await call.wait()
     assert (call.code, call.stdout) == (Code.OK, f"{URL}\n")
@@ -92,10 +93,12 @@ async def test_run_in_the_background_prints_the_name(cli: CommandLine, host: Api
 
 
 async def test_run_of_a_job_that_ends_waits_for_its_end_and_removes_it(
-    cli: CommandLine, host: Api, namespace: str, tmp_path: Path,
+    cli: CommandLine, host: Api, namespace: str, tmp_path: Path
 ) -> None:
     body: dict[str, Any] = {
-        "apiVersion": "nestor.dev/v1alpha1", "kind": "NestedAppJob", "metadata": {"name": "batch"},
+        "apiVersion": "nestor.dev/v1alpha1",
+        "kind": "NestedAppJob",
+        "metadata": {"name": "batch"},
         "spec": {"app": {"image": "x"}, "successPolicy": {"targets": [{"kind": "Job", "name": "train"}]}},
     }
     file = tmp_path / "job.yaml"
@@ -105,8 +108,9 @@ async def test_run_of_a_job_that_ends_waits_for_its_end_and_removes_it(
     await report(host, job, ADMITTED, CLUSTER, APPLIED, READY, RUNNING, steps=[step("train")], **FACTS)
     await call.read_line("ready")
     ending = condition("Succeeded", "True", "Completed", "Job 'default/train' is complete")
-    await report(host, job, ADMITTED, CLUSTER, APPLIED, condition("Ready", "False", "Completed"), ending,
-        steps=[step("train")], **FACTS)
+    await report(
+        host, job, ADMITTED, CLUSTER, APPLIED, condition("Ready", "False", "Completed"), ending, steps=[step("train")], **FACTS
+    )
     await wait_for_none(host, kinds.NESTED_APP_JOB, namespace)
     await call.wait()
     assert call.code == Code.OK
@@ -156,7 +160,8 @@ async def test_status_and_list(cli: CommandLine, host: Api, namespace: str) -> N
     call = await cli("status", "other")
     assert call.code == Code.NOT_FOUND
     assert call.stderr.splitlines() == [
-        f"error: no NestedAppJob 'other' in namespace '{namespace}'", "hint: `nestor list -A` shows those there are",
+        f"error: no NestedAppJob 'other' in namespace '{namespace}'",
+        "hint: `nestor list -A` shows those there are",
     ]
 
 
@@ -194,9 +199,26 @@ async def test_in_a_terminal_the_job_is_redrawn_and_its_page_stays(cli: CommandL
     await report(host, job, *not_ready("StepRunning"), steps=[step("web", "Running")], **FACTS)
     terminal, inside = pty.openpty()
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "nestor", "-n", namespace, "status", "shop", "--follow", stdin=inside, stdout=inside, stderr=inside,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "src"), "KUBECONFIG": str(cli.kubeconfig), "TERM": "xterm",
-             "LANG": "C.UTF-8", "COLUMNS": "100", "LINES": "40"},
+        sys.executable,
+        "-m",
+        "nestor",
+        "-n",
+        namespace,
+        "status",
+        "shop",
+        "--follow",
+        stdin=inside,
+        stdout=inside,
+        stderr=inside,
+        env={
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT / "src"),
+            "KUBECONFIG": str(cli.kubeconfig),
+            "TERM": "xterm",
+            "LANG": "C.UTF-8",
+            "COLUMNS": "100",
+            "LINES": "40",
+        },
     )
     os.close(inside)
     reading = asyncio.create_task(asyncio.to_thread(read_terminal, terminal))

@@ -54,14 +54,18 @@ async def site() -> AsyncIterator[str]:
 
 def condition(kind: str, status: str, reason: str, message: str = "") -> Object:
     return {
-        "type": kind, "status": status, "reason": reason, "message": message, "observedGeneration": 1,
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "observedGeneration": 1,
         "lastTransitionTime": "2026-01-01T00:00:00Z",
     }
 
 
 async def report(api: Api, *conditions: Object, **status: Any) -> None:
     await api.patch(
-        kinds.NESTED_APP_JOB, NAME, "default", {"status": {"conditions": list(conditions), **status}}, subresource="status",
+        kinds.NESTED_APP_JOB, NAME, "default", {"status": {"conditions": list(conditions), **status}}, subresource="status"
     )
 
 
@@ -82,7 +86,10 @@ async def test_a_job_is_followed_to_its_page(api: Api, site: str) -> None:
     job, content = await following
     assert (job["status"]["url"], content) == (site, "<p>Hello</p>")
     told = [
-        "admitted: class 'default'", "cluster ready: Kubernetes v1.36.3", "step 1 of 1 'web-server' succeeded", "HTTP 200",
+        "admitted: class 'default'",
+        "cluster ready: Kubernetes v1.36.3",
+        "step 1 of 1 'web-server' succeeded",
+        "HTTP 200",
         "ready",
     ]
     assert [line for line in lines if line in told] == told

@@ -70,7 +70,9 @@ async def test_a_json_patch_whose_test_fails_changes_nothing(host: Api, namespac
 
 async def test_a_server_that_is_not_there_is_unreachable() -> None:
     kubeconfig = {
-        "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "c",
         "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
         "users": [{"name": "c", "user": {"token": "t"}}],
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],

@@ -47,13 +47,26 @@ async def operator_running(plane: apiserver.ControlPlane) -> AsyncIterator[Opera
     (port,) = apiserver.free_ports(1)
     log = plane.folder / f"operator-{port}.log"
     environment = os.environ | {
-        "KUBECONFIG": str(plane.kubeconfig_of(ACCOUNT)), "NESTOR_IMAGE": "nestor.test/nestor:1", "NESTOR_PORT": str(port),
-        "NESTOR_FORCE_AFTER": "4", "NESTOR_GIVE_UP_AFTER": "11", "NESTOR_LOG_LEVEL": "debug", "PYTHONPATH": str(ROOT / "src"),
+        "KUBECONFIG": str(plane.kubeconfig_of(ACCOUNT)),
+        "NESTOR_IMAGE": "nestor.test/nestor:1",
+        "NESTOR_PORT": str(port),
+        "NESTOR_FORCE_AFTER": "4",
+        "NESTOR_GIVE_UP_AFTER": "11",
+        "NESTOR_LOG_LEVEL": "debug",
+        "PYTHONPATH": str(ROOT / "src"),
     }
     with log.open("wb") as output:
         process = await asyncio.create_subprocess_exec(
-            "setpriv", "--pdeathsig", "KILL", sys.executable, "-m", "nestor", "operator", env=environment,
-            stdout=output, stderr=output,
+            "setpriv",
+            "--pdeathsig",
+            "KILL",
+            sys.executable,
+            "-m",
+            "nestor",
+            "operator",
+            env=environment,
+            stdout=output,
+            stderr=output,
         )
     operator = Operator(process, port, log)
     try:

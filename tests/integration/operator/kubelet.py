@@ -32,7 +32,7 @@ class Logs:
         printed = self.printed.get((request.match_info["namespace"], request.match_info["pod"]))
         if printed is None:
             return web.Response(status=500, text="unable to retrieve container logs")
-        return web.Response(body=printed[:int(request.query["limitBytes"])], content_type="text/plain")
+        return web.Response(body=printed[: int(request.query["limitBytes"])], content_type="text/plain")
 
 
 @contextlib.asynccontextmanager
@@ -61,15 +61,31 @@ async def _make_node(api: Api, port: int) -> None:
     await api.apply(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}, "spec": {}})
     since = {"lastHeartbeatTime": now(), "lastTransitionTime": now()}
     ready = {"type": "Ready", "status": "True", "reason": "x", "message": "", **since}
-    await api.patch(kinds.NODE, NODE, None, {"status": {
-        "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}], "conditions": [ready],
-        "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
-    }}, subresource="status")
+    await api.patch(
+        kinds.NODE,
+        NODE,
+        None,
+        {
+            "status": {
+                "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+                "conditions": [ready],
+                "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+            }
+        },
+        subresource="status",
+    )
 
 
 async def bind(api: Api, name: str, namespace: str) -> None:
     """Play the host's scheduler."""
-    await api.create(kinds.POD, {
-        "apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, "namespace": namespace},
-        "target": {"apiVersion": "v1", "kind": "Node", "name": NODE},
-    }, subresource="binding", name=name)
+    await api.create(
+        kinds.POD,
+        {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": name, "namespace": namespace},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": NODE},
+        },
+        subresource="binding",
+        name=name,
+    )

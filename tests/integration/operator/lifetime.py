@@ -101,7 +101,7 @@ async def until_replicas(api: Api, name: str, where: str, replicas: int) -> None
 async def until_told(api: Api, namespace: str, reason: str, text: str = "", *, limit: float = 30) -> Object:
     """Await an event in the user's namespace."""
     return await wait_for_any(
-        api, kinds.EVENT, namespace, lambda event: event["reason"] == reason and text in event["message"], limit=limit,
+        api, kinds.EVENT, namespace, lambda event: event["reason"] == reason and text in event["message"], limit=limit
     )
 
 
@@ -109,6 +109,6 @@ async def create_app_pod(api: Api, name: str, where: str, job: Object) -> None:
     """A pod of the application on the host, as the syncer makes them."""
     own = labels.of_job(job["metadata"]["name"], job["metadata"]["namespace"], job["metadata"]["uid"])
     meta = {"name": name, "namespace": where, "labels": own | {labels.COMPONENT: labels.COMPONENT_APP}}
-    await api.create(kinds.POD, {
-        "apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": [{"name": "main", "image": "x"}]},
-    })
+    await api.create(
+        kinds.POD, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": [{"name": "main", "image": "x"}]}}
+    )

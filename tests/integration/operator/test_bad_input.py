@@ -29,14 +29,17 @@ from tests.waiting import job_with, wait_for, wait_for_any
 @pytest.mark.parametrize(
     ("change", "reason", "message"),
     [
-        ({"kubernetesVersion": "v1.99"}, conditions.VERSION_UNSUPPORTED,
-         "Kubernetes version 'v1.99' is not offered by class 'default'; it has: v1.35, v1.36"),
+        (
+            {"kubernetesVersion": "v1.99"},
+            conditions.VERSION_UNSUPPORTED,
+            "Kubernetes version 'v1.99' is not offered by class 'default'; it has: v1.35, v1.36",
+        ),
         ({"className": "gold"}, conditions.CLASS_NOT_FOUND, "no NestedClass named 'gold'; there are: 'default'"),
         ({"command": "Start"}, conditions.COMMAND_NOT_FOUND, "the AppDef has no command 'Start'; it has: 'Hello'"),
     ],
 )
 async def test_unknown_names_are_refused_with_the_known_ones(
-    operator: Operator, api: Api, namespace: str, change: Object, reason: str, message: str,
+    operator: Operator, api: Api, namespace: str, change: Object, reason: str, message: str
 ) -> None:
     await api.create(kinds.NESTED_APP_JOB, build_job("bad", namespace, **change))
     job = await job_with(api, "bad", namespace, conditions.ADMITTED, "False", reason)
@@ -57,7 +60,7 @@ async def test_unknown_names_are_refused_with_the_known_ones(
     ],
 )
 async def test_a_faulty_appdef_is_refused_with_the_field(
-    operator: Operator, api: Api, namespace: str, nested: Object, message: str,
+    operator: Operator, api: Api, namespace: str, nested: Object, message: str
 ) -> None:
     await api.create(kinds.NESTED_APP_JOB, build_job("bad", namespace, nested=nested))
     job = await job_with(api, "bad", namespace, conditions.ADMITTED, "False", conditions.APPDEF_INVALID)
@@ -75,9 +78,7 @@ async def test_a_refused_job_is_admitted_when_its_class_appears(operator: Operat
 
 async def test_a_missing_config_map_is_named_and_waited_for(operator: Operator, api: Api, namespace: str) -> None:
     job = build_job("late", namespace)
-    job["spec"]["app"] = {
-        "templatesFrom": {"configMapRef": {"name": "late-files"}}, "appDef": job["spec"]["app"]["appDef"],
-    }
+    job["spec"]["app"] = {"templatesFrom": {"configMapRef": {"name": "late-files"}}, "appDef": job["spec"]["app"]["appDef"]}
     job = await api.create(kinds.NESTED_APP_JOB, job)
     refused = await job_with(api, "late", namespace, conditions.ADMITTED, "False", conditions.TEMPLATES_NOT_FOUND)
     assert message_of(refused, conditions.ADMITTED) == f"no ConfigMap named 'late-files' in namespace '{namespace}'"
@@ -92,7 +93,7 @@ async def test_a_missing_config_map_is_named_and_waited_for(operator: Operator, 
     [(None, "no Secret 'pull'"), ("Opaque", "has type 'Opaque'; it must be one of kubernetes.io/dockerconfigjson")],
 )
 async def test_a_pull_secret_that_is_none_is_refused(
-    operator: Operator, api: Api, namespace: str, kind: str | None, message: str,
+    operator: Operator, api: Api, namespace: str, kind: str | None, message: str
 ) -> None:
     if kind:
         await api.apply(kinds.SECRET, {"metadata": {"name": "pull", "namespace": namespace}, "type": kind})
@@ -104,7 +105,7 @@ async def test_a_pull_secret_that_is_none_is_refused(
 
 
 async def test_images_that_cannot_be_pulled_are_waited_for_with_the_pods_own_reason(
-    operator: Operator, api: Api, namespace: str,
+    operator: Operator, api: Api, namespace: str
 ) -> None:
     job = await api.create(kinds.NESTED_APP_JOB, build_job("pull", namespace))
     where = await host_namespace(api, job)
@@ -141,7 +142,7 @@ async def test_a_target_service_that_never_appears_is_named(operator: Operator, 
 
 
 async def test_the_older_job_keeps_its_host_and_the_younger_gets_it_afterwards(
-    operator: Operator, api: Api, namespace: str,
+    operator: Operator, api: Api, namespace: str
 ) -> None:
     expose = {"expose": {"host": f"shared-{namespace}.jobs.test"}}
     first = await api.create(kinds.NESTED_APP_JOB, build_job("first", namespace, **expose))
@@ -161,7 +162,7 @@ async def test_the_older_job_keeps_its_host_and_the_younger_gets_it_afterwards(
 
 
 async def test_a_host_outside_the_classs_domain_is_refused_until_it_is_changed(
-    operator: Operator, api: Api, namespace: str,
+    operator: Operator, api: Api, namespace: str
 ) -> None:
     job = await api.create(kinds.NESTED_APP_JOB, build_job("greedy", namespace, expose={"host": "bank.example"}))
     refused = await job_with(api, "greedy", namespace, conditions.EXPOSED, "False", conditions.HOST_NOT_ALLOWED)
@@ -177,10 +178,15 @@ async def test_a_host_outside_the_classs_domain_is_refused_until_it_is_changed(
 async def test_an_ingress_of_somebody_else_keeps_its_host(operator: Operator, api: Api, namespace: str) -> None:
     host = f"portal-{namespace}.jobs.test"
     backend = {"service": {"name": "portal", "port": {"number": 80}}}
-    await api.create(kinds.INGRESS, {
-        "apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": "portal", "namespace": namespace},
-        "spec": {"rules": [{"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}]},
-    })
+    await api.create(
+        kinds.INGRESS,
+        {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "Ingress",
+            "metadata": {"name": "portal", "namespace": namespace},
+            "spec": {"rules": [{"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}]},
+        },
+    )
     await api.create(kinds.NESTED_APP_JOB, build_job("late", namespace, expose={"host": host}))
     job = await job_with(api, "late", namespace, conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT)
     assert f"is taken by Ingress 'portal' in namespace '{namespace}'" in message_of(job, conditions.EXPOSED)
@@ -208,11 +214,15 @@ async def test_a_secret_of_the_users_is_never_overwritten(operator: Operator, ap
         ({"app": {"templatesFrom": {"configMapRef": {"name": "b"}}}}, "`appDef` must be set when there is no `image`"),
         ({"app": {"image": "a"}, "appRef": {"name": "b"}}, "exactly one of `app` and `appRef` must be set"),
         ({"app": {"image": "a"}, "successPolicy": {"targets": [{"kind": "Job"}]}}, "exactly one of `name` and `matchLabels`"),
-        ({"app": {"image": "a"}, "successPolicy": {"targets": [{"kind": "Train", "name": "a"}]}},
-         "`apiVersion` and `condition` must be set for kinds other than Job, JobSet and Pod"),
+        (
+            {"app": {"image": "a"}, "successPolicy": {"targets": [{"kind": "Train", "name": "a"}]}},
+            "`apiVersion` and `condition` must be set for kinds other than Job, JobSet and Pod",
+        ),
         ({"app": {"image": "a"}, "failurePolicy": {"action": "Retry"}}, "Fail"),
-        ({"app": {"templatesFrom": {"configMapRef": {"name": "b"}}, "imagePullSecretName": "c", "appDef": {}}},
-         "`imagePullSecretName` may be set only together with `image`"),
+        (
+            {"app": {"templatesFrom": {"configMapRef": {"name": "b"}}, "imagePullSecretName": "c", "appDef": {}}},
+            "`imagePullSecretName` may be set only together with `image`",
+        ),
         ({"command": ""}, "spec.command"),
         ({"expose": {"host": "not a host"}}, "must be a host name such as 'shop.example.com'"),
         ({"kubernetesVersion": "1.36.2"}, "must be a Kubernetes version as major.minor, for example 'v1.36'"),

@@ -47,10 +47,16 @@ async def test_wrong_values_are_refused(arguments: list[str], message: str) -> N
 
 async def test_the_default_class_is_taken_by_the_api_server(plane: apiserver.ControlPlane, api: Api) -> None:
     documents = await render(
-        "--set", "defaultClass.expose.domain=apps.example.com", "--set", "defaultClass.expose.port=8443",
-        "--set-json", 'defaultClass.expose.from=[{"ipBlock":{"cidr":"10.0.0.0/24"}}]',
-        "--set-json", 'defaultClass.namespace={"podSecurity":"Baseline","quota":{"requests.cpu":4}}',
-        "--set-json", 'defaultClass.network={"internet":"None"}',
+        "--set",
+        "defaultClass.expose.domain=apps.example.com",
+        "--set",
+        "defaultClass.expose.port=8443",
+        "--set-json",
+        'defaultClass.expose.from=[{"ipBlock":{"cidr":"10.0.0.0/24"}}]',
+        "--set-json",
+        'defaultClass.namespace={"podSecurity":"Baseline","quota":{"requests.cpu":4}}',
+        "--set-json",
+        'defaultClass.network={"internet":"None"}',
     )
     (found,) = [item for item in documents if item["kind"] == "NestedClass"]
     found["metadata"]["name"] = "from-chart"
@@ -73,10 +79,14 @@ async def test_all_users_read_the_catalogue_and_its_keepers_write_it(plane: apis
     (role,) = [item for item in await render() if item["metadata"]["name"] == "nestor-catalogue-edit"]
     await api.apply(kinds.CLUSTER_ROLE, role)
     group = {"apiGroup": "rbac.authorization.k8s.io"}
-    await api.apply(kinds.CLUSTER_ROLE_BINDING, {
-        "metadata": {"name": "keepers"}, "roleRef": {**group, "kind": "ClusterRole", "name": "nestor-catalogue-edit"},
-        "subjects": [{**group, "kind": "User", "name": "keeper"}],
-    })
+    await api.apply(
+        kinds.CLUSTER_ROLE_BINDING,
+        {
+            "metadata": {"name": "keepers"},
+            "roleRef": {**group, "kind": "ClusterRole", "name": "nestor-catalogue-edit"},
+            "subjects": [{**group, "kind": "User", "name": "keeper"}],
+        },
+    )
     async with await Api.connect(str(plane.kubeconfig_of("anybody"))) as anybody:
         await anybody.list(kinds.NESTED_APP)
         await anybody.list(kinds.NESTED_CLASS)

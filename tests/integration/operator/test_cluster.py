@@ -19,7 +19,9 @@ from tests.waiting import has, wait_for
 def build_cluster(name: str, namespace: str, **spec: Any) -> Object:
     """A cluster of a user."""
     return {
-        "apiVersion": "nestor.dev/v1alpha1", "kind": "NestedCluster", "spec": spec,
+        "apiVersion": "nestor.dev/v1alpha1",
+        "kind": "NestedCluster",
+        "spec": spec,
         "metadata": {"name": name, "namespace": namespace},
     }
 
@@ -49,14 +51,14 @@ async def test_the_syncers_status_and_ours_live_side_by_side(operator: Operator,
 async def test_an_unknown_version_is_refused_with_the_known_ones(operator: Operator, api: Api, namespace: str) -> None:
     await api.create(kinds.NESTED_CLUSTER, build_cluster("old", namespace, kubernetesVersion="v1.9"))
     cluster = await wait_for(
-        api, kinds.NESTED_CLUSTER, "old", namespace, has(conditions.ADMITTED, "False", conditions.VERSION_UNSUPPORTED),
+        api, kinds.NESTED_CLUSTER, "old", namespace, has(conditions.ADMITTED, "False", conditions.VERSION_UNSUPPORTED)
     )
     assert cluster is not None
     assert "it has: v1.35, v1.36" in message_of(cluster, conditions.ADMITTED)
 
 
 async def test_a_cluster_made_again_at_once_does_not_take_over_the_former_ones_keys(
-    operator: Operator, api: Api, namespace: str,
+    operator: Operator, api: Api, namespace: str
 ) -> None:
     await api.create(kinds.NESTED_CLUSTER, build_cluster("again", namespace))
     await wait_for(api, kinds.POD, "again-k3s-0", namespace, lambda found: found is not None)
@@ -84,11 +86,11 @@ async def test_what_the_host_refuses_is_told(operator: Operator, api: Api, names
     assert "must be less than or equal to memory limit" in message_of(cluster, conditions.ADMITTED)
 
 
-@pytest.mark.parametrize("marks", [
-    {labels.JOB: "nobody"}, {labels.JOB: "nobody", labels.JOB_NAMESPACE: "nowhere", labels.JOB_UID: "1"},
-])
+@pytest.mark.parametrize(
+    "marks", [{labels.JOB: "nobody"}, {labels.JOB: "nobody", labels.JOB_NAMESPACE: "nowhere", labels.JOB_UID: "1"}]
+)
 async def test_a_cluster_that_is_labelled_like_a_jobs_later_on_can_be_deleted(
-    operator: Operator, api: Api, namespace: str, marks: dict[str, str],
+    operator: Operator, api: Api, namespace: str, marks: dict[str, str]
 ) -> None:
     await api.create(kinds.NESTED_CLUSTER, build_cluster("changed", namespace))
     await wait_for(api, kinds.NESTED_CLUSTER, "changed", namespace, has(conditions.ADMITTED, "True"))

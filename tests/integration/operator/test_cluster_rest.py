@@ -96,9 +96,7 @@ async def test_a_cluster_without_one_keeps_its_server(operator: Operator, api: A
     assert (await api.get(kinds.STATEFUL_SET, "plain-k3s", namespace))["spec"]["replicas"] == 1
 
 
-async def test_the_volume_goes_with_its_cluster_and_a_namesake_gets_another(
-    operator: Operator, api: Api, namespace: str,
-) -> None:
+async def test_the_volume_goes_with_its_cluster_and_a_namesake_gets_another(operator: Operator, api: Api, namespace: str) -> None:
     await api.create(kinds.NESTED_CLUSTER, build_cluster("own", namespace, persistence=PERSISTENCE))
     await wait_for(api, kinds.POD, "own-k3s-0", namespace, bool)
     before = await api.get(kinds.PERSISTENT_VOLUME_CLAIM, CLAIM, namespace)

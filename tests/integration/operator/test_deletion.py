@@ -12,9 +12,20 @@ from tests.integration.operator.world import Object, be_ready_server, build_clas
 from tests.waiting import eventually, job_with, wait_for, wait_for_any, wait_for_none
 
 MADE = [
-    kinds.NAMESPACE, kinds.POD, kinds.SERVICE, kinds.CONFIG_MAP, kinds.SECRET, kinds.SERVICE_ACCOUNT, kinds.STATEFUL_SET,
-    kinds.ENDPOINT_SLICE, kinds.INGRESS, kinds.NETWORK_POLICY, kinds.ROLE_BINDING, kinds.CLUSTER_ROLE_BINDING,
-    kinds.NESTED_APP_JOB, kinds.NESTED_CLUSTER,
+    kinds.NAMESPACE,
+    kinds.POD,
+    kinds.SERVICE,
+    kinds.CONFIG_MAP,
+    kinds.SECRET,
+    kinds.SERVICE_ACCOUNT,
+    kinds.STATEFUL_SET,
+    kinds.ENDPOINT_SLICE,
+    kinds.INGRESS,
+    kinds.NETWORK_POLICY,
+    kinds.ROLE_BINDING,
+    kinds.CLUSTER_ROLE_BINDING,
+    kinds.NESTED_APP_JOB,
+    kinds.NESTED_CLUSTER,
 ]
 
 
@@ -83,8 +94,12 @@ async def test_pods_that_do_not_end_are_forced_and_named(operator: Operator, api
     where = await host_namespace(api, job)
     await wait_for(api, kinds.POD, "stuck-run", where, lambda found: found is not None)
     # A pod with a node ends when its kubelet says so; this node has none.
-    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "stuck-run", "namespace": where},
-               "target": {"apiVersion": "v1", "kind": "Node", "name": "lost"}}
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "stuck-run", "namespace": where},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": "lost"},
+    }
     await api.create(kinds.POD, binding, subresource="binding", name="stuck-run")
     await api.delete(kinds.NESTED_APP_JOB, "stuck", namespace)
     event = await wait_for_any(api, kinds.EVENT, namespace, lambda item: item["reason"] == "PodForceDeleted")
@@ -130,7 +145,7 @@ async def test_a_namespace_that_is_not_the_jobs_is_never_touched(operator: Opera
 
 @pytest.mark.parametrize("is_killed", [False, True])
 async def test_a_job_deleted_while_the_operator_was_away_is_gone_when_it_is_back(
-    second_plane: apiserver.ControlPlane, lonely: Api, is_killed: bool,
+    second_plane: apiserver.ControlPlane, lonely: Api, is_killed: bool
 ) -> None:
     before = await inventory(lonely)
     async with operator_running(second_plane) as first:

@@ -12,23 +12,17 @@ import pytest
 from nestor.api import conditions, labels
 from nestor.kube import Api, Forbidden, Invalid, Kind, kinds
 from tests.integration.operator.conftest import Operator
-from tests.integration.operator.world import (
-    STEP,
-    TARGET,
-    Object,
-    be_target,
-    build_class,
-    build_job,
-    host_namespace,
-    message_of,
-)
+from tests.integration.operator.world import STEP, TARGET, Object, be_target, build_class, build_job, host_namespace, message_of
 from tests.waiting import job_with, wait_for, wait_for_any, wait_for_none
 
 API: Object = {"service_name": "api", "service_port": 9090, "service_namespace": "default"}
 ALL: Object = {"expose": {"allTargets": True}}
 POLICY = Kind("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", namespaced=False)
 BINDING = Kind(
-    "admissionregistration.k8s.io", "v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding",
+    "admissionregistration.k8s.io",
+    "v1",
+    "validatingadmissionpolicybindings",
+    "ValidatingAdmissionPolicyBinding",
     namespaced=False,
 )
 
@@ -42,7 +36,7 @@ async def job_whose(api: Api, job: Object, is_met: Callable[[Object], bool]) -> 
     """Await a status of a job."""
     meta = job["metadata"]
     found = await wait_for(
-        api, kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], lambda item: bool(item and is_met(item.get("status") or {})),
+        api, kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], lambda item: bool(item and is_met(item.get("status") or {}))
     )
     assert found is not None
     return found
@@ -75,7 +69,7 @@ async def ingress_for(api: Api, job: Object, host: str) -> Object:
 
 
 async def test_further_targets_are_exposed_as_soon_as_the_job_asks_and_as_long(
-    operator: Operator, api: Api, namespace: str,
+    operator: Operator, api: Api, namespace: str
 ) -> None:
     job = await api.create(kinds.NESTED_APP_JOB, build_targets("two", namespace))
     where = await host_namespace(api, job)
@@ -100,9 +94,7 @@ async def test_further_targets_are_exposed_as_soon_as_the_job_asks_and_as_long(
     assert await api.find(kinds.INGRESS, "two", where)
 
 
-async def test_exposed_goes_with_the_endpoints_of_any_target_and_comes_back(
-    operator: Operator, api: Api, namespace: str,
-) -> None:
+async def test_exposed_goes_with_the_endpoints_of_any_target_and_comes_back(operator: Operator, api: Api, namespace: str) -> None:
     job = await api.create(kinds.NESTED_APP_JOB, build_targets("pair", namespace, **ALL))
     where = await host_namespace(api, job)
     await be_target(api, where, job)
@@ -149,7 +141,7 @@ async def test_a_host_of_somebody_else_is_kept_from_that_target_alone(operator: 
 
 
 async def test_of_two_jobs_with_one_host_the_older_has_it_and_the_younger_its_other_target(
-    operator: Operator, api: Api, namespace: str,
+    operator: Operator, api: Api, namespace: str
 ) -> None:
     older = await api.create(kinds.NESTED_APP_JOB, build_job("api--young", namespace))
     host = f"api--young-{namespace}.jobs.test"
@@ -157,7 +149,7 @@ async def test_of_two_jobs_with_one_host_the_older_has_it_and_the_younger_its_ot
     young = await api.create(kinds.NESTED_APP_JOB, build_targets("young", namespace, **ALL))
     await be_target(api, await host_namespace(api, young), young)
     refused = await job_whose(
-        api, young, lambda status: ready_targets(status) == ["web"] and "taken" in target_of({"status": status})["message"],
+        api, young, lambda status: ready_targets(status) == ["web"] and "taken" in target_of({"status": status})["message"]
     )
     assert f"is taken by the older job 'api--young' in namespace '{namespace}'" in target_of(refused)["message"]
     await api.delete(kinds.NESTED_APP_JOB, "api--young", namespace)
@@ -261,13 +253,22 @@ async def forbidden_host(api: Api, namespace: str) -> AsyncIterator[str]:
     name, host = f"no-{namespace}.nestor.test", f"api--denied-{namespace}.jobs.test"
     operations = {"operations": ["CREATE", "UPDATE"], "resources": ["ingresses"]}
     rule = {"apiGroups": ["networking.k8s.io"], "apiVersions": ["v1"], **operations}
-    await api.apply(POLICY, {"metadata": {"name": name}, "spec": {
-        "failurePolicy": "Fail", "matchConstraints": {"resourceRules": [rule]},
-        "validations": [{
-            "expression": f"!has(object.spec.rules) || object.spec.rules.all(rule, rule.host != '{host}')",
-            "message": "host is defined elsewhere",
-        }],
-    }})
+    await api.apply(
+        POLICY,
+        {
+            "metadata": {"name": name},
+            "spec": {
+                "failurePolicy": "Fail",
+                "matchConstraints": {"resourceRules": [rule]},
+                "validations": [
+                    {
+                        "expression": f"!has(object.spec.rules) || object.spec.rules.all(rule, rule.host != '{host}')",
+                        "message": "host is defined elsewhere",
+                    }
+                ],
+            },
+        },
+    )
     await api.apply(BINDING, {"metadata": {"name": name}, "spec": {"policyName": name, "validationActions": ["Deny"]}})
     await _await_denial(api, namespace, host)
     yield host
@@ -276,7 +277,7 @@ async def forbidden_host(api: Api, namespace: str) -> AsyncIterator[str]:
 
 
 async def test_an_ingress_that_the_host_cluster_refuses_closes_that_target_alone(
-    operator: Operator, api: Api, namespace: str, forbidden_host: str,
+    operator: Operator, api: Api, namespace: str, forbidden_host: str
 ) -> None:
     job = await api.create(kinds.NESTED_APP_JOB, build_targets("denied", namespace, **ALL))
     where = await host_namespace(api, job)

@@ -135,7 +135,7 @@ def count_passes(operator: Operator, namespace: str) -> Counter[str]:
 
 @pytest.mark.usefixtures("deep_python")
 async def test_each_is_refused_with_a_message_and_a_good_job_proceeds_meanwhile(
-    operator: Operator, api: Api, namespace: str,
+    operator: Operator, api: Api, namespace: str
 ) -> None:
     async def write_all() -> dict[str, str]:
         names = [*HOSTILE, *PARAMETERS]

@@ -10,15 +10,7 @@ from nestor import names
 from nestor.api import conditions
 from nestor.kube import Api, kinds
 from tests.integration.operator.conftest import Operator
-from tests.integration.operator.world import (
-    Object,
-    be_ready_server,
-    be_target,
-    build_job,
-    host_namespace,
-    message_of,
-    run_of,
-)
+from tests.integration.operator.world import Object, be_ready_server, be_target, build_job, host_namespace, message_of, run_of
 from tests.waiting import job_with, wait_for, wait_for_any, wait_for_none
 
 EXPECTED = {

@@ -51,7 +51,7 @@ async def test_a_job_without_policies_runs_on(operator: Operator, api: Api, name
 
 
 async def test_a_job_is_complete_when_its_policy_says_so_and_its_application_is_stopped(
-    operator: Operator, api: Api, namespace: str,
+    operator: Operator, api: Api, namespace: str
 ) -> None:
     _, where = await start(api, "batch", namespace, successPolicy=POLICY)
     cluster = await api.get(kinds.NESTED_CLUSTER, "batch", where)
@@ -104,7 +104,7 @@ async def test_a_failed_target_fails_the_job_and_stops_it(operator: Operator, ap
 
 
 async def test_a_failed_step_ends_the_job_but_keeps_its_cluster_until_the_templates_change(
-    operator: Operator, api: Api, namespace: str,
+    operator: Operator, api: Api, namespace: str
 ) -> None:
     job, where = await start(api, "broken", namespace, state="Failed", activeDeadlineSeconds=3600)
     job = await job_with(api, "broken", namespace, conditions.SUCCEEDED, "False", conditions.STEP_FAILED)
@@ -123,7 +123,7 @@ async def test_a_failed_step_ends_the_job_but_keeps_its_cluster_until_the_templa
 
 
 async def test_a_failed_step_is_tried_again_by_the_annotation_in_the_same_cluster(
-    operator: Operator, api: Api, namespace: str,
+    operator: Operator, api: Api, namespace: str
 ) -> None:
     _, where = await start(api, "again", namespace, state="Failed")
     await job_with(api, "again", namespace, conditions.SUCCEEDED, "False", conditions.STEP_FAILED)
@@ -159,7 +159,7 @@ async def test_what_has_ended_is_deleted_when_its_time_is_over(operator: Operato
 
 
 async def test_a_job_that_was_deleted_and_made_again_does_not_inherit_the_end_of_the_former(
-    operator: Operator, api: Api, namespace: str,
+    operator: Operator, api: Api, namespace: str
 ) -> None:
     await start(api, "twice", namespace, state="Failed")
     await change(api, "twice", namespace, ttlSecondsAfterFinished=0)
@@ -183,9 +183,7 @@ async def test_a_job_without_its_class_still_ends_and_goes(operator: Operator, a
     await wait_for(api, kinds.NESTED_APP_JOB, "bound", namespace, is_gone, limit=40)
 
 
-async def test_a_failure_that_is_ignored_is_told_and_the_job_stays_ready(
-    operator: Operator, api: Api, namespace: str,
-) -> None:
+async def test_a_failure_that_is_ignored_is_told_and_the_job_stays_ready(operator: Operator, api: Api, namespace: str) -> None:
     nested = {"templates": [STEP]}
     _, where = await start(api, "ignores", namespace, nested=nested, successPolicy=POLICY, failurePolicy={"action": "Ignore"})
     await come_to(api, "ignores", where, "Failed", "Job 'pi' has failed")

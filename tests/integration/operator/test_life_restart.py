@@ -40,7 +40,7 @@ async def job_restarted(api: Api, name: str, namespace: str, times: int) -> Obje
 
 
 async def test_a_failed_step_begins_the_job_again_until_its_restarts_are_used_up(
-    operator: Operator, api: Api, namespace: str,
+    operator: Operator, api: Api, namespace: str
 ) -> None:
     policy = {"action": "Restart", "maxRestarts": 1}
     _, where = await start(api, "tries", namespace, state="Failed", failurePolicy=policy)
@@ -88,7 +88,7 @@ async def test_the_volume_of_a_restarted_job_is_another_one(operator: Operator, 
 
 
 async def test_a_job_that_ended_at_rest_on_a_volume_runs_again_from_an_empty_one(
-    operator: Operator, api: Api, namespace: str,
+    operator: Operator, api: Api, namespace: str
 ) -> None:
     await ensure_persistent_class(api, f"rerun-{namespace}")
     _, where = await start(api, "rerun", namespace, className=f"rerun-{namespace}", successPolicy=POLICY)

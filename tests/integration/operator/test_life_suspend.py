@@ -69,9 +69,7 @@ async def test_a_job_suspended_in_the_middle_of_a_step_goes_on_with_it(operator:
     await until_told(api, namespace, "Resumed")
 
 
-async def test_a_job_that_is_made_suspended_has_nothing_until_it_is_resumed(
-    operator: Operator, api: Api, namespace: str,
-) -> None:
+async def test_a_job_that_is_made_suspended_has_nothing_until_it_is_resumed(operator: Operator, api: Api, namespace: str) -> None:
     job = await api.create(kinds.NESTED_APP_JOB, build_job("later", namespace, suspend=True, activeDeadlineSeconds=3600))
     job = await job_with(api, "later", namespace, conditions.READY, "False", conditions.SUSPENDED)
     assert conditions.is_true(job["status"]["conditions"], conditions.ADMITTED)
@@ -93,7 +91,7 @@ async def test_a_job_that_is_made_suspended_can_be_deleted(operator: Operator, a
 
 
 async def test_with_a_volume_the_control_plane_rests_too_and_its_data_is_the_same_afterwards(
-    operator: Operator, api: Api, namespace: str,
+    operator: Operator, api: Api, namespace: str
 ) -> None:
     await ensure_persistent_class(api, f"keep-{namespace}")
     job, where = await start(api, "kept", namespace, className=f"keep-{namespace}")
@@ -159,7 +157,7 @@ async def test_nothing_is_left_of_a_job_that_is_deleted_at_rest(operator: Operat
 
 
 async def test_a_job_that_is_suspended_and_resumed_many_times_at_once_ends_as_it_was_told_last(
-    operator: Operator, api: Api, namespace: str,
+    operator: Operator, api: Api, namespace: str
 ) -> None:
     await ensure_persistent_class(api, f"flap-{namespace}")
     _, where = await start(api, "flap", namespace, className=f"flap-{namespace}")
@@ -182,9 +180,7 @@ async def test_a_job_that_is_suspended_and_resumed_many_times_at_once_ends_as_it
     await until_replicas(api, "flap", where, 0)
 
 
-async def test_a_job_rests_without_its_class_and_goes_on_when_that_is_back(
-    operator: Operator, api: Api, namespace: str,
-) -> None:
+async def test_a_job_rests_without_its_class_and_goes_on_when_that_is_back(operator: Operator, api: Api, namespace: str) -> None:
     brief = f"brief-{namespace}"
     await ensure_persistent_class(api, brief)
     _, where = await start(api, "orphan", namespace, className=brief)

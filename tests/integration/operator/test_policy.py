@@ -44,7 +44,7 @@ async def policy(api: Api, namespace: str) -> AsyncIterator[Any]:
 
 
 async def test_quota_and_defaults_leave_room_for_the_clusters_own_pods(
-    operator: Operator, api: Api, namespace: str, policy: Any,
+    operator: Operator, api: Api, namespace: str, policy: Any
 ) -> None:
     name = await policy(namespace={"quota": {"requests.cpu": "1", "pods": "5"}, "defaultResources": {"requests": {"cpu": "10m"}}})
     job = await api.create(kinds.NESTED_APP_JOB, build_job("small", namespace, className=name))
@@ -100,7 +100,7 @@ async def test_the_classs_tls_secret_is_copied_and_used(operator: Operator, api:
 
 
 async def test_jobs_and_clusters_keep_their_version_when_the_class_changes(
-    operator: Operator, api: Api, namespace: str, policy: Any,
+    operator: Operator, api: Api, namespace: str, policy: Any
 ) -> None:
     name = await policy()
     job = await api.create(kinds.NESTED_APP_JOB, build_job("steady", namespace, className=name))
@@ -125,7 +125,7 @@ async def test_jobs_and_clusters_keep_their_version_when_the_class_changes(
 
 
 async def test_a_cluster_that_takes_too_long_is_reported_and_not_given_up(
-    operator: Operator, api: Api, namespace: str, policy: Any,
+    operator: Operator, api: Api, namespace: str, policy: Any
 ) -> None:
     name = await policy(cluster={"startTimeoutSeconds": 10})
     await api.create(kinds.NESTED_APP_JOB, build_job("slow", namespace, className=name))

@@ -23,7 +23,13 @@ from tests.integration.operator.conftest import ACCOUNT, ROOT, Operator
 async def run(plane: apiserver.ControlPlane, *arguments: str, **environment: str) -> tuple[int, str]:
     """Exit code and output of an operator that ends by itself."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "nestor", "operator", *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        sys.executable,
+        "-m",
+        "nestor",
+        "operator",
+        *arguments,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
         env=os.environ | {"PYTHONPATH": str(ROOT / "src"), "KUBECONFIG": str(plane.kubeconfig_of(ACCOUNT))} | environment,
     )
     output, _ = await asyncio.wait_for(process.communicate(), 30)

@@ -16,16 +16,7 @@ from tests.integration import apiserver
 from tests.integration.operator import kubelet
 from tests.integration.operator.conftest import Operator, operator_running
 from tests.integration.operator.kubelet import Logs
-from tests.integration.operator.world import (
-    STEP,
-    TARGET,
-    Object,
-    ended,
-    host_namespace,
-    message_of,
-    set_pod_status,
-    waiting,
-)
+from tests.integration.operator.world import STEP, TARGET, Object, ended, host_namespace, message_of, set_pod_status, waiting
 from tests.waiting import has, job_with, wait_for, wait_for_any, wait_for_none
 
 IMAGE = "registry.test/hello:1"
@@ -42,7 +33,9 @@ def build_appdef(path: str = "hello.yml") -> Object:
 def build_job(namespace: str, **spec: Any) -> Object:
     """A job that names its application by `spec`."""
     return {
-        "apiVersion": "nestor.dev/v1alpha1", "kind": "NestedAppJob", "metadata": {"name": "hello", "namespace": namespace},
+        "apiVersion": "nestor.dev/v1alpha1",
+        "kind": "NestedAppJob",
+        "metadata": {"name": "hello", "namespace": namespace},
         "spec": spec,
     }
 
@@ -85,7 +78,11 @@ async def logs(api: Api, tmp_path: Path) -> AsyncIterator[Logs]:
 async def reader_of(api: Api, where: str, attempt: int = 1) -> Object:
     """Await the reader's pod of that attempt."""
     found = await wait_for(
-        api, kinds.POD, READER, where, limit=30,
+        api,
+        kinds.POD,
+        READER,
+        where,
+        limit=30,
         is_met=lambda pod: pod is not None and pod["metadata"]["annotations"][labels.RUNNER_ATTEMPT] == str(attempt),
     )
     assert found is not None
@@ -117,7 +114,7 @@ async def path_in_plan(api: Api, where: str) -> str:
 
 
 async def test_a_job_waits_for_its_application_and_starts_when_it_appears(
-    operator: Operator, api: Api, namespace: str, app: str,
+    operator: Operator, api: Api, namespace: str, app: str
 ) -> None:
     await put_app(api, "known-app", image=IMAGE, appDef=build_appdef())
     await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": app}))
@@ -129,7 +126,9 @@ async def test_a_job_waits_for_its_application_and_starts_when_it_appears(
     await put_app(api, app, image=IMAGE, appDef=build_appdef())
     job = await job_with(api, "hello", namespace, conditions.ADMITTED, "True", limit=10)
     assert await pin_of(api, job["status"]["namespace"]) == {
-        "source": f"NestedApp '{app}'", "image": IMAGE, "appDef": build_appdef(),
+        "source": f"NestedApp '{app}'",
+        "image": IMAGE,
+        "appDef": build_appdef(),
     }
     pod = await wait_for(api, kinds.POD, "hello-run", job["status"]["namespace"], lambda found: found is not None)
     assert pod is not None
@@ -138,7 +137,7 @@ async def test_a_job_waits_for_its_application_and_starts_when_it_appears(
 
 
 async def test_a_faulty_entry_refuses_its_jobs_until_it_is_corrected(
-    operator: Operator, api: Api, namespace: str, app: str,
+    operator: Operator, api: Api, namespace: str, app: str
 ) -> None:
     await put_app(api, app, image=IMAGE, appDef=build_appdef("../secret.yml"))
     await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": app}))
@@ -165,7 +164,7 @@ async def test_the_catalogue_says_what_it_accepts(operator: Operator, api: Api, 
 
 
 async def test_templates_of_the_catalogue_need_their_owners_consent(
-    operator: Operator, api: Api, namespace: str, app: str,
+    operator: Operator, api: Api, namespace: str, app: str
 ) -> None:
     files = {"metadata": {"name": "files", "namespace": namespace}, "data": {"hello.yml": "kind: ConfigMap"}}
     await api.apply(kinds.CONFIG_MAP, files)
@@ -188,7 +187,7 @@ async def test_templates_of_the_catalogue_need_their_owners_consent(
 
 
 async def test_an_images_appdef_is_read_pinned_and_the_reader_goes(
-    operator: Operator, api: Api, namespace: str, logs: Logs,
+    operator: Operator, api: Api, namespace: str, logs: Logs
 ) -> None:
     job = await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": IMAGE}))
     job = await job_with(api, "hello", namespace, conditions.ADMITTED, "Unknown", conditions.READING_APPDEF)
@@ -211,7 +210,7 @@ async def test_an_images_appdef_is_read_pinned_and_the_reader_goes(
 
 
 async def test_an_entry_with_an_image_alone_is_read_too(
-    operator: Operator, api: Api, namespace: str, logs: Logs, app: str,
+    operator: Operator, api: Api, namespace: str, logs: Logs, app: str
 ) -> None:
     await put_app(api, app, image=IMAGE)
     job = await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": app}))
@@ -222,7 +221,7 @@ async def test_an_entry_with_an_image_alone_is_read_too(
 
 
 async def test_with_its_namespace_a_job_does_not_lose_its_application(
-    operator: Operator, api: Api, namespace: str, app: str,
+    operator: Operator, api: Api, namespace: str, app: str
 ) -> None:
     await put_app(api, app, image=IMAGE, appDef=build_appdef("first.yml"))
     await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": app}))
@@ -235,8 +234,7 @@ async def test_with_its_namespace_a_job_does_not_lose_its_application(
     for pod in ("hello-k3s-0", "hello-run"):
         await api.delete(kinds.POD, pod, where, grace_seconds=0)
     await wait_for(
-        api, kinds.NAMESPACE, where, "",
-        lambda found: found is not None and found["metadata"]["uid"] != before["metadata"]["uid"],
+        api, kinds.NAMESPACE, where, "", lambda found: found is not None and found["metadata"]["uid"] != before["metadata"]["uid"]
     )
     assert (await pin_of(api, where))["appDef"] == build_appdef("first.yml")
     assert await path_in_plan(api, where) == "first.yml"
@@ -259,7 +257,7 @@ async def test_an_image_that_cannot_be_pulled_is_waited_for(operator: Operator, 
     [(10, "the image has no file /etc/NAE/AppDef.json"), (13, "/etc/NAE/AppDef.json of the image is not JSON: line 3, column 7")],
 )
 async def test_an_image_without_a_usable_appdef_is_refused_with_the_remedy(
-    operator: Operator, api: Api, namespace: str, code: int, said: str,
+    operator: Operator, api: Api, namespace: str, code: int, said: str
 ) -> None:
     job = await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": IMAGE}))
     where = await host_namespace(api, job)
@@ -278,9 +276,7 @@ async def test_an_image_without_a_usable_appdef_is_refused_with_the_remedy(
     assert await api.find(kinds.CLUSTER_ROLE_BINDING, where) is None
 
 
-async def test_a_reader_that_ends_without_a_result_is_made_anew(
-    operator: Operator, api: Api, namespace: str, logs: Logs,
-) -> None:
+async def test_a_reader_that_ends_without_a_result_is_made_anew(operator: Operator, api: Api, namespace: str, logs: Logs) -> None:
     job = await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": IMAGE}))
     where = await host_namespace(api, job)
     await set_pod_status(api, READER, where, ended("reader", 137, "OOMKilled"))
@@ -288,7 +284,10 @@ async def test_a_reader_that_ends_without_a_result_is_made_anew(
     await print_appdef(api, logs, where, b'{"commands": {"Hello": [')
     said = "what pod 'hello-reader' printed is not usable: it is no AppDef"
     await wait_for(
-        api, kinds.NESTED_APP_JOB, "hello", namespace,
+        api,
+        kinds.NESTED_APP_JOB,
+        "hello",
+        namespace,
         lambda found: found is not None and said in message_of(found, conditions.ADMITTED),
     )
     await reader_of(api, where, attempt=3)
@@ -302,7 +301,10 @@ async def test_a_log_that_is_late_is_awaited(operator: Operator, api: Api, names
     await print_appdef(api, logs, where, b"")
     del logs.printed[where, READER]
     await wait_for(
-        api, kinds.NESTED_APP_JOB, "hello", namespace,
+        api,
+        kinds.NESTED_APP_JOB,
+        "hello",
+        namespace,
         lambda found: found is not None and "the log of pod 'hello-reader' cannot be read" in str(found.get("status")),
     )
     logs.printed[where, READER] = json.dumps(build_appdef()).encode()
@@ -332,7 +334,8 @@ async def test_a_missing_pull_secret_is_told_before_anything_is_pulled(operator:
     where = await host_namespace(api, job)
     assert await api.find(kinds.POD, READER, where) is None
     secret = {
-        "metadata": {"name": "mine", "namespace": namespace}, "type": "kubernetes.io/dockerconfigjson",
+        "metadata": {"name": "mine", "namespace": namespace},
+        "type": "kubernetes.io/dockerconfigjson",
         "stringData": {".dockerconfigjson": '{"auths": {}}'},
     }
     await api.apply(kinds.SECRET, secret)
@@ -341,9 +344,7 @@ async def test_a_missing_pull_secret_is_told_before_anything_is_pulled(operator:
     assert await api.find(kinds.SECRET, "hello-pull", where)
 
 
-async def test_a_job_that_is_deleted_while_its_image_is_read_leaves_nothing(
-    operator: Operator, api: Api, namespace: str,
-) -> None:
+async def test_a_job_that_is_deleted_while_its_image_is_read_leaves_nothing(operator: Operator, api: Api, namespace: str) -> None:
     job = await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": IMAGE}))
     where = await host_namespace(api, job)
     await reader_of(api, where)
@@ -371,7 +372,10 @@ async def test_a_warning_is_in_the_condition_and_one_event(operator: Operator, a
     await api.patch(kinds.NESTED_APP_JOB, "hello", namespace, {"spec": {"app": {"appDef": content}}})
     said = "version 'v1.35' of the AppDef is not followed"
     await wait_for(
-        api, kinds.NESTED_APP_JOB, "hello", namespace,
+        api,
+        kinds.NESTED_APP_JOB,
+        "hello",
+        namespace,
         lambda found: found is not None and said in message_of(found, conditions.ADMITTED),
     )
     await wait_for_any(api, kinds.EVENT, namespace, lambda event: "'v1.35'" in event["message"])
@@ -381,7 +385,7 @@ async def test_a_warning_is_in_the_condition_and_one_event(operator: Operator, a
 
 
 async def test_a_running_job_keeps_its_application_over_restarts_of_the_operator(
-    second_plane: apiserver.ControlPlane, lonely: Api,
+    second_plane: apiserver.ControlPlane, lonely: Api
 ) -> None:
     await put_app(lonely, "shop", image=IMAGE, appDef=build_appdef("first.yml"))
     async with operator_running(second_plane):
@@ -393,14 +397,27 @@ async def test_a_running_job_keeps_its_application_over_restarts_of_the_operator
         await app_with(lonely, "shop", "True", made["metadata"]["generation"])
     async with operator_running(second_plane):
         await lonely.patch(kinds.NESTED_APP_JOB, "hello", "default", {"spec": {"expose": {"host": "shop.jobs.test"}}})
-        await wait_for(lonely, kinds.NESTED_APP_JOB, "hello", "default", lambda found: found is not None and found["status"][
-            "observedGeneration"] == found["metadata"]["generation"])
+        await wait_for(
+            lonely,
+            kinds.NESTED_APP_JOB,
+            "hello",
+            "default",
+            lambda found: found is not None and found["status"]["observedGeneration"] == found["metadata"]["generation"],
+        )
         assert await path_in_plan(lonely, where) == "first.yml"
         await lonely.delete(kinds.NESTED_APP, "shop")
     async with operator_running(second_plane):
         await lonely.patch(kinds.NESTED_APP_JOB, "hello", "default", {"spec": {"expose": {"host": "other.jobs.test"}}})
-        job = await wait_for(lonely, kinds.NESTED_APP_JOB, "hello", "default", lambda found: found is not None and found[
-            "status"]["observedGeneration"] == found["metadata"]["generation"]) or {}
+        job = (
+            await wait_for(
+                lonely,
+                kinds.NESTED_APP_JOB,
+                "hello",
+                "default",
+                lambda found: found is not None and found["status"]["observedGeneration"] == found["metadata"]["generation"],
+            )
+            or {}
+        )
         assert has(conditions.ADMITTED, "True")(job)
         pod = await wait_for(lonely, kinds.POD, "hello-run", where, lambda found: found is not None) or {}
         assert {"name": "app", "image": {"reference": IMAGE, "pullPolicy": "IfNotPresent"}} in pod["spec"]["volumes"]

@@ -12,10 +12,7 @@ from tests.waiting import wait_for, wait_for_any
 
 Object = dict[str, Any]
 
-VERSIONS = [
-    {"version": "v1.35", "image": "rancher/k3s:v1.35.5-k3s1"},
-    {"version": "v1.36", "image": "rancher/k3s:v1.36.2-k3s1"},
-]
+VERSIONS = [{"version": "v1.35", "image": "rancher/k3s:v1.35.5-k3s1"}, {"version": "v1.36", "image": "rancher/k3s:v1.36.2-k3s1"}]
 TARGET = {"service_name": "web", "service_port": 8080, "service_namespace": "default"}
 STEP = {"name": "hello", "type": "kubectl", "path": "hello.yml"}
 
@@ -37,7 +34,9 @@ def build_job(name: str, namespace: str, *, nested: Object | None = None, **spec
     appdef = {"name": "Hello", "appdefversion": 2, "commands": {"Hello": {"nested_kubernetes": kubernetes}}}
     app = {"image": "registry.test/hello:1", "appDef": appdef}
     return {
-        "apiVersion": "nestor.dev/v1alpha1", "kind": "NestedAppJob", "metadata": {"name": name, "namespace": namespace},
+        "apiVersion": "nestor.dev/v1alpha1",
+        "kind": "NestedAppJob",
+        "metadata": {"name": name, "namespace": namespace},
         "spec": {"app": app} | spec,
     }
 
@@ -45,7 +44,7 @@ def build_job(name: str, namespace: str, *, nested: Object | None = None, **spec
 async def host_namespace(api: Api, job: Object) -> str:
     """Await and return the job's own namespace in the host cluster."""
     found = await wait_for_any(
-        api, kinds.NAMESPACE, "", lambda item: True, labels=labels.selector(job_uid=job["metadata"]["uid"]), limit=20,
+        api, kinds.NAMESPACE, "", lambda item: True, labels=labels.selector(job_uid=job["metadata"]["uid"]), limit=20
     )
     return str(found["metadata"]["name"])
 
@@ -58,15 +57,27 @@ async def set_pod_status(api: Api, name: str, namespace: str, status: Object) ->
 
 def waiting(container: str, reason: str, message: str) -> Object:
     """The status of a pod with a container that waits."""
-    state = {"name": container, "image": "x", "imageID": "", "ready": False, "restartCount": 0,
-             "state": {"waiting": {"reason": reason, "message": message}}}
+    state = {
+        "name": container,
+        "image": "x",
+        "imageID": "",
+        "ready": False,
+        "restartCount": 0,
+        "state": {"waiting": {"reason": reason, "message": message}},
+    }
     return {"phase": "Pending", "containerStatuses": [state]}
 
 
 def ended(container: str, code: int, reason: str = "Error") -> Object:
     """The status of a pod whose container ended just now."""
-    state = {"name": container, "image": "x", "imageID": "", "ready": False, "restartCount": 0,
-             "state": {"terminated": {"exitCode": code, "reason": reason, "finishedAt": now()}}}
+    state = {
+        "name": container,
+        "image": "x",
+        "imageID": "",
+        "ready": False,
+        "restartCount": 0,
+        "state": {"terminated": {"exitCode": code, "reason": reason, "finishedAt": now()}},
+    }
     return {"phase": "Succeeded" if code == 0 else "Failed", "containerStatuses": [state]}
 
 
@@ -101,20 +112,27 @@ async def run_of(api: Api, name: str, namespace: str, run_state: str, **step: An
 
 
 async def be_target(
-    api: Api, namespace: str, job: Object, *, service: str = "web", port: int = 8080, is_ready: bool = True,
+    api: Api, namespace: str, job: Object, *, service: str = "web", port: int = 8080, is_ready: bool = True
 ) -> None:
     """A target's host Service and its endpoints, as syncer and kubelet would make them."""
     name = names.host_name(service, "default")
     own = labels.of_job(job["metadata"]["name"], job["metadata"]["namespace"], job["metadata"]["uid"])
-    await api.apply(kinds.SERVICE, {
-        "metadata": {"name": name, "namespace": namespace, "labels": own},
-        "spec": {"ports": [{"name": "http", "port": port, "targetPort": port}]},
-    })
-    await api.apply(kinds.ENDPOINT_SLICE, {
-        "metadata": {"name": f"{name[:50]}-1", "namespace": namespace, "labels": own | {"kubernetes.io/service-name": name}},
-        "addressType": "IPv4", "ports": [{"name": "http", "port": port}],
-        "endpoints": [{"addresses": ["10.42.0.9"], "conditions": {"ready": is_ready}}],
-    })
+    await api.apply(
+        kinds.SERVICE,
+        {
+            "metadata": {"name": name, "namespace": namespace, "labels": own},
+            "spec": {"ports": [{"name": "http", "port": port, "targetPort": port}]},
+        },
+    )
+    await api.apply(
+        kinds.ENDPOINT_SLICE,
+        {
+            "metadata": {"name": f"{name[:50]}-1", "namespace": namespace, "labels": own | {"kubernetes.io/service-name": name}},
+            "addressType": "IPv4",
+            "ports": [{"name": "http", "port": port}],
+            "endpoints": [{"addresses": ["10.42.0.9"], "conditions": {"ready": is_ready}}],
+        },
+    )
 
 
 def message_of(job: Object, kind: str) -> str:

@@ -120,10 +120,16 @@ class Stage:
         file = self.folder / "plan.json"
         file.write_text(plan.to_json())
         process = await asyncio.create_subprocess_exec(
-            *self.command, "runner", f"--plan={file}", f"--kubeconfig={kubeconfig or self.kubeconfig}",
-            f"--templates={self.templates}", f"--work={self.folder / 'work'}", f"--temporary={self.folder / 'tmp'}",
+            *self.command,
+            "runner",
+            f"--plan={file}",
+            f"--kubeconfig={kubeconfig or self.kubeconfig}",
+            f"--templates={self.templates}",
+            f"--work={self.folder / 'work'}",
+            f"--temporary={self.folder / 'tmp'}",
             env={"PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")},
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
         )
         started = RunnerProcess(process)
         self.running.append(started)
@@ -155,9 +161,7 @@ class Stage:
 
 
 @pytest.fixture
-async def stage(
-    nestor: list[str], host: Api, control_plane: apiserver.ControlPlane, tmp_path: Path,
-) -> AsyncIterator[Stage]:
+async def stage(nestor: list[str], host: Api, control_plane: apiserver.ControlPlane, tmp_path: Path) -> AsyncIterator[Stage]:
     """An empty templates folder and no record of an earlier run; no runner outlives its test."""
     for name in ("templates", "work", "tmp", "bin"):
         (tmp_path / name).mkdir()

@@ -204,9 +204,9 @@ async def test_a_cluster_that_never_comes_up_is_no_result(stage: Stage) -> None:
 
 async def test_a_record_that_nobody_can_read_starts_a_new_run(stage: Stage) -> None:
     stage.write(a=config_map("a"))
-    await stage.api.create(kinds.CONFIG_MAP, {
-        "metadata": {"name": record.NAME, "namespace": record.NAMESPACE}, "data": {record.KEY: "{"},
-    })
+    await stage.api.create(
+        kinds.CONFIG_MAP, {"metadata": {"name": record.NAME, "namespace": record.NAMESPACE}, "data": {record.KEY: "{"}}
+    )
     runner = await stage.run(stage.plan({"name": "a"}))
     assert await runner.wait() == main.EXIT_SUCCEEDED
     assert await stage.states() == [("Succeeded", 1)]

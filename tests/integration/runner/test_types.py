@@ -57,7 +57,9 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]
 
 async def test_a_kustomize_overlay_is_applied(stage: Stage) -> None:
     write(
-        stage.templates, base__kustomization_yaml="resources: [map.yaml]", base__map_yaml=config_map("kustomized"),
+        stage.templates,
+        base__kustomization_yaml="resources: [map.yaml]",
+        base__map_yaml=config_map("kustomized"),
         over__kustomization_yaml="resources: [../base]\nnamePrefix: prod-\n"
         "configMapGenerator: [{name: made, literals: [a=b], options: {disableNameSuffixHash: true}}]",
     )

@@ -14,7 +14,9 @@ def build_pod(space: str, name: str = "web", *, container: Object | None = None,
     """A small nested pod."""
     containers = [{"name": "app", "image": "example/web:1", **(container or {})}]
     return {
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": space, "labels": {"app": name}},
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": space, "labels": {"app": name}},
         "spec": {"containers": containers, **spec},
     }
 

@@ -21,9 +21,7 @@ def config_map(space: str, name: str, **data: str) -> Object:
 def secret(space: str, name: str, kind: str = "Opaque", **data: str) -> Object:
     """A nested Secret."""
     encoded = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
-    return {
-        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": space}, "type": kind, "data": encoded,
-    }
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": space}, "type": kind, "data": encoded}
 
 
 async def host_data(world: World, kind: Kind, space: str, name: str) -> Object | None:
@@ -36,10 +34,13 @@ async def test_what_a_pod_names_is_there_before_the_pod_and_follows_changes(worl
     await world.nested.create(kinds.CONFIG_MAP, config_map(space, "settings", color="red", size="1"))
     await world.nested.create(kinds.SECRET, secret(space, "password", word="sesame"))
     await world.nested.create(kinds.CONFIG_MAP, config_map(space, "unrelated", x="y"))
-    pod = build_pod(space, container={
-        "envFrom": [{"configMapRef": {"name": "settings"}}],
-        "env": [{"name": "PASSWORD", "valueFrom": {"secretKeyRef": {"name": "password", "key": "word"}}}],
-    })
+    pod = build_pod(
+        space,
+        container={
+            "envFrom": [{"configMapRef": {"name": "settings"}}],
+            "env": [{"name": "PASSWORD", "valueFrom": {"secretKeyRef": {"name": "password", "key": "word"}}}],
+        },
+    )
     nested = await world.nested.create(kinds.POD, pod)
     host = await world.host_pod(nested)
     assert await host_data(world, kinds.CONFIG_MAP, space, "settings") == {"color": "red", "size": "1"}
@@ -103,9 +104,11 @@ async def test_image_pull_secrets_keep_their_type(world: World, space: str) -> N
 
 async def test_a_secret_of_another_type_takes_the_place_of_an_earlier_one(world: World, space: str) -> None:
     await world.nested.create(kinds.SECRET, secret(space, "changing", x="y"))
-    await world.host_pod(await world.nested.create(kinds.POD, build_pod(space, volumes=[
-        {"name": "changing", "secret": {"secretName": "changing"}},
-    ])))
+    await world.host_pod(
+        await world.nested.create(
+            kinds.POD, build_pod(space, volumes=[{"name": "changing", "secret": {"secretName": "changing"}}])
+        )
+    )
     await world.nested.delete(kinds.SECRET, "changing", space)
     await world.nested.create(kinds.SECRET, secret(space, "changing", "kubernetes.io/basic-auth", username="me"))
 
@@ -118,9 +121,9 @@ async def test_a_secret_of_another_type_takes_the_place_of_an_earlier_one(world:
 
 async def test_a_copy_that_was_changed_on_the_host_is_put_right(world: World, space: str) -> None:
     await world.nested.create(kinds.CONFIG_MAP, config_map(space, "settings", color="red"))
-    await world.host_pod(await world.nested.create(kinds.POD, build_pod(space, volumes=[
-        {"name": "settings", "configMap": {"name": "settings"}},
-    ])))
+    await world.host_pod(
+        await world.nested.create(kinds.POD, build_pod(space, volumes=[{"name": "settings", "configMap": {"name": "settings"}}]))
+    )
     name = names.host_name("settings", space)
     await world.host.patch(kinds.CONFIG_MAP, name, world.namespace, {"data": {"color": "green"}})
 
@@ -137,9 +140,9 @@ async def test_what_is_not_this_cluster_s_is_not_overwritten(world: World, space
     foreign = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": world.namespace}}
     await world.host.create(kinds.CONFIG_MAP, foreign | {"data": {"color": "green"}})
     await world.nested.create(kinds.CONFIG_MAP, config_map(space, "settings", color="red"))
-    nested = await world.nested.create(kinds.POD, build_pod(space, volumes=[
-        {"name": "settings", "configMap": {"name": "settings"}},
-    ]))
+    nested = await world.nested.create(
+        kinds.POD, build_pod(space, volumes=[{"name": "settings", "configMap": {"name": "settings"}}])
+    )
     refused = await world.nested_pod(nested, lambda pod: condition(pod, "PodScheduled").get("reason") == "PodRefused")
     assert "ConfigMap 'settings' is in the way on the host" in condition(refused, "PodScheduled")["message"]
 
@@ -178,7 +181,7 @@ async def test_a_refused_debug_container_does_not_take_a_running_pod_s_copies(wo
     await start(world, build_pod(space, volumes=[{"name": "settings", "configMap": {"name": "settings"}}]))
     debug = {"name": "debug", "image": "example/debug:1", "securityContext": {"privileged": True}}
     await world.nested.patch(
-        kinds.POD, "web", space, {"spec": {"ephemeralContainers": [debug]}}, subresource="ephemeralcontainers", how="strategic",
+        kinds.POD, "web", space, {"spec": {"ephemeralContainers": [debug]}}, subresource="ephemeralcontainers", how="strategic"
     )
     await world.nested.patch(kinds.CONFIG_MAP, "settings", space, {"data": {"color": "blue"}})
 
@@ -189,10 +192,15 @@ async def test_a_refused_debug_container_does_not_take_a_running_pod_s_copies(wo
 
 
 async def test_service_links_are_those_of_nested_services(world: World, space: str) -> None:
-    service = await world.nested.create(kinds.SERVICE, {
-        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "my-db", "namespace": space},
-        "spec": {"ports": [{"port": 6379}], "selector": {"app": "db"}},
-    })
+    service = await world.nested.create(
+        kinds.SERVICE,
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": "my-db", "namespace": space},
+            "spec": {"ports": [{"port": 6379}], "selector": {"app": "db"}},
+        },
+    )
 
     async def seen() -> bool:
         return bool(await world.host.find(kinds.SERVICE, names.host_name("my-db", space), world.namespace))

@@ -49,7 +49,7 @@ def path(pod: Object, subresource: str) -> str:
 
 @asynccontextmanager
 async def upgrade(
-    api: Api, target: str, protocol: str = "v4.channel.k8s.io", **more: str,
+    api: Api, target: str, protocol: str = "v4.channel.k8s.io", **more: str
 ) -> AsyncIterator[tuple[bytes, asyncio.StreamReader, asyncio.StreamWriter]]:
     """Ask the API server for a stream, as kubectl does; gives its answer's head and the raw connection."""
     url = urlsplit(api.host)
@@ -77,7 +77,7 @@ async def test_logs_are_read_with_their_options(world: World, pod: tuple[Object,
 
 
 async def test_a_followed_log_comes_line_by_line_and_ends_with_its_reader(
-    world: World, pod: tuple[Object, Object], kubelet: FakeKubelet,
+    world: World, pod: tuple[Object, Object], kubelet: FakeKubelet
 ) -> None:
     async with world.nested.open("GET", path(pod[0], "log"), {"follow": "true"}, timeout=0) as response:
         async with asyncio.timeout(10):
@@ -94,22 +94,40 @@ async def test_kubectl_reads_logs(world: World, pod: tuple[Object, Object], kube
     kubelet.log_end.set()
     meta = pod[0]["metadata"]
     process = await asyncio.create_subprocess_exec(
-        str(apiserver.binary().parent / "kubectl"), f"--kubeconfig={world.settings.nested_kubeconfig}",
-        "logs", "-n", meta["namespace"], meta["name"], "--follow",
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        str(apiserver.binary().parent / "kubectl"),
+        f"--kubeconfig={world.settings.nested_kubeconfig}",
+        "logs",
+        "-n",
+        meta["namespace"],
+        meta["name"],
+        "--follow",
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
     )
     output, _ = await process.communicate()
     assert output.decode() == "first line\nlast line\n"
 
 
-@pytest.mark.parametrize(("subresource", "query", "target", "passed"), [
-    ("exec", "command=sh&command=-c&stdin=true&stdout=true&tty=true&container=app", "exec",
-     {("command", "sh"), ("command", "-c"), ("input", "1"), ("output", "1"), ("tty", "1")}),
-    ("attach", "stdout=true&stderr=true&container=app", "attach", {("output", "1"), ("error", "1")}),
-    ("portforward", "", "portForward", set()),
-])
+@pytest.mark.parametrize(
+    ("subresource", "query", "target", "passed"),
+    [
+        (
+            "exec",
+            "command=sh&command=-c&stdin=true&stdout=true&tty=true&container=app",
+            "exec",
+            {("command", "sh"), ("command", "-c"), ("input", "1"), ("output", "1"), ("tty", "1")},
+        ),
+        ("attach", "stdout=true&stderr=true&container=app", "attach", {("output", "1"), ("error", "1")}),
+        ("portforward", "", "portForward", set()),
+    ],
+)
 async def test_streams_pass_byte_by_byte(
-    world: World, pod: tuple[Object, Object], kubelet: FakeKubelet, subresource: str, query: str, target: str,
+    world: World,
+    pod: tuple[Object, Object],
+    kubelet: FakeKubelet,
+    subresource: str,
+    query: str,
+    target: str,
     passed: set[tuple[str, str]],
 ) -> None:
     target_path = f"{path(pod[0], subresource)}?{query}"
@@ -134,7 +152,7 @@ async def test_streams_pass_byte_by_byte(
 
 
 async def test_the_end_of_the_container_ends_the_client_s_stream(
-    world: World, pod: tuple[Object, Object], kubelet: FakeKubelet,
+    world: World, pod: tuple[Object, Object], kubelet: FakeKubelet
 ) -> None:
     target = f"{path(pod[0], 'exec')}?command=true&stdout=true&container=app"
     async with upgrade(world.nested, target) as (head, reader, _):

@@ -56,7 +56,9 @@ def job(space: str, name: str, labels: Object | None = None) -> Object:
     """A Job whose pods nobody runs: tests write its status."""
     template = {"spec": build_pod(space)["spec"] | {"restartPolicy": "Never"}}
     return {
-        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": space, "labels": labels or {}},
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": space, "labels": labels or {}},
         # No controller of this cluster takes part.
         "spec": {"template": template, "managedBy": "example.org/tests"},
     }
@@ -156,13 +158,20 @@ async def test_a_kind_that_comes_later(world: World, space: str) -> None:
     await say(world, {"targets": [chosen]}, {"targets": [chosen | {"condition": "Broken"}]})
     await told(world, is_state("Running", "Kind Widget of example.org/v1 does not exist yet"))
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    await world.nested.create(kinds.CRD, {
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.example.org"},
-        "spec": {
-            "group": "example.org", "names": {"kind": "Widget", "plural": "widgets"}, "scope": "Namespaced",
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": anything}}],
+    await world.nested.create(
+        kinds.CRD,
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": "widgets.example.org"},
+            "spec": {
+                "group": "example.org",
+                "names": {"kind": "Widget", "plural": "widgets"},
+                "scope": "Namespaced",
+                "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": anything}}],
+            },
         },
-    })
+    )
     await told(world, is_state("Running", f"Widget {space}/w does not exist yet"))
     widget: Object = {"apiVersion": "example.org/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": space}}
     await world.nested.create(WIDGET, widget | {"status": {"conditions": [{"type": "Broken", "status": "True"}]}})

@@ -187,19 +187,38 @@ async def test_waiting_reasons_and_events_arrive_in_nested_words(world: World, s
     await world.schedule(host)
     name, namespace = host["metadata"]["name"], world.namespace
     waiting = {"reason": "ImagePullBackOff", "message": f'Back-off pulling image for pod "{name}_{world.namespace}"'}
-    await world.report(host, containerStatuses=[{
-        "name": "app", "image": "example/web:1", "imageID": "", "ready": False, "restartCount": 0, "state": {"waiting": waiting},
-    }])
+    await world.report(
+        host,
+        containerStatuses=[
+            {
+                "name": "app",
+                "image": "example/web:1",
+                "imageID": "",
+                "ready": False,
+                "restartCount": 0,
+                "state": {"waiting": waiting},
+            }
+        ],
+    )
     about = {"apiVersion": "v1", "kind": "Pod", "name": name, "namespace": namespace, "uid": host["metadata"]["uid"]}
-    await world.host.create(kinds.EVENT, {
-        "apiVersion": "v1", "kind": "Event", "metadata": {"name": f"{name}.1", "namespace": namespace},
-        "involvedObject": about,
-        "reason": "Failed", "message": f"cannot pull for {name}", "type": "Warning", "count": 1,
-        "source": {"component": "kubelet"},
-    })
+    await world.host.create(
+        kinds.EVENT,
+        {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": f"{name}.1", "namespace": namespace},
+            "involvedObject": about,
+            "reason": "Failed",
+            "message": f"cannot pull for {name}",
+            "type": "Warning",
+            "count": 1,
+            "source": {"component": "kubelet"},
+        },
+    )
     seen = await world.nested_pod(nested, lambda pod: bool(pod["status"].get("containerStatuses")))
     assert seen["status"]["containerStatuses"][0]["state"]["waiting"] == {
-        "reason": "ImagePullBackOff", "message": f'Back-off pulling image for pod "web_{space}"',
+        "reason": "ImagePullBackOff",
+        "message": f'Back-off pulling image for pod "web_{space}"',
     }
 
     async def told() -> list[str]:
@@ -211,10 +230,15 @@ async def test_waiting_reasons_and_events_arrive_in_nested_words(world: World, s
 
 async def test_a_deployment_becomes_available(world: World, space: str) -> None:
     template = {"metadata": {"labels": {"app": "web"}}, "spec": build_pod(space)["spec"]}
-    await world.nested.create(kinds.DEPLOYMENT, {
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": space},
-        "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template},
-    })
+    await world.nested.create(
+        kinds.DEPLOYMENT,
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": space},
+            "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template},
+        },
+    )
 
     async def pods() -> list[Object]:
         found = await world.nested.list(kinds.POD, space)

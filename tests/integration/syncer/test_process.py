@@ -23,13 +23,23 @@ async def spawn(world: World, **environment: str) -> asyncio.subprocess.Process:
     """The syncer as its container runs it, apart from flags that say where the test's clusters are."""
     settings = world.settings
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "nestor", "syncer", f"--access={settings.access}", f"--host-kubeconfig={settings.host_kubeconfig}",
-        f"--health-port={settings.health_port}", f"--kubelet-port={settings.kubelet_port}",
+        sys.executable,
+        "-m",
+        "nestor",
+        "syncer",
+        f"--access={settings.access}",
+        f"--host-kubeconfig={settings.host_kubeconfig}",
+        f"--health-port={settings.health_port}",
+        f"--kubelet-port={settings.kubelet_port}",
         env={
-            "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "src"), "POD_NAMESPACE": settings.namespace,
-            "NESTOR_CLUSTER": settings.cluster, **environment,
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT / "src"),
+            "POD_NAMESPACE": settings.namespace,
+            "NESTOR_CLUSTER": settings.cluster,
+            **environment,
         },
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
     )
 
 

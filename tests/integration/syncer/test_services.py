@@ -14,7 +14,9 @@ Object = dict[str, Any]
 def build_service(space: str, name: str = "web", **spec: Any) -> Object:
     """A small nested Service."""
     return {
-        "apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": space},
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": space},
         "spec": {"ports": [{"name": "http", "port": 80, "targetPort": "web"}], "selector": {"app": name}, **spec},
     }
 
@@ -33,9 +35,7 @@ async def test_a_service_has_the_same_address_and_selects_this_cluster_s_pods_on
     nested = await world.nested.create(kinds.SERVICE, build_service(space, sessionAffinity="ClientIP"))
     host = await world.host_object(kinds.SERVICE, "web", space)
     assert host["spec"]["clusterIP"] == nested["spec"]["clusterIP"]
-    assert host["spec"]["selector"] == {
-        "app": "web", "nestor.dev/cluster": "hello", "nestor.dev/nested-namespace": space,
-    }
+    assert host["spec"]["selector"] == {"app": "web", "nestor.dev/cluster": "hello", "nestor.dev/nested-namespace": space}
     assert host["spec"]["sessionAffinity"] == "ClientIP"
     assert host["spec"]["ports"] == [{"name": "http", "port": 80, "targetPort": "web", "protocol": "TCP"}]
 
@@ -59,10 +59,15 @@ async def test_changes_and_deletion_follow(world: World, space: str) -> None:
 
 
 async def test_an_address_that_the_host_has_given_away_is_exchanged_on_both_sides(world: World, space: str) -> None:
-    taken = await world.host.create(kinds.SERVICE, {
-        "apiVersion": "v1", "kind": "Service", "metadata": {"name": f"other-{space}", "namespace": "default"},
-        "spec": {"ports": [{"port": 80}], "selector": {"x": "y"}},
-    })
+    taken = await world.host.create(
+        kinds.SERVICE,
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": f"other-{space}", "namespace": "default"},
+            "spec": {"ports": [{"port": 80}], "selector": {"x": "y"}},
+        },
+    )
     address = taken["spec"]["clusterIP"]
     body = build_service(space, clusterIP=address)
     body["metadata"]["annotations"] = {"note": "kept"}
@@ -121,7 +126,7 @@ async def test_what_stays_nested_and_what_is_refused(world: World, space: str) -
         return await events(world, space, "ServiceNotSynced")
 
     assert await world.eventually(told) == [
-        "`spec.selector` must be set: Services with endpoints of their own are not offered here",
+        "`spec.selector` must be set: Services with endpoints of their own are not offered here"
     ]
     for name in ("headless", "name", "bare"):
         assert await host_service(world, space, name) is None

@@ -40,9 +40,12 @@ async def test_conditions_of_others_stay(world: World, space: str) -> None:
 
 
 async def test_the_run_is_copied_and_nonsense_is_not(world: World) -> None:
-    run = {"version": 1, "hash": "h", "state": "Running", "steps": [
-        {"name": "web", "type": "kubectl", "state": "Running", "attempt": 1, "maxAttempts": 1},
-    ]}
+    run = {
+        "version": 1,
+        "hash": "h",
+        "state": "Running",
+        "steps": [{"name": "web", "type": "kubectl", "state": "Running", "attempt": 1, "maxAttempts": 1}],
+    }
     meta = {"name": "nestor-run", "namespace": "kube-system"}
     await world.nested.create(kinds.CONFIG_MAP, {"metadata": meta, "data": {"run.json": json.dumps(run)}})
 

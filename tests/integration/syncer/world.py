@@ -67,8 +67,10 @@ class NestedPlane(apiserver.ControlPlane):
         other = certificates.new_leaf(authority, "nestor:coredns", now)
         files = {
             "client-ca.crt": authority.certificate,
-            "kubelet-client.crt": client.certificate, "kubelet-client.key": client.key,
-            "other.crt": other.certificate, "other.key": other.key,
+            "kubelet-client.crt": client.certificate,
+            "kubelet-client.key": client.key,
+            "other.crt": other.certificate,
+            "other.key": other.key,
             "syncer.kubeconfig": (self.folder / "admin.kubeconfig").read_bytes(),
         }
         for name, content in files.items():
@@ -77,7 +79,8 @@ class NestedPlane(apiserver.ControlPlane):
     def _spawn(self, component: str, arguments: list[str]) -> None:
         if component == "kube-apiserver":
             arguments = [
-                *arguments, "--kubelet-preferred-address-types=InternalDNS,InternalIP",
+                *arguments,
+                "--kubelet-preferred-address-types=InternalDNS,InternalIP",
                 f"--kubelet-certificate-authority={self.folder}/ca.crt",
                 f"--kubelet-client-certificate={self.folder}/kubelet-client.crt",
                 f"--kubelet-client-key={self.folder}/kubelet-client.key",
@@ -175,7 +178,9 @@ class World:
         """Play the host's scheduler."""
         meta = host_pod["metadata"]
         body = {
-            "apiVersion": "v1", "kind": "Binding", "metadata": {"name": meta["name"], "namespace": meta["namespace"]},
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": meta["name"], "namespace": meta["namespace"]},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
         await self.host.create(kinds.POD, body, subresource="binding", name=meta["name"])
@@ -184,7 +189,7 @@ class World:
         """Play the host's kubelet: it reports a status."""
         meta = host_pod["metadata"]
         await self.host.patch(
-            kinds.POD, meta["name"], meta["namespace"], {"status": status}, subresource="status", how="strategic",
+            kinds.POD, meta["name"], meta["namespace"], {"status": status}, subresource="status", how="strategic"
         )
 
     async def run(self, host_pod: Object) -> None:
@@ -204,15 +209,28 @@ def running_status(host_pod: Object) -> Object:
     conditions = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"]
     containers = [
         {
-            "name": item["name"], "image": item["image"], "imageID": "sha256:0", "containerID": f"containerd://{item['name']}",
-            "ready": True, "started": True, "restartCount": 0, "state": {"running": {"startedAt": START}}, "lastState": {},
+            "name": item["name"],
+            "image": item["image"],
+            "imageID": "sha256:0",
+            "containerID": f"containerd://{item['name']}",
+            "ready": True,
+            "started": True,
+            "restartCount": 0,
+            "state": {"running": {"startedAt": START}},
+            "lastState": {},
             "resources": item.get("resources") or {},
         }
         for item in host_pod["spec"]["containers"]
     ]
     return {
-        "phase": "Running", "hostIP": "10.40.0.2", "hostIPs": [{"ip": "10.40.0.2"}], "podIP": "10.42.0.7",
-        "podIPs": [{"ip": "10.42.0.7"}], "startTime": START, "containerStatuses": containers, "observedGeneration": 1,
+        "phase": "Running",
+        "hostIP": "10.40.0.2",
+        "hostIPs": [{"ip": "10.40.0.2"}],
+        "podIP": "10.42.0.7",
+        "podIPs": [{"ip": "10.42.0.7"}],
+        "startTime": START,
+        "containerStatuses": containers,
+        "observedGeneration": 1,
         "conditions": [
             {"type": kind, "status": "True", "lastTransitionTime": START, "lastProbeTime": None, "observedGeneration": 1}
             for kind in conditions
@@ -231,7 +249,7 @@ async def build_world(host: Api, plane: apiserver.ControlPlane, nested_plane: Ne
     kubeconfig = await _grant(host, plane, namespace)
     health = apiserver.free_ports(1)[0]
     settings = Settings(
-        namespace, CLUSTER, nested_plane.access, str(kubeconfig), health, nested_plane.kubelet_port, server_uid="server-pod-uid",
+        namespace, CLUSTER, nested_plane.access, str(kubeconfig), health, nested_plane.kubelet_port, server_uid="server-pod-uid"
     )
     return World(host, nested, nested_plane, settings)
 
@@ -239,15 +257,22 @@ async def build_world(host: Api, plane: apiserver.ControlPlane, nested_plane: Ne
 async def _create_cluster(host: Api, namespace: str) -> None:
     labels = {"nestor.dev/job": CLUSTER, "nestor.dev/job-namespace": "team-a", "nestor.dev/job-uid": "job-uid"}
     body = {
-        "apiVersion": "nestor.dev/v1alpha1", "kind": "NestedCluster",
-        "metadata": {"name": CLUSTER, "namespace": namespace, "labels": labels}, "spec": {},
+        "apiVersion": "nestor.dev/v1alpha1",
+        "kind": "NestedCluster",
+        "metadata": {"name": CLUSTER, "namespace": namespace, "labels": labels},
+        "spec": {},
     }
     await World.eventually(lambda: _create(host, body))
     for part, port in (("k3s", 443), ("dns", 53)):
-        await host.create(kinds.SERVICE, {
-            "apiVersion": "v1", "kind": "Service", "metadata": {"name": f"{CLUSTER}-{part}", "namespace": namespace},
-            "spec": {"ports": [{"port": port}], "selector": {"part": part}},
-        })
+        await host.create(
+            kinds.SERVICE,
+            {
+                "apiVersion": "v1",
+                "kind": "Service",
+                "metadata": {"name": f"{CLUSTER}-{part}", "namespace": namespace},
+                "spec": {"ports": [{"port": port}], "selector": {"part": part}},
+            },
+        )
 
 
 async def _create(host: Api, body: Object) -> bool:
@@ -267,12 +292,20 @@ async def _create_node(host: Api) -> None:
     await host.patch(kinds.NODE, NODE, None, {"spec": {"taints": None}})
     resources = {"cpu": "8", "memory": "32Gi", "pods": "110", "ephemeral-storage": "100Gi"}
     status = {
-        "capacity": resources, "allocatable": resources, "images": [{"names": ["secret/image:1"], "sizeBytes": 1}],
+        "capacity": resources,
+        "allocatable": resources,
+        "images": [{"names": ["secret/image:1"], "sizeBytes": 1}],
         "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
-        "conditions": [{
-            "type": "Ready", "status": "True", "reason": "KubeletReady", "message": "",
-            "lastHeartbeatTime": START, "lastTransitionTime": START,
-        }],
+        "conditions": [
+            {
+                "type": "Ready",
+                "status": "True",
+                "reason": "KubeletReady",
+                "message": "",
+                "lastHeartbeatTime": START,
+                "lastTransitionTime": START,
+            }
+        ],
     }
     await host.patch(kinds.NODE, NODE, None, {"status": status}, subresource="status")
 
@@ -281,23 +314,39 @@ async def _grant(host: Api, plane: apiserver.ControlPlane, namespace: str) -> Pa
     """A kubeconfig of a service account that has the syncer's roles and no other rights."""
     for role in yaml.safe_load_all(ROLES.read_text()):
         await host.apply(kinds.CLUSTER_ROLE, role)
-    await host.create(kinds.SERVICE_ACCOUNT, {
-        "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "syncer", "namespace": namespace},
-    })
+    await host.create(
+        kinds.SERVICE_ACCOUNT,
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "syncer", "namespace": namespace}},
+    )
     group = "rbac.authorization.k8s.io"
     subjects = [{"kind": "ServiceAccount", "name": "syncer", "namespace": namespace}]
-    await host.apply(kinds.ROLE_BINDING, {
-        "metadata": {"name": "syncer", "namespace": namespace}, "subjects": subjects,
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "nestor-syncer"},
-    })
-    await host.apply(kinds.CLUSTER_ROLE_BINDING, {
-        "metadata": {"name": namespace}, "subjects": subjects,
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "nestor-syncer-nodes"},
-    })
-    token = await host.create(kinds.SERVICE_ACCOUNT, {
-        "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "metadata": {"namespace": namespace},
-        "spec": {"expirationSeconds": 7200},
-    }, subresource="token", name="syncer")
+    await host.apply(
+        kinds.ROLE_BINDING,
+        {
+            "metadata": {"name": "syncer", "namespace": namespace},
+            "subjects": subjects,
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "nestor-syncer"},
+        },
+    )
+    await host.apply(
+        kinds.CLUSTER_ROLE_BINDING,
+        {
+            "metadata": {"name": namespace},
+            "subjects": subjects,
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "nestor-syncer-nodes"},
+        },
+    )
+    token = await host.create(
+        kinds.SERVICE_ACCOUNT,
+        {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "metadata": {"namespace": namespace},
+            "spec": {"expirationSeconds": 7200},
+        },
+        subresource="token",
+        name="syncer",
+    )
     config = yaml.safe_load(plane.kubeconfig.read_text())
     config["users"][0]["user"] = {"token": token["status"]["token"]}
     path = plane.folder / "syncer-host.kubeconfig"
@@ -320,10 +369,7 @@ async def running_nested() -> AsyncIterator[NestedPlane]:
 @contextlib.asynccontextmanager
 async def running(host: Api, plane: apiserver.ControlPlane) -> AsyncIterator[World]:
     """A running syncer between `host` and a nested control plane of its own."""
-    async with (
-        running_nested() as nested_plane,
-        await Api.connect(str(nested_plane.kubeconfig), manager="tests") as nested,
-    ):
+    async with running_nested() as nested_plane, await Api.connect(str(nested_plane.kubeconfig), manager="tests") as nested:
         made = await build_world(host, plane, nested_plane, nested)
         await made.start()
         yield made

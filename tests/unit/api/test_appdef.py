@@ -25,17 +25,22 @@ NESTED: Object = {
 
 
 def command(nested: Any = NESTED, key: str = "nested_kubernetes", **more: Any) -> Object:
-    return {
-        "path": "/usr/bin/true", "parameters": {}, "name": "Start nested http server", "description": "…", key: nested,
-    } | more
+    return {"path": "/usr/bin/true", "parameters": {}, "name": "Start nested http server", "description": "…", key: nested} | more
 
 
 def appdef(nested: Any = NESTED, key: str = "nested_kubernetes", **more: Any) -> Object:
     """The tutorial's hello-world."""
     return {
-        "name": "Hello World", "description": "Hello world app for KNS.", "author": "oxedions", "licensed": False,
-        "appdefversion": 2, "appkind": "kns", "classifications": ["Uncategorized"], "machines": ["*"],
-        "vault-types": ["FILE", "BLOCK", "BLOCK_ARRAY", "OBJECT"], "image": {"type": "image/png", "data": ""},
+        "name": "Hello World",
+        "description": "Hello world app for KNS.",
+        "author": "oxedions",
+        "licensed": False,
+        "appdefversion": 2,
+        "appkind": "kns",
+        "classifications": ["Uncategorized"],
+        "machines": ["*"],
+        "vault-types": ["FILE", "BLOCK", "BLOCK_ARRAY", "OBJECT"],
+        "image": {"type": "image/png", "data": ""},
         "commands": {"Hello": command(nested, key)},
     } | more
 
@@ -59,15 +64,24 @@ def test_every_key_of_the_tutorial_is_known() -> None:
     app = read_appdef(appdef())
     assert app.model_extra == {}
     assert (app.vault_types, app.classifications, app.machines) == (
-        ["FILE", "BLOCK", "BLOCK_ARRAY", "OBJECT"], ["Uncategorized"], ["*"],
+        ["FILE", "BLOCK", "BLOCK_ARRAY", "OBJECT"],
+        ["Uncategorized"],
+        ["*"],
     )
     assert (app.name, app.author, app.licensed, app.appkind, app.image and app.image.type) == (
-        "Hello World", "oxedions", False, "kns", "image/png",
+        "Hello World",
+        "oxedions",
+        False,
+        "kns",
+        "image/png",
     )
     chosen = choose_command(app, None)
     assert chosen.command.model_extra == chosen.nested.model_extra == chosen.nested.targets[0].model_extra == {}
     assert (chosen.id, chosen.command.name, chosen.command.path, chosen.command.parameters) == (
-        "Hello", "Start nested http server", "/usr/bin/true", {},
+        "Hello",
+        "Start nested http server",
+        "/usr/bin/true",
+        {},
     )
     assert chosen.warnings == []
 
@@ -110,7 +124,8 @@ WHERE = "appDef.commands.Hello.nested_kubernetes"
         (
             NESTED | {"targets": [{"service_name": "web"}, "x"]},
             [
-                f"`{WHERE}.targets[0].service_port` must be set", f"`{WHERE}.targets[0].service_namespace` must be set",
+                f"`{WHERE}.targets[0].service_port` must be set",
+                f"`{WHERE}.targets[0].service_namespace` must be set",
                 f"`{WHERE}.targets[1]` must be a dictionary",
             ],
         ),
@@ -183,7 +198,7 @@ def test_two_spellings_at_once_must_say_the_same() -> None:
     both = command() | {"nestedkubernetes": NESTED}
     assert read_command(read_appdef(appdef(commands={"Hello": both})), "Hello").templates == NESTED["templates"]
     assert faults_of(appdef(commands={"Hello": both | {"nestedkubernetes": {"templates": []}}})) == [
-        "`appDef.commands.Hello` may have only one of `nested_kubernetes` and `nestedkubernetes`, which are the same key",
+        "`appDef.commands.Hello` may have only one of `nested_kubernetes` and `nestedkubernetes`, which are the same key"
     ]
     assert list_commands(read_appdef(appdef(commands={"Hello": both | {"nested_kubernetes": None}}))) == ["Hello"]
 
@@ -195,7 +210,7 @@ def test_a_command_without_the_kubernetes_part_is_refused_with_the_reason() -> N
         read_command(read_appdef(content), "Hello")
     assert faults_of(content) == [
         "no command of the AppDef ('Hello') has `nested_kubernetes`, which makes it an app for a nested cluster; without it, it "
-        "is a container for JARVICE's own schedulers",
+        "is a container for JARVICE's own schedulers"
     ]
 
 
@@ -222,15 +237,14 @@ def test_the_command_may_be_left_out_where_one_can_run(commands: Object, wanted:
         ({"a": command(), "b": command()}, None, "`command` must be set, because the AppDef has several: 'a', 'b'"),
         ({"a": command(), "b": command(), "s": SHELL}, "c", "the AppDef has no command 'c'; it has: 'a', 'b'"),
         (
-            {"a": command(), "s": SHELL}, "s",
+            {"a": command(), "s": SHELL},
+            "s",
             "command 's' has no `nested_kubernetes`, which makes it an app for a nested cluster; without it, it is a container "
             "for JARVICE's own schedulers; there are: 'a'",
         ),
     ],
 )
-def test_a_command_that_cannot_be_chosen_is_told_with_those_that_can(
-    commands: Object, wanted: str | None, message: str,
-) -> None:
+def test_a_command_that_cannot_be_chosen_is_told_with_those_that_can(commands: Object, wanted: str | None, message: str) -> None:
     with pytest.raises(CommandNotFound) as refused:
         choose_command(read_appdef(appdef(commands=commands)), wanted)
     assert refused.value.messages == [message]
@@ -252,7 +266,7 @@ def test_a_broken_command_does_not_hurt_another_one() -> None:
 )
 def test_another_kind_than_kns_is_accepted_with_a_warning(kind: str | None, said: str) -> None:
     assert choose_command(read_appdef(appdef(appkind=kind)), None).warnings == [
-        f"`appDef.appkind` {said}: 'kns' is recommended for apps in a nested cluster; it is run all the same",
+        f"`appDef.appkind` {said}: 'kns' is recommended for apps in a nested cluster; it is run all the same"
     ]
 
 

@@ -4,7 +4,11 @@ from nestor.api import conditions
 from nestor.api.conditions import Condition
 
 BEFORE = {
-    "type": "Ready", "status": "False", "reason": "StepRunning", "message": "a", "lastTransitionTime": "t0",
+    "type": "Ready",
+    "status": "False",
+    "reason": "StepRunning",
+    "message": "a",
+    "lastTransitionTime": "t0",
     "observedGeneration": 1,
 }
 OLD = [BEFORE]

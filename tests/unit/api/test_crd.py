@@ -84,7 +84,12 @@ def test_conditions_have_kubernetes_shape(resource: Resource) -> None:
     assert conditions["x-kubernetes-list-type"] == "map"
     assert conditions["x-kubernetes-list-map-keys"] == ["type"]
     assert set(conditions["items"]["properties"]) == {
-        "type", "status", "reason", "message", "observedGeneration", "lastTransitionTime",
+        "type",
+        "status",
+        "reason",
+        "message",
+        "observedGeneration",
+        "lastTransitionTime",
     }
 
 

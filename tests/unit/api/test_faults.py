@@ -38,13 +38,7 @@ def test_aliases_that_multiply_end_at_the_limit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "name"),
-    [
-        (("a", 0, "b"), "x.a[0].b"),
-        (("a\nb`c",), "x.a?b?c"),
-        (("k" * 100,), "x." + "k" * 80 + "…"),
-        ((), "x"),
-    ],
+    ("path", "name"), [(("a", 0, "b"), "x.a[0].b"), (("a\nb`c",), "x.a?b?c"), (("k" * 100,), "x." + "k" * 80 + "…"), ((), "x")]
 )
 def test_fields_have_names_that_fit_into_a_message(path: tuple[str | int, ...], name: str) -> None:
     assert faults.name_field("x", path) == name

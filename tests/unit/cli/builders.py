@@ -32,9 +32,16 @@ def build_job(*found: Object, spec: Object | None = None, name: str = "shop", **
     """A job of an app image with these conditions and this status."""
     app = {"image": "registry.test/shop:1", "appDef": {"name": "Shop", "commands": {}}}
     return {
-        "apiVersion": "nestor.dev/v1alpha1", "kind": "NestedAppJob",
-        "metadata": {"name": name, "namespace": "team-a", "uid": "u1", "generation": 1, "creationTimestamp": ago(95),
-                     "resourceVersion": "7"},
+        "apiVersion": "nestor.dev/v1alpha1",
+        "kind": "NestedAppJob",
+        "metadata": {
+            "name": name,
+            "namespace": "team-a",
+            "uid": "u1",
+            "generation": 1,
+            "creationTimestamp": ago(95),
+            "resourceVersion": "7",
+        },
         "spec": {"className": "default"} | (spec if spec is not None else {"app": app}),
         "status": {"conditions": list(found)} | status if found or status else {},
     }
@@ -48,8 +55,12 @@ READY = condition(conditions.READY, "True", "AppReady", "http://shop-team-a.apps
 RUNNING = condition(conditions.SUCCEEDED, "Unknown", "Running", "it runs")
 
 BASE: Object = {
-    "namespace": "nestor-team-a-shop-1a2b3c4d", "kubernetesVersion": "v1.36.2+k3s1", "command": "Start", "startTime": ago(94),
-    "kubeconfigSecretName": "shop-kubeconfig", "observedGeneration": 1,
+    "namespace": "nestor-team-a-shop-1a2b3c4d",
+    "kubernetesVersion": "v1.36.2+k3s1",
+    "command": "Start",
+    "startTime": ago(94),
+    "kubeconfigSecretName": "shop-kubeconfig",
+    "observedGeneration": 1,
 }
 
 
@@ -62,8 +73,14 @@ def waiting() -> Object:
     """The cluster's image is being pulled."""
     said = "pod 'shop-k3s-0', container 'k3s': ErrImagePull: registry.test: no such host"
     found = _twice(conditions.CLUSTER_READY, conditions.IMAGE_PULL_FAILED, said)
-    return build_job(ADMITTED, found[0], condition(conditions.STEPS_APPLIED, "False", "WaitingForCluster", "the steps wait"),
-                     found[1], RUNNING, **BASE | {"kubernetesVersion": "v1.36"})
+    return build_job(
+        ADMITTED,
+        found[0],
+        condition(conditions.STEPS_APPLIED, "False", "WaitingForCluster", "the steps wait"),
+        found[1],
+        RUNNING,
+        **BASE | {"kubernetesVersion": "v1.36"},
+    )
 
 
 def running() -> Object:
@@ -79,7 +96,9 @@ def retrying() -> Object:
     """It failed and will be tried again; what it said would steer a terminal."""
     job = running()
     job["status"]["steps"][1] |= {
-        "state": "Retrying", "attempt": 1, "exitCode": 1,
+        "state": "Retrying",
+        "attempt": 1,
+        "exitCode": 1,
         "message": "kubectl exited 1: namespace/web\x1b[31m\nerror: no such host",
     }
     job["status"]["conditions"][2] |= {"reason": conditions.STEP_RETRYING, "message": "step 2 of 3 'web' will be tried again"}
@@ -91,21 +110,44 @@ def ready() -> Object:
     """Everything is there."""
     steps = [step("database"), step("web", attempt=2, maxAttempts=11, startTime=ago(27), completionTime=ago(12))]
     return build_job(
-        ADMITTED, CLUSTER, APPLIED, EXPOSED, READY, RUNNING, steps=steps, url="http://shop-team-a.apps.test/",
-        pods={"running": 3, "waiting": 0}, timings={"ready": ago(10)}, targets=[
-            {"serviceName": "web", "serviceNamespace": "default", "servicePort": 80, "ready": True,
-             "url": "http://shop-team-a.apps.test/"},
-            {"serviceName": "admin", "serviceNamespace": "default", "servicePort": 8080, "ready": False,
-             "message": "not exposed"},
-        ], **BASE)
+        ADMITTED,
+        CLUSTER,
+        APPLIED,
+        EXPOSED,
+        READY,
+        RUNNING,
+        steps=steps,
+        url="http://shop-team-a.apps.test/",
+        pods={"running": 3, "waiting": 0},
+        timings={"ready": ago(10)},
+        targets=[
+            {
+                "serviceName": "web",
+                "serviceNamespace": "default",
+                "servicePort": 80,
+                "ready": True,
+                "url": "http://shop-team-a.apps.test/",
+            },
+            {
+                "serviceName": "admin",
+                "serviceNamespace": "default",
+                "servicePort": 8080,
+                "ready": False,
+                "message": "not exposed",
+            },
+        ],
+        **BASE,
+    )
 
 
 def failed() -> Object:
     """A step has used up its attempts."""
     said = "step 2 of 2 'web' failed, attempt 3 of 3: error: the path \"web.yml\" does not exist"
-    found = [condition(kind, "False", conditions.STEP_FAILED, said)
-             for kind in (conditions.STEPS_APPLIED, conditions.READY, conditions.SUCCEEDED)]
-    message = "applying\nerror: the path \"web.yml\" does not exist"
+    found = [
+        condition(kind, "False", conditions.STEP_FAILED, said)
+        for kind in (conditions.STEPS_APPLIED, conditions.READY, conditions.SUCCEEDED)
+    ]
+    message = 'applying\nerror: the path "web.yml" does not exist'
     steps = [step("database"), step("web", "Failed", attempt=3, maxAttempts=3, exitCode=1, message=message)]
     return build_job(ADMITTED, CLUSTER, *found, steps=steps, **BASE)
 
@@ -114,9 +156,18 @@ def completed() -> Object:
     """A batch job that has done its work after a restart."""
     end = condition(conditions.SUCCEEDED, "True", "Completed", "Job 'default/train' is complete")
     rest = condition(conditions.READY, "False", "Completed", "Job 'default/train' is complete")
-    return build_job(ADMITTED, CLUSTER, APPLIED, rest, end, steps=[step("train"), step("report")], restarts=1,
-                     completionTime=ago(4), spec={"appRef": {"name": "training"}, "successPolicy": {"targets": []},
-                                                  "failurePolicy": {"maxRestarts": 2}}, **BASE)
+    return build_job(
+        ADMITTED,
+        CLUSTER,
+        APPLIED,
+        rest,
+        end,
+        steps=[step("train"), step("report")],
+        restarts=1,
+        completionTime=ago(4),
+        spec={"appRef": {"name": "training"}, "successPolicy": {"targets": []}, "failurePolicy": {"maxRestarts": 2}},
+        **BASE,
+    )
 
 
 def suspended() -> Object:
@@ -131,6 +182,12 @@ def created() -> Object:
 
 
 STATES = {
-    "created": created, "waiting": waiting, "running": running, "retrying": retrying, "ready": ready, "failed": failed,
-    "completed": completed, "suspended": suspended,
+    "created": created,
+    "waiting": waiting,
+    "running": running,
+    "retrying": retrying,
+    "ready": ready,
+    "failed": failed,
+    "completed": completed,
+    "suspended": suspended,
 }

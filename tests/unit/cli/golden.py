@@ -19,9 +19,16 @@ def render(part: RenderableType, form: str) -> str:
     stream = io.StringIO()
     is_terminal = form == "terminal"
     console = Console(
-        file=stream, theme=THEME, highlight=False, markup=False, emoji=False, force_terminal=is_terminal,
-        no_color=not is_terminal, color_system="standard" if is_terminal else None,
-        width=100 if is_terminal else PLAIN_WIDTH, legacy_windows=False,
+        file=stream,
+        theme=THEME,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        force_terminal=is_terminal,
+        no_color=not is_terminal,
+        color_system="standard" if is_terminal else None,
+        width=100 if is_terminal else PLAIN_WIDTH,
+        legacy_windows=False,
     )
     show(part, target=console)
     return "".join(line.rstrip() + "\n" for line in stream.getvalue().splitlines()) if is_terminal else stream.getvalue()

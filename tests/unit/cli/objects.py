@@ -43,10 +43,21 @@ TABLE: list[tuple[str, Object, str]] = [
     # What it is, the object, and a part of the message that names the field ("" for good ones).
     ("a job of an image", job(), GOOD),
     ("a job of the catalogue", job({"appRef": {"name": "shop"}}), GOOD),
-    ("everything at once", job(
-        command="Start", className="big", kubernetesVersion="v1.36", expose={"host": "shop.example.com", "allTargets": True},
-        suspend=True, activeDeadlineSeconds=60, ttlSecondsAfterFinished=0, successPolicy=DONE,
-        failurePolicy={"action": "Restart", "maxRestarts": 0}), GOOD),
+    (
+        "everything at once",
+        job(
+            command="Start",
+            className="big",
+            kubernetesVersion="v1.36",
+            expose={"host": "shop.example.com", "allTargets": True},
+            suspend=True,
+            activeDeadlineSeconds=60,
+            ttlSecondsAfterFinished=0,
+            successPolicy=DONE,
+            failurePolicy={"action": "Restart", "maxRestarts": 0},
+        ),
+        GOOD,
+    ),
     ("parameters of an application of the catalogue", job({"appRef": {"name": "shop"}, "parameters": {"a": [1, "b"]}}), GOOD),
     ("an image alone", with_app(image="registry.test/shop:1"), GOOD),
     ("templates from a ConfigMap", with_app(templatesFrom={"configMapRef": {"name": "files"}}, appDef=APPDEF), GOOD),
@@ -54,11 +65,13 @@ TABLE: list[tuple[str, Object, str]] = [
     ("null for a field that may be left out", job(command=None, expose={"host": None}), GOOD),
     ("null for a field with a default", job(className=None, suspend=None), GOOD),
     ("an integer written as 60.0", job(activeDeadlineSeconds=60.0), GOOD),
-    ("labels and annotations", resource(
-        "NestedAppJob", {"app": APP}, labels={"team.example/a": "b", "c": ""}, annotations={"nestor.dev/rerun": "1"}), GOOD),
+    (
+        "labels and annotations",
+        resource("NestedAppJob", {"app": APP}, labels={"team.example/a": "b", "c": ""}, annotations={"nestor.dev/rerun": "1"}),
+        GOOD,
+    ),
     ("a status that is ignored", job() | {"status": {"url": 5}}, GOOD),
     ("a name with 52 letters", job(name="a" * 52), GOOD),
-
     ("a name that is too long", job(name=LONG), "`metadata.name` must be at most 52"),
     ("a name that begins with a digit", job(name="1shop"), "`metadata.name` must be at most 52"),
     ("a name with dots", job(name="my.shop"), "`metadata.name`"),
@@ -66,8 +79,11 @@ TABLE: list[tuple[str, Object, str]] = [
     ("no name", resource("NestedAppJob", {"app": APP}, ""), "`metadata.name`"),
     ("a label that is none", resource("NestedAppJob", {"app": APP}, labels={"a": "b c"}), "`metadata.labels.a`"),
     ("a label's key that is none", resource("NestedAppJob", {"app": APP}, labels={"-a": "b"}), "`metadata.labels.-a`"),
-    ("an annotation's key that is none", resource("NestedAppJob", {"app": APP}, annotations={"a b": "c"}),
-        "`metadata.annotations"),
+    (
+        "an annotation's key that is none",
+        resource("NestedAppJob", {"app": APP}, annotations={"a b": "c"}),
+        "`metadata.annotations",
+    ),
     ("a label that is a number", resource("NestedAppJob", {"app": APP}, labels={"a": 1}), "`metadata.labels.a`"),
     ("no spec", {key: value for key, value in job().items() if key != "spec"}, "`spec`"),
     ("a spec that is a list", job([]), "`spec`"),
@@ -98,10 +114,12 @@ TABLE: list[tuple[str, Object, str]] = [
     ("a class name in capitals", job(className="Big"), "`spec.className`"),
     ("an unknown action", job(failurePolicy={"action": "Explode"}), "'Fail', 'Restart', 'Ignore'"),
     ("more restarts than there may be", job(failurePolicy={"maxRestarts": 1001}), "`spec.failurePolicy.maxRestarts`"),
-
     ("a target by labels", success(kind="Pod", matchLabels={"a": "b"}), GOOD),
-    ("a target of another kind",
-        success(kind="Workflow", apiVersion="argoproj.io/v1alpha1", name="w", condition="Completed"), GOOD),
+    (
+        "a target of another kind",
+        success(kind="Workflow", apiVersion="argoproj.io/v1alpha1", name="w", condition="Completed"),
+        GOOD,
+    ),
     ("another kind without a condition", success(kind="Workflow", name="w"), "`apiVersion` and `condition`"),
     ("name and labels", success(kind="Job", name="a", matchLabels={"a": "b"}), "`name` and `matchLabels`"),
     ("neither name nor labels", success(kind="Job"), "`name` and `matchLabels`"),
@@ -109,51 +127,103 @@ TABLE: list[tuple[str, Object, str]] = [
     ("no kind", success(name="a"), "`spec.successPolicy.targets[0].kind`"),
     ("no targets", job(successPolicy={"targets": []}), "`spec.successPolicy.targets`"),
     ("null as a target", job(successPolicy={"targets": [None]}), "`spec.successPolicy.targets[0]`"),
-
     ("an entry of the catalogue", resource("NestedApp", {"title": "Shop", "image": "x", "appDef": APPDEF}), GOOD),
     ("an entry with nothing", resource("NestedApp", {}), "`appDef` must be set"),
     ("an entry with a namespace", resource("NestedApp", {"image": "x"}, namespace="default"), GOOD),
     ("a namespace that is none", resource("NestedAppJob", {"app": APP}, namespace="a.b"), "`metadata.namespace`"),
-    ("an entry whose ConfigMap has no namespace", resource(
-        "NestedApp", {"templatesFrom": {"configMapRef": {"name": "x"}}, "appDef": APPDEF}),
-     "`spec.templatesFrom.configMapRef.namespace`"),
-
+    (
+        "an entry whose ConfigMap has no namespace",
+        resource("NestedApp", {"templatesFrom": {"configMapRef": {"name": "x"}}, "appDef": APPDEF}),
+        "`spec.templatesFrom.configMapRef.namespace`",
+    ),
     ("a class", nested_class(), GOOD),
-    ("a rich class", nested_class(
-        cluster={"versions": [VERSION], "defaultVersion": "v1.36", "persistence": {"size": 2},
-                 "resources": {"limits": {"cpu": 2, "memory": "2Gi"}}},
-        expose={"domain": "apps.example.com", "allowedHosts": ["*.example.com"], "from": [{"podSelector": {}}],
-                "tlsSecretName": "wildcard"},
-        network={"privateRanges": ["10.0.0.0/8", "fd00::/8"]}, templates={"remote": {"allowedHosts": ["example.com"]}}), GOOD),
-    ("a class with selectors and quotas", nested_class(
-        expose={"annotations": {"a.example/b": "c"}, "scheme": "https", "port": 443, "from": [
-            {"namespaceSelector": {"matchLabels": {"a": "b"},
-                "matchExpressions": [{"key": "c", "operator": "In", "values": ["d"]}]}},
-            {"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}}]},
-        namespace={"podSecurity": "Privileged", "quota": {"pods": 5, "limits.memory": "8Gi"},
-                   "defaultResources": {"requests": {"cpu": "10m"}}}), GOOD),
+    (
+        "a rich class",
+        nested_class(
+            cluster={
+                "versions": [VERSION],
+                "defaultVersion": "v1.36",
+                "persistence": {"size": 2},
+                "resources": {"limits": {"cpu": 2, "memory": "2Gi"}},
+            },
+            expose={
+                "domain": "apps.example.com",
+                "allowedHosts": ["*.example.com"],
+                "from": [{"podSelector": {}}],
+                "tlsSecretName": "wildcard",
+            },
+            network={"privateRanges": ["10.0.0.0/8", "fd00::/8"]},
+            templates={"remote": {"allowedHosts": ["example.com"]}},
+        ),
+        GOOD,
+    ),
+    (
+        "a class with selectors and quotas",
+        nested_class(
+            expose={
+                "annotations": {"a.example/b": "c"},
+                "scheme": "https",
+                "port": 443,
+                "from": [
+                    {
+                        "namespaceSelector": {
+                            "matchLabels": {"a": "b"},
+                            "matchExpressions": [{"key": "c", "operator": "In", "values": ["d"]}],
+                        }
+                    },
+                    {"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}},
+                ],
+            },
+            namespace={
+                "podSecurity": "Privileged",
+                "quota": {"pods": 5, "limits.memory": "8Gi"},
+                "defaultResources": {"requests": {"cpu": "10m"}},
+            },
+        ),
+        GOOD,
+    ),
     ("null as a quantity", nested_class(cluster={"versions": [VERSION], "resources": {"limits": {"cpu": None}}}), GOOD),
     ("null as an annotation of a class", nested_class(expose={"annotations": {"a": None}}), GOOD),
-    ("null as a label and an annotation", resource("NestedApp", {"image": "x"}, labels={"a": None}, annotations={"a": None}),
-        GOOD),
+    (
+        "null as a label and an annotation",
+        resource("NestedApp", {"image": "x"}, labels={"a": None}, annotations={"a": None}),
+        GOOD,
+    ),
     ("a class without versions", nested_class(cluster={"versions": []}), "`spec.cluster.versions`"),
-    ("a default version that is not there", nested_class(
-        cluster={"versions": [VERSION], "defaultVersion": "v1.35"}), "`defaultVersion`"),
+    (
+        "a default version that is not there",
+        nested_class(cluster={"versions": [VERSION], "defaultVersion": "v1.35"}),
+        "`defaultVersion`",
+    ),
     ("the same version twice", nested_class(cluster={"versions": [VERSION, VERSION]}), "`spec.cluster.versions[1]`"),
     ("a range that is none", nested_class(network={"privateRanges": ["10.0.0.0"]}), "`spec.network.privateRanges[0]`"),
-    ("a range with too long a prefix", nested_class(network={"privateRanges": ["10.0.0.0/33"]}),
-        "`spec.network.privateRanges[0]`"),
-    ("a peer with everything", nested_class(
-        expose={"from": [{"ipBlock": {"cidr": "10.0.0.0/8"}, "podSelector": {}}]}), "`spec.expose.from[0]`"),
+    (
+        "a range with too long a prefix",
+        nested_class(network={"privateRanges": ["10.0.0.0/33"]}),
+        "`spec.network.privateRanges[0]`",
+    ),
+    (
+        "a peer with everything",
+        nested_class(expose={"from": [{"ipBlock": {"cidr": "10.0.0.0/8"}, "podSelector": {}}]}),
+        "`spec.expose.from[0]`",
+    ),
     ("a peer with nothing", nested_class(expose={"from": [{}]}), "`spec.expose.from[0]`"),
-    ("a quantity that is none", nested_class(
-        cluster={"versions": [VERSION], "resources": {"limits": {"cpu": "lots"}}}), "`spec.cluster.resources.limits.cpu`"),
-    ("a quantity with a fraction as a number", nested_class(
-        cluster={"versions": [VERSION], "resources": {"limits": {"cpu": 1.5}}}), "`spec.cluster.resources.limits.cpu`"),
-    ("a pattern in the middle of a host", nested_class(expose={"allowedHosts": ["a.*.example.com"]}),
-        "`spec.expose.allowedHosts[0]`"),
+    (
+        "a quantity that is none",
+        nested_class(cluster={"versions": [VERSION], "resources": {"limits": {"cpu": "lots"}}}),
+        "`spec.cluster.resources.limits.cpu`",
+    ),
+    (
+        "a quantity with a fraction as a number",
+        nested_class(cluster={"versions": [VERSION], "resources": {"limits": {"cpu": 1.5}}}),
+        "`spec.cluster.resources.limits.cpu`",
+    ),
+    (
+        "a pattern in the middle of a host",
+        nested_class(expose={"allowedHosts": ["a.*.example.com"]}),
+        "`spec.expose.allowedHosts[0]`",
+    ),
     ("a port that is none", nested_class(expose={"port": 65536}), "`spec.expose.port`"),
-
     ("a cluster", resource("NestedCluster", {}), GOOD),
     ("a cluster with a bad version", resource("NestedCluster", {"kubernetesVersion": "1.36"}), "`spec.kubernetesVersion`"),
 ]

@@ -27,9 +27,23 @@ def call(*arguments: str, text: str | None = None) -> Result:
 
 
 COMMANDS = (
-    "run", "list", "status", "logs", "open", "suspend", "resume", "rerun", "delete", "kubeconfig", "exec", "shell", "apps",
+    "run",
+    "list",
+    "status",
+    "logs",
+    "open",
+    "suspend",
+    "resume",
+    "rerun",
+    "delete",
+    "kubeconfig",
+    "exec",
+    "shell",
+    "apps",
     "convert",
-    "validate", "doctor", "version",
+    "validate",
+    "doctor",
+    "version",
 )
 
 
@@ -47,14 +61,25 @@ def test_the_overview_names_every_command_and_the_exit_codes() -> None:
     assert "5 timed out" in result.output
 
 
-@pytest.mark.parametrize("arguments", [
-    ("run",), ("run", "shop", "-f", "/does/not/exist"), ("run", "shop", "--rm", "--detach"),
-    ("run", "shop", "--timeout", "soon"), ("status",),
-    ("exec", "hello"), ("exec", "hello", "kubectl", "-A"), ("nonsense",), ("list", "-o", "xml"),
-    ("kubeconfig", "a", "--merge", "-f", "x"),
-    ("logs", "a", "--tail", "-1"), ("run", "shop", "--parameter", "x"), ("validate", "/does/not/exist"),
-    ("convert", "/does/not/exist"),
-])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run",),
+        ("run", "shop", "-f", "/does/not/exist"),
+        ("run", "shop", "--rm", "--detach"),
+        ("run", "shop", "--timeout", "soon"),
+        ("status",),
+        ("exec", "hello"),
+        ("exec", "hello", "kubectl", "-A"),
+        ("nonsense",),
+        ("list", "-o", "xml"),
+        ("kubeconfig", "a", "--merge", "-f", "x"),
+        ("logs", "a", "--tail", "-1"),
+        ("run", "shop", "--parameter", "x"),
+        ("validate", "/does/not/exist"),
+        ("convert", "/does/not/exist"),
+    ],
+)
 def test_wrong_usage_is_2(arguments: tuple[str, ...]) -> None:
     assert call(*arguments).exit_code == Code.USAGE
 
@@ -75,8 +100,9 @@ def test_the_version() -> None:
 
 def test_validate_names_file_line_and_field(tmp_path: Path) -> None:
     file = tmp_path / "jobs.yaml"
-    file.write_text(yaml.safe_dump_all([job(), job(name="Shop"),
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}]))
+    file.write_text(
+        yaml.safe_dump_all([job(), job(name="Shop"), {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}])
+    )
     result = call("validate", str(file))
     assert result.exit_code == Code.FAILED
     lines = result.stdout.splitlines()
@@ -112,7 +138,9 @@ def test_convert_prints_a_job_that_is_ready_to_apply() -> None:
     result = call("convert", "-", "--image", "registry.test/shop:1", text=json.dumps(APPDEF))
     assert result.exit_code == 0
     assert yaml.safe_load(result.stdout) == {
-        "apiVersion": "nestor.dev/v1alpha1", "kind": "NestedAppJob", "metadata": {"name": "shop"},
+        "apiVersion": "nestor.dev/v1alpha1",
+        "kind": "NestedAppJob",
+        "metadata": {"name": "shop"},
         "spec": {"app": {"image": "registry.test/shop:1", "appDef": APPDEF}},
     }
     assert call("validate", "-", text=result.stdout).exit_code == 0
@@ -139,12 +167,19 @@ def test_convert_warns_beside_its_output() -> None:
     assert yaml.safe_load(result.stdout)["kind"] == "NestedAppJob"
 
 
-@pytest.mark.parametrize(("error", "code"), [
-    (Unreachable("refused"), Code.NO_ACCESS), (Forbidden(403, "Forbidden", "no"), Code.NO_ACCESS),
-    (ApiError(401, "Unauthorized", "no"), Code.NO_ACCESS), (ApiError(500, "", "broken"), Code.NO_ACCESS),
-    (NotFound(404, "NotFound", "x", {"name": "x"}), Code.NOT_FOUND), (NotFound(404, "NotFound", "page"), Code.FAILED),
-    (Conflict(409, "AlreadyExists", "x"), Code.FAILED), (Invalid(422, "Invalid", "x"), Code.FAILED),
-])
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (Unreachable("refused"), Code.NO_ACCESS),
+        (Forbidden(403, "Forbidden", "no"), Code.NO_ACCESS),
+        (ApiError(401, "Unauthorized", "no"), Code.NO_ACCESS),
+        (ApiError(500, "", "broken"), Code.NO_ACCESS),
+        (NotFound(404, "NotFound", "x", {"name": "x"}), Code.NOT_FOUND),
+        (NotFound(404, "NotFound", "page"), Code.FAILED),
+        (Conflict(409, "AlreadyExists", "x"), Code.FAILED),
+        (Invalid(422, "Invalid", "x"), Code.FAILED),
+    ],
+)
 def test_what_servers_answer_has_an_exit_code(error: ApiError, code: Code) -> None:
     failure = explain(error)
     assert isinstance(failure, Failure)

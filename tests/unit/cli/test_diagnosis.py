@@ -22,7 +22,8 @@ from tests.unit.cli.builders import condition
 Object = dict[str, Any]
 OPERATOR: Object = {
     "metadata": {"name": "nestor", "namespace": "nestor-system", "labels": {"app.kubernetes.io/version": __version__}},
-    "spec": {"replicas": 1}, "status": {"readyReplicas": 1},
+    "spec": {"replicas": 1},
+    "status": {"readyReplicas": 1},
 }
 CLASS: Object = {
     "metadata": {"name": "default"},
@@ -30,9 +31,16 @@ CLASS: Object = {
 }
 NGINX: Object = {"metadata": {"name": "nginx"}}
 HEALTHY = Installation(
-    server="https://10.0.0.1:6443", version="v1.36.3", namespace="team-a", served={resource.plural for resource in RESOURCES},
-    crds={resource.plural: build_crd(resource) for resource in RESOURCES}, operators=[OPERATOR], classes=[CLASS],
-    ingress_classes=[NGINX], rights=dict.fromkeys(RIGHTS, True), has_image_volumes=True,
+    server="https://10.0.0.1:6443",
+    version="v1.36.3",
+    namespace="team-a",
+    served={resource.plural for resource in RESOURCES},
+    crds={resource.plural: build_crd(resource) for resource in RESOURCES},
+    operators=[OPERATOR],
+    classes=[CLASS],
+    ingress_classes=[NGINX],
+    rights=dict.fromkeys(RIGHTS, True),
+    has_image_volumes=True,
 )
 
 
@@ -77,18 +85,30 @@ BROKEN = [
     ({"operators": [OPERATOR, OPERATOR]}, "bad", "several operators"),
     ({"operators": [changed(OPERATOR, replicas=0)]}, "bad", "scaled to 0"),
     ({"operators": [OPERATOR | {"status": {}}]}, "bad", "nestor-system/nestor is not ready: it has no pod that runs"),
-    ({"operators": [OPERATOR | {"metadata": OPERATOR["metadata"] | {"labels": {"app.kubernetes.io/version": "0.0.1"}}}]}, "warn",
-     "the operator is version 0.0.1"),
+    (
+        {"operators": [OPERATOR | {"metadata": OPERATOR["metadata"] | {"labels": {"app.kubernetes.io/version": "0.0.1"}}}]},
+        "warn",
+        "the operator is version 0.0.1",
+    ),
     ({"classes": []}, "bad", "there is no NestedClass"),
     ({"classes": None}, "warn", "which classes there are cannot be seen"),
     ({"classes": [CLASS | {"metadata": {"name": "big"}}]}, "warn", "no class is called 'default'"),
     ({"classes": [changed(CLASS, expose={"ingressClassName": "nginx"})]}, "warn", "no `expose.domain`"),
-    ({"classes": [changed(CLASS, expose={"domain": "x", "ingressClassName": "none"})]}, "bad",
-        "IngressClass 'none', which is not there"),
+    (
+        {"classes": [changed(CLASS, expose={"domain": "x", "ingressClassName": "none"})]},
+        "bad",
+        "IngressClass 'none', which is not there",
+    ),
     ({"classes": [changed(CLASS, expose={"domain": "x"})]}, "bad", "the cluster has no default one"),
     ({"ingress_classes": []}, "bad", "no IngressClass"),
-    ({"classes": [changed(CLASS, expose=CLASS["spec"]["expose"] | {"tlsSecretName": "wild"})], "tls_secrets": {"default": False}},
-     "bad", "TLS Secret 'wild'"),
+    (
+        {
+            "classes": [changed(CLASS, expose=CLASS["spec"]["expose"] | {"tlsSecretName": "wild"})],
+            "tls_secrets": {"default": False},
+        },
+        "bad",
+        "TLS Secret 'wild'",
+    ),
     ({"rights": HEALTHY.rights | {("create", "nestedappjobs", ""): False}}, "bad", "you may not create nestedappjobs"),
 ]
 
@@ -122,35 +142,65 @@ def container(state: Object, **more: Any) -> Object:
     return {"name": "main", "state": state, "restartCount": 0} | more
 
 
-@pytest.mark.parametrize(("pod", "expected"), [
-    (build_pod(phase="Running", containerStatuses=[container({"running": {}})]), None),
-    (build_pod(phase="Pending", containerStatuses=[container({"waiting": {"reason": "ContainerCreating"}})]), None),
-    (build_pod(phase="Pending",
-        containerStatuses=[container({"waiting": {"reason": "ErrImagePull", "message": "no such host"}})]),
-     "pod 'web', container 'main': ErrImagePull: no such host"),
-    (build_pod(initContainerStatuses=[container(
-        {"waiting": {"reason": "CrashLoopBackOff"}}, lastState={"terminated": {"reason": "OOMKilled", "exitCode": 137}})]),
-     "pod 'web', container 'main': CrashLoopBackOff (it ended before: OOMKilled, exit code 137)"),
-    (build_pod(containerStatuses=[container({"terminated": {"reason": "Error", "exitCode": 2}})]),
-     "pod 'web', container 'main': ended: Error, exit code 2"),
-    (build_pod(containerStatuses=[container({"running": {}}, restartCount=5)]), "pod 'web', container 'main': restarted 5 times"),
-    (build_pod(conditions=[{"type": "PodScheduled", "status": "False", "message": "0/1 nodes"}]),
-        "pod 'web' has no node: 0/1 nodes"),
-    (build_pod(phase="Failed", reason="Evicted"), "pod 'web' failed: Evicted"),
-    (build_pod(phase="Succeeded", containerStatuses=[container({"terminated": {"exitCode": 0}})]), None), (build_pod(), None),
-])
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        (build_pod(phase="Running", containerStatuses=[container({"running": {}})]), None),
+        (build_pod(phase="Pending", containerStatuses=[container({"waiting": {"reason": "ContainerCreating"}})]), None),
+        (
+            build_pod(
+                phase="Pending", containerStatuses=[container({"waiting": {"reason": "ErrImagePull", "message": "no such host"}})]
+            ),
+            "pod 'web', container 'main': ErrImagePull: no such host",
+        ),
+        (
+            build_pod(
+                initContainerStatuses=[
+                    container(
+                        {"waiting": {"reason": "CrashLoopBackOff"}},
+                        lastState={"terminated": {"reason": "OOMKilled", "exitCode": 137}},
+                    )
+                ]
+            ),
+            "pod 'web', container 'main': CrashLoopBackOff (it ended before: OOMKilled, exit code 137)",
+        ),
+        (
+            build_pod(containerStatuses=[container({"terminated": {"reason": "Error", "exitCode": 2}})]),
+            "pod 'web', container 'main': ended: Error, exit code 2",
+        ),
+        (
+            build_pod(containerStatuses=[container({"running": {}}, restartCount=5)]),
+            "pod 'web', container 'main': restarted 5 times",
+        ),
+        (
+            build_pod(conditions=[{"type": "PodScheduled", "status": "False", "message": "0/1 nodes"}]),
+            "pod 'web' has no node: 0/1 nodes",
+        ),
+        (build_pod(phase="Failed", reason="Evicted"), "pod 'web' failed: Evicted"),
+        (build_pod(phase="Succeeded", containerStatuses=[container({"terminated": {"exitCode": 0}})]), None),
+        (build_pod(), None),
+    ],
+)
 def test_pods(pod: Object, expected: str | None) -> None:
     assert describe_trouble(pod) == expected
 
 
-@pytest.mark.parametrize(("state", "level", "part"), [
-    ("created", "bad", "nobody has reported"), ("ready", "good", "job 'shop': Ready"), ("completed", "good", "Completed"),
-    ("failed", "bad", "StepsApplied is False, StepFailed"), ("waiting", "bad", "ClusterReady is False, ImagePullFailed"),
-    ("running", "good", "StepRunning"), ("retrying", "warn", "StepRetrying"), ("suspended", "good", "Suspended"),
-])
+@pytest.mark.parametrize(
+    ("state", "level", "part"),
+    [
+        ("created", "bad", "nobody has reported"),
+        ("ready", "good", "job 'shop': Ready"),
+        ("completed", "good", "Completed"),
+        ("failed", "bad", "StepsApplied is False, StepFailed"),
+        ("waiting", "bad", "ClusterReady is False, ImagePullFailed"),
+        ("running", "good", "StepRunning"),
+        ("retrying", "warn", "StepRetrying"),
+        ("suspended", "good", "Suspended"),
+    ],
+)
 def test_what_is_wrong_with_a_job(state: str, level: str, part: str) -> None:
     findings = job.judge(JobFacts(builders.STATES[state]()))
-    assert (level in {finding.level for finding in findings if part in finding.text}), findings
+    assert level in {finding.level for finding in findings if part in finding.text}, findings
     if level != "bad":
         assert not [finding for finding in findings if finding.level == "bad"]
 
@@ -160,10 +210,17 @@ def test_every_reason_that_needs_the_user_has_advice() -> None:
 
 
 def test_a_jobs_pods_events_and_missing_rights_are_told() -> None:
-    event = {"involvedObject": {"kind": "Pod", "name": "web"}, "reason": "FailedMount", "message": "no such Secret", "count": 4,
-             "lastTimestamp": builders.ago(5)}
+    event = {
+        "involvedObject": {"kind": "Pod", "name": "web"},
+        "reason": "FailedMount",
+        "message": "no such Secret",
+        "count": 4,
+        "lastTimestamp": builders.ago(5),
+    }
     facts = JobFacts(
-        builders.ready(), pods=[build_pod(phase="Failed", reason="Evicted")], events=[event],
+        builders.ready(),
+        pods=[build_pod(phase="Failed", reason="Evicted")],
+        events=[event],
         rights=dict.fromkeys(JOB_RIGHTS, False),
     )
     texts = [finding.text for finding in job.judge(facts)]
@@ -173,9 +230,15 @@ def test_a_jobs_pods_events_and_missing_rights_are_told() -> None:
     assert any(f"you may not {lacking}" in text for text in texts)
 
 
-@pytest.mark.parametrize(("reason", "is_advised"), [
-    (conditions.RUNNING, True), (conditions.STEP_FAILED, True), (conditions.COMPLETED, False), (conditions.TARGET_FAILED, False),
-])
+@pytest.mark.parametrize(
+    ("reason", "is_advised"),
+    [
+        (conditions.RUNNING, True),
+        (conditions.STEP_FAILED, True),
+        (conditions.COMPLETED, False),
+        (conditions.TARGET_FAILED, False),
+    ],
+)
 def test_what_has_ended_is_not_to_be_resumed(reason: str, is_advised: bool) -> None:
     """What failed in a step is kept, and rests and goes on as jobs that run do."""
     rests = [
@@ -196,10 +259,14 @@ def test_the_same_message_is_told_once() -> None:
     assert not [finding for finding in job.judge(facts) if "the steps wait" in finding.text]
 
 
-@pytest.mark.parametrize(("facts", "expected"), [
-    (HEALTHY, "all is well"), (dataclasses.replace(HEALTHY, classes=[]), "1 thing is wrong"),
-    (dataclasses.replace(HEALTHY, classes=[], operators=[]), "2 things are wrong"),
-])
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        (HEALTHY, "all is well"),
+        (dataclasses.replace(HEALTHY, classes=[]), "1 thing is wrong"),
+        (dataclasses.replace(HEALTHY, classes=[], operators=[]), "2 things are wrong"),
+    ],
+)
 def test_the_verdict(facts: Installation, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
     doctor.show({"Installation": installation.judge(facts)}, None)
     assert capsys.readouterr().out.splitlines()[-1] == expected

@@ -17,7 +17,9 @@ from nestor.cli.exits import Failure
 
 Object = dict[str, Any]
 NESTED: Object = {
-    "apiVersion": "v1", "kind": "Config", "current-context": "nested",
+    "apiVersion": "v1",
+    "kind": "Config",
+    "current-context": "nested",
     "clusters": [{"name": "nested", "cluster": {"server": "https://10.43.0.9", "certificate-authority-data": "QQ=="}}],
     "users": [{"name": "nestor:admin", "user": {"client-key-data": "QQ=="}}],
     "contexts": [{"name": "nested", "context": {"cluster": "nested", "user": "nestor:admin"}}],
@@ -49,17 +51,18 @@ def test_the_kubeconfig_of_a_secret() -> None:
     assert kubeconfigs.read_secret(secret(NESTED)) == NESTED
 
 
-@pytest.mark.parametrize("found", [
-    {"metadata": {"name": "x"}}, {"metadata": {"name": "x"}, "data": {"kubeconfig": "%"}}, secret("[1"), secret({}), secret([]),
-])
+@pytest.mark.parametrize(
+    "found",
+    [{"metadata": {"name": "x"}}, {"metadata": {"name": "x"}, "data": {"kubeconfig": "%"}}, secret("[1"), secret({}), secret([])],
+)
 def test_secrets_without_a_kubeconfig(found: Object) -> None:
     with pytest.raises(Failure, match="holds no kubeconfig"):
         kubeconfigs.read_secret(found)
 
 
-@pytest.mark.parametrize(("server", "expected"), [
-    ("https://10.43.0.9", ("10.43.0.9", 443)), ("https://[fd00::1]:6443", ("fd00::1", 6443)),
-])
+@pytest.mark.parametrize(
+    ("server", "expected"), [("https://10.43.0.9", ("10.43.0.9", 443)), ("https://[fd00::1]:6443", ("fd00::1", 6443))]
+)
 def test_addresses(server: str, expected: tuple[str, int]) -> None:
     assert kubeconfigs.server_address(kubeconfigs.with_server(NESTED, server)) == expected
 

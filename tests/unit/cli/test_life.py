@@ -55,6 +55,7 @@ class FakeApi:
 
 def call(monkeypatch: pytest.MonkeyPatch, api: FakeApi, *arguments: str) -> Result:
     """Run a command against these jobs."""
+
     @asynccontextmanager
     async def opened(place: Place) -> AsyncIterator[Session]:
         assert place
@@ -79,11 +80,19 @@ def named(job: Object, name: str) -> Object:
     return job
 
 
-@pytest.mark.parametrize(("job", "is_deleted"), [
-    (ended(conditions.COMPLETED, status="True"), True), (ended(conditions.TARGET_FAILED), True),
-    (ended(conditions.RESTARTS_EXHAUSTED), True), (ended(conditions.DEADLINE_EXCEEDED), True),
-    (ended(conditions.STEP_FAILED), False), (builders.failed(), False), (builders.ready(), False), (builders.running(), False),
-])
+@pytest.mark.parametrize(
+    ("job", "is_deleted"),
+    [
+        (ended(conditions.COMPLETED, status="True"), True),
+        (ended(conditions.TARGET_FAILED), True),
+        (ended(conditions.RESTARTS_EXHAUSTED), True),
+        (ended(conditions.DEADLINE_EXCEEDED), True),
+        (ended(conditions.STEP_FAILED), False),
+        (builders.failed(), False),
+        (builders.ready(), False),
+        (builders.running(), False),
+    ],
+)
 def test_a_rerun_says_when_it_deletes_the_data(monkeypatch: pytest.MonkeyPatch, job: Object, is_deleted: bool) -> None:
     api = FakeApi(job)
     result = call(monkeypatch, api, "rerun", "shop")
@@ -107,9 +116,9 @@ def test_what_failed_in_a_step_may_rest_and_go_on(monkeypatch: pytest.MonkeyPatc
     assert api.patches == {"shop": {"spec": {"suspend": False}}}
 
 
-@pytest.mark.parametrize("reason", [
-    conditions.COMPLETED, conditions.TARGET_FAILED, conditions.RESTARTS_EXHAUSTED, conditions.DEADLINE_EXCEEDED,
-])
+@pytest.mark.parametrize(
+    "reason", [conditions.COMPLETED, conditions.TARGET_FAILED, conditions.RESTARTS_EXHAUSTED, conditions.DEADLINE_EXCEEDED]
+)
 def test_what_has_ended_does_not_rest(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
     api = FakeApi(ended(reason))
     result = call(monkeypatch, api, "suspend", "shop")

@@ -22,15 +22,25 @@ from tests.unit.cli.objects import APPDEF, job
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=20,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
 )
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("registry.test/team/Shop:1.2", "shop"), ("shop", "shop"), ("shop@sha256:0123", "shop"), ("Web & DB", "web-db"),
-    ("3d", "app-3d"),
-    ("", "app"), ("---", "app"), ("a" * 80, "a" * 46), ("localhost:5000/x/my_app:v1", "my-app"),
-])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("registry.test/team/Shop:1.2", "shop"),
+        ("shop", "shop"),
+        ("shop@sha256:0123", "shop"),
+        ("Web & DB", "web-db"),
+        ("3d", "app-3d"),
+        ("", "app"),
+        ("---", "app"),
+        ("a" * 80, "a" * 46),
+        ("localhost:5000/x/my_app:v1", "my-app"),
+    ],
+)
 def test_names_of_jobs(text: str, expected: str) -> None:
     assert manifests.base_name(text) == expected
 
@@ -41,12 +51,28 @@ def test_names_are_always_valid(text: str) -> None:
     assert not check_one(job(name=manifests.base_name(text) + "-a1b2c")).faults
 
 
-@pytest.mark.parametrize(("item", "expected"), [
-    ("a=1", 1), ("a=1.5", 1.5), ("a=-2", -2), ("a=true", True), ("a=yes", "yes"), ("a=", ""), ("a=x=y", "x=y"),
-    ("a=[1, b]", [1, "b"]),
-    ("a='1'", "1"), ('a="true"', "true"), ("a=007", "007"), ("a=1e3", "1e3"), ("a=v1.36", "v1.36"), ("a=[", "["), ("a=[1", "[1"),
-    ("a=null", "null"), ("a={x: 1}", "{x: 1}"),
-])
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ("a=1", 1),
+        ("a=1.5", 1.5),
+        ("a=-2", -2),
+        ("a=true", True),
+        ("a=yes", "yes"),
+        ("a=", ""),
+        ("a=x=y", "x=y"),
+        ("a=[1, b]", [1, "b"]),
+        ("a='1'", "1"),
+        ('a="true"', "true"),
+        ("a=007", "007"),
+        ("a=1e3", "1e3"),
+        ("a=v1.36", "v1.36"),
+        ("a=[", "["),
+        ("a=[1", "[1"),
+        ("a=null", "null"),
+        ("a={x: 1}", "{x: 1}"),
+    ],
+)
 def test_parameters(item: str, expected: Any) -> None:
     assert manifests.parse_parameters([item]) == {"a": expected}
 
@@ -61,10 +87,18 @@ def test_what_is_no_parameter(item: str) -> None:
 def test_a_job_of_the_catalogue() -> None:
     wishes = Wishes(command="Start", class_name="big", version="v1.36", host="a.test", all_targets=True, parameters={"a": 1})
     assert jobs.build("shop", None, wishes, "0123456789") == {
-        "apiVersion": "nestor.dev/v1alpha1", "kind": "NestedAppJob", "metadata": {"name": "shop-01234"}, "spec": {
-            "appRef": {"name": "shop"}, "command": "Start", "className": "big", "kubernetesVersion": "v1.36",
+        "apiVersion": "nestor.dev/v1alpha1",
+        "kind": "NestedAppJob",
+        "metadata": {"name": "shop-01234"},
+        "spec": {
+            "appRef": {"name": "shop"},
+            "command": "Start",
+            "className": "big",
+            "kubernetesVersion": "v1.36",
             "parameters": {"a": 1},
-            "expose": {"host": "a.test", "allTargets": True}}}
+            "expose": {"host": "a.test", "allTargets": True},
+        },
+    }
 
 
 def test_a_job_of_an_image() -> None:
@@ -83,10 +117,17 @@ def test_a_job_of_a_file_with_an_appdef(tmp_path: Path) -> None:
     assert made["spec"] == {"app": {"templatesFrom": {"configMapRef": {"name": "files"}}, "appDef": APPDEF}}
 
 
-@pytest.mark.parametrize(("what", "content", "wishes"), [
-    ("shop", APPDEF, Wishes()), ("a/b", APPDEF, Wishes(config_map="x")), ("a/b", job(), Wishes()), ("shop", job(), Wishes()),
-    (None, job(), Wishes(config_map="x")), ("shop", None, Wishes(config_map="x")),
-])
+@pytest.mark.parametrize(
+    ("what", "content", "wishes"),
+    [
+        ("shop", APPDEF, Wishes()),
+        ("a/b", APPDEF, Wishes(config_map="x")),
+        ("a/b", job(), Wishes()),
+        ("shop", job(), Wishes()),
+        (None, job(), Wishes(config_map="x")),
+        ("shop", None, Wishes(config_map="x")),
+    ],
+)
 def test_what_does_not_go_together(what: str | None, content: Any, wishes: Wishes, tmp_path: Path) -> None:
     file = tmp_path / "file.json"
     file.write_text(json.dumps(content))
@@ -101,7 +142,9 @@ def test_a_job_of_a_file_with_a_job_keeps_what_is_not_overridden(tmp_path: Path)
     made = jobs.build(None, file, Wishes(name="mine", parameters={"y": 3}, all_targets=True), "0")
     assert made["metadata"]["name"] == "mine"
     assert made["spec"] == {
-        "appRef": {"name": "a"}, "parameters": {"x": 1, "y": 3}, "expose": {"host": "a.test", "allTargets": True},
+        "appRef": {"name": "a"},
+        "parameters": {"x": 1, "y": 3},
+        "expose": {"host": "a.test", "allTargets": True},
     }
 
 
@@ -123,8 +166,9 @@ def test_yaml_reads_back_as_it_was_by_every_reader(content: Any) -> None:
     assert document.content == {"a": content}
 
 
-@pytest.mark.parametrize("text",
-    ["1e3", "0x1F", "017", "yes", "NO", "1:30", "2020-01-01", "~", "", "null", "- a", "a: b", "a #b", "*a", " a"])
+@pytest.mark.parametrize(
+    "text", ["1e3", "0x1F", "017", "yes", "NO", "1:30", "2020-01-01", "~", "", "null", "- a", "a: b", "a #b", "*a", " a"]
+)
 def test_ambiguous_strings_are_quoted(text: str) -> None:
     assert dump_yaml({"a": text}) == f'a: "{text}"\n'
 
@@ -143,14 +187,18 @@ def test_an_appdef_is_kept_to_the_letter(kind: convert.KindOption) -> None:
     assert not check_one(made).faults
 
 
-@pytest.mark.parametrize(("wishes", "step", "count"), [
-    (Wishes(), {"path": "a.yml"}, 1), (Wishes(image="x"), {"path": "a.yml"}, 0), (Wishes(config_map="x"), {"path": "a.yml"}, 0),
-    (Wishes(), {"path": "https://a.test/a.yml", "format": "url"}, 0), (Wishes(), {"cmd": "aGk="}, 0),
-])
+@pytest.mark.parametrize(
+    ("wishes", "step", "count"),
+    [
+        (Wishes(), {"path": "a.yml"}, 1),
+        (Wishes(image="x"), {"path": "a.yml"}, 0),
+        (Wishes(config_map="x"), {"path": "a.yml"}, 0),
+        (Wishes(), {"path": "https://a.test/a.yml", "format": "url"}, 0),
+        (Wishes(), {"cmd": "aGk="}, 0),
+    ],
+)
 def test_advice_about_files_that_are_nowhere(wishes: Wishes, step: dict[str, Any], count: int) -> None:
-    made = convert.build(
-        {"commands": {"Start": {"nested_kubernetes": {"templates": [step]}}}}, convert.KindOption.JOB, wishes,
-    )
+    made = convert.build({"commands": {"Start": {"nested_kubernetes": {"templates": [step]}}}}, convert.KindOption.JOB, wishes)
     assert len(convert.advise(made, "")) == count
 
 

@@ -40,37 +40,60 @@ def test_every_rule_of_the_crds_is_known_to_the_cel_library(kind: str) -> None:
     assert found
     for rule in found:
         functions = set(rules._compile(rule).functions())
-        unknown = functions - set(rules.FUNCTIONS) - {"matches", "size", "has", "exists", "all", "startsWith", "endsWith",
-            "contains"}
+        unknown = (
+            functions - set(rules.FUNCTIONS) - {"matches", "size", "has", "exists", "all", "startsWith", "endsWith", "contains"}
+        )
         assert not {name for name in unknown if name.isidentifier()}, rule
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("10.0.0.0/8", True), ("10.1.2.3/8", True), ("fd00::/8", True), ("10.0.0.0", False), ("10.0.0.0/33", False),
-    ("10.0.0.0/08", False), ("fe80::1%eth0/64", False), ("10.0.0.0/255.0.0.0", False), ("", False), ("/8", False),
-])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("10.0.0.0/8", True),
+        ("10.1.2.3/8", True),
+        ("fd00::/8", True),
+        ("10.0.0.0", False),
+        ("10.0.0.0/33", False),
+        ("10.0.0.0/08", False),
+        ("fe80::1%eth0/64", False),
+        ("10.0.0.0/255.0.0.0", False),
+        ("", False),
+        ("/8", False),
+    ],
+)
 def test_address_ranges(text: str, expected: bool) -> None:
     assert rules._is_cidr(text) is expected
 
 
-@pytest.mark.parametrize(("template", "part"), [
-    ({"name": "a", "type": "kubctl", "path": "a.yml"}, "`spec.app.appDef.commands.Start.nested_kubernetes.templates[0]"),
-    ({"name": "a", "type": "kubectl", "path": "../a.yml"},
-        "`spec.app.appDef.commands.Start.nested_kubernetes.templates[0].path`"),
-    ({"name": "a", "type": "kubectl"}, "`spec.app.appDef.commands.Start.nested_kubernetes.templates[0].path`"),
-    ({"name": "a", "type": "kubectl", "path": "a.yml", "retry": -1}, "templates[0].retry`"),
-])
+@pytest.mark.parametrize(
+    ("template", "part"),
+    [
+        ({"name": "a", "type": "kubctl", "path": "a.yml"}, "`spec.app.appDef.commands.Start.nested_kubernetes.templates[0]"),
+        (
+            {"name": "a", "type": "kubectl", "path": "../a.yml"},
+            "`spec.app.appDef.commands.Start.nested_kubernetes.templates[0].path`",
+        ),
+        ({"name": "a", "type": "kubectl"}, "`spec.app.appDef.commands.Start.nested_kubernetes.templates[0].path`"),
+        ({"name": "a", "type": "kubectl", "path": "a.yml", "retry": -1}, "templates[0].retry`"),
+    ],
+)
 def test_faults_of_a_step_name_the_field_from_the_documents_root(template: Object, part: str) -> None:
     appdef = APPDEF | {"commands": {"Start": {"nested_kubernetes": {"templates": [template]}}}}
     faults = [str(fault) for fault in check_one(job({"app": {"image": "x", "appDef": appdef}})).faults]
     assert any(part in fault for fault in faults), faults
 
 
-@pytest.mark.parametrize(("spec", "part"), [
-    ({"command": "Stop"}, "no command 'Stop'"),
-    ({"app": {"image": "x", "appDef": {"appdefversion": 1, "commands": APPDEF["commands"]}}}, "`spec.app.appDef.appdefversion`"),
-    ({"app": {"image": "x", "appDef": {"appdefversion": 2, "commands": {"A": {"path": "/x"}}}}}, "nested_kubernetes"),
-])
+@pytest.mark.parametrize(
+    ("spec", "part"),
+    [
+        ({"command": "Stop"}, "no command 'Stop'"),
+        (
+            {"app": {"image": "x", "appDef": {"appdefversion": 1, "commands": APPDEF["commands"]}}},
+            "`spec.app.appDef.appdefversion`",
+        ),
+        ({"app": {"image": "x", "appDef": {"appdefversion": 2, "commands": {"A": {"path": "/x"}}}}}, "nested_kubernetes"),
+    ],
+)
 def test_the_operators_rules_hold_too(spec: Object, part: str) -> None:
     faults = [str(fault) for fault in check_one(job(**spec)).faults]
     assert any(part in fault for fault in faults), faults
@@ -95,12 +118,16 @@ def test_an_entry_of_the_catalogue_has_its_appdef_checked() -> None:
     assert "`spec.appDef.commands`" in str(faults[0])
 
 
-@pytest.mark.parametrize(("content", "part"), [
-    (["a"], "must be a dictionary"), ({"a": 1}, "must have `apiVersion` and `kind`"),
-    ({"apiVersion": "nestor.dev/v1", "kind": "NestedAppJob"}, "must be 'nestor.dev/v1alpha1'"),
-    ({"apiVersion": "nestor.dev/v1alpha1", "kind": "NestedJob"}, "'NestedJob' is unknown"),
-    ({"apiVersion": "nestor.dev/v1alpha1", "kind": "NestedAppJob", "spec": {}}, "`metadata`"),
-])
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        (["a"], "must be a dictionary"),
+        ({"a": 1}, "must have `apiVersion` and `kind`"),
+        ({"apiVersion": "nestor.dev/v1", "kind": "NestedAppJob"}, "must be 'nestor.dev/v1alpha1'"),
+        ({"apiVersion": "nestor.dev/v1alpha1", "kind": "NestedJob"}, "'NestedJob' is unknown"),
+        ({"apiVersion": "nestor.dev/v1alpha1", "kind": "NestedAppJob", "spec": {}}, "`metadata`"),
+    ],
+)
 def test_documents_that_are_nothing_of_ours(content: Any, part: str) -> None:
     (result,) = check(Document(1, 1, content))
     assert part in str(result.faults[0])
@@ -122,11 +149,26 @@ def test_documents_know_their_lines_and_empty_ones_are_left_out() -> None:
     assert [(item.number, item.line, item.content) for item in found] == [(1, 2, {"a": 1}), (3, 5, {"b": 2})]
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("a: 2020-01-01", "2020-01-01"), ("a: 1:30", "1:30"), ("a: 017", 15), ("a: 0o17", 15), ("a: 1e3", 1000.0), ("a: yes", True),
-    ("a: v1.36", "v1.36"), ("a: 1_000", 1000), ("a: .5", 0.5), ("a: ~", None), ("a: 0", 0), ("a: -3", -3), ("a: 0x1F", 31),
-    ('{"a": "\\ud83d\\ude00"}', "😀"), ("\ufeffa: 1".lstrip("\ufeff"), 1),
-])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a: 2020-01-01", "2020-01-01"),
+        ("a: 1:30", "1:30"),
+        ("a: 017", 15),
+        ("a: 0o17", 15),
+        ("a: 1e3", 1000.0),
+        ("a: yes", True),
+        ("a: v1.36", "v1.36"),
+        ("a: 1_000", 1000),
+        ("a: .5", 0.5),
+        ("a: ~", None),
+        ("a: 0", 0),
+        ("a: -3", -3),
+        ("a: 0x1F", 31),
+        ('{"a": "\\ud83d\\ude00"}', "😀"),
+        ("\ufeffa: 1".lstrip("\ufeff"), 1),
+    ],
+)
 def test_values_are_read_as_kubectl_reads_them(text: str, expected: Any) -> None:
     (document,) = read(text, "file")
     assert document.content["a"] == expected
@@ -137,13 +179,25 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
 )
 
 
-@pytest.mark.parametrize(("text", "part"), [
-    (BOMB, "more than 200000 values"), ("[" * 100_000, "more than 100 levels"), ('{"a":' * 100_000, "more than 100 levels"),
-    ('{"a":' * 200 + "1" + "}" * 200, "more than 100 levels"), ("a: 1\na: 2", "key 'a' is there twice"),
-    ('{"a": 1, "a": 2}', "key 'a' is there twice"), ("a: &a [*a]", "alias '*a'"), ("a: [", "line 2, column 1"),
-    ("? [a]\n: b", "a key must be a string"), ("!!python/object/apply:os.system [ls]", "could not determine a constructor"),
-    ("a: \x00", "control characters"), ("\tx: 1", "line 1, column 1"), ('{"a": NaN}', "NaN"), ("a: *b", "alias '*b'"),
-])
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        (BOMB, "more than 200000 values"),
+        ("[" * 100_000, "more than 100 levels"),
+        ('{"a":' * 100_000, "more than 100 levels"),
+        ('{"a":' * 200 + "1" + "}" * 200, "more than 100 levels"),
+        ("a: 1\na: 2", "key 'a' is there twice"),
+        ('{"a": 1, "a": 2}', "key 'a' is there twice"),
+        ("a: &a [*a]", "alias '*a'"),
+        ("a: [", "line 2, column 1"),
+        ("? [a]\n: b", "a key must be a string"),
+        ("!!python/object/apply:os.system [ls]", "could not determine a constructor"),
+        ("a: \x00", "control characters"),
+        ("\tx: 1", "line 1, column 1"),
+        ('{"a": NaN}', "NaN"),
+        ("a: *b", "alias '*b'"),
+    ],
+)
 def test_files_that_cannot_be_read_are_refused_with_the_line(text: str, part: str) -> None:
     with pytest.raises(Failure) as caught:
         list(read(text, "file.yaml"))
@@ -153,7 +207,8 @@ def test_files_that_cannot_be_read_are_refused_with_the_line(text: str, part: st
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=20,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
 )
 
 
@@ -193,10 +248,15 @@ PARAMETERS: Object = {"size": {"type": "INT", "min": 1, "max": 9, "required": Tr
 SIZED: Object = APPDEF | {"commands": {"Start": APPDEF["commands"]["Start"] | {"parameters": PARAMETERS}}}
 
 
-@pytest.mark.parametrize(("given", "part"), [
-    ({"size": 3}, ""), (None, "`spec.parameters.size` must be set"), ({"size": 10}, "`spec.parameters.size`"),
-    ({"size": 3, "colour": "red"}, "`spec.parameters.colour` is unknown"),
-])
+@pytest.mark.parametrize(
+    ("given", "part"),
+    [
+        ({"size": 3}, ""),
+        (None, "`spec.parameters.size` must be set"),
+        ({"size": 10}, "`spec.parameters.size`"),
+        ({"size": 3, "colour": "red"}, "`spec.parameters.colour` is unknown"),
+    ],
+)
 def test_a_jobs_parameters_are_checked_against_its_command(given: Any, part: str) -> None:
     faults = [str(fault) for fault in check_one(job({"app": {"image": "x", "appDef": SIZED}, "parameters": given})).faults]
     assert [part in fault for fault in faults] == ([True] if part else [])

@@ -78,24 +78,37 @@ def test_the_list_of_jobs(form: str) -> None:
 @pytest.mark.parametrize("form", golden.FORMS)
 def test_an_application_of_the_catalogue(form: str) -> None:
     parameters: dict[str, Any] = {
-        "replicas": {"type": "INT", "name": "Replicas", "value": 2}, "title": {"type": "STR", "required": True},
+        "replicas": {"type": "INT", "name": "Replicas", "value": 2},
+        "title": {"type": "STR", "required": True},
     }
     app: dict[str, Any] = {
         "metadata": {"name": "shop", "creationTimestamp": builders.ago(3600)},
         "spec": {"description": "Sells things.", "appDef": {"commands": {"Start": {"parameters": parameters}}}},
-        "status": {"title": "Shop", "commands": [{"id": "Start", "name": "Start it"}],
-                   "conditions": [builders.condition("Accepted", "True", "Accepted")]},
+        "status": {
+            "title": "Shop",
+            "commands": [{"id": "Start", "name": "Start it"}],
+            "conditions": [builders.condition("Accepted", "True", "Accepted")],
+        },
     }
     golden.check(f"app.{form}.txt", golden.render(apps.render_app(app), form))
 
 
-@pytest.mark.parametrize(("state", "until_finished", "expected"), [
-    ("created", False, None), ("waiting", False, None), ("running", False, None), ("retrying", False, None),
-    ("ready", False, (True, "AppReady")), ("ready", True, None), ("failed", False, (False, "StepFailed")),
-    ("completed", True, (True, "Completed")), ("completed", False, (True, "Completed")),
-    ("suspended", False, (True, "Suspended")),
-    ("suspended", True, None),
-])
+@pytest.mark.parametrize(
+    ("state", "until_finished", "expected"),
+    [
+        ("created", False, None),
+        ("waiting", False, None),
+        ("running", False, None),
+        ("retrying", False, None),
+        ("ready", False, (True, "AppReady")),
+        ("ready", True, None),
+        ("failed", False, (False, "StepFailed")),
+        ("completed", True, (True, "Completed")),
+        ("completed", False, (True, "Completed")),
+        ("suspended", False, (True, "Suspended")),
+        ("suspended", True, None),
+    ],
+)
 def test_when_waiting_ends(state: str, until_finished: bool, expected: tuple[bool, str] | None) -> None:
     ending = find_ending(STATES[state](), until_finished=until_finished)
     assert (ending and (ending.is_good, ending.reason)) == expected
@@ -145,19 +158,40 @@ def test_a_job_that_restarts_has_not_failed() -> None:
     assert find_ending(job, until_finished=False) is None
 
 
-@pytest.mark.parametrize(("state", "expected"), [
-    ("created", ("waiting", "Created")), ("waiting", ("warn", "ImagePullFailed")), ("running", ("busy", "StepRunning")),
-    ("retrying", ("retry", "StepRetrying")), ("ready", ("good", "Ready")), ("failed", ("bad", "StepFailed")),
-    ("completed", ("good", "Completed")), ("suspended", ("waiting", "Suspended")),
-])
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        ("created", ("waiting", "Created")),
+        ("waiting", ("warn", "ImagePullFailed")),
+        ("running", ("busy", "StepRunning")),
+        ("retrying", ("retry", "StepRetrying")),
+        ("ready", ("good", "Ready")),
+        ("failed", ("bad", "StepFailed")),
+        ("completed", ("good", "Completed")),
+        ("suspended", ("waiting", "Suspended")),
+    ],
+)
 def test_a_job_in_a_word(state: str, expected: tuple[str, str]) -> None:
     assert mood(STATES[state]()) == expected
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [
-    (0, "0s"), (59.9, "59s"), (119, "119s"), (120, "2m"), (185, "3m5s"), (660, "11m"), (7199, "119m"), (7200, "2h"),
-    (9000, "2h30m"), (172800, "2d"), (176400, "2d1h"), (5184000, "60d"),
-])
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (0, "0s"),
+        (59.9, "59s"),
+        (119, "119s"),
+        (120, "2m"),
+        (185, "3m5s"),
+        (660, "11m"),
+        (7199, "119m"),
+        (7200, "2h"),
+        (9000, "2h30m"),
+        (172800, "2d"),
+        (176400, "2d1h"),
+        (5184000, "60d"),
+    ],
+)
 def test_short_durations(seconds: float, expected: str) -> None:
     assert times.short(seconds) == expected
 
@@ -184,18 +218,29 @@ def test_clocks_that_differ_make_no_negative_time() -> None:
     assert times.parse_time("2026-01-01T00:00:00") == datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 
 
-@pytest.mark.parametrize(("message", "expected"), [
-    ("a\nerror: b\nc", "error: b"), ("a\n\nb\n", "b"), ("", ""), ("x" * 300, "x" * 199 + "…"),
-    ("pods is forbidden\nbye", "pods is forbidden"),
-])
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("a\nerror: b\nc", "error: b"),
+        ("a\n\nb\n", "b"),
+        ("", ""),
+        ("x" * 300, "x" * 199 + "…"),
+        ("pods is forbidden\nbye", "pods is forbidden"),
+    ],
+)
 def test_the_line_that_says_most(message: str, expected: str) -> None:
     assert pick_line(message) == expected
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("plain ä ✓\n\ttab", "plain ä ✓\n\ttab"), ("\x1b[31mred\x07", "\ufffd[31mred\ufffd"), ("a\r\nb\rc", "a\nb\ufffdc"),
-    ("\u202eevil", "\ufffdevil"),
-])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain ä ✓\n\ttab", "plain ä ✓\n\ttab"),
+        ("\x1b[31mred\x07", "\ufffd[31mred\ufffd"),
+        ("a\r\nb\rc", "a\nb\ufffdc"),
+        ("\u202eevil", "\ufffdevil"),
+    ],
+)
 def test_nothing_steers_the_terminal(text: str, expected: str) -> None:
     assert clean(text) == expected
 

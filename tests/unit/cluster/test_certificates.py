@@ -33,8 +33,18 @@ def secret(content: dict[str, bytes]) -> Object:
 
 def test_the_secret_has_every_file_that_k3s_looks_for(content: dict[str, bytes]) -> None:
     assert set(content) == {
-        "server-ca.crt", "server-ca.key", "client-ca.crt", "client-ca.key", "request-header-ca.crt", "request-header-ca.key",
-        "etcd-peer-ca.crt", "etcd-peer-ca.key", "etcd-server-ca.crt", "etcd-server-ca.key", "service.key", "token",
+        "server-ca.crt",
+        "server-ca.key",
+        "client-ca.crt",
+        "client-ca.key",
+        "request-header-ca.crt",
+        "request-header-ca.key",
+        "etcd-peer-ca.crt",
+        "etcd-peer-ca.key",
+        "etcd-server-ca.crt",
+        "etcd-server-ca.key",
+        "service.key",
+        "token",
     }
     assert len(content["token"]) == 64
 
@@ -125,7 +135,7 @@ def test_other_kinds_of_keys_are_refused() -> None:
     from cryptography.hazmat.primitives.asymmetric import ed25519
 
     pem = ed25519.Ed25519PrivateKey.generate().private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     with pytest.raises(TypeError, match="EC key"):
         _ = Pair(b"", pem).private_key

@@ -20,10 +20,12 @@ from tests.unit.operator.builders import build_policy, build_resolved, build_sha
 Object = dict[str, Any]
 GOLDEN = Path(__file__).parents[2] / "golden"
 
-POLICY = NamespacePolicy.model_validate({
-    "quota": {"requests.cpu": "4", "limits.memory": "8Gi", "pods": "50", "count/services": "10"},
-    "defaultResources": {"requests": {"cpu": "10m"}, "limits": {"memory": "256Mi"}},
-})
+POLICY = NamespacePolicy.model_validate(
+    {
+        "quota": {"requests.cpu": "4", "limits.memory": "8Gi", "pods": "50", "count/services": "10"},
+        "defaultResources": {"requests": {"cpu": "10m"}, "limits": {"memory": "256Mi"}},
+    }
+)
 
 
 def build_namespace() -> list[Object]:
@@ -67,7 +69,8 @@ def build_access() -> list[Object]:
     shape = build_shape()
     owner = {"apiVersion": "v1", "kind": "Namespace", "name": shape.namespace, "uid": "n1"}
     return [
-        access.build_service_account(shape), access.build_role_binding(shape),
+        access.build_service_account(shape),
+        access.build_role_binding(shape),
         access.build_nodes_binding(shape, shape.namespace, owner),
     ]
 

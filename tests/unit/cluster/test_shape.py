@@ -49,7 +49,8 @@ def test_a_new_operator_does_not_restart_running_clusters() -> None:
 def test_half_a_choice_of_resources_keeps_the_other_half() -> None:
     chosen = Resources.model_validate({"requests": {"cpu": 1}})
     assert server.build_resources(chosen, server.DEFAULT_RESOURCES) == {
-        "requests": {"cpu": "1"}, "limits": {"cpu": "2", "memory": "2Gi"},
+        "requests": {"cpu": "1"},
+        "limits": {"cpu": "2", "memory": "2Gi"},
     }
 
 
@@ -70,7 +71,13 @@ def test_the_metadata_address_the_hosts_api_and_private_ranges_are_closed() -> N
     shape = build_shape(host=Host(("10.43.0.0/16",), ("203.0.113.7", "2001:db8::7")))
     v4, v6 = policies.build_internet(shape)
     assert set(v4["ipBlock"]["except"]) == {
-        "10.0.0.0/8", "100.64.0.0/10", "168.63.129.16/32", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.168.0.0/16",
+        "10.0.0.0/8",
+        "100.64.0.0/10",
+        "168.63.129.16/32",
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.168.0.0/16",
         "203.0.113.7/32",
     }
     assert "2001:db8::7/128" in v6["ipBlock"]["except"]
@@ -139,7 +146,9 @@ def test_the_server_reaches_the_hosts_api_and_dns_and_nothing_private_of_it() ->
     assert server["policyTypes"] == ["Ingress", "Egress"]
     blocks = {
         peer["ipBlock"]["cidr"]: rule.get("ports")
-        for rule in server["egress"] for peer in rule.get("to", ()) if "ipBlock" in peer
+        for rule in server["egress"]
+        for peer in rule.get("to", ())
+        if "ipBlock" in peer
     }
     assert blocks == {"203.0.113.7/32": None, "10.43.0.0/16": [{"protocol": "TCP", "port": 443}]}
     anywhere = [rule["ports"] for rule in server["egress"] if "to" not in rule]

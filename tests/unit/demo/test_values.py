@@ -14,7 +14,9 @@ def test_the_embedded_cluster_gets_the_stand_in_and_its_ingress() -> None:
     built = values.build_values("embedded", info, values.IMAGE, "sha256:1")
     assert built["image"]["repository"] == "registry.nestor.localhost/nestor"
     assert built["defaultClass"]["expose"] == {
-        "domain": "nestor.localhost", "ingressClassName": "nestor-dev", "port": 8080,
+        "domain": "nestor.localhost",
+        "ingressClassName": "nestor-dev",
+        "port": 8080,
         "from": [{"ipBlock": {"cidr": "10.40.0.0/30"}}],
     }
     assert built["defaultClass"]["cluster"]["versions"] == [{"version": "v1.36", "image": values.K3S_STAND_IN}]

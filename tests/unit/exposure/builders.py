@@ -19,7 +19,7 @@ def target(name: str = "web", port: int = 8080, namespace: str = "default") -> T
 
 
 def plan(
-    *targets: Target, name: str = "shop", namespace: str = "team-a", policy: Object | None = None, **expose: Any,
+    *targets: Target, name: str = "shop", namespace: str = "team-a", policy: Object | None = None, **expose: Any
 ) -> tuple[Route, ...]:
     """The routes of a job below `jobs.test` that asks for all its targets, unless it says otherwise."""
     allowed = ExposePolicy.model_validate({"domain": "jobs.test"} | (policy or {}))

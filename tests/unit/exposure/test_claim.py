@@ -63,7 +63,7 @@ def test_an_ingress_that_is_not_ours_comes_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "is_taken"), [("*.jobs.test", True), ("*.test", False), ("*.shop.jobs.test", False), ("*.other.test", False)],
+    ("rule", "is_taken"), [("*.jobs.test", True), ("*.test", False), ("*.shop.jobs.test", False), ("*.other.test", False)]
 )
 def test_a_wildcard_takes_the_hosts_that_it_covers(rule: str, is_taken: bool) -> None:
     assert bool(find_conflict(replace(MINE, host="shop.jobs.test"), [], [ingress(rule)])) is is_taken

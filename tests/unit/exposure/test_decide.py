@@ -24,24 +24,42 @@ def statuses(*views: TargetView) -> list[Object]:
     ("seen", "reason", "message"),
     [
         (view(replace(FIRST, refusal=("HostnameConflict", "taken"))), conditions.HOSTNAME_CONFLICT, "taken"),
-        (view(FIRST, service=None), conditions.TARGET_NOT_FOUND,
-         f"no Service named 'web' {IN_DEFAULT} (one without a cluster IP or a selector does not count)"),
-        (view(FIRST, service=service({"port": 80}, {"port": 443})), conditions.TARGET_NOT_FOUND,
-         f"Service 'web' {IN_DEFAULT} has no TCP port 8080; its ports: 80, 443"),
-        (view(FIRST, service=service({"port": 8080, "protocol": "UDP"})), conditions.TARGET_NOT_FOUND,
-         f"Service 'web' {IN_DEFAULT} has no TCP port 8080; its ports: 8080 (UDP)"),
-        (view(FIRST, service={"spec": {}}), conditions.TARGET_NOT_FOUND,
-         f"Service 'web' {IN_DEFAULT} has no TCP port 8080; its ports: none"),
-        (view(FIRST, service=service(*({"port": port, "protocol": "UDP"} for port in range(1, 401)))),
-         conditions.TARGET_NOT_FOUND,
-         f"Service 'web' {IN_DEFAULT} has no TCP port 8080; its ports: "
-         + ", ".join(f"{port} (UDP)" for port in range(1, 21)) + ", … 380 more"),
+        (
+            view(FIRST, service=None),
+            conditions.TARGET_NOT_FOUND,
+            f"no Service named 'web' {IN_DEFAULT} (one without a cluster IP or a selector does not count)",
+        ),
+        (
+            view(FIRST, service=service({"port": 80}, {"port": 443})),
+            conditions.TARGET_NOT_FOUND,
+            f"Service 'web' {IN_DEFAULT} has no TCP port 8080; its ports: 80, 443",
+        ),
+        (
+            view(FIRST, service=service({"port": 8080, "protocol": "UDP"})),
+            conditions.TARGET_NOT_FOUND,
+            f"Service 'web' {IN_DEFAULT} has no TCP port 8080; its ports: 8080 (UDP)",
+        ),
+        (
+            view(FIRST, service={"spec": {}}),
+            conditions.TARGET_NOT_FOUND,
+            f"Service 'web' {IN_DEFAULT} has no TCP port 8080; its ports: none",
+        ),
+        (
+            view(FIRST, service=service(*({"port": port, "protocol": "UDP"} for port in range(1, 401)))),
+            conditions.TARGET_NOT_FOUND,
+            f"Service 'web' {IN_DEFAULT} has no TCP port 8080; its ports: "
+            + ", ".join(f"{port} (UDP)" for port in range(1, 21))
+            + ", … 380 more",
+        ),
         (view(FIRST, slices=[]), conditions.NO_READY_ENDPOINT, f"no pod of Service 'web' {IN_DEFAULT} is ready"),
         (view(FIRST, {"endpoints": None}), conditions.NO_READY_ENDPOINT, f"no pod of Service 'web' {IN_DEFAULT} is ready"),
         (view(FIRST, endpoints(is_ready=False)), conditions.NO_READY_ENDPOINT, f"no pod of Service 'web' {IN_DEFAULT} is ready"),
         (view(FIRST, endpoints(addresses=0)), conditions.NO_READY_ENDPOINT, f"no pod of Service 'web' {IN_DEFAULT} is ready"),
-        (view(FIRST, endpoints(port=None)), conditions.NO_READY_ENDPOINT,
-         f"no ready pod of Service 'web' {IN_DEFAULT} has a port named 'http', the `targetPort` of port 8080"),
+        (
+            view(FIRST, endpoints(port=None)),
+            conditions.NO_READY_ENDPOINT,
+            f"no ready pod of Service 'web' {IN_DEFAULT} has a port named 'http', the `targetPort` of port 8080",
+        ),
     ],
 )
 def test_a_target_that_is_not_reached_says_why(seen: TargetView, reason: str, message: str) -> None:
@@ -51,11 +69,9 @@ def test_a_target_that_is_not_reached_says_why(seen: TargetView, reason: str, me
     assert (entry["ready"], entry["message"]) == (False, message)
 
 
-@pytest.mark.parametrize("slices", [
-    [endpoints()],
-    [endpoints(is_ready=None)],
-    [endpoints(is_ready=False), endpoints(port=None), endpoints()],
-])
+@pytest.mark.parametrize(
+    "slices", [[endpoints()], [endpoints(is_ready=None)], [endpoints(is_ready=False), endpoints(port=None), endpoints()]]
+)
 def test_one_ready_endpoint_with_the_port_is_enough(slices: list[Object]) -> None:
     condition = decide_exposed(Exposure((view(FIRST, *slices),)))
     assert (condition.status, condition.reason) == ("True", conditions.INGRESS_READY)

@@ -17,8 +17,11 @@ Object = dict[str, Any]
 GOLDEN = Path(__file__).parents[2] / "golden"
 
 ISSUER = {"annotations": {"cert-manager.io/cluster-issuer": "letsencrypt"}}
-RICH = {"tlsSecretName": "wildcard", "ingressClassName": "nginx",
-        "annotations": {"nginx.ingress.kubernetes.io/proxy-read-timeout": "3600"}}
+RICH = {
+    "tlsSecretName": "wildcard",
+    "ingressClassName": "nginx",
+    "annotations": {"nginx.ingress.kubernetes.io/proxy-read-timeout": "3600"},
+}
 
 
 def build(policy: Object) -> list[Object]:

@@ -38,8 +38,10 @@ def test_the_first_target_has_the_jobs_host_and_the_others_their_services() -> N
         ([API, WEB, target(port=9090)], ["shop-team-a", "web--shop-team-a", "web-9090--shop-team-a"]),
         ([API, WEB, target(namespace="b")], ["shop-team-a", "web--shop-team-a", "web-8080--shop-team-a"]),
         # A Service of another's name with its port.
-        ([API, target("web-9090"), WEB, target(port=9090)],
-         ["shop-team-a", "web-9090--shop-team-a", "web--shop-team-a", "web-90557570--shop-team-a"]),
+        (
+            [API, target("web-9090"), WEB, target(port=9090)],
+            ["shop-team-a", "web-9090--shop-team-a", "web--shop-team-a", "web-90557570--shop-team-a"],
+        ),
         # Dashes third and fourth are reserved in host names.
         ([WEB, target("ui", 80), target("xn", 80)], ["shop-team-a", "ui-80--shop-team-a", "xn-80--shop-team-a"]),
         ([WEB, target("a", 1)], ["shop-team-a", "a--shop-team-a"]),
@@ -94,7 +96,8 @@ def test_targets_that_are_named_twice_are_one() -> None:
     routes = plan(WEB, API, WEB, API, WEB)
     assert [route.target for route in routes] == [WEB, API]
     assert [route.note for route in routes] == [
-        "named 3 times in the AppDef's `targets`, exposed once", "named 2 times in the AppDef's `targets`, exposed once",
+        "named 3 times in the AppDef's `targets`, exposed once",
+        "named 2 times in the AppDef's `targets`, exposed once",
     ]
 
 
@@ -122,7 +125,8 @@ NAMES = st.from_regex(LABEL, fullmatch=True)
 @example([WEB, target("00--0")], "0", "0")
 @given(
     st.lists(st.builds(target, NAMES, st.integers(1, 65535), NAMES), max_size=50),
-    st.from_regex(r"[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?", fullmatch=True), NAMES,
+    st.from_regex(r"[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?", fullmatch=True),
+    NAMES,
 )
 def test_all_hosts_are_valid_and_different(targets: list[Target], name: str, namespace: str) -> None:
     routes = plan(*targets, name=name, namespace=namespace)

@@ -9,8 +9,16 @@ from nestor.kube import errors
 
 @pytest.mark.parametrize(
     ("status", "kind"),
-    [(404, errors.NotFound), (409, errors.Conflict), (403, errors.Forbidden), (410, errors.Gone), (422, errors.Invalid),
-     (400, errors.Invalid), (500, errors.ApiError), (418, errors.ApiError)],
+    [
+        (404, errors.NotFound),
+        (409, errors.Conflict),
+        (403, errors.Forbidden),
+        (410, errors.Gone),
+        (422, errors.Invalid),
+        (400, errors.Invalid),
+        (500, errors.ApiError),
+        (418, errors.ApiError),
+    ],
 )
 def test_the_status_chooses_the_class(status: int, kind: type[errors.ApiError]) -> None:
     assert type(errors.from_response(status, b"no")) is kind

@@ -24,11 +24,13 @@ STEPS = [
 def build_policy(**changes: Any) -> NestedClassSpec:
     """A class with two versions and a domain."""
     versions = [{"version": "v1.9", "image": "k3s:9"}, {"version": "v1.36", "image": "k3s:36"}]
-    return NestedClassSpec.model_validate({
-        "cluster": {"versions": versions} | changes.pop("cluster", {}),
-        "expose": {"domain": "jobs.test", "port": 8080} | changes.pop("expose", {}),
-        **changes,
-    })
+    return NestedClassSpec.model_validate(
+        {
+            "cluster": {"versions": versions} | changes.pop("cluster", {}),
+            "expose": {"domain": "jobs.test", "port": 8080} | changes.pop("expose", {}),
+            **changes,
+        }
+    )
 
 
 def build_job(name: str = "hello", namespace: str = "team-a", *, nested: Object | None = None, **spec: Any) -> Object:
@@ -37,7 +39,11 @@ def build_job(name: str = "hello", namespace: str = "team-a", *, nested: Object 
     app = {"image": "registry.test/hello:1", "appDef": {"commands": {"Hello": {"nested_kubernetes": kubernetes}}}}
     return {
         "metadata": {
-            "name": name, "namespace": namespace, "uid": "1234", "generation": 3, "creationTimestamp": "2026-01-01T00:00:00Z",
+            "name": name,
+            "namespace": namespace,
+            "uid": "1234",
+            "generation": 3,
+            "creationTimestamp": "2026-01-01T00:00:00Z",
         },
         "spec": {"app": app, "className": "default"} | spec,
     }
@@ -60,15 +66,20 @@ def build_shape(resolved: Resolved | None = None, **changes: Any) -> Shape:
     """The nested cluster of a job."""
     found = resolved or build_resolved()
     values: Object = {
-        "name": found.name, "namespace": found.host_namespace, "labels": found.labels, "kubernetes_version": found.version,
-        "image": found.image, "core_dns_image": "coredns:1", "nestor_image": "nestor:1",
+        "name": found.name,
+        "namespace": found.host_namespace,
+        "labels": found.labels,
+        "kubernetes_version": found.version,
+        "image": found.image,
+        "core_dns_image": "coredns:1",
+        "nestor_image": "nestor:1",
         "host": Host(("10.43.0.0/16",), ("203.0.113.7",)),
     }
     return Shape(**values | changes)
 
 
 def build_pod(
-    name: str = "hello-k3s-0", *, status: Object | None = None, annotations: Object | None = None, **meta: Any,
+    name: str = "hello-k3s-0", *, status: Object | None = None, annotations: Object | None = None, **meta: Any
 ) -> Object:
     """A pod."""
     metadata = {"name": name, "namespace": "nestor-x", "uid": "p1", "annotations": annotations or {}} | meta

@@ -19,37 +19,59 @@ from tests.unit.operator.builders import STEPS, TARGET, Object, build_app, build
 CLASSES = {"default": build_policy()}
 SETTINGS = settings(max_examples=100, deadline=None)
 GOOD: Object = {
-    "name": "Hello", "appdefversion": 2, "appkind": "kns", "licensed": False, "machines": ["*"],
+    "name": "Hello",
+    "appdefversion": 2,
+    "appkind": "kns",
+    "licensed": False,
+    "machines": ["*"],
     "image": {"type": "image/png", "data": ""},
-    "commands": {"Hello": {
-        "path": "/usr/bin/true", "name": "Start", "parameters": {
-            "size": {"type": "RANGE", "value": 1, "min": 0, "max": 5, "step": 1, "variable": True},
-            "mode": {"type": "selection", "values": ["a", "b"]},
-        },
-        "nested_kubernetes": {
-            "kubernetes_version": "v1.36", "targets": [TARGET],
-            "templates_settings": {"global_retry": 2, "global_retry_sleep": 1},
-            "templates": [
-                *STEPS,
-                {"name": "script", "type": "custom", "cmd": "IyEvYmluL3NoCmVjaG8gaGkK", "timeout_seconds": 5, "render": True},
-                {"name": "chart", "type": "helm", "path": "chart", "values": {"a": [1]}, "values_files": ["v.yml"]},
-                {"name": "remote", "type": "kubectl", "format": "url", "path": "https://example.com/a.yml", "sha256": "0" * 64},
-                {"name": "overlay", "type": "kustomize", "path": "overlay"},
-            ],
-        },
-    }},
+    "commands": {
+        "Hello": {
+            "path": "/usr/bin/true",
+            "name": "Start",
+            "parameters": {
+                "size": {"type": "RANGE", "value": 1, "min": 0, "max": 5, "step": 1, "variable": True},
+                "mode": {"type": "selection", "values": ["a", "b"]},
+            },
+            "nested_kubernetes": {
+                "kubernetes_version": "v1.36",
+                "targets": [TARGET],
+                "templates_settings": {"global_retry": 2, "global_retry_sleep": 1},
+                "templates": [
+                    *STEPS,
+                    {"name": "script", "type": "custom", "cmd": "IyEvYmluL3NoCmVjaG8gaGkK", "timeout_seconds": 5, "render": True},
+                    {"name": "chart", "type": "helm", "path": "chart", "values": {"a": [1]}, "values_files": ["v.yml"]},
+                    {
+                        "name": "remote",
+                        "type": "kubectl",
+                        "format": "url",
+                        "path": "https://example.com/a.yml",
+                        "sha256": "0" * 64,
+                    },
+                    {"name": "overlay", "type": "kustomize", "path": "overlay"},
+                ],
+            },
+        }
+    },
 }
 OTHER_REASONS = (
-    conditions.COMMAND_NOT_FOUND, conditions.VERSION_UNSUPPORTED, conditions.CLASS_NOT_FOUND, conditions.READING_APPDEF,
+    conditions.COMMAND_NOT_FOUND,
+    conditions.VERSION_UNSUPPORTED,
+    conditions.CLASS_NOT_FOUND,
+    conditions.READING_APPDEF,
     conditions.APP_NOT_FOUND,
 )
 """Refusals whose message is about a name, which is in it."""
 LEAVES = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=20),
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=20),
     st.sampled_from(["", "..", "kubectl", "https://a", "-1"]),
 )
 JSON = st.recursive(
-    LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4), max_leaves=12,
+    LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4), max_leaves=12
 )
 
 
@@ -120,12 +142,24 @@ def test_any_parameters_and_command_of_a_good_appdef(parameters: Any, command: s
 
 
 @SETTINGS
-@given(spoilt({
-    "app": {"image": "a:1", "appDef": GOOD, "templatesFrom": {"configMapRef": {"name": "a"}}}, "appRef": {"name": "a"},
-    "command": "Hello", "parameters": {}, "className": "default", "kubernetesVersion": "v1.36", "suspend": False,
-    "expose": {"host": "a.jobs.test", "allTargets": True}, "activeDeadlineSeconds": 1, "ttlSecondsAfterFinished": 1,
-    "successPolicy": {"targets": [{"kind": "Job", "name": "a"}]}, "failurePolicy": {"action": "Restart"},
-}))
+@given(
+    spoilt(
+        {
+            "app": {"image": "a:1", "appDef": GOOD, "templatesFrom": {"configMapRef": {"name": "a"}}},
+            "appRef": {"name": "a"},
+            "command": "Hello",
+            "parameters": {},
+            "className": "default",
+            "kubernetesVersion": "v1.36",
+            "suspend": False,
+            "expose": {"host": "a.jobs.test", "allTargets": True},
+            "activeDeadlineSeconds": 1,
+            "ttlSecondsAfterFinished": 1,
+            "successPolicy": {"targets": [{"kind": "Job", "name": "a"}]},
+            "failurePolicy": {"action": "Restart"},
+        }
+    )
+)
 def test_any_spec(spec: Any) -> None:
     """Older CRDs let in what the newest does not; the API server lets in nothing that is no dictionary."""
     if isinstance(spec, dict):

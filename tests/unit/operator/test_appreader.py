@@ -85,10 +85,16 @@ def test_codes_and_limits_are_the_readers() -> None:
     [
         (RUNNING, conditions.READING_APPDEF, ""),
         (builders.waiting("ContainerCreating"), conditions.READING_APPDEF, ""),
-        (builders.waiting("ImagePullBackOff", "Back-off"), conditions.IMAGE_PULL_FAILED,
-         "pod 'hello-reader', container 'k3s': ImagePullBackOff: Back-off"),
-        ({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": "0/1 nodes"}]},
-         conditions.UNSCHEDULABLE, "pod 'hello-reader': 0/1 nodes"),
+        (
+            builders.waiting("ImagePullBackOff", "Back-off"),
+            conditions.IMAGE_PULL_FAILED,
+            "pod 'hello-reader', container 'k3s': ImagePullBackOff: Back-off",
+        ),
+        (
+            {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": "0/1 nodes"}]},
+            conditions.UNSCHEDULABLE,
+            "pod 'hello-reader': 0/1 nodes",
+        ),
     ],
 )
 def test_what_it_waits_for_is_told(status: Object, reason: str, message: str) -> None:
@@ -160,7 +166,9 @@ def test_the_pod_can_do_nothing_but_read() -> None:
     assert spec["activeDeadlineSeconds"] > 0
     assert spec["securityContext"]["runAsNonRoot"] is True
     assert container["securityContext"] == {
-        "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]},
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
     }
     assert {"requests", "limits"} == set(container["resources"])
     assert [volume["name"] for volume in spec["volumes"]] == ["app"]

@@ -60,7 +60,8 @@ def test_an_entry_of_the_catalogue_is_told_with_its_faults() -> None:
     [
         ({"type": "image/png", "data": "A" * 2_000_000}, {"type": "image/png", "data": ""}),
         ({"type": "image/png", "data": ""}, {"type": "image/png", "data": ""}),
-        ("text", "text"), (None, None),
+        ("text", "text"),
+        (None, None),
     ],
     ids=["big", "empty", "text", "none"],
 )
@@ -100,8 +101,9 @@ def test_an_entry_that_an_older_crd_let_in_is_refused_with_the_field(spec: Objec
 
 
 def test_a_pin_is_read_as_it_was_written() -> None:
-    source = read_catalogue("hello", [build_app("hello", image=None, templatesFrom={
-        "configMapRef": {"name": "files", "namespace": "apps"}})])
+    source = read_catalogue(
+        "hello", [build_app("hello", image=None, templatesFrom={"configMapRef": {"name": "files", "namespace": "apps"}})]
+    )
     assert source.templates_from is not None
     assert parse_pin({"data": {KEY: dump_pin(source)}}, None) == source
     own = find_source(known(image="a:1", imagePullSecretName="s"), ())
@@ -112,8 +114,15 @@ def test_a_pin_is_read_as_it_was_written() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        None, {}, {KEY: ""}, {KEY: "[]"}, {KEY: "{}"}, {KEY: "null"}, {KEY: '{"appDef": 1, "image": null, "source": ""}'},
-        {KEY: '{"appDef": {}, "image": null, "source": "", "templatesFrom": {"name": 1}}'}, {KEY: "[" * 100_000},
+        None,
+        {},
+        {KEY: ""},
+        {KEY: "[]"},
+        {KEY: "{}"},
+        {KEY: "null"},
+        {KEY: '{"appDef": 1, "image": null, "source": ""}'},
+        {KEY: '{"appDef": {}, "image": null, "source": "", "templatesFrom": {"name": 1}}'},
+        {KEY: "[" * 100_000},
     ],
 )
 def test_a_pin_that_somebody_spoilt_is_none(data: Object | None) -> None:

@@ -26,7 +26,8 @@ def test_a_good_entry_is_accepted_with_its_commands() -> None:
     accepted, message, status = status_of(app)
     assert (accepted, message) == ("True", "jobs can run it")
     assert status["commands"] == [
-        {"id": "Start", "name": "Start", "description": "Starts it."}, {"id": "Other", "name": "", "description": ""},
+        {"id": "Start", "name": "Start", "description": "Starts it."},
+        {"id": "Other", "name": "", "description": ""},
     ]
     assert status["title"] == "An app"
     assert status["observedGeneration"] == 1
@@ -60,14 +61,23 @@ def test_what_a_job_has_to_set_is_no_fault() -> None:
         ({"appDef": {}}, ["`appDef.commands` must be set"]),
         ({"appDef": {"commands": {}}}, ["`appDef.commands`"]),
         ({"appDef": {"commands": {"A": {"path": "/bin/true"}}}}, ["`nested_kubernetes`"]),
-        ({"appDef": {"commands": {"A": {"nested_kubernetes": {"templates": []}}, "B": {"nested_kubernetes": {}}}}},
-         ["command 'A': `templates` must be a list", "`appDef.commands.B.nested_kubernetes.templates` must be set"]),
-        ({"appDef": {"commands": {"A": GOOD | {"parameters": {"size": {"type": "INT", "min": "x"}}}}}},
-         ["command 'A': `appDef.commands.A.parameters.size.min`"]),
+        (
+            {"appDef": {"commands": {"A": {"nested_kubernetes": {"templates": []}}, "B": {"nested_kubernetes": {}}}}},
+            ["command 'A': `templates` must be a list", "`appDef.commands.B.nested_kubernetes.templates` must be set"],
+        ),
+        (
+            {"appDef": {"commands": {"A": GOOD | {"parameters": {"size": {"type": "INT", "min": "x"}}}}}},
+            ["command 'A': `appDef.commands.A.parameters.size.min`"],
+        ),
         ({"appDef": "x"}, ["NestedApp 'a': `spec.appDef` must be a dictionary"]),
-        ({"appDef": {"commands": {"A": {"nested_kubernetes": {"templates": [
-            {"name": "x", "type": "kubectl", "path": "../y"}]}}}}},
-         ["command 'A': `templates[0].path`", "must not contain '..'"]),
+        (
+            {
+                "appDef": {
+                    "commands": {"A": {"nested_kubernetes": {"templates": [{"name": "x", "type": "kubectl", "path": "../y"}]}}}
+                }
+            },
+            ["command 'A': `templates[0].path`", "must not contain '..'"],
+        ),
     ],
 )
 def test_a_faulty_entry_is_told_with_its_fields(spec: Object, messages: list[str]) -> None:

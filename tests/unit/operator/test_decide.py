@@ -29,20 +29,44 @@ UNSCHEDULABLE: Object = {
         (Observed(server=build_pod()), "False", conditions.PROVISIONING, "'hello-k3s-0' is starting"),
         (Observed(server=build_pod(status={"phase": "Running"})), "False", conditions.SERVER_NOT_READY, "not ready yet"),
         (Observed(server=build_pod(status=waiting("ContainerCreating"))), "False", conditions.PROVISIONING, "is starting"),
-        (Observed(server=build_pod(status=waiting("ImagePullBackOff", "no such tag"))), "False", conditions.IMAGE_PULL_FAILED,
-         "pod 'hello-k3s-0', container 'k3s': ImagePullBackOff: no such tag"),
-        (Observed(server=build_pod(status=waiting("CrashLoopBackOff", "back-off 10s"))), "False", conditions.SERVER_NOT_READY,
-         "CrashLoopBackOff: back-off 10s"),
+        (
+            Observed(server=build_pod(status=waiting("ImagePullBackOff", "no such tag"))),
+            "False",
+            conditions.IMAGE_PULL_FAILED,
+            "pod 'hello-k3s-0', container 'k3s': ImagePullBackOff: no such tag",
+        ),
+        (
+            Observed(server=build_pod(status=waiting("CrashLoopBackOff", "back-off 10s"))),
+            "False",
+            conditions.SERVER_NOT_READY,
+            "CrashLoopBackOff: back-off 10s",
+        ),
         (Observed(server=build_pod(status=UNSCHEDULABLE)), "False", conditions.UNSCHEDULABLE, "0/3 nodes are available"),
         (Observed(server=build_pod(status=READY), cluster=build_cluster()), "True", conditions.PROVISIONED, "k3s1 answers"),
-        (Observed(server=build_pod(status=READY), cluster=build_cluster(), note="no kubeconfig"), "True", conditions.PROVISIONED,
-         "v1.36.2+k3s1 answers; no kubeconfig"),
-        (Observed(server=build_pod(status={"phase": "Running"}), cluster=build_cluster()), "False", conditions.SERVER_NOT_READY,
-         "runs and is not ready yet"),
-        (Observed(server=build_pod(status=READY), cluster=build_cluster(is_ready=False)), "False", conditions.SERVER_NOT_READY,
-         "the API does not answer"),
-        (Observed(server=build_pod(status=READY, deletionTimestamp="x"), cluster=build_cluster()), "False",
-         conditions.SERVER_NOT_READY, "is being replaced"),
+        (
+            Observed(server=build_pod(status=READY), cluster=build_cluster(), note="no kubeconfig"),
+            "True",
+            conditions.PROVISIONED,
+            "v1.36.2+k3s1 answers; no kubeconfig",
+        ),
+        (
+            Observed(server=build_pod(status={"phase": "Running"}), cluster=build_cluster()),
+            "False",
+            conditions.SERVER_NOT_READY,
+            "runs and is not ready yet",
+        ),
+        (
+            Observed(server=build_pod(status=READY), cluster=build_cluster(is_ready=False)),
+            "False",
+            conditions.SERVER_NOT_READY,
+            "the API does not answer",
+        ),
+        (
+            Observed(server=build_pod(status=READY, deletionTimestamp="x"), cluster=build_cluster()),
+            "False",
+            conditions.SERVER_NOT_READY,
+            "is being replaced",
+        ),
         (Observed(cluster=build_cluster()), "False", conditions.PROVISIONING, "being created"),
         (Observed(is_overdue=True), "False", conditions.PROVISIONING_FAILED, "`startTimeoutSeconds`"),
         (Observed(server=build_pod(status=waiting("ErrImagePull")), is_overdue=True), "False", conditions.IMAGE_PULL_FAILED, ""),
@@ -69,29 +93,57 @@ HAS_FAILED = with_run(build_run("Failed", step("a", "Succeeded"), step("b", "Fai
     ("observed", "status", "reason", "message"),
     [
         (Observed(), "False", conditions.RUNNER_STARTING, "is starting"),
-        (with_run(build_run("Succeeded", step("a", "Succeeded"), step("b", "Succeeded"))), "True", conditions.ALL_STEPS_APPLIED,
-         "2 of 2 steps applied"),
-        (with_run(build_run("Running", step("a", "Running"))), "False", conditions.STEP_RUNNING,
-         "step 1 of 1 'a' is running, attempt 1 of 3"),
-        (with_run(build_run("Running", step("a", "Succeeded"), step("b", "Retrying", 2, 3, "exit code 1"))), "False",
-         conditions.STEP_RETRYING, "step 2 of 2 'b' will be tried again, attempt 2 of 3 failed: exit code 1"),
-        (with_run(build_run("Failed", step("a", "Failed", 3, 3, "refused"), step("b", "Pending", 0))), "False",
-         conditions.STEP_FAILED, "step 1 of 2 'a' failed, attempt 3 of 3: refused"),
+        (
+            with_run(build_run("Succeeded", step("a", "Succeeded"), step("b", "Succeeded"))),
+            "True",
+            conditions.ALL_STEPS_APPLIED,
+            "2 of 2 steps applied",
+        ),
+        (
+            with_run(build_run("Running", step("a", "Running"))),
+            "False",
+            conditions.STEP_RUNNING,
+            "step 1 of 1 'a' is running, attempt 1 of 3",
+        ),
+        (
+            with_run(build_run("Running", step("a", "Succeeded"), step("b", "Retrying", 2, 3, "exit code 1"))),
+            "False",
+            conditions.STEP_RETRYING,
+            "step 2 of 2 'b' will be tried again, attempt 2 of 3 failed: exit code 1",
+        ),
+        (
+            with_run(build_run("Failed", step("a", "Failed", 3, 3, "refused"), step("b", "Pending", 0))),
+            "False",
+            conditions.STEP_FAILED,
+            "step 1 of 2 'a' failed, attempt 3 of 3: refused",
+        ),
         (with_run(build_run("Running", step("a", "Pending", 0))), "False", conditions.STEP_RUNNING, "step 1 of 1 'a' is next"),
         (with_run(build_run("Running", step("a", "Succeeded"))), "False", conditions.STEP_RUNNING, "is being recorded"),
         (with_run(build_run("Succeeded", step("a", "Succeeded"), plan_hash="old")), "False", conditions.RUNNER_STARTING, ""),
         (Observed(runner_problem="ended 6 times"), "False", conditions.RUNNER_FAILED, "ended 6 times"),
-        (Observed(runner=build_pod("hello-run", status=waiting("ErrImagePull", "nope"))), "False", conditions.IMAGE_PULL_FAILED,
-         "pod 'hello-run', container 'k3s': ErrImagePull: nope"),
+        (
+            Observed(runner=build_pod("hello-run", status=waiting("ErrImagePull", "nope"))),
+            "False",
+            conditions.IMAGE_PULL_FAILED,
+            "pod 'hello-run', container 'k3s': ErrImagePull: nope",
+        ),
         (Observed(runner=build_pod("hello-run", status=UNSCHEDULABLE)), "False", conditions.UNSCHEDULABLE, "0/3 nodes"),
         # What keeps the runner from going on is told before what it once recorded, unless that is a result.
         (replace(GOES_ON, runner_problem="ended 6 times"), "False", conditions.RUNNER_FAILED, "ended 6 times"),
-        (replace(GOES_ON, runner=build_pod("hello-run", status=waiting("ErrImagePull"))), "False", conditions.IMAGE_PULL_FAILED,
-         "ErrImagePull"),
+        (
+            replace(GOES_ON, runner=build_pod("hello-run", status=waiting("ErrImagePull"))),
+            "False",
+            conditions.IMAGE_PULL_FAILED,
+            "ErrImagePull",
+        ),
         (replace(GOES_ON, runner=build_pod("hello-run", status={"phase": "Running"})), "False", conditions.STEP_RUNNING, "'b'"),
         (replace(IS_DONE, runner_problem="ended 6 times"), "True", conditions.ALL_STEPS_APPLIED, ""),
-        (replace(IS_DONE, runner=build_pod("hello-run", status=waiting("ErrImagePull"))), "True", conditions.ALL_STEPS_APPLIED,
-         "2 of 2"),
+        (
+            replace(IS_DONE, runner=build_pod("hello-run", status=waiting("ErrImagePull"))),
+            "True",
+            conditions.ALL_STEPS_APPLIED,
+            "2 of 2",
+        ),
     ],
 )
 def test_steps_applied(observed: Observed, status: str, reason: str, message: str) -> None:
@@ -131,7 +183,7 @@ OTHER_PLAN = replace(GOES_ON, plan_hash="another")
     ],
 )
 def test_steps_of_a_job_at_rest_say_where_they_stopped(
-    observed: Observed, life: Life, status: str, reason: str, message: str,
+    observed: Observed, life: Life, status: str, reason: str, message: str
 ) -> None:
     condition = decide_steps_applied(observed, life, is_cluster_ready=False)
     assert (condition.status, condition.reason) == (status, reason)
@@ -157,8 +209,12 @@ def test_a_stopped_control_plane_says_what_is_kept(life: Life, status: str, reas
     ("life", "status", "reason", "message"),
     [
         (build_life(), "True", conditions.APP_READY, "the AppDef names no target"),
-        (build_life(reason=conditions.FAILURE_IGNORED, message="ignores this: Job 'x'"), "True", conditions.APP_READY,
-         "; ignores this: Job 'x'"),
+        (
+            build_life(reason=conditions.FAILURE_IGNORED, message="ignores this: Job 'x'"),
+            "True",
+            conditions.APP_READY,
+            "; ignores this: Job 'x'",
+        ),
         (build_life("Resuming"), "False", conditions.RESUMING, "started again"),
         (SUSPENDED, "False", conditions.SUSPENDED, "suspended: data kept"),
         (RESTING, "False", conditions.SUSPENDED, "suspended: 2 left"),
@@ -201,13 +257,20 @@ def test_ready_speaks_by_the_first_condition_that_is_not_true() -> None:
     assert summarize(found) == Condition(conditions.READY, "False", conditions.UNSCHEDULABLE, "no node")
 
 
-@pytest.mark.parametrize("exposure", [
-    Exposure(),
-    Exposure((TargetView(Route(Target.model_validate(TARGET), "", refusal=("NotRequested", "no host"), is_requested=False)),)),
-])
+@pytest.mark.parametrize(
+    "exposure",
+    [
+        Exposure(),
+        Exposure(
+            (TargetView(Route(Target.model_validate(TARGET), "", refusal=("NotRequested", "no host"), is_requested=False)),)
+        ),
+    ],
+)
 def test_a_job_that_asks_for_no_url_is_ready_without_one(exposure: Exposure) -> None:
     observed = Observed(
-        server=build_pod(status=READY), cluster=build_cluster(run=build_run("Succeeded", step("a", "Succeeded"))), plan_hash="h",
+        server=build_pod(status=READY),
+        cluster=build_cluster(run=build_run("Succeeded", step("a", "Succeeded"))),
+        plan_hash="h",
         exposure=exposure,
     )
     found = {item.type: item for item in decide(observed, build_life())}

@@ -31,9 +31,7 @@ def job(name: str = "hello", uid: str = "1234", created: str = "2026-01-01T00:00
 def context() -> Context:
     """An operator that knows a class, and jobs as tests put them."""
     nothing = cast(Any, None)
-    made = Context(
-        cast(Api, None), cast(Settings, None), World(cast(Api, None)), nothing, nothing, nothing, nothing, nothing,
-    )
+    made = Context(cast(Api, None), cast(Settings, None), World(cast(Api, None)), nothing, nothing, nothing, nothing, nothing)
     spec = build_policy().model_dump(by_alias=True, exclude_none=True)
     made.world.classes.put({"metadata": {"name": "default", "uid": "c", "resourceVersion": "1"}, "spec": spec})
     return made

@@ -40,7 +40,7 @@ class FakeApi:
         return self.job if kind == kinds.NESTED_APP_JOB else None
 
     async def delete(
-        self, kind: Kind, name: str, namespace: str = "", *, uid: str = "", grace_seconds: int | None = None,
+        self, kind: Kind, name: str, namespace: str = "", *, uid: str = "", grace_seconds: int | None = None
     ) -> bool:
         """Note it."""
         self.deleted.append((kind, name, grace_seconds))
@@ -126,7 +126,7 @@ async def test_the_time_goes_on_after_a_conflict_and_starts_anew_for_a_successor
 
 @pytest.mark.parametrize("successor", [None, build_job("5678")], ids=["no job", "made again"])
 async def test_a_namespace_without_its_job_is_swept_and_that_is_said_once(
-    successor: Object | None, caplog: pytest.LogCaptureFixture,
+    successor: Object | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
     api = FakeApi(successor)
@@ -140,7 +140,7 @@ async def test_a_namespace_without_its_job_is_swept_and_that_is_said_once(
         assert later.value.delay == POLL_SECONDS
     assert (kinds.POD, "app", 10) in api.deleted
     assert [record.message for record in caplog.records if "has lost its job" in record.message] == [
-        f"namespace {WHERE} has lost its job team-a/hello, deleting it",
+        f"namespace {WHERE} has lost its job team-a/hello, deleting it"
     ]
 
 

@@ -63,14 +63,22 @@ def build_facts(record: Record = RUNS, *, run: Object | None = DONE, **changes: 
         (build_facts(Record()), "Running", conditions.RUNNING, "it runs until it is deleted"),
         (build_facts(), "Running", conditions.RUNNING, "it has no `successPolicy`"),
         (build_facts(successPolicy=POLICY), "Running", conditions.RUNNING, "is not done yet"),
-        (build_facts(successPolicy=POLICY, outcome=came("Running", "Job 'pi' is active")), "Running", conditions.RUNNING,
-         "not done yet: Job 'pi' is active"),
+        (
+            build_facts(successPolicy=POLICY, outcome=came("Running", "Job 'pi' is active")),
+            "Running",
+            conditions.RUNNING,
+            "not done yet: Job 'pi' is active",
+        ),
         (build_facts(stand=Stand(is_told=True)), "Resuming", conditions.RUNNING, ""),
         (build_facts(stand=Stand(claim="c", is_down=True)), "Resuming", conditions.RUNNING, ""),
         (build_facts(is_made=False, stand=Stand(is_down=True)), "Running", conditions.RUNNING, ""),
         # One that is done: the targets and all steps, and only by a policy.
-        (build_facts(successPolicy=POLICY, outcome=came("Succeeded", "Job 'pi' is complete")), "Finished", conditions.COMPLETED,
-         "Job 'pi' is complete"),
+        (
+            build_facts(successPolicy=POLICY, outcome=came("Succeeded", "Job 'pi' is complete")),
+            "Finished",
+            conditions.COMPLETED,
+            "Job 'pi' is complete",
+        ),
         (build_facts(successPolicy=POLICY, outcome=came("Succeeded"), run=BUSY), "Running", conditions.RUNNING, ""),
         (build_facts(successPolicy=POLICY, outcome=came("Succeeded"), run=None), "Running", conditions.RUNNING, ""),
         (build_facts(outcome=came("Succeeded")), "Running", conditions.RUNNING, ""),
@@ -82,32 +90,72 @@ def build_facts(record: Record = RUNS, *, run: Object | None = DONE, **changes: 
         (build_facts(failurePolicy=POLICY, outcome=came("Failed")), "Finished", conditions.TARGET_FAILED, "has failed"),
         (build_facts(outcome=came("Failed")), "Running", conditions.RUNNING, ""),
         (build_facts(run=BROKEN, failurePolicy={"action": "Ignore"}), "Running", conditions.FAILURE_IGNORED, "step 'b' failed"),
-        (build_facts(successPolicy=POLICY, failurePolicy={"action": "Ignore"}, outcome=came("Failed", "Job 'pi'")), "Running",
-         conditions.FAILURE_IGNORED, "`failurePolicy` ignores this: Job 'pi'"),
-        (build_facts(run=BROKEN, failurePolicy={"action": "Restart"}), "Restarting", conditions.RESTARTING,
-         "restart 1 of 3 in an empty cluster: step 'b' failed"),
-        (build_facts(replace(RUNS, restarts=2), run=BROKEN, failurePolicy={"action": "Restart", "maxRestarts": 2}), "Finished",
-         conditions.RESTARTS_EXHAUSTED, "restarted 2 of 2 times, then: step 'b' failed"),
-        (build_facts(run=BROKEN, failurePolicy={"action": "Restart", "maxRestarts": 0}), "Finished",
-         conditions.RESTARTS_EXHAUSTED, "restarted 0 of 0 times"),
+        (
+            build_facts(successPolicy=POLICY, failurePolicy={"action": "Ignore"}, outcome=came("Failed", "Job 'pi'")),
+            "Running",
+            conditions.FAILURE_IGNORED,
+            "`failurePolicy` ignores this: Job 'pi'",
+        ),
+        (
+            build_facts(run=BROKEN, failurePolicy={"action": "Restart"}),
+            "Restarting",
+            conditions.RESTARTING,
+            "restart 1 of 3 in an empty cluster: step 'b' failed",
+        ),
+        (
+            build_facts(replace(RUNS, restarts=2), run=BROKEN, failurePolicy={"action": "Restart", "maxRestarts": 2}),
+            "Finished",
+            conditions.RESTARTS_EXHAUSTED,
+            "restarted 2 of 2 times, then: step 'b' failed",
+        ),
+        (
+            build_facts(run=BROKEN, failurePolicy={"action": "Restart", "maxRestarts": 0}),
+            "Finished",
+            conditions.RESTARTS_EXHAUSTED,
+            "restarted 0 of 0 times",
+        ),
         # Restarts are under way until the cluster is another one.
-        (build_facts(replace(RUNS, restarts=1, restart=Restart(1, ago(5), "b failed"))), "Restarting", conditions.RESTARTING,
-         "restart 1 of 3 in an empty cluster: b failed"),
-        (build_facts(replace(RUNS, restarts=1, restart=Restart(1, ago(5), "b failed")), epoch=1, run=BUSY), "Running",
-         conditions.RUNNING, ""),
+        (
+            build_facts(replace(RUNS, restarts=1, restart=Restart(1, ago(5), "b failed"))),
+            "Restarting",
+            conditions.RESTARTING,
+            "restart 1 of 3 in an empty cluster: b failed",
+        ),
+        (
+            build_facts(replace(RUNS, restarts=1, restart=Restart(1, ago(5), "b failed")), epoch=1, run=BUSY),
+            "Running",
+            conditions.RUNNING,
+            "",
+        ),
         # The deadline.
         (build_facts(activeDeadlineSeconds=61), "Running", conditions.RUNNING, ""),
         (build_facts(activeDeadlineSeconds=60), "Finished", conditions.DEADLINE_EXCEEDED, "`activeDeadlineSeconds` of 60 s"),
         (build_facts(Record(), activeDeadlineSeconds=1), "Running", conditions.RUNNING, ""),
-        (build_facts(activeDeadlineSeconds=1, successPolicy=POLICY, outcome=came("Succeeded")), "Finished", conditions.COMPLETED,
-         ""),
+        (
+            build_facts(activeDeadlineSeconds=1, successPolicy=POLICY, outcome=came("Succeeded")),
+            "Finished",
+            conditions.COMPLETED,
+            "",
+        ),
         (build_facts(activeDeadlineSeconds=1, run=BROKEN), "Finished", conditions.STEP_FAILED, ""),
-        (build_facts(activeDeadlineSeconds=1, run=BROKEN, failurePolicy={"action": "Restart"}), "Finished",
-         conditions.DEADLINE_EXCEEDED, ""),
-        (build_facts(activeDeadlineSeconds=1, run=BROKEN, failurePolicy={"action": "Ignore"}), "Finished",
-         conditions.DEADLINE_EXCEEDED, ""),
-        (build_facts(replace(RUNS, restart=Restart(1, ago(5), "x")), activeDeadlineSeconds=1), "Finished",
-         conditions.DEADLINE_EXCEEDED, ""),
+        (
+            build_facts(activeDeadlineSeconds=1, run=BROKEN, failurePolicy={"action": "Restart"}),
+            "Finished",
+            conditions.DEADLINE_EXCEEDED,
+            "",
+        ),
+        (
+            build_facts(activeDeadlineSeconds=1, run=BROKEN, failurePolicy={"action": "Ignore"}),
+            "Finished",
+            conditions.DEADLINE_EXCEEDED,
+            "",
+        ),
+        (
+            build_facts(replace(RUNS, restart=Restart(1, ago(5), "x")), activeDeadlineSeconds=1),
+            "Finished",
+            conditions.DEADLINE_EXCEEDED,
+            "",
+        ),
         # Suspended.
         (build_facts(Record(), is_made=False, suspend=True), "Suspended", conditions.SUSPENDED, "before it began"),
         (build_facts(suspend=True, stand=Stand(pods=2)), "Suspending", conditions.SUSPENDED, "are being ended, 2 left"),
@@ -120,8 +168,12 @@ def build_facts(record: Record = RUNS, *, run: Object | None = DONE, **changes: 
         (build_facts(ended(conditions.COMPLETED), run=BROKEN), "Finished", conditions.COMPLETED, "as it was"),
         (build_facts(ended(conditions.COMPLETED), run=None, suspend=True), "Finished", conditions.COMPLETED, ""),
         (build_facts(ended(conditions.TARGET_FAILED), activeDeadlineSeconds=1), "Finished", conditions.TARGET_FAILED, ""),
-        (build_facts(ended(conditions.DEADLINE_EXCEEDED), activeDeadlineSeconds=900), "Finished", conditions.DEADLINE_EXCEEDED,
-         ""),
+        (
+            build_facts(ended(conditions.DEADLINE_EXCEEDED), activeDeadlineSeconds=900),
+            "Finished",
+            conditions.DEADLINE_EXCEEDED,
+            "",
+        ),
         (build_facts(ended(conditions.STEP_FAILED), run=BROKEN), "Finished", conditions.STEP_FAILED, "as it was"),
         # A failed step is revived by another plan, everything by another value of the annotation.
         (build_facts(ended(conditions.STEP_FAILED), run=None), "Running", conditions.RUNNING, ""),
@@ -129,20 +181,36 @@ def build_facts(record: Record = RUNS, *, run: Object | None = DONE, **changes: 
         (build_facts(ended(conditions.STEP_FAILED), run=None, suspend=True), "Suspending", conditions.SUSPENDED, ""),
         (build_facts(ended(conditions.STEP_FAILED), run=None, rerun="2"), "Running", conditions.RUNNING, ""),
         (build_facts(ended(conditions.COMPLETED, rerun="1"), rerun="1"), "Finished", conditions.COMPLETED, ""),
-        (build_facts(ended(conditions.COMPLETED, rerun="1"), rerun="2"), "Restarting", conditions.RESTARTING,
-         "begins in an empty cluster: the job is run again"),
-        (build_facts(ended(conditions.DEADLINE_EXCEEDED), rerun="2", activeDeadlineSeconds=1), "Restarting",
-         conditions.RESTARTING, ""),
-        (build_facts(ended(conditions.RESTARTS_EXHAUSTED), rerun="2", has_data=False, run=None), "Running", conditions.RUNNING,
-         ""),
+        (
+            build_facts(ended(conditions.COMPLETED, rerun="1"), rerun="2"),
+            "Restarting",
+            conditions.RESTARTING,
+            "begins in an empty cluster: the job is run again",
+        ),
+        (
+            build_facts(ended(conditions.DEADLINE_EXCEEDED), rerun="2", activeDeadlineSeconds=1),
+            "Restarting",
+            conditions.RESTARTING,
+            "",
+        ),
+        (
+            build_facts(ended(conditions.RESTARTS_EXHAUSTED), rerun="2", has_data=False, run=None),
+            "Running",
+            conditions.RUNNING,
+            "",
+        ),
         # Refused: it may end and rest, but neither begin, nor go on, nor be restarted.
         (build_facts(is_refused=True), "Running", conditions.RUNNING, ""),
         (build_facts(is_refused=True, activeDeadlineSeconds=1), "Finished", conditions.DEADLINE_EXCEEDED, ""),
         (build_facts(is_refused=True, successPolicy=POLICY, outcome=came("Succeeded")), "Finished", conditions.COMPLETED, ""),
         (build_facts(is_refused=True, suspend=True), "Suspending", conditions.SUSPENDED, ""),
         (build_facts(is_refused=True, run=BROKEN), "Running", conditions.RUNNING, ""),
-        (build_facts(Record(says("Unknown", conditions.SUSPENDED), suspend_time=ago(9)), is_refused=True), "Suspended",
-         conditions.SUSPENDED, "as it was"),
+        (
+            build_facts(Record(says("Unknown", conditions.SUSPENDED), suspend_time=ago(9)), is_refused=True),
+            "Suspended",
+            conditions.SUSPENDED,
+            "as it was",
+        ),
         (build_facts(ended(conditions.STEP_FAILED), is_refused=True, run=None), "Finished", conditions.STEP_FAILED, ""),
         (build_facts(ended(conditions.COMPLETED), is_refused=True, rerun="2"), "Finished", conditions.COMPLETED, ""),
     ],
@@ -173,7 +241,7 @@ def test_the_life_of_a_job(facts: Facts, phase: str, reason: str, message: str) 
     ],
 )
 def test_the_application_rests_while_the_job_does_and_after_its_end_but_not_after_a_failed_step(
-    facts: Facts, is_stopped: bool,
+    facts: Facts, is_stopped: bool
 ) -> None:
     assert decide_life(facts, NOW).is_stopped is is_stopped
 
@@ -261,7 +329,7 @@ def test_a_new_run_begins_its_times_and_its_restarts_anew() -> None:
     facts = build_facts(ended(conditions.RESTARTS_EXHAUSTED, restarts=3), rerun="2")
     life = decide_life(facts, NOW)
     assert life.record == Record(
-        facts.record.succeeded, start_time=ago(0), restart=Restart(1, ago(0), "the job is run again"), rerun="2",
+        facts.record.succeeded, start_time=ago(0), restart=Restart(1, ago(0), "the job is run again"), rerun="2"
     )
     assert not life.is_reset_due
     assert decide_life(settle(facts, life), NOW).is_reset_due
@@ -304,7 +372,7 @@ def test_a_failed_step_that_is_suspended_rests_and_is_not_forgotten() -> None:
 
 
 @pytest.mark.parametrize(
-    ("annotation", "recorded", "found"), [(None, None, ""), ("2", None, "2"), ("2", "1", "2"), (None, "1", "1"), ("", "1", "1")],
+    ("annotation", "recorded", "found"), [(None, None, ""), ("2", None, "2"), ("2", "1", "2"), (None, "1", "1"), ("", "1", "1")]
 )
 def test_who_takes_the_annotation_away_wants_no_other_run(annotation: str | None, recorded: str | None, found: str) -> None:
     annotations = {labels.RERUN: annotation} if annotation is not None else None
@@ -315,14 +383,23 @@ def test_who_takes_the_annotation_away_wants_no_other_run(annotation: str | None
 def test_times_of_a_clock_that_was_ahead_are_taken_for_now() -> None:
     ahead = "2026-01-01T15:00:00Z"
     status = {
-        "startTime": ahead, "completionTime": ahead, "suspendTime": ahead, "restarts": 2, "rerun": "1",
+        "startTime": ahead,
+        "completionTime": ahead,
+        "suspendTime": ahead,
+        "restarts": 2,
+        "rerun": "1",
         "restart": {"epoch": 3, "time": ahead, "message": "m"},
         "conditions": [{"type": "Succeeded", "status": "False", "reason": "TargetFailed", "message": "as it was"}],
     }
     record = read_record(status, NOW)
     assert record == Record(
-        says("False", conditions.TARGET_FAILED), start_time=ago(0), completion_time=ago(0), suspend_time=ago(0), restarts=2,
-        restart=Restart(3, ago(0), "m"), rerun="1",
+        says("False", conditions.TARGET_FAILED),
+        start_time=ago(0),
+        completion_time=ago(0),
+        suspend_time=ago(0),
+        restarts=2,
+        restart=Restart(3, ago(0), "m"),
+        rerun="1",
     )
     life = decide_life(build_facts(record, ttlSecondsAfterFinished=60, rerun="1"), NOW)
     assert (life.is_expired, life.delay) == (False, 60)
@@ -331,14 +408,18 @@ def test_times_of_a_clock_that_was_ahead_are_taken_for_now() -> None:
 def test_a_record_is_read_as_it_was_written() -> None:
     assert read_record({}, NOW) == Record()
     record = Record(
-        says("Unknown", conditions.RESTARTING), start_time=ago(9), suspend_time=ago(5), restarts=1,
-        restart=Restart(2, ago(4), "m"), rerun="1",
+        says("Unknown", conditions.RESTARTING),
+        start_time=ago(9),
+        suspend_time=ago(5),
+        restarts=1,
+        restart=Restart(2, ago(4), "m"),
+        rerun="1",
     )
     assert record.succeeded is not None
     written = [{"type": "Succeeded", "status": "Unknown", "reason": "Restarting", "message": "as it was"}]
     assert read_record(record.to_status() | {"conditions": written}, NOW) == record
     assert Record().to_status() == dict.fromkeys(
-        ("startTime", "completionTime", "suspendTime", "restarts", "rerun", "restart"),
+        ("startTime", "completionTime", "suspendTime", "restarts", "rerun", "restart")
     ), "what is not there is taken out of the status"
 
 
@@ -364,7 +445,7 @@ def test_a_record_is_read_as_it_was_written() -> None:
     ],
 )
 def test_how_a_cluster_comes_to_rest(
-    stand: Stand, seconds: float, is_reached: bool, replicas: int, is_forced: bool, delay: float, message: str,
+    stand: Stand, seconds: float, is_reached: bool, replicas: int, is_forced: bool, delay: float, message: str
 ) -> None:
     rest = decide_rest(stand, seconds)
     assert (rest.is_reached, rest.replicas, rest.is_forced, rest.delay) == (is_reached, replicas, is_forced, delay)

@@ -18,10 +18,30 @@ from tests.unit.operator.builders import Object, build_run, step
 START = datetime.datetime(2026, 1, 1, 12, 0, 0, tzinfo=datetime.UTC)
 POLICY = {"targets": [{"kind": "Job", "name": "pi"}]}
 PASSES = ["pass", "dies before it writes", "dies before it acts"]
-HAPPENINGS = st.lists(st.sampled_from([
-    *PASSES, *["pass"] * 8, "fails", "completes", "completes", "breaks", "applies", "suspend", "resume", "rerun", "server lost",
-    "rests", "class gone", "class back", "minute", "hour", "clock back",
-]), max_size=40)
+HAPPENINGS = st.lists(
+    st.sampled_from(
+        [
+            *PASSES,
+            *["pass"] * 8,
+            "fails",
+            "completes",
+            "completes",
+            "breaks",
+            "applies",
+            "suspend",
+            "resume",
+            "rerun",
+            "server lost",
+            "rests",
+            "class gone",
+            "class back",
+            "minute",
+            "hour",
+            "clock back",
+        ]
+    ),
+    max_size=40,
+)
 
 
 @dataclass
@@ -47,13 +67,25 @@ class World:
 
     def facts(self) -> Facts:
         """What an operator sees."""
-        spec = NestedAppJobSpec.model_validate({
-            "app": {"image": "x"}, "suspend": self.is_suspended, "successPolicy": POLICY, "activeDeadlineSeconds": 36000,
-            "failurePolicy": {"action": self.action, "maxRestarts": self.most},
-        })
+        spec = NestedAppJobSpec.model_validate(
+            {
+                "app": {"image": "x"},
+                "suspend": self.is_suspended,
+                "successPolicy": POLICY,
+                "activeDeadlineSeconds": 36000,
+                "failurePolicy": {"action": self.action, "maxRestarts": self.most},
+            }
+        )
         return Facts(
-            spec=spec, record=read_record(self.status or {}, self.now), rerun=str(self.rerun or ""), epoch=self.epoch,
-            has_data=True, is_made=True, is_refused=self.is_refused, run=self.run, outcome=self.outcome,
+            spec=spec,
+            record=read_record(self.status or {}, self.now),
+            rerun=str(self.rerun or ""),
+            epoch=self.epoch,
+            has_data=True,
+            is_made=True,
+            is_refused=self.is_refused,
+            run=self.run,
+            outcome=self.outcome,
             stand=Stand(is_told=self.is_told),
         )
 
@@ -144,7 +176,7 @@ def test_a_job_lives_by_its_rules_whatever_happens(happenings: list[str], action
 @given(happenings=HAPPENINGS, most=st.integers(0, 3))
 @settings(max_examples=150, deadline=None)
 def test_every_failure_is_counted_at_most_once_and_restarts_are_never_more_than_failures(
-    happenings: list[str], most: int,
+    happenings: list[str], most: int
 ) -> None:
     world = World("Restart", most)
     world.live()

@@ -41,7 +41,9 @@ class FakeApi:
 
 async def test_no_work_is_done_before_jobs_clusters_classes_and_apps_are_listed() -> None:
     content = {
-        kinds.NESTED_APP_JOB: [obj("job")], kinds.NESTED_CLUSTER: [obj("mine")], kinds.NESTED_CLASS: [obj("default")],
+        kinds.NESTED_APP_JOB: [obj("job")],
+        kinds.NESTED_CLUSTER: [obj("mine")],
+        kinds.NESTED_CLASS: [obj("default")],
         kinds.NESTED_APP: [{"metadata": {"name": "app", "resourceVersion": "1"}}],
     }
     api = cast(Api, FakeApi(content, failures=2))

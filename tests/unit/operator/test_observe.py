@@ -122,7 +122,7 @@ NOTED = {"annotations": {labels.SERVER_UID: "p1", labels.DATA_EPOCH: "2"}}
 )
 @pytest.mark.parametrize("is_persistent", [False, True])
 async def test_other_data_than_the_noted_was_lost(
-    noted: Object, holder: str | None, found: Data, is_written: bool, is_persistent: bool,
+    noted: Object, holder: str | None, found: Data, is_written: bool, is_persistent: bool
 ) -> None:
     api = FakeApi()
     world = build_world(api, cluster=dict(noted), is_persistent=is_persistent)
@@ -147,7 +147,7 @@ async def test_other_data_than_the_noted_was_lost(
     ],
 )
 async def test_only_the_data_that_is_meant_is_deleted(
-    is_persistent: bool, pod: str | None, deleted: list[tuple[str, str]],
+    is_persistent: bool, pod: str | None, deleted: list[tuple[str, str]]
 ) -> None:
     api = FakeApi()
     world = build_world(api, cluster=dict(NOTED), is_persistent=is_persistent)

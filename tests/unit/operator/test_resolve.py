@@ -20,7 +20,7 @@ def test_what_is_left_out_comes_from_the_class() -> None:
     found = build_resolved()
     assert (found.version, found.image) == ("v1.36", "k3s:36")
     assert [(route.host, route.url) for route in found.routes] == [
-        ("hello-team-a.jobs.test", "http://hello-team-a.jobs.test:8080/"),
+        ("hello-team-a.jobs.test", "http://hello-team-a.jobs.test:8080/")
     ]
     assert found.host_namespace.startswith("nestor-team-a-hello-")
 
@@ -132,7 +132,10 @@ def test_parameters_are_checked_and_reach_the_plan() -> None:
     assert plan.parameters == {"SIZE": 3, "name": "x"}
     assert plan.environment == {"SIZE": "3"}
     assert plan.facts == {
-        "name": "hello", "namespace": "team-a", "host": "hello-team-a.jobs.test", "url": "http://hello-team-a.jobs.test:8080/",
+        "name": "hello",
+        "namespace": "team-a",
+        "host": "hello-team-a.jobs.test",
+        "url": "http://hello-team-a.jobs.test:8080/",
     }
 
 

@@ -129,7 +129,7 @@ def test_any_other_refusal_is_told_in_the_servers_words(error: Forbidden | Inval
     ],
 )
 def test_a_refused_pod_is_told_and_tried_again_later_and_later(
-    error: Forbidden | Invalid, seconds: float, is_told: bool, delay: float,
+    error: Forbidden | Invalid, seconds: float, is_told: bool, delay: float
 ) -> None:
     message = f"the runner's pod 'hello-run' is refused: {error.message}" if is_told else None
     assert runner.decide_refused(build(), error, seconds) == (message, delay)

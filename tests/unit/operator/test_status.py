@@ -34,9 +34,7 @@ def test_everything_that_is_known_is_told() -> None:
     observed = Observed(cluster=build_cluster(), plan_hash=plan.hash, exposure=exposure)
     observed.cluster["status"]["pods"] = {"running": 2, "waiting": 1}  # type: ignore[index]
     record = Record(start_time=TIME, restarts=1)
-    status = build_status(
-        build_job(), [ADMITTED], TIME, describe(resolved, observed, plan, build_life(record=record), "k"),
-    )
+    status = build_status(build_job(), [ADMITTED], TIME, describe(resolved, observed, plan, build_life(record=record), "k"))
     assert status["namespace"] == resolved.host_namespace
     assert status["url"] == "http://hello-team-a.jobs.test:8080/"
     assert [(item["serviceName"], item["url"], item["ready"]) for item in status["targets"]] == [("web", status["url"], False)]
@@ -47,7 +45,8 @@ def test_everything_that_is_known_is_told() -> None:
     assert status["pods"] == {"running": 2, "waiting": 1}
     assert "completionTime" not in status
     assert [(item["name"], item["state"], item["maxAttempts"]) for item in status["steps"]] == [
-        ("database", "Pending", 3), ("web", "Pending", 1),
+        ("database", "Pending", 3),
+        ("web", "Pending", 1),
     ]
 
 
@@ -130,13 +129,21 @@ RUNS = conditions.merge([], [says("Unknown", conditions.RUNNING)], 1, TIME)
         ({}, {}, says("Unknown", conditions.RUNNING), []),
         ({}, {"suspendTime": TIME}, says("Unknown", conditions.SUSPENDED), [("Normal", "Suspended", "why")]),
         ({"suspendTime": TIME}, {"suspendTime": TIME}, says("Unknown", conditions.SUSPENDED), []),
-        ({"suspendTime": TIME}, {"startTime": LATER}, says("Unknown", conditions.RUNNING),
-         [("Normal", "Resumed", f"resumed at {LATER}")]),
+        (
+            {"suspendTime": TIME},
+            {"startTime": LATER},
+            says("Unknown", conditions.RUNNING),
+            [("Normal", "Resumed", f"resumed at {LATER}")],
+        ),
         ({"suspendTime": TIME}, {}, says("False", conditions.STEP_FAILED), [("Warning", "JobFailed", "why")]),
         ({"restarts": 1}, {"restarts": 2}, says("Unknown", conditions.RESTARTING), [("Warning", "Restarted", "why")]),
         ({"restarts": 2}, {}, says("Unknown", conditions.RUNNING), []),
-        ({"conditions": RUNS}, {"rerun": "2"}, says("Unknown", conditions.RUNNING),
-         [("Normal", "Rerun", "all steps run again, by annotation nestor.dev/rerun")]),
+        (
+            {"conditions": RUNS},
+            {"rerun": "2"},
+            says("Unknown", conditions.RUNNING),
+            [("Normal", "Rerun", "all steps run again, by annotation nestor.dev/rerun")],
+        ),
         ({}, {"rerun": "2"}, says("Unknown", conditions.RUNNING), []),
         ({"conditions": RUNS}, {}, says("True", conditions.COMPLETED), [("Normal", "Completed", "why")]),
         ({"conditions": RUNS}, {}, says("False", conditions.STEP_FAILED), [("Warning", "JobFailed", "why")]),
@@ -148,6 +155,6 @@ RUNS = conditions.merge([], [says("Unknown", conditions.RUNNING)], 1, TIME)
     ],
 )
 def test_events_tell_the_jobs_life_once(
-    old: dict[str, object], new: dict[str, object], found: Condition, events: list[tuple[str, str, str]],
+    old: dict[str, object], new: dict[str, object], found: Condition, events: list[tuple[str, str, str]]
 ) -> None:
     assert told(dict(old), new, found) == events

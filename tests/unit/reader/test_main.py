@@ -73,7 +73,7 @@ def test_the_icon_stays_behind_and_does_not_count(tmp_path: Path, capfdbinary: p
     ids=lambda value: str(value)[:30],
 )
 def test_a_fault_is_a_sentence_and_a_code(
-    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], content: bytes | str | None, code: int, message: str,
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], content: bytes | str | None, code: int, message: str
 ) -> None:
     found, said = read(build_image(tmp_path, content), capfdbinary)
     assert found == code
@@ -82,10 +82,12 @@ def test_a_fault_is_a_sentence_and_a_code(
 
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**66), 2**66) | st.floats() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-(2**66), 2**66) | st.floats() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
 def test_what_the_reader_prints_the_operator_reads(tmp_path: Path, value: Any) -> None:
     """Else the operator would have it read again and again."""
     file = tmp_path / main.PATH
@@ -113,7 +115,7 @@ def test_a_pipe_does_not_hang(tmp_path: Path, capfdbinary: pytest.CaptureFixture
 
 
 def test_what_our_user_may_not_read_is_told_with_the_remedy(
-    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> NoReturn:  # tests may run as root, who may read all
         raise PermissionError(13, "Permission denied")
@@ -125,7 +127,7 @@ def test_what_our_user_may_not_read_is_told_with_the_remedy(
 
 
 def test_an_unforeseen_error_is_no_fault_of_the_image(
-    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(main, "_drop_icon", lambda content: 1 / 0)
     code, said = read(build_image(tmp_path, "{}"), capfdbinary)

@@ -28,7 +28,11 @@ async def run(script: str, folder: Path, limit: float = 30, limits: Limits | Non
     lines: list[str] = []
     outcome = await run_command(
         [sys.executable, "-u", "-c", script],
-        folder=folder, environment=ENVIRONMENT, limit=limit, show=lines.append, limits=limits or Limits(),
+        folder=folder,
+        environment=ENVIRONMENT,
+        limit=limit,
+        show=lines.append,
+        limits=limits or Limits(),
     )
     return outcome, lines
 
@@ -129,9 +133,7 @@ async def test_stopped_processes_are_ended_as_well(tmp_path: Path) -> None:
 
 
 async def test_a_family_that_grows_is_ended_with_the_reason(tmp_path: Path) -> None:
-    script = (
-        "import subprocess, time\nfor _ in range(200): subprocess.Popen(['sleep', '60']); time.sleep(0.01)\ntime.sleep(60)"
-    )
+    script = "import subprocess, time\nfor _ in range(200): subprocess.Popen(['sleep', '60']); time.sleep(0.01)\ntime.sleep(60)"
     outcome, _ = await run(script, tmp_path, limits=Limits(processes=40))
     assert outcome.exit_code is None
     assert " processes at the same time, allowed are 40, stopped" in outcome.message
@@ -160,10 +162,7 @@ async def test_a_process_that_is_always_another_one_is_caught(tmp_path: Path, le
 
 
 async def test_children_step_back_behind_the_runner(tmp_path: Path) -> None:
-    script = (
-        "import subprocess, time; time.sleep(0.8)\n"
-        "subprocess.run(['sh', '-c', 'cat /proc/self/oom_score_adj; exec nice'])"
-    )
+    script = "import subprocess, time; time.sleep(0.8)\nsubprocess.run(['sh', '-c', 'cat /proc/self/oom_score_adj; exec nice'])"
     outcome, lines = await run(script, tmp_path)
     assert outcome.is_success
     assert lines == ["1000", str(min(19, os.getpriority(os.PRIO_PROCESS, 0) + processes.NICENESS))]
@@ -211,7 +210,7 @@ async def test_a_silent_command_is_seen_to_run(tmp_path: Path, monkeypatch: pyte
 
 
 async def test_the_end_is_seen_where_the_host_forbids_to_wait_for_it_by_a_handle(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def forbid(*_: object) -> int:
         raise PermissionError(1, "Operation not permitted")
@@ -222,9 +221,9 @@ async def test_the_end_is_seen_where_the_host_forbids_to_wait_for_it_by_a_handle
 
 async def test_a_cancelled_command_leaves_no_process(tmp_path: Path) -> None:
     said: asyncio.Queue[str] = asyncio.Queue()
-    task = asyncio.create_task(run_command(
-        [sys.executable, "-c", FAMILY], folder=tmp_path, environment=ENVIRONMENT, limit=30, show=said.put_nowait,
-    ))
+    task = asyncio.create_task(
+        run_command([sys.executable, "-c", FAMILY], folder=tmp_path, environment=ENVIRONMENT, limit=30, show=said.put_nowait)
+    )
     child = await asyncio.wait_for(said.get(), 10)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -97,7 +97,7 @@ async def site() -> AsyncIterator[Site]:
 
 
 async def fetch(
-    site: Site, url: str, target: Path, *, limit: float = 10, sha256: str | None = None, **rules: Any,
+    site: Site, url: str, target: Path, *, limit: float = 10, sha256: str | None = None, **rules: Any
 ) -> download.Fetched:
     downloader = Downloader(Remote(**rules), explain=explain, resolve=site.resolve)
     return await downloader.fetch(url, target / "manifest.yaml", sha256=sha256, limit=limit)
@@ -143,7 +143,7 @@ async def test_redirects_have_an_end(site: Site, tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("is_redirected", [False, True])
 async def test_what_is_not_to_be_reached_is_refused_at_once_and_after_redirects(
-    site: Site, tmp_path: Path, target: str, reason: str, is_redirected: bool,
+    site: Site, tmp_path: Path, target: str, reason: str, is_redirected: bool
 ) -> None:
     site.names["metadata.test"] = ["169.254.169.254"]
     site.redirects["/manifest.yaml"] = target
@@ -154,14 +154,16 @@ async def test_what_is_not_to_be_reached_is_refused_at_once_and_after_redirects(
     assert not (tmp_path / "manifest.yaml").exists()
 
 
-@pytest.mark.parametrize("url", ["http://", "http:///path", "//files.test/", "files.test/x.yaml", "http://[::1", "http://x:99999/"])
+@pytest.mark.parametrize(
+    "url", ["http://", "http:///path", "//files.test/", "files.test/x.yaml", "http://[::1", "http://x:99999/"]
+)
 async def test_what_is_no_url_is_told(tmp_path: Path, url: str) -> None:
     with pytest.raises(StepError, match=r"must begin with https:// or http://|is no URL"):
         await Downloader(Remote()).fetch(url, tmp_path / "x")
 
 
 @pytest.mark.parametrize(
-    "host", ["a" * 70 + ".example.com", "a..b.com", ".b.com", "xn--zzzzzz99999.com", "bü..b.com", "ü" + "a" * 70 + ".com"],
+    "host", ["a" * 70 + ".example.com", "a..b.com", ".b.com", "xn--zzzzzz99999.com", "bü..b.com", "ü" + "a" * 70 + ".com"]
 )
 @pytest.mark.parametrize("is_redirected", [False, True])
 async def test_a_host_that_no_name_can_be_is_told(site: Site, tmp_path: Path, host: str, is_redirected: bool) -> None:
@@ -174,7 +176,7 @@ async def test_a_host_that_no_name_can_be_is_told(site: Site, tmp_path: Path, ho
 
     with pytest.raises(StepError, match=r"is no host name|is no URL"):
         await Downloader(Remote(), explain=explain, resolve=resolve).fetch(
-            site.url() if is_redirected else f"http://{host}/x", tmp_path / "x",
+            site.url() if is_redirected else f"http://{host}/x", tmp_path / "x"
         )
 
 
@@ -257,7 +259,8 @@ async def test_a_server_that_says_nothing_is_given_up(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("/broken", "the server answers 503 Service Unavailable"), ("/page", "is a web page, not a manifest"),
+        ("/broken", "the server answers 503 Service Unavailable"),
+        ("/page", "is a web page, not a manifest"),
         ("/zipped", "the server compresses"),
     ],
 )

@@ -46,8 +46,13 @@ def can_unshare() -> bool:
 @pytest.mark.skipif(not can_unshare(), reason="pid namespaces may not be made here")
 def test_nothing_outlives_an_attempt_however_fast_it_forks(tmp_path: Path) -> None:
     result = subprocess.run(
-        [*UNSHARE, sys.executable, "-c", RUN], cwd=tmp_path, env={"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"},
-        capture_output=True, text=True, timeout=60, check=False,
+        [*UNSHARE, sys.executable, "-c", RUN],
+        cwd=tmp_path,
+        env={"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert result.stdout.splitlines()[-1:] == ["1 0 []"], result.stderr
 
@@ -66,7 +71,12 @@ for prepare in (bool, processes.hide):
 
 def test_a_hidden_process_keeps_its_files_from_its_children_of_the_same_user() -> None:
     result = subprocess.run(
-        [sys.executable, "-c", LOOK], env={"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"},
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True,
+        [sys.executable, "-c", LOOK],
+        env={"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
     assert result.stdout.split() == ["0", "1"]

@@ -17,14 +17,17 @@ def write(folder: Path, text: str) -> Path:
 def test_local_folders_and_files_are_nothing_remote(tmp_path: Path) -> None:
     write(tmp_path / "base", "resources: [web.yaml]\n")
     (tmp_path / "base" / "web.yaml").touch()
-    overlay = write(tmp_path / "overlay", """
+    overlay = write(
+        tmp_path / "overlay",
+        """
 resources: [../base]
 namePrefix: https://
 commonAnnotations: {docs: https://docs.example.com/x, mail: git@example.com:x/y}
 images: [{name: web, newName: registry.example.com/web}]
 configMapGenerator: [{name: a, files: [index.html=local.html], literals: [url=https://example.com/]}]
 patches: [{patch: "see https://example.com/"}]
-""")
+""",
+    )
     assert kustomize.find_remote(overlay) == []
 
 
@@ -42,8 +45,16 @@ patches: [{patch: "see https://example.com/"}]
         ("file:///etc/nestor", ""),
     ],
 )
-@pytest.mark.parametrize("form", ["resources: ['{}']", "components: ['{}']", "patches: [{{path: '{}'}}]",
-                                  "configMapGenerator: [{{name: a, files: ['a={}']}}]", "generators: ['{}']"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "resources: ['{}']",
+        "components: ['{}']",
+        "patches: [{{path: '{}'}}]",
+        "configMapGenerator: [{{name: a, files: ['a={}']}}]",
+        "generators: ['{}']",
+    ],
+)
 def test_what_would_be_fetched_is_found_with_its_host(tmp_path: Path, form: str, reference: str, host: str) -> None:
     folder = write(tmp_path / "x", form.format(reference))
     assert (reference, host) in kustomize.find_remote(folder)

@@ -20,12 +20,16 @@ def arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(tempfile, "tempdir", None)  # the runner sets it; put back afterwards
     plan = steps.build_plan({"templates": [{"name": "a", "type": "kubectl", "path": "a.yml"}]}, "image:x")
     (tmp_path / "plan.json").write_text(plan.to_json())
-    return [f"--plan={tmp_path / 'plan.json'}", f"--kubeconfig={tmp_path / 'kubeconfig'}", f"--work={tmp_path}",
-            f"--templates={tmp_path / 'templates'}"]
+    return [
+        f"--plan={tmp_path / 'plan.json'}",
+        f"--kubeconfig={tmp_path / 'kubeconfig'}",
+        f"--work={tmp_path}",
+        f"--templates={tmp_path / 'templates'}",
+    ]
 
 
 def test_an_unforeseen_error_is_no_failed_step_and_leaves_its_traceback(
-    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(*_: object, **__: object) -> NoReturn:
         raise RuntimeError("out of luck")
@@ -38,7 +42,7 @@ def test_an_unforeseen_error_is_no_failed_step_and_leaves_its_traceback(
 
 
 def test_a_runner_that_another_one_took_over_from_ends_without_a_result(
-    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Connected:
         async def __aenter__(self) -> Connected:

@@ -25,7 +25,7 @@ def stage(folder: Path) -> Stage:  # noqa: F811
     for name in ("kubectl", "helm"):
         (folder / "bin" / name).write_text(
             "#!/bin/sh\necho $(basename $0) $1\n"
-            "for word; do if [ -d $word ]; then cat $word/*; elif [ -f $word ]; then cat $word; fi; done\n",
+            "for word; do if [ -d $word ]; then cat $word/*; elif [ -f $word ]; then cat $word; fi; done\n"
         )
     return Stage(folder, parameters=PARAMETERS, facts={"name": "hello"})
 

@@ -123,7 +123,7 @@ async def test_namespace_and_server_side_apply_are_flags(stage: Stage) -> None:
 
 
 async def test_a_processes_world_is_the_nested_cluster_and_the_plans_environment(
-    folder: Path, monkeypatch: pytest.MonkeyPatch,
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     monkeypatch.setenv("HTTP_PROXY", "http://proxy")
@@ -131,8 +131,20 @@ async def test_a_processes_world_is_the_nested_cluster_and_the_plans_environment
     await stage.script("#!/bin/sh\nenv | sort; cat $KUBECONFIG; stat -c %a $KUBECONFIG; ls -d $HOME $TMPDIR | wc -l", number=4)
     names = {line.partition("=")[0] for line in stage.lines if "=" in line}
     assert names - {"PWD", "SHLVL", "_", "OLDPWD"} == {
-        "PATH", "LANG", "HOME", "TMPDIR", "KUBECONFIG", "REPLICAS", "NESTOR_STEP", "NESTOR_ATTEMPT", "NESTOR_TEMPLATES",
-        "NESTOR_JOB_NAME", "NESTOR_JOB_URL", "HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME",
+        "PATH",
+        "LANG",
+        "HOME",
+        "TMPDIR",
+        "KUBECONFIG",
+        "REPLICAS",
+        "NESTOR_STEP",
+        "NESTOR_ATTEMPT",
+        "NESTOR_TEMPLATES",
+        "NESTOR_JOB_NAME",
+        "NESTOR_JOB_URL",
+        "HELM_CACHE_HOME",
+        "HELM_CONFIG_HOME",
+        "HELM_DATA_HOME",
     }
     told = {"NESTOR_STEP=web", "NESTOR_ATTEMPT=4", "REPLICAS=3", f"HOME={folder}/work/home", "NESTOR_JOB_NAME=hello"}
     assert told <= set(stage.lines)
@@ -175,8 +187,11 @@ async def test_a_kustomization_is_applied_as_a_folder(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("web.yml", "must be a folder with a kustomization.yaml, not a file"), ("empty", "holds no kustomization.yaml"),
-        ("missing", "does not exist"), ("../x", "must not contain"), ("leaves", "a link leads out of it"),
+        ("web.yml", "must be a folder with a kustomization.yaml, not a file"),
+        ("empty", "holds no kustomization.yaml"),
+        ("missing", "does not exist"),
+        ("../x", "must not contain"),
+        ("leaves", "a link leads out of it"),
         ("inner", "a link leads out of it"),
     ],
 )
@@ -225,7 +240,7 @@ async def test_a_chart_in_the_templates_is_installed_with_its_values(stage: Stag
     assert (await stage.run(type="helm", path="charts/web", helm=chart)).is_success
     assert stage.lines[0].startswith(
         "helm upgrade --install web ./charts/web --namespace default --create-namespace "
-        f"--values {stage.place.templates}/values.yaml --values {stage.place.work}/attempt-",
+        f"--values {stage.place.templates}/values.yaml --values {stage.place.work}/attempt-"
     )
     assert f"HELM_CACHE_HOME={stage.place.work}/home/.helm/cache" in stage.lines
 
@@ -309,7 +324,7 @@ async def test_a_slow_repetition_of_many_objects_comes_with_what_helps(stage: St
 
 
 async def test_what_preparing_took_counts_and_the_limit_is_told_as_it_was_written(
-    stage: Stage, folder: Path, monkeypatch: pytest.MonkeyPatch,
+    stage: Stage, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def dawdle(*_: Any, **__: Any) -> Fetched:
         await asyncio.sleep(1.2)

@@ -24,8 +24,12 @@ def root(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("path", "resolved"),
     [
-        ("a.yml", "./a.yml"), ("./a.yml", "./a.yml"), ("sub/b.yml", "./sub/b.yml"),
-        ("sub", "./sub"), ("sub//", "./sub"), (".", "."),
+        ("a.yml", "./a.yml"),
+        ("./a.yml", "./a.yml"),
+        ("sub/b.yml", "./sub/b.yml"),
+        ("sub", "./sub"),
+        ("sub//", "./sub"),
+        (".", "."),
     ],
 )
 def test_files_and_folders_are_found(root: Path, path: str, resolved: str) -> None:

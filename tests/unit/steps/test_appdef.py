@@ -26,7 +26,7 @@ from tests.unit.steps.builders import Object, build, chart, faults, faults_of, n
 )
 @pytest.mark.parametrize("step", [template(), template(type="kustomize", path="."), script(), chart()])
 def test_a_steps_own_value_wins_each_of_the_two_on_its_own(
-    step: Object, settings: Object, own: Object, retry: int, sleep: int,
+    step: Object, settings: Object, own: Object, retry: int, sleep: int
 ) -> None:
     [found] = steps.build_plan(nested(step | own, **settings), "base").steps
     assert (found.retry, found.max_attempts, found.retry_sleep_seconds) == (retry, retry + 1, sleep)
@@ -35,8 +35,13 @@ def test_a_steps_own_value_wins_each_of_the_two_on_its_own(
 @pytest.mark.parametrize(
     ("step", "timeout"),
     [
-        (template(), 300), (template(type="kustomize"), 300), (script(), 3600), (chart(), 3600),
-        (script(timeout_seconds=7), 7), (chart(timeout_seconds="7"), 7), (template(timeout_seconds=86_400), 86_400),
+        (template(), 300),
+        (template(type="kustomize"), 300),
+        (script(), 3600),
+        (chart(), 3600),
+        (script(timeout_seconds=7), 7),
+        (chart(timeout_seconds="7"), 7),
+        (template(timeout_seconds=86_400), 86_400),
     ],
 )
 def test_scripts_and_charts_may_take_longer_than_kubectl(step: Object, timeout: int) -> None:
@@ -46,7 +51,9 @@ def test_scripts_and_charts_may_take_longer_than_kubectl(step: Object, timeout: 
 def test_steps_come_in_list_order() -> None:
     plan = build(template(name="b"), script(name="a"), template(name="c", type="kustomize", path="overlays/prod/"))
     assert [(step.name, step.type, step.path) for step in plan.steps] == [
-        ("b", "kubectl", "web.yml"), ("a", "custom", None), ("c", "kustomize", "overlays/prod/"),
+        ("b", "kubectl", "web.yml"),
+        ("a", "custom", None),
+        ("c", "kustomize", "overlays/prod/"),
     ]
 
 
@@ -58,8 +65,22 @@ def test_unknown_keys_are_left_alone() -> None:
 @pytest.mark.parametrize("step", [template(), script(), chart(), template(type="kustomize")])
 def test_what_is_blank_is_left_out(step: Object, blank: str | None) -> None:
     optional = [
-        "format", "retry", "retry_sleep", "timeout_seconds", "sha256", "namespace", "server_side", "render", "chart", "repo",
-        "version", "release", "values", "values_files", "wait", "create_namespace",
+        "format",
+        "retry",
+        "retry_sleep",
+        "timeout_seconds",
+        "sha256",
+        "namespace",
+        "server_side",
+        "render",
+        "chart",
+        "repo",
+        "version",
+        "release",
+        "values",
+        "values_files",
+        "wait",
+        "create_namespace",
     ]
     assert read(step | dict.fromkeys(optional, blank)) == read(step)
     settings = dict.fromkeys(["global_retry", "global_retry_sleep", "render"], blank)
@@ -73,8 +94,12 @@ def test_steps_of_one_name_are_told_apart_because_kns_lets_them() -> None:
 
 def test_a_plan_survives_its_json() -> None:
     plan = build(
-        template(retry=2), script(), chart(values={"a": [1, None]}),
-        parameters={"size": 3}, environment={"SIZE": "3"}, facts={"name": "hello"},
+        template(retry=2),
+        script(),
+        chart(values={"a": [1, None]}),
+        parameters={"size": 3},
+        environment={"SIZE": "3"},
+        facts={"name": "hello"},
     )
     assert steps.Plan.model_validate_json(plan.to_json()) == plan
     assert '"retrySleepSeconds": 5' in plan.to_json()
@@ -183,8 +208,12 @@ def test_kubectl_steps_may_name_a_namespace_and_apply_on_the_server() -> None:
 @pytest.mark.parametrize(
     ("settings", "own", "render"),
     [
-        ({}, {}, False), ({}, {"render": True}, True), ({"render": True}, {}, True), ({"render": "true"}, {}, True),
-        ({"render": True}, {"render": False}, False), ({"render": False}, {"render": "True"}, True),
+        ({}, {}, False),
+        ({}, {"render": True}, True),
+        ({"render": True}, {}, True),
+        ({"render": "true"}, {}, True),
+        ({"render": True}, {"render": False}, False),
+        ({"render": False}, {"render": "True"}, True),
     ],
 )
 def test_rendering_is_chosen_for_all_steps_or_for_one(settings: Object, own: Object, render: bool) -> None:
@@ -193,33 +222,45 @@ def test_rendering_is_chosen_for_all_steps_or_for_one(settings: Object, own: Obj
 
 @pytest.mark.parametrize("templates", [None, [], {}, "web.yml"])
 def test_an_appdef_without_templates_is_refused(templates: Any) -> None:
-    assert faults({"templates": templates}) == [
-        "`templates` must be a list of at least one step, each with `name` and `type`",
-    ]
+    assert faults({"templates": templates}) == ["`templates` must be a list of at least one step, each with `name` and `type`"]
 
 
 def test_all_faults_are_told_at_once() -> None:
-    found = faults(nested(
-        template(path="/a", retry=-1), template(type="x", name=""), "text", script(cmd="%"), chart(chart="x", values=1),
-        global_retry=-1,
-    ))
+    found = faults(
+        nested(
+            template(path="/a", retry=-1),
+            template(type="x", name=""),
+            "text",
+            script(cmd="%"),
+            chart(chart="x", values=1),
+            global_retry=-1,
+        )
+    )
     assert [fault.split("`")[1] for fault in found] == [
-        "templates_settings.global_retry", "templates[0].retry", "templates[0].path", "templates[1].name", "templates[1].type",
-        "templates[2]", "templates[3].cmd", "templates[4].chart", "templates[4].chart", "templates[4].values",
+        "templates_settings.global_retry",
+        "templates[0].retry",
+        "templates[0].path",
+        "templates[1].name",
+        "templates[1].type",
+        "templates[2]",
+        "templates[3].cmd",
+        "templates[4].chart",
+        "templates[4].chart",
+        "templates[4].values",
     ]
 
 
 @pytest.mark.parametrize("settings", [[1], "x", 3])
 def test_settings_must_be_a_dictionary(settings: Any) -> None:
     assert faults({"templates": [template()], "templates_settings": settings}) == [
-        "`templates_settings` must be a dictionary; known keys: `global_retry`, `global_retry_sleep`, `render`",
+        "`templates_settings` must be a dictionary; known keys: `global_retry`, `global_retry_sleep`, `render`"
     ]
 
 
 def test_there_is_a_limit_of_steps() -> None:
     assert len(build(*[template(name=str(number)) for number in range(100)]).steps) == 100
     assert faults(nested(*[template(name=str(number)) for number in range(101)])) == [
-        "`templates` must not have more than 100 steps, not 101",
+        "`templates` must not have more than 100 steps, not 101"
     ]
 
 

@@ -78,8 +78,11 @@ def test_parameters_count_for_the_steps_that_see_them(step: Object, more: dict[s
 @pytest.mark.parametrize(
     ("step", "changes"),
     [
-        (template(), False), (script(), False), (chart(), False),
-        (template(path="https://x.test/a", format="url"), True), (chart(path=None, chart="oci://x.test/web"), True),
+        (template(), False),
+        (script(), False),
+        (chart(), False),
+        (template(path="https://x.test/a", format="url"), True),
+        (chart(path=None, chart="oci://x.test/web"), True),
         (template(type="kustomize", path="over"), True),  # it may name bases that are elsewhere
     ],
 )
@@ -103,9 +106,12 @@ def test_a_kustomization_under_no_policy_has_the_hash_that_it_always_had() -> No
 def test_hashes_stay_what_they_are_in_later_versions() -> None:
     """Another hash of the same step would run the steps of all running jobs again when Nestor is upgraded."""
     plan = build(
-        template(), script(), chart(values={"b": 1, "a": [2]}), template(name="r", render=True),
-        parameters={"size": 3}, environment={"SIZE": "3"}, facts={"name": "hello"},
+        template(),
+        script(),
+        chart(values={"b": 1, "a": [2]}),
+        template(name="r", render=True),
+        parameters={"size": 3},
+        environment={"SIZE": "3"},
+        facts={"name": "hello"},
     )
-    assert [step.hash for step in plan.steps] == [
-        "1fa748d324dacd1c", "cccf6fe03e0ce45a", "0cbb21b51c07443a", "27b97cbf9d17b2cd",
-    ]
+    assert [step.hash for step in plan.steps] == ["1fa748d324dacd1c", "cccf6fe03e0ce45a", "0cbb21b51c07443a", "27b97cbf9d17b2cd"]

@@ -36,10 +36,18 @@ def test_a_remote_chart_is_an_oci_reference_an_archive_or_a_name_in_a_repository
 
 
 def test_everything_else_may_be_set() -> None:
-    found = helm(release="kubeai", values={"a": {"b": [1, None, "x"]}}, values_files=["a.yml", "b/c.yml"], wait=False,
-                 create_namespace="false")
+    found = helm(
+        release="kubeai",
+        values={"a": {"b": [1, None, "x"]}},
+        values_files=["a.yml", "b/c.yml"],
+        wait=False,
+        create_namespace="false",
+    )
     assert found == Helm(
-        release="kubeai", values={"a": {"b": [1, None, "x"]}}, values_files=("a.yml", "b/c.yml"), wait=False,
+        release="kubeai",
+        values={"a": {"b": [1, None, "x"]}},
+        values_files=("a.yml", "b/c.yml"),
+        wait=False,
         create_namespace=False,
     )
     assert helm(values_files="a.yml").values_files == ("a.yml",)
@@ -48,8 +56,12 @@ def test_everything_else_may_be_set() -> None:
 @pytest.mark.parametrize(
     ("name", "release"),
     [
-        ("helmdeploy", "helmdeploy"), ("Deploy KubeAI!", "deploy-kubeai"), ("--x--", "x"),
-        ("x" * 60, "x" * 53), ("安装", "release-e8f88f"), ("a" * 52 + " b", "a" * 52),
+        ("helmdeploy", "helmdeploy"),
+        ("Deploy KubeAI!", "deploy-kubeai"),
+        ("--x--", "x"),
+        ("x" * 60, "x" * 53),
+        ("安装", "release-e8f88f"),
+        ("a" * 52 + " b", "a" * 52),
     ],
 )
 def test_the_release_is_named_like_the_step(name: str, release: str) -> None:
@@ -66,17 +78,13 @@ def test_no_two_steps_get_the_same_release_by_chance() -> None:
 
 @pytest.mark.parametrize(
     ("first", "second", "namespace"),
-    [
-        ({}, {}, "default"),
-        ({"namespace": "default"}, {}, "default"),
-        ({"namespace": "apps"}, {"namespace": "apps"}, "apps"),
-    ],
+    [({}, {}, "default"), ({"namespace": "default"}, {}, "default"), ({"namespace": "apps"}, {"namespace": "apps"}, "apps")],
 )
 def test_a_release_that_would_replace_an_earlier_steps_is_refused(first: Object, second: Object, namespace: str) -> None:
     said = faults(nested(chart(name="web", **first), template(), chart(name="again", release="web", **second)))
     assert said == [
         f"`templates[2].release` of step 'again' must not be 'web': step 'web' installs a release of that name in namespace "
-        f"'{namespace}', which this one would replace",
+        f"'{namespace}', which this one would replace"
     ]
 
 
@@ -100,9 +108,7 @@ def test_releases_of_one_name_in_two_namespaces_are_two() -> None:
         ),
         (
             {"path": None, "chart": "bitnami/web"},
-            [
-                "`templates[0].chart` must be 'oci://…', an archive's URL, or a name together with `repo`, not 'bitnami/web'",
-            ],
+            ["`templates[0].chart` must be 'oci://…', an archive's URL, or a name together with `repo`, not 'bitnami/web'"],
         ),
         (
             {"path": None, "chart": "web"},
@@ -144,10 +150,7 @@ def test_releases_of_one_name_in_two_namespaces_are_two() -> None:
             ["`templates[0].release` must be a release's name of lower-case letters, digits and '-', not 'My_App'"],
         ),
         ({"release": "x" * 54}, ["`templates[0].release` must be at most 53 printable characters on one line"]),
-        (
-            {"values": "a: 1"},
-            ["`templates[0].values` must be a dictionary, not 'a: 1'; files of values go into `values_files`"],
-        ),
+        ({"values": "a: 1"}, ["`templates[0].values` must be a dictionary, not 'a: 1'; files of values go into `values_files`"]),
         (
             {"values": {"a": "x" * 256 * 1024}},
             ["`templates[0].values` must not be bigger than 256 KiB: put them into a file of the image"],

@@ -195,8 +195,12 @@ def test_all_faults_are_told_at_once() -> None:
 
 def test_those_marked_as_variables_are_the_environment_as_strings() -> None:
     declared = {
-        "NAME": {"variable": True}, "SIZE": {"type": "INT", "variable": "true"}, "DEBUG": {"type": "BOOL", "variable": True},
-        "HOSTS": {"multi": True, "variable": True}, "COUNT": {"type": "INT", "variable": True}, "other": {"variable": False},
+        "NAME": {"variable": True},
+        "SIZE": {"type": "INT", "variable": "true"},
+        "DEBUG": {"type": "BOOL", "variable": True},
+        "HOSTS": {"multi": True, "variable": True},
+        "COUNT": {"type": "INT", "variable": True},
+        "other": {"variable": False},
     }
     found = check(declared, {"NAME": "a b", "SIZE": 3, "DEBUG": True, "HOSTS": ["x", "y"], "other": "z"})
     assert found.environment == {"NAME": "a b", "SIZE": "3", "DEBUG": "true", "HOSTS": "x,y"}
@@ -206,7 +210,7 @@ def test_those_marked_as_variables_are_the_environment_as_strings() -> None:
 @pytest.mark.parametrize("name", ["-c", "a b", "1a", "a=b", "PATH", "KUBECONFIG", "LD_PRELOAD", "NESTOR_X", "ä"])
 def test_a_variable_has_a_name_that_hurts_nobody(name: str) -> None:
     assert faults({name: {"variable": True}}) == [
-        f"`{WHERE}.{name}.variable` may be true only for names that an environment variable may have, not '{name}'",
+        f"`{WHERE}.{name}.variable` may be true only for names that an environment variable may have, not '{name}'"
     ]
     assert check({name: {"value": "v"}}).values == {name: "v"}
 
@@ -252,8 +256,15 @@ def test_every_type_of_jarvices_own_example_is_known() -> None:
     }
     found = check(declared, {"file_1": "/data/film.mkv", "upload_1": "coucou"})
     assert found.values == {
-        "const_1": "const_1_value", "str_1": "str_1_value", "int_1": 2, "float_1": 1.2, "range_1": 2, "bool_1": True,
-        "selection_1": "selection_1_val1", "file_1": "/data/film.mkv", "upload_1": "coucou",
+        "const_1": "const_1_value",
+        "str_1": "str_1_value",
+        "int_1": 2,
+        "float_1": 1.2,
+        "range_1": 2,
+        "bool_1": True,
+        "selection_1": "selection_1_val1",
+        "file_1": "/data/film.mkv",
+        "upload_1": "coucou",
     }
     assert found.environment == {"str_1": "str_1_value"}
 

@@ -19,22 +19,108 @@ Object = dict[str, Any]
 
 many = settings(max_examples=200, deadline=None, database=None)
 
-keys = st.sampled_from([
-    "name", "type", "path", "cmd", "format", "retry", "retry_sleep", "timeout_seconds", "sha256", "namespace", "server_side",
-    "render", "chart", "repo", "version", "release", "values", "values_files", "wait", "create_namespace", "templates", "targets",
-    "templates_settings", "global_retry", "global_retry_sleep", "kubernetes_version", "service_name", "service_port",
-    "service_namespace", "commands", "nested_kubernetes", "nestedkubernetes", "appdefversion", "appkind", "parameters",
-    "licensed", "image", "machines",
-    "required", "value", "min", "max", "step", "precision", "mvalues", "filter", "size", "if", "ifnot",
-    "variable", "multi", "A", "x y", "-c", "",
-])
-words = st.sampled_from([
-    "kubectl", "kustomize", "custom", "helm", "url", "file", "true", "20", "-1", "1e5", ".", "a.yml", "../a", "https://x.test/a",
-    "oci://x.test/a", "IyEvYmluL3NoCnRydWUK", "v1.36", "v1.36.2", "1.36", "kns", "STR", "INT", "FLOAT", "RANGE", "BOOL",
-    "selection", "CONST", "UPLOAD", "web", "%CORES%", "2",
-])
+keys = st.sampled_from(
+    [
+        "name",
+        "type",
+        "path",
+        "cmd",
+        "format",
+        "retry",
+        "retry_sleep",
+        "timeout_seconds",
+        "sha256",
+        "namespace",
+        "server_side",
+        "render",
+        "chart",
+        "repo",
+        "version",
+        "release",
+        "values",
+        "values_files",
+        "wait",
+        "create_namespace",
+        "templates",
+        "targets",
+        "templates_settings",
+        "global_retry",
+        "global_retry_sleep",
+        "kubernetes_version",
+        "service_name",
+        "service_port",
+        "service_namespace",
+        "commands",
+        "nested_kubernetes",
+        "nestedkubernetes",
+        "appdefversion",
+        "appkind",
+        "parameters",
+        "licensed",
+        "image",
+        "machines",
+        "required",
+        "value",
+        "min",
+        "max",
+        "step",
+        "precision",
+        "mvalues",
+        "filter",
+        "size",
+        "if",
+        "ifnot",
+        "variable",
+        "multi",
+        "A",
+        "x y",
+        "-c",
+        "",
+    ]
+)
+words = st.sampled_from(
+    [
+        "kubectl",
+        "kustomize",
+        "custom",
+        "helm",
+        "url",
+        "file",
+        "true",
+        "20",
+        "-1",
+        "1e5",
+        ".",
+        "a.yml",
+        "../a",
+        "https://x.test/a",
+        "oci://x.test/a",
+        "IyEvYmluL3NoCnRydWUK",
+        "v1.36",
+        "v1.36.2",
+        "1.36",
+        "kns",
+        "STR",
+        "INT",
+        "FLOAT",
+        "RANGE",
+        "BOOL",
+        "selection",
+        "CONST",
+        "UPLOAD",
+        "web",
+        "%CORES%",
+        "2",
+    ]
+)
 scalars = (
-    st.none() | st.booleans() | st.integers() | st.integers(-(2**70), 2**70) | st.floats() | words | st.text(max_size=20)
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(-(2**70), 2**70)
+    | st.floats()
+    | words
+    | st.text(max_size=20)
     | st.text(st.characters(), max_size=5)
 )
 anything = st.recursive(
@@ -43,27 +129,35 @@ anything = st.recursive(
     max_leaves=25,
 )
 GOOD: Object = {
-    "name": "Hello", "appdefversion": 2, "appkind": "kns", "licensed": False, "machines": ["*"], "image": {"type": "image/png"},
+    "name": "Hello",
+    "appdefversion": 2,
+    "appkind": "kns",
+    "licensed": False,
+    "machines": ["*"],
+    "image": {"type": "image/png"},
     "commands": {
         "Hello": {
             "path": "/usr/bin/true",
             "parameters": {
                 "size": {"type": "RANGE", "min": 0, "max": 9, "step": 3, "value": 3, "variable": True},
                 "color": {"type": "selection", "values": ["a", "b"], "mvalues": ["1", "2"], "if": ["on"]},
-                "on": {"type": "BOOL", "value": True}, "text": {"required": True},
+                "on": {"type": "BOOL", "value": True},
+                "text": {"required": True},
             },
             "nested_kubernetes": {
                 "kubernetes_version": "v1.36",
                 "targets": [{"service_name": "web", "service_port": 8080, "service_namespace": "default"}],
                 "templates_settings": {"global_retry": 20, "render": True},
                 "templates": [
-                    template(), template(name="u", path="https://x.test/a", format="url", sha256="f" * 64), script(),
+                    template(),
+                    template(name="u", path="https://x.test/a", format="url", sha256="f" * 64),
+                    script(),
                     template(name="k", type="kustomize", path="overlays", namespace="web"),
                     chart(name="h", values={"a": [1]}, values_files=["v.yml"]),
                     chart(name="r", path=None, chart="web", repo="https://x.test", version="1.2"),
                 ],
             },
-        },
+        }
     },
 }
 
@@ -102,7 +196,11 @@ def read(content: Any, wanted: str | None, values: Any) -> Plan:
     chosen = choose_command(read_appdef(content), wanted)
     checked = steps.check_parameters(chosen.command.parameters, values)
     return steps.build_plan(
-        chosen.nested.model_dump(), "base", parameters=checked.values, environment=checked.environment, facts={"name": "x"},
+        chosen.nested.model_dump(),
+        "base",
+        parameters=checked.values,
+        environment=checked.environment,
+        facts={"name": "x"},
         remote=Remote(allowed_hosts=("x.test",)),
     )
 
@@ -141,9 +239,7 @@ some_values = st.dictionaries(st.sampled_from(["size", "color", "on", "text", "o
 
 @many
 @given(nearly_good(), st.none() | st.just("Hello"), st.just({"text": "x"}) | some_values)
-def test_any_appdef_that_is_nearly_good_is_read_or_refused_in_sentences(
-    content: Any, wanted: str | None, values: Object,
-) -> None:
+def test_any_appdef_that_is_nearly_good_is_read_or_refused_in_sentences(content: Any, wanted: str | None, values: Object) -> None:
     check_outcome(content, wanted, values)
 
 
@@ -193,7 +289,7 @@ def test_the_order_of_keys_means_nothing(random: Any) -> None:
 @given(st.binary(min_size=1, max_size=300), st.integers(1, 80))
 def test_any_bytes_are_a_script_however_the_lines_are_broken(content: bytes, width: int) -> None:
     text = base64.b64encode(content).decode()
-    broken = "\n".join(text[start:start + width] for start in range(0, len(text), width))
+    broken = "\n".join(text[start : start + width] for start in range(0, len(text), width))
     is_blank = not content.strip(b" \t\r\n\f\v\0")
     is_windows = content.startswith(b"#!") and content.partition(b"\n")[0].endswith(b"\r")
     try:
@@ -255,7 +351,7 @@ def count_same(before: list[str], after: list[str], earlier: Run) -> int:
 @many
 @given(letters, letters, st.lists(st.sampled_from("sssfid"), max_size=8), st.integers(0, 2), st.integers(0, 2), st.booleans())
 def test_a_resumed_run_neither_repeats_what_is_done_nor_skips_what_changed(
-    before: list[str], after: list[str], ends: list[str], old_retry: int, new_retry: int, same_base: bool,
+    before: list[str], after: list[str], ends: list[str], old_retry: int, new_retry: int, same_base: bool
 ) -> None:
     old, new = plan_of(before, old_retry), plan_of(after, new_retry, "base" if same_base else "other")
     earlier = play(state.begin(old), ends)
@@ -266,7 +362,7 @@ def test_a_resumed_run_neither_repeats_what_is_done_nor_skips_what_changed(
     assert all(step.max_attempts == new_retry + 1 for step in run.steps)
     assert (run.state == "Succeeded") == (len(done) == len(run.steps))
     if old != new:
-        assert all(step.state == "Pending" and step.attempt == 0 for step in run.steps[len(done):])
+        assert all(step.state == "Pending" and step.attempt == 0 for step in run.steps[len(done) :])
     assert state.resume(new, run, "t") == run
 
 
@@ -291,12 +387,64 @@ def test_runners_that_come_and_go_run_each_step_once_and_come_to_an_end(hashes: 
     assert state.resume(plan, run, "t").state != "Running"
 
 
-pieces = st.sampled_from([
-    "{{ ", " }}", "{% ", " %}", "if a", "endif", "else", "for x in b", "for x in range(9)", "endfor", "set a = ", "raw", "endraw",
-    "{#", "#}", "a", "b", "c", "job.name", "parameters['a']", "|", "join", "tojson", "length", "replace('a', b)", "map('upper')",
-    "(", ")", "[", "]", "+", "*", "~", "**", "%", "1", "10**9", "'x'", "not", "is defined", ".", "__class__", "macro m()",
-    "include 'a'", "\n", "\r\n", "-", "x", ": ", "loop.index", "'%s'", "ä", "\0", "\ud800",
-])
+pieces = st.sampled_from(
+    [
+        "{{ ",
+        " }}",
+        "{% ",
+        " %}",
+        "if a",
+        "endif",
+        "else",
+        "for x in b",
+        "for x in range(9)",
+        "endfor",
+        "set a = ",
+        "raw",
+        "endraw",
+        "{#",
+        "#}",
+        "a",
+        "b",
+        "c",
+        "job.name",
+        "parameters['a']",
+        "|",
+        "join",
+        "tojson",
+        "length",
+        "replace('a', b)",
+        "map('upper')",
+        "(",
+        ")",
+        "[",
+        "]",
+        "+",
+        "*",
+        "~",
+        "**",
+        "%",
+        "1",
+        "10**9",
+        "'x'",
+        "not",
+        "is defined",
+        ".",
+        "__class__",
+        "macro m()",
+        "include 'a'",
+        "\n",
+        "\r\n",
+        "-",
+        "x",
+        ": ",
+        "loop.index",
+        "'%s'",
+        "ä",
+        "\0",
+        "\ud800",
+    ]
+)
 
 
 @many

@@ -13,8 +13,15 @@ URL = "https://raw.example.com/app/install.yaml"
 @pytest.mark.parametrize(
     "url",
     [
-        URL, "http://example.com/a.yml", "HTTPS://Example.COM/a.yml", "https://example.com:8443/a?b=c#d", "https://10.0.0.1/a",
-        "https://[2001:db8::1]:8443/a", "https://example.com", "https://example.com./a", "https://a_b.example.com/%20x",
+        URL,
+        "http://example.com/a.yml",
+        "HTTPS://Example.COM/a.yml",
+        "https://example.com:8443/a?b=c#d",
+        "https://10.0.0.1/a",
+        "https://[2001:db8::1]:8443/a",
+        "https://example.com",
+        "https://example.com./a",
+        "https://a_b.example.com/%20x",
     ],
 )
 def test_urls_are_kept_as_they_are(url: str) -> None:
@@ -84,10 +91,10 @@ def test_what_the_class_forbids_names_its_rule() -> None:
     policy = Remote(allowed_hosts=("*.corp.test", "git.test"))
     assert faults_of(template(path=URL, format="url"), remote=policy) == [
         "`templates[0].path` must be at a host that the job's class allows (`templates.remote.allowedHosts`: '*.corp.test', "
-        "'git.test'), not 'raw.example.com'",
+        "'git.test'), not 'raw.example.com'"
     ]
     assert faults_of(template(path=URL, format="url"), remote=Remote(enabled=False)) == [
-        "`templates[0].path` may not be remote: the job's class does not allow it (`templates.remote.enabled`)",
+        "`templates[0].path` may not be remote: the job's class does not allow it (`templates.remote.enabled`)"
     ]
     assert read(template(path="https://x.corp.test/a", format="url"), remote=policy).path == "https://x.corp.test/a"
 
@@ -97,7 +104,7 @@ def test_the_classs_rule_holds_for_charts_too() -> None:
     oci, named = chart(path=None, chart="oci://x.test/web"), chart(path=None, chart="web", repo="https://x.test")
     for step, key in ((oci, "chart"), (named, "repo")):
         assert faults_of(step, remote=off) == [
-            f"`templates[0].{key}` may not be remote: the job's class does not allow it (`templates.remote.enabled`)",
+            f"`templates[0].{key}` may not be remote: the job's class does not allow it (`templates.remote.enabled`)"
         ]
         [fault] = faults_of(step, remote=some)
         assert fault.startswith(f"`templates[0].{key}` must be at a host that the job's class allows")

@@ -8,7 +8,14 @@ from nestor.steps import render
 from nestor.steps.render import RenderError
 
 PARAMETERS: dict[str, Any] = {
-    "size": 3, "ratio": 0.5, "name": "web", "hosts": ["a", "b"], "debug": True, "quiet": False, "empty": "", "-c": "blue",
+    "size": 3,
+    "ratio": 0.5,
+    "name": "web",
+    "hosts": ["a", "b"],
+    "debug": True,
+    "quiet": False,
+    "empty": "",
+    "-c": "blue",
 }
 FACTS = {"name": "hello", "namespace": "team-a", "url": "https://hello-team-a.jobs.test/"}
 
@@ -91,9 +98,16 @@ def test_errors_name_file_line_and_variable(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "{% include '/etc/passwd' %}", "{% import 'x' as y %}", "{% from 'x' import y %}", "{% extends 'x' %}",
-        "{% macro a() %}{{ a() }}{% endmacro %}", "{% block a %}{% endblock %}", "{% set a %}x{% endset %}",
-        "{% filter upper %}x{% endfilter %}", "{% call a() %}{% endcall %}", "{% if 1 %}{% set a.b = 1 %}{% endif %}",
+        "{% include '/etc/passwd' %}",
+        "{% import 'x' as y %}",
+        "{% from 'x' import y %}",
+        "{% extends 'x' %}",
+        "{% macro a() %}{{ a() }}{% endmacro %}",
+        "{% block a %}{% endblock %}",
+        "{% set a %}x{% endset %}",
+        "{% filter upper %}x{% endfilter %}",
+        "{% call a() %}{% endcall %}",
+        "{% if 1 %}{% set a.b = 1 %}{% endif %}",
     ],
 )
 def test_statements_are_few(text: str) -> None:
@@ -103,12 +117,27 @@ def test_statements_are_few(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "{{ ''.__class__.__mro__ }}", "{{ name.__init__.__globals__ }}", "{{ job.__class__ }}",
+        "{{ ''.__class__.__mro__ }}",
+        "{{ name.__init__.__globals__ }}",
+        "{{ job.__class__ }}",
         "{{ self._TemplateReference__context }}",
-        "{{ hosts.append('x') }}", "{{ parameters.update({}) }}", "{{ name.format(1) }}", "{{ '{:9}'.format(1) }}",
-        "{{ name.center(9) }}", "{{ name.zfill(9) }}", "{{ ''.join(hosts) }}", "{{ hosts | map(attribute='__class__') | list }}",
-        "{{ cycler }}", "{{ lipsum() }}", "{{ namespace() }}", "{{ dict() }}", "{{ (1).real }}", "{{ range.__class__ }}",
-        "{{ loop.index }}", "{% for x in hosts %}{{ loop._iterator }}{% endfor %}", "{{ 'x' | attr('__class__') }}",
+        "{{ hosts.append('x') }}",
+        "{{ parameters.update({}) }}",
+        "{{ name.format(1) }}",
+        "{{ '{:9}'.format(1) }}",
+        "{{ name.center(9) }}",
+        "{{ name.zfill(9) }}",
+        "{{ ''.join(hosts) }}",
+        "{{ hosts | map(attribute='__class__') | list }}",
+        "{{ cycler }}",
+        "{{ lipsum() }}",
+        "{{ namespace() }}",
+        "{{ dict() }}",
+        "{{ (1).real }}",
+        "{{ range.__class__ }}",
+        "{{ loop.index }}",
+        "{% for x in hosts %}{{ loop._iterator }}{% endfor %}",
+        "{{ 'x' | attr('__class__') }}",
     ],
 )
 def test_there_is_no_way_out_of_the_sandbox(text: str) -> None:
@@ -158,7 +187,9 @@ def test_templates_do_not_change_what_they_see() -> None:
 def test_values_are_rendered_string_by_string() -> None:
     values = {"replicas": "{{ size }}", "list": ["{{ name }}", 3, None, True], "{{ key }}": {"deep": "x{{ job.name }}"}}
     assert render.render_values(values, name="values", parameters=PARAMETERS, facts=FACTS) == {
-        "replicas": "3", "list": ["web", 3, None, True], "{{ key }}": {"deep": "xhello"},
+        "replicas": "3",
+        "list": ["web", 3, None, True],
+        "{{ key }}": {"deep": "xhello"},
     }
     with pytest.raises(RenderError, match=r"template 'values.a\[1\]', line 1: 'seize' is undefined"):
         render.render_values({"a": ["", "{{ seize }}"]}, name="values", parameters=PARAMETERS, facts=FACTS)

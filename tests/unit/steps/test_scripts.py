@@ -16,13 +16,7 @@ TEXT = encode(LONG)
 
 
 @pytest.mark.parametrize(
-    "written",
-    [
-        TEXT,
-        "\n".join(textwrap.wrap(TEXT, 76)) + "\n",
-        "\r\n".join(textwrap.wrap(TEXT, 76)),
-        f"  {TEXT}\t",
-    ],
+    "written", [TEXT, "\n".join(textwrap.wrap(TEXT, 76)) + "\n", "\r\n".join(textwrap.wrap(TEXT, 76)), f"  {TEXT}\t"]
 )
 def test_line_breaks_that_base64_makes_are_taken_out(written: str) -> None:
     step = read(script(cmd=written))
@@ -38,16 +32,16 @@ def test_a_script_needs_no_interpreter_line(text: str) -> None:
 @pytest.mark.parametrize("cmd", [None, "", " ", 7, ["x"], {}])
 def test_a_script_must_be_given(cmd: Any) -> None:
     assert faults_of(script(cmd=cmd)) == [
-        "`templates[0].cmd` must be set: the script in base64, as `base64 -w 0 < script.sh` prints it",
+        "`templates[0].cmd` must be set: the script in base64, as `base64 -w 0 < script.sh` prints it"
     ]
 
 
 @pytest.mark.parametrize(
-    "cmd", ["#!/bin/bash\nhelm install x", "echo hi", "abc", "ab=c", "====", "a===", "YWJj-_==", "YWJjZA", "YWJjZA=", "äöü="],
+    "cmd", ["#!/bin/bash\nhelm install x", "echo hi", "abc", "ab=c", "====", "a===", "YWJj-_==", "YWJjZA", "YWJjZA=", "äöü="]
 )
 def test_what_is_not_base64_is_refused_with_the_command_that_makes_it(cmd: str) -> None:
     assert faults_of(script(cmd=cmd)) == [
-        "`templates[0].cmd` must be the script in base64, as `base64 -w 0 < script.sh` prints it",
+        "`templates[0].cmd` must be the script in base64, as `base64 -w 0 < script.sh` prints it"
     ]
 
 
@@ -60,13 +54,13 @@ def test_the_size_of_a_script_is_limited() -> None:
     assert read(script("#" * 256 * 1024))
     for size in (256 * 1024 + 1, 2**20):
         assert faults_of(script("#" * size)) == [
-            "`templates[0].cmd` must be a script of at most 256 KiB: put bigger ones into /templates of the image",
+            "`templates[0].cmd` must be a script of at most 256 KiB: put bigger ones into /templates of the image"
         ]
 
 
 def test_windows_line_ends_after_the_interpreter_are_refused_because_nothing_would_start() -> None:
     assert faults_of(script("#!/bin/bash\r\necho hi\r\n")) == [
-        "`templates[0].cmd` must not be a script with Windows line ends (CRLF), no interpreter starts it: use `dos2unix`",
+        "`templates[0].cmd` must not be a script with Windows line ends (CRLF), no interpreter starts it: use `dos2unix`"
     ]
     assert read(script("echo hi\r\n"))
 

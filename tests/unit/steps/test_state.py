@@ -8,10 +8,14 @@ from nestor.steps import Plan, Run, Step, state
 def plan(*retries: int, plan_hash: str = "h1", base: str = "b", hashes: str = "") -> Plan:
     """A plan of one step per number of retries; `hashes` has one letter per step."""
     letters = hashes or "abcdefgh"
-    return Plan(hash=plan_hash, base=base, steps=tuple(
-        Step(name=f"s{number}", type="kubectl", hash=letters[number], path="a.yml", retry=retry)
-        for number, retry in enumerate(retries)
-    ))
+    return Plan(
+        hash=plan_hash,
+        base=base,
+        steps=tuple(
+            Step(name=f"s{number}", type="kubectl", hash=letters[number], path="a.yml", retry=retry)
+            for number, retry in enumerate(retries)
+        ),
+    )
 
 
 def done(of: Plan, count: int) -> Run:
@@ -110,7 +114,7 @@ def test_a_finished_run_of_the_same_plan_stays_finished(finished: str) -> None:
     ],
 )
 def test_another_plan_on_the_same_base_goes_on_at_the_first_changed_step(
-    hashes: str, retries: tuple[int, ...], kept: int,
+    hashes: str, retries: tuple[int, ...], kept: int
 ) -> None:
     other = plan(*retries, plan_hash="h2", hashes=hashes)
     run = state.resume(other, reread(done(plan(0, 0, 0), 3)), "t9")
@@ -148,7 +152,7 @@ def test_another_base_starts_over() -> None:
 
 def test_a_record_without_hashes_is_read_and_another_plan_starts_over() -> None:
     old = Run.model_validate_json(
-        '{"version":1,"hash":"old","state":"Succeeded","steps":[{"name":"s0","type":"kubectl","state":"Succeeded","attempt":1}]}',
+        '{"version":1,"hash":"old","state":"Succeeded","steps":[{"name":"s0","type":"kubectl","state":"Succeeded","attempt":1}]}'
     )
     assert states(state.resume(plan(0), old, "t9")) == [("Pending", 0)]
     assert states(state.resume(plan(0, base=""), old, "t9")) == [("Pending", 0)]

@@ -44,16 +44,29 @@ MODELS: list[Object] = [{"name": "helmdeploy", "type": "custom", "cmd": encode(S
 
 def appdef(templates: list[Object], **nested: Any) -> Object:
     return {
-        "name": "Hello World", "description": "Hello world app for KNS.", "author": "somebody", "licensed": False,
-        "appdefversion": 2, "appkind": "kns", "classifications": ["Uncategorized"], "machines": ["*"],
-        "vault-types": ["FILE", "BLOCK", "BLOCK_ARRAY", "OBJECT"], "image": {"type": "image/png", "data": ""},
-        "commands": {"Hello": {
-            "path": "/usr/bin/true", "name": "Start nested http server", "description": "Say hello world.", "parameters": {},
-            "nested_kubernetes": {
-                "targets": [{"service_name": "web", "service_port": 8080, "service_namespace": "default"}],
-                "templates": templates, **nested,
-            },
-        }},
+        "name": "Hello World",
+        "description": "Hello world app for KNS.",
+        "author": "somebody",
+        "licensed": False,
+        "appdefversion": 2,
+        "appkind": "kns",
+        "classifications": ["Uncategorized"],
+        "machines": ["*"],
+        "vault-types": ["FILE", "BLOCK", "BLOCK_ARRAY", "OBJECT"],
+        "image": {"type": "image/png", "data": ""},
+        "commands": {
+            "Hello": {
+                "path": "/usr/bin/true",
+                "name": "Start nested http server",
+                "description": "Say hello world.",
+                "parameters": {},
+                "nested_kubernetes": {
+                    "targets": [{"service_name": "web", "service_port": 8080, "service_namespace": "default"}],
+                    "templates": templates,
+                    **nested,
+                },
+            }
+        },
     }
 
 
@@ -62,7 +75,10 @@ def plan_of(content: Object) -> Plan:
     assert chosen.warnings == []
     checked = steps.check_parameters(chosen.command.parameters, None)
     return steps.build_plan(
-        chosen.nested.model_dump(), "base", parameters=checked.values, environment=checked.environment,
+        chosen.nested.model_dump(),
+        "base",
+        parameters=checked.values,
+        environment=checked.environment,
         facts={"name": "hello", "namespace": "team-a"},
     )
 
@@ -136,11 +152,17 @@ OWN = {"retry": 10, "retry_sleep": 30}
 
 @pytest.mark.parametrize(
     ("settings", "own", "attempts", "sleep"),
-    [(GLOBAL, {}, 21, 15), (GLOBAL, OWN, 11, 30), ({}, OWN, 11, 30), (GLOBAL, {"retry": 10}, 11, 15),
-     (GLOBAL, {"retry_sleep": 30}, 21, 30), ({}, {}, 1, 0)],
+    [
+        (GLOBAL, {}, 21, 15),
+        (GLOBAL, OWN, 11, 30),
+        ({}, OWN, 11, 30),
+        (GLOBAL, {"retry": 10}, 11, 15),
+        (GLOBAL, {"retry_sleep": 30}, 21, 30),
+        ({}, {}, 1, 0),
+    ],
 )
 async def test_the_tutorials_retries_are_so_many_and_so_far_apart(
-    settings: Object, own: Object, attempts: int, sleep: int,
+    settings: Object, own: Object, attempts: int, sleep: int
 ) -> None:
     plan = plan_of(appdef([HELLO[0] | own, {"name": "next", "type": "kubectl", "path": "next.yml"}], templates_settings=settings))
     spent = Stage(failures=1000)

@@ -14,18 +14,27 @@ def record(text: str) -> dict[str, Any]:
     return {"data": {"run.json": text}}
 
 
-@pytest.mark.parametrize("config_map", [
-    None, {}, {"data": {}}, record("{"), record("[]"), record('"x"'), record(" " * 300_000), record("[" * 200_000),
-    record('{"state": "Nonsense"}'), record('{"steps": [{"state": "Running"}]}'),
-])
+@pytest.mark.parametrize(
+    "config_map",
+    [
+        None,
+        {},
+        {"data": {}},
+        record("{"),
+        record("[]"),
+        record('"x"'),
+        record(" " * 300_000),
+        record("[" * 200_000),
+        record('{"state": "Nonsense"}'),
+        record('{"steps": [{"state": "Running"}]}'),
+    ],
+)
 def test_no_record_that_can_be_read(config_map: dict[str, Any] | None) -> None:
     assert cluster_status.read_run(config_map) is None
 
 
 def test_a_record() -> None:
-    step = {
-        "name": "web", "type": "kubectl", "state": "Running", "attempt": 1, "maxAttempts": 2, "hash": "h", "sha256": "s",
-    }
+    step = {"name": "web", "type": "kubectl", "state": "Running", "attempt": 1, "maxAttempts": 2, "hash": "h", "sha256": "s"}
     run = {"version": 1, "hash": "x", "state": "Running", "steps": [step]}
     assert cluster_status.read_run(record(json.dumps(run))) == run
 
@@ -33,7 +42,9 @@ def test_a_record() -> None:
 def test_fields_of_a_newer_runner_are_left_out() -> None:
     run = {"version": 3, "state": "Running", "mood": "good", "steps": [{"name": "web", "mood": "bad", "message": ""}]}
     assert cluster_status.read_run(record(json.dumps(run))) == {
-        "version": 3, "state": "Running", "steps": [{"name": "web", "message": ""}],
+        "version": 3,
+        "state": "Running",
+        "steps": [{"name": "web", "message": ""}],
     }
 
 

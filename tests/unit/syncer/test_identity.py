@@ -42,21 +42,30 @@ async def play(*states: list[Object]) -> asyncio.Task[None]:
     return watching
 
 
-@pytest.mark.parametrize("states", [
-    [[build_cluster("second", "7")]],
-    [[build_cluster("first", "7")], [build_cluster("second", "8")]],
-    [[build_cluster("first", "7")], [], [build_cluster("second", "9")]],
-])
+@pytest.mark.parametrize(
+    "states",
+    [
+        [[build_cluster("second", "7")]],
+        [[build_cluster("first", "7")], [build_cluster("second", "8")]],
+        [[build_cluster("first", "7")], [], [build_cluster("second", "9")]],
+    ],
+)
 async def test_another_cluster_of_the_same_name_ends_it(states: list[list[Object]]) -> None:
     watching = await play(*states)
     with pytest.raises(identity.Replaced, match="NestedCluster 'hello' was made anew"):
         await asyncio.wait_for(watching, 1)
 
 
-@pytest.mark.parametrize("states", [
-    [], [[]], [[build_cluster("first", "7")]], [[build_cluster("first", "7")], [build_cluster("first", "8")]],
-    [[build_cluster("first", "7")], []],
-])
+@pytest.mark.parametrize(
+    "states",
+    [
+        [],
+        [[]],
+        [[build_cluster("first", "7")]],
+        [[build_cluster("first", "7")], [build_cluster("first", "8")]],
+        [[build_cluster("first", "7")], []],
+    ],
+)
 async def test_changes_and_the_end_of_its_own_do_not(states: list[list[Object]]) -> None:
     watching = await play(*states)
     assert not watching.done()

@@ -8,15 +8,18 @@ from nestor.syncer import credentials, identity, main
 from nestor.syncer.settings import Settings
 
 
-@pytest.mark.parametrize(("error", "code"), [
-    (None, 0),
-    (ExceptionGroup("parts", [credentials.Renewed("new")]), 0),
-    (ExceptionGroup("parts", [identity.Replaced("another")]), 0),
-    (ExceptionGroup("parts", [credentials.Renewed("new"), identity.Replaced("another")]), 0),
-    (ExceptionGroup("parts", [RuntimeError("a part has ended")]), 1),
-    (ExceptionGroup("parts", [credentials.Renewed("new"), RuntimeError("a part has ended")]), 1),
-    (RuntimeError("no kubeconfig"), 1),
-])
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (None, 0),
+        (ExceptionGroup("parts", [credentials.Renewed("new")]), 0),
+        (ExceptionGroup("parts", [identity.Replaced("another")]), 0),
+        (ExceptionGroup("parts", [credentials.Renewed("new"), identity.Replaced("another")]), 0),
+        (ExceptionGroup("parts", [RuntimeError("a part has ended")]), 1),
+        (ExceptionGroup("parts", [credentials.Renewed("new"), RuntimeError("a part has ended")]), 1),
+        (RuntimeError("no kubeconfig"), 1),
+    ],
+)
 def test_exit_codes(monkeypatch: pytest.MonkeyPatch, error: Exception | None, code: int) -> None:
     async def run(settings: Settings) -> None:
         assert settings.cluster == "hello"

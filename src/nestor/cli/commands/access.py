@@ -28,15 +28,27 @@ FILE_MODE = 0o600
 
 def kubeconfig(
     name: options.JobName,
-    output_file: Annotated[Path | None, typer.Option(
-        "--output-file", "-f", dir_okay=False, help="Write it to this file (mode 0600) instead of standard output.",
-        show_default=False)] = None,
-    merge: Annotated[bool, typer.Option(
-        "--merge", help="Add it to your kubeconfig ($KUBECONFIG, else ~/.kube/config) as a context.")] = False,
-    context_name: Annotated[str | None, typer.Option(
-        "--context-name", help="Name of that context. Default: nestor-<namespace>-<job>.", show_default=False)] = None,
+    output_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--output-file",
+            "-f",
+            dir_okay=False,
+            help="Write it to this file (mode 0600) instead of standard output.",
+            show_default=False,
+        ),
+    ] = None,
+    merge: Annotated[
+        bool, typer.Option("--merge", help="Add it to your kubeconfig ($KUBECONFIG, else ~/.kube/config) as a context.")
+    ] = False,
+    context_name: Annotated[
+        str | None,
+        typer.Option("--context-name", help="Name of that context. Default: nestor-<namespace>-<job>.", show_default=False),
+    ] = None,
     use: Annotated[bool, typer.Option("--use", help="With --merge: make it the current context.")] = False,
-    namespace: options.Namespace = None, context: options.Context = None, kubeconfig_: options.Kubeconfig = None,
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig_: options.Kubeconfig = None,
 ) -> None:
     """Print the admin kubeconfig of a job's nested cluster, write it to a file, or merge it into yours.
 
@@ -49,9 +61,7 @@ def kubeconfig(
     raise typer.Exit(session.run(lambda: _kubeconfig(place, name, output_file, context_name, merge=merge, use=use)))
 
 
-async def _kubeconfig(
-    place: Place, name: str, file: Path | None, context_name: str | None, *, merge: bool, use: bool,
-) -> int:
+async def _kubeconfig(place: Place, name: str, file: Path | None, context_name: str | None, *, merge: bool, use: bool) -> int:
     async with session.opened(place) as opened:
         job = await opened.get_job(name)
         content = await nested.read_kubeconfig(opened, job)
@@ -107,9 +117,12 @@ def write_private(path: Path, text: str) -> None:
 
 def execute(
     name: options.JobName,
-    command: Annotated[list[str], typer.Argument(
-        metavar="-- COMMAND…", help="What to run, with its arguments.", show_default=False)],
-    namespace: options.Namespace = None, context: options.Context = None, kubeconfig: options.Kubeconfig = None,
+    command: Annotated[
+        list[str], typer.Argument(metavar="-- COMMAND…", help="What to run, with its arguments.", show_default=False)
+    ],
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
 ) -> None:
     """Run a command on this machine with KUBECONFIG set to a job's nested cluster: `nestor exec hello -- kubectl get pods -A`.
 
@@ -125,7 +138,9 @@ def execute(
 
 def shell(
     name: options.JobName,
-    namespace: options.Namespace = None, context: options.Context = None, kubeconfig: options.Kubeconfig = None,
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
 ) -> None:
     """Open your shell with KUBECONFIG set to a job's nested cluster; leave it with `exit`.
 

@@ -19,15 +19,22 @@ from nestor.cli.view import times
 from nestor.kube import kinds
 
 Object = dict[str, Any]
-AppName = Annotated[str | None, typer.Argument(
-    metavar="[NAME]", help="One application: its description, commands and parameters.", autocompletion=completion.complete_app,
-    show_default=False,
-)]
+AppName = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[NAME]",
+        help="One application: its description, commands and parameters.",
+        autocompletion=completion.complete_app,
+        show_default=False,
+    ),
+]
 
 
 def apps(
-    name: AppName = None, output_form: options.OutputOption = None,
-    context: options.Context = None, kubeconfig: options.Kubeconfig = None,
+    name: AppName = None,
+    output_form: options.OutputOption = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
 ) -> None:
     """List the applications of the catalogue, or show one with its commands and parameters."""
     place = options.place(None, context, kubeconfig)
@@ -61,9 +68,11 @@ def build_rows(found: list[Object], now: datetime.datetime, *, wide: bool) -> tu
         word = str(accepted.get("status") or "Unknown")
         style = {"True": "good", "False": "bad"}.get(word, "dim")
         row: list[str | Text] = [
-            app["metadata"]["name"], str(status.get("title") or app["spec"].get("title") or ""),
+            app["metadata"]["name"],
+            str(status.get("title") or app["spec"].get("title") or ""),
             ",".join(command["id"] for command in status.get("commands") or ()),
-            Text(word, style), times.age(app["metadata"].get("creationTimestamp"), now),
+            Text(word, style),
+            times.age(app["metadata"].get("creationTimestamp"), now),
         ]
         rows.append(row + ([str(app["spec"].get("image") or ""), str(accepted.get("message") or "")] if wide else []))
     return head, rows
@@ -96,6 +105,10 @@ def _parameters(parameters: dict[str, Any]) -> Table:
         known = parameter if isinstance(parameter, dict) else {}
         default = f"default {known['value']}" if known.get("value") not in (None, "") else ""
         need = "required" if known.get("required") in (True, "true") else default
-        table.add_row(console.clean(name), Text(str(known.get("type") or ""), "dim"), Text(console.clean(need), "dim"),
-                      console.clean(str(known.get("description") or known.get("name") or "")))
+        table.add_row(
+            console.clean(name),
+            Text(str(known.get("type") or ""), "dim"),
+            Text(console.clean(need), "dim"),
+            console.clean(str(known.get("description") or known.get("name") or "")),
+        )
     return table

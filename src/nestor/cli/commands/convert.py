@@ -28,17 +28,25 @@ class KindOption(StrEnum):
 
 def convert(
     file: Annotated[Path, typer.Argument(metavar="APPDEF.JSON", help="An AppDef; '-' is standard input.", show_default=False)],
-    kind: Annotated[KindOption, typer.Option(
-        "--kind", help="A NestedAppJob to run, or a NestedApp for the catalogue.")] = KindOption.JOB,
-    image: Annotated[str | None, typer.Option(
-        "--image", help="App image with the folder /templates.", show_default=False)] = None,
-    templates: Annotated[str | None, typer.Option(
-        "--templates", metavar="CONFIGMAP", help="ConfigMap with the templates, instead of an image (jobs only).",
-        show_default=False)] = None,
-    name: Annotated[str | None, typer.Option(
-        "--name", help="Name of the object. Default: from the AppDef's name.", show_default=False)] = None,
-    command: Annotated[str | None, typer.Option(
-        "--command", help="The job's `command`.", show_default=False)] = None,
+    kind: Annotated[
+        KindOption, typer.Option("--kind", help="A NestedAppJob to run, or a NestedApp for the catalogue.")
+    ] = KindOption.JOB,
+    image: Annotated[
+        str | None, typer.Option("--image", help="App image with the folder /templates.", show_default=False)
+    ] = None,
+    templates: Annotated[
+        str | None,
+        typer.Option(
+            "--templates",
+            metavar="CONFIGMAP",
+            help="ConfigMap with the templates, instead of an image (jobs only).",
+            show_default=False,
+        ),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Name of the object. Default: from the AppDef's name.", show_default=False)
+    ] = None,
+    command: Annotated[str | None, typer.Option("--command", help="The job's `command`.", show_default=False)] = None,
     form: options.DocumentOption = Document.YAML,
 ) -> None:
     """Print a NestedAppJob or NestedApp that is ready to apply, made of an AppDef; needs no cluster.

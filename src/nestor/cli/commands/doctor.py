@@ -17,16 +17,23 @@ from nestor.cli.options import Document
 from nestor.cli.session import Place
 from nestor.cli.yamltext import dump_yaml
 
-NameArgument = Annotated[str | None, typer.Argument(
-    metavar="[NAME]", help="A job to look at, besides the installation.", autocompletion=completion.complete_job,
-    show_default=False,
-)]
+NameArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[NAME]",
+        help="A job to look at, besides the installation.",
+        autocompletion=completion.complete_job,
+        show_default=False,
+    ),
+]
 
 
 def doctor(
     name: NameArgument = None,
     form: Annotated[Document | None, typer.Option("--output", "-o", help="Format of the output.", show_default=False)] = None,
-    namespace: options.Namespace = None, context: options.Context = None, kubeconfig: options.Kubeconfig = None,
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
 ) -> None:
     """Say what is wrong with this installation, or with a job, and what to do about it.
 

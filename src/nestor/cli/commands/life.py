@@ -21,7 +21,9 @@ Object = dict[str, Any]
 
 def suspend(
     names: options.JobNames,
-    namespace: options.Namespace = None, context: options.Context = None, kubeconfig: options.Kubeconfig = None,
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
 ) -> None:
     """Let jobs rest: their pods end, their cluster's data is kept."""
     place = options.place(namespace, context, kubeconfig)
@@ -30,7 +32,9 @@ def suspend(
 
 def resume(
     names: options.JobNames,
-    namespace: options.Namespace = None, context: options.Context = None, kubeconfig: options.Kubeconfig = None,
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
 ) -> None:
     """Let suspended jobs go on."""
     place = options.place(namespace, context, kubeconfig)
@@ -70,7 +74,9 @@ def rerun(
     name: options.JobName,
     follow_it: Annotated[bool, typer.Option("--follow", "-f", help="Follow the job until it is ready again.")] = False,
     timeout: options.Timeout = None,
-    namespace: options.Namespace = None, context: options.Context = None, kubeconfig: options.Kubeconfig = None,
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
 ) -> None:
     """Run all steps of a job again.
 
@@ -87,7 +93,7 @@ async def _rerun(place: Place, name: str, timeout: float | None, *, follow_it: b
     async with session.opened(place) as opened:
         is_emptied = is_over(await opened.get_job(name))
         job = await opened.api.patch(
-            kinds.NESTED_APP_JOB, name, opened.namespace, {"metadata": {"annotations": {labels.RERUN: value}}},
+            kinds.NESTED_APP_JOB, name, opened.namespace, {"metadata": {"annotations": {labels.RERUN: value}}}
         )
         rests = " once it is resumed" if job["spec"].get("suspend") else ""
         where = ", in an empty cluster: the ended run's data is deleted" if is_emptied else ""
@@ -102,7 +108,9 @@ def delete(
     names: options.JobNames,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Return when the jobs and all they made are gone.")] = False,
     timeout: options.Timeout = None,
-    namespace: options.Namespace = None, context: options.Context = None, kubeconfig: options.Kubeconfig = None,
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
 ) -> None:
     """Delete jobs, with their nested clusters and everything in them."""
     seconds = read_timeout(timeout)

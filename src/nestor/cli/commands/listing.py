@@ -23,7 +23,9 @@ def list_jobs(
     all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Jobs of all namespaces.")] = False,
     selector: Annotated[str, typer.Option("--selector", "-l", help="Only jobs with these labels, as `team=a`.")] = "",
     output_form: options.OutputOption = None,
-    namespace: options.Namespace = None, context: options.Context = None, kubeconfig: options.Kubeconfig = None,
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
 ) -> None:
     """List jobs with their state, URL, version and age.
 
@@ -48,7 +50,7 @@ async def _list(place: Place, all_namespaces: bool, selector: str, form: Output 
 
 
 def build_rows(
-    jobs: list[Object], now: datetime.datetime, *, all_namespaces: bool, wide: bool,
+    jobs: list[Object], now: datetime.datetime, *, all_namespaces: bool, wide: bool
 ) -> tuple[list[str], list[list[str | Text]]]:
     """Head and rows of the table. Pure."""
     head = ["NAMESPACE"] * all_namespaces + ["NAME", "STATUS", "URL", "VERSION", "AGE"]
@@ -59,13 +61,20 @@ def build_rows(
         feeling, word = mood(job)
         row: list[str | Text] = [meta["namespace"]] if all_namespaces else []
         row += [
-            meta["name"], Text(word, STYLES[feeling]), str(status.get("url") or ""), str(status.get("kubernetesVersion") or ""),
+            meta["name"],
+            Text(word, STYLES[feeling]),
+            str(status.get("url") or ""),
+            str(status.get("kubernetesVersion") or ""),
             times.age(meta.get("creationTimestamp"), now),
         ]
         if wide:
             ready = condition(job, "Ready") or {}
-            row += [count_steps(status), str(status.get("command") or job["spec"].get("command") or ""),
-                    describe_app(job["spec"]), pick_line(str(ready.get("message") or ""))]
+            row += [
+                count_steps(status),
+                str(status.get("command") or job["spec"].get("command") or ""),
+                describe_app(job["spec"]),
+                pick_line(str(ready.get("message") or "")),
+            ]
         rows.append(row)
     return head, rows
 

@@ -18,10 +18,15 @@ from nestor.cli.session import Object, Place, Session
 from nestor.cli.view.facts import address, status_of
 from nestor.kube import Api, Forbidden, Informer, Invalid, NotFound, kinds
 
-Part = Annotated[str | None, typer.Argument(
-    metavar="[STEP|POD]", help="A step's name, or a pod of the nested cluster: NAME, or NAMESPACE/NAME. Default: all steps.",
-    autocompletion=completion.complete_part, show_default=False,
-)]
+Part = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[STEP|POD]",
+        help="A step's name, or a pod of the nested cluster: NAME, or NAMESPACE/NAME. Default: all steps.",
+        autocompletion=completion.complete_part,
+        show_default=False,
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -36,18 +41,22 @@ class Wanted:
     def query(self) -> dict[str, str]:
         """For `pods/log`."""
         pairs = {
-            "follow": "true" if self.follow else None, "tailLines": None if self.tail is None else str(self.tail),
+            "follow": "true" if self.follow else None,
+            "tailLines": None if self.tail is None else str(self.tail),
             "container": self.container,
         }
         return {key: value for key, value in pairs.items() if value is not None}
 
 
 def logs(
-    name: options.JobName, part: Part = None,
+    name: options.JobName,
+    part: Part = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new lines until the pod ends.")] = False,
     tail: Annotated[int | None, typer.Option("--tail", min=0, help="Only the last lines of the log.", show_default=False)] = None,
     container: Annotated[str | None, typer.Option("--container", "-c", help="Container of a pod.", show_default=False)] = None,
-    namespace: options.Namespace = None, context: options.Context = None, kubeconfig: options.Kubeconfig = None,
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
 ) -> None:
     """Print what a job's steps said, each line with its step's name; what one step said; or the log of a pod of its application.
 
@@ -112,8 +121,11 @@ async def _print_pod(opened: Session, job: Object, part: str, wanted: Wanted, st
             except NotFound:
                 pass
     known = ", ".join(f"'{step}'" for step in steps) or "none yet"
-    raise Failure(f"job '{job['metadata']['name']}' has no step and no running pod '{part}'; its steps: {known}", Code.NOT_FOUND,
-                  hint=f"`nestor exec {address(job)} -- kubectl get pods -A` shows its pods")
+    raise Failure(
+        f"job '{job['metadata']['name']}' has no step and no running pod '{part}'; its steps: {known}",
+        Code.NOT_FOUND,
+        hint=f"`nestor exec {address(job)} -- kubectl get pods -A` shows its pods",
+    )
 
 
 async def find_host_pod(api: Api, job: Object, name: str, nested_namespace: str) -> Object | None:
@@ -124,7 +136,8 @@ async def find_host_pod(api: Api, job: Object, name: str, nested_namespace: str)
     pods = await api.list(kinds.POD, where, labels=f"{labels.CLUSTER}={job['metadata']['name']}")
     annotated = [(pod, pod["metadata"].get("annotations") or {}) for pod in pods]
     found = [
-        (pod, notes) for pod, notes in annotated
+        (pod, notes)
+        for pod, notes in annotated
         if notes.get(labels.NESTED_NAME) == name and nested_namespace in ("", notes.get(labels.NESTED_NAMESPACE))
     ]
     if len(found) > 1:
@@ -187,4 +200,3 @@ async def print_lines(lines: AsyncIterator[str]) -> None:
     async for line in lines:
         sys.stdout.write((console.clean(line) if is_terminal else line) + "\n")
         sys.stdout.flush()
-

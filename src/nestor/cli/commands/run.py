@@ -20,48 +20,105 @@ from nestor.cli.session import Object, Place, Session
 from nestor.cli.view.facts import address
 from nestor.kube import Forbidden, kinds
 
-What = Annotated[str | None, typer.Argument(
-    metavar="APP|IMAGE", help="An application of the catalogue (`nestor apps`), or an app image: something with '/' or ':'.",
-    autocompletion=completion.complete_app, show_default=False,
-)]
+What = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="APP|IMAGE",
+        help="An application of the catalogue (`nestor apps`), or an app image: something with '/' or ':'.",
+        autocompletion=completion.complete_app,
+        show_default=False,
+    ),
+]
 JOB_PANEL = "What to run"
 
 
 def run(  # noqa: PLR0913, PLR0917 - the command line's options
     what: What = None,
-    file: Annotated[Path | None, typer.Option(
-        "--file", "-f", help="An AppDef (JSON), for an IMAGE or --templates, or a NestedAppJob (YAML or JSON); `-` is standard "
-        "input.", show_default=False, rich_help_panel=JOB_PANEL)] = None,
-    templates: Annotated[str | None, typer.Option(
-        "--templates", metavar="CONFIGMAP", help="ConfigMap with the templates of the AppDef, instead of an image.",
-        show_default=False, rich_help_panel=JOB_PANEL)] = None,
-    name: Annotated[str | None, typer.Option(
-        "--name", help="Name of the job. Default: the application's, with a random ending.", show_default=False,
-        rich_help_panel=JOB_PANEL)] = None,
-    command: Annotated[str | None, typer.Option(
-        "--command", help="Which of the AppDef's commands to run.", show_default=False, rich_help_panel=JOB_PANEL)] = None,
-    parameter: Annotated[list[str] | None, typer.Option(
-        "--parameter", "-p", metavar="NAME=VALUE", help="A parameter of the command; may be repeated.", show_default=False,
-        rich_help_panel=JOB_PANEL)] = None,
-    class_name: Annotated[str | None, typer.Option(
-        "--class", help="NestedClass. Default: `default`.", autocompletion=completion.complete_class, show_default=False,
-        rich_help_panel=JOB_PANEL)] = None,
-    version: Annotated[str | None, typer.Option(
-        "--version", help="Kubernetes version of the nested cluster, as `v1.36`.", show_default=False,
-        rich_help_panel=JOB_PANEL)] = None,
-    host: Annotated[str | None, typer.Option(
-        "--host", help="Host name of the job's URL.", show_default=False, rich_help_panel=JOB_PANEL)] = None,
-    all_targets: Annotated[bool, typer.Option(
-        "--all-targets", help="Expose all targets, not the first one only.", rich_help_panel=JOB_PANEL)] = False,
-    detach: Annotated[bool, typer.Option(
-        "--detach/--follow", "-d", help="Return at once (also --no-follow), or follow the job until it is ready; with a success "
-        "policy until it has ended.")] = False,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--file",
+            "-f",
+            help="An AppDef (JSON), for an IMAGE or --templates, or a NestedAppJob (YAML or JSON); `-` is standard input.",
+            show_default=False,
+            rich_help_panel=JOB_PANEL,
+        ),
+    ] = None,
+    templates: Annotated[
+        str | None,
+        typer.Option(
+            "--templates",
+            metavar="CONFIGMAP",
+            help="ConfigMap with the templates of the AppDef, instead of an image.",
+            show_default=False,
+            rich_help_panel=JOB_PANEL,
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name",
+            help="Name of the job. Default: the application's, with a random ending.",
+            show_default=False,
+            rich_help_panel=JOB_PANEL,
+        ),
+    ] = None,
+    command: Annotated[
+        str | None,
+        typer.Option("--command", help="Which of the AppDef's commands to run.", show_default=False, rich_help_panel=JOB_PANEL),
+    ] = None,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--parameter",
+            "-p",
+            metavar="NAME=VALUE",
+            help="A parameter of the command; may be repeated.",
+            show_default=False,
+            rich_help_panel=JOB_PANEL,
+        ),
+    ] = None,
+    class_name: Annotated[
+        str | None,
+        typer.Option(
+            "--class",
+            help="NestedClass. Default: `default`.",
+            autocompletion=completion.complete_class,
+            show_default=False,
+            rich_help_panel=JOB_PANEL,
+        ),
+    ] = None,
+    version: Annotated[
+        str | None,
+        typer.Option(
+            "--version",
+            help="Kubernetes version of the nested cluster, as `v1.36`.",
+            show_default=False,
+            rich_help_panel=JOB_PANEL,
+        ),
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option("--host", help="Host name of the job's URL.", show_default=False, rich_help_panel=JOB_PANEL)
+    ] = None,
+    all_targets: Annotated[
+        bool, typer.Option("--all-targets", help="Expose all targets, not the first one only.", rich_help_panel=JOB_PANEL)
+    ] = False,
+    detach: Annotated[
+        bool,
+        typer.Option(
+            "--detach/--follow",
+            "-d",
+            help="Return at once (also --no-follow), or follow the job until it is ready; with a success "
+            "policy until it has ended.",
+        ),
+    ] = False,
     no_follow: Annotated[bool, typer.Option("--no-follow", hidden=True)] = False,
-    remove: Annotated[bool, typer.Option(
-        "--rm", help="Follow the job to its end, or to Ctrl-C, and delete it then.")] = False,
+    remove: Annotated[bool, typer.Option("--rm", help="Follow the job to its end, or to Ctrl-C, and delete it then.")] = False,
     timeout: options.Timeout = None,
     output_form: options.OutputOption = None,
-    namespace: options.Namespace = None, context: options.Context = None, kubeconfig: options.Kubeconfig = None,
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
 ) -> None:
     """Run an application as a job and follow it: stages, steps with their attempts and times, and at the end its URL.
 
@@ -78,8 +135,14 @@ def run(  # noqa: PLR0913, PLR0917 - the command line's options
 
     async def start() -> int:
         wishes = Wishes(
-            name=name, config_map=templates, command=command, class_name=class_name, version=version, host=host,
-            all_targets=all_targets, parameters=manifests.parse_parameters(parameter or []),
+            name=name,
+            config_map=templates,
+            command=command,
+            class_name=class_name,
+            version=version,
+            host=host,
+            all_targets=all_targets,
+            parameters=manifests.parse_parameters(parameter or []),
         )
         job = jobs.build(what, file, wishes, secrets.token_hex(8))
         return await _run(place, job, _Manner(detach, remove, seconds, output_form))

@@ -30,11 +30,14 @@ def read_timeout(text: str | None) -> float | None:
 
 def status(
     name: options.JobName,
-    follow_it: Annotated[bool, typer.Option(
-        "--follow", "-f", help="Follow the job until it is ready (with a success policy: until it has ended).")] = False,
+    follow_it: Annotated[
+        bool, typer.Option("--follow", "-f", help="Follow the job until it is ready (with a success policy: until it has ended).")
+    ] = False,
     timeout: options.Timeout = None,
     output_form: options.OutputOption = None,
-    namespace: options.Namespace = None, context: options.Context = None, kubeconfig: options.Kubeconfig = None,
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
 ) -> None:
     """Show one job: what it is, its stages, its steps with attempts and times, its URL.
 
@@ -81,10 +84,13 @@ def conclude(job: Object, ending: Ending, form: Output | None) -> int:
 
 def open_page(
     name: options.JobName,
-    target: Annotated[str | None, typer.Option(
-        "--target", help="Service of another target of the job.", show_default=False)] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", help="Service of another target of the job.", show_default=False)
+    ] = None,
     only_print: Annotated[bool, typer.Option("--print", help="Print the URL, open nothing.")] = False,
-    namespace: options.Namespace = None, context: options.Context = None, kubeconfig: options.Kubeconfig = None,
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
 ) -> None:
     """Open a job's page in the browser, and print its URL."""
     place = options.place(namespace, context, kubeconfig)
@@ -115,6 +121,8 @@ def find_url(job: Object, target: str | None) -> str:
         known = ", ".join(f"'{item.get('serviceName')}'" for item in targets) or "none"
         raise Failure(f"job '{name}' has no target '{target}'; it has: {known}", Code.NOT_FOUND)
     if not found.get("url"):
-        raise Failure(f"target '{target}' of job '{name}' is not exposed: {found.get('message') or 'see expose.allTargets'}",
-                      hint="only the first target is exposed unless the job sets `expose.allTargets: true`")
+        raise Failure(
+            f"target '{target}' of job '{name}' is not exposed: {found.get('message') or 'see expose.allTargets'}",
+            hint="only the first target is exposed unless the job sets `expose.allTargets: true`",
+        )
     return str(found["url"])

@@ -15,21 +15,26 @@ from nestor.cli.exits import Code, Failure
 from nestor.cli.offline import check, documents
 from nestor.cli.offline.documents import Document
 
-Files = Annotated[list[Path], typer.Argument(
-    metavar="FILE…", help="YAML or JSON, with one or several documents; a folder means those of its .yaml, .yml and .json files "
-    "that hold Nestor's resources or an AppDef; '-' is standard input.", show_default=False,
-)]
+Files = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="FILE…",
+        help="YAML or JSON, with one or several documents; a folder means those of its .yaml, .yml and .json files "
+        "that hold Nestor's resources or an AppDef; '-' is standard input.",
+        show_default=False,
+    ),
+]
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
 def validate(
-    files: Files,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing about what is good.")] = False,
+    files: Files, quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing about what is good.")] = False
 ) -> None:
     """Check NestedAppJobs, NestedApps, NestedClasses, NestedClusters and AppDefs, offline, by the same rules as the cluster.
 
     Names file, line, document, field and what is allowed. Exits with 1 when anything is wrong.
     """
+
     async def start() -> int:
         return _validate(files, quiet=quiet)
 

@@ -17,12 +17,21 @@ T = TypeVar("T")
 
 OPERATOR_LABELS = "app.kubernetes.io/name=nestor"
 RIGHTS = (
-    ("create", "nestedappjobs", ""), ("get", "nestedappjobs", ""), ("list", "nestedappjobs", ""), ("watch", "nestedappjobs", ""),
-    ("patch", "nestedappjobs", ""), ("delete", "nestedappjobs", ""), ("get", "secrets", ""),
+    ("create", "nestedappjobs", ""),
+    ("get", "nestedappjobs", ""),
+    ("list", "nestedappjobs", ""),
+    ("watch", "nestedappjobs", ""),
+    ("patch", "nestedappjobs", ""),
+    ("delete", "nestedappjobs", ""),
+    ("get", "secrets", ""),
 )
 """What the commands need in the user's namespace: verb, resource, subresource."""
 JOB_RIGHTS = (
-    ("get", "pods", "log"), ("get", "pods", ""), ("list", "pods", ""), ("watch", "pods", ""), ("get", "services", ""),
+    ("get", "pods", "log"),
+    ("get", "pods", ""),
+    ("list", "pods", ""),
+    ("watch", "pods", ""),
+    ("get", "services", ""),
     ("create", "pods", "portforward"),
 )
 """What `logs` and tunnels need in a job's own namespace."""
@@ -66,19 +75,30 @@ async def read_installation(session: Session) -> Installation:
     api = session.api
     version = await api.request("GET", "/version")
     crds, operators, classes, ingress_classes = await asyncio.gather(
-        _allowed(_read_crds(api)), _allowed(api.list(kinds.DEPLOYMENT, labels=OPERATOR_LABELS)),
-        _allowed(_list(api, kinds.NESTED_CLASS)), _allowed(api.list(kinds.INGRESS_CLASS)),
+        _allowed(_read_crds(api)),
+        _allowed(api.list(kinds.DEPLOYMENT, labels=OPERATOR_LABELS)),
+        _allowed(_list(api, kinds.NESTED_CLASS)),
+        _allowed(api.list(kinds.INGRESS_CLASS)),
     )
     served, volumes, rights = await asyncio.gather(
-        _read_served(api), _has_image_volumes(api, session.namespace), read_rights(api, session.namespace, RIGHTS),
+        _read_served(api), _has_image_volumes(api, session.namespace), read_rights(api, session.namespace, RIGHTS)
     )
     pods: list[Object] = []
     for operator in operators or ():
         pods += await _allowed(api.list(kinds.POD, operator["metadata"]["namespace"], labels=OPERATOR_LABELS)) or []
     return Installation(
-        server=api.host, version=str(version.get("gitVersion", "")), namespace=session.namespace, served=served, crds=crds,
-        operators=operators, operator_pods=pods, classes=classes, ingress_classes=ingress_classes, rights=rights,
-        tls_secrets=await _read_tls_secrets(api, classes or [], operators or []), has_image_volumes=volumes,
+        server=api.host,
+        version=str(version.get("gitVersion", "")),
+        namespace=session.namespace,
+        served=served,
+        crds=crds,
+        operators=operators,
+        operator_pods=pods,
+        classes=classes,
+        ingress_classes=ingress_classes,
+        rights=rights,
+        tls_secrets=await _read_tls_secrets(api, classes or [], operators or []),
+        has_image_volumes=volumes,
     )
 
 
@@ -104,8 +124,11 @@ async def read_rights(api: Api, namespace: str, wanted: tuple[tuple[str, str, st
 async def _may(api: Api, namespace: str, verb: str, resource: str, subresource: str) -> bool:
     group = labels.GROUP if resource.startswith("nested") else ""
     attributes = {"namespace": namespace, "verb": verb, "group": group, "resource": resource, "subresource": subresource}
-    body = {"apiVersion": kinds.ACCESS_REVIEW.api_version, "kind": kinds.ACCESS_REVIEW.name,
-            "spec": {"resourceAttributes": attributes}}
+    body = {
+        "apiVersion": kinds.ACCESS_REVIEW.api_version,
+        "kind": kinds.ACCESS_REVIEW.name,
+        "spec": {"resourceAttributes": attributes},
+    }
     answer = await api.request("POST", kinds.ACCESS_REVIEW.path(), None, body)
     return bool((answer.get("status") or {}).get("allowed"))
 
@@ -143,7 +166,9 @@ async def _has_image_volumes(api: Api, namespace: str) -> bool | None:
     """Asked by a pod that is not made (dry run): an API server without them leaves the volume's source out, or refuses it."""
     volume = {"name": "probe", "image": {"reference": "nestor.dev/probe:1", "pullPolicy": "IfNotPresent"}}
     body = {
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "nestor-probe-", "namespace": namespace},
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"generateName": "nestor-probe-", "namespace": namespace},
         "spec": {"containers": [{"name": "probe", "image": "nestor.dev/probe:1"}], "volumes": [volume]},
     }
     try:

@@ -31,9 +31,11 @@ def _judge_server(facts: Installation) -> Iterator[Finding]:
     else:
         yield good(f"the cluster at {facts.server} answers: Kubernetes {facts.version}")
     if facts.has_image_volumes is False:
-        yield bad("the cluster has no image volumes, which app images need",
-                  "they are on by default from Kubernetes 1.35; before, switch on the feature gate ImageVolume of API server and "
-                  "kubelets. Jobs with templates from a ConfigMap work without")
+        yield bad(
+            "the cluster has no image volumes, which app images need",
+            "they are on by default from Kubernetes 1.35; before, switch on the feature gate ImageVolume of API server and "
+            "kubelets. Jobs with templates from a ConfigMap work without",
+        )
     elif facts.has_image_volumes:
         yield good("image volumes are there, for app images")
 
@@ -67,8 +69,10 @@ def _compare(resource: Resource, crd: Object) -> Iterator[Finding]:
     if lacking := sorted(wanted - found):
         yield bad(f"the definition of {resource.kind} is older than this nestor: it has no {_some(lacking)}", UPDATE_CRDS)
     elif extra := sorted(found - wanted):
-        yield warn(f"the definition of {resource.kind} is newer than this nestor: it has {_some(extra)}",
-                   "install the command line of the cluster's version")
+        yield warn(
+            f"the definition of {resource.kind} is newer than this nestor: it has {_some(extra)}",
+            "install the command line of the cluster's version",
+        )
 
 
 def _schema(crd: Object) -> Object:
@@ -98,8 +102,9 @@ def _some(fields: list[str]) -> str:
 
 def _judge_operator(facts: Installation) -> Iterator[Finding]:
     if facts.operators is None:
-        yield warn("whether the operator runs cannot be seen: you may not list Deployments",
-                   "ask an admin to run `nestor doctor`")
+        yield warn(
+            "whether the operator runs cannot be seen: you may not list Deployments", "ask an admin to run `nestor doctor`"
+        )
         return
     if not facts.operators:
         yield bad("no operator is installed (no Deployment with label app.kubernetes.io/name=nestor)", INSTALL)
@@ -115,8 +120,9 @@ def _judge_deployment(operator: Object, pods: list[Object]) -> Iterator[Finding]
     where = f"{meta['namespace']}/{meta['name']}"
     logs = f"kubectl logs -n {meta['namespace']} deployment/{meta['name']}"
     if operator["spec"].get("replicas", 1) == 0:
-        yield bad(f"the operator {where} is scaled to 0",
-                  f"kubectl scale -n {meta['namespace']} deployment/{meta['name']} --replicas=1")
+        yield bad(
+            f"the operator {where} is scaled to 0", f"kubectl scale -n {meta['namespace']} deployment/{meta['name']} --replicas=1"
+        )
         return
     if not (operator.get("status") or {}).get("readyReplicas"):
         mine = [pod for pod in pods if pod["metadata"]["namespace"] == meta["namespace"]]
@@ -135,8 +141,10 @@ def _judge_classes(facts: Installation) -> Iterator[Finding]:
         return
     if not facts.classes:
         if "nestedclasses" in facts.served:
-            yield bad("there is no NestedClass, so every job is refused",
-                      "set `defaultClass.create: true` in the chart's values, or apply one named 'default'")
+            yield bad(
+                "there is no NestedClass, so every job is refused",
+                "set `defaultClass.create: true` in the chart's values, or apply one named 'default'",
+            )
         return
     names = [item["metadata"]["name"] for item in facts.classes]
     if "default" not in names:
@@ -149,11 +157,19 @@ def _judge_class(item: Object, facts: Installation) -> Iterator[Finding]:
     name, expose = item["metadata"]["name"], (item.get("spec") or {}).get("expose") or {}
     findings = list(_judge_ingress(name, expose, facts))
     if not expose.get("domain"):
-        findings.append(warn(f"class '{name}' has no `expose.domain`: only jobs that set `expose.host` get a URL",
-                             "set it in the class (of the chart's: `defaultClass.expose.domain` in its values)"))
+        findings.append(
+            warn(
+                f"class '{name}' has no `expose.domain`: only jobs that set `expose.host` get a URL",
+                "set it in the class (of the chart's: `defaultClass.expose.domain` in its values)",
+            )
+        )
     if facts.tls_secrets.get(name) is False:
-        findings.append(bad(f"class '{name}' names TLS Secret '{expose.get('tlsSecretName')}', which is not there",
-                            "create it in the operator's namespace, of type kubernetes.io/tls"))
+        findings.append(
+            bad(
+                f"class '{name}' names TLS Secret '{expose.get('tlsSecretName')}', which is not there",
+                "create it in the operator's namespace, of type kubernetes.io/tls",
+            )
+        )
     versions = [entry.get("version", "") for entry in ((item.get("spec") or {}).get("cluster") or {}).get("versions") or ()]
     yield from findings or [good(f"class '{name}' offers {', '.join(versions)} and exposes jobs below {expose.get('domain')}")]
 
@@ -166,11 +182,15 @@ def _judge_ingress(name: str, expose: Object, facts: Installation) -> Iterator[F
     if not known:
         yield bad("the cluster has no IngressClass, so no job gets a page", "install an Ingress controller")
     elif wanted and wanted not in known:
-        yield bad(f"class '{name}' names IngressClass '{wanted}', which is not there; there are: {', '.join(known)}",
-                  "change `expose.ingressClassName` of the class")
+        yield bad(
+            f"class '{name}' names IngressClass '{wanted}', which is not there; there are: {', '.join(known)}",
+            "change `expose.ingressClassName` of the class",
+        )
     elif not wanted and not any(_is_default(item) for item in facts.ingress_classes):
-        yield bad(f"class '{name}' names no IngressClass and the cluster has no default one; there are: {', '.join(known)}",
-                  "set `expose.ingressClassName` of the class")
+        yield bad(
+            f"class '{name}' names no IngressClass and the cluster has no default one; there are: {', '.join(known)}",
+            "set `expose.ingressClassName` of the class",
+        )
 
 
 def _is_default(item: Object) -> bool:
@@ -179,8 +199,10 @@ def _is_default(item: Object) -> bool:
 
 def _judge_rights(facts: Installation) -> Iterator[Finding]:
     if lacking := [describe_right(right) for right, is_allowed in facts.rights.items() if not is_allowed]:
-        yield bad(f"in namespace '{facts.namespace}' you may not {', '.join(lacking)}",
-                  "ask an admin for the role 'edit' in that namespace: the chart adds Nestor's resources to it")
+        yield bad(
+            f"in namespace '{facts.namespace}' you may not {', '.join(lacking)}",
+            "ask an admin for the role 'edit' in that namespace: the chart adds Nestor's resources to it",
+        )
     elif facts.rights:
         yield good(f"you may run jobs in namespace '{facts.namespace}'")
 

@@ -52,8 +52,12 @@ def judge(facts: JobFacts) -> list[Finding]:
     """All findings about the job."""
     job = facts.job
     if not status_of(job).get("conditions"):
-        return [bad(f"nobody has reported on job '{job['metadata']['name']}'",
-                    "the operator does not run, or cannot read it: see the installation's findings")]
+        return [
+            bad(
+                f"nobody has reported on job '{job['metadata']['name']}'",
+                "the operator does not run, or cannot read it: see the installation's findings",
+            )
+        ]
     findings = [*_judge_deletion(job), *_judge_conditions(job), *_judge_pods(facts)]
     if not any(finding.level == "bad" for finding in findings):
         _, word = mood(job)
@@ -103,5 +107,7 @@ def _judge_events(facts: JobFacts) -> Iterator[Finding]:
 def _judge_rights(facts: JobFacts) -> Iterator[Finding]:
     if lacking := [describe_right(right) for right, is_allowed in facts.rights.items() if not is_allowed]:
         where = status_of(facts.job).get("namespace")
-        yield warn(f"in the job's own namespace '{where}' you may not {', '.join(lacking)}",
-                   "steps' logs and tunnels need that; an admin can give you a role there")
+        yield warn(
+            f"in the job's own namespace '{where}' you may not {', '.join(lacking)}",
+            "steps' logs and tunnels need that; an admin can give you a role there",
+        )

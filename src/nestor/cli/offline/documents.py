@@ -15,6 +15,8 @@ from nestor.cli.exits import Code, Failure
 from nestor.cli.offline.yamlreader import DEPTH_LIMIT, Loader, Unreadable, check_structure
 
 BYTES_LIMIT = 8 * 2**20
+
+
 @dataclass(frozen=True)
 class Document:
     """One document: its number in the file from 1, the line it begins at, and what it holds."""
@@ -96,5 +98,3 @@ def _describe(error: Exception) -> str:
     mark = getattr(error, "problem_mark", None)
     where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
     return where + str(getattr(error, "problem", None) or error or "cannot be read").replace("\n", " ")
-
-

@@ -14,9 +14,21 @@ _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 NAME_LIMIT = 253
 ANNOTATIONS_LIMIT = 256 * 1024
 _KNOWN = {
-    "name": str, "generateName": str, "namespace": str, "labels": dict, "annotations": dict, "finalizers": list,
-    "ownerReferences": list, "uid": str, "resourceVersion": str, "generation": int, "creationTimestamp": str,
-    "deletionTimestamp": str, "deletionGracePeriodSeconds": int, "managedFields": list, "selfLink": str,
+    "name": str,
+    "generateName": str,
+    "namespace": str,
+    "labels": dict,
+    "annotations": dict,
+    "finalizers": list,
+    "ownerReferences": list,
+    "uid": str,
+    "resourceVersion": str,
+    "generation": int,
+    "creationTimestamp": str,
+    "deletionTimestamp": str,
+    "deletionGracePeriodSeconds": int,
+    "managedFields": list,
+    "selfLink": str,
 }
 ROOT_FIELDS = ("apiVersion", "kind", "metadata", "spec", "status")
 

@@ -15,7 +15,11 @@ Schema = dict[str, Any]
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 INT_OR_STRING = "x-kubernetes-int-or-string"
 _WORDS = {
-    "object": "a dictionary", "array": "a list", "string": "a string", "integer": "an integer", "number": "a number",
+    "object": "a dictionary",
+    "array": "a list",
+    "string": "a string",
+    "integer": "an integer",
+    "number": "a number",
     "boolean": "true or false",
 }
 
@@ -62,8 +66,11 @@ def _check_type(value: Any, schema: Schema) -> str | None:
     if kind is None or (value is None and schema.get("nullable")):
         return None
     is_good = {
-        "object": isinstance(value, dict), "array": isinstance(value, list), "string": isinstance(value, str),
-        "boolean": isinstance(value, bool), "integer": _is_integer(value),
+        "object": isinstance(value, dict),
+        "array": isinstance(value, list),
+        "string": isinstance(value, str),
+        "boolean": isinstance(value, bool),
+        "integer": _is_integer(value),
         "number": isinstance(value, int | float) and not isinstance(value, bool),
     }[kind]
     if is_good:
@@ -134,6 +141,8 @@ def _check_list(value: list[Any], schema: Schema, path: str) -> Iterator[Fault]:
     for index, item in enumerate(value):
         mark = json.dumps([item.get(key) if isinstance(item, dict) else item for key in keys])
         if mark in seen:
-            yield Fault(child(path, index), f"has the same {' and '.join(f'`{key}`' for key in keys)} as item {seen[mark]}; "
-                        "they must be unique")
+            yield Fault(
+                child(path, index),
+                f"has the same {' and '.join(f'`{key}`' for key in keys)} as item {seen[mark]}; they must be unique",
+            )
         seen.setdefault(mark, index)

@@ -30,7 +30,7 @@ Loader.yaml_implicit_resolvers = {key: list(value) for key, value in yaml.CSafeL
 for _tag in ("timestamp", "int", "float"):
     _drop_resolver(f"tag:yaml.org,2002:{_tag}")
 Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:int", re.compile(r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]*|[1-9][0-9_]*)\Z"), list("-+0123456789"),
+    "tag:yaml.org,2002:int", re.compile(r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]*|[1-9][0-9_]*)\Z"), list("-+0123456789")
 )
 Loader.add_implicit_resolver(
     "tag:yaml.org,2002:float",

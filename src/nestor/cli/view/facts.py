@@ -10,12 +10,23 @@ from nestor.api import conditions, labels
 Object = dict[str, Any]
 Mood = Literal["good", "bad", "warn", "busy", "waiting", "retry"]
 
-NEEDS_THE_USER = frozenset({
-    conditions.CLASS_NOT_FOUND, conditions.VERSION_UNSUPPORTED, conditions.COMMAND_NOT_FOUND, conditions.APPDEF_INVALID,
-    conditions.APP_NOT_FOUND, conditions.PARAMETERS_INVALID, conditions.TEMPLATES_NOT_FOUND, conditions.PULL_SECRET_NOT_FOUND,
-    conditions.STEP_FAILED, conditions.RUNNER_FAILED, conditions.HOSTNAME_CONFLICT, conditions.HOST_NOT_ALLOWED,
-    conditions.TLS_SECRET_NOT_FOUND,
-})
+NEEDS_THE_USER = frozenset(
+    {
+        conditions.CLASS_NOT_FOUND,
+        conditions.VERSION_UNSUPPORTED,
+        conditions.COMMAND_NOT_FOUND,
+        conditions.APPDEF_INVALID,
+        conditions.APP_NOT_FOUND,
+        conditions.PARAMETERS_INVALID,
+        conditions.TEMPLATES_NOT_FOUND,
+        conditions.PULL_SECRET_NOT_FOUND,
+        conditions.STEP_FAILED,
+        conditions.RUNNER_FAILED,
+        conditions.HOSTNAME_CONFLICT,
+        conditions.HOST_NOT_ALLOWED,
+        conditions.TLS_SECRET_NOT_FOUND,
+    }
+)
 """Reasons that no waiting ends; somebody has to change something."""
 
 NEEDS_SOMEBODY = frozenset({conditions.IMAGE_PULL_FAILED, conditions.UNSCHEDULABLE, conditions.PROVISIONING_FAILED})

@@ -26,12 +26,8 @@ from nestor.cli.view.facts import (
     status_of,
 )
 
-STEP_MOODS: dict[str, Mood] = {
-    "Pending": "waiting", "Running": "busy", "Retrying": "retry", "Succeeded": "good", "Failed": "bad",
-}
-STYLES: dict[Mood, str] = {
-    "good": "good", "bad": "bad", "warn": "warn", "busy": "busy", "waiting": "dim", "retry": "warn",
-}
+STEP_MOODS: dict[str, Mood] = {"Pending": "waiting", "Running": "busy", "Retrying": "retry", "Succeeded": "good", "Failed": "bad"}
+STYLES: dict[Mood, str] = {"good": "good", "bad": "bad", "warn": "warn", "busy": "busy", "waiting": "dim", "retry": "warn"}
 MESSAGE_LINES = 6
 
 
@@ -91,8 +87,10 @@ def render_steps(job: Object, now: datetime.datetime, marks: Symbols) -> Group:
         seconds = times.seconds_between(step.get("startTime"), step.get("completionTime"), now)
         took = "" if seconds is None else times.short(seconds)
         line = Text.assemble(
-            (f"{getattr(marks, feeling)}  ", STYLES[feeling]), (name.ljust(widths[0]), "dim" if feeling == "waiting" else ""),
-            (f"  {step.get('type', '').ljust(widths[1])}  {took:<6}", "dim"), (_describe_attempts(step), STYLES[feeling]),
+            (f"{getattr(marks, feeling)}  ", STYLES[feeling]),
+            (name.ljust(widths[0]), "dim" if feeling == "waiting" else ""),
+            (f"  {step.get('type', '').ljust(widths[1])}  {took:<6}", "dim"),
+            (_describe_attempts(step), STYLES[feeling]),
         )
         line.rstrip()
         parts.append(line)

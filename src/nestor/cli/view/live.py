@@ -15,7 +15,7 @@ from nestor.cli.view.job import render_name, render_stages, render_steps
 
 
 def render_live(
-    job: Object, now: datetime.datetime, marks: Symbols, *, elapsed: float, spinner: RenderableType, note: str = "",
+    job: Object, now: datetime.datetime, marks: Symbols, *, elapsed: float, spinner: RenderableType, note: str = ""
 ) -> Group:
     """Title with the time since the start, stages, steps, and a note below them. `spinner` shows that somebody is there."""
     head = Table.grid(padding=(0, 1, 0, 0))

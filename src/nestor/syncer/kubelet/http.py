@@ -59,16 +59,15 @@ async def respond(writer: asyncio.StreamWriter, status: int, text: str) -> None:
     body = text.encode()
     writer.write(
         f"HTTP/1.1 {status} \r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\n"
-        "Connection: close\r\n\r\n".encode() + body
+        "Connection: close\r\n\r\n".encode()
+        + body
     )
     await writer.drain()
 
 
 def stream_head() -> bytes:
     """The head of an answer of unknown length."""
-    return (
-        b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
-    )
+    return b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
 
 
 def chunk(data: bytes) -> bytes:

@@ -10,7 +10,7 @@ from nestor.syncer.kubelet import http
 
 
 async def stream_logs(
-    api: Api, path: str, query: list[tuple[str, str]], reader: asyncio.StreamReader, writer: asyncio.StreamWriter,
+    api: Api, path: str, query: list[tuple[str, str]], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
     """Answer with the log until it ends, or until the caller hangs up: a followed log may be silent for days."""
     sending = asyncio.create_task(_send(api, path + "?" + urlencode(query), writer))

@@ -9,16 +9,15 @@ from typing import Literal
 Subresource = Literal["log", "exec", "attach", "portforward"]
 Query = Mapping[str, list[str]]
 
-_SUBRESOURCES: dict[str, Subresource] = {
-    "containerLogs": "log", "exec": "exec", "attach": "attach", "portForward": "portforward",
-}
+_SUBRESOURCES: dict[str, Subresource] = {"containerLogs": "log", "exec": "exec", "attach": "attach", "portForward": "portforward"}
 _METHODS: dict[Subresource, tuple[str, ...]] = {
-    "log": ("GET",), "exec": ("GET", "POST"), "attach": ("GET", "POST"), "portforward": ("GET", "POST"),
+    "log": ("GET",),
+    "exec": ("GET", "POST"),
+    "attach": ("GET", "POST"),
+    "portforward": ("GET", "POST"),
 }
 _STREAMS = {"input": "stdin", "output": "stdout", "error": "stderr", "tty": "tty"}
-_LOG_OPTIONS = (
-    "follow", "previous", "sinceSeconds", "sinceTime", "timestamps", "tailLines", "limitBytes", "stream",
-)
+_LOG_OPTIONS = ("follow", "previous", "sinceSeconds", "sinceTime", "timestamps", "tailLines", "limitBytes", "stream")
 
 
 @dataclass(frozen=True)

@@ -29,9 +29,7 @@ class KubeletServer:
 
     async def serve(self, settings: Settings) -> None:
         """Serve on loopback until cancelled."""
-        server = await asyncio.start_server(
-            self._handle, "127.0.0.1", settings.kubelet_port, ssl=auth.build_tls(settings.access),
-        )
+        server = await asyncio.start_server(self._handle, "127.0.0.1", settings.kubelet_port, ssl=auth.build_tls(settings.access))
         async with server:
             await server.serve_forever()
 
@@ -61,7 +59,7 @@ class KubeletServer:
             await self._route(route, request, reader, writer)
 
     async def _route(
-        self, route: routes.Route, request: http.Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter,
+        self, route: routes.Route, request: http.Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         nested = self._caches.nested_pods.get(route.pod, route.namespace)
         host = self._caches.host_by_uid.get(nested["metadata"]["uid"]) if nested else None
@@ -74,8 +72,12 @@ class KubeletServer:
             await http.respond(writer, error.status, self._translate(error.message, nested, host))
 
     async def _stream(
-        self, route: routes.Route, request: http.Request, host: Object,
-        streams: tuple[asyncio.StreamReader, asyncio.StreamWriter], nested: Object,
+        self,
+        route: routes.Route,
+        request: http.Request,
+        host: Object,
+        streams: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+        nested: Object,
     ) -> None:
         path = kinds.POD.path(self._target.namespace, quote(host["metadata"]["name"]), route.subresource)
         query = routes.build_query(route, request.query)
@@ -85,9 +87,7 @@ class KubeletServer:
             await http.respond(streams[1], 400, "Upgrade request required")
         else:
             target = path + ("?" + urlencode(query) if query else "")
-            await tunnel.tunnel(
-                self._host, request, target, *streams, lambda text: self._translate(text, nested, host),
-            )
+            await tunnel.tunnel(self._host, request, target, *streams, lambda text: self._translate(text, nested, host))
 
     def _translate(self, text: str, nested: Object, host: Object) -> str:
         return messages.translate(text, messages.build_words(nested, self._target, host))

@@ -24,8 +24,7 @@ Translate = Callable[[str], str]
 
 
 async def tunnel(
-    api: Api, request: http.Request, target: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter,
-    translate: Translate,
+    api: Api, request: http.Request, target: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, translate: Translate
 ) -> None:
     """Pass an upgrade request to `target` of the host API server, then all bytes both ways until one side ends."""
     upstream_reader, upstream_writer = await _connect(api)
@@ -44,13 +43,13 @@ async def tunnel(
 
 
 async def pipe_both(
-    left_reader: asyncio.StreamReader, left_writer: asyncio.StreamWriter,
-    right_reader: asyncio.StreamReader, right_writer: asyncio.StreamWriter,
+    left_reader: asyncio.StreamReader,
+    left_writer: asyncio.StreamWriter,
+    right_reader: asyncio.StreamReader,
+    right_writer: asyncio.StreamWriter,
 ) -> None:
     """Copy both ways. The end of either side ends both: neither SPDY nor WebSocket goes on with half a connection."""
-    tasks = [
-        asyncio.create_task(_pipe(left_reader, right_writer)), asyncio.create_task(_pipe(right_reader, left_writer)),
-    ]
+    tasks = [asyncio.create_task(_pipe(left_reader, right_writer)), asyncio.create_task(_pipe(right_reader, left_writer))]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -78,17 +77,13 @@ async def _connect(api: Api) -> tuple[asyncio.StreamReader, asyncio.StreamWriter
     url = urlsplit(api.host)
     try:
         async with asyncio.timeout(_CONNECT_SECONDS):
-            return await asyncio.open_connection(
-                url.hostname, url.port or 443, ssl=api.ssl_context, server_hostname=url.hostname,
-            )
+            return await asyncio.open_connection(url.hostname, url.port or 443, ssl=api.ssl_context, server_hostname=url.hostname)
     except (OSError, TimeoutError) as error:
         raise Unreachable(f"host API server: {error or type(error).__name__}") from error
 
 
 async def _head(api: Api, request: http.Request, target: str) -> bytes:
-    headers = [
-        (name, value) for name, value in request.headers if name in _PASSED or name.startswith(_PASSED_PREFIX)
-    ]
+    headers = [(name, value) for name, value in request.headers if name in _PASSED or name.startswith(_PASSED_PREFIX)]
     headers += [("Host", urlsplit(api.host).netloc), *(await api.auth_headers()).items()]
     if request.method == "POST":
         headers.append(("Content-Length", "0"))
@@ -114,7 +109,7 @@ def _status(head: bytes) -> int:
 
 
 async def _refuse(
-    head: bytes, rest: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, translate: Translate,
+    head: bytes, rest: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, translate: Translate
 ) -> None:
     """The host says no: as plain text, as a kubelet would, and in the tenant's words."""
     parser = h11.Connection(h11.CLIENT)

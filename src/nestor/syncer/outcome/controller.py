@@ -87,13 +87,17 @@ class OutcomeController:
             return {}
 
     async def _save(self, memory: dict[str, str]) -> None:
-        await self._context.nested.apply(kinds.CONFIG_MAP, {
-            "metadata": {
-                "name": MEMORY[1], "namespace": MEMORY[0],
-                "labels": {labels.MANAGED_BY: "nestor", labels.PURPOSE: "outcome"},
+        await self._context.nested.apply(
+            kinds.CONFIG_MAP,
+            {
+                "metadata": {
+                    "name": MEMORY[1],
+                    "namespace": MEMORY[0],
+                    "labels": {labels.MANAGED_BY: "nestor", labels.PURPOSE: "outcome"},
+                },
+                "data": {_KEY: json.dumps(memory, sort_keys=True)},
             },
-            "data": {_KEY: json.dumps(memory, sort_keys=True)},
-        })
+        )
 
 
 _POLICIES = ("successPolicy", "failurePolicy")
@@ -103,7 +107,8 @@ def read_rules(spec: Object) -> decide.Rules | None:
     """The policies of a NestedCluster's spec; None where they name nothing to look at."""
     success, failure = (_read(model, spec.get(key)) for model, key in zip((SuccessPolicy, FailurePolicy), _POLICIES, strict=True))
     rules = decide.Rules(
-        tuple(criteria.build_success(success)), tuple(criteria.build_failure(success, failure)),
+        tuple(criteria.build_success(success)),
+        tuple(criteria.build_failure(success, failure)),
         success.operator if success else "All",
     )
     return rules if rules.success or rules.failure else None

@@ -31,7 +31,7 @@ class Criterion:
         chosen = self.selection
         labels = ",".join(f"{key}={value}" for key, value in chosen.labels)
         return names.digest(
-            chosen.api_version, chosen.kind, chosen.namespace, chosen.name, labels, self.condition, self.phase, length=16,
+            chosen.api_version, chosen.kind, chosen.namespace, chosen.name, labels, self.condition, self.phase, length=16
         )
 
     @property
@@ -67,7 +67,10 @@ def build_failure(success: SuccessPolicy | None, failure: FailurePolicy | None) 
 
 def _criterion(target: OutcomeTarget, by_kind: dict[str, str], phase: str) -> Criterion:
     selection = Selection(
-        target.api_version or _API_VERSIONS.get(target.kind, ""), target.kind, target.namespace, target.name or "",
+        target.api_version or _API_VERSIONS.get(target.kind, ""),
+        target.kind,
+        target.namespace,
+        target.name or "",
         tuple(sorted((target.match_labels or {}).items())),
     )
     condition = target.condition or by_kind.get(target.kind, "")

@@ -24,7 +24,7 @@ class PodController:
     """Looks at a pair of pods, decides, acts. Level-triggered: a run that comes late or twice does no harm."""
 
     def __init__(
-        self, context: Context, creator: PodCreator, syncer: PodSyncer, deleter: PodDeleter, evictor: PodEvictor,
+        self, context: Context, creator: PodCreator, syncer: PodSyncer, deleter: PodDeleter, evictor: PodEvictor
     ) -> None:
         self._caches = context.caches
         self._creator = creator

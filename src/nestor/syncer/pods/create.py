@@ -28,9 +28,7 @@ _RETRY_SECONDS = 5
 class PodCreator:
     """Creates host pods, after what they mount."""
 
-    def __init__(
-        self, context: Context, config: ConfigController, tokens: TokenController, links: LinksController,
-    ) -> None:
+    def __init__(self, context: Context, config: ConfigController, tokens: TokenController, links: LinksController) -> None:
         self._context = context
         self._config = config
         self._tokens = tokens
@@ -115,5 +113,5 @@ class PodCreator:
         if patch is not None:
             with contextlib.suppress(NotFound, Conflict):  # gone or replaced meanwhile: its own event follows
                 await self._context.nested.patch(
-                    kinds.POD, meta["name"], meta["namespace"], patch, subresource="status", how="strategic",
+                    kinds.POD, meta["name"], meta["namespace"], patch, subresource="status", how="strategic"
                 )

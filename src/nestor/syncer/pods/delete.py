@@ -36,7 +36,7 @@ class PodDeleter:
         """Take back a host pod that is on no node. One that gets its node at this very moment is left: it has begun to run."""
         meta = host["metadata"]
         await self._context.host.delete(
-            kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], version=meta["resourceVersion"],
+            kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], version=meta["resourceVersion"]
         )
 
     async def finish(self, nested: Object, last: Object | None) -> None:
@@ -52,6 +52,4 @@ class PodDeleter:
             # between its two steps, and nobody else will finish it.
             return
         with contextlib.suppress(NotFound, Conflict):
-            await self._context.nested.delete(
-                kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=0,
-            )
+            await self._context.nested.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=0)

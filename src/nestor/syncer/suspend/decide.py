@@ -26,7 +26,8 @@ def build_job_patch(job: Object, *, suspended: bool) -> Object | None:
     return {
         # The version: what its owner changes at this very moment is read first.
         "metadata": {
-            "resourceVersion": meta["resourceVersion"], "annotations": {labels.SUSPENDED_BY: OURS if suspended else None},
+            "resourceVersion": meta["resourceVersion"],
+            "annotations": {labels.SUSPENDED_BY: OURS if suspended else None},
         },
         "spec": {"suspend": suspended},
     }

@@ -46,7 +46,7 @@ class PodEvictor:
             # The version: one that finishes at this very moment stays.
             meta = now["metadata"]
             await self._context.nested.delete(
-                kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], version=meta["resourceVersion"],
+                kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], version=meta["resourceVersion"]
             )
 
     async def settle(self, uid: str, nested: Object | None) -> None:
@@ -73,7 +73,8 @@ class PodEvictor:
         meta = pod["metadata"]
         memory = {
             "metadata": {
-                "name": _PREFIX + meta["uid"], "namespace": NAMESPACE,
+                "name": _PREFIX + meta["uid"],
+                "namespace": NAMESPACE,
                 "labels": {labels.MANAGED_BY: "nestor", labels.PURPOSE: _PURPOSE},
                 "annotations": {labels.NESTED_NAMESPACE: meta["namespace"], labels.NESTED_NAME: meta["name"]},
             },
@@ -108,4 +109,3 @@ def remembered_uid(config_map: Object) -> str | None:
     meta = config_map["metadata"]
     is_memory = (meta.get("labels") or {}).get(labels.PURPOSE) == _PURPOSE and meta.get("namespace") == NAMESPACE
     return meta["name"].removeprefix(_PREFIX) if is_memory and meta["name"].startswith(_PREFIX) else None
-

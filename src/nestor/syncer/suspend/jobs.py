@@ -25,7 +25,7 @@ class JobSuspender:
         """What this process has suspended: of these the cache may not know yet."""
         self.watches = Watches(context.nested, self._on_job)
         self.queue: WorkQueue[tuple[Selection, Key]] = WorkQueue(
-            self._reconcile, workers=8, name="suspended-jobs", max_delay=RETRY_LIMIT,
+            self._reconcile, workers=8, name="suspended-jobs", max_delay=RETRY_LIMIT
         )
         context.caches.on_suspend(self._on_suspend)
         # At the start too: an earlier process may have ended in the middle of a resume.

@@ -15,17 +15,40 @@ _VOLUMES = frozenset({"emptyDir", "configMap", "secret", "projected", "downwardA
 # A generic ephemeral volume is a claim too: its template may name any PersistentVolume of the host.
 _CLAIMS = frozenset({"persistentVolumeClaim", "ephemeral"})
 _SOURCES = frozenset({"configMap", "secret", "downwardAPI", "serviceAccountToken"})
-_CAPABILITIES = frozenset({
-    "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP", "SETGID",
-    "SETPCAP", "SETUID", "SYS_CHROOT",
-})
+_CAPABILITIES = frozenset(
+    {
+        "AUDIT_WRITE",
+        "CHOWN",
+        "DAC_OVERRIDE",
+        "FOWNER",
+        "FSETID",
+        "KILL",
+        "MKNOD",
+        "NET_BIND_SERVICE",
+        "SETFCAP",
+        "SETGID",
+        "SETPCAP",
+        "SETUID",
+        "SYS_CHROOT",
+    }
+)
 _SELINUX_TYPES = frozenset({"", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"})
-_SYSCTLS = frozenset({
-    "kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.ip_unprivileged_port_start", "net.ipv4.tcp_syncookies",
-    "net.ipv4.ping_group_range", "net.ipv4.ip_local_reserved_ports", "net.ipv4.tcp_keepalive_time",
-    "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem",
-    "net.ipv4.tcp_wmem",
-})
+_SYSCTLS = frozenset(
+    {
+        "kernel.shm_rmid_forced",
+        "net.ipv4.ip_local_port_range",
+        "net.ipv4.ip_unprivileged_port_start",
+        "net.ipv4.tcp_syncookies",
+        "net.ipv4.ping_group_range",
+        "net.ipv4.ip_local_reserved_ports",
+        "net.ipv4.tcp_keepalive_time",
+        "net.ipv4.tcp_fin_timeout",
+        "net.ipv4.tcp_keepalive_intvl",
+        "net.ipv4.tcp_keepalive_probes",
+        "net.ipv4.tcp_rmem",
+        "net.ipv4.tcp_wmem",
+    }
+)
 _GROUPS = ("initContainers", "containers", "ephemeralContainers")
 
 
@@ -44,9 +67,7 @@ def find_refusals(pod: Object) -> list[str]:
 def find_permitted_debug(pod: Object) -> set[str]:
     """Names of the ephemeral containers that may run. A refused one stays in the pod for ever; it must not stop later ones."""
     return {
-        container["name"]
-        for container in pod["spec"].get("ephemeralContainers") or []
-        if not list(_container("", container))
+        container["name"] for container in pod["spec"].get("ephemeralContainers") or [] if not list(_container("", container))
     }
 
 

@@ -10,9 +10,29 @@ from nestor.syncer.translate.target import Target
 Object = dict[str, Any]
 
 _FIELDS = (
-    "name", "image", "imagePullPolicy", "command", "args", "workingDir", "ports", "resources", "resizePolicy",
-    "restartPolicy", "restartPolicyRules", "volumeMounts", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle",
-    "terminationMessagePath", "terminationMessagePolicy", "securityContext", "stdin", "stdinOnce", "tty", "targetContainerName",
+    "name",
+    "image",
+    "imagePullPolicy",
+    "command",
+    "args",
+    "workingDir",
+    "ports",
+    "resources",
+    "resizePolicy",
+    "restartPolicy",
+    "restartPolicyRules",
+    "volumeMounts",
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "lifecycle",
+    "terminationMessagePath",
+    "terminationMessagePolicy",
+    "securityContext",
+    "stdin",
+    "stdinOnce",
+    "tty",
+    "targetContainerName",
 )
 
 

@@ -26,9 +26,7 @@ _FIXED = {
 }
 _ENTRY = re.compile(r"^metadata\.(labels|annotations)\['(.*)'\]$")
 
-_ESCAPES = {
-    "\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v", "\\": r"\\", '"': r"\"",
-}
+_ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v", "\\": r"\\", '"': r"\""}
 
 
 def host_path(path: str) -> str:

@@ -10,8 +10,17 @@ from nestor.syncer.translate import messages
 Object = dict[str, Any]
 
 _FIELDS = (
-    "type", "reason", "count", "firstTimestamp", "lastTimestamp", "eventTime", "series", "action", "reportingComponent",
-    "reportingInstance", "source",
+    "type",
+    "reason",
+    "count",
+    "firstTimestamp",
+    "lastTimestamp",
+    "eventTime",
+    "series",
+    "action",
+    "reportingComponent",
+    "reportingInstance",
+    "source",
 )
 _NAME_LIMIT = 200
 
@@ -25,7 +34,8 @@ def build_event(event: Object, pod: Object, words: dict[str, str]) -> Object:
     own = {key: event[key] for key in _FIELDS if event.get(key) is not None}
     name = f"{meta['name'][:_NAME_LIMIT]}.{names.digest(event['metadata']['uid'], length=16)}"
     return own | {
-        "apiVersion": "v1", "kind": "Event",
+        "apiVersion": "v1",
+        "kind": "Event",
         "metadata": {"name": name, "namespace": meta["namespace"]},
         "involvedObject": about,
         "message": messages.translate(event.get("message") or "", words)[:1024],

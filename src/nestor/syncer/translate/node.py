@@ -16,10 +16,12 @@ def build_node(host: Object, kubelet_port: int) -> Object:
     meta, status = host["metadata"], host.get("status") or {}
     own = {key: value for key, value in (meta.get("labels") or {}).items() if labels.GROUP not in key.partition("/")[0]}
     return {
-        "apiVersion": "v1", "kind": "Node",
+        "apiVersion": "v1",
+        "kind": "Node",
         "metadata": {"name": meta["name"], "labels": own | {labels.MANAGED_BY: "nestor"}},
         "spec": build_spec(host),
-        "status": {key: status[key] for key in _INFO if key in status} | {
+        "status": {key: status[key] for key in _INFO if key in status}
+        | {
             "addresses": _addresses(status),
             "conditions": _conditions(status),
             "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet_port}},

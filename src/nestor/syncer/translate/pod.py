@@ -16,8 +16,17 @@ APPLIED = f"{marks.GROUP}/applied"
 """Annotation of a host pod: what of the nested pod was carried over last, to tell the nested pod's changes from the host's."""
 
 _FIELDS = (
-    "activeDeadlineSeconds", "hostAliases", "hostUsers", "hostnameOverride", "os", "readinessGates", "resources",
-    "restartPolicy", "securityContext", "shareProcessNamespace", "terminationGracePeriodSeconds",
+    "activeDeadlineSeconds",
+    "hostAliases",
+    "hostUsers",
+    "hostnameOverride",
+    "os",
+    "readinessGates",
+    "resources",
+    "restartPolicy",
+    "securityContext",
+    "shareProcessNamespace",
+    "terminationGracePeriodSeconds",
 )
 _HOSTNAME_LIMIT = 63
 
@@ -53,7 +62,10 @@ def _applied(pod: Object, target: Target) -> str:
     spec, meta = pod["spec"], pod["metadata"]
     changeable = [
         [[item["name"], item.get("image")] for item in [*(spec.get("initContainers") or []), *spec["containers"]]],
-        spec.get("activeDeadlineSeconds"), spec.get("tolerations"), meta.get("labels"), downward.build_annotations(pod),
+        spec.get("activeDeadlineSeconds"),
+        spec.get("tolerations"),
+        meta.get("labels"),
+        downward.build_annotations(pod),
         [item["name"] for item in spec.get("ephemeralContainers") or []],
     ]
     keys = sorted(labels.host_labels(meta.get("labels"), rename_all=target.is_shared))

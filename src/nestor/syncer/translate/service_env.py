@@ -35,9 +35,7 @@ def _of_service(name: str, address: str, ports: list[Object]) -> dict[str, str]:
         if index == 0:
             result[f"{name}_PORT"] = url
         prefix = f"{name}_PORT_{number}_{protocol.upper()}"
-        result |= {
-            prefix: url, f"{prefix}_PROTO": protocol.lower(), f"{prefix}_PORT": str(number), f"{prefix}_ADDR": address,
-        }
+        result |= {prefix: url, f"{prefix}_PROTO": protocol.lower(), f"{prefix}_PORT": str(number), f"{prefix}_ADDR": address}
     return result
 
 

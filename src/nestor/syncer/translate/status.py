@@ -16,10 +16,18 @@ _BY_IP = ("hostIPs", "podIPs")
 _CONTAINERS = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 _TERMINAL = ("Succeeded", "Failed")
 
-_KUBELET = frozenset({
-    "PodScheduled", "Initialized", "Ready", "ContainersReady", "PodReadyToStartContainers", "DisruptionTarget",
-    "PodResizePending", "PodResizeInProgress",
-})
+_KUBELET = frozenset(
+    {
+        "PodScheduled",
+        "Initialized",
+        "Ready",
+        "ContainersReady",
+        "PodReadyToStartContainers",
+        "DisruptionTarget",
+        "PodResizePending",
+        "PodResizeInProgress",
+    }
+)
 """Conditions that the host alone decides about; a tenant that names one as a gate must not write it there."""
 
 _LOST = "The pod was removed from the host cluster."
@@ -59,9 +67,7 @@ def build_lost(nested: Object, last: Object | None, target: Target, time: str) -
     for group in _CONTAINERS:
         if group in result:
             result[group] = [_ended(item, time) for item in result[group]]
-    over = [
-        known.Condition(kind, "False", "PodFailed", result["message"]) for kind in ("Ready", "ContainersReady")
-    ]
+    over = [known.Condition(kind, "False", "PodFailed", result["message"]) for kind in ("Ready", "ContainersReady")]
     result["conditions"] = _without_generation(known.merge(result.get("conditions") or [], over, 0, time))
     return result
 

@@ -11,9 +11,9 @@ from nestor.api import labels
 
 Object = dict[str, Any]
 
-ALLOWED_TOLERATIONS = frozenset({
-    "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.kubernetes.io/memory-pressure",
-})
+ALLOWED_TOLERATIONS = frozenset(
+    {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.kubernetes.io/memory-pressure"}
+)
 """Taints that every pod may tolerate: the nested admission adds the first two to each pod, both for a limited time."""
 
 
@@ -60,9 +60,7 @@ class Target:
             "name": name or names.host_name(meta["name"], namespace),
             "namespace": self.namespace,
             "labels": {**self.labels, labels.MANAGED_BY: "nestor", **marks},
-            "annotations": {
-                labels.NESTED_NAME: meta["name"], labels.NESTED_NAMESPACE: namespace, labels.NESTED_UID: uid,
-            },
+            "annotations": {labels.NESTED_NAME: meta["name"], labels.NESTED_NAMESPACE: namespace, labels.NESTED_UID: uid},
             "ownerReferences": [dict(self.owner)],
         }
 

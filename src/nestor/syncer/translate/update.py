@@ -51,8 +51,7 @@ def build_resize(nested: Object, host: Object) -> Object | None:
 
 def _within(wanted: Object, there: Object) -> bool:
     return all(
-        (there.get(part) or {}).get(name) == value
-        for part in _RESIZABLE for name, value in (wanted.get(part) or {}).items()
+        (there.get(part) or {}).get(name) == value for part in _RESIZABLE for name, value in (wanted.get(part) or {}).items()
     )
 
 

@@ -52,7 +52,9 @@ def workload(kind: Kind, space: str, name: str, **spec: Any) -> Object:
     """A Deployment, StatefulSet or Job of one pod."""
     template = {"metadata": {"labels": {"app": name}}, "spec": build_pod(space)["spec"] | spec.pop("pod", {})}
     return {
-        "apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": name, "namespace": space},
+        "apiVersion": kind.api_version,
+        "kind": kind.name,
+        "metadata": {"name": name, "namespace": space},
         "spec": {"template": template, **spec},
     }
 
@@ -119,7 +121,9 @@ async def test_a_job_is_suspended_and_its_end_is_no_failure(world: World, space:
 async def test_a_cron_job_makes_no_jobs_meanwhile(world: World, space: str, player: Player) -> None:
     job = workload(kinds.JOB, space, "x", pod={"restartPolicy": "Never"})
     body = {
-        "apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly", "namespace": space},
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "nightly", "namespace": space},
         "spec": {"schedule": "0 3 1 1 *", "jobTemplate": {"spec": job["spec"]}},
     }
     await world.nested.create(kinds.CRON_JOB, body)
@@ -300,7 +304,7 @@ async def test_to_rest_is_no_outcome(world: World, space: str, player: Player) -
 
     await world.eventually(is_done)
     task.cancel()
-    assert set(seen[:seen.index("Succeeded")]) <= {"None", "Running"}
+    assert set(seen[: seen.index("Succeeded")]) <= {"None", "Running"}
     finished = await world.nested.get(kinds.POD, "web", space)
     assert finished["metadata"]["uid"] == again["metadata"]["uid"]
     await world.host.patch(kinds.NESTED_CLUSTER, CLUSTER, world.namespace, {"spec": {"successPolicy": None}})

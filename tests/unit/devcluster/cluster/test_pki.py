@@ -27,8 +27,13 @@ def certificate(files: dict[str, bytes], name: str) -> x509.Certificate:
 @pytest.mark.parametrize(
     ("name", "authority"),
     [
-        ("apiserver", "server-ca"), ("kubelet-server", "server-ca"), ("admin", "client-ca"), ("kubelet", "client-ca"),
-        ("apiserver-kubelet-client", "client-ca"), ("etcd-server", "etcd-ca"), ("etcd-client", "etcd-ca"),
+        ("apiserver", "server-ca"),
+        ("kubelet-server", "server-ca"),
+        ("admin", "client-ca"),
+        ("kubelet", "client-ca"),
+        ("apiserver-kubelet-client", "client-ca"),
+        ("etcd-server", "etcd-ca"),
+        ("etcd-client", "etcd-ca"),
         ("front-proxy", "front-proxy-ca"),
     ],
 )

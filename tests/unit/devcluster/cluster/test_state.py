@@ -77,12 +77,7 @@ def test_a_dns_question_is_well_formed() -> None:
 
 @pytest.mark.parametrize(
     ("classes", "chosen"),
-    [
-        ([], ""),
-        ([("only", False)], "only"),
-        ([("one", False), ("two", True)], "two"),
-        ([("one", False), ("two", False)], ""),
-    ],
+    [([], ""), ([("only", False)], "only"), ([("one", False), ("two", True)], "two"), ([("one", False), ("two", False)], "")],
 )
 def test_the_ingress_class_of_a_found_cluster(classes: list[tuple[str, bool]], chosen: str) -> None:
     mark = '"annotations": {"ingressclass.kubernetes.io/is-default-class": "true"}'
@@ -93,7 +88,17 @@ def test_the_ingress_class_of_a_found_cluster(classes: list[tuple[str, bool]], c
 def test_kinds_commands() -> None:
     file = Path("/c/kubeconfig")
     assert kind.create_command(file) == [
-        "kind", "create", "cluster", "--name", "nestor-dev", "--kubeconfig", "/c/kubeconfig", "--wait", "300s", "--config", "-",
+        "kind",
+        "create",
+        "cluster",
+        "--name",
+        "nestor-dev",
+        "--kubeconfig",
+        "/c/kubeconfig",
+        "--wait",
+        "300s",
+        "--config",
+        "-",
     ]
     assert kind.delete_command(file) == ["kind", "delete", "cluster", "--name", "nestor-dev", "--kubeconfig", "/c/kubeconfig"]
     assert kind.load_command(Path("/i.tar")) == ["kind", "load", "image-archive", "/i.tar", "--name", "nestor-dev"]
@@ -102,5 +107,6 @@ def test_kinds_commands() -> None:
 def test_kinds_configuration_opens_the_ports_on_loopback_only() -> None:
     (node,) = yaml.safe_load(kind.config(Ports(8080, 8443)))["nodes"]
     assert [(item["hostPort"], item["listenAddress"]) for item in node["extraPortMappings"]] == [
-        (8080, "127.0.0.1"), (8443, "127.0.0.1"),
+        (8080, "127.0.0.1"),
+        (8443, "127.0.0.1"),
     ]

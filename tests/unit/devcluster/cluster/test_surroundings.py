@@ -70,7 +70,9 @@ def test_settings_are_raised_and_put_back(tmp_path: Path, sysctls: Path) -> None
     assert low.read_text() == "8192"
     (sysctls / "kernel/panic").write_text("10")  # as the kubelet does
     assert sorted(machine.changed(memory, sysctls)) == [
-        "fs/inotify/max_user_instances", "fs/inotify/max_user_watches", "kernel/panic",
+        "fs/inotify/max_user_instances",
+        "fs/inotify/max_user_watches",
+        "kernel/panic",
     ]
     machine.restore(memory, sysctls)
     assert low.read_text() == "128"
@@ -94,11 +96,7 @@ def test_settings_that_are_high_enough_stay(tmp_path: Path, sysctls: Path) -> No
 
 @pytest.mark.parametrize(
     ("environment", "root"),
-    [
-        ({"NESTOR_CACHE": "/c"}, "/c"),
-        ({"XDG_CACHE_HOME": "/x"}, "/x/nestor"),
-        ({"HOME": "/home/u"}, "/home/u/.cache/nestor"),
-    ],
+    [({"NESTOR_CACHE": "/c"}, "/c"), ({"XDG_CACHE_HOME": "/x"}, "/x/nestor"), ({"HOME": "/home/u"}, "/home/u/.cache/nestor")],
 )
 def test_where_the_cache_is(environment: dict[str, str], root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("NESTOR_CACHE", "XDG_CACHE_HOME"):

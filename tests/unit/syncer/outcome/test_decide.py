@@ -42,24 +42,27 @@ DONE_A, DONE_B = job("a", "Complete"), job("b", "Complete")
 BAD_A, BAD_B = job("a", "Failed", why="BackoffLimitExceeded"), job("b", "Failed")
 
 
-@pytest.mark.parametrize(("policy", "objects", "state", "message"), [
-    (rules(A), {}, "Running", "Job default/a does not exist yet"),
-    (rules(A), {A: [job("a")]}, "Running", "Waiting for Job default/a to be Complete"),
-    (rules(A), {A: [DONE_A]}, "Succeeded", "Job default/a is Complete"),
-    (rules(A), {A: [BAD_A]}, "Failed", "Job default/a has failed (BackoffLimitExceeded)"),
-    (rules(A, B), {A: [DONE_A], B: [job("b")]}, "Running", "Waiting for Job default/b to be Complete"),
-    (rules(A, B), {A: [DONE_A], B: [DONE_B]}, "Succeeded", "Job default/a is Complete; Job default/b is Complete"),
-    (rules(A, B), {A: [DONE_A], B: [BAD_B]}, "Failed", "Job default/b has failed"),
-    (rules(A, B, operator="Any"), {A: [job("a")], B: [DONE_B]}, "Succeeded", "Job default/b is Complete"),
-    (rules(A, B, operator="Any"), {A: [BAD_A], B: [DONE_B]}, "Succeeded", "Job default/b is Complete"),
-    (rules(A, B, operator="Any"), {A: [BAD_A], B: [job("b")]}, "Failed", "Job default/a has failed (BackoffLimitExceeded)"),
-    (rules(ALL), {}, "Running", "No Job with labels app=x exists in namespace default yet"),
-    (rules(ALL), {ALL: [DONE_A, job("b")]}, "Running", "Waiting for Job default/b to be Complete"),
-    (rules(ALL), {ALL: [DONE_B, DONE_A]}, "Succeeded", "Job default/a, default/b are Complete"),
-    (rules(ALL), {ALL: [DONE_A, BAD_B]}, "Failed", "Job default/b has failed"),
-    (Rules((), (Criterion(A, "Failed"),)), {A: [job("a")]}, "Running", ""),
-    (Rules((), (Criterion(A, "Failed"),)), {A: [BAD_A]}, "Failed", "Job default/a has failed (BackoffLimitExceeded)"),
-])
+@pytest.mark.parametrize(
+    ("policy", "objects", "state", "message"),
+    [
+        (rules(A), {}, "Running", "Job default/a does not exist yet"),
+        (rules(A), {A: [job("a")]}, "Running", "Waiting for Job default/a to be Complete"),
+        (rules(A), {A: [DONE_A]}, "Succeeded", "Job default/a is Complete"),
+        (rules(A), {A: [BAD_A]}, "Failed", "Job default/a has failed (BackoffLimitExceeded)"),
+        (rules(A, B), {A: [DONE_A], B: [job("b")]}, "Running", "Waiting for Job default/b to be Complete"),
+        (rules(A, B), {A: [DONE_A], B: [DONE_B]}, "Succeeded", "Job default/a is Complete; Job default/b is Complete"),
+        (rules(A, B), {A: [DONE_A], B: [BAD_B]}, "Failed", "Job default/b has failed"),
+        (rules(A, B, operator="Any"), {A: [job("a")], B: [DONE_B]}, "Succeeded", "Job default/b is Complete"),
+        (rules(A, B, operator="Any"), {A: [BAD_A], B: [DONE_B]}, "Succeeded", "Job default/b is Complete"),
+        (rules(A, B, operator="Any"), {A: [BAD_A], B: [job("b")]}, "Failed", "Job default/a has failed (BackoffLimitExceeded)"),
+        (rules(ALL), {}, "Running", "No Job with labels app=x exists in namespace default yet"),
+        (rules(ALL), {ALL: [DONE_A, job("b")]}, "Running", "Waiting for Job default/b to be Complete"),
+        (rules(ALL), {ALL: [DONE_B, DONE_A]}, "Succeeded", "Job default/a, default/b are Complete"),
+        (rules(ALL), {ALL: [DONE_A, BAD_B]}, "Failed", "Job default/b has failed"),
+        (Rules((), (Criterion(A, "Failed"),)), {A: [job("a")]}, "Running", ""),
+        (Rules((), (Criterion(A, "Failed"),)), {A: [BAD_A]}, "Failed", "Job default/a has failed (BackoffLimitExceeded)"),
+    ],
+)
 def test_decide(policy: Rules, objects: dict[Selection, list[Object]], state: str, message: str) -> None:
     assert judge(policy, objects) == (state, message)
 
@@ -76,9 +79,13 @@ def test_many_objects_are_not_all_named() -> None:
 
 def test_a_failed_pod_tells_its_exit_code() -> None:
     pod = Selection("v1", "Pod", "default", "a")
-    status = {"phase": "Failed", "containerStatuses": [
-        {"name": "side", "state": {"terminated": {"exitCode": 0}}}, {"name": "app", "state": {"terminated": {"exitCode": 3}}},
-    ]}
+    status = {
+        "phase": "Failed",
+        "containerStatuses": [
+            {"name": "side", "state": {"terminated": {"exitCode": 0}}},
+            {"name": "app", "state": {"terminated": {"exitCode": 3}}},
+        ],
+    }
     policy = Rules((), (Criterion(pod, "", "Failed"),))
     state, message = judge(policy, {pod: [{"metadata": {"name": "a", "namespace": "default"}, "status": status}]})
     assert (state, message) == ("Failed", "Pod default/a has failed (container app ended with exit code 3)")
@@ -92,18 +99,21 @@ def remember(policy: Rules, *rounds: dict[Selection, list[Object]]) -> dict[str,
     return memory
 
 
-@pytest.mark.parametrize(("policy", "rounds", "state"), [
-    (rules(A), [{A: [DONE_A]}, {}], "Succeeded"),
-    (rules(A), [{A: [BAD_A]}, {}], "Failed"),
-    (rules(A), [{A: [job("a")]}, {}], "Running"),
-    (rules(A), [{A: [DONE_A]}, {A: [job("a")]}], "Running"),  # made again: judged anew
-    (rules(A), [{A: [DONE_A]}, {}, {A: [job("a")]}, {}], "Running"),
-    (rules(A), [{A: [BAD_A]}, {A: [job("a")]}], "Running"),
-    (rules(A, B), [{A: [DONE_A], B: [job("b")]}, {B: [job("b")]}, {B: [DONE_B]}], "Succeeded"),
-    (rules(ALL), [{ALL: [DONE_A, DONE_B]}, {ALL: [DONE_B]}, {}], "Succeeded"),
-    (rules(ALL), [{ALL: [DONE_A, job("b")]}, {ALL: [job("b")]}], "Running"),
-    (rules(ALL), [{ALL: [BAD_A]}, {}], "Failed"),
-])
+@pytest.mark.parametrize(
+    ("policy", "rounds", "state"),
+    [
+        (rules(A), [{A: [DONE_A]}, {}], "Succeeded"),
+        (rules(A), [{A: [BAD_A]}, {}], "Failed"),
+        (rules(A), [{A: [job("a")]}, {}], "Running"),
+        (rules(A), [{A: [DONE_A]}, {A: [job("a")]}], "Running"),  # made again: judged anew
+        (rules(A), [{A: [DONE_A]}, {}, {A: [job("a")]}, {}], "Running"),
+        (rules(A), [{A: [BAD_A]}, {A: [job("a")]}], "Running"),
+        (rules(A, B), [{A: [DONE_A], B: [job("b")]}, {B: [job("b")]}, {B: [DONE_B]}], "Succeeded"),
+        (rules(ALL), [{ALL: [DONE_A, DONE_B]}, {ALL: [DONE_B]}, {}], "Succeeded"),
+        (rules(ALL), [{ALL: [DONE_A, job("b")]}, {ALL: [job("b")]}], "Running"),
+        (rules(ALL), [{ALL: [BAD_A]}, {}], "Failed"),
+    ],
+)
 def test_what_was_done_and_is_gone_stays_done(policy: Rules, rounds: list[dict[Selection, list[Object]]], state: str) -> None:
     assert judge(policy, rounds[-1], remember(policy, *rounds))[0] == state
 

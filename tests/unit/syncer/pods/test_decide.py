@@ -31,62 +31,71 @@ def host(*, phase: str = "Running", deleting: int | None = None, **spec: Any) ->
     return pod
 
 
-@pytest.mark.parametrize(("inner", "outer", "had_host", "action"), [
-    (None, None, False, "Nothing"),
-    (None, host(), True, "Remove"),
-    (None, host(deleting=30), True, "Remove"),
-    (nested(), None, False, "Create"),
-    (nested(nodeName="n"), None, False, "Create"),
-    (nested(schedulingGates=[{"name": "wait"}]), None, False, "Nothing"),
-    (nested(deleting=0), None, False, "Finish"),
-    (nested(deleting=30, bound=True), None, True, "Finish"),
-    (nested(phase="Succeeded", bound=True), None, True, "Nothing"),
-    (nested(phase="Failed", bound=True), None, False, "Nothing"),
-    (nested(phase="Running", bound=True), None, False, "Lose"),
-    (nested(bound=True), None, False, "Lose"),
-    (nested(), None, True, "Lose"),
-    (nested(), host(), False, "Sync"),
-    (nested(phase="Running", bound=True), host(), True, "Sync"),
-    (nested(phase="Running", bound=True), host(deleting=30), True, "Sync"),
-    (nested(phase="Running", bound=True), host(phase="Failed"), True, "Sync"),
-    (nested(phase="Running", bound=True, deleting=30), host(), True, "Stop"),
-    (nested(phase="Failed", bound=True), host(), True, "Remove"),
-    (nested(phase="Succeeded", bound=True), host(phase="Succeeded"), True, "Sync"),
-])
+@pytest.mark.parametrize(
+    ("inner", "outer", "had_host", "action"),
+    [
+        (None, None, False, "Nothing"),
+        (None, host(), True, "Remove"),
+        (None, host(deleting=30), True, "Remove"),
+        (nested(), None, False, "Create"),
+        (nested(nodeName="n"), None, False, "Create"),
+        (nested(schedulingGates=[{"name": "wait"}]), None, False, "Nothing"),
+        (nested(deleting=0), None, False, "Finish"),
+        (nested(deleting=30, bound=True), None, True, "Finish"),
+        (nested(phase="Succeeded", bound=True), None, True, "Nothing"),
+        (nested(phase="Failed", bound=True), None, False, "Nothing"),
+        (nested(phase="Running", bound=True), None, False, "Lose"),
+        (nested(bound=True), None, False, "Lose"),
+        (nested(), None, True, "Lose"),
+        (nested(), host(), False, "Sync"),
+        (nested(phase="Running", bound=True), host(), True, "Sync"),
+        (nested(phase="Running", bound=True), host(deleting=30), True, "Sync"),
+        (nested(phase="Running", bound=True), host(phase="Failed"), True, "Sync"),
+        (nested(phase="Running", bound=True, deleting=30), host(), True, "Stop"),
+        (nested(phase="Failed", bound=True), host(), True, "Remove"),
+        (nested(phase="Succeeded", bound=True), host(phase="Succeeded"), True, "Sync"),
+    ],
+)
 def test_decide(inner: Object | None, outer: Object | None, had_host: bool, action: str) -> None:
     assert decide.decide(inner, outer, had_host=had_host) == action
 
 
-@pytest.mark.parametrize(("inner", "outer", "had_host", "action"), [
-    (None, None, False, "Nothing"),
-    (None, host(), True, "Remove"),
-    (nested(), None, False, "Hold"),
-    (nested(), None, True, "Hold"),
-    (nested(nodeName="n"), None, False, "Hold"),
-    (nested(schedulingGates=[{"name": "wait"}]), None, False, "Nothing"),
-    (nested(deleting=0), None, False, "Finish"),
-    (nested(phase="Succeeded", bound=True), None, True, "Nothing"),
-    (nested(phase="Running", bound=True), None, True, "Evict"),
-    (nested(), host(phase="Pending"), False, "Withdraw"),
-    (nested(nodeName="n"), host(phase="Pending"), False, "Withdraw"),
-    (nested(), host(phase="Pending", nodeName="n"), True, "Evict"),
-    (nested(phase="Running", bound=True), host(nodeName="n"), True, "Evict"),
-    (nested(phase="Running", bound=True, deleting=30), host(nodeName="n"), True, "Stop"),
-    (nested(phase="Running", bound=True), host(phase="Succeeded", nodeName="n"), True, "Sync"),
-    (nested(phase="Succeeded", bound=True), host(phase="Succeeded", nodeName="n"), True, "Sync"),
-    (nested(phase="Failed", bound=True), host(nodeName="n"), True, "Remove"),
-])
+@pytest.mark.parametrize(
+    ("inner", "outer", "had_host", "action"),
+    [
+        (None, None, False, "Nothing"),
+        (None, host(), True, "Remove"),
+        (nested(), None, False, "Hold"),
+        (nested(), None, True, "Hold"),
+        (nested(nodeName="n"), None, False, "Hold"),
+        (nested(schedulingGates=[{"name": "wait"}]), None, False, "Nothing"),
+        (nested(deleting=0), None, False, "Finish"),
+        (nested(phase="Succeeded", bound=True), None, True, "Nothing"),
+        (nested(phase="Running", bound=True), None, True, "Evict"),
+        (nested(), host(phase="Pending"), False, "Withdraw"),
+        (nested(nodeName="n"), host(phase="Pending"), False, "Withdraw"),
+        (nested(), host(phase="Pending", nodeName="n"), True, "Evict"),
+        (nested(phase="Running", bound=True), host(nodeName="n"), True, "Evict"),
+        (nested(phase="Running", bound=True, deleting=30), host(nodeName="n"), True, "Stop"),
+        (nested(phase="Running", bound=True), host(phase="Succeeded", nodeName="n"), True, "Sync"),
+        (nested(phase="Succeeded", bound=True), host(phase="Succeeded", nodeName="n"), True, "Sync"),
+        (nested(phase="Failed", bound=True), host(nodeName="n"), True, "Remove"),
+    ],
+)
 def test_decide_while_suspended(inner: Object | None, outer: Object | None, had_host: bool, action: str) -> None:
     assert decide.decide(inner, outer, had_host=had_host, is_suspended=True) == action
 
 
-@pytest.mark.parametrize(("inner", "outer", "due"), [
-    (nested(deleting=30), host(), True),
-    (nested(deleting=30), host(deleting=30), False),
-    (nested(deleting=5), host(deleting=30), True),
-    (nested(deleting=60), host(deleting=30), False),
-    (None, host(), True),
-    (None, host(deleting=30), False),
-])
+@pytest.mark.parametrize(
+    ("inner", "outer", "due"),
+    [
+        (nested(deleting=30), host(), True),
+        (nested(deleting=30), host(deleting=30), False),
+        (nested(deleting=5), host(deleting=30), True),
+        (nested(deleting=60), host(deleting=30), False),
+        (None, host(), True),
+        (None, host(deleting=30), False),
+    ],
+)
 def test_removal_is_asked_for_once_and_again_when_it_is_to_be_sooner(inner: Object | None, outer: Object, due: bool) -> None:
     assert decide.is_removal_due(inner, outer) is due

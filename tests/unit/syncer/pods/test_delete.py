@@ -20,12 +20,15 @@ class Syncer:
         """Nothing to write."""
 
 
-@pytest.mark.parametrize(("grace", "finalizers", "is_asked"), [
-    (30, [], True),
-    (30, ["batch.kubernetes.io/job-tracking"], True),
-    (0, ["batch.kubernetes.io/job-tracking"], False),  # asked for already
-    (0, [], True),  # the last request was cut off between its two steps: nobody else finishes it
-])
+@pytest.mark.parametrize(
+    ("grace", "finalizers", "is_asked"),
+    [
+        (30, [], True),
+        (30, ["batch.kubernetes.io/job-tracking"], True),
+        (0, ["batch.kubernetes.io/job-tracking"], False),  # asked for already
+        (0, [], True),  # the last request was cut off between its two steps: nobody else finishes it
+    ],
+)
 async def test_a_nested_pod_is_let_go(grace: int, finalizers: list[str], is_asked: bool) -> None:
     nested, api = build_pod(nodeName="n"), fakes.FakeApi()
     nested["metadata"] |= {"deletionTimestamp": "t", "deletionGracePeriodSeconds": grace, "finalizers": finalizers}

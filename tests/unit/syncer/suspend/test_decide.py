@@ -23,43 +23,52 @@ def job(*, annotations: Object | None = None, deleting: bool = False, condition:
     return {"metadata": metadata, "spec": spec, "status": status}
 
 
-@pytest.mark.parametrize(("found", "is_due"), [
-    (job(), True),
-    (job(suspend=False), True),
-    (job(annotations=OURS), True),  # its owner resumed it meanwhile
-    (job(suspend=True), False),
-    (job(suspend=True, annotations=OURS), False),
-    (job(deleting=True), False),
-    (job(condition="Complete"), False),
-    (job(condition="Failed"), False),
-])
+@pytest.mark.parametrize(
+    ("found", "is_due"),
+    [
+        (job(), True),
+        (job(suspend=False), True),
+        (job(annotations=OURS), True),  # its owner resumed it meanwhile
+        (job(suspend=True), False),
+        (job(suspend=True, annotations=OURS), False),
+        (job(deleting=True), False),
+        (job(condition="Complete"), False),
+        (job(condition="Failed"), False),
+    ],
+)
 def test_what_is_suspended(found: Object, is_due: bool) -> None:
     patch = decide.build_job_patch(found, suspended=True)
     assert patch == ({"metadata": {"resourceVersion": "7", "annotations": OURS}, "spec": {"suspend": True}} if is_due else None)
 
 
-@pytest.mark.parametrize(("found", "is_due"), [
-    (job(suspend=True, annotations=OURS), True),
-    (job(suspend=False, annotations=OURS), True),
-    (job(suspend=True), False),
-    (job(), False),
-    (job(suspend=True, annotations={"nestor.dev/suspended-by": "somebody"}), False),
-])
+@pytest.mark.parametrize(
+    ("found", "is_due"),
+    [
+        (job(suspend=True, annotations=OURS), True),
+        (job(suspend=False, annotations=OURS), True),
+        (job(suspend=True), False),
+        (job(), False),
+        (job(suspend=True, annotations={"nestor.dev/suspended-by": "somebody"}), False),
+    ],
+)
 def test_what_is_resumed(found: Object, is_due: bool) -> None:
     patch = decide.build_job_patch(found, suspended=False)
     metadata = {"resourceVersion": "7", "annotations": {"nestor.dev/suspended-by": None}}
     assert patch == ({"metadata": metadata, "spec": {"suspend": False}} if is_due else None)
 
 
-@pytest.mark.parametrize(("found", "is_done"), [
-    (job(), False),
-    (job(suspend=True), False),
-    (job(suspend=True, condition="Suspended"), False),
-    (job(condition="Complete"), True),
-    (job(condition="Failed"), True),
-    (job(managedBy="kubernetes.io/job-controller"), False),
-    (job(managedBy="example.org/queue"), True),
-])
+@pytest.mark.parametrize(
+    ("found", "is_done"),
+    [
+        (job(), False),
+        (job(suspend=True), False),
+        (job(suspend=True, condition="Suspended"), False),
+        (job(condition="Complete"), True),
+        (job(condition="Failed"), True),
+        (job(managedBy="kubernetes.io/job-controller"), False),
+        (job(managedBy="example.org/queue"), True),
+    ],
+)
 def test_when_a_job_will_not_end_its_pods_itself(found: Object, is_done: bool) -> None:
     assert decide.is_done_with_pods(found) is is_done
 
@@ -76,22 +85,37 @@ def test_the_controller_is_the_owner_that_controls() -> None:
 
 def test_a_copy_is_the_pod_as_it_was_created() -> None:
     pod = build_pod(
-        labels={"app": "web"}, nodeName="n", priority=0, preemptionPolicy="PreemptLowerPriority", restartPolicy="Never",
-        ephemeralContainers=[{"name": "debug"}], priorityClassName="high",
+        labels={"app": "web"},
+        nodeName="n",
+        priority=0,
+        preemptionPolicy="PreemptLowerPriority",
+        restartPolicy="Never",
+        ephemeralContainers=[{"name": "debug"}],
+        priorityClassName="high",
     )
     pod["metadata"] |= {
-        "annotations": {"a": "b"}, "finalizers": ["example.org/x"], "resourceVersion": "9", "creationTimestamp": "t",
-        "ownerReferences": [{"kind": "A", "uid": "a"}], "managedFields": [{"manager": "kubectl", "fieldsV1": {"f:spec": {}}}],
+        "annotations": {"a": "b"},
+        "finalizers": ["example.org/x"],
+        "resourceVersion": "9",
+        "creationTimestamp": "t",
+        "ownerReferences": [{"kind": "A", "uid": "a"}],
+        "managedFields": [{"manager": "kubectl", "fieldsV1": {"f:spec": {}}}],
     }
     pod["status"] = {"phase": "Running"}
     assert decide.build_copy(pod) == {
-        "apiVersion": "v1", "kind": "Pod",
+        "apiVersion": "v1",
+        "kind": "Pod",
         "metadata": {
-            "name": "web", "namespace": "shop", "labels": {"app": "web"}, "annotations": {"a": "b"},
+            "name": "web",
+            "namespace": "shop",
+            "labels": {"app": "web"},
+            "annotations": {"a": "b"},
             "ownerReferences": [{"kind": "A", "uid": "a"}],
         },
         "spec": {
-            "containers": [{"name": "app", "image": "example/web:1"}], "restartPolicy": "Never", "priorityClassName": "high",
+            "containers": [{"name": "app", "image": "example/web:1"}],
+            "restartPolicy": "Never",
+            "priorityClassName": "high",
         },
     }
     assert pod["spec"]["nodeName"] == "n"

@@ -16,7 +16,7 @@ RUNNING, FINISHED = build_host_pod(status={"phase": "Running"}), build_host_pod(
 
 
 def build(
-    *, suspended: bool, cached: list[Object], there: list[Object], creating: bool = False,
+    *, suspended: bool, cached: list[Object], there: list[Object], creating: bool = False
 ) -> tuple[Rest, fakes.FakeApi, Any]:
     """What is looked at, and the caches to change."""
     host = fakes.FakeApi(pods=there)
@@ -24,16 +24,19 @@ def build(
     return Rest(fakes.context(host=host, caches=caches, target=TARGET), lambda: creating), host, caches
 
 
-@pytest.mark.parametrize(("suspended", "cached", "there", "creating", "is_reached"), [
-    (True, [], [], False, True),
-    (True, [FINISHED], [FINISHED], False, True),
-    (True, [RUNNING], [], False, False),
-    (True, [], [RUNNING], False, False),  # created a moment ago
-    (True, [], [], True, False),
-    (False, [], [], False, False),
-])
+@pytest.mark.parametrize(
+    ("suspended", "cached", "there", "creating", "is_reached"),
+    [
+        (True, [], [], False, True),
+        (True, [FINISHED], [FINISHED], False, True),
+        (True, [RUNNING], [], False, False),
+        (True, [], [RUNNING], False, False),  # created a moment ago
+        (True, [], [], True, False),
+        (False, [], [], False, False),
+    ],
+)
 async def test_when_it_is_reached(
-    suspended: bool, cached: list[Object], there: list[Object], creating: bool, is_reached: bool,
+    suspended: bool, cached: list[Object], there: list[Object], creating: bool, is_reached: bool
 ) -> None:
     rest, _, _ = build(suspended=suspended, cached=cached, there=there, creating=creating)
     assert await rest.is_reached() is is_reached

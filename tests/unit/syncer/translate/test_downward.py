@@ -10,17 +10,20 @@ from tests.unit.syncer.builders import build_pod
 Object = dict[str, Any]
 
 
-@pytest.mark.parametrize(("path", "host"), [
-    ("metadata.name", "metadata.annotations['nestor.dev/nested-name']"),
-    ("metadata.namespace", "metadata.annotations['nestor.dev/nested-namespace']"),
-    ("metadata.uid", "metadata.annotations['nestor.dev/nested-uid']"),
-    ("metadata.labels", "metadata.annotations['downward.nestor.dev/labels']"),
-    ("metadata.annotations", "metadata.annotations['downward.nestor.dev/annotations']"),
-    ("spec.serviceAccountName", "metadata.annotations['downward.nestor.dev/service-account']"),
-    ("spec.nodeName", "spec.nodeName"),
-    ("status.podIP", "status.podIP"),
-    ("status.hostIPs", "status.hostIPs"),
-])
+@pytest.mark.parametrize(
+    ("path", "host"),
+    [
+        ("metadata.name", "metadata.annotations['nestor.dev/nested-name']"),
+        ("metadata.namespace", "metadata.annotations['nestor.dev/nested-namespace']"),
+        ("metadata.uid", "metadata.annotations['nestor.dev/nested-uid']"),
+        ("metadata.labels", "metadata.annotations['downward.nestor.dev/labels']"),
+        ("metadata.annotations", "metadata.annotations['downward.nestor.dev/annotations']"),
+        ("spec.serviceAccountName", "metadata.annotations['downward.nestor.dev/service-account']"),
+        ("spec.nodeName", "spec.nodeName"),
+        ("status.podIP", "status.podIP"),
+        ("status.hostIPs", "status.hostIPs"),
+    ],
+)
 def test_host_path(path: str, host: str) -> None:
     assert downward.host_path(path) == host
 
@@ -35,7 +38,7 @@ def test_single_labels_and_annotations_have_an_annotation_each() -> None:
     pod = build_pod(labels={"app": "web"}, container={"env": env(*paths)})
     pod["metadata"]["annotations"] = {"example.org/Note": "it's $(HERE)"}
     annotations = downward.build_annotations(pod)
-    values = [annotations[downward.host_path(path)[len("metadata.annotations['"):-2]] for path in paths]
+    values = [annotations[downward.host_path(path)[len("metadata.annotations['") : -2]] for path in paths]
     assert values == ["web", "it's $(HERE)", ""]
 
 
@@ -50,7 +53,8 @@ def test_projected_items_and_accounts_are_found() -> None:
     volume = {"name": "info", "projected": {"sources": [{"downwardAPI": {"items": [item]}}]}}
     pod = build_pod(volumes=[volume], serviceAccountName="robot", container={"env": env("spec.serviceAccountName")})
     assert downward.build_annotations(pod) == {
-        "downward.nestor.dev/annotations": "", "downward.nestor.dev/service-account": "robot",
+        "downward.nestor.dev/annotations": "",
+        "downward.nestor.dev/service-account": "robot",
     }
 
 
@@ -59,13 +63,16 @@ def test_what_is_not_read_is_not_written() -> None:
     assert downward.build_annotations(pod) == {}
 
 
-@pytest.mark.parametrize(("value", "quoted"), [
-    ("plain", '"plain"'),
-    ('say "hi"\n', r'"say \"hi\"\n"'),
-    ("back\\slash\t", r'"back\\slash\t"'),
-    ("größe €", '"größe €"'),
-    ("\x00\x7f", r'"\x00\x7f"'),
-    ("\u200b\U000e0001", r'"\u200b\U000e0001"'),
-])
+@pytest.mark.parametrize(
+    ("value", "quoted"),
+    [
+        ("plain", '"plain"'),
+        ('say "hi"\n', r'"say \"hi\"\n"'),
+        ("back\\slash\t", r'"back\\slash\t"'),
+        ("größe €", '"größe €"'),
+        ("\x00\x7f", r'"\x00\x7f"'),
+        ("\u200b\U000e0001", r'"\u200b\U000e0001"'),
+    ],
+)
 def test_quote_is_go_s(value: str, quoted: str) -> None:
     assert downward.quote(value) == quoted

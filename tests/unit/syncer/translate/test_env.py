@@ -10,9 +10,13 @@ from tests.unit.syncer.builders import build_service
 def test_the_nested_api_server_takes_the_host_s_place() -> None:
     built = env.build_env({}, "shop", "10.43.0.20")
     assert {item["name"]: item["value"] for item in built} == {
-        "KUBERNETES_SERVICE_HOST": "10.43.0.20", "KUBERNETES_SERVICE_PORT": "443", "KUBERNETES_SERVICE_PORT_HTTPS": "443",
-        "KUBERNETES_PORT": "tcp://10.43.0.20:443", "KUBERNETES_PORT_443_TCP": "tcp://10.43.0.20:443",
-        "KUBERNETES_PORT_443_TCP_PROTO": "tcp", "KUBERNETES_PORT_443_TCP_PORT": "443",
+        "KUBERNETES_SERVICE_HOST": "10.43.0.20",
+        "KUBERNETES_SERVICE_PORT": "443",
+        "KUBERNETES_SERVICE_PORT_HTTPS": "443",
+        "KUBERNETES_PORT": "tcp://10.43.0.20:443",
+        "KUBERNETES_PORT_443_TCP": "tcp://10.43.0.20:443",
+        "KUBERNETES_PORT_443_TCP_PROTO": "tcp",
+        "KUBERNETES_PORT_443_TCP_PORT": "443",
         "KUBERNETES_PORT_443_TCP_ADDR": "10.43.0.20",
     }
 
@@ -57,10 +61,18 @@ def test_service_links_come_before_the_container_s_own_sources() -> None:
 def test_service_variables_are_the_kubelet_s() -> None:
     ports = [{"name": "main-port", "port": 6379, "protocol": "TCP"}, {"name": "gossip", "port": 7000, "protocol": "UDP"}]
     assert service_env.build_links([build_service("my-db", ports=ports)]) == {
-        "MY_DB_SERVICE_HOST": "10.43.7.7", "MY_DB_SERVICE_PORT": "6379", "MY_DB_SERVICE_PORT_MAIN_PORT": "6379",
-        "MY_DB_SERVICE_PORT_GOSSIP": "7000", "MY_DB_PORT": "tcp://10.43.7.7:6379", "MY_DB_PORT_6379_TCP": "tcp://10.43.7.7:6379",
-        "MY_DB_PORT_6379_TCP_PROTO": "tcp", "MY_DB_PORT_6379_TCP_PORT": "6379", "MY_DB_PORT_6379_TCP_ADDR": "10.43.7.7",
-        "MY_DB_PORT_7000_UDP": "udp://10.43.7.7:7000", "MY_DB_PORT_7000_UDP_PROTO": "udp", "MY_DB_PORT_7000_UDP_PORT": "7000",
+        "MY_DB_SERVICE_HOST": "10.43.7.7",
+        "MY_DB_SERVICE_PORT": "6379",
+        "MY_DB_SERVICE_PORT_MAIN_PORT": "6379",
+        "MY_DB_SERVICE_PORT_GOSSIP": "7000",
+        "MY_DB_PORT": "tcp://10.43.7.7:6379",
+        "MY_DB_PORT_6379_TCP": "tcp://10.43.7.7:6379",
+        "MY_DB_PORT_6379_TCP_PROTO": "tcp",
+        "MY_DB_PORT_6379_TCP_PORT": "6379",
+        "MY_DB_PORT_6379_TCP_ADDR": "10.43.7.7",
+        "MY_DB_PORT_7000_UDP": "udp://10.43.7.7:7000",
+        "MY_DB_PORT_7000_UDP_PROTO": "udp",
+        "MY_DB_PORT_7000_UDP_PORT": "7000",
         "MY_DB_PORT_7000_UDP_ADDR": "10.43.7.7",
     }
 

@@ -17,10 +17,19 @@ def test_ordinary_keys_stay(key: str) -> None:
     assert labels.host_key(key, rename_all=False) == key
 
 
-@pytest.mark.parametrize("key", [
-    "nestor.dev/cluster", "nestor.dev/component", "x.nestor.dev/y", "app.kubernetes.io/managed-by", "topology.kubernetes.io/zone",
-    "statefulset.kubernetes.io/pod-name", "batch.kubernetes.io/job-name", "k8s.v1.cni.cncf.k8s.io/networks",
-])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "nestor.dev/cluster",
+        "nestor.dev/component",
+        "x.nestor.dev/y",
+        "app.kubernetes.io/managed-by",
+        "topology.kubernetes.io/zone",
+        "statefulset.kubernetes.io/pod-name",
+        "batch.kubernetes.io/job-name",
+        "k8s.v1.cni.cncf.k8s.io/networks",
+    ],
+)
 def test_reserved_keys_are_carried_under_another_name(key: str) -> None:
     host = labels.host_key(key, rename_all=False)
     assert host.startswith("tenant.nestor.dev/" + key.rpartition("/")[2])
@@ -69,14 +78,17 @@ def test_the_scope_wins_over_the_tenant_s_words() -> None:
     assert host["matchLabels"]["nestor.dev/cluster"] == "hello"
 
 
-@pytest.mark.parametrize(("expression", "matches"), [
-    ({"key": "a", "operator": "In", "values": ["1", "2"]}, True),
-    ({"key": "a", "operator": "In", "values": ["2"]}, False),
-    ({"key": "a", "operator": "NotIn", "values": ["2"]}, True),
-    ({"key": "b", "operator": "NotIn", "values": ["2"]}, True),
-    ({"key": "a", "operator": "Exists"}, True),
-    ({"key": "b", "operator": "Exists"}, False),
-    ({"key": "b", "operator": "DoesNotExist"}, True),
-])
+@pytest.mark.parametrize(
+    ("expression", "matches"),
+    [
+        ({"key": "a", "operator": "In", "values": ["1", "2"]}, True),
+        ({"key": "a", "operator": "In", "values": ["2"]}, False),
+        ({"key": "a", "operator": "NotIn", "values": ["2"]}, True),
+        ({"key": "b", "operator": "NotIn", "values": ["2"]}, True),
+        ({"key": "a", "operator": "Exists"}, True),
+        ({"key": "b", "operator": "Exists"}, False),
+        ({"key": "b", "operator": "DoesNotExist"}, True),
+    ],
+)
 def test_match_expressions(expression: Object, matches: bool) -> None:
     assert labels.is_match({"matchExpressions": [expression]}, {"a": "1"}) is matches

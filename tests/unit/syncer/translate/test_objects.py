@@ -20,13 +20,20 @@ def nested_config(kind: str = "Secret", **fields: Any) -> Object:
 def test_a_copy_says_whose_it_is() -> None:
     copy = config.build_config(nested_config(data={"a": "Yg=="}, immutable=True), TARGET)
     assert copy["metadata"] == {
-        "name": names.host_name("settings", "shop"), "namespace": TARGET.namespace,
+        "name": names.host_name("settings", "shop"),
+        "namespace": TARGET.namespace,
         "labels": {
-            "app.kubernetes.io/managed-by": "nestor", "nestor.dev/job": "hello", "nestor.dev/cluster": "hello",
-            "nestor.dev/component": "app", "nestor.dev/nested-namespace": "shop", "nestor.dev/nested-uid": "config-uid",
+            "app.kubernetes.io/managed-by": "nestor",
+            "nestor.dev/job": "hello",
+            "nestor.dev/cluster": "hello",
+            "nestor.dev/component": "app",
+            "nestor.dev/nested-namespace": "shop",
+            "nestor.dev/nested-uid": "config-uid",
         },
         "annotations": {
-            "nestor.dev/nested-name": "settings", "nestor.dev/nested-namespace": "shop", "nestor.dev/nested-uid": "config-uid",
+            "nestor.dev/nested-name": "settings",
+            "nestor.dev/nested-namespace": "shop",
+            "nestor.dev/nested-uid": "config-uid",
         },
         "ownerReferences": [dict(TARGET.owner)],
     }
@@ -36,11 +43,18 @@ def test_a_copy_says_whose_it_is() -> None:
     assert nested_uid(copy) == "config-uid"
 
 
-@pytest.mark.parametrize(("nested", "host"), [
-    (None, "Opaque"), ("Opaque", "Opaque"), ("kubernetes.io/tls", "kubernetes.io/tls"),
-    ("kubernetes.io/dockerconfigjson", "kubernetes.io/dockerconfigjson"), ("example.org/own", "example.org/own"),
-    ("kubernetes.io/service-account-token", "Opaque"), ("bootstrap.kubernetes.io/token", "Opaque"),
-])
+@pytest.mark.parametrize(
+    ("nested", "host"),
+    [
+        (None, "Opaque"),
+        ("Opaque", "Opaque"),
+        ("kubernetes.io/tls", "kubernetes.io/tls"),
+        ("kubernetes.io/dockerconfigjson", "kubernetes.io/dockerconfigjson"),
+        ("example.org/own", "example.org/own"),
+        ("kubernetes.io/service-account-token", "Opaque"),
+        ("bootstrap.kubernetes.io/token", "Opaque"),
+    ],
+)
 def test_types_that_the_host_would_act_upon_are_not_carried(nested: str | None, host: str) -> None:
     assert config.build_config(nested_config(type=nested), TARGET)["type"] == host
 
@@ -57,15 +71,23 @@ def test_keys_that_went_are_taken_away() -> None:
 
 HOST_NODE: Object = {
     "metadata": {
-        "name": "n", "labels": {"zone": "a", "nestor.dev/x": "y", "sub.nestor.dev/x": "y"}, "annotations": {"secret": "x"},
+        "name": "n",
+        "labels": {"zone": "a", "nestor.dev/x": "y", "sub.nestor.dev/x": "y"},
+        "annotations": {"secret": "x"},
     },
     "spec": {"taints": [{"key": "gpu", "effect": "NoSchedule"}], "podCIDR": "10.42.0.0/24", "providerID": "cloud://x"},
     "status": {
-        "capacity": {"cpu": "8"}, "allocatable": {"cpu": "7"}, "nodeInfo": {"kubeletVersion": "v1.36.3"},
-        "images": [{"names": ["other/tenant:1"]}], "volumesInUse": ["x"], "daemonEndpoints": {"kubeletEndpoint": {"Port": 1}},
+        "capacity": {"cpu": "8"},
+        "allocatable": {"cpu": "7"},
+        "nodeInfo": {"kubeletVersion": "v1.36.3"},
+        "images": [{"names": ["other/tenant:1"]}],
+        "volumesInUse": ["x"],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": 1}},
         "addresses": [
-            {"type": "InternalIP", "address": "10.40.0.2"}, {"type": "Hostname", "address": "n"},
-            {"type": "InternalDNS", "address": "n.internal"}, {"type": "ExternalIP", "address": "1.2.3.4"},
+            {"type": "InternalIP", "address": "10.40.0.2"},
+            {"type": "Hostname", "address": "n"},
+            {"type": "InternalDNS", "address": "n.internal"},
+            {"type": "ExternalIP", "address": "1.2.3.4"},
         ],
         "conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "t1", "observedGeneration": 1}],
     },
@@ -74,13 +96,17 @@ HOST_NODE: Object = {
 
 def test_a_node_tells_where_its_kubelet_is_and_nothing_about_others() -> None:
     assert node.build_node(HOST_NODE, 10250) == {
-        "apiVersion": "v1", "kind": "Node",
+        "apiVersion": "v1",
+        "kind": "Node",
         "metadata": {"name": "n", "labels": {"zone": "a", "app.kubernetes.io/managed-by": "nestor"}},
         "spec": {"taints": [{"key": "gpu", "effect": "NoSchedule"}], "unschedulable": False},
         "status": {
-            "capacity": {"cpu": "8"}, "allocatable": {"cpu": "7"}, "nodeInfo": {"kubeletVersion": "v1.36.3"},
+            "capacity": {"cpu": "8"},
+            "allocatable": {"cpu": "7"},
+            "nodeInfo": {"kubeletVersion": "v1.36.3"},
             "addresses": [
-                {"type": "InternalIP", "address": "10.40.0.2"}, {"type": "Hostname", "address": "n"},
+                {"type": "InternalIP", "address": "10.40.0.2"},
+                {"type": "Hostname", "address": "n"},
                 {"type": "InternalDNS", "address": "localhost"},
             ],
             "conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "t1"}],
@@ -89,12 +115,15 @@ def test_a_node_tells_where_its_kubelet_is_and_nothing_about_others() -> None:
     }
 
 
-@pytest.mark.parametrize(("change", "current"), [
-    ({}, True),
-    ({"conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "t2"}]}, True),
-    ({"conditions": [{"type": "Ready", "status": "Unknown", "lastHeartbeatTime": "t2"}]}, False),
-    ({"allocatable": {"cpu": "6"}}, False),
-])
+@pytest.mark.parametrize(
+    ("change", "current"),
+    [
+        ({}, True),
+        ({"conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "t2"}]}, True),
+        ({"conditions": [{"type": "Ready", "status": "Unknown", "lastHeartbeatTime": "t2"}]}, False),
+        ({"allocatable": {"cpu": "6"}}, False),
+    ],
+)
 def test_heartbeats_alone_are_no_change(change: Object, current: bool) -> None:
     before = node.build_node(HOST_NODE, 10250)
     after = node.build_node(HOST_NODE | {"status": HOST_NODE["status"] | change}, 10250)
@@ -120,12 +149,23 @@ def test_events_keep_their_form_and_count_up_by_name() -> None:
     own = {
         "metadata": {"name": "e", "uid": "event-uid", "namespace": TARGET.namespace},
         "involvedObject": {"kind": "Pod", "name": "web-x-shop-x-host", "fieldPath": "spec.containers{app}"},
-        "reason": "Failed", "message": f"in {TARGET.namespace}", "type": "Warning", "count": 3, "firstTimestamp": None,
-        "lastTimestamp": "t", "source": {"component": "kubelet"}, "reportingComponent": "kubelet", "reportingInstance": "n",
+        "reason": "Failed",
+        "message": f"in {TARGET.namespace}",
+        "type": "Warning",
+        "count": 3,
+        "firstTimestamp": None,
+        "lastTimestamp": "t",
+        "source": {"component": "kubelet"},
+        "reportingComponent": "kubelet",
+        "reportingInstance": "n",
     }
     built = event.build_event(own, build_pod(), {TARGET.namespace: "shop"})
     assert built["involvedObject"] == {
-        "apiVersion": "v1", "kind": "Pod", "name": "web", "namespace": "shop", "uid": "pod-uid",
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "name": "web",
+        "namespace": "shop",
+        "uid": "pod-uid",
         "fieldPath": "spec.containers{app}",
     }
     assert (built["message"], built["count"], built["type"]) == ("in shop", 3, "Warning")

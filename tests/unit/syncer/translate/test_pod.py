@@ -30,12 +30,15 @@ def test_golden(case: str) -> None:
     assert built == yaml.safe_load(expected.read_text())
 
 
-@pytest.mark.parametrize(("name", "spec", "hostname"), [
-    ("web-0", {}, "web-0"),
-    ("web-0", {"hostname": "db", "subdomain": "dbs"}, "db"),
-    ("a.b", {}, "a-b"),
-    ("x" * 62 + "-abc", {}, "x" * 62),
-])
+@pytest.mark.parametrize(
+    ("name", "spec", "hostname"),
+    [
+        ("web-0", {}, "web-0"),
+        ("web-0", {"hostname": "db", "subdomain": "dbs"}, "db"),
+        ("a.b", {}, "a-b"),
+        ("x" * 62 + "-abc", {}, "x" * 62),
+    ],
+)
 def test_hostname_is_the_nested_one(name: str, spec: Object, hostname: str) -> None:
     nested = build_pod(**spec)
     nested["metadata"]["name"] = name
@@ -79,18 +82,33 @@ def test_in_a_shared_namespace_no_selector_of_others_finds_the_pod() -> None:
     assert all(host_key("app", rename_all=True) in item for item in (selector, apart["matchLabels"], even["matchLabels"]))
 
 
-@pytest.mark.parametrize(("spec", "built"), [
-    ({"dnsPolicy": "Default"}, {"dnsPolicy": "Default"}),
-    ({"dnsPolicy": "Default", "dnsConfig": {"searches": ["x"]}}, {"dnsPolicy": "Default", "dnsConfig": {"searches": ["x"]}}),
-    ({"dnsPolicy": "None", "dnsConfig": {"nameservers": ["1.1.1.1"]}},
-     {"dnsPolicy": "None", "dnsConfig": {"nameservers": ["1.1.1.1"]}}),
-    ({"dnsConfig": {"searches": ["svc.cluster.local", "x"], "nameservers": ["1.1.1.1"], "options": [
-        {"name": "ndots", "value": "2"}, {"name": "edns0"},
-    ]}}, {"dnsPolicy": "None", "dnsConfig": {
-        "nameservers": ["10.43.0.21", "1.1.1.1"],
-        "searches": ["shop.svc.cluster.local", "svc.cluster.local", "cluster.local", "x"],
-        "options": [{"name": "ndots", "value": "2"}, {"name": "edns0"}],
-    }}),
-])
+@pytest.mark.parametrize(
+    ("spec", "built"),
+    [
+        ({"dnsPolicy": "Default"}, {"dnsPolicy": "Default"}),
+        ({"dnsPolicy": "Default", "dnsConfig": {"searches": ["x"]}}, {"dnsPolicy": "Default", "dnsConfig": {"searches": ["x"]}}),
+        (
+            {"dnsPolicy": "None", "dnsConfig": {"nameservers": ["1.1.1.1"]}},
+            {"dnsPolicy": "None", "dnsConfig": {"nameservers": ["1.1.1.1"]}},
+        ),
+        (
+            {
+                "dnsConfig": {
+                    "searches": ["svc.cluster.local", "x"],
+                    "nameservers": ["1.1.1.1"],
+                    "options": [{"name": "ndots", "value": "2"}, {"name": "edns0"}],
+                }
+            },
+            {
+                "dnsPolicy": "None",
+                "dnsConfig": {
+                    "nameservers": ["10.43.0.21", "1.1.1.1"],
+                    "searches": ["shop.svc.cluster.local", "svc.cluster.local", "cluster.local", "x"],
+                    "options": [{"name": "ndots", "value": "2"}, {"name": "edns0"}],
+                },
+            },
+        ),
+    ],
+)
 def test_dns(spec: Object, built: Object) -> None:
     assert dns.build_dns(build_pod(**spec), TARGET) == built

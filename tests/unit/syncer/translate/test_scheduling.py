@@ -28,14 +28,17 @@ def anti_affinity(labels: dict[str, str] | None = None, **term: Any) -> Object:
     return found
 
 
-@pytest.mark.parametrize(("toleration", "allowed"), [
-    ({"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}, True),
-    ({"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}, True),
-    ({"operator": "Exists"}, False),
-    ({"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}, False),
-    ({"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}, False),
-    ({"key": "virtual-kubelet.io/provider", "operator": "Exists"}, False),
-])
+@pytest.mark.parametrize(
+    ("toleration", "allowed"),
+    [
+        ({"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}, True),
+        ({"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}, True),
+        ({"operator": "Exists"}, False),
+        ({"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}, False),
+        ({"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}, False),
+        ({"key": "virtual-kubelet.io/provider", "operator": "Exists"}, False),
+    ],
+)
 def test_tolerations(toleration: Object, allowed: bool) -> None:
     assert build(tolerations=[toleration])["tolerations"] == ([toleration] if allowed else [])
 
@@ -48,10 +51,10 @@ def test_node_wishes_stay() -> None:
     assert built["affinity"] == {"nodeAffinity": node}
 
 
-@pytest.mark.parametrize("own", [
-    None,
-    {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}, {"matchFields": []}]}},
-])
+@pytest.mark.parametrize(
+    "own",
+    [None, {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}, {"matchFields": []}]}}],
+)
 def test_a_named_node_becomes_a_wish_that_the_scheduler_checks(own: Object | None) -> None:
     spec: Object = {"affinity": {"nodeAffinity": own}} if own else {}
     terms = build(nodeName="node-1", **spec)["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
@@ -65,12 +68,15 @@ def test_a_term_is_about_the_pod_s_own_namespace() -> None:
     assert built == {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"} | HERE}}
 
 
-@pytest.mark.parametrize(("term", "namespaces"), [
-    ({"namespaces": ["stock", "shop"]}, ["shop", "stock"]),
-    ({"namespaceSelector": {"matchLabels": {"team": "a"}}}, ["shop", "stock"]),
-    ({"namespaces": ["other"], "namespaceSelector": {"matchLabels": {"team": "a"}}}, ["other", "shop", "stock"]),
-    ({"namespaceSelector": {"matchLabels": {"team": "nobody"}}}, ["-"]),
-])
+@pytest.mark.parametrize(
+    ("term", "namespaces"),
+    [
+        ({"namespaces": ["stock", "shop"]}, ["shop", "stock"]),
+        ({"namespaceSelector": {"matchLabels": {"team": "a"}}}, ["shop", "stock"]),
+        ({"namespaces": ["other"], "namespaceSelector": {"matchLabels": {"team": "a"}}}, ["other", "shop", "stock"]),
+        ({"namespaceSelector": {"matchLabels": {"team": "nobody"}}}, ["-"]),
+    ],
+)
 def test_a_term_about_several_namespaces(term: Object, namespaces: list[str]) -> None:
     selector = anti_affinity(labelSelector={}, **term)["labelSelector"]
     assert selector["matchLabels"] == SCOPE
@@ -103,12 +109,17 @@ def test_match_label_keys_are_worked_in_once(merged_before: bool) -> None:
     if merged_before:
         selector["matchExpressions"] = [hash_is]
     constraint = {
-        "maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector,
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": selector,
         "matchLabelKeys": ["pod-template-hash", "absent"],
     }
     (built,) = build({"pod-template-hash": "abc"}, topologySpreadConstraints=[constraint])["topologySpreadConstraints"]
     assert built == {
-        "maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
         "labelSelector": {"matchLabels": {"app": "web"} | HERE, "matchExpressions": [hash_is]},
     }
 

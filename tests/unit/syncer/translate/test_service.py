@@ -17,17 +17,20 @@ def host(**spec: Any) -> Object:
     return built | {"spec": built["spec"] | defaults}
 
 
-@pytest.mark.parametrize(("nested", "fate"), [
-    (build_service(), "Synced"),
-    (build_service(type="NodePort"), "Synced"),
-    (build_service(type="LoadBalancer"), "Synced"),
-    (build_service(clusterIP="None"), "Nested"),
-    (build_service(type="ExternalName", clusterIP=""), "Nested"),
-    (build_service("kubernetes", "default", selector=None), "Nested"),
-    (build_service("kubernetes", "shop"), "Synced"),
-    (build_service(selector=None), "Refused"),
-    (build_service(selector={}), "Refused"),
-])
+@pytest.mark.parametrize(
+    ("nested", "fate"),
+    [
+        (build_service(), "Synced"),
+        (build_service(type="NodePort"), "Synced"),
+        (build_service(type="LoadBalancer"), "Synced"),
+        (build_service(clusterIP="None"), "Nested"),
+        (build_service(type="ExternalName", clusterIP=""), "Nested"),
+        (build_service("kubernetes", "default", selector=None), "Nested"),
+        (build_service("kubernetes", "shop"), "Synced"),
+        (build_service(selector=None), "Refused"),
+        (build_service(selector={}), "Refused"),
+    ],
+)
 def test_fate(nested: Object, fate: str) -> None:
     assert service.decide_fate(nested) == fate
 
@@ -40,12 +43,21 @@ def test_our_own_nested_services_stay_there() -> None:
 
 def test_nothing_that_reaches_outside_is_carried() -> None:
     port = {"name": "http", "port": 80, "targetPort": "web", "nodePort": 30000, "appProtocol": "http"}
-    built = service.build_service(build_service(
-        type="LoadBalancer", externalIPs=["1.2.3.4"], loadBalancerIP="1.2.3.4", externalTrafficPolicy="Local",
-        healthCheckNodePort=30001, ports=[port],
-    ), TARGET, "10.43.7.7")
+    built = service.build_service(
+        build_service(
+            type="LoadBalancer",
+            externalIPs=["1.2.3.4"],
+            loadBalancerIP="1.2.3.4",
+            externalTrafficPolicy="Local",
+            healthCheckNodePort=30001,
+            ports=[port],
+        ),
+        TARGET,
+        "10.43.7.7",
+    )
     assert built["spec"] == {
-        "type": "ClusterIP", "clusterIP": "10.43.7.7",
+        "type": "ClusterIP",
+        "clusterIP": "10.43.7.7",
         "selector": {"app": "web", "nestor.dev/cluster": "hello", "nestor.dev/nested-namespace": "shop"},
         "ports": [{"name": "http", "port": 80, "targetPort": "web", "appProtocol": "http"}],
     }
@@ -59,15 +71,18 @@ def test_a_tenant_cannot_select_other_pods() -> None:
     assert "clusterIP" not in built["spec"]
 
 
-@pytest.mark.parametrize(("change", "current"), [
-    ({}, True),
-    ({"type": "NodePort"}, True),
-    ({"selector": {"app": "other"}}, False),
-    ({"ports": [{"port": 81, "protocol": "TCP"}]}, False),
-    ({"ports": [{"port": 80, "protocol": "TCP"}, {"port": 81, "protocol": "TCP", "name": "b"}]}, False),
-    ({"publishNotReadyAddresses": True}, False),
-    ({"sessionAffinity": "ClientIP"}, False),
-])
+@pytest.mark.parametrize(
+    ("change", "current"),
+    [
+        ({}, True),
+        ({"type": "NodePort"}, True),
+        ({"selector": {"app": "other"}}, False),
+        ({"ports": [{"port": 81, "protocol": "TCP"}]}, False),
+        ({"ports": [{"port": 80, "protocol": "TCP"}, {"port": 81, "protocol": "TCP", "name": "b"}]}, False),
+        ({"publishNotReadyAddresses": True}, False),
+        ({"sessionAffinity": "ClientIP"}, False),
+    ],
+)
 def test_is_current(change: Object, current: bool) -> None:
     desired = service.build_service(build_service(**change), TARGET, "10.43.7.7")
     assert service.is_current(host(), desired) is current
@@ -87,10 +102,14 @@ def test_a_successor_is_the_same_service_with_another_address() -> None:
     nested = build_service(clusterIPs=["10.43.7.7"], ipFamilies=["IPv4"])
     nested["metadata"] |= {"labels": {"a": "b"}, "resourceVersion": "7", "ownerReferences": [{"uid": "x"}]}
     assert service.build_successor(nested, "10.43.9.9") == {
-        "apiVersion": "v1", "kind": "Service",
+        "apiVersion": "v1",
+        "kind": "Service",
         "metadata": {"name": "web", "namespace": "shop", "labels": {"a": "b"}, "ownerReferences": [{"uid": "x"}]},
         "spec": {
-            "type": "ClusterIP", "clusterIP": "10.43.9.9", "ipFamilies": ["IPv4"], "selector": {"app": "web"},
+            "type": "ClusterIP",
+            "clusterIP": "10.43.9.9",
+            "ipFamilies": ["IPv4"],
+            "selector": {"app": "web"},
             "ports": [{"port": 80, "protocol": "TCP"}],
         },
     }

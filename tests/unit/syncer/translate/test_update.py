@@ -48,15 +48,19 @@ def test_images_deadline_and_tolerations() -> None:
     host["spec"]["tolerations"] = [there]
     added = {"key": "node.kubernetes.io/unreachable", "operator": "Exists"}
     nested = build_pod(
-        container={"image": "example/web:2"}, initContainers=[{"name": "i", "image": "i:2"}], activeDeadlineSeconds=60,
+        container={"image": "example/web:2"},
+        initContainers=[{"name": "i", "image": "i:2"}],
+        activeDeadlineSeconds=60,
         tolerations=[added, {"operator": "Exists"}],
     )
     patch = update.build_update(nested, host, TARGET)
     assert patch is not None
     assert patch["metadata"]["uid"] == "host-uid"
     assert patch["spec"] == {
-        "containers": [{"name": "app", "image": "example/web:2"}], "initContainers": [{"name": "i", "image": "i:2"}],
-        "activeDeadlineSeconds": 60, "tolerations": [there, added],
+        "containers": [{"name": "app", "image": "example/web:2"}],
+        "initContainers": [{"name": "i", "image": "i:2"}],
+        "activeDeadlineSeconds": 60,
+        "tolerations": [there, added],
     }
 
 
@@ -90,6 +94,6 @@ def test_resources_are_resized_where_they_differ() -> None:
     assert update.build_resize(build_pod(container={"resources": before}), host) is None
     assert update.build_resize(build_pod(), host) is None
     after = {"requests": {"cpu": "200m"}, "limits": {"memory": "1Gi"}, "claims": []}
-    assert update.build_resize(build_pod(container={"resources": after}), host) == {"spec": {"containers": [
-        {"name": "app", "resources": {"requests": {"cpu": "200m"}, "limits": {"memory": "1Gi"}}},
-    ]}}
+    assert update.build_resize(build_pod(container={"resources": after}), host) == {
+        "spec": {"containers": [{"name": "app", "resources": {"requests": {"cpu": "200m"}, "limits": {"memory": "1Gi"}}}]}
+    }

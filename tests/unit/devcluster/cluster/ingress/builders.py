@@ -34,8 +34,11 @@ def service(name: str = "web", *ports: tuple[str | None, int]) -> Object:
 
 
 def endpoints(
-    *addresses: str, service: str = "web", ports: tuple[tuple[str | None, int], ...] = ((None, 8080),),
-    ready: bool | None = True, family: str = "IPv4",
+    *addresses: str,
+    service: str = "web",
+    ports: tuple[tuple[str | None, int], ...] = ((None, 8080),),
+    ready: bool | None = True,
+    family: str = "IPv4",
 ) -> Object:
     """An EndpointSlice whose endpoints share a readiness (None: they do not say)."""
     conditions = {} if ready is None else {"ready": ready}

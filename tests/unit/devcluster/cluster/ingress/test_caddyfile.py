@@ -36,7 +36,8 @@ def test_it_listens_on_loopback_only() -> None:
     config = build({})
     servers = config["apps"]["http"]["servers"]
     assert {name: server["listen"] for name, server in servers.items()} == {
-        "http": ["kept/127.0.0.1:8080"], "https": ["kept/127.0.0.1:8443"],
+        "http": ["kept/127.0.0.1:8080"],
+        "https": ["kept/127.0.0.1:8443"],
     }
     assert config["admin"]["listen"] == "unix//run/caddy.sock"
 

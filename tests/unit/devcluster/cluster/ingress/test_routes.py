@@ -45,7 +45,11 @@ def test_longest_path_comes_first_and_exact_before_prefix() -> None:
     paths = [path("/"), path("/a"), path("/a", match="Exact"), path("/a/b/"), path("/longer", match="ImplementationSpecific")]
     found = routes.build(world(ingress(rules=[rule("a.test", *paths)])))["a.test"]
     assert [(item.path, item.match) for item in found] == [
-        ("/longer", "Prefix"), ("/a/b", "Prefix"), ("/a", "Exact"), ("/a", "Prefix"), ("/", "Prefix"),
+        ("/longer", "Prefix"),
+        ("/a/b", "Prefix"),
+        ("/a", "Exact"),
+        ("/a", "Prefix"),
+        ("/", "Prefix"),
     ]
 
 
@@ -81,7 +85,8 @@ def test_a_rule_has_precedence_over_an_older_default_backend() -> None:
 def test_several_hosts_of_one_ingress_have_their_own_paths() -> None:
     found = routes.build(world(ingress(rules=[rule("a.test", path("/one")), rule("b.test", path("/two"), path("/three"))])))
     assert {host: [item.path for item in paths] for host, paths in found.items()} == {
-        "a.test": ["/one"], "b.test": ["/three", "/two"],
+        "a.test": ["/one"],
+        "b.test": ["/three", "/two"],
     }
 
 
@@ -93,18 +98,33 @@ def test_a_rule_without_paths_is_passed_over() -> None:
     ("wanted", "services", "slices", "found"),
     [
         pytest.param(80, [service()], [endpoints("10.0.0.2", "10.0.0.1")], ("10.0.0.1:8080", "10.0.0.2:8080"), id="by number"),
-        pytest.param("http", [service("web", ("http", 80))], [endpoints("10.0.0.1", ports=(("http", 8080),))],
-                     ("10.0.0.1:8080",), id="by name"),
-        pytest.param(90, [service("web", ("a", 80), ("b", 90))], [endpoints("10.0.0.1", ports=(("a", 1), ("b", 2)))],
-                     ("10.0.0.1:2",), id="the right one of several ports"),
+        pytest.param(
+            "http",
+            [service("web", ("http", 80))],
+            [endpoints("10.0.0.1", ports=(("http", 8080),))],
+            ("10.0.0.1:8080",),
+            id="by name",
+        ),
+        pytest.param(
+            90,
+            [service("web", ("a", 80), ("b", 90))],
+            [endpoints("10.0.0.1", ports=(("a", 1), ("b", 2)))],
+            ("10.0.0.1:2",),
+            id="the right one of several ports",
+        ),
         pytest.param(80, [service()], [endpoints("10.0.0.1", ready=False)], (), id="not ready"),
         pytest.param(80, [service()], [endpoints("10.0.0.1", ready=None)], ("10.0.0.1:8080",), id="readiness unknown"),
         pytest.param(80, [service()], [endpoints("fd00::1", family="IPv6")], (), id="other address family"),
         pytest.param(81, [service()], [endpoints("10.0.0.1")], (), id="no such port"),
         pytest.param(80, [service("other")], [endpoints("10.0.0.1")], (), id="no such service"),
         pytest.param(80, [service()], [], (), id="no endpoints yet"),
-        pytest.param(80, [service()], [endpoints("10.0.0.1"), endpoints("10.0.0.2")],
-                     ("10.0.0.1:8080", "10.0.0.2:8080"), id="several slices"),
+        pytest.param(
+            80,
+            [service()],
+            [endpoints("10.0.0.1"), endpoints("10.0.0.2")],
+            ("10.0.0.1:8080", "10.0.0.2:8080"),
+            id="several slices",
+        ),
     ],
 )
 def test_endpoints_of_a_backend(wanted: int | str, services: list[Object], slices: list[Object], found: tuple[str, ...]) -> None:
