@@ -12,6 +12,7 @@ from nestor.api import conditions
 from nestor.cli.view import facts
 from nestor.cli.view.story import Story
 from nestor.kube import Api, ApiError, Change, Informer, kinds
+from nestor.objects import conditions_of
 
 Object = dict[str, Any]
 
@@ -90,7 +91,7 @@ def _has_url(job: Object) -> bool:
 
 
 def _is_true(job: Object, kind: str) -> bool:
-    return conditions.is_true(facts.status_of(job).get("conditions"), kind)
+    return conditions.is_true(conditions_of(job), kind)
 
 
 def is_ready(job: Object) -> bool:

@@ -15,6 +15,7 @@ from nestor.cli import session
 from nestor.cli.exits import Failure
 from nestor.cli.session import Place, Session
 from nestor.kube import ApiError, Kind, kinds
+from nestor.objects import conditions_of, status_of
 
 Candidates = list[tuple[str, str]]
 """Each with a word of help."""
@@ -40,7 +41,7 @@ def complete_app(ctx: typer.Context, incomplete: str) -> Candidates:
 
     async def find(session: Session) -> Candidates:
         apps = await session.api.list(kinds.NESTED_APP)
-        return [(app["metadata"]["name"], str((app.get("status") or {}).get("title") or "")) for app in apps]
+        return [(app["metadata"]["name"], str(status_of(app).get("title") or "")) for app in apps]
 
     return _ask(ctx, find, incomplete)
 
@@ -50,7 +51,7 @@ def complete_part(ctx: typer.Context, incomplete: str) -> Candidates:
 
     async def find(session: Session) -> Candidates:
         job = await session.get_job(str(ctx.params.get("name")))
-        return [(step["name"], step.get("state", "")) for step in (job.get("status") or {}).get("steps") or ()]
+        return [(step["name"], step.get("state", "")) for step in status_of(job).get("steps") or ()]
 
     return _ask(ctx, find, incomplete)
 
@@ -109,5 +110,5 @@ def _ask(ctx: typer.Context, find: Callable[[Session], Awaitable[Candidates]], i
 
 
 def _reason(obj: dict[str, Any], condition: str) -> str:
-    found = [item for item in (obj.get("status") or {}).get("conditions") or () if item.get("type") == condition]
+    found = [item for item in conditions_of(obj) if item.get("type") == condition]
     return str(found[0].get("reason", "")) if found else ""

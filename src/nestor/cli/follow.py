@@ -15,12 +15,13 @@ from rich.spinner import Spinner
 
 from nestor.cli import console
 from nestor.cli.exits import Code, Failure
-from nestor.cli.session import Object, Session
+from nestor.cli.session import Session
 from nestor.cli.view.facts import Ending, address, condition, find_ending
 from nestor.cli.view.job import render_page
 from nestor.cli.view.live import render_live
 from nestor.cli.view.story import Story
 from nestor.kube import Change, Informer, kinds
+from nestor.objects import Object
 
 NOBODY_SECONDS = 10
 """A running operator reports on a new job in far less."""

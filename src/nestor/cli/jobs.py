@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from nestor.cli import manifests
 from nestor.cli.exits import Code, Failure
 from nestor.cli.manifests import Wishes
 from nestor.cli.offline import documents
-
-Object = dict[str, Any]
+from nestor.objects import Object
 
 
 def build(what: str | None, file: Path | None, wishes: Wishes, random: str) -> Object:

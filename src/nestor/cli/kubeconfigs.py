@@ -5,14 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 import copy
-from typing import Any
 from urllib.parse import urlsplit
 
 import yaml
 
 from nestor.cli.exits import Failure
+from nestor.objects import Object
 
-Object = dict[str, Any]
 TLS_SERVER_NAME = "kubernetes"
 """A name that every nested API server's certificate has."""
 

@@ -12,8 +12,8 @@ from nestor.api import labels
 from nestor.api.crd import VERSION
 from nestor.api.nestedappjob import NAME_LIMIT
 from nestor.cli.exits import Code, Failure
+from nestor.objects import Object
 
-Object = dict[str, Any]
 API_VERSION = f"{labels.GROUP}/{VERSION}"
 SUFFIX_LENGTH = 5
 

@@ -13,9 +13,10 @@ from contextlib import asynccontextmanager
 from nestor import names
 from nestor.cli import kubeconfigs
 from nestor.cli.exits import Code, Failure
-from nestor.cli.session import Object, Session
-from nestor.cli.view.facts import address, condition, status_of
+from nestor.cli.session import Session
+from nestor.cli.view.facts import address, condition
 from nestor.kube import Api, ApiError, NotFound, kinds
+from nestor.objects import Object, status_of
 
 TRY_SECONDS = 2.0
 """A ClusterIP that is not routed answers nothing at all."""

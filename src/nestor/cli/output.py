@@ -13,8 +13,8 @@ from rich.text import Text
 from nestor.cli import console
 from nestor.cli.options import Output
 from nestor.cli.yamltext import dump_yaml
+from nestor.objects import Object
 
-Object = dict[str, Any]
 _MANAGED = ("managedFields",)
 
 

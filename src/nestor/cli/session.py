@@ -8,13 +8,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any
 
 from nestor.cli import console
 from nestor.cli.exits import Code, Failure, explain
 from nestor.kube import Api, ApiError, Kind, NotFound, UserContext, connect_user, kinds, read_context
+from nestor.objects import Object
 
-Object = dict[str, Any]
 REQUEST_SECONDS = 20
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 
 from nestor.api import labels
-from nestor.cluster.shape import Object, Shape
+from nestor.cluster.shape import Shape
+from nestor.objects import Object
 
 SYNCER_ROLE = "nestor-syncer"
 NODES_ROLE = "nestor-syncer-nodes"

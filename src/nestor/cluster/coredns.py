@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from nestor.cluster.shape import CLUSTER_DOMAIN, DNS_PORT, Object, Shape
+from nestor.cluster.shape import CLUSTER_DOMAIN, DNS_PORT, Shape
+from nestor.objects import Object
 
 HEALTH_PORT = 8082
 READY_PORT = 8083

@@ -2,32 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from decimal import Decimal
-
 from nestor.api.nestedclass import NamespacePolicy
-from nestor.cluster.shape import Object, Shape
+from nestor.cluster.shape import Shape
+from nestor.kube.quantities import parse_quantity, write_quantity
+from nestor.objects import Object
 
 QUOTA_NAME = "nestor"
-_SUFFIXES = {
-    "n": Decimal("1e-9"),
-    "u": Decimal("1e-6"),
-    "m": Decimal("1e-3"),
-    "": Decimal(1),
-    "k": Decimal(10) ** 3,
-    "M": Decimal(10) ** 6,
-    "G": Decimal(10) ** 9,
-    "T": Decimal(10) ** 12,
-    "P": Decimal(10) ** 15,
-    "E": Decimal(10) ** 18,
-    "Ki": Decimal(2) ** 10,
-    "Mi": Decimal(2) ** 20,
-    "Gi": Decimal(2) ** 30,
-    "Ti": Decimal(2) ** 40,
-    "Pi": Decimal(2) ** 50,
-    "Ei": Decimal(2) ** 60,
-}
-_QUANTITY = re.compile(r"^([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([a-zA-Z]{0,2})$")
 
 
 def build_namespace(name: str, labels: dict[str, str], policy: NamespacePolicy) -> Object:
@@ -66,7 +46,7 @@ def add_own_share(name: str, limit: str, own: list[Object]) -> str:
     shares = [parse_quantity(item[part][resource]) for item in own if part in item and resource in item[part]]
     if not shares:
         return limit
-    return _write_quantity(parse_quantity(limit) + sum(shares))
+    return write_quantity(parse_quantity(limit) + sum(shares))
 
 
 def add_own_volume(name: str, limit: str, shape: Shape) -> str:
@@ -78,17 +58,5 @@ def add_own_volume(name: str, limit: str, shape: Shape) -> str:
     if resource in ("persistentvolumeclaims", "count/persistentvolumeclaims"):
         return str(int(parse_quantity(limit)) + 1)
     if resource == "requests.storage":
-        return _write_quantity(parse_quantity(limit) + parse_quantity(str(shape.persistence.size)))
+        return write_quantity(parse_quantity(limit) + parse_quantity(str(shape.persistence.size)))
     return limit
-
-
-def _write_quantity(total: Decimal) -> str:
-    return str(int(total)) if total == total.to_integral_value() else f"{int(total * 1000)}m"
-
-
-def parse_quantity(text: str) -> Decimal:
-    """A Kubernetes quantity as a number."""
-    match = _QUANTITY.match(text)
-    if not match or match[2] not in _SUFFIXES:
-        raise ValueError(f"'{text}' is not a quantity")
-    return Decimal(match[1]) * _SUFFIXES[match[2]]

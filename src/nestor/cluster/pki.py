@@ -10,14 +10,12 @@ import base64
 import datetime
 import secrets
 from dataclasses import dataclass
-from typing import Any
 
-from nestor import names
+from nestor import names, times
 from nestor.api import labels
 from nestor.cluster import certificates, kubeconfig
 from nestor.cluster.certificates import Pair
-
-Object = dict[str, Any]
+from nestor.objects import Object
 
 AUTHORITIES = {
     "server-ca": "server-ca",
@@ -91,14 +89,14 @@ def content_key(authorities: Authorities, address: str) -> str:
 def renewal_annotations(key: str, now: datetime.datetime) -> dict[str, str]:
     """Annotations of a Secret with leaf certificates made at `now`."""
     renew = now + datetime.timedelta(days=certificates.LEAF_DAYS - certificates.RENEW_DAYS)
-    return {labels.CONTENT_KEY: key, labels.RENEW_AFTER: renew.strftime("%Y-%m-%dT%H:%M:%SZ")}
+    return {labels.CONTENT_KEY: key, labels.RENEW_AFTER: times.write(renew)}
 
 
 def is_current(secret: Object | None, key: str, now: datetime.datetime) -> bool:
     """Whether a Secret's certificates can stay as they are."""
     annotations = ((secret or {}).get("metadata") or {}).get("annotations") or {}
     renew = annotations.get(labels.RENEW_AFTER, "")
-    return annotations.get(labels.CONTENT_KEY) == key and renew > now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return annotations.get(labels.CONTENT_KEY) == key and renew > times.write(now)
 
 
 def format_address(address: str) -> str:

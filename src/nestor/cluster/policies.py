@@ -10,7 +10,8 @@ from typing import Any
 
 from nestor.api import labels
 from nestor.api.nestedclass import Peer
-from nestor.cluster.shape import API_PORT, DNS_PORT, Object, Shape
+from nestor.cluster.shape import API_PORT, DNS_PORT, Shape
+from nestor.objects import Object
 
 METADATA = ["169.254.0.0/16", "192.0.0.0/24", "168.63.129.16/32", "64:ff9b::/96"]
 """Hold the clouds' metadata addresses, which hand out the node's credentials: most clouds' (link-local), Oracle's, Azure's wire

@@ -6,11 +6,14 @@ import asyncio
 import datetime
 from dataclasses import dataclass
 
+from nestor import times
 from nestor.cluster import access, coredns, pki, policies, server, services
-from nestor.cluster.applier import RESYNC_SECONDS, Applier, together
 from nestor.cluster.pki import Authorities
-from nestor.cluster.shape import Object, Shape
+from nestor.cluster.shape import Shape
 from nestor.kube import Conflict, RetryLater, kinds
+from nestor.kube.applier import RESYNC_SECONDS, Applier
+from nestor.kube.tasks import together
+from nestor.objects import Object, labels_of, owners_of
 
 
 class ForeignObject(Exception):
@@ -79,7 +82,7 @@ class Provisioner:
         if keys.admin == key and _is_fresh(keys.admin_checked, now):
             return
         found = await self._api.find(kinds.SECRET, metadata["name"], metadata["namespace"])
-        if found is not None and (found["metadata"].get("labels") or {}).get(mark) != metadata["labels"][mark]:
+        if found is not None and labels_of(found).get(mark) != metadata["labels"][mark]:
             raise ForeignObject(
                 f"Secret '{metadata['name']}' in namespace '{metadata['namespace']}' is not Nestor's: delete or rename it"
             )
@@ -128,7 +131,7 @@ class Provisioner:
 
 def _is_left_over(secret: Object, owner: Object | None) -> bool:
     """Whether it is about to be collected, because its owner is a deleted cluster of the same name."""
-    owners = [item["uid"] for item in secret["metadata"].get("ownerReferences") or ()]
+    owners = [item["uid"] for item in owners_of(secret)]
     return owner is not None and bool(owners) and owner["uid"] not in owners
 
 
@@ -137,4 +140,4 @@ def _is_fresh(checked: datetime.datetime | None, now: datetime.datetime) -> bool
 
 
 def _now() -> datetime.datetime:
-    return datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    return times.now().replace(microsecond=0)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from nestor.api import labels
 from nestor.api.base import Resources
 from nestor.cluster import coredns, pki
-from nestor.cluster.shape import API_PORT, CLUSTER_DOMAIN, DATA_VOLUME, Object, Shape, choose_cluster_cidr
+from nestor.cluster.shape import API_PORT, CLUSTER_DOMAIN, DATA_VOLUME, Shape, choose_cluster_cidr
+from nestor.objects import Object
 
 DATA_FOLDER = "/var/lib/rancher/k3s"
 TLS_FOLDER = f"{DATA_FOLDER}/server/tls"

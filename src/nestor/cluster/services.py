@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from nestor.api import labels
-from nestor.cluster.shape import API_PORT, DNS_PORT, Object, Shape
+from nestor.cluster.shape import API_PORT, DNS_PORT, Shape
+from nestor.objects import Object
 
 
 def build_api_service(shape: Shape) -> Object:

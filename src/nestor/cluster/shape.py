@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass, field
-from typing import Any
 
 from nestor import names
 from nestor.api import labels
 from nestor.api.base import Resources
 from nestor.api.nestedclass import NetworkPolicyModel, Peer
 from nestor.api.policies import Persistence
-
-Object = dict[str, Any]
+from nestor.objects import Object
 
 CLUSTER_DOMAIN = "cluster.local"
 DATA_VOLUME = "data"

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from nestor import names
 from nestor.api import labels
-
-Object = dict[str, Any]
+from nestor.objects import Object, spec_of
 
 
 @dataclass(frozen=True)
@@ -79,4 +77,4 @@ def _explain(mine: Claim, rival: Claim) -> str:
 
 def hosts_of(ingress: Object) -> set[str]:
     """All hosts that an Ingress has rules for."""
-    return {entry["host"] for entry in (ingress.get("spec") or {}).get("rules") or () if entry.get("host")}
+    return {entry["host"] for entry in spec_of(ingress).get("rules") or () if entry.get("host")}

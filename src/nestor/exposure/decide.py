@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from nestor.api import conditions
 from nestor.api.conditions import Condition
 from nestor.exposure.routes import Refusal, Route
-
-Object = dict[str, Any]
+from nestor.objects import Object, spec_of
 
 SHOWN_PORTS = 20
 
@@ -65,7 +63,7 @@ def find_trouble(view: TargetView) -> Refusal | None:
         return conditions.TARGET_NOT_FOUND, (
             f"no Service named '{target.service_name}' in {where} (one without a cluster IP or a selector does not count)"
         )
-    ports = (service.get("spec") or {}).get("ports") or []
+    ports = spec_of(service).get("ports") or []
     port = _find_port(ports, target.service_port)
     if port is None:
         known = ", ".join(_name_port(item) for item in ports[:SHOWN_PORTS]) or "none"

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nestor import names
 from nestor.api.appdef import Target
 from nestor.api.nestedclass import ExposePolicy
-
-Object = dict[str, Any]
+from nestor.objects import Object
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 TLS_SECRET = "tls"  # noqa: S105 - a name

@@ -17,8 +17,8 @@ from kubernetes.aio.client import ApiClient, Configuration
 
 from nestor.kube import errors
 from nestor.kube.kinds import POD, Kind
+from nestor.objects import Object
 
-Object = dict[str, Any]
 Patch = Literal["merge", "json", "strategic", "apply"]
 
 _PATCH_TYPES: dict[Patch, str] = {

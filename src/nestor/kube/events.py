@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import datetime
 import logging
 from typing import Literal
 
 from nestor.kube import errors, kinds
-from nestor.kube.client import Api, Object
+from nestor.kube.client import Api
+from nestor.objects import Object
+from nestor.times import timestamp
 
 log = logging.getLogger(__name__)
-
-
-def now() -> str:
-    """The current time as Kubernetes writes it: RFC 3339, seconds, UTC."""
-    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class EventRecorder:
@@ -27,7 +23,7 @@ class EventRecorder:
     async def post(self, about: Object, kind: Literal["Normal", "Warning"], reason: str, message: str) -> None:
         """One event about `about` (an object with apiVersion, kind and metadata)."""
         meta = about["metadata"]
-        time = now()
+        time = timestamp()
         event: Object = {
             "apiVersion": "v1",
             "kind": "Event",

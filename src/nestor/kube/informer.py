@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nestor.kube import errors
-from nestor.kube.client import Api, Object
+from nestor.kube.client import Api
 from nestor.kube.kinds import Kind
+from nestor.objects import Object
 
 log = logging.getLogger(__name__)
 

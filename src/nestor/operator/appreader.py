@@ -5,15 +5,15 @@ from __future__ import annotations
 import datetime
 import json
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from nestor import times
 from nestor.api import conditions, faults, labels
 from nestor.cluster.shape import Shape
+from nestor.objects import Object, annotations_of, is_terminating, status_of
 from nestor.operator import pods
 from nestor.operator.appsource import AppSource
 from nestor.operator.runner import NO_IMAGE_VOLUMES
-
-Object = dict[str, Any]
 
 PART, CONTAINER = "reader", "reader"
 OUTPUT_LIMIT = 2**19
@@ -52,9 +52,9 @@ def decide_reader(pod: Object | None, image: str, now: datetime.datetime) -> Act
     """A pod that ended without a result is made anew, later and later; a fault of the image is final."""
     if pod is None:
         return Action("Create")
-    if pod["metadata"].get("deletionTimestamp"):
+    if is_terminating(pod):
         return Action("Wait", "an earlier reader's pod is ending", delay=1)
-    if (pod["metadata"].get("annotations") or {}).get(labels.APP_IMAGE) != image:
+    if annotations_of(pod).get(labels.APP_IMAGE) != image:
         return Action("Replace")
     if not any("image" in volume for volume in pod["spec"].get("volumes") or ()):
         # With the feature gate off, the API server takes the volume out of the pod.
@@ -75,10 +75,10 @@ def decide_reader(pod: Object | None, image: str, now: datetime.datetime) -> Act
 
 def decide_again(pod: Object, why: str, now: datetime.datetime, pause: float | None = None) -> Action:
     """Another pod in place of one without a result, after `pause` seconds (else 1, 2, 4 …), counted from its end."""
-    attempt = int((pod["metadata"].get("annotations") or {}).get(labels.RUNNER_ATTEMPT, "1"))
+    attempt = int(annotations_of(pod).get(labels.RUNNER_ATTEMPT, "1"))
     delay = pause or min(MOST_SECONDS, 2.0 ** min(attempt - 1, 10))
     _, finished, _ = pods.find_end(pod)
-    since = (now - datetime.datetime.fromisoformat(finished or pod["metadata"]["creationTimestamp"])).total_seconds()
+    since = times.seconds_since(finished or pod["metadata"]["creationTimestamp"], now)
     if since < delay:
         return Action("Wait", f"{why}; attempt {attempt}, again in {delay:.0f} s", attempt, delay - since)
     return Action("Replace", why, attempt + 1)
@@ -95,13 +95,13 @@ def _explain_waiting(pod: Object) -> Action:
         return Action("Wait", waiting.describe(pod), reason=reason)
     if unschedulable := pods.find_unschedulable(pod):
         return Action("Wait", f"pod '{pod['metadata']['name']}': {unschedulable}", reason=conditions.UNSCHEDULABLE)
-    attempt = int((pod["metadata"].get("annotations") or {}).get(labels.RUNNER_ATTEMPT, "1"))
+    attempt = int(annotations_of(pod).get(labels.RUNNER_ATTEMPT, "1"))
     return Action("Wait", f"attempt {attempt}" if attempt > 1 else "")
 
 
 def _last_words(pod: Object) -> str:
     """What the reader said of its fault, from the pod's status: one line of printable characters."""
-    for item in (pod.get("status") or {}).get("containerStatuses") or ():
+    for item in status_of(pod).get("containerStatuses") or ():
         said = ((item.get("state") or {}).get("terminated") or {}).get("message") or ""
         return "".join(char if char.isprintable() else " " for char in said.strip())[:WORDS_LIMIT]
     return ""

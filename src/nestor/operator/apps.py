@@ -5,21 +5,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any
 
 from nestor.api import conditions
-from nestor.cluster.applier import together
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, RetryLater, kinds
+from nestor.kube.tasks import together
+from nestor.objects import Object, is_terminating
 from nestor.operator import appreader, runner
 from nestor.operator.appreader import Action
 from nestor.operator.appsource import AppSource, find_source
-from nestor.operator.context import Context, age_seconds, now
+from nestor.operator.context import Context
 from nestor.operator.known import Known, Refused, identify
 from nestor.operator.resolve import Resolved, admit
-
-Object = dict[str, Any]
+from nestor.times import now, seconds_since
 
 log = logging.getLogger(__name__)
 
@@ -116,7 +115,7 @@ class Apps:
     def _refuse_pod(self, known: Known, source: AppSource, body: Object, error: Forbidden | Invalid) -> Refused:
         """In the first moments of a namespace its service account is missing, which is nobody's business."""
         live = self._context.world.find(kinds.NAMESPACE, known.host_namespace)
-        age = age_seconds(live["metadata"]["creationTimestamp"]) if live else 0.0
+        age = seconds_since(live["metadata"]["creationTimestamp"]) if live else 0.0
         message, delay = runner.decide_refused(body, error, age)
         if message is None:
             return _refuse(source, Action("Wait", delay=delay))
@@ -126,7 +125,7 @@ class Apps:
     async def _remove_reader(self, known: Known) -> None:
         """It has done its work."""
         pod = self._find_reader(known)
-        if pod is not None and not pod["metadata"].get("deletionTimestamp"):
+        if pod is not None and not is_terminating(pod):
             await self._api.delete(kinds.POD, pod["metadata"]["name"], known.host_namespace, uid=pod["metadata"]["uid"])
 
     def _find_reader(self, known: Known) -> Object | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -13,9 +12,8 @@ from nestor.api import conditions
 from nestor.api.appdef import explain
 from nestor.api.nestedapp import NamespacedConfigMapRef, NestedAppSpec
 from nestor.api.nestedappjob import App
+from nestor.objects import Object, spec_of
 from nestor.operator.known import Known, Refused
-
-Object = dict[str, Any]
 
 KEY = "app.json"
 SHOWN_APPS = 20
@@ -69,7 +67,7 @@ def read_catalogue(name: str, apps: Iterable[Object]) -> AppSource:
         raise Refused(conditions.APP_NOT_FOUND, f"no NestedApp named '{name}'; there are: {there_are}")
     origin = f"NestedApp '{name}'"
     try:
-        spec = NestedAppSpec.model_validate(found[name].get("spec") or {})
+        spec = NestedAppSpec.model_validate(spec_of(found[name]))
     except ValidationError as error:
         raise Refused(conditions.APPDEF_INVALID, f"{origin}: {explain(error, 'spec')}") from error
     if spec.app_def is None and spec.image is None:

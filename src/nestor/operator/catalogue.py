@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nestor.api import conditions
 from nestor.api.appdef import AppDef, AppDefError, Chosen, choose_command, list_commands, read_appdef
 from nestor.api.conditions import Condition
 from nestor.api.faults import join, name_field
 from nestor.kube import NotFound, kinds
-from nestor.kube.events import now as timestamp
+from nestor.objects import Object, conditions_of, is_terminating, spec_of, status_of
 from nestor.operator.appsource import read_catalogue
 from nestor.operator.context import Context
 from nestor.operator.known import Refused
 from nestor.operator.resolve import JOBS_PARAMETERS
 from nestor.steps import PlanError, build_plan, check_parameters
-
-Object = dict[str, Any]
+from nestor.times import timestamp
 
 COMMAND_LIMIT, ID_LIMIT, TITLE_LIMIT = 64, 253, 1024
 """As the schema has them."""
@@ -31,10 +28,10 @@ class AppReconciler:
     async def reconcile(self, name: str) -> None:
         """One pass over one application."""
         app = self._context.world.apps.get(name)
-        if app is None or app["metadata"].get("deletionTimestamp"):
+        if app is None or is_terminating(app):
             return
         status = build_status(app, timestamp())
-        if status == (app.get("status") or {}):
+        if status == status_of(app):
             return
         body = {"metadata": {key: app["metadata"][key] for key in ("name", "uid")}, "status": status}
         try:
@@ -47,7 +44,7 @@ def build_status(app: Object, time: str) -> Object:
     """The whole status of a NestedApp."""
     generation = app["metadata"].get("generation", 0)
     accepted, title, commands = describe(app)
-    old = (app.get("status") or {}).get("conditions") or ()
+    old = conditions_of(app)
     status: Object = {"conditions": conditions.merge(old, [accepted], generation, time), "observedGeneration": generation}
     if title:
         status["title"] = title
@@ -58,7 +55,7 @@ def build_status(app: Object, time: str) -> Object:
 
 def describe(app: Object) -> tuple[Condition, str, list[Object]]:
     """Whether jobs can run it, its title, and what their `command` may say."""
-    spec = app.get("spec") or {}
+    spec = spec_of(app)
     title = str(spec.get("title") or "")
     try:
         source = read_catalogue(app["metadata"]["name"], [app])

@@ -9,19 +9,18 @@ from nestor.api import labels
 from nestor.api.nestedclass import ClusterPolicy
 from nestor.api.policies import Persistence
 from nestor.cluster import access, namespace, server
-from nestor.cluster.applier import together
 from nestor.cluster.provision import Addresses, ForeignObject
 from nestor.cluster.shape import Shape
 from nestor.exposure.routes import Route
 from nestor.kube import Conflict, Kind, RetryLater, kinds
+from nestor.kube.tasks import together
+from nestor.objects import Object, is_terminating, labels_of, spec_of
 from nestor.operator import runner
 from nestor.operator.context import Context
 from nestor.operator.expose import Exposer
 from nestor.operator.known import Known
 from nestor.operator.resolve import Resolved
 from nestor.steps import Plan
-
-Object = dict[str, Any]
 
 
 @dataclass
@@ -58,7 +57,7 @@ def find_persistence(live: Object | None, policy: ClusterPolicy) -> Persistence 
     """By the NestedCluster once it is made: its StatefulSet cannot get or lose a volume any more, whatever the class says."""
     if live is None:
         return policy.persistence
-    found = (live.get("spec") or {}).get("persistence")
+    found = spec_of(live).get("persistence")
     return Persistence.model_validate(found) if found else None
 
 
@@ -103,10 +102,10 @@ class Children:
                 live = await self._context.api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", **body})
             except Conflict:
                 live = await self._context.api.get(kinds.NAMESPACE, name)
-        if (live["metadata"].get("labels") or {}).get(labels.JOB_UID) != resolved.uid:
+        if labels_of(live).get(labels.JOB_UID) != resolved.uid:
             raise ForeignObject(f"Namespace '{name}' exists and is not this job's: delete it, or the job")
         self._forget_former(resolved, live["metadata"])
-        if live["metadata"].get("deletionTimestamp"):
+        if is_terminating(live):
             raise RetryLater(1, f"namespace {name} is being deleted")
         live = await self._ensure(kinds.NAMESPACE, body)
         return {"apiVersion": "v1", "kind": "Namespace", "name": name, "uid": live["metadata"]["uid"]}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
-from typing import Any
 
 from nestor import names
 from nestor.api import conditions, labels
@@ -13,19 +12,19 @@ from nestor.api.conditions import Condition
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.policies import Persistence
 from nestor.cluster import access
-from nestor.cluster.applier import RESYNC_SECONDS, together
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
 from nestor.kube import Api, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
-from nestor.kube.events import now as timestamp
+from nestor.kube.applier import RESYNC_SECONDS
+from nestor.kube.tasks import together
+from nestor.objects import Object, conditions_of, is_terminating, labels_of, owners_of, spec_of, status_of
 from nestor.operator import ownership
 from nestor.operator.context import Context, ensure_finalizer, remove_finalizer
 from nestor.operator.observe import find_stand
 from nestor.operator.resolve import Refused, choose_version, find_class
 from nestor.operator.rest import Rest, decide_rest
 from nestor.operator.resting import end_pods
-
-Object = dict[str, Any]
+from nestor.times import timestamp
 
 
 class ClusterReconciler:
@@ -42,11 +41,11 @@ class ClusterReconciler:
         cluster = self._context.world.clusters.get(name, namespace)
         if cluster is None:
             return
-        if cluster["metadata"].get("deletionTimestamp"):
+        if is_terminating(cluster):
             # Before the label is looked at: a cluster that got it after our finalizer could else never go.
             await self._finalize(cluster)
             return
-        if labels.JOB in (cluster["metadata"].get("labels") or {}):
+        if labels.JOB in labels_of(cluster):
             return
         # A finalizer, because the binding to read nodes belongs to no namespace and is collected with nothing.
         cluster = await ensure_finalizer(self._context.api, kinds.NESTED_CLUSTER, cluster)
@@ -77,7 +76,7 @@ class ClusterReconciler:
     async def _find_rest(self, cluster: Object) -> Rest | None:
         """How far a cluster that is to rest is with that; None for one that is not."""
         meta = cluster["metadata"]
-        if not (cluster.get("spec") or {}).get("suspend"):
+        if not spec_of(cluster).get("suspend"):
             self._resting.pop(meta["uid"], None)
             return None
         seconds = time.monotonic() - self._resting.setdefault(meta["uid"], time.monotonic())
@@ -183,7 +182,7 @@ async def report(api: Api, cluster: Object, found: list[Condition], kubeconfig: 
     Raises `RetryLater` when `Ready` is to be said in the syncer's place, and the cluster has changed since it was read: that may
     have been the syncer's own word, which it says once.
     """
-    status: Object = cluster.get("status") or {}
+    status: Object = status_of(cluster)
     generation, ours = cluster["metadata"].get("generation", 0), {item.type for item in found}
     old = [item for item in status.get("conditions") or () if item["type"] in ours]
     merged = conditions.merge(old, found, generation, timestamp())
@@ -202,14 +201,14 @@ def _stand_in(cluster: Object, rest: Rest | None) -> list[Condition]:
     """`Ready`, while the syncer, whose word it is, is stopped too; and until it has said something itself."""
     if rest and not rest.replicas:
         return [Condition(conditions.READY, "False", conditions.SUSPENDED, rest.message)]
-    said = conditions.find((cluster.get("status") or {}).get("conditions"), conditions.READY) or {}
+    said = conditions.find(conditions_of(cluster), conditions.READY) or {}
     if said.get("reason") in (conditions.SUSPENDED, conditions.RESUMING):
         return [Condition(conditions.READY, "False", conditions.RESUMING, "its control plane is being started again")]
     return []
 
 
 def _is_owned(obj: Object, uid: str) -> bool:
-    return any(item["uid"] == uid for item in obj["metadata"].get("ownerReferences") or ())
+    return any(item["uid"] == uid for item in owners_of(obj))
 
 
 def _find_image(live: Object) -> str | None:

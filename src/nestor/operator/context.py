@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,14 +11,14 @@ from pydantic import ValidationError
 from nestor import names
 from nestor.api import conditions, labels
 from nestor.api.nestedclass import ExposePolicy, NestedClassSpec
-from nestor.cluster.applier import Applier
 from nestor.cluster.provision import Provisioner
 from nestor.cluster.shape import Host
 from nestor.exposure.claim import Claim, hosts_of
 from nestor.exposure.hosts import choose_host, is_default
 from nestor.kube import Api, Kind, kinds
-from nestor.kube.client import Object
+from nestor.kube.applier import Applier
 from nestor.kube.events import EventRecorder
+from nestor.objects import Object, conditions_of, labels_of, spec_of
 from nestor.operator.settings import Settings
 from nestor.operator.sources import Sources
 from nestor.operator.store import World
@@ -82,7 +81,7 @@ class Context:
     def claims(self) -> Iterable[Claim]:
         """The hosts that admitted jobs want, and those that a job had before it was refused: its Ingresses stay."""
         for job in self.world.jobs:
-            admitted = conditions.find((job.get("status") or {}).get("conditions"), conditions.ADMITTED)
+            admitted = conditions.find(conditions_of(job), conditions.ADMITTED)
             is_refused = admitted is not None and admitted["status"] == "False"
             yield from (claim for claim in self.claims_of(job) if claim.is_held or not is_refused)
 
@@ -101,37 +100,27 @@ class Context:
 
     def _policy_of(self, job: Object) -> ExposePolicy | None:
         """What the job's class says of hosts, if the class is there."""
-        found = self.classes().get((job.get("spec") or {}).get("className", ""))
+        found = self.classes().get(spec_of(job).get("className", ""))
         return found.expose if found else None
 
     def held_hosts(self, home: str, job_uid: str) -> frozenset[str]:
         """The hosts of the Ingresses that a job has in its own namespace."""
-        found = self.world.ingresses_by_namespace.get(home)
-        own = [item for item in found if (item["metadata"].get("labels") or {}).get(labels.JOB_UID) == job_uid]
+        found = self.world.ingresses_by_namespace.all(home)
+        own = [item for item in found if labels_of(item).get(labels.JOB_UID) == job_uid]
         return frozenset(host for item in own for host in hosts_of(item))
 
 
 def _choose_host(job: Object, policy: ExposePolicy) -> str | None:
-    meta, wanted = job["metadata"], ((job.get("spec") or {}).get("expose") or {}).get("host")
+    meta, wanted = job["metadata"], (spec_of(job).get("expose") or {}).get("host")
     return choose_host(meta["name"], meta["namespace"], wanted, policy)
 
 
 def _parse_class(name: str, item: Object) -> NestedClassSpec | None:
     try:
-        return NestedClassSpec.model_validate(item.get("spec") or {})
+        return NestedClassSpec.model_validate(spec_of(item))
     except ValidationError as error:
         log.warning("NestedClass '%s' is not usable: %s", name, error)
         return None
-
-
-def now() -> datetime.datetime:
-    """The current time."""
-    return datetime.datetime.now(datetime.UTC)
-
-
-def age_seconds(time: str) -> float:
-    """Seconds since an RFC 3339 time of the API server."""
-    return (now() - datetime.datetime.fromisoformat(time)).total_seconds()
 
 
 async def ensure_finalizer(api: Api, kind: Kind, obj: Object) -> Object:

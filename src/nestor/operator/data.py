@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import Any
 
 from nestor.api import labels
 from nestor.cluster.shape import DATA_VOLUME, Shape
 from nestor.kube import kinds
+from nestor.objects import Object, annotations_of, is_terminating, spec_of
 from nestor.operator.context import Context
 from nestor.operator.store import World
-
-Object = dict[str, Any]
 
 log = logging.getLogger(__name__)
 
@@ -33,13 +31,13 @@ class Data:
 def find_claim(world: World, name: str, namespace: str) -> str | None:
     """The name of the claim that holds a cluster's data, by what its StatefulSet was made with; `name` is the StatefulSet's."""
     live = world.find(kinds.STATEFUL_SET, name, namespace)
-    templates = ((live or {}).get("spec") or {}).get("volumeClaimTemplates") or ()
+    templates = spec_of(live).get("volumeClaimTemplates") or ()
     return f"{DATA_VOLUME}-{name}-0" if templates else None
 
 
 def read_data(cluster: Object | None) -> Data:
     """What is noted on a NestedCluster."""
-    annotations = (cluster or {"metadata": {}})["metadata"].get("annotations") or {}
+    annotations = annotations_of(cluster)
     return Data(int(annotations.get(labels.DATA_EPOCH, "0")), annotations.get(labels.SERVER_UID))
 
 
@@ -71,7 +69,7 @@ class DataKeeper:
         if claim := find_claim(world, name, shape.namespace):
             # First, so that the next pod cannot get it again: it goes when the pod does that has it.
             await self._api.delete(kinds.PERSISTENT_VOLUME_CLAIM, claim, shape.namespace, uid=data.uid)
-        if pod is not None and not pod["metadata"].get("deletionTimestamp") and (claim or pod["metadata"]["uid"] == data.uid):
+        if pod is not None and not is_terminating(pod) and (claim or pod["metadata"]["uid"] == data.uid):
             log.info("%s/%s: deleting the server's pod and its data", shape.namespace, shape.name)
             uid = pod["metadata"]["uid"]
             await self._api.delete(kinds.POD, f"{name}-0", shape.namespace, uid=uid, grace_seconds=GRACE_SECONDS)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from nestor.api import conditions
 from nestor.api.conditions import Condition
 from nestor.exposure.decide import Exposure, decide_exposed
+from nestor.objects import Object, conditions_of, is_terminating, status_of
 from nestor.operator import pods
 from nestor.operator.life import KEPT, Life
-
-Object = dict[str, Any]
 
 RESTING = ("Suspending", "Suspended", "Restarting")
 WARNING = "warning: "
@@ -44,7 +42,7 @@ class Observed:
     @property
     def recorded(self) -> Object | None:
         """The progress of the templates, of whatever plan."""
-        run: Object | None = ((self.cluster or {}).get("status") or {}).get("run")
+        run: Object | None = status_of(self.cluster).get("run")
         return run
 
     @property
@@ -85,9 +83,9 @@ def decide_cluster_ready(observed: Observed, life: Life) -> Condition:
     if life.rest and not life.replicas:
         return _cluster("False", conditions.SUSPENDED, life.rest.message)
     server = observed.server
-    said = conditions.find(((observed.cluster or {}).get("status") or {}).get("conditions"), conditions.READY)
+    said = conditions.find(conditions_of(observed.cluster), conditions.READY)
     if said and said.get("status") == "True" and server and pods.is_ready(server):
-        version = ((observed.cluster or {}).get("status") or {}).get("kubernetesVersion") or "Kubernetes"
+        version = status_of(observed.cluster).get("kubernetesVersion") or "Kubernetes"
         message = f"{version} answers" + (f"; {observed.note}" if observed.note else "")
         return _cluster("True", conditions.PROVISIONED, message)
     reason, message = _explain_server(server, said)
@@ -100,7 +98,7 @@ def _explain_server(server: Object | None, said: Object | None) -> tuple[str, st
     if server is None:
         return conditions.PROVISIONING, "the nested cluster's pod is being created"
     name = server["metadata"]["name"]
-    if server["metadata"].get("deletionTimestamp"):
+    if is_terminating(server):
         return conditions.SERVER_NOT_READY, f"pod '{name}' is being replaced"
     if waiting := pods.find_waiting(server):
         reason = conditions.IMAGE_PULL_FAILED if waiting.is_image else conditions.SERVER_NOT_READY
@@ -109,7 +107,7 @@ def _explain_server(server: Object | None, said: Object | None) -> tuple[str, st
         return conditions.UNSCHEDULABLE, f"pod '{name}': {unschedulable}"
     if said and said.get("status") == "False" and said.get("message"):
         return conditions.SERVER_NOT_READY, f"pod '{name}': {said['message']}"
-    if (server.get("status") or {}).get("phase") == "Running":
+    if status_of(server).get("phase") == "Running":
         return conditions.SERVER_NOT_READY, f"pod '{name}' runs and is not ready yet"
     return conditions.PROVISIONING, f"pod '{name}' is starting"
 
@@ -135,7 +133,7 @@ def decide_steps_applied(observed: Observed, life: Life, *, is_cluster_ready: bo
 
 def _find_runner_problem(runner: Object | None) -> Condition | None:
     """Why the runner's pod does not run."""
-    if runner is None or runner["metadata"].get("deletionTimestamp"):
+    if runner is None or is_terminating(runner):
         return None
     if waiting := pods.find_waiting(runner):
         reason = conditions.IMAGE_PULL_FAILED if waiting.is_image else conditions.RUNNER_STARTING

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -11,10 +10,10 @@ from nestor import names
 from nestor.api import conditions
 from nestor.api.conditions import Condition
 from nestor.api.nestedappjob import NestedAppJobSpec
-from nestor.cluster.applier import RESYNC_SECONDS
 from nestor.kube import RetryLater, kinds
-from nestor.kube.events import now as timestamp
-from nestor.operator.context import Context, now
+from nestor.kube.applier import RESYNC_SECONDS
+from nestor.objects import Object
+from nestor.operator.context import Context
 from nestor.operator.decide import summarize
 from nestor.operator.known import Refused
 from nestor.operator.life import Life, decide_life
@@ -23,8 +22,7 @@ from nestor.operator.report import Reporter
 from nestor.operator.resting import end_pods, stop_as_it_is
 from nestor.operator.runner_keeper import RunnerKeeper
 from nestor.operator.status import Event, build_status
-
-Object = dict[str, Any]
+from nestor.times import now, timestamp
 
 log = logging.getLogger(__name__)
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from nestor import names
 from nestor.api import conditions, labels
-from nestor.cluster.applier import together
 from nestor.cluster.shape import Shape
 from nestor.exposure.claim import Claim, find_conflicts
 from nestor.exposure.decide import Exposure, TargetView
 from nestor.exposure.ingress import build_ingress
 from nestor.exposure.routes import Route
 from nestor.kube import Forbidden, Invalid, kinds
+from nestor.kube.tasks import together
 from nestor.operator.context import Context
 from nestor.operator.resolve import Resolved
-
-Object = dict[str, Any]
 
 
 class Exposer:
@@ -64,7 +61,7 @@ class Exposer:
     async def ensure(self, resolved: Resolved, shape: Shape, routes: tuple[Route, ...]) -> tuple[Route, ...]:
         """An Ingress for each open route, and no other; what the host cluster refuses is said in the route that comes back."""
         wanted = {route.ingress for route in routes if route.is_open}
-        for item in self._context.world.ingresses_by_namespace.get(shape.namespace):
+        for item in self._context.world.ingresses_by_namespace.all(shape.namespace):
             meta = item["metadata"]
             if (meta.get("labels") or {}).get(labels.JOB_UID) == resolved.uid and meta["name"] not in wanted:
                 await self._context.api.delete(kinds.INGRESS, meta["name"], shape.namespace)
@@ -91,7 +88,7 @@ class Exposer:
         world = self._context.world
         name = names.host_name(route.target.service_name, route.target.service_namespace)
         service = world.find(kinds.SERVICE, name, shape.namespace)
-        return TargetView(route, service, world.slices_by_service.get(shape.namespace, name))
+        return TargetView(route, service, world.slices_by_service.all((shape.namespace, name)))
 
 
 def is_waiting(routes: tuple[Route, ...]) -> bool:

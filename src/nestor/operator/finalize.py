@@ -5,17 +5,15 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass, field
-from typing import Any
 
 from nestor import names
 from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
-from nestor.cluster.applier import together
 from nestor.kube import NotFound, RetryLater, kinds
-from nestor.kube.events import now as timestamp
-from nestor.operator.context import Context, age_seconds, remove_finalizer
-
-Object = dict[str, Any]
+from nestor.kube.tasks import together
+from nestor.objects import Object, conditions_of, is_terminating, labels_of, status_of
+from nestor.operator.context import Context, remove_finalizer
+from nestor.times import seconds_since, timestamp
 
 log = logging.getLogger(__name__)
 
@@ -77,14 +75,14 @@ class Finalizer:
         Without its RoleBinding the syncer can make no new pods; without its StatefulSet the server is not made again.
         """
         name = namespace["metadata"]["name"]
-        if not namespace["metadata"].get("deletionTimestamp"):
+        if not is_terminating(namespace):
             await self._stop_producers(name, namespace["metadata"]["labels"][labels.JOB])
-        pods = self._context.world.pods_by_namespace.get(name)
+        pods = self._context.world.pods_by_namespace.all(name)
         if pods:
             await together(*(self._delete_pod(pod, is_forced=is_forced, about=about) for pod in pods))
         if is_forced:
             await self._strip_clusters(name, about)
-        if (is_forced or all(_ends_soon(pod) for pod in pods)) and not namespace["metadata"].get("deletionTimestamp"):
+        if (is_forced or all(_ends_soon(pod) for pod in pods)) and not is_terminating(namespace):
             await self._api.delete(kinds.NAMESPACE, name, uid=namespace["metadata"]["uid"])
 
     async def _stop_producers(self, namespace: str, cluster: str) -> None:
@@ -127,7 +125,7 @@ class Finalizer:
     async def _find_namespace(self, name: str, uid: str) -> Object | None:
         """The job's namespace, while it exists. Asked of the API server when the cache has none: it may lag behind."""
         live = self._context.world.find(kinds.NAMESPACE, name) or await self._api.find(kinds.NAMESPACE, name)
-        if live is None or (live["metadata"].get("labels") or {}).get(labels.JOB_UID) != uid:
+        if live is None or labels_of(live).get(labels.JOB_UID) != uid:
             return None
         return live
 
@@ -135,12 +133,12 @@ class Finalizer:
         meta = job["metadata"]
         name = f"{meta['name']}-kubeconfig"
         secret = await self._api.find(kinds.SECRET, name, meta["namespace"])
-        if secret and (secret["metadata"].get("labels") or {}).get(labels.JOB_UID) == meta["uid"]:
+        if secret and labels_of(secret).get(labels.JOB_UID) == meta["uid"]:
             await self._api.delete(kinds.SECRET, name, meta["namespace"], uid=secret["metadata"]["uid"])
 
     async def _report(self, job: Object, namespace: str) -> None:
         """`Ready` says that the job goes; written once."""
-        status = job.get("status") or {}
+        status = status_of(job)
         before = conditions.find(status.get("conditions"), conditions.READY)
         if before and before["reason"] == conditions.TERMINATING:
             return
@@ -177,11 +175,11 @@ class Finalizer:
 def _ends_soon(pod: Object) -> bool:
     """Whether the pod's grace period is (nearly) over. A deletion timestamp is the time at which it will be."""
     time = pod["metadata"].get("deletionTimestamp")
-    return bool(time) and age_seconds(time) > -NAMESPACE_LEAD_SECONDS
+    return bool(time) and seconds_since(time) > -NAMESPACE_LEAD_SECONDS
 
 
 def _explain(namespace: Object) -> str:
     """What the namespace's controller says is left in it."""
-    found = (namespace.get("status") or {}).get("conditions") or ()
+    found = conditions_of(namespace)
     said = [item["message"] for item in found if item.get("status") == "True" and item.get("message")]
     return "; ".join(said) or "for no told reason"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -12,8 +12,7 @@ from nestor.api import conditions, labels
 from nestor.api.appdef import explain
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
-
-Object = dict[str, Any]
+from nestor.objects import Object
 
 
 class Refused(Exception):

@@ -9,16 +9,16 @@ from __future__ import annotations
 import datetime
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
+from nestor import times
 from nestor.api import conditions
 from nestor.api.conditions import Condition
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.policies import FailurePolicy
-from nestor.operator.record import Record, Restart, begin_anew, seconds_since, write_time
+from nestor.objects import Object
+from nestor.operator.record import Record, Restart, begin_anew, seconds_since
 from nestor.operator.rest import Rest, Stand, decide_rest
-
-Object = dict[str, Any]
 
 CAUSE_LIMIT = 1000
 """Characters that are kept of why an application is started again: a step's last lines may be many."""
@@ -86,11 +86,11 @@ def decide_life(facts: Facts, now: datetime.datetime) -> Life:
     if record.ended_by is not None:
         record = replace(record, start_time=None, completion_time=None)
     if facts.spec.suspend:
-        return _rest(facts, replace(record, start_time=None, suspend_time=record.suspend_time or write_time(now)), now)
+        return _rest(facts, replace(record, start_time=None, suspend_time=record.suspend_time or times.write(now)), now)
     if facts.is_refused and record.start_time is None:
         said = record.succeeded or _tell("Unknown", conditions.RUNNING, "it has not begun")
         return Life("Suspended" if record.suspend_time else "Running", said, record, is_stopped=record.suspend_time is not None)
-    record = replace(record, start_time=record.start_time or write_time(now), suspend_time=None)
+    record = replace(record, start_time=record.start_time or times.write(now), suspend_time=None)
     life = _go_on(facts, record, now)
     if life.phase != "Finished" and (limit := facts.spec.active_deadline_seconds) is not None:
         left = limit - seconds_since(record.start_time, now)
@@ -114,7 +114,7 @@ def _begin(facts: Facts, now: datetime.datetime) -> Record:
     restart = record.restart
     if record.ended_by not in (None, *KEPT) and facts.has_data:
         # What ended it would end it again at once: its Jobs are done, or have failed.
-        restart = Restart(facts.epoch + 1, write_time(now), "the job is run again")
+        restart = Restart(facts.epoch + 1, times.write(now), "the job is run again")
     return begin_anew(record, facts.rerun, restart)
 
 
@@ -151,7 +151,7 @@ def _fail(facts: Facts, record: Record, now: datetime.datetime, failure: Conditi
     if record.restarts >= policy.max_restarts:
         message = f"restarted {record.restarts} of {policy.max_restarts} times, then: {failure.message}"
         return _end(facts, record, now, _tell("False", conditions.RESTARTS_EXHAUSTED, message))
-    restart = Restart(facts.epoch + 1, write_time(now), failure.message[:CAUSE_LIMIT])
+    restart = Restart(facts.epoch + 1, times.write(now), failure.message[:CAUSE_LIMIT])
     return _restart(facts, replace(record, restarts=record.restarts + 1, restart=restart), restart, now)
 
 
@@ -186,7 +186,7 @@ def _rest(facts: Facts, record: Record, now: datetime.datetime) -> Life:
 
 
 def _end(facts: Facts, record: Record, now: datetime.datetime, said: Condition) -> Life:
-    ended = replace(record, completion_time=write_time(now), succeeded=said, restart=None)
+    ended = replace(record, completion_time=times.write(now), succeeded=said, restart=None)
     return _stay_ended(facts, ended, now)
 
 
@@ -195,7 +195,7 @@ def _stay_ended(facts: Facts, record: Record, now: datetime.datetime) -> Life:
     said = record.succeeded or _tell("False", conditions.STEP_FAILED, "")
     rest, since = None, record.completion_time
     if record.ended_by in KEPT:
-        since = (record.suspend_time or write_time(now)) if facts.spec.suspend else None
+        since = (record.suspend_time or times.write(now)) if facts.spec.suspend else None
         record = replace(record, suspend_time=since)
     if since is not None:
         rest = decide_rest(facts.stand, seconds_since(since, now))

@@ -12,11 +12,11 @@ import itertools
 import logging
 from collections.abc import Iterable
 
-from nestor.cluster.applier import RESYNC_SECONDS
 from nestor.kube import Api, Kind
-from nestor.kube.client import Object
+from nestor.kube.applier import RESYNC_SECONDS
 from nestor.kube.errors import ApiError
 from nestor.kube.informer import key_of
+from nestor.objects import Object
 from nestor.operator.source import Feeds, Handler
 from nestor.operator.store import Store
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any
 
 from nestor import names
 from nestor.api.nestedappjob import NestedAppJobSpec
-from nestor.cluster.applier import RESYNC_SECONDS
 from nestor.cluster.shape import Shape
 from nestor.exposure.decide import Exposure
 from nestor.kube import kinds
-from nestor.operator.context import age_seconds
+from nestor.kube.applier import RESYNC_SECONDS
+from nestor.objects import Object, is_terminating, status_of
 from nestor.operator.data import find_claim, read_data
 from nestor.operator.decide import Observed
 from nestor.operator.life import Facts
@@ -19,8 +18,7 @@ from nestor.operator.record import find_rerun, read_record
 from nestor.operator.resolve import Resolved
 from nestor.operator.rest import Stand, count_pods
 from nestor.operator.store import World
-
-Object = dict[str, Any]
+from nestor.times import seconds_since
 
 
 def gather_facts(
@@ -30,7 +28,7 @@ def gather_facts(
     meta = job["metadata"]
     name, where = meta["name"], names.job_namespace(meta["name"], meta["namespace"], meta["uid"])
     cluster = world.clusters.get(name, where)
-    status = (cluster or {}).get("status") or {}
+    status = status_of(cluster)
     run, data = status.get("run"), read_data(cluster)
     return Facts(
         spec=spec,
@@ -66,9 +64,9 @@ def find_start_deadline(job: Object, resolved: Resolved, start_time: str | None)
 
     `start_time` is what this pass decided: a job that waited for its class, its AppDef or its resumption begins only then.
     """
-    if ((job.get("status") or {}).get("timings") or {}).get("clusterReady") or start_time is None:
+    if (status_of(job).get("timings") or {}).get("clusterReady") or start_time is None:
         return RESYNC_SECONDS
-    return max(0.0, resolved.policy.cluster.start_timeout_seconds - age_seconds(start_time))
+    return max(0.0, resolved.policy.cluster.start_timeout_seconds - seconds_since(start_time))
 
 
 def find_stand(world: World, name: str, namespace: str) -> Stand:
@@ -76,8 +74,8 @@ def find_stand(world: World, name: str, namespace: str) -> Stand:
     cluster, server = world.clusters.get(name, namespace), names.child(name, "k3s")
     replicas = ((world.find(kinds.STATEFUL_SET, server, namespace) or {}).get("spec") or {}).get("replicas")
     return Stand(
-        is_told=bool(((cluster or {}).get("status") or {}).get("suspended")),
-        pods=count_pods(world.pods_by_namespace.get(namespace)),
+        is_told=bool(status_of(cluster).get("suspended")),
+        pods=count_pods(world.pods_by_namespace.all(namespace)),
         claim=find_claim(world, server, namespace),
         is_down=replicas == 0 and world.find(kinds.POD, f"{server}-0", namespace) is None,
     )
@@ -86,6 +84,6 @@ def find_stand(world: World, name: str, namespace: str) -> Stand:
 def _find_outcome(status: Object, server: Object | None) -> Object | None:
     """What the application came to, if the server that says so is the one that is there."""
     outcome: Object | None = status.get("outcome")
-    if not outcome or server is None or server["metadata"].get("deletionTimestamp"):
+    if not outcome or server is None or is_terminating(server):
         return None
     return outcome if outcome.get("serverUID") == server["metadata"]["uid"] else None

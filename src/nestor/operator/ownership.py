@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any
 
 from nestor.api import labels
 from nestor.cluster import policies
 from nestor.cluster.shape import Shape
 from nestor.kube import Api, Kind, kinds
-
-Object = dict[str, Any]
+from nestor.objects import Object, labels_of, owners_of
 
 
 def find_senior(cluster: Object, others: Iterable[Object]) -> str | None:
@@ -34,7 +32,7 @@ async def find_foreign(api: Api, shape: Shape) -> str | None:
     named = _list_names(shape)
     found = await asyncio.gather(*(api.find(kind, name, shape.namespace) for kind, name in named))
     for (kind, name), live in zip(named, found, strict=True):
-        if live is not None and all(owner["uid"] != uid for owner in live["metadata"].get("ownerReferences") or ()):
+        if live is not None and all(owner["uid"] != uid for owner in owners_of(live)):
             return f"{kind.name} '{name}'"
     return await _find_foreign_claim(api, shape)
 
@@ -44,7 +42,7 @@ async def _find_foreign_claim(api: Api, shape: Shape) -> str | None:
     if not shape.persistence:
         return None
     live = await api.find(kinds.PERSISTENT_VOLUME_CLAIM, shape.claim, shape.namespace)
-    is_foreign = live is not None and (live["metadata"].get("labels") or {}).get(labels.CLUSTER) != shape.name
+    is_foreign = live is not None and labels_of(live).get(labels.CLUSTER) != shape.name
     return f"PersistentVolumeClaim '{shape.claim}'" if is_foreign else None
 
 

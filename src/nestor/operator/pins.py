@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from nestor import names
-from nestor.cluster.applier import Applier
 from nestor.cluster.shape import Shape
 from nestor.kube import kinds
+from nestor.kube.applier import Applier
 from nestor.operator import appsource
 from nestor.operator.appsource import AppSource
 from nestor.operator.known import Known
 from nestor.operator.resolve import Resolved
-
-Object = dict[str, Any]
 
 PART = "app"
 

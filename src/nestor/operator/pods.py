@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-Object = dict[str, Any]
+from nestor.objects import Object, conditions_of, is_terminating, status_of
 
 IMAGE_REASONS = frozenset(
     {
@@ -43,7 +42,7 @@ class Waiting:
 
 def find_waiting(pod: Object) -> Waiting | None:
     """The first container that waits for more than its ordinary start."""
-    status = pod.get("status") or {}
+    status = status_of(pod)
     for item in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
         waiting = (item.get("state") or {}).get("waiting")
         if waiting and waiting.get("reason") and waiting["reason"] not in ORDINARY_REASONS:
@@ -62,17 +61,17 @@ def find_unschedulable(pod: Object) -> str | None:
 def is_ready(pod: Object) -> bool:
     """Whether the pod is Ready, and not on its way out."""
     ready = find_condition(pod, "Ready")
-    return bool(ready and ready.get("status") == "True") and not pod["metadata"].get("deletionTimestamp")
+    return bool(ready and ready.get("status") == "True") and not is_terminating(pod)
 
 
 def is_finished(pod: Object) -> bool:
     """Whether no container of the pod will run again."""
-    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+    return status_of(pod).get("phase") in ("Succeeded", "Failed")
 
 
 def find_end(pod: Object) -> tuple[int | None, str, str]:
     """Exit code, when (RFC 3339, may be empty) and why the pod's first container ended."""
-    status = pod.get("status") or {}
+    status = status_of(pod)
     for item in status.get("containerStatuses") or ():
         ended = (item.get("state") or {}).get("terminated")
         if ended:
@@ -82,4 +81,4 @@ def find_end(pod: Object) -> tuple[int | None, str, str]:
 
 def find_condition(pod: Object, kind: str) -> Object | None:
     """One of the pod's conditions."""
-    return next((item for item in (pod.get("status") or {}).get("conditions") or () if item["type"] == kind), None)
+    return next((item for item in conditions_of(pod) if item["type"] == kind), None)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import Any
 
-from nestor.cluster.applier import LAG_SECONDS, RESYNC_SECONDS
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
 from nestor.kube import ApiError, Forbidden, Invalid, NotFound, RetryLater, kinds
-from nestor.kube.events import now as timestamp
+from nestor.kube.applier import LAG_SECONDS, RESYNC_SECONDS
+from nestor.objects import Object, is_terminating
 from nestor.operator.apps import Apps
 from nestor.operator.children import Children, Made, build_shape
-from nestor.operator.context import Context, ensure_finalizer, now
+from nestor.operator.context import Context, ensure_finalizer
 from nestor.operator.data import DataKeeper
 from nestor.operator.decide import Observed, decide
 from nestor.operator.endings import Endings
@@ -29,8 +28,7 @@ from nestor.operator.runner_keeper import RunnerKeeper
 from nestor.operator.status import build_status, describe
 from nestor.operator.sweep import SLOW_SECONDS, Sweeper
 from nestor.steps import Plan
-
-Object = dict[str, Any]
+from nestor.times import now, timestamp
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +75,7 @@ class JobReconciler:
 
     async def _reconcile_known(self, job: Object) -> None:
         name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
-        if job["metadata"].get("deletionTimestamp"):
+        if is_terminating(job):
             await self._finalizer.finalize(job)
             return
         try:

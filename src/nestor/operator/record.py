@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
+from nestor import times
 from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
-
-Object = dict[str, Any]
+from nestor.objects import Object, annotations_of, status_of
 
 
 @dataclass(frozen=True)
@@ -64,15 +64,15 @@ def read_record(status: Object, now: datetime.datetime) -> Record:
         completion_time=_not_after(status.get("completionTime"), now),
         suspend_time=_not_after(status.get("suspendTime"), now),
         restarts=status.get("restarts") or 0,
-        restart=Restart(kept["epoch"], min(kept["time"], write_time(now)), kept.get("message", "")) if kept else None,
+        restart=Restart(kept["epoch"], min(kept["time"], times.write(now)), kept.get("message", "")) if kept else None,
         rerun=status.get("rerun") or "",
     )
 
 
 def find_rerun(job: Object) -> str:
     """Which run of the job the user wants, by the annotation's value. One who takes the annotation away wants no other one."""
-    wanted = (job["metadata"].get("annotations") or {}).get(labels.RERUN)
-    return wanted or (job.get("status") or {}).get("rerun") or ""
+    wanted = annotations_of(job).get(labels.RERUN)
+    return wanted or status_of(job).get("rerun") or ""
 
 
 def begin_anew(record: Record, rerun: str, restart: Restart | None) -> Record:
@@ -80,14 +80,9 @@ def begin_anew(record: Record, rerun: str, restart: Restart | None) -> Record:
     return replace(record, rerun=rerun, restart=restart, restarts=0, start_time=None, completion_time=None)
 
 
-def write_time(time: datetime.datetime) -> str:
-    """As Kubernetes writes it: RFC 3339, seconds, UTC."""
-    return time.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def seconds_since(time: str | None, now: datetime.datetime) -> float:
     """Seconds from a recorded time, 0 when there is none."""
-    return max(0.0, (now - datetime.datetime.fromisoformat(time)).total_seconds()) if time else 0.0
+    return max(0.0, times.seconds_since(time, now)) if time else 0.0
 
 
 def _read_condition(status: Object) -> Condition | None:
@@ -99,4 +94,4 @@ def _read_condition(status: Object) -> Condition | None:
 
 
 def _not_after(time: str | None, now: datetime.datetime) -> str | None:
-    return min(time, write_time(now)) if time else None
+    return min(time, times.write(now)) if time else None

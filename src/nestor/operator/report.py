@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nestor.kube import kinds
+from nestor.objects import Object, status_of
 from nestor.operator.context import Context
 from nestor.operator.status import Event, list_events
-
-Object = dict[str, Any]
 
 
 class Reporter:
@@ -19,7 +16,7 @@ class Reporter:
 
     async def report(self, job: Object, status: Object) -> None:
         """Write the status, then post the events that tell of the difference."""
-        old = job.get("status") or {}
+        old = status_of(job)
         if status == old:
             return
         meta = job["metadata"]

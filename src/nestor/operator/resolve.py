@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from nestor import names
 from nestor.api import conditions, faults, labels
@@ -14,6 +13,7 @@ from nestor.api.nestedappjob import JobExpose
 from nestor.api.nestedclass import ClusterPolicy, NestedClassSpec
 from nestor.cluster.shape import Host
 from nestor.exposure.routes import ExposedJob, Route, plan_routes
+from nestor.objects import Object, labels_of, spec_of
 from nestor.operator.appsource import AppSource, find_source
 from nestor.operator.known import Known, Refused, find_class, identify
 from nestor.operator.remote import build_remote
@@ -21,7 +21,6 @@ from nestor.steps import Parameters, Plan, PlanError, Remote, build_plan, check_
 
 __all__ = ["JOBS_PARAMETERS", "Refused", "Resolved", "admit", "choose_version", "find_class", "find_running", "resolve"]
 
-Object = dict[str, Any]
 
 JOBS_PARAMETERS = "`spec.parameters"
 """How messages about what a job says begin; the others are about the AppDef's declaration."""
@@ -133,9 +132,9 @@ def find_running(cluster: Object | None, job_uid: str) -> tuple[str, str] | None
     """Version and image of the job's cluster, once it is made. A class that changes is for those who come after it:
     another version cannot be had without losing the cluster, and the image of a running one is none of the class's business.
     """
-    if cluster is None or (cluster["metadata"].get("labels") or {}).get(labels.JOB_UID) != job_uid:
+    if cluster is None or labels_of(cluster).get(labels.JOB_UID) != job_uid:
         return None
-    spec = cluster.get("spec") or {}
+    spec = spec_of(cluster)
     version, image = spec.get("kubernetesVersion"), spec.get("image")
     return (version, image) if version and image else None
 

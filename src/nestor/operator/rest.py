@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from nestor.api import labels
+from nestor.objects import Object, labels_of
 from nestor.operator import pods
-
-Object = dict[str, Any]
 
 CONFIRM_SECONDS = 120
 """How long the syncer may take to say that no pod is left; a dead one must not keep a job running."""
@@ -67,7 +65,7 @@ def decide_rest(stand: Stand, seconds: float) -> Rest:
 def count_pods(found: Iterable[Object]) -> int:
     """The pods of a namespace that still work for the application: its own and the runner."""
     ours = (labels.COMPONENT_APP, labels.COMPONENT_RUNNER)
-    return sum((pod["metadata"].get("labels") or {}).get(labels.COMPONENT) in ours and not pods.is_finished(pod) for pod in found)
+    return sum(labels_of(pod).get(labels.COMPONENT) in ours and not pods.is_finished(pod) for pod in found)
 
 
 def _describe_pods(stand: Stand) -> str:

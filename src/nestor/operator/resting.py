@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 from nestor import names
 from nestor.api import labels
-from nestor.cluster.applier import together
 from nestor.kube import NotFound, kinds
+from nestor.kube.tasks import together
+from nestor.objects import is_terminating, labels_of, spec_of
 from nestor.operator import pods
 from nestor.operator.context import Context
-
-Object = dict[str, Any]
 
 log = logging.getLogger(__name__)
 
@@ -21,10 +19,8 @@ async def end_pods(context: Context, namespace: str) -> None:
     """End the application's pods: their syncer, which should have, is gone, and so nobody makes them again."""
     found = [
         pod["metadata"]
-        for pod in context.world.pods_by_namespace.get(namespace)
-        if (pod["metadata"].get("labels") or {}).get(labels.COMPONENT) == labels.COMPONENT_APP
-        and not pods.is_finished(pod)
-        and not pod["metadata"].get("deletionTimestamp")
+        for pod in context.world.pods_by_namespace.all(namespace)
+        if labels_of(pod).get(labels.COMPONENT) == labels.COMPONENT_APP and not pods.is_finished(pod) and not is_terminating(pod)
     ]
     if found:
         log.info("%s: ending %d pods that no syncer ended", namespace, len(found))
@@ -37,7 +33,7 @@ async def stop_as_it_is(context: Context, name: str, namespace: str, *, replicas
     server = names.child(name, "k3s")
     live = context.world.find(kinds.STATEFUL_SET, server, namespace)
     try:
-        if cluster is not None and not (cluster.get("spec") or {}).get("suspend"):
+        if cluster is not None and not spec_of(cluster).get("suspend"):
             patched = await context.api.patch(kinds.NESTED_CLUSTER, name, namespace, {"spec": {"suspend": True}})
             context.world.clusters.put(patched)
         if live is not None and live["spec"].get("replicas") != replicas and replicas == 0:

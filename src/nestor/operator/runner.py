@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from nestor import times
 from nestor.api import labels
 from nestor.cluster.shape import Shape
 from nestor.kube import Forbidden, Invalid
+from nestor.objects import Object, annotations_of, is_terminating
 from nestor.operator import pods
 from nestor.operator.resolve import Resolved
 from nestor.steps import Plan
-
-Object = dict[str, Any]
 
 MAX_ATTEMPTS = 6
 RESULT_SECONDS = 30
@@ -48,9 +48,9 @@ def decide_runner(pod: Object | None, plan_hash: str, *, is_over: bool, now: dat
     """
     if pod is None:
         return Action("Keep") if is_over else Action("Create", attempt=1)
-    if pod["metadata"].get("deletionTimestamp"):
+    if is_terminating(pod):
         return Action("Keep") if is_over else Action("Wait", delay=1)
-    annotations = pod["metadata"].get("annotations") or {}
+    annotations = annotations_of(pod)
     if annotations.get(labels.PLAN_HASH) != plan_hash:
         return Action("Replace", attempt=1)
     if is_over or not pods.is_finished(pod):
@@ -60,7 +60,7 @@ def decide_runner(pod: Object | None, plan_hash: str, *, is_over: bool, now: dat
 
 def _decide_ended(pod: Object, attempt: int, now: datetime.datetime) -> Action:
     code, finished, reason = pods.find_end(pod)
-    since = (now - datetime.datetime.fromisoformat(finished)).total_seconds() if finished else 0.0
+    since = times.seconds_since(finished, now) if finished else 0.0
     # 0 and 1 are results, on their way; if none arrives, that is a crash too. Crashes are repeated, 1, 2, 4 … s later.
     is_result, is_waiting = code in (0, 1), code in PAUSES
     delay = RESULT_SECONDS if is_result else PAUSES.get(code or 0, min(60.0, 2.0 ** (attempt - 1)))
@@ -99,7 +99,7 @@ def find_dropped(resolved: Resolved, pod: Object | None, plan_hash: str) -> str 
     """What to tell of a pod without the app image: with the feature gate off, the API server takes the volume out of the pod."""
     if not resolved.app.image or pod is None:
         return None
-    annotations = pod["metadata"].get("annotations") or {}
+    annotations = annotations_of(pod)
     if annotations.get(labels.PLAN_HASH) != plan_hash or any("image" in volume for volume in pod["spec"].get("volumes") or ()):
         return None
     return f"the runner's pod '{pod['metadata']['name']}' lost its volume of the app image: {NO_IMAGE_VOLUMES}"

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 from nestor.api import conditions
-from nestor.cluster.applier import RESYNC_SECONDS
 from nestor.cluster.shape import Shape
 from nestor.kube import Conflict, Forbidden, Invalid, RetryLater, kinds
+from nestor.kube.applier import RESYNC_SECONDS
+from nestor.objects import Object, conditions_of, is_terminating
 from nestor.operator import pods, runner
-from nestor.operator.context import Context, age_seconds, now
+from nestor.operator.context import Context
 from nestor.operator.decide import Observed
 from nestor.operator.resolve import Resolved
 from nestor.steps import Plan
-
-Object = dict[str, Any]
+from nestor.times import now, seconds_since
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +57,7 @@ class RunnerKeeper:
 
     async def remove(self, pod: Object | None) -> None:
         """No runner works any more; what it recorded stays, and so does the log of one that has ended."""
-        if pod is None or pod["metadata"].get("deletionTimestamp") or pods.is_finished(pod):
+        if pod is None or is_terminating(pod) or pods.is_finished(pod):
             return
         meta = pod["metadata"]
         await self._api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"])
@@ -69,6 +68,6 @@ class RunnerKeeper:
             raise RetryLater(1, error.message) from None
         log.info("%s/%s: the runner's pod is refused: %s", resolved.namespace, resolved.name, error)
         job = self._context.world.jobs.get(resolved.name, resolved.namespace) or {}
-        steps = conditions.find((job.get("status") or {}).get("conditions"), conditions.STEPS_APPLIED)
-        since = age_seconds(steps["lastTransitionTime"]) if steps and steps["status"] == "False" else 0.0
+        steps = conditions.find(conditions_of(job), conditions.STEPS_APPLIED)
+        since = seconds_since(steps["lastTransitionTime"]) if steps and steps["status"] == "False" else 0.0
         return runner.decide_refused(body, error, since)

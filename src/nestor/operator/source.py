@@ -13,7 +13,7 @@ import kopf
 
 from nestor.api import labels
 from nestor.kube import Api, Kind
-from nestor.kube.client import Object
+from nestor.objects import Object
 from nestor.operator.store import Store
 
 END_SECONDS = 5.0

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
 
 from nestor import names
 from nestor.api import conditions, labels
 from nestor.api.nestedapp import NamespacedConfigMapRef
-from nestor.cluster.applier import RESYNC_SECONDS, Applier
 from nestor.cluster.shape import Shape
 from nestor.exposure.ingress import TLS_SECRET
 from nestor.kube import kinds
+from nestor.kube.applier import RESYNC_SECONDS, Applier
+from nestor.objects import Object, labels_of
 from nestor.operator.known import Known, Refused
 from nestor.operator.pins import Pins
 from nestor.operator.resolve import Resolved
-
-Object = dict[str, Any]
 
 RETRY_SECONDS = 5.0
 """How soon a missing ConfigMap or Secret is looked for again; foreign ones are not watched."""
@@ -81,7 +79,7 @@ class Sources:
         is_own = origin.namespace == (self._operator_namespace if resolved.app.origin else resolved.namespace)
         if found is None:
             message = f"no ConfigMap named '{origin.name}' in namespace '{origin.namespace}'"
-        elif not is_own and (found["metadata"].get("labels") or {}).get(labels.CATALOGUE) != "true":
+        elif not is_own and labels_of(found).get(labels.CATALOGUE) != "true":
             message = (
                 f"{where} is not for the catalogue: it must be in namespace '{self._operator_namespace}', or have label "
                 f"'{labels.CATALOGUE}: \"true\"' from its owner"

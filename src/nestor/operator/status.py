@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
 from nestor.exposure.decide import list_targets
+from nestor.objects import Object, status_of
 from nestor.operator.decide import WARNING, Observed
 from nestor.operator.life import Life
 from nestor.operator.resolve import Resolved
 from nestor.steps import Plan
-
-Object = dict[str, Any]
 
 TIMINGS = {
     conditions.ADMITTED: "admitted",
@@ -73,7 +72,7 @@ class Event:
 
 def build_status(job: Object, found: list[Condition], time: str, details: Object | None = None) -> Object:
     """The whole status. What a refused job had before it was refused stays, because its cluster does."""
-    old: Object = job.get("status") or {}
+    old: Object = status_of(job)
     generation = job["metadata"].get("generation", 0)
     merged = conditions.merge(old.get("conditions") or (), found, generation, time)
     status: Object = {**old, "conditions": merged, "observedGeneration": generation}
@@ -89,7 +88,7 @@ def build_status(job: Object, found: list[Condition], time: str, details: Object
 
 def describe(resolved: Resolved, observed: Observed, plan: Plan, life: Life, kubeconfig: str | None) -> Object:
     """Everything in an admitted job's status but its conditions; None for what is not (or no longer) there."""
-    cluster_status = (observed.cluster or {}).get("status") or {}
+    cluster_status = status_of(observed.cluster)
     # What has ended shows the steps that it came to, whatever the AppDef says by now.
     run = observed.recorded if life.phase == "Finished" else observed.run
     return life.record.to_status() | {

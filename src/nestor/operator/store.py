@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from nestor.api import labels
-from nestor.kube import Api, Change, Informer, Kind, kinds
-from nestor.kube.client import Object
+from nestor.kube import Api, Informer, Kind, kinds
+from nestor.kube.index import Index
 from nestor.kube.informer import Key, key_of
+from nestor.objects import Object, labels_of
 
 GONE_REMEMBERED = 1000
 """How many dropped objects a store remembers: more than requests can be on their way at once."""
@@ -52,30 +52,6 @@ class Store:
         return iter(list(self._objects.values()))
 
 
-class Index:
-    """The objects of one informer by a key of their own."""
-
-    def __init__(self, informer: Informer, key: Callable[[Object], Key | None]) -> None:
-        self._key = key
-        self._found: dict[Key, dict[Key, Object]] = defaultdict(dict)
-        informer.on_change(self._update)
-
-    def get(self, namespace: str, name: str = "") -> list[Object]:
-        """The objects with that key."""
-        return list(self._found.get((namespace, name), {}).values())
-
-    def _update(self, change: Change) -> None:
-        key = self._key(change.latest)
-        if key is None:
-            return
-        if change.new is not None:
-            self._found[key][change.key] = change.new
-        elif key in self._found:
-            self._found[key].pop(change.key, None)
-            if not self._found[key]:
-                del self._found[key]
-
-
 class World:
     """All of it. Informers see what carries our label, and all Ingresses, because hosts are claimed by others too."""
 
@@ -95,22 +71,21 @@ class World:
         )
         self.informers = {kind: Informer(api, kind, labels=ours) for kind in watched}
         self.informers[kinds.INGRESS] = Informer(api, kinds.INGRESS)
-        self.ingresses_by_namespace = Index(self.informers[kinds.INGRESS], lambda item: (item["metadata"]["namespace"], ""))
-        self.pods_by_namespace = Index(self.informers[kinds.POD], lambda item: (item["metadata"]["namespace"], ""))
+        self.ingresses_by_namespace = Index(self.informers[kinds.INGRESS], _namespace_of)
+        self.pods_by_namespace = Index(self.informers[kinds.POD], _namespace_of)
         self.slices_by_service = Index(self.informers[kinds.ENDPOINT_SLICE], _service_of)
 
     def find(self, kind: Kind, name: str, namespace: str = "") -> Object | None:
         """One watched object, or None."""
         return self.informers[kind].get(name, namespace)
 
-    @property
-    def is_synced(self) -> bool:
-        """Whether every informer has seen its first list."""
-        return all(informer.synced.is_set() for informer in self.informers.values())
+
+def _namespace_of(item: Object) -> str:
+    return str(item["metadata"]["namespace"])
 
 
 def _service_of(item: Object) -> Key | None:
-    service = (item["metadata"].get("labels") or {}).get("kubernetes.io/service-name")
+    service = labels_of(item).get("kubernetes.io/service-name")
     return (item["metadata"]["namespace"], service) if service else None
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import Any
 
 from nestor.api import labels
 from nestor.kube import kinds
+from nestor.objects import Object, is_terminating, labels_of
 from nestor.operator.context import Context
 from nestor.operator.finalize import POLL_SECONDS, Finalizer
-
-Object = dict[str, Any]
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +42,7 @@ class Sweeper:
         orphans = [item for item in left if job is None or _owner(item) != job["metadata"]["uid"]]
         for item in orphans:
             await self._sweep_one(item, namespace, name)
-        is_slow = len(orphans) == len(left) and all(item["metadata"].get("deletionTimestamp") for item in orphans)
+        is_slow = len(orphans) == len(left) and all(is_terminating(item) for item in orphans)
         return SLOW_SECONDS if is_slow else POLL_SECONDS
 
     def _find(self, namespace: str, name: str) -> list[Object]:
@@ -52,7 +50,7 @@ class Sweeper:
         wanted = {labels.JOB: name, labels.JOB_NAMESPACE: namespace}
         found = []
         for item in self._context.world.informers[kinds.NAMESPACE]:
-            own = item["metadata"].get("labels") or {}
+            own = labels_of(item)
             if wanted.items() <= own.items() and own.get(labels.JOB_UID):
                 found.append(item)
         return found

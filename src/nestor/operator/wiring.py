@@ -9,10 +9,10 @@ import time
 from aiohttp import web
 
 from nestor.api import labels
-from nestor.cluster.applier import together
 from nestor.exposure.claim import hosts_of
 from nestor.kube import Change, WorkQueue, kinds
-from nestor.kube.client import Object
+from nestor.kube.tasks import together
+from nestor.objects import Object, labels_of, spec_of
 from nestor.operator import health, source
 from nestor.operator.catalogue import AppReconciler
 from nestor.operator.cluster import ClusterReconciler
@@ -95,7 +95,7 @@ class Operator:
         """A class may admit what was refused, and change what its jobs look like."""
         for kind, store in ((JOB, self.world.jobs), (CLUSTER, self.world.clusters)):
             for obj in store:
-                if (obj.get("spec") or {}).get("className") == item["metadata"]["name"]:
+                if spec_of(obj).get("className") == item["metadata"]["name"]:
                     self.queue.add(Key(kind, obj["metadata"]["namespace"], obj["metadata"]["name"]))
 
     def _on_app(self, item: Object) -> None:
@@ -103,7 +103,7 @@ class Operator:
         name = item["metadata"]["name"]
         self.queue.add(Key(APP, "", name))
         for job in self.world.jobs:
-            if ((job.get("spec") or {}).get("appRef") or {}).get("name") == name:
+            if (spec_of(job).get("appRef") or {}).get("name") == name:
                 self.queue.add(Key(JOB, job["metadata"]["namespace"], job["metadata"]["name"]))
 
     def _on_child(self, change: Change) -> None:
@@ -111,7 +111,7 @@ class Operator:
 
     def _on_ingress(self, change: Change) -> None:
         """Besides its own job, all jobs that want a host that it has got or lost: one may be free now, or taken."""
-        if (change.latest["metadata"].get("labels") or {}).get(labels.MANAGED_BY) == "nestor":
+        if labels_of(change.latest).get(labels.MANAGED_BY) == "nestor":
             self._add_owner(change.latest)
         before, after = (hosts_of(item) if item else set() for item in (change.old, change.new))
         self._add_claimants(before ^ after)
@@ -128,7 +128,7 @@ class Operator:
         own = meta.get("labels") or {}
         if labels.JOB not in own and obj.get("kind") != kinds.NAMESPACE.name:
             home = self.world.find(kinds.NAMESPACE, meta.get("namespace", ""))
-            own = ((home or {"metadata": {}})["metadata"].get("labels") or {}) | own
+            own = labels_of(home) | own
         if labels.JOB in own and labels.JOB_NAMESPACE in own:
             self.queue.add(Key(JOB, own[labels.JOB_NAMESPACE], own[labels.JOB]))
         elif obj.get("kind") == kinds.NESTED_CLUSTER.name:

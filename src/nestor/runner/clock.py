@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import datetime
 import time
 from typing import Protocol
+
+from nestor.times import timestamp
 
 
 class Clock(Protocol):
@@ -26,7 +27,7 @@ class SystemClock:
 
     def now(self) -> str:
         """The current time as Kubernetes writes it."""
-        return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return timestamp()
 
     def seconds(self) -> float:
         """Monotonic."""

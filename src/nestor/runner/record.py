@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 from nestor.kube import Api, ApiError, Conflict, NotFound, kinds
-from nestor.kube.client import Object
+from nestor.objects import Object
 from nestor.runner.clock import Clock
 from nestor.steps import Run
 

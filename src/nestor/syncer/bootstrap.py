@@ -7,8 +7,8 @@ import logging
 
 from nestor.api import labels
 from nestor.kube import Api, ApiError, kinds
-from nestor.kube.client import Object
-from nestor.syncer.translate.target import Target
+from nestor.objects import Object
+from nestor.translate.target import Target
 
 log = logging.getLogger(__name__)
 

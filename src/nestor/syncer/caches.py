@@ -2,41 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
 from nestor.kube import Api, Change, Informer, Kind, kinds
-from nestor.kube.client import Object
-from nestor.syncer.translate.target import Target, nested_uid
+from nestor.kube.index import Index
+from nestor.objects import Object, labels_of, spec_of
+from nestor.translate.target import Target, nested_uid
 
 _NOT_HELM = "type!=helm.sh/release.v1"
 """Helm's records are large, many, and nothing that a pod could want."""
-
-
-class Index:
-    """Objects of one informer by a key that `key_of` finds; made before any other handler of that informer."""
-
-    def __init__(self, informer: Informer, key_of: Callable[[Object], str]) -> None:
-        self._found: dict[str, dict[tuple[str, str], Object]] = defaultdict(dict)
-        self._key_of = key_of
-        informer.on_change(self._take)
-
-    def get(self, key: str) -> Object | None:
-        """One object with that key, or None."""
-        return next(iter(self._found.get(key, {}).values()), None)
-
-    def all(self, key: str) -> list[Object]:
-        """All objects with that key."""
-        return list(self._found.get(key, {}).values())
-
-    def _take(self, change: Change) -> None:
-        if change.old is not None:
-            before = self._key_of(change.old)
-            self._found[before].pop(change.key, None)
-            if not self._found[before]:
-                del self._found[before]
-        if change.new is not None:
-            self._found[self._key_of(change.new)][change.key] = change.new
 
 
 class Caches:
@@ -121,11 +95,11 @@ class Caches:
 
     def namespace_labels(self) -> dict[str, dict[str, str]]:
         """The nested namespaces with their labels."""
-        return {item["metadata"]["name"]: item["metadata"].get("labels") or {} for item in self.nested_namespaces}
+        return {item["metadata"]["name"]: labels_of(item) for item in self.nested_namespaces}
 
 
 def _asks_for_rest(cluster: Object | None) -> bool:
-    return bool(((cluster or {}).get("spec") or {}).get("suspend"))
+    return bool(spec_of(cluster).get("suspend"))
 
 
 def silence(informers: Iterable[Informer]) -> float:

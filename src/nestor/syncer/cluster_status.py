@@ -11,10 +11,10 @@ from pydantic import ValidationError
 from nestor.api import conditions
 from nestor.api.nestedcluster import Outcome, RunStatus
 from nestor.kube import Change, Invalid, WorkQueue, kinds
-from nestor.kube.client import Object
-from nestor.kube.events import now
+from nestor.objects import Object, conditions_of, status_of
 from nestor.syncer.context import RETRY_LIMIT, Context
 from nestor.syncer.suspend.rest import Rest
+from nestor.times import timestamp
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class ClusterStatus:
         self._context = context
         self._name = cluster["metadata"]["name"]
         self._generation = cluster["metadata"].get("generation", 1)
-        self._conditions = (cluster.get("status") or {}).get("conditions") or []
+        self._conditions = conditions_of(cluster)
         self._version = ""
         self._rest = rest
         self._run: Object | None = None
@@ -98,7 +98,7 @@ class ClusterStatus:
         await self._context.host.apply(kinds.NESTED_CLUSTER, {"metadata": meta, "status": status}, subresource="status")
 
     async def _build(self, ready: conditions.Condition) -> Object:
-        merged = conditions.merge(self._conditions, [ready], self._generation, now())
+        merged = conditions.merge(self._conditions, [ready], self._generation, timestamp())
         self._conditions = [item for item in merged if item["type"] == conditions.READY]
         caches = self._context.caches
         result: Object = {
@@ -114,7 +114,7 @@ class ClusterStatus:
 
 def count_pods(pods: Iterable[Object]) -> Object:
     """How many pods run, and how many are still to, or wait for a resume; finished ones are neither."""
-    phases = [(pod.get("status") or {}).get("phase", "Pending") for pod in pods]
+    phases = [status_of(pod).get("phase", "Pending") for pod in pods]
     return {"running": phases.count("Running"), "waiting": phases.count("Pending")}
 
 

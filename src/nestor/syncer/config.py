@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from nestor import names
 from nestor.api import labels
 from nestor.kube import Change, Forbidden, Informer, Kind, RetryLater, WorkQueue, kinds
-from nestor.kube.client import Object
+from nestor.objects import Object
 from nestor.syncer.context import RETRY_LIMIT, Context
 from nestor.syncer.copies import ensure_copy
-from nestor.syncer.translate import baseline, messages, status
-from nestor.syncer.translate import config as translate
-from nestor.syncer.translate.references import CONFIG_MAPS, SECRETS, Reference, find_references
-from nestor.syncer.translate.target import nested_key
+from nestor.translate import baseline, messages, status
+from nestor.translate import config as translate
+from nestor.translate.references import CONFIG_MAPS, SECRETS, Reference, find_references
+from nestor.translate.target import nested_key
 
 ROOT_CA = "kube-root-ca.crt"
 """In every pod's token volume; the nested controller-manager writes it into each new namespace, at its own pace."""

@@ -11,11 +11,11 @@ from typing import TypeVar
 from nestor import names
 from nestor.api import labels
 from nestor.kube import Api, ApiError, kinds
-from nestor.kube.client import Object
 from nestor.kube.events import EventRecorder
+from nestor.objects import Object
 from nestor.syncer.caches import Caches
 from nestor.syncer.settings import Settings
-from nestor.syncer.translate.target import Target
+from nestor.translate.target import Target
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nestor.kube import WorkQueue
-from nestor.kube.client import Object
+from nestor.objects import Object
 from nestor.syncer.cluster_status import ClusterStatus
 from nestor.syncer.config import ConfigController
 from nestor.syncer.context import Context

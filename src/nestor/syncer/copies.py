@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from nestor.api import labels
 from nestor.kube import Api, Conflict, Forbidden, Kind
-from nestor.kube.client import Object
-from nestor.syncer.translate import config as translate
+from nestor.objects import Object, labels_of
+from nestor.translate import config as translate
 
 
 async def ensure_copy(api: Api, kind: Kind, cached: Object | None, desired: Object) -> None:
@@ -30,7 +30,7 @@ async def ensure_copy(api: Api, kind: Kind, cached: Object | None, desired: Obje
 
 def _check_owner(kind: Kind, host: Object, desired: Object) -> None:
     """In a namespace that is shared, a user's own object or another nested cluster's may have the name."""
-    there, mine = host["metadata"].get("labels") or {}, desired["metadata"]["labels"]
+    there, mine = labels_of(host), desired["metadata"]["labels"]
     if there.get(labels.CLUSTER) != mine[labels.CLUSTER] or labels.NESTED_UID not in there:
         name = desired["metadata"]["name"]
         message = f"{kind.name} '{name}' is in the way on the host: it is not this nested cluster's and stays as it is"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 
 from nestor.kube import Change, Conflict, Forbidden, Invalid, NotFound, RetryLater, WorkQueue, kinds
-from nestor.kube.client import Object
 from nestor.kube.informer import Key
+from nestor.objects import Object
 from nestor.syncer.context import RETRY_LIMIT, Context
 from nestor.syncer.translate import event as translate
-from nestor.syncer.translate import messages
-from nestor.syncer.translate.target import nested_uid
+from nestor.translate import messages
+from nestor.translate.target import nested_uid
 
 _COUNTED = ("count", "lastTimestamp", "series", "message")
 _PATIENCE = 3

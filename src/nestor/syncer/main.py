@@ -12,10 +12,11 @@ from typing import Any
 
 from nestor.kube import Api, ApiError
 from nestor.kube.events import EventRecorder
+from nestor.kubelet.server import KubeletServer
 from nestor.syncer import bootstrap, controllers, credentials, health, identity
 from nestor.syncer.caches import Caches
 from nestor.syncer.context import Context, find_target
-from nestor.syncer.kubelet.server import KubeletServer
+from nestor.syncer.served import build_finder
 from nestor.syncer.settings import Settings, parse
 
 log = logging.getLogger(__name__)
@@ -84,7 +85,7 @@ async def run(settings: Settings) -> None:
         made.status.set_version(await wait_for_api(nested))
         for informer in caches.nested_side:
             spawn(informer.run(), f"nested {informer.kind.plural}")
-        spawn(KubeletServer(host, caches, target).serve(settings), "kubelet API")
+        spawn(KubeletServer(host, build_finder(caches, target)).serve(settings.kubelet_port, settings.access), "kubelet API")
         spawn(bootstrap.keep_basics(nested, target), "basics")
         # 4. Only with full caches is it known what is gone; from here on things are made and deleted.
         await caches.wait_for_sync()

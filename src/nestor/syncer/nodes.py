@@ -8,7 +8,7 @@ import time
 from collections import defaultdict
 
 from nestor.kube import Change, Conflict, RetryLater, WorkQueue, kinds
-from nestor.kube.client import Object
+from nestor.objects import Object, labels_of
 from nestor.syncer.context import RETRY_LIMIT, Context
 from nestor.syncer.translate import node as translate
 
@@ -96,7 +96,7 @@ class NodeController:
     async def _update(self, nested: Object, desired: Object) -> None:
         if translate.is_current(nested, desired):
             return
-        name, there = desired["metadata"]["name"], nested["metadata"].get("labels") or {}
+        name, there = desired["metadata"]["name"], labels_of(nested)
         gone = {key: None for key in there if key not in desired["metadata"]["labels"]}
         api = self._context.nested
         metadata = {"labels": desired["metadata"]["labels"] | gone}

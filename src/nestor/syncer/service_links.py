@@ -7,11 +7,11 @@ from collections import defaultdict
 
 from nestor.api import labels
 from nestor.kube import Change, WorkQueue, kinds
-from nestor.kube.client import Object
+from nestor.objects import Object
 from nestor.syncer.context import RETRY_LIMIT, Context
 from nestor.syncer.copies import ensure_copy
-from nestor.syncer.translate import env, service_env
-from nestor.syncer.translate.target import nested_key
+from nestor.translate import env, service_env
+from nestor.translate.target import nested_key
 
 _PURPOSE = "service-links"
 

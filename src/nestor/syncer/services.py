@@ -13,11 +13,11 @@ import time
 from nestor import names
 from nestor.api import labels
 from nestor.kube import ApiError, Change, Conflict, Invalid, RetryLater, WorkQueue, kinds
-from nestor.kube.client import Object
 from nestor.kube.informer import Key
+from nestor.objects import Object, annotations_of
 from nestor.syncer.context import RETRY_LIMIT, Context
 from nestor.syncer.translate import service as translate
-from nestor.syncer.translate.target import nested_key, nested_uid
+from nestor.translate.target import nested_key, nested_uid
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ class ServiceController:
 
     async def _after(self, host: Object | None) -> None:
         """The nested Service is gone: for good, or because it is being made again."""
-        note = (host["metadata"].get("annotations") or {}).get(labels.SUCCESSOR) if host else None
+        note = annotations_of(host).get(labels.SUCCESSOR) if host else None
         if host is None or note is None:
             await self._remove(host)
             return

@@ -9,14 +9,15 @@ import asyncio
 import base64
 import datetime
 
+from nestor import times
 from nestor.api import labels
 from nestor.kube import Change, WorkQueue, kinds
-from nestor.kube.client import Object
+from nestor.objects import Object, annotations_of
 from nestor.syncer.context import RETRY_LIMIT, Context
 from nestor.syncer.copies import ensure_copy
-from nestor.syncer.translate import volumes
-from nestor.syncer.translate.target import nested_uid
-from nestor.syncer.translate.volumes import Token
+from nestor.translate import volumes
+from nestor.translate.target import nested_uid
+from nestor.translate.volumes import Token
 
 _PURPOSE = "token"
 _RENEW_AT = 0.8
@@ -62,10 +63,10 @@ class TokenController:
     async def _renew(self, pod: Object, wanted: list[Token]) -> float:
         answers = await asyncio.gather(*(self._request(pod, token) for token in wanted))
         life = min(token.expiration_seconds for token in wanted)
-        renew = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=life * _RENEW_AT)
+        renew = times.now() + datetime.timedelta(seconds=life * _RENEW_AT)
         metadata = self._context.target.metadata(pod, name=volumes.token_secret_name(pod))
         metadata["labels"][labels.PURPOSE] = _PURPOSE
-        metadata["annotations"][labels.RENEW_AFTER] = renew.strftime("%Y-%m-%dT%H:%M:%SZ")
+        metadata["annotations"][labels.RENEW_AFTER] = times.write(renew)
         data = {token.key: base64.b64encode(value.encode()).decode() for token, value in zip(wanted, answers, strict=True)}
         desired = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
         await ensure_copy(self._context.host, kinds.SECRET, self._secret(pod), desired)
@@ -100,7 +101,7 @@ class TokenController:
 
 def _due(secret: Object) -> float:
     """Seconds until a Secret's tokens are to be renewed."""
-    text = (secret["metadata"].get("annotations") or {}).get(labels.RENEW_AFTER)
+    text = annotations_of(secret).get(labels.RENEW_AFTER)
     if not text:
         return 0
-    return (datetime.datetime.fromisoformat(text) - datetime.datetime.now(datetime.UTC)).total_seconds()
+    return -times.seconds_since(text)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from nestor.kube import Api, ApiError, Change, Informer, Kind, NotFound, kinds
-from nestor.kube.client import Object
+from nestor.objects import Object
 from nestor.syncer.context import RETRY_LIMIT
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from nestor.kube import Api, Change, Informer, Kind, kinds
-from nestor.kube.client import Object
+from nestor.objects import Object
 from tests.integration.kube.test_client import config_map
 
 

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from nestor.cluster import certificates
 from nestor.kube import Api, kinds
-from nestor.kube.events import now
+from nestor.times import timestamp
 
 Object = dict[str, Any]
 NODE = "log-node"
@@ -59,7 +59,7 @@ async def running(api: Api, folder: Path) -> AsyncIterator[Logs]:
 
 async def _make_node(api: Api, port: int) -> None:
     await api.apply(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}, "spec": {}})
-    since = {"lastHeartbeatTime": now(), "lastTransitionTime": now()}
+    since = {"lastHeartbeatTime": timestamp(), "lastTransitionTime": timestamp()}
     ready = {"type": "Ready", "status": "True", "reason": "x", "message": "", **since}
     await api.patch(
         kinds.NODE,

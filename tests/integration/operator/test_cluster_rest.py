@@ -9,8 +9,8 @@ import pytest
 from nestor.api import conditions
 from nestor.api.conditions import Condition
 from nestor.kube import Api, RetryLater, kinds
-from nestor.kube.events import now
 from nestor.operator.cluster import report
+from nestor.times import timestamp
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.lifetime import PERSISTENCE, tell, until_replicas
 from tests.integration.operator.test_cluster import build_cluster
@@ -39,7 +39,7 @@ async def cluster_saying(api: Api, name: str, namespace: str, text: str) -> Obje
 
 async def say_ready(api: Api, name: str, namespace: str) -> None:
     """What the syncer writes, in its way: by server-side apply, over whatever is there."""
-    ready = {"type": "Ready", "status": "True", "reason": "Synced", "message": "ok", "lastTransitionTime": now()}
+    ready = {"type": "Ready", "status": "True", "reason": "Synced", "message": "ok", "lastTransitionTime": timestamp()}
     body = {"metadata": {"name": name, "namespace": namespace}, "status": {"conditions": [ready], "suspended": False}}
     await api.apply(kinds.NESTED_CLUSTER, body, subresource="status")
 

@@ -10,8 +10,8 @@ import pytest
 from nestor.kube import Api, kinds
 from nestor.operator import appreader
 from nestor.operator.appsource import AppSource
-from nestor.operator.context import now
 from nestor.operator.runner import build_pod, find_dropped
+from nestor.times import now
 from tests.integration import apiserver
 from tests.unit.operator import builders
 

@@ -7,7 +7,7 @@ from typing import Any
 from nestor import names
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
-from nestor.kube.events import now
+from nestor.times import timestamp
 from tests.waiting import wait_for, wait_for_any
 
 Object = dict[str, Any]
@@ -76,7 +76,7 @@ def ended(container: str, code: int, reason: str = "Error") -> Object:
         "imageID": "",
         "ready": False,
         "restartCount": 0,
-        "state": {"terminated": {"exitCode": code, "reason": reason, "finishedAt": now()}},
+        "state": {"terminated": {"exitCode": code, "reason": reason, "finishedAt": timestamp()}},
     }
     return {"phase": "Succeeded" if code == 0 else "Failed", "containerStatuses": [state]}
 
@@ -86,7 +86,7 @@ READY_POD: Object = {"phase": "Running", "conditions": [{"type": "Ready", "statu
 
 async def be_syncer(api: Api, name: str, namespace: str, **status: Any) -> None:
     """What the syncer would write: Ready, and more status."""
-    ready = {"type": "Ready", "status": "True", "reason": "Synced", "message": "ok", "lastTransitionTime": now()}
+    ready = {"type": "Ready", "status": "True", "reason": "Synced", "message": "ok", "lastTransitionTime": timestamp()}
     await wait_for(api, kinds.NESTED_CLUSTER, name, namespace, lambda found: found is not None, limit=20)
     body = {"status": {"conditions": [ready], "kubernetesVersion": "v1.36.2+k3s1"} | status}
     await api.patch(kinds.NESTED_CLUSTER, name, namespace, body, subresource="status")

@@ -9,9 +9,9 @@ import pytest
 
 from nestor.cluster import pki
 from nestor.cluster.access import build_secret
-from nestor.cluster.applier import Applier
 from nestor.cluster.provision import Provisioner
 from nestor.kube import Api, Kind, RetryLater
+from nestor.kube.applier import Applier
 from tests.unit.operator.builders import build_shape
 
 Object = dict[str, Any]

@@ -8,8 +8,8 @@ from nestor.api.base import Resources
 from nestor.api.nestedclass import NetworkPolicyModel, Peer
 from nestor.api.policies import Persistence
 from nestor.cluster import namespace, policies, server
-from nestor.cluster.applier import contains
 from nestor.cluster.shape import Host, choose_cluster_cidr
+from nestor.kube.applier import contains
 from nestor.operator import runner
 from tests.unit.operator.builders import Object, build_resolved, build_shape
 
@@ -111,11 +111,6 @@ def test_exposed_pods_are_reached_from_where_the_class_says() -> None:
 def test_the_quota_leaves_room_for_the_clusters_own_pods(name: str, limit: str, expected: str) -> None:
     own = [{"requests": {"cpu": "200m", "memory": "512Mi"}}, {"requests": {"cpu": "50m", "memory": "32Mi"}}]
     assert namespace.add_own_share(name, limit, own) == expected
-
-
-def test_what_is_no_quantity_is_refused() -> None:
-    with pytest.raises(ValueError, match="'much' is not a quantity"):
-        namespace.parse_quantity("much")
 
 
 @pytest.mark.parametrize(

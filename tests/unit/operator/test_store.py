@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from nestor.kube import Api, Change, Informer, kinds
 from nestor.operator.settings import read_settings
 from nestor.operator.source import build_settings
-from nestor.operator.store import GONE_REMEMBERED, Index, Store
+from nestor.operator.store import GONE_REMEMBERED, Store
 
 Object = dict[str, Any]
 
@@ -59,18 +58,6 @@ def test_what_is_remembered_of_the_gone_is_bounded() -> None:
     assert list(store) == []
     store.put(obj("1", uid="0"))
     assert len(list(store)) == 1
-
-
-async def test_the_index_follows() -> None:
-    informer = Informer(cast(Api, None), kinds.POD)
-    index = Index(informer, lambda item: (item["metadata"]["namespace"], ""))
-    handler = informer.handlers[0]
-    handler(Change(("n", "x"), None, obj("1")))
-    handler(Change(("n", "y"), None, obj("1", name="y")))
-    assert len(index.get("n")) == 2
-    handler(Change(("n", "x"), obj("1"), None))
-    assert [item["metadata"]["name"] for item in index.get("n")] == ["y"]
-    assert index.get("other") == []
 
 
 def test_settings_come_from_the_environment_and_flags_win(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from nestor.kube import Api, Forbidden
 from nestor.syncer import bootstrap
-from tests.unit.syncer.builders import TARGET
+from tests.unit.translate.builders import TARGET
 
 ANSWERS = [*[False] * 8, True, False]
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from nestor.syncer import cluster_status
-from tests.unit.syncer.builders import build_pod
+from tests.unit.translate.builders import build_pod
 
 
 def record(text: str) -> dict[str, Any]:

@@ -18,8 +18,9 @@ import yaml
 from nestor.cli import console, kubeconfigs, nested, options, output, session
 from nestor.cli.exits import Code, Failure
 from nestor.cli.offline.yamlreader import Loader
-from nestor.cli.session import Object, Place
+from nestor.cli.session import Place
 from nestor.cli.yamltext import dump_yaml
+from nestor.objects import Object
 
 EXIT_NOT_FOUND = 127
 """As shells have it for a command that is not there."""

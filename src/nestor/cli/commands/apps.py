@@ -17,8 +17,8 @@ from nestor.cli.options import Output
 from nestor.cli.session import Place
 from nestor.cli.view import times
 from nestor.kube import kinds
+from nestor.objects import Object, status_of
 
-Object = dict[str, Any]
 AppName = Annotated[
     str | None,
     typer.Argument(
@@ -63,7 +63,7 @@ def build_rows(found: list[Object], now: datetime.datetime, *, wide: bool) -> tu
     head = ["NAME", "TITLE", "COMMANDS", "ACCEPTED", "AGE"] + ["IMAGE", "MESSAGE"] * wide
     rows: list[list[str | Text]] = []
     for app in found:
-        status = app.get("status") or {}
+        status = status_of(app)
         accepted = conditions.find(status.get("conditions"), conditions.ACCEPTED) or {}
         word = str(accepted.get("status") or "Unknown")
         style = {"True": "good", "False": "bad"}.get(word, "dim")
@@ -80,7 +80,7 @@ def build_rows(found: list[Object], now: datetime.datetime, *, wide: bool) -> tu
 
 def render_app(app: Object) -> Group:
     """One application as a page. Pure."""
-    spec, status = app["spec"], app.get("status") or {}
+    spec, status = app["spec"], status_of(app)
     definition = spec.get("appDef") or {}
     title = status.get("title") or spec.get("title") or definition.get("name") or ""
     parts: list[RenderableType] = [Text.assemble((app["metadata"]["name"], "name"), f"  {console.clean(str(title))}")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,8 +15,7 @@ from nestor.cli.exits import Code, Failure, explain
 from nestor.cli.session import Place, Session
 from nestor.cli.view.facts import condition, is_over
 from nestor.kube import ApiError, Informer, Unreachable, kinds
-
-Object = dict[str, Any]
+from nestor.objects import Object
 
 
 def suspend(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -12,11 +12,10 @@ from nestor.cli import console, options, output, session
 from nestor.cli.options import Output
 from nestor.cli.session import Place
 from nestor.cli.view import times
-from nestor.cli.view.facts import condition, describe_app, mood, pick_line, status_of
+from nestor.cli.view.facts import condition, describe_app, mood, pick_line
 from nestor.cli.view.job import STYLES
 from nestor.kube import kinds
-
-Object = dict[str, Any]
+from nestor.objects import Object, status_of
 
 
 def list_jobs(

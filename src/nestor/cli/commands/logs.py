@@ -14,9 +14,10 @@ from nestor import names
 from nestor.api import labels
 from nestor.cli import completion, console, nested, options, output, session
 from nestor.cli.exits import Code, Failure
-from nestor.cli.session import Object, Place, Session
-from nestor.cli.view.facts import address, status_of
+from nestor.cli.session import Place, Session
+from nestor.cli.view.facts import address
 from nestor.kube import Api, Forbidden, Informer, Invalid, NotFound, kinds
+from nestor.objects import Object, annotations_of, status_of
 
 Part = Annotated[
     str | None,
@@ -134,7 +135,7 @@ async def find_host_pod(api: Api, job: Object, name: str, nested_namespace: str)
     if not where:
         return None
     pods = await api.list(kinds.POD, where, labels=f"{labels.CLUSTER}={job['metadata']['name']}")
-    annotated = [(pod, pod["metadata"].get("annotations") or {}) for pod in pods]
+    annotated = [(pod, annotations_of(pod)) for pod in pods]
     found = [
         (pod, notes)
         for pod, notes in annotated
@@ -155,7 +156,7 @@ async def _await_start(api: Api, pod: str, namespace: str) -> None:
 
     def check(_: object) -> None:
         found = informer.get(pod, namespace)
-        if found and (found.get("status") or {}).get("phase") in ("Running", "Succeeded", "Failed"):
+        if found and status_of(found).get("phase") in ("Running", "Succeeded", "Failed"):
             started.set()
 
     informer.on_change(check)

@@ -16,9 +16,10 @@ from nestor.cli.commands.status import conclude, read_timeout, waits_for_end
 from nestor.cli.exits import Code
 from nestor.cli.manifests import Wishes
 from nestor.cli.options import Output
-from nestor.cli.session import Object, Place, Session
+from nestor.cli.session import Place, Session
 from nestor.cli.view.facts import address
 from nestor.kube import Forbidden, kinds
+from nestor.objects import Object
 
 What = Annotated[
     str | None,

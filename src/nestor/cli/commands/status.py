@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import webbrowser
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,10 +14,9 @@ from nestor.cli.exits import Code, Failure
 from nestor.cli.options import Output
 from nestor.cli.session import Place
 from nestor.cli.view import times
-from nestor.cli.view.facts import Ending, address, condition, mood, status_of, url_of
+from nestor.cli.view.facts import Ending, address, condition, mood, url_of
 from nestor.cli.view.job import render_page
-
-Object = dict[str, Any]
+from nestor.objects import Object, status_of
 
 
 def read_timeout(text: str | None) -> float | None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from nestor.api import labels
 from nestor.api.crd import RESOURCES
 from nestor.cli.session import Session
 from nestor.kube import Api, ApiError, Forbidden, Invalid, Kind, NotFound, kinds
+from nestor.objects import Object, spec_of, status_of
 
-Object = dict[str, Any]
 T = TypeVar("T")
 
 OPERATOR_LABELS = "app.kubernetes.io/name=nestor"
@@ -104,7 +104,7 @@ async def read_installation(session: Session) -> Installation:
 
 async def read_job(session: Session, job: Object) -> JobFacts:
     """A job's own namespace."""
-    where = (job.get("status") or {}).get("namespace")
+    where = status_of(job).get("namespace")
     if not where:
         return JobFacts(job)
     pods, events, rights = await asyncio.gather(
@@ -130,7 +130,7 @@ async def _may(api: Api, namespace: str, verb: str, resource: str, subresource: 
         "spec": {"resourceAttributes": attributes},
     }
     answer = await api.request("POST", kinds.ACCESS_REVIEW.path(), None, body)
-    return bool((answer.get("status") or {}).get("allowed"))
+    return bool(status_of(answer).get("allowed"))
 
 
 async def _allowed(question: Awaitable[T]) -> T | None:
@@ -184,7 +184,7 @@ async def _has_image_volumes(api: Api, namespace: str) -> bool | None:
 async def _read_tls_secrets(api: Api, classes: list[Object], operators: list[Object]) -> dict[str, bool]:
     found: dict[str, bool] = {}
     for item in classes:
-        secret = ((item.get("spec") or {}).get("expose") or {}).get("tlsSecretName")
+        secret = (spec_of(item).get("expose") or {}).get("tlsSecretName")
         if not secret or not operators:
             continue
         try:

@@ -7,9 +7,10 @@ from typing import Any
 
 from nestor import __version__
 from nestor.api.crd import RESOURCES, Resource, build_crd
-from nestor.cli.diagnosis.facts import Installation, Object
+from nestor.cli.diagnosis.facts import Installation
 from nestor.cli.diagnosis.findings import Finding, bad, good, warn
 from nestor.cli.diagnosis.pods import describe_trouble
+from nestor.objects import Object, annotations_of, spec_of, status_of
 
 INSTALL = "install Nestor by its chart: helm upgrade --install nestor charts/nestor -n nestor-system --create-namespace …"
 UPDATE_CRDS = "apply the new ones, helm does not: kubectl apply --server-side --force-conflicts -f charts/nestor/crds/"
@@ -124,7 +125,7 @@ def _judge_deployment(operator: Object, pods: list[Object]) -> Iterator[Finding]
             f"the operator {where} is scaled to 0", f"kubectl scale -n {meta['namespace']} deployment/{meta['name']} --replicas=1"
         )
         return
-    if not (operator.get("status") or {}).get("readyReplicas"):
+    if not status_of(operator).get("readyReplicas"):
         mine = [pod for pod in pods if pod["metadata"]["namespace"] == meta["namespace"]]
         troubles = [trouble for pod in mine if (trouble := describe_trouble(pod))]
         yield bad(f"the operator {where} is not ready: {'; '.join(troubles) or 'it has no pod that runs'}", logs)
@@ -154,7 +155,7 @@ def _judge_classes(facts: Installation) -> Iterator[Finding]:
 
 
 def _judge_class(item: Object, facts: Installation) -> Iterator[Finding]:
-    name, expose = item["metadata"]["name"], (item.get("spec") or {}).get("expose") or {}
+    name, expose = item["metadata"]["name"], spec_of(item).get("expose") or {}
     findings = list(_judge_ingress(name, expose, facts))
     if not expose.get("domain"):
         findings.append(
@@ -170,7 +171,7 @@ def _judge_class(item: Object, facts: Installation) -> Iterator[Finding]:
                 "create it in the operator's namespace, of type kubernetes.io/tls",
             )
         )
-    versions = [entry.get("version", "") for entry in ((item.get("spec") or {}).get("cluster") or {}).get("versions") or ()]
+    versions = [entry.get("version", "") for entry in (spec_of(item).get("cluster") or {}).get("versions") or ()]
     yield from findings or [good(f"class '{name}' offers {', '.join(versions)} and exposes jobs below {expose.get('domain')}")]
 
 
@@ -194,7 +195,7 @@ def _judge_ingress(name: str, expose: Object, facts: Installation) -> Iterator[F
 
 
 def _is_default(item: Object) -> bool:
-    return (item["metadata"].get("annotations") or {}).get(DEFAULT_INGRESS_CLASS) == "true"
+    return annotations_of(item).get(DEFAULT_INGRESS_CLASS) == "true"
 
 
 def _judge_rights(facts: Installation) -> Iterator[Finding]:

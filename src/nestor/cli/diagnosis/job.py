@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from nestor.api import conditions as words
 from nestor.cli.diagnosis.facts import JobFacts
 from nestor.cli.diagnosis.findings import Finding, bad, good, warn
 from nestor.cli.diagnosis.installation import describe_right
 from nestor.cli.diagnosis.pods import describe_trouble
-from nestor.cli.view.facts import NEEDS_THE_USER, ORDER, condition, is_over, mood, status_of
+from nestor.cli.view.facts import NEEDS_THE_USER, ORDER, condition, is_over, mood
+from nestor.objects import Object, conditions_of, is_terminating, status_of
 
-Object = dict[str, Any]
 EVENTS_SHOWN = 3
 
 ADVICE = {
@@ -51,7 +50,7 @@ AFTER_ITS_END = "nothing: the job has ended; `nestor rerun` begins it anew, in a
 def judge(facts: JobFacts) -> list[Finding]:
     """All findings about the job."""
     job = facts.job
-    if not status_of(job).get("conditions"):
+    if not conditions_of(job):
         return [
             bad(
                 f"nobody has reported on job '{job['metadata']['name']}'",
@@ -66,7 +65,7 @@ def judge(facts: JobFacts) -> list[Finding]:
 
 
 def _judge_deletion(job: Object) -> Iterator[Finding]:
-    if job["metadata"].get("deletionTimestamp"):
+    if is_terminating(job):
         said = (condition(job, words.READY) or {}).get("message") or "its cluster is being removed"
         yield warn(f"it is being deleted since {job['metadata']['deletionTimestamp']}: {said}")
 

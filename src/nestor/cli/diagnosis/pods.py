@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from nestor.objects import Object, status_of
 
-Object = dict[str, Any]
 ORDINARY = ("ContainerCreating", "PodInitializing")
 RESTARTS = 3
 """Restarts after which a container that runs right now is suspicious all the same."""
@@ -12,7 +11,7 @@ RESTARTS = 3
 
 def describe_trouble(pod: Object) -> str | None:
     """One sentence, or None when all is well or on its ordinary way."""
-    name, status = pod["metadata"]["name"], pod.get("status") or {}
+    name, status = pod["metadata"]["name"], status_of(pod)
     for item in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
         if said := _describe_container(item):
             return f"pod '{name}', container '{item['name']}': {said}"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from nestor.api import conditions, labels
+from nestor.objects import Object, annotations_of, conditions_of, is_terminating, status_of
 
-Object = dict[str, Any]
 Mood = Literal["good", "bad", "warn", "busy", "waiting", "retry"]
 
 NEEDS_THE_USER = frozenset(
@@ -46,11 +46,6 @@ class Ending:
     message: str
 
 
-def status_of(job: Object) -> Object:
-    """Its status, empty before the first."""
-    return job.get("status") or {}
-
-
 def address(job: Object) -> str:
     """How commands name it, whatever the kubeconfig's own namespace is: to be copied from a hint."""
     return f"{job['metadata']['name']} -n {job['metadata']['namespace']}"
@@ -58,7 +53,7 @@ def address(job: Object) -> str:
 
 def condition(job: Object, kind: str) -> Object | None:
     """One of its conditions."""
-    return conditions.find(status_of(job).get("conditions"), kind)
+    return conditions.find(conditions_of(job), kind)
 
 
 def is_restarting(job: Object) -> bool:
@@ -104,7 +99,7 @@ def is_stale(job: Object) -> bool:
 
 def _awaits_rerun(job: Object) -> bool:
     """Whether a run was asked for that has not begun."""
-    wanted = (job["metadata"].get("annotations") or {}).get(labels.RERUN)
+    wanted = annotations_of(job).get(labels.RERUN)
     return bool(wanted) and wanted != status_of(job).get("rerun")
 
 
@@ -116,7 +111,7 @@ def _find_refusal(job: Object) -> Object | None:
 
 def mood(job: Object) -> tuple[Mood, str]:
     """The job in a word, and how that feels."""
-    if job["metadata"].get("deletionTimestamp"):
+    if is_terminating(job):
         return "waiting", conditions.TERMINATING
     ready, succeeded = condition(job, conditions.READY), condition(job, conditions.SUCCEEDED)
     if succeeded and succeeded.get("status") == "True":

@@ -13,18 +13,8 @@ from rich.text import Text
 from nestor.api import conditions
 from nestor.cli.console import Symbols, clean
 from nestor.cli.view import times
-from nestor.cli.view.facts import (
-    NEEDS_SOMEBODY,
-    NEEDS_THE_USER,
-    ORDER,
-    Mood,
-    Object,
-    condition,
-    describe_app,
-    mood,
-    pick_line,
-    status_of,
-)
+from nestor.cli.view.facts import NEEDS_SOMEBODY, NEEDS_THE_USER, ORDER, Mood, condition, describe_app, mood, pick_line
+from nestor.objects import Object, spec_of, status_of
 
 STEP_MOODS: dict[str, Mood] = {"Pending": "waiting", "Running": "busy", "Retrying": "retry", "Succeeded": "good", "Failed": "bad"}
 STYLES: dict[Mood, str] = {"good": "good", "bad": "bad", "warn": "warn", "busy": "busy", "waiting": "dim", "retry": "warn"}
@@ -71,7 +61,7 @@ def list_stages(job: Object) -> list[Object]:
     shown = [found for kind in ORDER if (found := condition(job, kind))]
     end = condition(job, conditions.SUCCEEDED)
     is_news = end is not None and end.get("message") not in [found.get("message") for found in shown]
-    if end is not None and is_news and (end.get("status") != "Unknown" or (job.get("spec") or {}).get("successPolicy")):
+    if end is not None and is_news and (end.get("status") != "Unknown" or spec_of(job).get("successPolicy")):
         shown.append(end)
     return shown
 
@@ -127,7 +117,7 @@ def _stage_mood(found: Object) -> Mood:
 
 
 def _facts(job: Object, now: datetime.datetime) -> Table:
-    status, spec = status_of(job), job.get("spec") or {}
+    status, spec = status_of(job), spec_of(job)
     table = _grid()
     command = f", command '{status['command']}'" if status.get("command") else ""
     _fact(table, "App", clean(describe_app(spec) + command))

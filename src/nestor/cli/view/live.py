@@ -10,8 +10,8 @@ from rich.text import Text
 
 from nestor.cli.console import Symbols, clean
 from nestor.cli.view import times
-from nestor.cli.view.facts import Object, status_of
 from nestor.cli.view.job import render_name, render_stages, render_steps
+from nestor.objects import Object, status_of
 
 
 def render_live(

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from nestor.api import conditions
 from nestor.cli.view import times
-from nestor.cli.view.facts import Object, condition, pick_line, status_of
+from nestor.cli.view.facts import condition, pick_line
+from nestor.objects import Object, status_of
 
 _STEP_REASONS = (conditions.STEP_RUNNING, conditions.STEP_RETRYING, conditions.STEP_FAILED)
 """The steps' own lines say these better."""

@@ -13,7 +13,7 @@ from nestor.api import labels
 from nestor.api.nestedcluster import Outcome
 from nestor.api.policies import FailurePolicy, SuccessPolicy
 from nestor.kube import Change, WorkQueue, kinds
-from nestor.kube.client import Object
+from nestor.objects import Object, spec_of, status_of
 from nestor.syncer.context import RETRY_LIMIT, Context
 from nestor.syncer.outcome import criteria, decide
 from nestor.syncer.watches import Selection, Watches
@@ -40,7 +40,7 @@ class OutcomeController:
         context.caches.host_cluster.on_change(self._on_cluster)
 
     def _on_cluster(self, change: Change) -> None:
-        before, spec = ((item or {}).get("spec") or {} for item in (change.old, change.new))
+        before, spec = (spec_of(item) for item in (change.old, change.new))
         if change.new is None or (change.old is not None and all(before.get(key) == spec.get(key) for key in _POLICIES)):
             return
         if change.old is None:
@@ -125,5 +125,5 @@ def _read(model: Any, value: object) -> Any:
 
 def _read_last(cluster: Object, server_uid: str) -> Outcome | None:
     """What was told about this very server before this process began."""
-    found = _read(Outcome, (cluster.get("status") or {}).get("outcome"))
+    found = _read(Outcome, status_of(cluster).get("outcome"))
     return found if found is not None and found.server_uid == server_uid else None

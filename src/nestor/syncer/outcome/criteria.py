@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from nestor import names
 from nestor.api import conditions
 from nestor.api.policies import FailurePolicy, OutcomeTarget, SuccessPolicy
+from nestor.objects import Object, is_terminating, status_of
 from nestor.syncer.watches import Selection
-
-Object = dict[str, Any]
 
 _API_VERSIONS = {"Job": "batch/v1", "JobSet": "jobset.x-k8s.io/v1alpha2", "Pod": "v1"}
 _DONE = {"Job": "Complete", "JobSet": "Completed"}
@@ -44,9 +42,9 @@ class Criterion:
 
         A pod that is being deleted meets nothing: how it ends then is not the application's doing, say on a suspend.
         """
-        if obj["metadata"].get("deletionTimestamp") and self.selection.kind == "Pod":
+        if is_terminating(obj) and self.selection.kind == "Pod":
             return False
-        status = obj.get("status") or {}
+        status = status_of(obj)
         if self.condition:
             return conditions.is_true(status.get("conditions"), self.condition)
         return status.get("phase") == self.phase

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from nestor.api import conditions
 from nestor.api.nestedcluster import Outcome
+from nestor.objects import Object, status_of
 from nestor.syncer.outcome.criteria import Criterion
 from nestor.syncer.watches import Selection
-
-Object = dict[str, Any]
 
 _NAMED = 5
 _MESSAGE_LIMIT = 4000
@@ -81,7 +80,7 @@ def _find_failure(criterion: Criterion, seen: Seen, memory: Memory) -> str | Non
 
 
 def _explain(criterion: Criterion, obj: Object) -> str:
-    status = obj.get("status") or {}
+    status = status_of(obj)
     if criterion.condition:
         found = conditions.find(status.get("conditions"), criterion.condition) or {}
         return ": ".join(filter(None, (found.get("reason"), found.get("message"))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from nestor.kube import Change, WorkQueue
-from nestor.kube.client import Object
+from nestor.objects import Object
 from nestor.syncer.context import RETRY_LIMIT, Context
 from nestor.syncer.pods import decide
 from nestor.syncer.pods.create import PodCreator
@@ -13,7 +13,7 @@ from nestor.syncer.pods.delete import PodDeleter
 from nestor.syncer.pods.sync import PodSyncer
 from nestor.syncer.suspend import evict
 from nestor.syncer.suspend.evict import PodEvictor
-from nestor.syncer.translate.target import nested_key, nested_uid
+from nestor.translate.target import nested_key, nested_uid
 
 log = logging.getLogger(__name__)
 

@@ -8,16 +8,16 @@ from typing import NoReturn
 
 from nestor.api import conditions
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
-from nestor.kube.client import Object
-from nestor.kube.events import now
+from nestor.objects import Object
 from nestor.syncer.config import ConfigController
 from nestor.syncer.context import Context
 from nestor.syncer.service_links import LinksController
 from nestor.syncer.tokens import TokenController
-from nestor.syncer.translate import baseline, messages, status
-from nestor.syncer.translate import pod as translate
-from nestor.syncer.translate.references import find_references
-from nestor.syncer.translate.target import nested_uid
+from nestor.times import timestamp
+from nestor.translate import baseline, messages, status
+from nestor.translate import pod as translate
+from nestor.translate.references import find_references
+from nestor.translate.target import nested_uid
 
 REFUSED = "PodRefused"
 _SUSPENDED = "The nested cluster is suspended: the pod starts when it is resumed."
@@ -107,7 +107,7 @@ class PodCreator:
         await self._write_waiting(nested, REFUSED, message)
 
     async def _write_waiting(self, nested: Object, reason: str, message: str) -> None:
-        desired = status.build_waiting(nested, reason, message, now())
+        desired = status.build_waiting(nested, reason, message, timestamp())
         patch = status.build_patch(nested, desired, partial=True)
         meta = nested["metadata"]
         if patch is not None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from nestor.api import conditions
-from nestor.syncer.translate.status import is_terminal
-
-Object = dict[str, Any]
+from nestor.objects import Object, conditions_of, is_terminating
+from nestor.translate.status import is_terminal
 
 Action = Literal[
     "Nothing",
@@ -30,7 +29,7 @@ def decide(nested: Object | None, host: Object | None, *, had_host: bool, is_sus
         return "Remove" if host is not None else "Nothing"
     if host is None:
         return _without_host(nested, had_host, is_suspended)
-    if nested["metadata"].get("deletionTimestamp"):
+    if is_terminating(nested):
         return "Stop"
     if is_terminal(host):
         return "Sync"
@@ -43,7 +42,7 @@ def decide(nested: Object | None, host: Object | None, *, had_host: bool, is_sus
 
 def is_bound(pod: Object) -> bool:
     """True for a nested pod that the syncer has bound; one that names its node itself is not, until then."""
-    scheduled = conditions.is_true((pod.get("status") or {}).get("conditions"), "PodScheduled")
+    scheduled = conditions.is_true(conditions_of(pod), "PodScheduled")
     return bool(pod["spec"].get("nodeName")) and scheduled
 
 
@@ -57,7 +56,7 @@ def is_removal_due(nested: Object | None, host: Object) -> bool:
 
 
 def _without_host(nested: Object, had_host: bool, is_suspended: bool) -> Action:
-    if nested["metadata"].get("deletionTimestamp"):
+    if is_terminating(nested):
         return "Finish"
     if is_terminal(nested) or nested["spec"].get("schedulingGates"):
         return "Nothing"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 
 from nestor.kube import Conflict, NotFound, kinds
-from nestor.kube.client import Object
+from nestor.objects import Object
 from nestor.syncer.context import Context
 from nestor.syncer.pods import decide
 from nestor.syncer.pods.sync import PodSyncer
-from nestor.syncer.translate import status
+from nestor.translate import status
 
 
 class PodDeleter:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 
 from nestor.kube import Api, Conflict, Forbidden, Invalid, NotFound, kinds
-from nestor.kube.client import Object
-from nestor.kube.events import now
+from nestor.objects import Object
 from nestor.syncer.context import Context
 from nestor.syncer.nodes import NodeController
-from nestor.syncer.translate import baseline, messages, status, update
+from nestor.times import timestamp
+from nestor.translate import baseline, messages, status, update
 
 
 class PodSyncer:
@@ -45,7 +45,7 @@ class PodSyncer:
     async def lose(self, nested: Object, last: Object | None) -> None:
         """The host pod was taken away: end the nested one, so that its controller replaces it."""
         with contextlib.suppress(NotFound, Conflict):
-            await self.write_status(nested, status.build_lost(nested, last, self._context.target, now()))
+            await self.write_status(nested, status.build_lost(nested, last, self._context.target, timestamp()))
 
     async def _bind(self, nested: Object, host: Object) -> None:
         node = host["spec"].get("nodeName")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
 
 from nestor.api import conditions, labels
-
-Object = dict[str, Any]
+from nestor.objects import Object, annotations_of, conditions_of, owners_of
 
 OURS = "nestor"
 _JOB_CONTROLLER = "kubernetes.io/job-controller"
@@ -35,12 +33,12 @@ def build_job_patch(job: Object, *, suspended: bool) -> Object | None:
 
 def is_suspended_by_us(job: Object) -> bool:
     """True when a Job or CronJob is to be resumed by us."""
-    return (job["metadata"].get("annotations") or {}).get(labels.SUSPENDED_BY) == OURS
+    return annotations_of(job).get(labels.SUSPENDED_BY) == OURS
 
 
 def is_finished(job: Object) -> bool:
     """True when a Job has come to an end, good or bad."""
-    found = (job.get("status") or {}).get("conditions")
+    found = conditions_of(job)
     return any(conditions.is_true(found, kind) for kind in ("Complete", "Failed"))
 
 
@@ -52,7 +50,7 @@ def is_done_with_pods(job: Object) -> bool:
 
 def find_controller(obj: Object) -> Object | None:
     """The owner reference of the controller that replaces this object when it goes."""
-    return next((ref for ref in obj["metadata"].get("ownerReferences") or [] if ref.get("controller")), None)
+    return next((ref for ref in owners_of(obj) if ref.get("controller")), None)
 
 
 def build_copy(pod: Object) -> Object:

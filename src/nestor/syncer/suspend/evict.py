@@ -11,12 +11,12 @@ import logging
 
 from nestor.api import labels
 from nestor.kube import Conflict, Forbidden, NotFound, RetryLater, kinds
-from nestor.kube.client import Object
+from nestor.objects import Object, is_terminating
 from nestor.syncer.context import Context
 from nestor.syncer.pods.decide import is_bound
 from nestor.syncer.suspend import decide
 from nestor.syncer.suspend.jobs import JobSuspender
-from nestor.syncer.translate.status import is_terminal
+from nestor.translate.status import is_terminal
 
 log = logging.getLogger(__name__)
 
@@ -62,12 +62,12 @@ class PodEvictor:
 
     async def _find_staying(self, nested: Object) -> Object | None:
         """The pod as it is now, unless it is going or gone: the cache may not know yet what we ourselves asked for."""
-        if nested["metadata"].get("deletionTimestamp"):
+        if is_terminating(nested):
             return None
         meta = nested["metadata"]
         now = await self._context.nested.find(kinds.POD, meta["name"], meta["namespace"])
         is_same = now is not None and now["metadata"]["uid"] == meta["uid"]
-        return now if now is not None and is_same and not now["metadata"].get("deletionTimestamp") else None
+        return now if now is not None and is_same and not is_terminating(now) else None
 
     async def _remember(self, pod: Object) -> None:
         meta = pod["metadata"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nestor.kube import Change, WorkQueue, kinds
-from nestor.kube.client import Object
 from nestor.kube.informer import Key, key_of
+from nestor.objects import Object
 from nestor.syncer.context import RETRY_LIMIT, Context
 from nestor.syncer.suspend import decide
 from nestor.syncer.watches import Selection, Watches

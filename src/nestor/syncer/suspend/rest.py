@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from nestor.kube import kinds
 from nestor.syncer.context import Context
-from nestor.syncer.translate.status import is_terminal
+from nestor.translate.status import is_terminal
 
 
 class Rest:

@@ -1,5 +1,4 @@
-"""Nested objects to host objects and back: pure functions, no I/O, no clock.
+"""What only the syncer carries: Services and events to the other side, nodes into the nested cluster.
 
-Everything a tenant writes is untrusted here. Fields are copied by allow-list, so that a field unknown to us never reaches
-the host; what may not run is found by `baseline` before anything is created.
+Pure, as `nestor.translate` is.
 """

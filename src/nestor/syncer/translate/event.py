@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nestor import names
-from nestor.syncer.translate import messages
-
-Object = dict[str, Any]
+from nestor.objects import Object
+from nestor.translate import messages
 
 _FIELDS = (
     "type",

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nestor.api import labels
-
-Object = dict[str, Any]
+from nestor.objects import Object, labels_of, spec_of, status_of
 
 _INFO = ("capacity", "allocatable", "nodeInfo")
 
 
 def build_node(host: Object, kubelet_port: int) -> Object:
     """The nested Node. Left out is what tells a tenant about others on the node: images, volumes, annotations."""
-    meta, status = host["metadata"], host.get("status") or {}
+    meta, status = host["metadata"], status_of(host)
     own = {key: value for key, value in (meta.get("labels") or {}).items() if labels.GROUP not in key.partition("/")[0]}
     return {
         "apiVersion": "v1",
@@ -31,23 +28,23 @@ def build_node(host: Object, kubelet_port: int) -> Object:
 
 def is_ours(nested: Object) -> bool:
     """True for Nodes that the syncer made; a tenant may run virtual nodes of its own."""
-    return (nested["metadata"].get("labels") or {}).get(labels.MANAGED_BY) == "nestor"
+    return labels_of(nested).get(labels.MANAGED_BY) == "nestor"
 
 
 def build_spec(host: Object) -> Object:
     """Taints and cordon, for nested DaemonSets; nothing is scheduled by them."""
-    spec = host.get("spec") or {}
+    spec = spec_of(host)
     return {"taints": spec.get("taints") or [], "unschedulable": bool(spec.get("unschedulable"))}
 
 
 def is_current(nested: Object, desired: Object) -> bool:
     """True when the nested Node says what `desired` says, heartbeats aside."""
-    there = nested["metadata"].get("labels") or {}
+    there = labels_of(nested)
     if any(there.get(key) != value for key, value in desired["metadata"]["labels"].items()):
         return False
     if build_spec(nested) != desired["spec"]:
         return False
-    now, wanted = nested.get("status") or {}, desired["status"]
+    now, wanted = status_of(nested), desired["status"]
     same = all(now.get(key) == wanted[key] for key in wanted if key != "conditions")
     return same and _silent(now.get("conditions")) == _silent(wanted["conditions"])
 

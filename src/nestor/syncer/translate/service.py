@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from nestor.api.labels import MANAGED_BY
-from nestor.syncer.translate import labels
-from nestor.syncer.translate.target import Target
+from nestor.objects import Object, labels_of
+from nestor.translate import labels
+from nestor.translate.target import Target
 
-Object = dict[str, Any]
 Fate = Literal["Synced", "Nested", "Refused"]
 
 _FIELDS = ("sessionAffinity", "sessionAffinityConfig", "publishNotReadyAddresses", "internalTrafficPolicy", "trafficDistribution")
@@ -31,7 +31,7 @@ def decide_fate(service: Object) -> Fate:
 
 def is_ours(service: Object) -> bool:
     """True for Services that the syncer itself made in the nested cluster."""
-    own = service["metadata"].get("labels") or {}
+    own = labels_of(service)
     return own.get(MANAGED_BY) == "nestor"
 
 
@@ -51,7 +51,7 @@ def build_service(service: Object, target: Target, cluster_ip: str | None) -> Ob
 
 def is_current(host: Object, desired: Object) -> bool:
     """True when the host Service says all that `desired` says; the server adds defaults of its own."""
-    if any(host["metadata"].get("labels", {}).get(key) != value for key, value in desired["metadata"]["labels"].items()):
+    if any(labels_of(host).get(key) != value for key, value in desired["metadata"]["labels"].items()):
         return False
     if any(host["spec"].get(key) and key not in desired["spec"] for key in _FIELDS):
         return False

@@ -8,7 +8,7 @@ import pytest
 
 from nestor.syncer.pods.delete import PodDeleter
 from tests.unit.syncer import fakes
-from tests.unit.syncer.builders import build_pod
+from tests.unit.translate.builders import build_pod
 
 Object = dict[str, Any]
 

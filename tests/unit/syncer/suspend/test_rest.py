@@ -8,7 +8,7 @@ import pytest
 
 from nestor.syncer.suspend.rest import Rest
 from tests.unit.syncer import fakes
-from tests.unit.syncer.builders import TARGET, build_host_pod
+from tests.unit.translate.builders import TARGET, build_host_pod
 
 Object = dict[str, Any]
 

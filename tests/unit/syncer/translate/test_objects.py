@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from nestor import names
-from nestor.syncer.translate import config, event, messages, node
-from nestor.syncer.translate.target import nested_key, nested_uid
-from tests.unit.syncer.builders import TARGET, build_host_pod, build_pod
+from nestor.syncer.translate import event, node
+from nestor.translate import config, messages
+from nestor.translate.target import nested_key, nested_uid
+from tests.unit.translate.builders import TARGET, build_host_pod, build_pod
 
 Object = dict[str, Any]
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from nestor.syncer.translate import service
-from tests.unit.syncer.builders import TARGET, build_service
+from tests.unit.translate.builders import TARGET, build_service
 
 Object = dict[str, Any]
 

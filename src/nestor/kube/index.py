@@ -1,0 +1,46 @@
+"""Cached objects by a key of their own, so that nobody scans for them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+from nestor.kube.informer import Change, Informer, Key
+from nestor.objects import Object
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Index(Generic[K]):
+    """The objects of one informer by what `key_of` finds in them; None leaves an object out.
+
+    Make it before any other handler of that informer, so that handlers find it up to date.
+    """
+
+    def __init__(self, informer: Informer, key_of: Callable[[Object], K | None]) -> None:
+        self._key_of = key_of
+        self._found: dict[K, dict[Key, Object]] = defaultdict(dict)
+        self._keys: dict[Key, K] = {}
+        """Where each object is: a change may move it, and a deletion may bring another key than the one it was found by."""
+        informer.on_change(self._take)
+
+    def get(self, key: K) -> Object | None:
+        """One object with that key, or None. Do not modify it."""
+        return next(iter(self._found.get(key, {}).values()), None)
+
+    def all(self, key: K) -> list[Object]:
+        """All objects with that key. Do not modify them."""
+        return list(self._found.get(key, {}).values())
+
+    def _take(self, change: Change) -> None:
+        key = self._key_of(change.new) if change.new is not None else None
+        before = self._keys.get(change.key)
+        if before is not None and before != key:
+            del self._keys[change.key]
+            del self._found[before][change.key]
+            if not self._found[before]:
+                del self._found[before]
+        if key is not None and change.new is not None:
+            self._keys[change.key] = key
+            self._found[key][change.key] = change.new

@@ -1,0 +1,47 @@
+"""Containers, by an allow-list of their fields."""
+
+from __future__ import annotations
+
+from nestor.objects import Object
+from nestor.translate import env
+from nestor.translate.target import Target
+
+_FIELDS = (
+    "name",
+    "image",
+    "imagePullPolicy",
+    "command",
+    "args",
+    "workingDir",
+    "ports",
+    "resources",
+    "resizePolicy",
+    "restartPolicy",
+    "restartPolicyRules",
+    "volumeMounts",
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "lifecycle",
+    "terminationMessagePath",
+    "terminationMessagePolicy",
+    "securityContext",
+    "stdin",
+    "stdinOnce",
+    "tty",
+    "targetContainerName",
+)
+
+
+def build_containers(pod: Object, group: str, target: Target) -> list[Object]:
+    """The host pod's containers of one group: `containers`, `initContainers` or `ephemeralContainers`."""
+    links = pod["spec"].get("enableServiceLinks", True) is not False
+    return [_build(item, pod["metadata"]["namespace"], target, links) for item in pod["spec"].get(group) or []]
+
+
+def _build(container: Object, namespace: str, target: Target, links: bool) -> Object:
+    result = {key: container[key] for key in _FIELDS if key in container}
+    result["env"] = env.build_env(container, namespace, target.api_ip)
+    if sources := env.build_env_from(container, namespace, links=links):
+        result["envFrom"] = sources
+    return result

@@ -1,0 +1,92 @@
+"""The downward API: what a pod may read about itself is the nested pod's, by way of annotations on the host pod.
+
+Values that change (labels, annotations) are refreshed there, so mounted files follow them as on any kubelet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from nestor import names
+from nestor.api import labels
+from nestor.objects import Object
+
+PREFIX = f"downward.{labels.GROUP}/"
+
+_FIXED = {
+    "metadata.name": labels.NESTED_NAME,
+    "metadata.namespace": labels.NESTED_NAMESPACE,
+    "metadata.uid": labels.NESTED_UID,
+    "metadata.labels": PREFIX + "labels",
+    "metadata.annotations": PREFIX + "annotations",
+    "spec.serviceAccountName": PREFIX + "service-account",
+}
+_ENTRY = re.compile(r"^metadata\.(labels|annotations)\['(.*)'\]$")
+
+_ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v", "\\": r"\\", '"': r"\""}
+
+
+def host_path(path: str) -> str:
+    """The host pod's field that carries the nested pod's field `path`."""
+    annotation = _annotation(path)
+    return path if annotation is None else f"metadata.annotations['{annotation}']"
+
+
+def host_field_ref(source: Object) -> Object:
+    """A `fieldRef` of the nested pod as the host pod spells it."""
+    return {"apiVersion": "v1", "fieldPath": host_path(source["fieldPath"])}
+
+
+def build_annotations(pod: Object) -> dict[str, str]:
+    """The annotations that the host pod needs for the fields that this pod reads, beside its name, namespace and UID."""
+    found = {}
+    for path in _paths(pod["spec"]):
+        annotation = _annotation(path)
+        if annotation is not None and annotation.startswith(PREFIX):
+            found[annotation] = _value(path, pod)
+    return found
+
+
+def quote(value: str) -> str:
+    """`value` in double quotes, escaped as Go's `%q` does: files of the downward API are written so."""
+    return '"' + "".join(_escape(char) for char in value) + '"'
+
+
+def _annotation(path: str) -> str | None:
+    if path in _FIXED:
+        return _FIXED[path]
+    entry = _ENTRY.match(path)
+    return f"{PREFIX}{entry[1]}-{names.digest(entry[2])}" if entry else None
+
+
+def _value(path: str, pod: Object) -> str:
+    meta = pod["metadata"]
+    if path == "spec.serviceAccountName":
+        return str(pod["spec"].get("serviceAccountName") or "default")
+    if entry := _ENTRY.match(path):
+        return str((meta.get(entry[1]) or {}).get(entry[2], ""))
+    whole = meta.get(path.partition(".")[2]) or {}
+    return "\n".join(f"{key}={quote(whole[key])}" for key in sorted(whole))
+
+
+def _paths(spec: Object) -> Iterator[str]:
+    for group in ("initContainers", "containers", "ephemeralContainers"):
+        for container in spec.get(group) or []:
+            sources = (variable.get("valueFrom") or {} for variable in container.get("env") or [])
+            yield from (source["fieldRef"]["fieldPath"] for source in sources if source.get("fieldRef"))
+    for volume in spec.get("volumes") or []:
+        parts = [volume, *((volume.get("projected") or {}).get("sources") or [])]
+        items = [item for part in parts for item in (part.get("downwardAPI") or {}).get("items") or []]
+        yield from (item["fieldRef"]["fieldPath"] for item in items if item.get("fieldRef"))
+
+
+def _escape(char: str) -> str:
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

@@ -1,0 +1,41 @@
+"""A container's environment. Precedence is the kubelet's: service links, then `envFrom` in order, then `env` in order."""
+
+from __future__ import annotations
+
+from nestor import names
+from nestor.objects import Object
+from nestor.translate import downward, service_env
+
+
+def links_name(namespace: str) -> str:
+    """The host ConfigMap with the service links of one nested namespace."""
+    return names.join_limited(["service-links", namespace], names.digest("service-links", namespace), separator="-x-")
+
+
+def build_env(container: Object, namespace: str, api_ip: str) -> list[Object]:
+    """`env`: the nested API server's address first, in place of the host's, then the container's own."""
+    own = [_variable(item, namespace) for item in container.get("env") or []]
+    named = {item["name"] for item in own}
+    api = [{"name": name, "value": value} for name, value in service_env.build_api_links(api_ip).items() if name not in named]
+    return api + own
+
+
+def build_env_from(container: Object, namespace: str, *, links: bool) -> list[Object]:
+    """`envFrom`: the service links first, so that everything the container names itself wins over them."""
+    own = []
+    for item in container.get("envFrom") or []:
+        kind = "configMapRef" if item.get("configMapRef") else "secretRef"
+        own.append(item | {kind: item[kind] | {"name": names.host_name(item[kind]["name"], namespace)}})
+    return ([{"configMapRef": {"name": links_name(namespace)}}] if links else []) + own
+
+
+def _variable(variable: Object, namespace: str) -> Object:
+    source = variable.get("valueFrom")
+    if not source:
+        return variable
+    for kind in ("configMapKeyRef", "secretKeyRef"):
+        if part := source.get(kind):
+            return variable | {"valueFrom": {kind: part | {"name": names.host_name(part["name"], namespace)}}}
+    if field := source.get("fieldRef"):
+        return variable | {"valueFrom": {"fieldRef": downward.host_field_ref(field)}}
+    return variable

@@ -1,0 +1,90 @@
+"""A nested pod as the host pod that runs it."""
+
+from __future__ import annotations
+
+import json
+
+from nestor import names
+from nestor.api import labels as marks
+from nestor.objects import Object, annotations_of
+from nestor.translate import containers, dns, downward, labels, scheduling, volumes
+from nestor.translate.target import Target
+
+APPLIED = f"{marks.GROUP}/applied"
+"""Annotation of a host pod: what of the nested pod was carried over last, to tell the nested pod's changes from the host's."""
+
+_FIELDS = (
+    "activeDeadlineSeconds",
+    "hostAliases",
+    "hostUsers",
+    "hostnameOverride",
+    "os",
+    "readinessGates",
+    "resources",
+    "restartPolicy",
+    "securityContext",
+    "shareProcessNamespace",
+    "terminationGracePeriodSeconds",
+)
+_HOSTNAME_LIMIT = 63
+
+
+def build_pod(pod: Object, target: Target, namespaces: scheduling.Namespaces) -> Object:
+    """The host pod for `pod`; `baseline.find_refusals` must have found nothing."""
+    metadata = target.metadata(pod)
+    metadata["labels"] = build_labels(pod, target)
+    metadata["annotations"] = build_annotations(pod, target)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": _spec(pod, target, namespaces)}
+
+
+def build_labels(pod: Object, target: Target) -> dict[str, str]:
+    """The tenant's labels with ours over them."""
+    own: dict[str, str] = target.metadata(pod)["labels"]
+    return labels.host_labels(pod["metadata"].get("labels"), rename_all=target.is_shared) | own
+
+
+def build_annotations(pod: Object, target: Target) -> dict[str, str]:
+    """Ours alone: a tenant's annotations could be orders to the host's network or service mesh."""
+    own: dict[str, str] = target.metadata(pod)["annotations"]
+    return own | downward.build_annotations(pod) | {APPLIED: _applied(pod, target)}
+
+
+def applied(host: Object) -> Object:
+    """What was carried over when the host pod was last written."""
+    result: Object = json.loads(annotations_of(host).get(APPLIED) or "{}")
+    return result
+
+
+def _applied(pod: Object, target: Target) -> str:
+    """A digest of every field of a pod that may change after its creation, and the label keys to take away later."""
+    spec, meta = pod["spec"], pod["metadata"]
+    changeable = [
+        [[item["name"], item.get("image")] for item in [*(spec.get("initContainers") or []), *spec["containers"]]],
+        spec.get("activeDeadlineSeconds"),
+        spec.get("tolerations"),
+        meta.get("labels"),
+        downward.build_annotations(pod),
+        [item["name"] for item in spec.get("ephemeralContainers") or []],
+    ]
+    keys = sorted(labels.host_labels(meta.get("labels"), rename_all=target.is_shared))
+    return json.dumps({"digest": names.digest(json.dumps(changeable, sort_keys=True)), "labels": keys}, separators=(",", ":"))
+
+
+def _spec(pod: Object, target: Target, namespaces: scheduling.Namespaces) -> Object:
+    own, meta = pod["spec"], pod["metadata"]
+    result: Object = {key: own[key] for key in _FIELDS if key in own}
+    result |= {
+        "containers": containers.build_containers(pod, "containers", target),
+        "volumes": volumes.build_volumes(pod),
+        # The kubelet would take the host pod's name. No subdomain: it would complete the name with the host's namespace.
+        "hostname": (own.get("hostname") or meta["name"].replace(".", "-"))[:_HOSTNAME_LIMIT].rstrip("-"),
+        "enableServiceLinks": False,
+        "automountServiceAccountToken": False,
+        "serviceAccountName": "default",
+    }
+    if first := containers.build_containers(pod, "initContainers", target):
+        result["initContainers"] = first
+    if secrets := own.get("imagePullSecrets"):
+        named = [item["name"] for item in secrets if item.get("name")]
+        result["imagePullSecrets"] = [{"name": names.host_name(name, meta["namespace"])} for name in named]
+    return result | dns.build_dns(pod, target) | scheduling.build_scheduling(pod, target, namespaces)

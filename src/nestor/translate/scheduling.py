@@ -1,0 +1,114 @@
+"""What the host's scheduler is told: the tenant's wishes, about its own pods only and without tolerations it may not have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nestor.api.labels import NESTED_NAMESPACE
+from nestor.objects import Object, labels_of
+from nestor.translate import labels
+from nestor.translate.target import Target
+
+Namespaces = Mapping[str, Mapping[str, str]]
+"""The nested namespaces with their labels."""
+
+
+def build_scheduling(pod: Object, target: Target, namespaces: Namespaces) -> Object:
+    """The scheduling fields of the host pod's spec."""
+    spec = pod["spec"]
+    result: Object = {"tolerations": build_tolerations(spec, target)}
+    if spec.get("nodeSelector"):
+        result["nodeSelector"] = spec["nodeSelector"]
+    if affinity := _affinity(pod, target, namespaces):
+        result["affinity"] = affinity
+    if spread := [_spread(item, pod, target) for item in spec.get("topologySpreadConstraints") or []]:
+        result["topologySpreadConstraints"] = spread
+    return result
+
+
+def build_tolerations(spec: Object, target: Target) -> list[Object]:
+    """Only tolerations of allowed taints: others would let a tenant onto nodes that their admins reserved."""
+    return [item for item in spec.get("tolerations") or [] if item.get("key") in target.tolerations]
+
+
+def _affinity(pod: Object, target: Target, namespaces: Namespaces) -> Object:
+    own = pod["spec"].get("affinity") or {}
+    result = {}
+    if node := _node_affinity(own.get("nodeAffinity") or {}, pod["spec"].get("nodeName")):
+        result["nodeAffinity"] = node
+    for kind in ("podAffinity", "podAntiAffinity"):
+        if part := own.get(kind):
+            result[kind] = _pod_affinity(part, pod, target, namespaces)
+    return result
+
+
+def _node_affinity(own: Object, node: str | None) -> Object:
+    """A pod that names its node outright still goes through the host's scheduler: only that node will do."""
+    if not node:
+        return own
+    here = {"key": "metadata.name", "operator": "In", "values": [node]}
+    required = own.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    terms = [
+        term | {"matchFields": [*(term.get("matchFields") or []), here]} for term in required.get("nodeSelectorTerms") or [{}]
+    ]
+    return own | {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+
+
+def _pod_affinity(own: Object, pod: Object, target: Target, namespaces: Namespaces) -> Object:
+    result: Object = {}
+    if required := own.get("requiredDuringSchedulingIgnoredDuringExecution"):
+        result["requiredDuringSchedulingIgnoredDuringExecution"] = [_term(item, pod, target, namespaces) for item in required]
+    if preferred := own.get("preferredDuringSchedulingIgnoredDuringExecution"):
+        result["preferredDuringSchedulingIgnoredDuringExecution"] = [
+            item | {"podAffinityTerm": _term(item["podAffinityTerm"], pod, target, namespaces)} for item in preferred
+        ]
+    return result
+
+
+def _term(term: Object, pod: Object, target: Target, namespaces: Namespaces) -> Object:
+    result: Object = {"topologyKey": term["topologyKey"]}
+    selector = term.get("labelSelector")
+    if selector is None:  # matches no pod, here and there
+        return result
+    wanted = _namespaces(term, pod, namespaces)
+    one = wanted[0] if wanted is not None and len(wanted) == 1 else None
+    found = labels.host_selector(_merged(selector, term, pod), target.scope(one), rename_all=target.is_shared)
+    if wanted is not None and one is None:
+        restriction = {"key": NESTED_NAMESPACE, "operator": "In", "values": wanted or ["-"]}
+        found.setdefault("matchExpressions", []).append(restriction)
+    return result | {"labelSelector": found}
+
+
+def _namespaces(term: Object, pod: Object, namespaces: Namespaces) -> list[str] | None:
+    """The nested namespaces that a term speaks about; None means all."""
+    named, selector = set(term.get("namespaces") or []), term.get("namespaceSelector")
+    if selector is None:
+        return sorted(named) or [pod["metadata"]["namespace"]]
+    if not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        return None
+    return sorted(named | {name for name, own in namespaces.items() if labels.is_match(selector, dict(own))})
+
+
+def _spread(constraint: Object, pod: Object, target: Target) -> Object:
+    result = {key: value for key, value in constraint.items() if key not in ("matchLabelKeys", "labelSelector")}
+    selector = constraint.get("labelSelector")
+    if selector is not None:
+        scope = target.scope(pod["metadata"]["namespace"])
+        merged = _merged(selector, constraint, pod)
+        result["labelSelector"] = labels.host_selector(merged, scope, rename_all=target.is_shared)
+    return result
+
+
+def _merged(selector: Object, source: Object, pod: Object) -> Object:
+    """The selector with `matchLabelKeys` and `mismatchLabelKeys` worked in, as newer API servers do on creation.
+
+    Servers that did it already left the keys behind, and those that did not are older: both give the same result.
+    """
+    own = labels_of(pod)
+    expressions = list(selector.get("matchExpressions") or [])
+    for field, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")):
+        for key in source.get(field) or []:
+            entry = {"key": key, "operator": operator, "values": [own.get(key)]}
+            if key in own and entry not in expressions:
+                expressions.append(entry)
+    return selector | {"matchExpressions": expressions}

@@ -1,0 +1,76 @@
+"""What the host objects of one nested cluster have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from nestor import names
+from nestor.api import labels
+from nestor.objects import Object, annotations_of, labels_of
+
+ALLOWED_TOLERATIONS = frozenset(
+    {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.kubernetes.io/memory-pressure"}
+)
+"""Taints that every pod may tolerate: the nested admission adds the first two to each pod, both for a limited time."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where the objects of one nested cluster go in the host cluster, and how they are marked there."""
+
+    namespace: str
+    cluster: str
+    labels: Mapping[str, str]
+    """Labels of the job, carried by each of its objects."""
+    owner: Mapping[str, Any]
+    """Owner reference to the NestedCluster: its deletion takes all synced objects along."""
+    api_ip: str
+    """ClusterIP of the nested API server's Service."""
+    dns_ip: str
+    """ClusterIP of the nested DNS server's Service."""
+    domain: str = "cluster.local"
+    kubelet_port: int = 10250
+    """Port of the syncer's kubelet API, which nested nodes advertise."""
+    tolerations: frozenset[str] = field(default=ALLOWED_TOLERATIONS)
+
+    @property
+    def selector(self) -> str:
+        """Selects everything that was synced from this nested cluster, and nothing of the cluster's own."""
+        return f"{labels.CLUSTER}={self.cluster},{labels.NESTED_UID}"
+
+    @property
+    def is_shared(self) -> bool:
+        """True where others may have Services, policies and pods in the namespace: it was not made for a job."""
+        return labels.JOB not in self.labels
+
+    def scope(self, namespace: str | None) -> dict[str, str]:
+        """Labels that tell this cluster's (and, unless None, one nested namespace's) objects from all others."""
+        mine = {labels.CLUSTER: self.cluster}
+        return mine if namespace is None else mine | {labels.NESTED_NAMESPACE: namespace}
+
+    def metadata(self, nested: Object, *, name: str | None = None) -> Object:
+        """The metadata of the host object that stands for `nested`, without the tenant's own labels."""
+        meta = nested["metadata"]
+        namespace, uid = meta["namespace"], meta.get("uid", "")
+        marks = self.scope(namespace) | {labels.COMPONENT: labels.COMPONENT_APP, labels.NESTED_UID: uid}
+        return {
+            "name": name or names.host_name(meta["name"], namespace),
+            "namespace": self.namespace,
+            "labels": {**self.labels, labels.MANAGED_BY: "nestor", **marks},
+            "annotations": {labels.NESTED_NAME: meta["name"], labels.NESTED_NAMESPACE: namespace, labels.NESTED_UID: uid},
+            "ownerReferences": [dict(self.owner)],
+        }
+
+
+def nested_uid(host: Object) -> str:
+    """UID of the nested object that a host object stands for."""
+    uid: str = labels_of(host).get(labels.NESTED_UID, "")
+    return uid
+
+
+def nested_key(host: Object) -> tuple[str, str]:
+    """Nested namespace and name of the object that a host object stands for."""
+    annotations = annotations_of(host)
+    return annotations.get(labels.NESTED_NAMESPACE, ""), annotations.get(labels.NESTED_NAME, "")

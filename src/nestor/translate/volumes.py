@@ -1,0 +1,87 @@
+"""Volumes: configuration by its host name, tokens of nested service accounts from a Secret that the syncer keeps fresh."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nestor import names
+from nestor.objects import Object
+from nestor.translate import downward
+
+DEFAULT_EXPIRATION = 3600
+"""`expirationSeconds` of a projected token when the pod says nothing (API default)."""
+
+_VERBATIM = ("emptyDir", "image")
+
+
+@dataclass(frozen=True)
+class Token:
+    """One projected service account token of a pod: `key` is its key in the pod's token Secret."""
+
+    key: str
+    audience: str
+    expiration_seconds: int
+
+
+def find_tokens(pod: Object) -> list[Token]:
+    """The service account tokens that a pod mounts."""
+    return [
+        Token(_key(number, index), token.get("audience") or "", token.get("expirationSeconds") or DEFAULT_EXPIRATION)
+        for number, volume in enumerate(pod["spec"].get("volumes") or [])
+        for index, source in enumerate((volume.get("projected") or {}).get("sources") or [])
+        if (token := source.get("serviceAccountToken"))
+    ]
+
+
+def token_secret_name(pod: Object) -> str:
+    """The host Secret with a pod's tokens; of this very pod, not of the next one with its name."""
+    meta = pod["metadata"]
+    return names.join_limited([meta["name"], meta["namespace"]], names.digest(meta["uid"]) + "-token", separator="-x-")
+
+
+def build_volumes(pod: Object) -> list[Object]:
+    """The host pod's volumes; `baseline` has refused other kinds before."""
+    return [_build_volume(pod, number, volume) for number, volume in enumerate(pod["spec"].get("volumes") or [])]
+
+
+def _build_volume(pod: Object, number: int, volume: Object) -> Object:
+    namespace = pod["metadata"]["namespace"]
+    result: Object = {"name": volume["name"]}
+    for kind in _VERBATIM:
+        if kind in volume:
+            result[kind] = volume[kind]
+    if source := volume.get("configMap"):
+        result["configMap"] = source | {"name": names.host_name(source["name"], namespace)}
+    if source := volume.get("secret"):
+        result["secret"] = source | {"secretName": names.host_name(source["secretName"], namespace)}
+    if source := volume.get("downwardAPI"):
+        result["downwardAPI"] = _downward(source)
+    if source := volume.get("projected"):
+        # An empty source is allowed and stands for nothing; the others keep their numbers, which name the tokens' keys.
+        sources = [_project(pod, number, index, item) for index, item in enumerate(source.get("sources") or []) if item]
+        result["projected"] = source | {"sources": sources}
+    return result
+
+
+def _project(pod: Object, number: int, index: int, source: Object) -> Object:
+    namespace = pod["metadata"]["namespace"]
+    for kind in ("configMap", "secret"):
+        if part := source.get(kind):
+            return {kind: part | {"name": names.host_name(part["name"], namespace)}}
+    if "downwardAPI" in source:
+        return {"downwardAPI": _downward(source["downwardAPI"])}
+    token = source["serviceAccountToken"]
+    item = {"key": _key(number, index), "path": token["path"]}
+    return {"secret": {"name": token_secret_name(pod), "items": [item]}}
+
+
+def _downward(source: Object) -> Object:
+    items = [
+        item | {"fieldRef": downward.host_field_ref(item["fieldRef"])} if item.get("fieldRef") else item
+        for item in source.get("items") or []
+    ]
+    return source | {"items": items}
+
+
+def _key(number: int, index: int) -> str:
+    return f"token-{number}-{index}"

@@ -1,0 +1,115 @@
+"""Whole pods: `golden/<case>.nested.yaml` becomes `golden/<case>.host.yaml`. `UPDATE_GOLDEN=1 pytest …` rewrites the latter."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from nestor.syncer.translate import service
+from nestor.translate import dns, pod
+from nestor.translate.labels import host_key, is_match
+from tests.unit.translate.builders import TARGET, build_pod, build_service
+
+Object = dict[str, Any]
+
+GOLDEN = Path(__file__).parent / "golden"
+CASES = sorted(path.name.removesuffix(".nested.yaml") for path in GOLDEN.glob("*.nested.yaml"))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_golden(case: str) -> None:
+    nested = yaml.safe_load((GOLDEN / f"{case}.nested.yaml").read_text())
+    built = pod.build_pod(nested, TARGET, {})
+    expected = GOLDEN / f"{case}.host.yaml"
+    if os.environ.get("UPDATE_GOLDEN"):
+        expected.write_text(yaml.safe_dump(built, sort_keys=False, width=130))
+    assert built == yaml.safe_load(expected.read_text())
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "hostname"),
+    [
+        ("web-0", {}, "web-0"),
+        ("web-0", {"hostname": "db", "subdomain": "dbs"}, "db"),
+        ("a.b", {}, "a-b"),
+        ("x" * 62 + "-abc", {}, "x" * 62),
+    ],
+)
+def test_hostname_is_the_nested_one(name: str, spec: Object, hostname: str) -> None:
+    nested = build_pod(**spec)
+    nested["metadata"]["name"] = name
+    built = pod.build_pod(nested, TARGET, {})["spec"]
+    assert built["hostname"] == hostname
+    assert "subdomain" not in built
+
+
+def test_unknown_fields_do_not_reach_the_host() -> None:
+    nested = build_pod(anythingNew={"x": 1}, schedulerName="own", priorityClassName="system-node-critical", priority=2000001000)
+    nested["spec"]["containers"][0]["anythingNew"] = True
+    nested["metadata"]["annotations"] = {"sidecar.istio.io/inject": "true", "cni.projectcalico.org/ipAddrs": "[]"}
+    built = pod.build_pod(nested, TARGET, {})
+    assert not {"anythingNew", "schedulerName", "priorityClassName", "priority"} & built["spec"].keys()
+    assert "anythingNew" not in built["spec"]["containers"][0]
+    assert all(key.startswith("nestor.dev/") for key in built["metadata"]["annotations"])
+
+
+def test_a_tenant_cannot_pose_as_another_cluster() -> None:
+    built = pod.build_pod(build_pod(labels={"nestor.dev/cluster": "other", "nestor.dev/component": "server"}), TARGET, {})
+    assert built["metadata"]["labels"]["nestor.dev/cluster"] == "hello"
+    assert built["metadata"]["labels"]["nestor.dev/component"] == "app"
+
+
+def test_in_a_shared_namespace_no_selector_of_others_finds_the_pod() -> None:
+    shared = dataclasses.replace(TARGET, labels={})
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    spread = [{"topologyKey": "zone", "maxSkew": 1, "labelSelector": {"matchLabels": {"app": "web"}}}]
+    nested = build_pod(labels={"app": "web"}, affinity=affinity, topologySpreadConstraints=spread)
+    built = pod.build_pod(nested, shared, {})
+    own = built["metadata"]["labels"]
+    assert "app" not in own
+    assert own[host_key("app", rename_all=True)] == "web"
+    assert pod.applied(built)["labels"] == [host_key("app", rename_all=True)]
+
+    selector = service.build_service(build_service(), shared, None)["spec"]["selector"]
+    apart = built["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][0]["labelSelector"]
+    even = built["spec"]["topologySpreadConstraints"][0]["labelSelector"]
+    assert all(is_match(item, own) for item in ({"matchLabels": selector}, apart, even))
+    assert all(host_key("app", rename_all=True) in item for item in (selector, apart["matchLabels"], even["matchLabels"]))
+
+
+@pytest.mark.parametrize(
+    ("spec", "built"),
+    [
+        ({"dnsPolicy": "Default"}, {"dnsPolicy": "Default"}),
+        ({"dnsPolicy": "Default", "dnsConfig": {"searches": ["x"]}}, {"dnsPolicy": "Default", "dnsConfig": {"searches": ["x"]}}),
+        (
+            {"dnsPolicy": "None", "dnsConfig": {"nameservers": ["1.1.1.1"]}},
+            {"dnsPolicy": "None", "dnsConfig": {"nameservers": ["1.1.1.1"]}},
+        ),
+        (
+            {
+                "dnsConfig": {
+                    "searches": ["svc.cluster.local", "x"],
+                    "nameservers": ["1.1.1.1"],
+                    "options": [{"name": "ndots", "value": "2"}, {"name": "edns0"}],
+                }
+            },
+            {
+                "dnsPolicy": "None",
+                "dnsConfig": {
+                    "nameservers": ["10.43.0.21", "1.1.1.1"],
+                    "searches": ["shop.svc.cluster.local", "svc.cluster.local", "cluster.local", "x"],
+                    "options": [{"name": "ndots", "value": "2"}, {"name": "edns0"}],
+                },
+            },
+        ),
+    ],
+)
+def test_dns(spec: Object, built: Object) -> None:
+    assert dns.build_dns(build_pod(**spec), TARGET) == built

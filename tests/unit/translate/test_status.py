@@ -1,0 +1,210 @@
+"""Statuses on their way up: what is carried, what is not, and the patch that says so."""
+
+from typing import Any
+
+import pytest
+
+from nestor.translate import status
+from tests.unit.translate.builders import TARGET, build_host_pod, build_pod
+
+Object = dict[str, Any]
+
+TIME = "2026-01-01T00:00:00Z"
+
+
+def condition(kind: str, value: str = "True", **more: Any) -> Object:
+    """A pod condition."""
+    return {"type": kind, "status": value, "lastTransitionTime": TIME, **more}
+
+
+def build(host_status: Object, nested: Object | None = None) -> Object:
+    """The nested status for a host status."""
+    return status.build_status(nested or build_pod(), build_host_pod(status=host_status), TARGET)
+
+
+def test_what_is_not_ours_to_write_is_left_out() -> None:
+    built = build(
+        {
+            "phase": "Running",
+            "qosClass": "Burstable",
+            "observedGeneration": 3,
+            "nominatedNodeName": "n",
+            "resize": "Proposed",
+            "conditions": [condition("Ready", observedGeneration=3)],
+        }
+    )
+    assert built == {"phase": "Running", "conditions": [condition("Ready")]}
+
+
+def test_addresses_and_times_are_carried() -> None:
+    own = {
+        "phase": "Running",
+        "hostIP": "10.0.0.1",
+        "hostIPs": [{"ip": "10.0.0.1"}],
+        "podIP": "10.42.0.7",
+        "podIPs": [{"ip": "10.42.0.7"}],
+        "startTime": TIME,
+        "reason": "R",
+    }
+    assert build(own) == own | {"conditions": []}
+
+
+def test_messages_are_in_nested_words() -> None:
+    host = build_host_pod()
+    message = f"cannot start {host['metadata']['uid']} in {TARGET.namespace}"
+    built = build(
+        {
+            "message": message,
+            "conditions": [condition("Ready", "False", message=message)],
+            "containerStatuses": [
+                {
+                    "name": "app",
+                    "state": {"waiting": {"reason": "ImagePullBackOff", "message": message}},
+                    "lastState": {"terminated": {"exitCode": 1}},
+                }
+            ],
+        }
+    )
+    assert built["message"] == built["conditions"][0]["message"] == "cannot start pod-uid in shop"
+    assert built["containerStatuses"][0]["state"] == {
+        "waiting": {"reason": "ImagePullBackOff", "message": "cannot start pod-uid in shop"}
+    }
+    assert built["containerStatuses"][0]["lastState"] == {"terminated": {"exitCode": 1}}
+
+
+def test_readiness_gates_are_not_overwritten() -> None:
+    nested = build_pod(readinessGates=[{"conditionType": "example.org/lb"}])
+    built = build({"conditions": [condition("example.org/lb", "False"), condition("Ready", "False")]}, nested)
+    assert [item["type"] for item in built["conditions"]] == ["Ready"]
+
+
+def test_readiness_gates_go_down() -> None:
+    nested = build_pod(readinessGates=[{"conditionType": "example.org/lb"}])
+    nested["status"] = {"conditions": [condition("example.org/lb", observedGeneration=1), condition("Ready")]}
+    assert status.build_gates(nested, build_host_pod()) == {
+        "metadata": {"uid": "host-uid"},
+        "status": {"conditions": [condition("example.org/lb")]},
+    }
+    there = build_host_pod(status={"conditions": [condition("example.org/lb")]})
+    assert status.build_gates(nested, there) is None
+    assert status.build_gates(build_pod(), build_host_pod()) is None
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "PodScheduled",
+        "Initialized",
+        "Ready",
+        "ContainersReady",
+        "PodReadyToStartContainers",
+        "DisruptionTarget",
+        "PodResizePending",
+        "PodResizeInProgress",
+    ],
+)
+def test_the_kubelet_s_own_conditions_are_no_gates(kind: str) -> None:
+    nested = build_pod(readinessGates=[{"conditionType": kind}])
+    assert build({"conditions": [condition(kind, "False")]}, nested)["conditions"] == [condition(kind, "False")]
+    nested["status"] = {"conditions": [condition(kind)]}
+    assert status.build_gates(nested, build_host_pod()) is None
+
+
+def patch(before: Object, after: Object, **options: Any) -> Object | None:
+    """The patch from one status to another."""
+    nested = build_pod()
+    nested["status"] = before
+    found = status.build_patch(nested, {"conditions": []} | after, **options)
+    assert found is None or found["metadata"] == {"uid": "pod-uid"}
+    return found["status"] if found else None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ({"phase": "Pending"}, {"phase": "Running"}, {"phase": "Running"}),
+        ({"phase": "Running", "qosClass": "Burstable"}, {"phase": "Running"}, None),
+        ({"phase": "Failed", "reason": "Evicted"}, {"phase": "Failed"}, {"reason": None}),
+        (
+            {"podIPs": [{"ip": "1.1.1.1"}]},
+            {"podIPs": [{"ip": "2.2.2.2"}]},
+            {"podIPs": [{"ip": "2.2.2.2"}, {"$patch": "replace"}]},
+        ),
+        ({"podIP": "1.1.1.1", "podIPs": [{"ip": "1.1.1.1"}]}, {}, {"podIP": None, "podIPs": None}),
+        ({"conditions": [condition("Ready")]}, {"conditions": [condition("Ready")]}, None),
+        ({"conditions": [condition("Ready", observedGeneration=1)]}, {"conditions": [condition("Ready")]}, None),
+        (
+            {"conditions": [condition("Ready", "False", reason="X"), condition("Other")]},
+            {"conditions": [condition("Ready")]},
+            {"conditions": [condition("Ready", reason=None)]},
+        ),
+        (
+            {"containerStatuses": [{"name": "a"}]},
+            {"containerStatuses": [{"name": "a", "ready": True}]},
+            {"containerStatuses": [{"name": "a", "ready": True}]},
+        ),
+    ],
+)
+def test_patch(before: Object, after: Object, expected: Object | None) -> None:
+    assert patch(before, after) == expected
+
+
+def test_a_partial_patch_takes_nothing_away() -> None:
+    assert patch({"phase": "Pending", "podIP": "1.1.1.1"}, {"phase": "Pending"}, partial=True) is None
+
+
+def test_a_lost_pod_has_failed() -> None:
+    last = build_host_pod(
+        status={
+            "phase": "Running",
+            "podIP": "10.42.0.7",
+            "conditions": [condition("Ready"), condition("PodScheduled")],
+            "containerStatuses": [
+                {"name": "a", "ready": True, "started": True, "containerID": "c", "state": {"running": {"startedAt": TIME}}},
+                {"name": "b", "ready": False, "state": {"terminated": {"exitCode": 3}}},
+            ],
+        }
+    )
+    built = status.build_lost(build_pod(), last, TARGET, "2026-02-02T00:00:00Z")
+    assert (built["phase"], built["reason"]) == ("Failed", "HostPodDeleted")
+    assert {item["type"]: item["status"] for item in built["conditions"]} == {
+        "Ready": "False",
+        "ContainersReady": "False",
+        "PodScheduled": "True",
+    }
+    running, ended = built["containerStatuses"]
+    assert running["state"]["terminated"] == {
+        "exitCode": 137,
+        "reason": "ContainerStatusUnknown",
+        "message": "The pod was removed from the host cluster.",
+        "startedAt": TIME,
+        "finishedAt": "2026-02-02T00:00:00Z",
+        "containerID": "c",
+    }
+    assert (running["ready"], running["started"]) == (False, False)
+    assert ended["state"] == {"terminated": {"exitCode": 3}}
+
+
+def test_a_lost_pod_that_had_ended_keeps_its_end() -> None:
+    last = build_host_pod(status={"phase": "Succeeded", "conditions": []})
+    assert status.build_lost(build_pod(), last, TARGET, TIME) == {"phase": "Succeeded", "conditions": []}
+
+
+def test_a_pod_lost_while_nobody_looked_fails_from_its_own_last_status() -> None:
+    nested = build_pod()
+    nested["status"] = {"phase": "Running", "qosClass": "Burstable", "conditions": [condition("Ready")]}
+    assert status.build_lost(nested, None, TARGET, TIME)["phase"] == "Failed"
+
+
+def test_an_eviction_keeps_its_reason() -> None:
+    last = build_host_pod(status={"phase": "Running", "reason": "Evicted", "message": "low on memory"})
+    built = status.build_lost(build_pod(), last, TARGET, TIME)
+    assert (built["reason"], built["message"]) == ("Evicted", "low on memory")
+
+
+def test_a_refused_pod_waits_with_its_reason() -> None:
+    built = status.build_waiting(build_pod(), "PodRefused", "`spec.hostPID` may not be true", TIME)
+    assert built == {
+        "phase": "Pending",
+        "conditions": [condition("PodScheduled", "False", reason="PodRefused", message="`spec.hostPID` may not be true")],
+    }

@@ -1,0 +1,99 @@
+"""Changes of a nested pod become a patch of its host pod, once."""
+
+from typing import Any
+
+from nestor.translate import pod, update
+from tests.unit.translate.builders import TARGET, build_pod
+
+Object = dict[str, Any]
+
+
+def carried(nested: Object) -> Object:
+    """The host pod as it was created for this nested pod."""
+    host = pod.build_pod(nested, TARGET, {})
+    host["metadata"]["uid"] = "host-uid"
+    return host
+
+
+def test_nothing_changed() -> None:
+    nested = build_pod(labels={"app": "web"})
+    assert update.build_update(nested, carried(nested), TARGET) is None
+
+
+def test_what_the_host_changed_itself_is_left_alone() -> None:
+    nested = build_pod(labels={"app": "web"})
+    host = carried(nested)
+    host["metadata"]["labels"]["injected"] = "yes"
+    host["spec"]["containers"][0]["image"] = "mirror.example/web:1"
+    assert update.build_update(nested, host, TARGET) is None
+    patch = update.build_update(build_pod(labels={"tier": "front"}), host, TARGET)
+    assert patch is not None
+    assert "injected" not in patch["metadata"]["labels"]
+    assert patch["metadata"]["labels"]["app"] is None
+    assert patch["metadata"]["labels"]["tier"] == "front"
+
+
+def test_a_renamed_label_is_taken_away_by_its_host_name() -> None:
+    host = carried(build_pod(labels={"batch.kubernetes.io/job-name": "x"}))
+    patch = update.build_update(build_pod(), host, TARGET)
+    assert patch is not None
+    gone = [key for key, value in patch["metadata"]["labels"].items() if value is None]
+    assert gone
+    assert gone == [key for key in host["metadata"]["labels"] if key.startswith("tenant.nestor.dev/")]
+
+
+def test_images_deadline_and_tolerations() -> None:
+    host = carried(build_pod(initContainers=[{"name": "i", "image": "i:1"}]))
+    there = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "tolerationSeconds": 300}
+    host["spec"]["tolerations"] = [there]
+    added = {"key": "node.kubernetes.io/unreachable", "operator": "Exists"}
+    nested = build_pod(
+        container={"image": "example/web:2"},
+        initContainers=[{"name": "i", "image": "i:2"}],
+        activeDeadlineSeconds=60,
+        tolerations=[added, {"operator": "Exists"}],
+    )
+    patch = update.build_update(nested, host, TARGET)
+    assert patch is not None
+    assert patch["metadata"]["uid"] == "host-uid"
+    assert patch["spec"] == {
+        "containers": [{"name": "app", "image": "example/web:2"}],
+        "initContainers": [{"name": "i", "image": "i:2"}],
+        "activeDeadlineSeconds": 60,
+        "tolerations": [there, added],
+    }
+
+
+def test_labels_that_the_pod_reads_are_refreshed() -> None:
+    item = {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}
+    volume = {"name": "info", "downwardAPI": {"items": [item]}}
+    host = carried(build_pod(labels={"a": "1"}, volumes=[volume]))
+    patch = update.build_update(build_pod(labels={"a": "2"}, volumes=[volume]), host, TARGET)
+    assert patch is not None
+    assert patch["metadata"]["annotations"]["downward.nestor.dev/labels"] == 'a="2"'
+
+
+def test_debug_containers_are_added_once() -> None:
+    nested = build_pod(ephemeralContainers=[{"name": "debug", "image": "busybox", "targetContainerName": "app", "tty": True}])
+    host = carried(build_pod())
+    patch = update.build_debug(nested, host, TARGET)
+    assert patch is not None
+    (debug,) = patch["spec"]["ephemeralContainers"]
+    assert (debug["name"], debug["targetContainerName"], debug["tty"]) == ("debug", "app", True)
+    refused = {"name": "bad", "image": "busybox", "securityContext": {"privileged": True}}
+    nested["spec"]["ephemeralContainers"].insert(0, refused)
+    assert update.build_debug(nested, host, TARGET) == patch
+    host["spec"]["ephemeralContainers"] = [debug]
+    assert update.build_debug(nested, host, TARGET) is None
+
+
+def test_resources_are_resized_where_they_differ() -> None:
+    before = {"requests": {"cpu": "100m"}, "limits": {"memory": "1Gi"}}
+    host = carried(build_pod(container={"resources": before}))
+    host["spec"]["containers"][0]["resources"]["limits"] = {"memory": "1Gi", "cpu": "2"}  # the host's own default
+    assert update.build_resize(build_pod(container={"resources": before}), host) is None
+    assert update.build_resize(build_pod(), host) is None
+    after = {"requests": {"cpu": "200m"}, "limits": {"memory": "1Gi"}, "claims": []}
+    assert update.build_resize(build_pod(container={"resources": after}), host) == {
+        "spec": {"containers": [{"name": "app", "resources": {"requests": {"cpu": "200m"}, "limits": {"memory": "1Gi"}}}]}
+    }
