@@ -8,11 +8,11 @@ import logging
 import sys
 
 from nestor.kube import Api
-from nestor.operator.context import Context
-from nestor.operator.hostfacts import HostUnknown, read_host
 from nestor.operator.settings import Settings, read_settings
-from nestor.operator.store import World
 from nestor.operator.wiring import Operator
+from nestor.operator.world.cache import World
+from nestor.operator.world.context import Context
+from nestor.operator.world.host_facts import HostUnknown, read_host
 
 log = logging.getLogger(__name__)
 

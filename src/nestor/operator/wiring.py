@@ -13,12 +13,13 @@ from nestor.exposure.claim import hosts_of
 from nestor.kube import Change, WorkQueue, kinds
 from nestor.kube.tasks import together
 from nestor.objects import Object, labels_of, spec_of
-from nestor.operator import health, source
-from nestor.operator.catalogue import AppReconciler
-from nestor.operator.cluster import ClusterReconciler
-from nestor.operator.context import APP, CLUSTER, JOB, Context, Key
-from nestor.operator.lists import Lists
-from nestor.operator.reconcile import JobReconciler
+from nestor.operator import health
+from nestor.operator.admission.catalogue import AppReconciler
+from nestor.operator.clusters.reconcile import ClusterReconciler
+from nestor.operator.job.reconcile import JobReconciler
+from nestor.operator.world import kopf_events as source
+from nestor.operator.world.context import APP, CLUSTER, JOB, Context, Key
+from nestor.operator.world.relist import Lists
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ import pytest
 from nestor.api import conditions
 from nestor.api.conditions import Condition
 from nestor.kube import Api, RetryLater, kinds
-from nestor.operator.cluster import report
+from nestor.operator.clusters.reconcile import report
 from nestor.times import timestamp
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.lifetime import PERSISTENCE, tell, until_replicas

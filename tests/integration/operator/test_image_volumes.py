@@ -8,9 +8,9 @@ from unittest import mock
 import pytest
 
 from nestor.kube import Api, kinds
-from nestor.operator import appreader
-from nestor.operator.appsource import AppSource
-from nestor.operator.runner import build_pod, find_dropped
+from nestor.operator.admission import reader_pod as appreader
+from nestor.operator.admission.app_source import AppSource
+from nestor.operator.job.runner_pod import build_pod, find_dropped
 from nestor.times import now
 from tests.integration import apiserver
 from tests.unit.operator import builders

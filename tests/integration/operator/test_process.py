@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from nestor.kube import Api, kinds
-from nestor.operator import source
-from nestor.operator.store import Store
+from nestor.operator.world import kopf_events as source
+from nestor.operator.world.cache import Store
 from tests.integration import apiserver
 from tests.integration.operator.conftest import ACCOUNT, ROOT, Operator
 

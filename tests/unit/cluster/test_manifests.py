@@ -14,7 +14,7 @@ from nestor.api.nestedclass import NamespacePolicy
 from nestor.api.policies import Persistence
 from nestor.cluster import access, coredns, namespace, policies, server, services
 from nestor.exposure.ingress import build_ingress
-from nestor.operator import runner
+from nestor.operator.job import runner_pod as runner
 from tests.unit.operator.builders import build_policy, build_resolved, build_shape
 
 Object = dict[str, Any]

@@ -10,7 +10,7 @@ from nestor.api.policies import Persistence
 from nestor.cluster import namespace, policies, server
 from nestor.cluster.shape import Host, choose_cluster_cidr
 from nestor.kube.applier import contains
-from nestor.operator import runner
+from nestor.operator.job import runner_pod as runner
 from tests.unit.operator.builders import Object, build_resolved, build_shape
 
 

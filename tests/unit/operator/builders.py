@@ -8,9 +8,9 @@ from nestor.api import conditions
 from nestor.api.conditions import Condition
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.cluster.shape import Host, Shape
-from nestor.operator.life import Life, Phase
-from nestor.operator.record import Record
-from nestor.operator.resolve import Resolved, resolve
+from nestor.operator.admission.admit import Resolved, resolve
+from nestor.operator.lifecycle.lifecycle import Life, Phase
+from nestor.operator.lifecycle.record import Record
 
 Object = dict[str, Any]
 
