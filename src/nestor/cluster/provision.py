@@ -7,7 +7,7 @@ import datetime
 from dataclasses import dataclass
 
 from nestor import times
-from nestor.cluster import access, coredns, pki, policies, server, services
+from nestor.cluster import access, coredns, pki, policies, server
 from nestor.cluster.pki import Authorities
 from nestor.cluster.shape import Shape
 from nestor.kube import Conflict, RetryLater, kinds
@@ -53,8 +53,8 @@ class Provisioner:
         """Everything that the cluster's pods need before they start, except what needs the Services' addresses."""
         ensure = self._applier.ensure
         api, dns, *_ = await together(
-            ensure(kinds.SERVICE, services.build_api_service(shape)),
-            ensure(kinds.SERVICE, services.build_dns_service(shape)),
+            ensure(kinds.SERVICE, server.build_api_service(shape)),
+            ensure(kinds.SERVICE, server.build_dns_service(shape)),
             self._ensure_authorities(shape),
             ensure(kinds.SERVICE_ACCOUNT, access.build_service_account(shape)),
             ensure(kinds.ROLE_BINDING, access.build_role_binding(shape)),

@@ -1,11 +1,11 @@
-"""The nested cluster's own pod: K3s without agent and scheduler, CoreDNS, and the syncer."""
+"""The nested cluster's own pod (K3s without agent and scheduler, CoreDNS, the syncer), and the Services of its API and its DNS."""
 
 from __future__ import annotations
 
 from nestor.api import labels
 from nestor.api.base import Resources
 from nestor.cluster import coredns, pki
-from nestor.cluster.shape import API_PORT, CLUSTER_DOMAIN, DATA_VOLUME, Shape, choose_cluster_cidr
+from nestor.cluster.shape import API_PORT, CLUSTER_DOMAIN, DATA_VOLUME, DNS_PORT, Shape, choose_cluster_cidr
 from nestor.objects import Object
 
 DATA_FOLDER = "/var/lib/rancher/k3s"
@@ -18,6 +18,23 @@ SYNCER_FILES = ("syncer.kubeconfig", "kubelet.crt", "kubelet.key", "client-ca.cr
 DEFAULT_RESOURCES: Object = {"requests": {"cpu": "200m", "memory": "512Mi"}, "limits": {"cpu": "2", "memory": "2Gi"}}
 CONTROLLERS = "*,tokencleaner,-node-lifecycle-controller,-taint-eviction-controller,-node-ipam-controller,-node-route-controller"
 """Nodes are the host's, mirrored: their health, their taints and their pod ranges are decided there."""
+
+
+def build_api_service(shape: Shape) -> Object:
+    """The API server's Service; published before readiness, because the runner and the syncer wait for the API themselves."""
+    return _build_service(shape, "k3s", [{"name": "https", "port": 443, "targetPort": API_PORT, "protocol": "TCP"}])
+
+
+def build_dns_service(shape: Shape) -> Object:
+    """The nested cluster's DNS, the only nameserver of its pods."""
+    return _build_service(
+        shape,
+        "dns",
+        [
+            {"name": "dns", "port": 53, "targetPort": DNS_PORT, "protocol": "UDP"},
+            {"name": "dns-tcp", "port": 53, "targetPort": DNS_PORT, "protocol": "TCP"},
+        ],
+    )
 
 
 def build_stateful_set(shape: Shape, api_address: str) -> Object:
@@ -33,6 +50,18 @@ def build_stateful_set(shape: Shape, api_address: str) -> Object:
             "selector": {"matchLabels": shape.pod_labels(labels.COMPONENT_SERVER)},
             "template": {"metadata": {"labels": pod_labels}, "spec": _build_pod_spec(shape, api_address)},
             **_build_claims(shape),
+        },
+    }
+
+
+def _build_service(shape: Shape, part: str, ports: list[Object]) -> Object:
+    return {
+        "metadata": shape.metadata(shape.child(part)),
+        "spec": {
+            "type": "ClusterIP",
+            "publishNotReadyAddresses": True,
+            "ports": ports,
+            "selector": shape.pod_labels(labels.COMPONENT_SERVER),
         },
     }
 

@@ -12,7 +12,7 @@ import yaml
 
 from nestor.api.nestedclass import NamespacePolicy
 from nestor.api.policies import Persistence
-from nestor.cluster import access, coredns, namespace, policies, server, services
+from nestor.cluster import access, coredns, namespace, policies, server
 from nestor.exposure.ingress import build_ingress
 from nestor.operator.job import runner_pod as runner
 from tests.unit.operator.builders import build_policy, build_resolved, build_shape
@@ -79,7 +79,7 @@ MANIFESTS: dict[str, Callable[[], list[Object]]] = {
     "namespace": build_namespace,
     "server": lambda: [server.build_stateful_set(build_shape(), "10.43.0.5")],
     "server-with-volume": build_persistent_server,
-    "services": lambda: [services.build_api_service(build_shape()), services.build_dns_service(build_shape())],
+    "services": lambda: [server.build_api_service(build_shape()), server.build_dns_service(build_shape())],
     "coredns": lambda: [coredns.build_config_map(build_shape(), "10.43.0.5")],
     "policies": lambda: policies.build_policies(build_shape()),
     "access": build_access,
