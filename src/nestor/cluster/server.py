@@ -1,4 +1,4 @@
-"""The nested cluster's own pod (K3s without agent and scheduler, CoreDNS, the syncer), and the Services of its API and its DNS."""
+"""The nested cluster's own pod (K3s without agent and scheduler, CoreDNS, the syncer), and the Services of its API and DNS."""
 
 from __future__ import annotations
 
