@@ -21,6 +21,7 @@ from nestor.api.base import (
     rules,
 )
 from nestor.api.policies import Persistence
+from nestor.api.policy import PodSecurity
 
 PRIVATE_RANGES = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"]
 DEFAULT_CORE_DNS_IMAGE = "docker.io/coredns/coredns:1.15.0"
@@ -126,10 +127,12 @@ class Peer(Model):
 class NamespacePolicy(Model):
     """The namespace that each job gets in the host cluster."""
 
-    pod_security: Literal["Baseline", "Privileged"] = Field(
+    pod_security: PodSecurity = Field(
         "Baseline",
-        description="Pod Security level that is enforced: `Baseline` refuses what can reach the node (privileged "
-        "containers, host paths, host network), `Privileged` refuses nothing. Default: `Baseline`.",
+        description="Pod Security level of the application's pods. `Baseline` refuses what can reach the node: privileged "
+        "containers, host paths, host ports, the host's namespaces. `Privileged` allows all of these; what no nested cluster "
+        "supports, such as persistent volumes, stays refused. A change applies at once to the new pods of running jobs. "
+        "Default: `Baseline`.",
     )
     quota: Quantities | None = Field(
         None,

@@ -20,6 +20,7 @@ from nestor.api.base import (
     rules,
 )
 from nestor.api.policies import FailurePolicy, Persistence, SuccessPolicy
+from nestor.api.policy import Policy
 
 
 class NestedClusterSpec(Model):
@@ -81,7 +82,7 @@ class Outcome(Model):
 
 
 class NestedClusterStatus(Model):
-    """What was observed: written by the cluster's syncer; `kubeconfigSecretName` and condition `Admitted` by the operator."""
+    """What was observed. `policy`, `kubeconfigSecretName` and `Admitted` are the operator's; the rest is the syncer's."""
 
     conditions: Conditions = Field(
         default_factory=list,
@@ -94,6 +95,11 @@ class NestedClusterStatus(Model):
         None,
         description="Secret beside the cluster whose key `kubeconfig` opens it as admin (clusters of users only).",
         max_length=253,
+    )
+    policy: Policy | None = Field(
+        None,
+        description="What the class allows the cluster's pods. Absent until the operator has resolved it: until then the "
+        "strictest holds.",
     )
     run: RunStatus | None = Field(None, description="Progress of the job's templates. Absent for a cluster without a job.")
     pods: PodCounts | None = Field(None, description="The nested cluster's pods, counted.")
