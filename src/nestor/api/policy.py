@@ -24,7 +24,7 @@ class Policy(Model):
 
     pod_security: PodSecurity = Field(
         "Baseline",
-        description="Pod Security level that the cluster's pods must meet: `Baseline` or `Privileged`, from the class's "
+        description="Pod Security level for the cluster's pods, `Baseline` or `Privileged`, from the class's "
         "`namespace.podSecurity`.",
     )
 
