@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def build_namespace() -> list[Object]:
     resolved, shape = build_resolved(), build_shape()
     own = [server.DEFAULT_RESOURCES, runner.RESOURCES]
     return [
-        namespace.build_namespace(shape.namespace, resolved.labels, POLICY),
+        namespace.build_namespace(shape.namespace, resolved.home.labels, POLICY),
         *(item for item in (namespace.build_quota(shape, POLICY, own), namespace.build_limit_range(shape, POLICY)) if item),
     ]
 
@@ -41,8 +42,8 @@ def build_namespace() -> list[Object]:
 def build_runner() -> list[Object]:
     """The runner's plan and pod."""
     resolved = build_resolved()
-    shape, plan = build_shape(resolved), resolved.build_plan("image:registry.test/hello:1", 0)
-    return [runner.build_plan_config_map(shape, plan), runner.build_pod(resolved, shape, plan, "10.43.0.9", 1)]
+    plan = resolved.build_plan("image:registry.test/hello:1", 0)
+    return [runner.build_plan_config_map(resolved.home, plan), runner.build_pod(resolved, "nestor:1", plan, "10.43.0.9", 1)]
 
 
 def build_ingresses() -> list[Object]:
@@ -68,11 +69,8 @@ def build_access() -> list[Object]:
     """The syncer's identity and rights."""
     shape = build_shape()
     owner = {"apiVersion": "v1", "kind": "Namespace", "name": shape.namespace, "uid": "n1"}
-    return [
-        access.build_service_account(shape),
-        access.build_role_binding(shape),
-        access.build_nodes_binding(shape, shape.namespace, owner),
-    ]
+    shape = replace(shape, nodes_binding_owner=owner)
+    return [access.build_service_account(shape), access.build_role_binding(shape), access.build_nodes_binding(shape)]
 
 
 MANIFESTS: dict[str, Callable[[], list[Object]]] = {

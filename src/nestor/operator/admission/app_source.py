@@ -13,7 +13,7 @@ from nestor.api.appdef import explain
 from nestor.api.nestedapp import NamespacedConfigMapRef, NestedAppSpec
 from nestor.api.nestedappjob import App
 from nestor.objects import Object, spec_of
-from nestor.operator.admission.identity import Known, Refused
+from nestor.operator.admission.identity import JobIdentity, Refused
 
 KEY = "app.json"
 SHOWN_APPS = 20
@@ -37,7 +37,7 @@ class AppSource:
         return f"{self.origin}: {message}" if self.origin else message
 
 
-def find_source(known: Known, apps: Iterable[Object]) -> AppSource:
+def find_source(known: JobIdentity, apps: Iterable[Object]) -> AppSource:
     """What the job says of its application, or the catalogue for it. Raises `Refused`."""
     spec = known.spec
     if spec.app_ref is not None:
@@ -86,7 +86,7 @@ def _drop_icon(app_def: Object | None) -> Object | None:
     return {**app_def, "image": {**icon, "data": ""}} if app_def and isinstance(icon, dict) and icon.get("data") else app_def
 
 
-def dump_pin(source: AppSource) -> str:
+def dump_snapshot(source: AppSource) -> str:
     """The application as it is kept beside the job."""
     content: Object = {"source": source.origin, "image": source.image, "appDef": source.app_def}
     if source.templates_from:
@@ -94,8 +94,8 @@ def dump_pin(source: AppSource) -> str:
     return json.dumps(content)
 
 
-def parse_pin(config_map: Object, pull_secret: str | None) -> AppSource | None:
-    """What `dump_pin` wrote; None when it is not that, which is as good as not there."""
+def parse_snapshot(config_map: Object, pull_secret: str | None) -> AppSource | None:
+    """What `dump_snapshot` wrote; None when it is not that, which is as good as not there."""
     try:
         content = json.loads((config_map.get("data") or {})[KEY])
         templates = content.get("templatesFrom")

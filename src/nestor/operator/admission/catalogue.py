@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from nestor.api import conditions
 from nestor.api.appdef import AppDef, AppDefError, Chosen, choose_command, list_commands, read_appdef
 from nestor.api.conditions import Condition
@@ -11,6 +13,7 @@ from nestor.objects import Object, conditions_of, is_terminating, spec_of, statu
 from nestor.operator.admission.admit import JOBS_PARAMETERS
 from nestor.operator.admission.app_source import read_catalogue
 from nestor.operator.admission.identity import Refused
+from nestor.operator.result import Result
 from nestor.operator.world.context import Context
 from nestor.steps import PlanError, build_plan, check_parameters
 from nestor.times import timestamp
@@ -25,19 +28,18 @@ class AppReconciler:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    async def reconcile(self, name: str) -> None:
+    async def reconcile(self, name: str) -> Result:
         """One pass over one application."""
-        app = self._context.world.apps.get(name)
+        app = self._context.cache.apps.get(name)
         if app is None or is_terminating(app):
-            return
+            return Result()
         status = build_status(app, timestamp())
         if status == status_of(app):
-            return
+            return Result()
         body = {"metadata": {key: app["metadata"][key] for key in ("name", "uid")}, "status": status}
-        try:
-            self._context.world.apps.put(await self._context.api.apply(kinds.NESTED_APP, body, subresource="status"))
-        except NotFound:
-            return
+        with contextlib.suppress(NotFound):
+            self._context.cache.apps.put(await self._context.api.apply(kinds.NESTED_APP, body, subresource="status"))
+        return Result()
 
 
 def build_status(app: Object, time: str) -> Object:

@@ -8,39 +8,39 @@ import time
 from nestor import names
 from nestor.api import conditions, labels
 from nestor.api.nestedapp import NamespacedConfigMapRef
-from nestor.cluster.shape import Shape
-from nestor.exposure.ingress import TLS_SECRET
+from nestor.cluster.home import Home
 from nestor.kube import kinds
 from nestor.kube.applier import RESYNC_SECONDS, Applier
+from nestor.names import Part
 from nestor.objects import Object, labels_of
 from nestor.operator.admission.admit import Resolved
-from nestor.operator.admission.app_snapshot import Pins
-from nestor.operator.admission.identity import Known, Refused
+from nestor.operator.admission.app_snapshot import AppSnapshots
+from nestor.operator.admission.identity import JobIdentity, Refused
 
 RETRY_SECONDS = 5.0
 """How soon a missing ConfigMap or Secret is looked for again; foreign ones are not watched."""
 PULL_TYPES = ("kubernetes.io/dockerconfigjson", "kubernetes.io/dockercfg")
 
 
-class Sources:
+class CopiedInputs:
     """Reads and copies. Remembers what it copied, so that a settled job costs no request."""
 
     def __init__(self, applier: Applier, operator_namespace: str) -> None:
         self._applier = applier
         self._api = applier.api
         self._operator_namespace = operator_namespace
-        self.pins = Pins(applier)
+        self.snapshots = AppSnapshots(applier)
         self._templates: dict[str, Object] = {}
         self._copied: dict[tuple[str, str], float] = {}
 
     def forget(self, uid: str) -> None:
         """Drop what is remembered of a job that goes."""
-        self.pins.forget(uid)
+        self.snapshots.forget(uid)
         self._templates.pop(uid, None)
         self.forget_copies(uid)
 
     def forget_templates(self, uid: str) -> None:
-        """They are copied when the job begins, which it does not yet."""
+        """The job has not begun: it copies its templates only then, as they are by that time."""
         self._templates.pop(uid, None)
 
     def forget_copies(self, uid: str) -> None:
@@ -62,7 +62,7 @@ class Sources:
     async def _fetch_templates(self, resolved: Resolved, origin: NamespacedConfigMapRef) -> Object:
         """The copy that was made when the job started, else the original as it is now."""
         copy = names.child(resolved.name, "templates")
-        found = await self._api.find(kinds.CONFIG_MAP, copy, resolved.host_namespace)
+        found = await self._api.find(kinds.CONFIG_MAP, copy, resolved.home.namespace)
         if found is None:
             found = await self._api.find(kinds.CONFIG_MAP, origin.name, origin.namespace)
             self._check_templates(resolved, origin, found)
@@ -88,17 +88,14 @@ class Sources:
             return
         raise Refused(conditions.TEMPLATES_NOT_FOUND, resolved.app.blame(message), retry_seconds=RETRY_SECONDS)
 
-    async def ensure_templates(self, resolved: Resolved, shape: Shape) -> None:
+    async def ensure_templates(self, resolved: Resolved) -> None:
         """The copy that the runner mounts, if there is no app image."""
         # An empty one too: the runner's pod waits for it.
         if (content := self._templates.get(resolved.uid)) is not None:
-            await self._applier.ensure(kinds.CONFIG_MAP, {"metadata": shape.metadata(shape.child("templates")), **content})
+            metadata = resolved.home.metadata(resolved.home.child(Part.TEMPLATES))
+            await self._applier.ensure(kinds.CONFIG_MAP, {"metadata": metadata, **content})
 
-    async def ensure_pull_secret(self, resolved: Resolved, shape: Shape) -> None:
-        """Copy the pull secret. Raises `Refused`."""
-        await self.copy_pull_secret(resolved, resolved.app.image_pull_secret_name, shape)
-
-    async def copy_pull_secret(self, known: Known, name: str | None, shape: Shape) -> None:
+    async def ensure_pull_secret(self, known: JobIdentity, name: str | None) -> None:
         """Only pull secrets are copied, whatever the name says. Raises `Refused`."""
         if not name or self._is_fresh(known.uid, "pull"):
             return
@@ -108,10 +105,10 @@ class Sources:
             raise _refuse_pull_secret(f"no {where}")
         if found.get("type") not in PULL_TYPES:
             raise _refuse_pull_secret(f"{where} has type '{found.get('type')}'; it must be one of {', '.join(PULL_TYPES)}")
-        await self._copy(found, shape, shape.child("pull"))
+        await self._copy(found, known.home, known.home.child(Part.PULL_SECRET))
         self._copied[known.uid, "pull"] = time.monotonic()
 
-    async def ensure_tls_secret(self, resolved: Resolved, shape: Shape) -> str | None:
+    async def ensure_tls_secret(self, resolved: Resolved) -> str | None:
         """Copy the class's TLS secret; returns what is wrong with it, or None."""
         name = resolved.policy.expose.tls_secret_name
         if not name or self._is_fresh(resolved.uid, "tls"):
@@ -122,12 +119,12 @@ class Sources:
                 f"the class's `tlsSecretName` '{name}' is no Secret of type kubernetes.io/tls in namespace "
                 f"'{self._operator_namespace}'"
             )
-        await self._copy(found, shape, TLS_SECRET)
+        await self._copy(found, resolved.home, names.CLASS_CERTIFICATE)
         self._copied[resolved.uid, "tls"] = time.monotonic()
         return None
 
-    async def _copy(self, secret: Object, shape: Shape, name: str) -> None:
-        body = {"metadata": shape.metadata(name), "type": secret["type"], "data": secret.get("data") or {}}
+    async def _copy(self, secret: Object, home: Home, name: str) -> None:
+        body = {"metadata": home.metadata(name), "type": secret["type"], "data": secret.get("data") or {}}
         await self._applier.ensure(kinds.SECRET, body)
 
     def _is_fresh(self, uid: str, what: str) -> bool:

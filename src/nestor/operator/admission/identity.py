@@ -1,4 +1,4 @@
-"""What is known of a job before its AppDef is, and how a job is refused. Pure."""
+"""Which job it is: its class and its home, known before its AppDef is; and how a job is refused. Pure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from nestor import names
-from nestor.api import conditions, labels
+from nestor.api import conditions
 from nestor.api.appdef import explain
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
+from nestor.cluster.home import Home
 from nestor.objects import Object
+from nestor.operator.world.homes import find_home
 
 
 class Refused(Exception):
@@ -31,35 +32,31 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
-    """One job, with its class."""
+class JobIdentity:
+    """One job, with its class and its home."""
 
     name: str
     namespace: str
     uid: str
     spec: NestedAppJobSpec
     policy: NestedClassSpec
-
-    @property
-    def host_namespace(self) -> str:
-        """The job's own namespace in the host cluster."""
-        return names.job_namespace(self.name, self.namespace, self.uid)
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """The labels of all its objects."""
-        return labels.of_job(self.name, self.namespace, self.uid)
+    home: Home
 
 
-def identify(job: Object, classes: dict[str, NestedClassSpec]) -> Known:
+def identify(job: Object, classes: dict[str, NestedClassSpec]) -> JobIdentity:
     """The job with its class. Raises `Refused`."""
     meta = job["metadata"]
     try:
         spec = NestedAppJobSpec.model_validate(job["spec"])
     except ValidationError as error:
         raise Refused(conditions.APPDEF_INVALID, explain(error, "spec")) from error
-    return Known(
-        name=meta["name"], namespace=meta["namespace"], uid=meta["uid"], spec=spec, policy=find_class(spec.class_name, classes)
+    return JobIdentity(
+        name=meta["name"],
+        namespace=meta["namespace"],
+        uid=meta["uid"],
+        spec=spec,
+        policy=find_class(spec.class_name, classes),
+        home=find_home(job),
     )
 
 

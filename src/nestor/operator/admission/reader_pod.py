@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import datetime
 import json
-from dataclasses import dataclass
-from typing import Literal
 
 from nestor import times
 from nestor.api import conditions, faults, labels
-from nestor.cluster.shape import Shape
+from nestor.cluster.home import Home
+from nestor.names import Part
 from nestor.objects import Object, annotations_of, is_terminating, status_of
+from nestor.operator import oneshot
 from nestor.operator.admission.app_source import AppSource
-from nestor.operator.job.runner_pod import NO_IMAGE_VOLUMES
-from nestor.operator.world import pod_status as pods
+from nestor.operator.oneshot import NO_IMAGE_VOLUMES, Action
+from nestor.operator.world import pod_status
 
-PART, CONTAINER = "reader", "reader"
+CONTAINER = "reader"
 OUTPUT_LIMIT = 2**19
 """Bytes of an AppDef (`nestor.reader.main`); what says more is no reader of ours."""
 FAULT_CODES = frozenset({10, 11, 12, 13})
 """The reader's exit codes for what is wrong with the image itself. The image does not change, so it is not read again."""
 NO_VOLUME_CODE = 14
 NO_VOLUME_SECONDS = 60
-MOST_SECONDS = 60.0
 LOG_SECONDS = 60
 """How long the log of an ended pod is asked for until another pod is made."""
 ACTIVE_SECONDS = 1800
@@ -36,32 +35,19 @@ class Unreadable(Exception):
     """What the pod printed is no AppDef."""
 
 
-@dataclass(frozen=True)
-class Action:
-    """What to do: make a pod, `Replace` the one there is, `Wait` for it, `Read` its log, or `Refuse` the job."""
-
-    kind: Literal["Create", "Replace", "Wait", "Read", "Refuse"]
-    message: str = ""
-    attempt: int = 1
-    delay: float | None = None
-    """When to look again although no event will come, in seconds."""
-    reason: str = conditions.READING_APPDEF
-
-
 def decide_reader(pod: Object | None, image: str, now: datetime.datetime) -> Action:
     """A pod that ended without a result is made anew, later and later; a fault of the image is final."""
     if pod is None:
         return Action("Create")
     if is_terminating(pod):
-        return Action("Wait", "an earlier reader's pod is ending", delay=1)
+        return _wait("an earlier reader's pod is ending", delay=oneshot.ENDING_SECONDS)
     if annotations_of(pod).get(labels.APP_IMAGE) != image:
         return Action("Replace")
-    if not any("image" in volume for volume in pod["spec"].get("volumes") or ()):
-        # With the feature gate off, the API server takes the volume out of the pod.
+    if oneshot.lacks_image_volume(pod):
         return decide_again(pod, NO_IMAGE_VOLUMES, now, NO_VOLUME_SECONDS)
-    if not pods.is_finished(pod):
+    if not pod_status.is_finished(pod):
         return _explain_waiting(pod)
-    code, _, reason = pods.find_end(pod)
+    code, _, reason = pod_status.find_end(pod)
     if code == 0:
         return Action("Read")
     if code in FAULT_CODES:
@@ -69,19 +55,23 @@ def decide_reader(pod: Object | None, image: str, now: datetime.datetime) -> Act
         return Action("Refuse", said, reason=conditions.APPDEF_INVALID)
     if code == NO_VOLUME_CODE:
         return decide_again(pod, NO_IMAGE_VOLUMES, now, NO_VOLUME_SECONDS)
-    why = ", ".join(part for part in (f"exit code {code}" if code is not None else "", reason) if part) or "for no told reason"
+    why = ", ".join(part for part in (f"exit code {code}" if code is not None else "", reason) if part) or "no reason given"
     return decide_again(pod, f"pod '{pod['metadata']['name']}' ended without a result: {why}", now)
 
 
 def decide_again(pod: Object, why: str, now: datetime.datetime, pause: float | None = None) -> Action:
     """Another pod in place of one without a result, after `pause` seconds (else 1, 2, 4 …), counted from its end."""
-    attempt = int(annotations_of(pod).get(labels.RUNNER_ATTEMPT, "1"))
-    delay = pause or min(MOST_SECONDS, 2.0 ** min(attempt - 1, 10))
-    _, finished, _ = pods.find_end(pod)
+    attempt = oneshot.read_attempt(pod)
+    delay = pause or oneshot.find_pause(attempt)
+    _, finished, _ = pod_status.find_end(pod)
     since = times.seconds_since(finished or pod["metadata"]["creationTimestamp"], now)
     if since < delay:
-        return Action("Wait", f"{why}; attempt {attempt}, again in {delay:.0f} s", attempt, delay - since)
+        return _wait(f"{why}; attempt {attempt}, again in {delay:.0f} s", attempt=attempt, delay=delay - since)
     return Action("Replace", why, attempt + 1)
+
+
+def _wait(message: str = "", reason: str = conditions.READING_APPDEF, *, attempt: int = 1, delay: float | None = None) -> Action:
+    return Action("Wait", message, attempt, delay, reason)
 
 
 def decide_without_log(pod: Object, why: str, now: datetime.datetime) -> Action:
@@ -90,13 +80,13 @@ def decide_without_log(pod: Object, why: str, now: datetime.datetime) -> Action:
 
 
 def _explain_waiting(pod: Object) -> Action:
-    if waiting := pods.find_waiting(pod):
+    if waiting := pod_status.find_waiting(pod):
         reason = conditions.IMAGE_PULL_FAILED if waiting.is_image else conditions.READING_APPDEF
-        return Action("Wait", waiting.describe(pod), reason=reason)
-    if unschedulable := pods.find_unschedulable(pod):
-        return Action("Wait", f"pod '{pod['metadata']['name']}': {unschedulable}", reason=conditions.UNSCHEDULABLE)
-    attempt = int(annotations_of(pod).get(labels.RUNNER_ATTEMPT, "1"))
-    return Action("Wait", f"attempt {attempt}" if attempt > 1 else "")
+        return _wait(waiting.describe(pod), reason)
+    if unschedulable := pod_status.find_unschedulable(pod):
+        return _wait(f"pod '{pod['metadata']['name']}': {unschedulable}", conditions.UNSCHEDULABLE)
+    attempt = oneshot.read_attempt(pod)
+    return _wait(f"attempt {attempt}" if attempt > 1 else "")
 
 
 def _last_words(pod: Object) -> str:
@@ -122,7 +112,7 @@ def parse_output(output: bytes) -> Object:
     return found
 
 
-def build_pod(source: AppSource, shape: Shape, attempt: int) -> Object:
+def build_pod(source: AppSource, home: Home, nestor_image: str, attempt: int) -> Object:
     """The pod: the image as a volume, our reader, and nothing else. It has no token, no network, and writes nothing."""
     spec: Object = {
         "restartPolicy": "Never",
@@ -139,7 +129,7 @@ def build_pod(source: AppSource, shape: Shape, attempt: int) -> Object:
         "containers": [
             {
                 "name": CONTAINER,
-                "image": shape.nestor_image,
+                "image": nestor_image,
                 "imagePullPolicy": "IfNotPresent",
                 "args": ["reader"],
                 "resources": RESOURCES,
@@ -155,16 +145,16 @@ def build_pod(source: AppSource, shape: Shape, attempt: int) -> Object:
         "volumes": [{"name": "app", "image": {"reference": source.image, "pullPolicy": "IfNotPresent"}}],
     }
     if source.image_pull_secret_name:
-        spec["imagePullSecrets"] = [{"name": shape.child("pull")}]
+        spec["imagePullSecrets"] = [{"name": home.child(Part.PULL_SECRET)}]
     annotations = {labels.APP_IMAGE: str(source.image), labels.RUNNER_ATTEMPT: str(attempt)}
-    metadata = shape.metadata(shape.child(PART), component=labels.COMPONENT_READER, annotations=annotations)
+    metadata = home.metadata(home.child(Part.READER), component=labels.COMPONENT_READER, annotations=annotations)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-def build_policy(shape: Shape) -> Object:
+def build_policy(home: Home) -> Object:
     """The reader connects to nobody, and nobody to it."""
-    selector = {"matchLabels": shape.pod_labels(labels.COMPONENT_READER)}
+    selector = {"matchLabels": home.pod_labels(labels.COMPONENT_READER)}
     return {
-        "metadata": shape.metadata(shape.child(PART)),
+        "metadata": home.metadata(home.child(Part.READER)),
         "spec": {"podSelector": selector, "policyTypes": ["Ingress", "Egress"]},
     }

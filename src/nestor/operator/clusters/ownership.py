@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
+from nestor import names
 from nestor.api import labels
-from nestor.cluster import policies
+from nestor.cluster import shared
 from nestor.cluster.shape import Shape
-from nestor.kube import Api, Kind, kinds
+from nestor.kube import Api, kinds
 from nestor.objects import Object, labels_of, owners_of
 
 
@@ -29,7 +30,7 @@ def find_senior(cluster: Object, others: Iterable[Object]) -> str | None:
 async def find_foreign(api: Api, shape: Shape) -> str | None:
     """An object that has a name of ours and is not this cluster's, as `Secret 'a-pki'`; None when all names are free or ours."""
     uid = (shape.owner or {}).get("uid")
-    named = _list_names(shape)
+    named = shared.list_names(shape)
     found = await asyncio.gather(*(api.find(kind, name, shape.namespace) for kind, name in named))
     for (kind, name), live in zip(named, found, strict=True):
         if live is not None and all(owner["uid"] != uid for owner in owners_of(live)):
@@ -41,25 +42,10 @@ async def _find_foreign_claim(api: Api, shape: Shape) -> str | None:
     """A StatefulSet takes any claim that has the name of its own; ours says so by its label, and is owned by the StatefulSet."""
     if not shape.persistence:
         return None
-    live = await api.find(kinds.PERSISTENT_VOLUME_CLAIM, shape.claim, shape.namespace)
+    name = names.data_claim(shape.name)
+    live = await api.find(kinds.PERSISTENT_VOLUME_CLAIM, name, shape.namespace)
     is_foreign = live is not None and labels_of(live).get(labels.CLUSTER) != shape.name
-    return f"PersistentVolumeClaim '{shape.claim}'" if is_foreign else None
-
-
-def _list_names(shape: Shape) -> list[tuple[Kind, str]]:
-    """Everything that the provisioner applies by force in the namespace."""
-    own = [
-        (kinds.SERVICE, "k3s"),
-        (kinds.SERVICE, "dns"),
-        (kinds.STATEFUL_SET, "k3s"),
-        (kinds.SERVICE_ACCOUNT, "syncer"),
-        (kinds.ROLE_BINDING, "syncer"),
-        (kinds.CONFIG_MAP, "coredns"),
-        (kinds.SECRET, "pki"),
-        (kinds.SECRET, "access"),
-    ]
-    closed = [(kinds.NETWORK_POLICY, policy["metadata"]["name"]) for policy in policies.build_policies(shape)]
-    return [*((kind, shape.child(part)) for kind, part in own), *closed]
+    return f"PersistentVolumeClaim '{name}'" if is_foreign else None
 
 
 def _seniority(cluster: Object) -> tuple[str, str]:

@@ -9,10 +9,18 @@ from dataclasses import dataclass, field
 from nestor import names
 from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
-from nestor.kube import NotFound, RetryLater, kinds
+from nestor.cluster.home import Home
+from nestor.kube import NotFound, kinds
 from nestor.kube.tasks import together
+from nestor.names import Part
 from nestor.objects import Object, conditions_of, is_terminating, labels_of, status_of
-from nestor.operator.world.context import Context, remove_finalizer
+from nestor.operator.admission.copied_inputs import CopiedInputs
+from nestor.operator.result import Result
+from nestor.operator.status.build import Event
+from nestor.operator.status.report import post, write_status
+from nestor.operator.world.context import Context
+from nestor.operator.world.finalizers import has_finalizer, remove_finalizer
+from nestor.operator.world.homes import find_home
 from nestor.times import seconds_since, timestamp
 
 log = logging.getLogger(__name__)
@@ -38,35 +46,36 @@ class _Deletion:
 class Finalizer:
     """Empties and deletes jobs' namespaces."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, inputs: CopiedInputs) -> None:
         self._context = context
         self._api = context.api
+        self._inputs = inputs
         self._deletions: dict[str, _Deletion] = {}
 
-    async def finalize(self, job: Object) -> None:
-        """One pass over a job that is being deleted. Raises `RetryLater` until nothing is left."""
-        meta = job["metadata"]
-        if labels.FINALIZER not in (meta.get("finalizers") or ()):
-            return
-        namespace = names.job_namespace(meta["name"], meta["namespace"], meta["uid"])
-        await self._delete_kubeconfig(job)
-        live = await self._find_namespace(namespace, meta["uid"])
+    async def finalize(self, job: Object) -> Result:
+        """One pass over a job that is being deleted, until nothing is left."""
+        if not has_finalizer(job):
+            return Result()
+        meta, home = job["metadata"], find_home(job)
+        await self._delete_kubeconfig(home)
+        live = await self._find_namespace(home)
         deletion = self._deletions.setdefault(meta["uid"], _Deletion())
         age = time.monotonic() - deletion.since
         if live is not None and age < self._context.settings.give_up_after_seconds:
-            await self._report(job, namespace)
+            await self._report(job, home.namespace)
             await self.empty(live, is_forced=age > self._context.settings.force_after_seconds, about=job)
-            raise RetryLater(POLL_SECONDS, f"waiting for namespace {namespace} to go")
+            return Result(POLL_SECONDS)
         if live is not None:
-            message = f"Namespace '{namespace}' does not go: {_explain(live)}"
+            message = f"Namespace '{home.namespace}' does not go: {_explain(live)}"
             await self._warn_once(job, live, "NamespaceLeftBehind", message)
-        await self._api.delete(kinds.CLUSTER_ROLE_BINDING, namespace)
+        await self._api.delete(kinds.CLUSTER_ROLE_BINDING, home.nodes_binding)
         try:
             await remove_finalizer(self._api, kinds.NESTED_APP_JOB, job)
         except NotFound:
             log.debug("%s/%s went by itself", meta["namespace"], meta["name"])
         # Last, because a conflict above brings us back here, with the time that was given it already.
-        self.forget(namespace, meta["name"], meta["uid"])
+        self.forget(home.namespace, home.name, meta["uid"])
+        return Result()
 
     async def empty(self, namespace: Object, *, is_forced: bool, about: Object | None) -> None:
         """Pods first, then the namespace: its controller looks after 5 s, and where it finds a pod again only after half of that
@@ -77,7 +86,7 @@ class Finalizer:
         name = namespace["metadata"]["name"]
         if not is_terminating(namespace):
             await self._stop_producers(name, namespace["metadata"]["labels"][labels.JOB])
-        pods = self._context.world.pods_by_namespace.all(name)
+        pods = self._context.cache.pods_by_namespace.all(name)
         if pods:
             await together(*(self._delete_pod(pod, is_forced=is_forced, about=about) for pod in pods))
         if is_forced:
@@ -87,17 +96,17 @@ class Finalizer:
 
     async def _stop_producers(self, namespace: str, cluster: str) -> None:
         """Everything that makes or serves something."""
-        world = self._context.world
+        cache = self._context.cache
         found = [
-            *((kinds.STATEFUL_SET, item) for item in world.informers[kinds.STATEFUL_SET]),
-            *((kinds.INGRESS, item) for item in world.informers[kinds.INGRESS]),
+            *((kinds.STATEFUL_SET, item) for item in cache.informers[kinds.STATEFUL_SET]),
+            *((kinds.INGRESS, item) for item in cache.informers[kinds.INGRESS]),
         ]
         deletions = [
             self._api.delete(kind, item["metadata"]["name"], namespace)
             for kind, item in found
             if item["metadata"].get("namespace") == namespace
         ]
-        binding = names.child(cluster, "syncer")
+        binding = names.child(cluster, Part.SYNCER)
         await together(*deletions, self._api.delete(kinds.ROLE_BINDING, binding, namespace))
 
     async def _delete_pod(self, pod: Object, *, is_forced: bool, about: Object | None) -> None:
@@ -114,7 +123,7 @@ class Finalizer:
 
     async def _strip_clusters(self, namespace: str, about: Object | None) -> None:
         """NestedClusters whose finalizers nobody removes."""
-        for cluster in self._context.world.clusters:
+        for cluster in self._context.cache.clusters:
             meta = cluster["metadata"]
             if meta["namespace"] == namespace and meta.get("finalizers") and meta.get("deletionTimestamp"):
                 await self._api.patch(kinds.NESTED_CLUSTER, meta["name"], namespace, {"metadata": {"finalizers": None}})
@@ -122,19 +131,18 @@ class Finalizer:
                     held = ", ".join(meta["finalizers"])
                     await self._warn(about, "FinalizersRemoved", f"NestedCluster '{meta['name']}' was held by {held}")
 
-    async def _find_namespace(self, name: str, uid: str) -> Object | None:
+    async def _find_namespace(self, home: Home) -> Object | None:
         """The job's namespace, while it exists. Asked of the API server when the cache has none: it may lag behind."""
-        live = self._context.world.find(kinds.NAMESPACE, name) or await self._api.find(kinds.NAMESPACE, name)
-        if live is None or labels_of(live).get(labels.JOB_UID) != uid:
-            return None
-        return live
+        name = home.namespace
+        live = self._context.cache.find(kinds.NAMESPACE, name) or await self._api.find(kinds.NAMESPACE, name)
+        return live if live is not None and _is_of(live, home) else None
 
-    async def _delete_kubeconfig(self, job: Object) -> None:
-        meta = job["metadata"]
-        name = f"{meta['name']}-kubeconfig"
-        secret = await self._api.find(kinds.SECRET, name, meta["namespace"])
-        if secret and labels_of(secret).get(labels.JOB_UID) == meta["uid"]:
-            await self._api.delete(kinds.SECRET, name, meta["namespace"], uid=secret["metadata"]["uid"])
+    async def _delete_kubeconfig(self, home: Home) -> None:
+        if (meta := home.kubeconfig) is None:
+            return
+        secret = await self._api.find(kinds.SECRET, meta["name"], meta["namespace"])
+        if secret and _is_of(secret, home):
+            await self._api.delete(kinds.SECRET, meta["name"], meta["namespace"], uid=secret["metadata"]["uid"])
 
     async def _report(self, job: Object, namespace: str) -> None:
         """`Ready` says that the job goes; written once."""
@@ -146,16 +154,13 @@ class Finalizer:
         ready = Condition(conditions.READY, "False", conditions.TERMINATING, message)
         generation = job["metadata"].get("generation", 0)
         merged = conditions.merge(status.get("conditions") or (), [ready], generation, timestamp())
-        meta = {key: job["metadata"][key] for key in ("name", "namespace", "uid")}
-        body = {"metadata": meta, "status": {**status, "conditions": merged}}
         try:
-            self._context.world.jobs.put(await self._api.apply(kinds.NESTED_APP_JOB, body, subresource="status"))
+            await write_status(self._context, job, {**status, "conditions": merged})
         except NotFound:
-            log.debug("%s/%s went meanwhile", meta["namespace"], meta["name"])
+            log.debug("%s/%s went meanwhile", job["metadata"]["namespace"], job["metadata"]["name"])
 
     async def _warn(self, job: Object, reason: str, message: str) -> None:
-        about = {**job, "apiVersion": kinds.NESTED_APP_JOB.api_version, "kind": kinds.NESTED_APP_JOB.name}
-        await self._context.events.post(about, "Warning", reason, message)
+        await post(self._context, job, Event("Warning", reason, message))
 
     async def _warn_once(self, job: Object, obj: Object, reason: str, message: str) -> None:
         """Tell of an object that stays on, but not again in every pass."""
@@ -169,7 +174,7 @@ class Finalizer:
         self._deletions.pop(uid, None)
         self._context.applier.forget(namespace)
         self._context.provisioner.forget(namespace, name)
-        self._context.sources.forget(uid)
+        self._inputs.forget(uid)
 
 
 def _ends_soon(pod: Object) -> bool:
@@ -178,8 +183,13 @@ def _ends_soon(pod: Object) -> bool:
     return bool(time) and seconds_since(time) > -NAMESPACE_LEAD_SECONDS
 
 
+def _is_of(obj: Object, home: Home) -> bool:
+    """True when the object says that it is this very job's."""
+    return labels_of(obj).get(labels.JOB_UID) == home.labels[labels.JOB_UID]
+
+
 def _explain(namespace: Object) -> str:
     """What the namespace's controller says is left in it."""
     found = conditions_of(namespace)
-    said = [item["message"] for item in found if item.get("status") == "True" and item.get("message")]
-    return "; ".join(said) or "for no told reason"
+    reasons = [item["message"] for item in found if item.get("status") == "True" and item.get("message")]
+    return "; ".join(reasons) or "no reason given"

@@ -9,6 +9,7 @@ from nestor.api import labels
 from nestor.kube import kinds
 from nestor.objects import Object, is_terminating, labels_of
 from nestor.operator.deletion.finalize import POLL_SECONDS, Finalizer
+from nestor.operator.result import Result
 from nestor.operator.world.context import Context
 
 log = logging.getLogger(__name__)
@@ -26,30 +27,27 @@ class Sweeper:
         self._since: dict[str, float] = {}
         """When this process first saw an orphan, by the namespace's UID."""
 
-    async def sweep(self, namespace: str, name: str) -> float | None:
-        """Delete host namespaces that say they are this job's but are not, once the API server confirms it.
-
-        Returns when to look again, if anything is left.
-        """
+    async def sweep(self, namespace: str, name: str) -> Result:
+        """Delete host namespaces that say they are this job's but are not, once the API server confirms it."""
         self._drop_gone()
-        known = self._context.world.jobs.get(name, namespace)
+        known = self._context.cache.jobs.get(name, namespace)
         left = [item for item in self._find(namespace, name) if known is None or _owner(item) != known["metadata"]["uid"]]
         if not left:
-            return None
+            return Result()
         job = await self._context.api.find(kinds.NESTED_APP_JOB, name, namespace)
         if job is not None:
-            self._context.world.jobs.put(job)
+            self._context.cache.jobs.put(job)
         orphans = [item for item in left if job is None or _owner(item) != job["metadata"]["uid"]]
         for item in orphans:
             await self._sweep_one(item, namespace, name)
         is_slow = len(orphans) == len(left) and all(is_terminating(item) for item in orphans)
-        return SLOW_SECONDS if is_slow else POLL_SECONDS
+        return Result(SLOW_SECONDS if is_slow else POLL_SECONDS)
 
     def _find(self, namespace: str, name: str) -> list[Object]:
         """The host namespaces that say that they are of a job of that name."""
         wanted = {labels.JOB: name, labels.JOB_NAMESPACE: namespace}
         found = []
-        for item in self._context.world.informers[kinds.NAMESPACE]:
+        for item in self._context.cache.informers[kinds.NAMESPACE]:
             own = labels_of(item)
             if wanted.items() <= own.items() and own.get(labels.JOB_UID):
                 found.append(item)
@@ -67,7 +65,7 @@ class Sweeper:
 
     def _drop_gone(self) -> None:
         if self._since:
-            live = {item["metadata"]["uid"] for item in self._context.world.informers[kinds.NAMESPACE]}
+            live = {item["metadata"]["uid"] for item in self._context.cache.informers[kinds.NAMESPACE]}
             self._since = {uid: since for uid, since in self._since.items() if uid in live}
 
 

@@ -1,18 +1,22 @@
-"""The runner's pod: how it is built, and what to do with the one that is there. Pure."""
+"""The runner's pod: how it is built, what to do with the one that is there, and how that is done."""
 
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
-from typing import Literal
 
 from nestor import times
 from nestor.api import labels
-from nestor.cluster.shape import Shape
-from nestor.kube import Forbidden, Invalid
+from nestor.cluster.home import Home
+from nestor.kube import kinds
+from nestor.kube.applier import RESYNC_SECONDS
+from nestor.names import Part
 from nestor.objects import Object, annotations_of, is_terminating
+from nestor.operator import oneshot
 from nestor.operator.admission.admit import Resolved
-from nestor.operator.world import pod_status as pods
+from nestor.operator.oneshot import NO_IMAGE_VOLUMES, Action
+from nestor.operator.result import Result
+from nestor.operator.world import pod_status
+from nestor.operator.world.context import Context
 from nestor.steps import Plan
 
 MAX_ATTEMPTS = 6
@@ -22,22 +26,7 @@ NO_API_CODE, NO_VOLUME_CODE = 3, 5
 """The runner's exit codes (`nestor.runner.main`) for what it waits for: the nested API, the volume with the templates."""
 PAUSES = {NO_API_CODE: 10, NO_VOLUME_CODE: 60}
 """How long until it waits again. For the API it has waited for long already; this is for one that comes and goes."""
-NO_IMAGE_VOLUMES = (
-    "this cluster has no image volumes, which app images need: on by default from Kubernetes 1.35, feature gate ImageVolume "
-    "before; templates from a ConfigMap need nothing"
-)
-NEW_NAMESPACE_SECONDS = 3
 RESOURCES: Object = {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}}
-
-
-@dataclass(frozen=True)
-class Action:
-    """What to do: `Keep` what is, `Create`, `Replace`, look again after `delay`, or give up with `message`."""
-
-    kind: Literal["Keep", "Create", "Replace", "Wait", "GiveUp"]
-    attempt: int = 0
-    delay: float = 0
-    message: str = ""
 
 
 def decide_runner(pod: Object | None, plan_hash: str, *, is_over: bool, now: datetime.datetime) -> Action:
@@ -49,70 +38,69 @@ def decide_runner(pod: Object | None, plan_hash: str, *, is_over: bool, now: dat
     if pod is None:
         return Action("Keep") if is_over else Action("Create", attempt=1)
     if is_terminating(pod):
-        return Action("Keep") if is_over else Action("Wait", delay=1)
-    annotations = annotations_of(pod)
-    if annotations.get(labels.PLAN_HASH) != plan_hash:
+        return Action("Keep") if is_over else Action("Wait", delay=oneshot.ENDING_SECONDS)
+    if annotations_of(pod).get(labels.PLAN_HASH) != plan_hash:
         return Action("Replace", attempt=1)
-    if is_over or not pods.is_finished(pod):
+    if is_over or not pod_status.is_finished(pod):
         return Action("Keep")
-    return _decide_ended(pod, int(annotations.get(labels.RUNNER_ATTEMPT, "1")), now)
+    return _decide_ended(pod, oneshot.read_attempt(pod), now)
 
 
 def _decide_ended(pod: Object, attempt: int, now: datetime.datetime) -> Action:
-    code, finished, reason = pods.find_end(pod)
+    code, finished, reason = pod_status.find_end(pod)
     since = times.seconds_since(finished, now) if finished else 0.0
-    # 0 and 1 are results, on their way; if none arrives, that is a crash too. Crashes are repeated, 1, 2, 4 … s later.
+    # 0 and 1 are results, on their way; if none arrives, that is a crash too.
     is_result, is_waiting = code in (0, 1), code in PAUSES
-    delay = RESULT_SECONDS if is_result else PAUSES.get(code or 0, min(60.0, 2.0 ** (attempt - 1)))
+    delay = RESULT_SECONDS if is_result else PAUSES.get(code or 0, oneshot.find_pause(attempt))
     is_last = attempt >= MAX_ATTEMPTS and not is_waiting
     if finished and since < delay and (is_result or not is_last):
         return Action("Wait", delay=delay - since)
     if is_last:
         why = [f"exit code {code}" if code is not None else "", reason, "its record never arrived" if is_result else ""]
-        said = ", ".join(part for part in why if part) or "unknown"
+        last = ", ".join(part for part in why if part) or "unknown"
         name = pod["metadata"]["name"]
-        return Action("GiveUp", message=f"the runner's pod '{name}' ended {attempt} times without a result, last: {said}")
+        return Action("GiveUp", f"the runner's pod '{name}' ended {attempt} times without a result, last: {last}")
     return Action("Replace", attempt=attempt if is_waiting else attempt + 1)
 
 
-def decide_refused(pod: Object, error: Forbidden | Invalid, seconds: float) -> tuple[str | None, float]:
-    """What to tell of a refused pod when the steps wait since `seconds`, and when to ask again: twice as late each time.
+async def ensure_runner(
+    context: Context, resolved: Resolved, plan: Plan, dns_address: str, *, is_over: bool, steps_since: float
+) -> Result:
+    """The pod as it should be; says why it is not, and when to look again.
 
-    In the first moments of a namespace its service account or its quota's status may be missing, which is nobody's business.
+    `is_over`: the plan's result is recorded. `steps_since`: for how many seconds the steps are not applied.
     """
-    is_ordinary = isinstance(error, Forbidden) and seconds < NEW_NAMESPACE_SECONDS
-    return None if is_ordinary else explain_refusal(pod, error), min(60.0, max(0.2, seconds))
-
-
-def explain_refusal(pod: Object, error: Forbidden | Invalid) -> str:
-    """Why the host's API server does not take the pod, and what to do where its own words do not say."""
-    meta = pod["metadata"]
-    said = f"the {meta['labels'][labels.COMPONENT]}'s pod '{meta['name']}' is refused: {error.message}"
-    images = [f"spec.volumes[{index}]" for index, volume in enumerate(pod["spec"]["volumes"]) if "image" in volume]
-    # An API server that does not even know the field misses the volume's type.
-    if isinstance(error, Invalid) and any(cause.get("field") in images for cause in error.details.get("causes") or ()):
-        said += f" ({NO_IMAGE_VOLUMES})"
-    return said
+    home = resolved.home
+    pod = context.cache.find(kinds.POD, home.child(Part.RUNNER), home.namespace)
+    action = decide_runner(pod, plan.hash, is_over=is_over, now=times.now())
+    if action.kind in ("Create", "Replace"):
+        body = build_pod(resolved, context.settings.image, plan, dns_address, action.attempt)
+        # One that still works has its time to stop: there is one runner at a time.
+        former = pod if action.kind == "Replace" else None
+        made = await oneshot.make(context.api, body, former, is_patient=True, refused_since=steps_since)
+        if made.retry_after is not None:
+            return made
+    return Result(action.delay, find_dropped(resolved, pod, plan.hash) or action.message or None).within(RESYNC_SECONDS)
 
 
 def find_dropped(resolved: Resolved, pod: Object | None, plan_hash: str) -> str | None:
-    """What to tell of a pod without the app image: with the feature gate off, the API server takes the volume out of the pod."""
+    """What to tell of a pod that lost the app image."""
     if not resolved.app.image or pod is None:
         return None
-    annotations = annotations_of(pod)
-    if annotations.get(labels.PLAN_HASH) != plan_hash or any("image" in volume for volume in pod["spec"].get("volumes") or ()):
+    if annotations_of(pod).get(labels.PLAN_HASH) != plan_hash or not oneshot.lacks_image_volume(pod):
         return None
     return f"the runner's pod '{pod['metadata']['name']}' lost its volume of the app image: {NO_IMAGE_VOLUMES}"
 
 
-def build_plan_config_map(shape: Shape, plan: Plan) -> Object:
+def build_plan_config_map(home: Home, plan: Plan) -> Object:
     """The plan, as the runner reads it."""
-    return {"metadata": shape.metadata(shape.child("plan")), "data": {"plan.json": plan.to_json()}}
+    return {"metadata": home.metadata(home.child(Part.PLAN)), "data": {"plan.json": plan.to_json()}}
 
 
-def build_pod(resolved: Resolved, shape: Shape, plan: Plan, dns_address: str, attempt: int) -> Object:
+def build_pod(resolved: Resolved, nestor_image: str, plan: Plan, dns_address: str, attempt: int) -> Object:
     """The pod. It holds the nested cluster's keys and no token of the host; its DNS is the nested cluster's, which knows both."""
-    app, templates = _build_sources(resolved, shape)
+    home = resolved.home
+    app, templates = _build_sources(resolved)
     spec: Object = {
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
@@ -131,14 +119,14 @@ def build_pod(resolved: Resolved, shape: Shape, plan: Plan, dns_address: str, at
             "fsGroup": 65532,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "containers": [_build_container(shape, templates)],
+        "containers": [_build_container(nestor_image, templates)],
         "volumes": [
             app,
-            {"name": "plan", "configMap": {"name": shape.child("plan")}},
+            {"name": "plan", "configMap": {"name": home.child(Part.PLAN)}},
             {
                 "name": "kubeconfig",
                 "secret": {
-                    "secretName": shape.child("access"),
+                    "secretName": home.child(Part.ACCESS),
                     "defaultMode": 0o440,
                     "items": [{"key": "runner.kubeconfig", "path": "kubeconfig"}],
                 },
@@ -148,27 +136,27 @@ def build_pod(resolved: Resolved, shape: Shape, plan: Plan, dns_address: str, at
         ],
     }
     if resolved.app.image_pull_secret_name:
-        spec["imagePullSecrets"] = [{"name": shape.child("pull")}]
+        spec["imagePullSecrets"] = [{"name": home.child(Part.PULL_SECRET)}]
     annotations = {labels.PLAN_HASH: plan.hash, labels.RUNNER_ATTEMPT: str(attempt)}
-    metadata = shape.metadata(shape.child("run"), component=labels.COMPONENT_RUNNER, annotations=annotations)
+    metadata = home.metadata(home.child(Part.RUNNER), component=labels.COMPONENT_RUNNER, annotations=annotations)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-def _build_sources(resolved: Resolved, shape: Shape) -> tuple[Object, Object]:
+def _build_sources(resolved: Resolved) -> tuple[Object, Object]:
     """The volume with the templates, and its mount: the app image as a whole, or a copied ConfigMap in its place, or nothing."""
     if resolved.app.image:
         image = {"reference": resolved.app.image, "pullPolicy": "IfNotPresent"}
         return {"name": "app", "image": image}, {"name": "app", "mountPath": "/app", "readOnly": True}
     if not resolved.app.templates_from:
         return {"name": "app", "emptyDir": {}}, {"name": "app", "mountPath": "/app/templates", "readOnly": True}
-    config_map = {"name": shape.child("templates")}
+    config_map = {"name": resolved.home.child(Part.TEMPLATES)}
     return {"name": "app", "configMap": config_map}, {"name": "app", "mountPath": "/app/templates", "readOnly": True}
 
 
-def _build_container(shape: Shape, templates: Object) -> Object:
+def _build_container(nestor_image: str, templates: Object) -> Object:
     return {
         "name": "runner",
-        "image": shape.nestor_image,
+        "image": nestor_image,
         "imagePullPolicy": "IfNotPresent",
         "args": ["runner"],
         "resources": RESOURCES,

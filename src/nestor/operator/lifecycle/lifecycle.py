@@ -18,7 +18,7 @@ from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.policies import FailurePolicy
 from nestor.objects import Object
 from nestor.operator.lifecycle.record import Record, Restart, begin_anew, seconds_since
-from nestor.operator.lifecycle.suspend import Rest, Stand, decide_rest
+from nestor.operator.lifecycle.suspend import SuspendProgress, SuspendState, decide_suspend
 
 CAUSE_LIMIT = 1000
 """Characters that are kept of why an application is started again: a step's last lines may be many."""
@@ -50,11 +50,11 @@ class Facts:
     """How far the steps of its plan are."""
     outcome: Object | None = None
     """What the syncer of the server that is there says of the application."""
-    stand: Stand = field(default_factory=Stand)
+    progress: SuspendProgress = field(default_factory=SuspendProgress)
 
 
 @dataclass(frozen=True)
-class Life:
+class Lifecycle:
     """What the job's life says."""
 
     phase: Phase
@@ -62,8 +62,8 @@ class Life:
     record: Record
     """What is to be recorded."""
     is_stopped: bool = False
-    """Whether the application is to rest."""
-    rest: Rest | None = None
+    """Whether the application is to be stopped."""
+    suspend: SuspendState | None = None
     """How far it is with that."""
     is_reset_due: bool = False
     """Whether the cluster's data is to be deleted now."""
@@ -75,10 +75,10 @@ class Life:
     @property
     def replicas(self) -> int:
         """Of the server's StatefulSet."""
-        return self.rest.replicas if self.rest else 1
+        return self.suspend.replicas if self.suspend else 1
 
 
-def decide_life(facts: Facts, now: datetime.datetime) -> Life:
+def decide_lifecycle(facts: Facts, now: datetime.datetime) -> Lifecycle:
     """One pass over one job's life."""
     record = _begin(facts, now)
     if record.ended_by is not None and not _is_revived(facts, record):
@@ -86,10 +86,11 @@ def decide_life(facts: Facts, now: datetime.datetime) -> Life:
     if record.ended_by is not None:
         record = replace(record, start_time=None, completion_time=None)
     if facts.spec.suspend:
-        return _rest(facts, replace(record, start_time=None, suspend_time=record.suspend_time or times.write(now)), now)
+        return _suspend(facts, replace(record, start_time=None, suspend_time=record.suspend_time or times.write(now)), now)
     if facts.is_refused and record.start_time is None:
         said = record.succeeded or _tell("Unknown", conditions.RUNNING, "it has not begun")
-        return Life("Suspended" if record.suspend_time else "Running", said, record, is_stopped=record.suspend_time is not None)
+        is_suspended = record.suspend_time is not None
+        return Lifecycle("Suspended" if is_suspended else "Running", said, record, is_stopped=is_suspended)
     record = replace(record, start_time=record.start_time or times.write(now), suspend_time=None)
     life = _go_on(facts, record, now)
     if life.phase != "Finished" and (limit := facts.spec.active_deadline_seconds) is not None:
@@ -123,7 +124,7 @@ def _is_revived(facts: Facts, record: Record) -> bool:
     return record.ended_by in KEPT and not facts.is_refused and not _has_failed(facts.run)
 
 
-def _go_on(facts: Facts, record: Record, now: datetime.datetime) -> Life:
+def _go_on(facts: Facts, record: Record, now: datetime.datetime) -> Lifecycle:
     """A job that is to run, deadline aside."""
     if record.restart is not None:
         return _restart(facts, record, record.restart, now)
@@ -135,12 +136,12 @@ def _go_on(facts: Facts, record: Record, now: datetime.datetime) -> Life:
     return _run(facts, record, _tell("Unknown", conditions.RUNNING, _describe_running(facts)))
 
 
-def _run(facts: Facts, record: Record, said: Condition) -> Life:
-    is_resuming = facts.is_made and (facts.stand.is_told or facts.stand.is_down)
-    return Life("Resuming" if is_resuming else "Running", said, record)
+def _run(facts: Facts, record: Record, said: Condition) -> Lifecycle:
+    is_resuming = facts.is_made and (facts.progress.is_told or facts.progress.is_down)
+    return Lifecycle("Resuming" if is_resuming else "Running", said, record)
 
 
-def _fail(facts: Facts, record: Record, now: datetime.datetime, failure: Condition) -> Life:
+def _fail(facts: Facts, record: Record, now: datetime.datetime, failure: Condition) -> Lifecycle:
     """By the failure policy."""
     policy = facts.spec.failure_policy or FailurePolicy()
     if policy.action == "Ignore":
@@ -155,14 +156,14 @@ def _fail(facts: Facts, record: Record, now: datetime.datetime, failure: Conditi
     return _restart(facts, replace(record, restarts=record.restarts + 1, restart=restart), restart, now)
 
 
-def _restart(facts: Facts, record: Record, restart: Restart, now: datetime.datetime) -> Life:
-    """Under way. The application rests meanwhile: what failed must not go on, and what ended not begin in its old cluster."""
+def _restart(facts: Facts, record: Record, restart: Restart, now: datetime.datetime) -> Lifecycle:
+    """Under way. The application is stopped meanwhile: nothing may go on, or begin, in the old cluster."""
     left = find_backoff(record.restarts) - seconds_since(restart.time, now)
     most = (facts.spec.failure_policy or FailurePolicy()).max_restarts
     which = f"restart {record.restarts} of {most} in an empty cluster" if record.restarts else "begins in an empty cluster"
     said = _tell("Unknown", conditions.RESTARTING, f"{which}: {restart.message}")
     is_recorded = facts.record.restart == record.restart and not facts.is_refused
-    return Life(
+    return Lifecycle(
         "Restarting", said, record, is_stopped=True, is_reset_due=is_recorded and left <= 0, delay=left if left > 0 else math.inf
     )
 
@@ -172,34 +173,35 @@ def find_backoff(restarts: int) -> float:
     return float(min(MOST_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** min(restarts - 1, 10))) if restarts else 0.0
 
 
-def _rest(facts: Facts, record: Record, now: datetime.datetime) -> Life:
+def _suspend(facts: Facts, record: Record, now: datetime.datetime) -> Lifecycle:
     """Suspended by the user."""
     if not facts.is_made:
         message = "suspended before it began: nothing is made until `suspend` is false"
-        rest = Rest(message, is_reached=True, replicas=0)
+        suspend = SuspendState(message, is_reached=True, replicas=0)
     else:
-        rest = decide_rest(facts.stand, seconds_since(record.suspend_time, now))
-        rest = replace(rest, message=f"suspended: {rest.message}")
-    said = _tell("Unknown", conditions.SUSPENDED, rest.message)
-    phase: Phase = "Suspended" if rest.is_reached else "Suspending"
-    return Life(phase, said, record, is_stopped=True, rest=rest, delay=rest.delay)
+        suspend = decide_suspend(facts.progress, seconds_since(record.suspend_time, now))
+        suspend = replace(suspend, message=f"suspended: {suspend.message}")
+    said = _tell("Unknown", conditions.SUSPENDED, suspend.message)
+    phase: Phase = "Suspended" if suspend.is_reached else "Suspending"
+    return Lifecycle(phase, said, record, is_stopped=True, suspend=suspend, delay=suspend.delay)
 
 
-def _end(facts: Facts, record: Record, now: datetime.datetime, said: Condition) -> Life:
+def _end(facts: Facts, record: Record, now: datetime.datetime, said: Condition) -> Lifecycle:
     ended = replace(record, completion_time=times.write(now), succeeded=said, restart=None)
     return _stay_ended(facts, ended, now)
 
 
-def _stay_ended(facts: Facts, record: Record, now: datetime.datetime) -> Life:
-    """Ended, whatever is observed. Its application rests, unless it is to be looked at."""
+def _stay_ended(facts: Facts, record: Record, now: datetime.datetime) -> Lifecycle:
+    """Ended, whatever is observed. Its application is stopped, unless it is kept for looking at."""
     said = record.succeeded or _tell("False", conditions.STEP_FAILED, "")
-    rest, since = None, record.completion_time
+    suspend, since = None, record.completion_time
     if record.ended_by in KEPT:
         since = (record.suspend_time or times.write(now)) if facts.spec.suspend else None
         record = replace(record, suspend_time=since)
     if since is not None:
-        rest = decide_rest(facts.stand, seconds_since(since, now))
-    life = Life("Finished", said, record, is_stopped=since is not None, rest=rest, delay=rest.delay if rest else math.inf)
+        suspend = decide_suspend(facts.progress, seconds_since(since, now))
+    delay = suspend.delay if suspend else math.inf
+    life = Lifecycle("Finished", said, record, is_stopped=since is not None, suspend=suspend, delay=delay)
     if (ttl := facts.spec.ttl_seconds_after_finished) is None:
         return life
     left = ttl - seconds_since(record.completion_time, now)

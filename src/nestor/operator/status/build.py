@@ -7,10 +7,10 @@ from typing import Literal
 
 from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
-from nestor.exposure.decide import list_targets
+from nestor.exposure.exposed import list_targets
 from nestor.objects import Object, status_of
 from nestor.operator.admission.admit import Resolved
-from nestor.operator.lifecycle.lifecycle import Life
+from nestor.operator.lifecycle.lifecycle import Lifecycle
 from nestor.operator.status.conditions import WARNING, Observed
 from nestor.steps import Plan
 
@@ -86,13 +86,13 @@ def build_status(job: Object, found: list[Condition], time: str, details: Object
     return {key: value for key, value in status.items() if value is not None}
 
 
-def describe(resolved: Resolved, observed: Observed, plan: Plan, life: Life, kubeconfig: str | None) -> Object:
+def describe(resolved: Resolved, observed: Observed, plan: Plan, life: Lifecycle, kubeconfig: str | None) -> Object:
     """Everything in an admitted job's status but its conditions; None for what is not (or no longer) there."""
     cluster_status = status_of(observed.cluster)
     # What has ended shows the steps that it came to, whatever the AppDef says by now.
     run = observed.recorded if life.phase == "Finished" else observed.run
     return life.record.to_status() | {
-        "namespace": resolved.host_namespace,
+        "namespace": resolved.home.namespace,
         "command": resolved.command,
         "url": observed.exposure.url,
         "targets": list_targets(observed.exposure),

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 from nestor.api import conditions
 from nestor.api.conditions import Condition
-from nestor.exposure.decide import Exposure, decide_exposed
+from nestor.exposure.exposed import Exposure, decide_exposed
 from nestor.objects import Object, conditions_of, is_terminating, status_of
-from nestor.operator.lifecycle.lifecycle import KEPT, Life
-from nestor.operator.world import pod_status as pods
+from nestor.operator.lifecycle.lifecycle import KEPT, Lifecycle
+from nestor.operator.world import pod_status
 
-RESTING = ("Suspending", "Suspended", "Restarting")
+STOPPED = ("Suspending", "Suspended", "Restarting")
 WARNING = "warning: "
 """Before each of the AppDef's warnings in the message of `Admitted`."""
 
@@ -52,7 +52,7 @@ class Observed:
         return run if run and run.get("hash") == self.plan_hash else None
 
 
-def decide(observed: Observed, life: Life) -> list[Condition]:
+def decide_conditions(observed: Observed, life: Lifecycle) -> list[Condition]:
     """All conditions of an admitted job."""
     said = "; ".join(["class, version, command and AppDef are good", *(f"{WARNING}{text}" for text in observed.warnings)])
     admitted = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, said)
@@ -62,10 +62,10 @@ def decide(observed: Observed, life: Life) -> list[Condition]:
     return [*found, life.succeeded, summarize(found, life)]
 
 
-def summarize(found: list[Condition], life: Life | None = None) -> Condition:
-    """`Ready`: the job's life speaks where it does not simply run, else the first condition that is not True."""
+def summarize(found: list[Condition], life: Lifecycle | None = None) -> Condition:
+    """`Ready`: as `Succeeded` while the job is suspended, restarting or finished, else as the first one that is not True."""
     told = life.succeeded if life else None
-    if told and life and (life.phase == "Finished" or (life.phase in RESTING and found[0].status == "True")):
+    if told and life and (life.phase == "Finished" or (life.phase in STOPPED and found[0].status == "True")):
         return Condition(conditions.READY, "False", told.reason, told.message)
     for condition in found:
         if condition.status != "True" and condition.reason != conditions.NOT_REQUESTED:
@@ -76,15 +76,15 @@ def summarize(found: list[Condition], life: Life | None = None) -> Condition:
     return Condition(conditions.READY, "True", conditions.APP_READY, found[-1].message + ignored)
 
 
-def decide_cluster_ready(observed: Observed, life: Life) -> Condition:
+def decide_cluster_ready(observed: Observed, life: Lifecycle) -> Condition:
     """`ClusterReady`: the syncer says so, and its pod lives. Waiting is not failing: the pod's own reason is passed on."""
     if observed.problem:
         return _cluster("False", conditions.PROVISIONING_FAILED, observed.problem)
-    if life.rest and not life.replicas:
-        return _cluster("False", conditions.SUSPENDED, life.rest.message)
+    if life.suspend and not life.replicas:
+        return _cluster("False", conditions.SUSPENDED, life.suspend.message)
     server = observed.server
     said = conditions.find(conditions_of(observed.cluster), conditions.READY)
-    if said and said.get("status") == "True" and server and pods.is_ready(server):
+    if said and said.get("status") == "True" and server and pod_status.is_ready(server):
         version = status_of(observed.cluster).get("kubernetesVersion") or "Kubernetes"
         message = f"{version} answers" + (f"; {observed.note}" if observed.note else "")
         return _cluster("True", conditions.PROVISIONED, message)
@@ -100,10 +100,10 @@ def _explain_server(server: Object | None, said: Object | None) -> tuple[str, st
     name = server["metadata"]["name"]
     if is_terminating(server):
         return conditions.SERVER_NOT_READY, f"pod '{name}' is being replaced"
-    if waiting := pods.find_waiting(server):
+    if waiting := pod_status.find_waiting(server):
         reason = conditions.IMAGE_PULL_FAILED if waiting.is_image else conditions.SERVER_NOT_READY
         return reason, waiting.describe(server)
-    if unschedulable := pods.find_unschedulable(server):
+    if unschedulable := pod_status.find_unschedulable(server):
         return conditions.UNSCHEDULABLE, f"pod '{name}': {unschedulable}"
     if said and said.get("status") == "False" and said.get("message"):
         return conditions.SERVER_NOT_READY, f"pod '{name}': {said['message']}"
@@ -112,14 +112,14 @@ def _explain_server(server: Object | None, said: Object | None) -> tuple[str, st
     return conditions.PROVISIONING, f"pod '{name}' is starting"
 
 
-def decide_steps_applied(observed: Observed, life: Life, *, is_cluster_ready: bool) -> Condition:
+def decide_steps_applied(observed: Observed, life: Lifecycle, *, is_cluster_ready: bool) -> Condition:
     """`StepsApplied`: what the runner wrote; or, while that is no result, what keeps it from going on."""
     has_ended = life.phase == "Finished" and life.succeeded.reason not in KEPT
     run = observed.recorded if has_ended else observed.run
     if run and run.get("state") != "Running":
         return _decide_run(run)
-    if has_ended or life.phase in RESTING:
-        return _decide_resting(run, life)
+    if has_ended or life.phase in STOPPED:
+        return _decide_stopped(run, life)
     if observed.runner_problem:
         return _steps("False", conditions.RUNNER_FAILED, observed.runner_problem)
     if problem := _find_runner_problem(observed.runner):
@@ -135,15 +135,15 @@ def _find_runner_problem(runner: Object | None) -> Condition | None:
     """Why the runner's pod does not run."""
     if runner is None or is_terminating(runner):
         return None
-    if waiting := pods.find_waiting(runner):
+    if waiting := pod_status.find_waiting(runner):
         reason = conditions.IMAGE_PULL_FAILED if waiting.is_image else conditions.RUNNER_STARTING
         return _steps("False", reason, waiting.describe(runner) + _describe_app_image(runner))
-    if unschedulable := pods.find_unschedulable(runner):
+    if unschedulable := pod_status.find_unschedulable(runner):
         return _steps("False", conditions.UNSCHEDULABLE, f"pod '{runner['metadata']['name']}': {unschedulable}")
     return None
 
 
-def _decide_resting(run: Object | None, life: Life) -> Condition:
+def _decide_stopped(run: Object | None, life: Lifecycle) -> Condition:
     """Where the steps stopped, and whether they go on."""
     steps = (run or {}).get("steps") or []
     left = next(((number, step) for number, step in enumerate(steps, 1) if step.get("state") != "Succeeded"), None)

@@ -6,56 +6,37 @@ import datetime
 
 from nestor import names
 from nestor.api.nestedappjob import NestedAppJobSpec
-from nestor.cluster.shape import Shape
-from nestor.exposure.decide import Exposure
+from nestor.cluster.home import Home
 from nestor.kube import kinds
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.objects import Object, is_terminating, status_of
 from nestor.operator.admission.admit import Resolved
-from nestor.operator.lifecycle.data_epoch import find_claim, read_data
+from nestor.operator.lifecycle.data_epoch import read_epoch
 from nestor.operator.lifecycle.lifecycle import Facts
 from nestor.operator.lifecycle.record import find_rerun, read_record
-from nestor.operator.lifecycle.suspend import Stand, count_pods
-from nestor.operator.status.conditions import Observed
-from nestor.operator.world.cache import World
+from nestor.operator.lifecycle.suspend import find_progress
+from nestor.operator.world.cache import Cache
 from nestor.times import seconds_since
 
 
 def gather_facts(
-    world: World, job: Object, spec: NestedAppJobSpec, now: datetime.datetime, *, plan_hash: str | None = None
+    cache: Cache, job: Object, home: Home, spec: NestedAppJobSpec, now: datetime.datetime, *, plan_hash: str | None = None
 ) -> Facts:
     """The facts of one job. `plan_hash` tells the record of its plan from that of an earlier one; None: the job is refused."""
-    meta = job["metadata"]
-    name, where = meta["name"], names.job_namespace(meta["name"], meta["namespace"], meta["uid"])
-    cluster = world.clusters.get(name, where)
-    status = status_of(cluster)
-    run, data = status.get("run"), read_data(cluster)
+    cluster = cache.clusters.get(home.name, home.namespace)
+    status, epoch = status_of(cluster), read_epoch(cluster)
+    run = status.get("run")
     return Facts(
         spec=spec,
-        record=read_record(job.get("status") or {}, now),
+        record=read_record(status_of(job), now),
         rerun=find_rerun(job),
-        epoch=data.epoch,
-        has_data=data.uid is not None,
+        epoch=epoch.number,
+        has_data=epoch.uid is not None,
         is_made=cluster is not None,
         is_refused=plan_hash is None,
         run=run if run and plan_hash in (None, run.get("hash")) else None,
-        outcome=_find_outcome(status, world.find(kinds.POD, f"{names.child(name, 'k3s')}-0", where)),
-        stand=find_stand(world, name, where),
-    )
-
-
-def observe(
-    world: World, job: Object, resolved: Resolved, shape: Shape, plan_hash: str, exposure: Exposure, start_time: str | None
-) -> Observed:
-    """The children of an admitted job that began at `start_time`."""
-    return Observed(
-        cluster=world.clusters.get(shape.name, shape.namespace),
-        server=world.find(kinds.POD, f"{shape.child('k3s')}-0", shape.namespace),
-        runner=world.find(kinds.POD, shape.child("run"), shape.namespace),
-        plan_hash=plan_hash,
-        warnings=resolved.warnings,
-        exposure=exposure,
-        is_overdue=find_start_deadline(job, resolved, start_time) <= 0,
+        outcome=_find_outcome(status, cache.find(kinds.POD, names.server_pod(home.name), home.namespace)),
+        progress=find_progress(cache, home),
     )
 
 
@@ -67,18 +48,6 @@ def find_start_deadline(job: Object, resolved: Resolved, start_time: str | None)
     if (status_of(job).get("timings") or {}).get("clusterReady") or start_time is None:
         return RESYNC_SECONDS
     return max(0.0, resolved.policy.cluster.start_timeout_seconds - seconds_since(start_time))
-
-
-def find_stand(world: World, name: str, namespace: str) -> Stand:
-    """How far a cluster is on its way to rest, or back."""
-    cluster, server = world.clusters.get(name, namespace), names.child(name, "k3s")
-    replicas = ((world.find(kinds.STATEFUL_SET, server, namespace) or {}).get("spec") or {}).get("replicas")
-    return Stand(
-        is_told=bool(status_of(cluster).get("suspended")),
-        pods=count_pods(world.pods_by_namespace.all(namespace)),
-        claim=find_claim(world, server, namespace),
-        is_down=replicas == 0 and world.find(kinds.POD, f"{server}-0", namespace) is None,
-    )
 
 
 def _find_outcome(status: Object, server: Object | None) -> Object | None:

@@ -8,25 +8,23 @@ from nestor.operator.status.build import Event, list_events
 from nestor.operator.world.context import Context
 
 
-class Reporter:
-    """The one writer of jobs' statuses, deletion aside."""
+async def report(context: Context, job: Object, status: Object) -> None:
+    """Write the status, then post the events that tell of the difference. The one writer, deletion included."""
+    old = status_of(job)
+    if status == old:
+        return
+    await write_status(context, job, status)
+    for event in list_events(old, status):
+        await post(context, job, event)
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
-    async def report(self, job: Object, status: Object) -> None:
-        """Write the status, then post the events that tell of the difference."""
-        old = status_of(job)
-        if status == old:
-            return
-        meta = job["metadata"]
-        body = {"metadata": {key: meta[key] for key in ("name", "namespace", "uid")}, "status": status}
-        written = await self._context.api.apply(kinds.NESTED_APP_JOB, body, subresource="status")
-        self._context.world.jobs.put(written)
-        for event in list_events(old, status):
-            await self.post(job, event)
+async def write_status(context: Context, job: Object, status: Object) -> None:
+    """The whole status, by server-side apply; only of this very job, not of a successor of its name."""
+    body = {"metadata": {key: job["metadata"][key] for key in ("name", "namespace", "uid")}, "status": status}
+    context.cache.jobs.put(await context.api.apply(kinds.NESTED_APP_JOB, body, subresource="status"))
 
-    async def post(self, job: Object, event: Event) -> None:
-        """One event about the job."""
-        about = {**job, "apiVersion": kinds.NESTED_APP_JOB.api_version, "kind": kinds.NESTED_APP_JOB.name}
-        await self._context.events.post(about, event.kind, event.reason, event.message)
+
+async def post(context: Context, job: Object, event: Event) -> None:
+    """One event about the job."""
+    about = {**job, "apiVersion": kinds.NESTED_APP_JOB.api_version, "kind": kinds.NESTED_APP_JOB.name}
+    await context.events.post(about, event.kind, event.reason, event.message)

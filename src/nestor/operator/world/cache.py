@@ -52,7 +52,7 @@ class Store:
         return iter(list(self._objects.values()))
 
 
-class World:
+class Cache:
     """All of it. Informers see what carries our label, and all Ingresses, because hosts are claimed by others too."""
 
     def __init__(self, api: Api) -> None:

@@ -8,21 +8,22 @@ import pytest
 
 from nestor.api import conditions, labels
 from nestor.cluster.shape import Host
-from nestor.operator.admission.admit import Refused, admit, choose_version, resolve
+from nestor.operator.admission.admit import admit
 from nestor.operator.admission.app_source import find_source
-from nestor.operator.admission.identity import identify
-from tests.unit.operator.builders import STEPS, TARGET, Object, build_job, build_policy, build_resolved
+from nestor.operator.admission.cluster_spec import choose_version
+from nestor.operator.admission.identity import Refused, identify
+from tests.unit.operator.builders import STEPS, TARGET, Object, build_job, build_policy, build_resolved, resolve
 
 CLASSES = {"default": build_policy(), "big": build_policy()}
 
 
 def test_what_is_left_out_comes_from_the_class() -> None:
     found = build_resolved()
-    assert (found.version, found.image) == ("v1.36", "k3s:36")
+    assert (found.version, found.cluster.image) == ("v1.36", "k3s:36")
     assert [(route.host, route.url) for route in found.routes] == [
         ("hello-team-a.jobs.test", "http://hello-team-a.jobs.test:8080/")
     ]
-    assert found.host_namespace.startswith("nestor-team-a-hello-")
+    assert found.home.namespace.startswith("nestor-team-a-hello-")
 
 
 def test_the_highest_version_is_highest_by_number() -> None:
@@ -55,14 +56,14 @@ def build_running(uid: str = "1234", **spec: str) -> Object:
 @pytest.mark.parametrize("spec", [{}, {"kubernetesVersion": "v1.36"}])
 def test_a_running_job_keeps_its_version_when_the_class_changes(versions: list[Object], spec: Object) -> None:
     found = resolve(build_job(**spec), {"default": build_policy(cluster={"versions": versions})}, build_running())
-    assert (found.version, found.image) == ("v1.36", "k3s:36")
+    assert (found.version, found.cluster.image) == ("v1.36", "k3s:36")
 
 
 @pytest.mark.parametrize("cluster", [None, build_running(uid="another"), build_running(image=""), {"metadata": {}}])
 def test_without_a_cluster_of_its_own_the_class_decides(cluster: Object | None) -> None:
     versions = [{"version": "v1.37", "image": "k3s:37"}]
     found = resolve(build_job(), {"default": build_policy(cluster={"versions": versions})}, cluster)
-    assert (found.version, found.image) == ("v1.37", "k3s:37")
+    assert (found.version, found.cluster.image) == ("v1.37", "k3s:37")
 
 
 def test_a_job_may_choose_its_host() -> None:

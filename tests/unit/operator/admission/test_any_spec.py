@@ -9,12 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nestor.api import conditions
-from nestor.operator.admission.admit import resolve
-from nestor.operator.admission.app_source import KEY, AppSource, dump_pin, parse_pin
+from nestor.operator.admission.app_source import KEY, AppSource, dump_snapshot, parse_snapshot
 from nestor.operator.admission.catalogue import build_status
 from nestor.operator.admission.identity import Refused
 from nestor.steps import Plan
-from tests.unit.operator.builders import STEPS, TARGET, Object, build_app, build_job, build_policy
+from tests.unit.operator.builders import STEPS, TARGET, Object, build_app, build_job, build_policy, resolve
 
 CLASSES = {"default": build_policy()}
 SETTINGS = settings(max_examples=100, deadline=None)
@@ -181,5 +180,5 @@ def test_any_entry_of_the_catalogue_gets_a_status(spec: Any) -> None:
 @given(st.dictionaries(st.text(max_size=8), JSON, max_size=4))
 def test_any_pin_is_read_as_it_was_written(appdef: Object) -> None:
     source = AppSource(app_def=appdef, image="a:1", origin="image 'a:1'")
-    found = parse_pin({"data": {KEY: dump_pin(source)}}, None)
+    found = parse_snapshot({"data": {KEY: dump_snapshot(source)}}, None)
     assert repr(found) == repr(source)

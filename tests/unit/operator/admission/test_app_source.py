@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from nestor.api import conditions
-from nestor.operator.admission.admit import admit, resolve
-from nestor.operator.admission.app_source import KEY, AppSource, dump_pin, find_source, parse_pin, read_catalogue
-from nestor.operator.admission.identity import Known, Refused, identify
-from tests.unit.operator.builders import STEPS, Object, build_app, build_job, build_policy
+from nestor.operator.admission.admit import admit
+from nestor.operator.admission.app_source import KEY, AppSource, dump_snapshot, find_source, parse_snapshot, read_catalogue
+from nestor.operator.admission.identity import JobIdentity, Refused, identify
+from tests.unit.operator.builders import STEPS, Object, build_app, build_job, build_policy, resolve
 
 CLASSES = {"default": build_policy()}
 APPDEF: Object = {"commands": {"Hello": {"nested_kubernetes": {"templates": STEPS}}}}
 
 
-def known(**app: object) -> Known:
+def known(**app: object) -> JobIdentity:
     """A job with that `app`."""
     return identify(build_job(app=app), CLASSES)
 
@@ -105,10 +105,10 @@ def test_a_pin_is_read_as_it_was_written() -> None:
         "hello", [build_app("hello", image=None, templatesFrom={"configMapRef": {"name": "files", "namespace": "apps"}})]
     )
     assert source.templates_from is not None
-    assert parse_pin({"data": {KEY: dump_pin(source)}}, None) == source
+    assert parse_snapshot({"data": {KEY: dump_snapshot(source)}}, None) == source
     own = find_source(known(image="a:1", imagePullSecretName="s"), ())
     read = AppSource(app_def=APPDEF, image="a:1", image_pull_secret_name="s", origin=own.origin)
-    assert parse_pin({"data": {KEY: dump_pin(read)}}, "s") == read
+    assert parse_snapshot({"data": {KEY: dump_snapshot(read)}}, "s") == read
 
 
 @pytest.mark.parametrize(
@@ -126,4 +126,4 @@ def test_a_pin_is_read_as_it_was_written() -> None:
     ],
 )
 def test_a_pin_that_somebody_spoilt_is_none(data: Object | None) -> None:
-    assert parse_pin({"data": data}, None) is None
+    assert parse_snapshot({"data": data}, None) is None

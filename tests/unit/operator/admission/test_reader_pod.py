@@ -11,8 +11,8 @@ from nestor.api import conditions
 from nestor.api.labels import APP_IMAGE, COMPONENT, RUNNER_ATTEMPT
 from nestor.operator.admission import reader_pod as appreader
 from nestor.operator.admission.app_source import AppSource
-from nestor.operator.admission.reader_pod import Action, Unreadable, build_pod, decide_reader, parse_output
-from nestor.operator.job.runner_pod import NO_IMAGE_VOLUMES
+from nestor.operator.admission.reader_pod import Unreadable, build_pod, decide_reader, parse_output
+from nestor.operator.oneshot import NO_IMAGE_VOLUMES, Action
 from nestor.reader import main
 from tests.unit.operator import builders
 from tests.unit.operator.builders import Object
@@ -156,7 +156,7 @@ def test_what_is_no_appdef_is_not_taken(output: bytes, message: str) -> None:
 
 def test_the_pod_can_do_nothing_but_read() -> None:
     shape = builders.build_shape()
-    made = build_pod(SOURCE, shape, 3)
+    made = build_pod(SOURCE, shape, "nestor:1", 3)
     spec, (container,) = made["spec"], made["spec"]["containers"]
     assert made["metadata"]["name"] == "hello-reader"
     assert made["metadata"]["labels"][COMPONENT] == "reader"
@@ -174,7 +174,7 @@ def test_the_pod_can_do_nothing_but_read() -> None:
     assert [volume["name"] for volume in spec["volumes"]] == ["app"]
     assert all(mount["readOnly"] for mount in container["volumeMounts"])
     assert "imagePullSecrets" not in spec
-    secret = build_pod(AppSource(image=IMAGE, image_pull_secret_name="mine"), shape, 1)["spec"]["imagePullSecrets"]
+    secret = build_pod(AppSource(image=IMAGE, image_pull_secret_name="mine"), shape, "nestor:1", 1)["spec"]["imagePullSecrets"]
     assert secret == [{"name": "hello-pull"}]
 
 

@@ -11,12 +11,14 @@ import pytest
 from nestor import names
 from nestor.api import labels
 from nestor.cluster.shape import Host
-from nestor.kube import Api, Conflict, Kind, RetryLater, kinds
+from nestor.kube import Api, Conflict, Kind, kinds
+from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.deletion.finalize import POLL_SECONDS, Finalizer
 from nestor.operator.deletion.sweep import SLOW_SECONDS
 from nestor.operator.job.reconcile import JobReconciler
+from nestor.operator.result import Result
 from nestor.operator.settings import Settings
-from nestor.operator.world.cache import World
+from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
 
 Object = dict[str, Any]
@@ -72,7 +74,7 @@ def build_job(uid: str = "1234", **meta: Any) -> Object:
 
 def build_context(api: FakeApi, *, is_terminating: bool = False) -> Context:
     """An operator's knowledge: the job's namespace, with one pod that does not end."""
-    world = World(cast(Api, api))
+    world = Cache(cast(Api, api))
     own = labels.of_job("hello", "team-a", "1234")
     gone = {"deletionTimestamp": LONG_AGO} if is_terminating else {}
     namespace = {"metadata": {"name": WHERE, "uid": "ns", "labels": own} | gone}
@@ -89,14 +91,13 @@ def limit(context: Context, force: float, give_up: float) -> None:
 
 async def finalize(finalizer: Finalizer, job: Object) -> None:
     """One pass that is not the last."""
-    with pytest.raises(RetryLater):
-        await finalizer.finalize(job)
+    assert (await finalizer.finalize(job)).retry_after == POLL_SECONDS
 
 
 async def test_a_deletion_of_long_ago_is_tried_before_it_is_forced_and_forced_before_it_is_given_up() -> None:
     api, job = FakeApi(), build_job(deletionTimestamp=LONG_AGO)
     context = build_context(api)
-    finalizer = Finalizer(context)
+    finalizer = Finalizer(context, CopiedInputs(context.applier, "nestor-system"))
     await finalize(finalizer, job)
     assert (kinds.POD, "app", 10) in api.deleted
     assert api.events == []
@@ -106,7 +107,7 @@ async def test_a_deletion_of_long_ago_is_tried_before_it_is_forced_and_forced_be
     assert (kinds.POD, "app", 0) in api.deleted
     assert api.events == ["PodForceDeleted"]
     limit(context, force=0, give_up=0)
-    await finalizer.finalize(job)
+    assert await finalizer.finalize(job) == Result()
     assert api.is_freed
     assert api.events == ["PodForceDeleted", "NamespaceLeftBehind"]
 
@@ -115,7 +116,7 @@ async def test_the_time_goes_on_after_a_conflict_and_starts_anew_for_a_successor
     api, job = FakeApi(), build_job(deletionTimestamp=LONG_AGO)
     api.conflicts = 1
     context = build_context(api)
-    finalizer = Finalizer(context)
+    finalizer = Finalizer(context, CopiedInputs(context.applier, "nestor-system"))
     limit(context, force=0, give_up=0)
     with pytest.raises(Conflict):
         await finalizer.finalize(job)
@@ -132,12 +133,10 @@ async def test_a_namespace_without_its_job_is_swept_and_that_is_said_once(
     api = FakeApi(successor)
     context = build_context(api)
     if successor:
-        context.world.jobs.put(successor)
+        context.cache.jobs.put(successor)
     reconciler = JobReconciler(context)
     for _ in range(3):
-        with pytest.raises(RetryLater) as later:
-            await reconciler.reconcile("team-a", "hello")
-        assert later.value.delay == POLL_SECONDS
+        assert await reconciler.reconcile("team-a", "hello") == Result(POLL_SECONDS)
     assert (kinds.POD, "app", 10) in api.deleted
     assert [record.message for record in caplog.records if "has lost its job" in record.message] == [
         f"namespace {WHERE} has lost its job team-a/hello, deleting it"
@@ -146,13 +145,10 @@ async def test_a_namespace_without_its_job_is_swept_and_that_is_said_once(
 
 async def test_a_namespace_on_its_way_out_is_looked_at_now_and_then() -> None:
     context = build_context(FakeApi(), is_terminating=True)
-    with pytest.raises(RetryLater) as later:
-        await JobReconciler(context).reconcile("team-a", "hello")
-    assert later.value.delay == SLOW_SECONDS
+    assert await JobReconciler(context).reconcile("team-a", "hello") == Result(SLOW_SECONDS)
 
 
 async def test_the_namespace_of_a_job_that_is_there_is_not_swept() -> None:
     api = FakeApi(build_job())
-    with pytest.raises(RetryLater):
-        await JobReconciler(build_context(api)).reconcile("team-a", "hello")
+    assert (await JobReconciler(build_context(api)).reconcile("team-a", "hello")).retry_after is not None
     assert not api.deleted

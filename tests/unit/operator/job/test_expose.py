@@ -8,10 +8,12 @@ import pytest
 
 from nestor import names
 from nestor.api import conditions, labels
+from nestor.cluster.shape import Host
 from nestor.kube import Api, Change, kinds
-from nestor.operator.job.expose import Exposer, is_waiting
+from nestor.operator.job.expose import Routes, admit_routes, is_waiting, observe_exposure
+from nestor.operator.job.hosts import Hosts
 from nestor.operator.settings import Settings
-from nestor.operator.world.cache import World
+from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
 from tests.unit.operator.builders import STEPS, TARGET, build_job, build_policy, build_resolved, build_shape
 
@@ -30,10 +32,9 @@ def job(name: str = "hello", uid: str = "1234", created: str = "2026-01-01T00:00
 @pytest.fixture
 def context() -> Context:
     """An operator that knows a class, and jobs as tests put them."""
-    nothing = cast(Any, None)
-    made = Context(cast(Api, None), cast(Settings, None), World(cast(Api, None)), nothing, nothing, nothing, nothing, nothing)
+    made = Context.create(cast(Api, None), cast(Settings, None), Cache(cast(Api, None)), Host(()))
     spec = build_policy().model_dump(by_alias=True, exclude_none=True)
-    made.world.classes.put({"metadata": {"name": "default", "uid": "c", "resourceVersion": "1"}, "spec": spec})
+    made.cache.classes.put({"metadata": {"name": "default", "uid": "c", "resourceVersion": "1"}, "spec": spec})
     return made
 
 
@@ -45,59 +46,70 @@ def put_ingress(context: Context, owner: Object, *hosts: str, name: str = "x") -
         "metadata": {"name": name, "namespace": home, "labels": {labels.JOB_UID: meta["uid"]}},
         "spec": {"rules": [{"host": host} for host in hosts]},
     }
-    informer = context.world.informers[kinds.INGRESS]
+    informer = context.cache.informers[kinds.INGRESS]
     informer.store[home, name] = item
     for handler in informer.handlers:
         handler(Change((home, name), None, item))
 
 
-def claimed(context: Context) -> set[tuple[str, bool, bool]]:
+@pytest.fixture
+def hosts(context: Context) -> Hosts:
+    """What its jobs claim."""
+    return Hosts(context.cache, context.classes)
+
+
+def admit(context: Context, hosts: Hosts, found: Object, problem: str | None = None) -> Routes:
+    """A pass over a job."""
+    resolved = build_resolved(found)
+    hosts.note(resolved.uid, resolved.routes)
+    return admit_routes(context.cache, hosts, resolved, problem)
+
+
+def claimed(hosts: Hosts) -> set[tuple[str, bool, bool]]:
     """Host, whether it is held and whether it is by name, of all claims."""
-    return {(claim.host, claim.is_held, claim.is_default) for claim in context.claims()}
+    return {(claim.host, claim.is_held, claim.is_default) for claim in hosts.all()}
 
 
-async def test_a_job_claims_the_hosts_of_its_last_pass(context: Context) -> None:
-    context.world.jobs.put(job())
-    assert claimed(context) == {(HOSTS[0], False, True)}
-    routes = Exposer(context).admit(build_resolved(job()), None)
+async def test_a_job_claims_the_hosts_of_its_last_pass(context: Context, hosts: Hosts) -> None:
+    context.cache.jobs.put(job())
+    assert claimed(hosts) == {(HOSTS[0], False, True)}
+    routes = admit(context, hosts, job())
     assert [route.host for route in routes] == HOSTS
-    assert claimed(context) == {(HOSTS[0], False, True), (HOSTS[1], False, True)}
+    assert claimed(hosts) == {(HOSTS[0], False, True), (HOSTS[1], False, True)}
 
 
-async def test_after_a_start_a_job_claims_what_its_ingresses_have(context: Context) -> None:
-    context.world.jobs.put(job())
+async def test_after_a_start_a_job_claims_what_its_ingresses_have(context: Context, hosts: Hosts) -> None:
+    context.cache.jobs.put(job())
     put_ingress(context, job(), *HOSTS)
-    assert claimed(context) == {(host, True, True) for host in HOSTS}
+    assert claimed(hosts) == {(host, True, True) for host in HOSTS}
 
 
-async def test_a_job_that_is_not_admitted_claims_what_it_has_and_nothing_else(context: Context) -> None:
+async def test_a_job_that_is_not_admitted_claims_what_it_has_and_nothing_else(context: Context, hosts: Hosts) -> None:
     refused = job() | {"status": {"conditions": [{"type": conditions.ADMITTED, "status": "False"}]}}
-    context.world.jobs.put(refused)
-    assert claimed(context) == set()
+    context.cache.jobs.put(refused)
+    assert claimed(hosts) == set()
     # It was admitted before: its Ingresses stay, and nobody may put another one beside them.
     put_ingress(context, refused, *HOSTS)
-    assert {(host, is_held) for host, is_held, _ in claimed(context)} == {(host, True) for host in HOSTS}
+    assert {(host, is_held) for host, is_held, _ in claimed(hosts)} == {(host, True) for host in HOSTS}
     # Also where its class went, and its last pass is remembered.
-    context.further_hosts[refused["metadata"]["uid"]] = frozenset(HOSTS[1:])
-    context._classes.clear()
-    for item in list(context.world.classes):
-        context.world.classes.drop(item)
-    assert {(host, is_held) for host, is_held, _ in claimed(context)} == {(host, True) for host in HOSTS}
+    hosts.note(refused["metadata"]["uid"], build_resolved(refused).routes)
+    for item in list(context.cache.classes):
+        context.cache.classes.drop(item)
+    assert {(host, is_held) for host, is_held, _ in claimed(hosts)} == {(host, True) for host in HOSTS}
 
 
-async def test_a_host_that_a_job_asks_for_is_not_its_own_by_name(context: Context) -> None:
-    context.world.jobs.put(job(expose={"host": "shop.jobs.test"}))
-    assert claimed(context) == {("shop.jobs.test", False, False)}
+async def test_a_host_that_a_job_asks_for_is_not_its_own_by_name(context: Context, hosts: Hosts) -> None:
+    context.cache.jobs.put(job(expose={"host": "shop.jobs.test"}))
+    assert claimed(hosts) == {("shop.jobs.test", False, False)}
 
 
-async def test_the_younger_of_two_is_refused_that_host_and_keeps_its_others(context: Context) -> None:
+async def test_the_younger_of_two_is_refused_that_host_and_keeps_its_others(context: Context, hosts: Hosts) -> None:
     # By its name it has the host that the other's further target has.
     older, younger = job("api--hello", "9", "2025-01-01T00:00:00Z", expose={}), job()
     for item in (older, younger):
-        context.world.jobs.put(item)
-    exposer = Exposer(context)
-    assert all(route.is_open for route in exposer.admit(build_resolved(older), None)[:1])
-    first, second = exposer.admit(build_resolved(younger), None)
+        context.cache.jobs.put(item)
+    assert all(route.is_open for route in admit(context, hosts, older)[:1])
+    first, second = admit(context, hosts, younger)
     assert first.is_open
     assert second.refusal == (
         conditions.HOSTNAME_CONFLICT,
@@ -108,16 +120,16 @@ async def test_the_younger_of_two_is_refused_that_host_and_keeps_its_others(cont
     assert not is_waiting((first,))
 
 
-async def test_without_the_classs_certificate_no_target_is_open(context: Context) -> None:
-    context.world.jobs.put(job())
-    routes = Exposer(context).admit(build_resolved(job()), "no Secret")
+async def test_without_the_classs_certificate_no_target_is_open(context: Context, hosts: Hosts) -> None:
+    context.cache.jobs.put(job())
+    routes = admit(context, hosts, job(), "no Secret")
     assert [route.refusal for route in routes] == [(conditions.TLS_SECRET_NOT_FOUND, "no Secret")] * 2
 
 
-async def test_what_is_behind_the_routes_is_looked_up_by_their_services(context: Context) -> None:
+async def test_what_is_behind_the_routes_is_looked_up_by_their_services(context: Context, hosts: Hosts) -> None:
     resolved = build_resolved(job())
     shape = build_shape(resolved)
     service = {"metadata": {"name": names.host_name("api", "default"), "namespace": shape.namespace}}
-    context.world.informers[kinds.SERVICE].store[shape.namespace, names.host_name("api", "default")] = service
-    exposure = Exposer(context).observe(shape, resolved.routes)
+    context.cache.informers[kinds.SERVICE].store[shape.namespace, names.host_name("api", "default")] = service
+    exposure = observe_exposure(context.cache, resolved, resolved.routes)
     assert [view.service for view in exposure.targets] == [None, service]

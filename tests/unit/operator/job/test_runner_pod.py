@@ -8,8 +8,11 @@ import pytest
 
 from nestor.api.labels import PLAN_HASH, RUNNER_ATTEMPT
 from nestor.kube import Forbidden, Invalid
+from nestor.operator import oneshot
 from nestor.operator.job import runner_pod as runner
-from nestor.operator.job.runner_pod import Action, build_plan_config_map, build_pod, decide_runner
+from nestor.operator.job.runner_pod import build_plan_config_map, build_pod, decide_runner
+from nestor.operator.oneshot import Action
+from nestor.operator.result import Result
 from nestor.runner import main
 from tests.unit.operator import builders
 from tests.unit.operator.builders import Object, ended
@@ -99,7 +102,7 @@ def test_a_pod_that_lost_its_app_image_is_told() -> None:
 def test_a_cluster_without_image_volumes_is_named() -> None:
     causes = [{"reason": "FieldValueRequired", "field": "spec.volumes[0]", "message": "must specify a volume type"}]
     said = "spec.volumes[0]: Required value: must specify a volume type"
-    message = runner.explain_refusal(build(), Invalid(422, "Invalid", said, {"causes": causes}))
+    message = oneshot.explain_refusal(build(), Invalid(422, "Invalid", said, {"causes": causes}))
     assert message.startswith(f"the runner's pod 'hello-run' is refused: {said} (this cluster has no image volumes")
     assert "Kubernetes 1.35" in message
     assert "ImageVolume" in message
@@ -115,7 +118,7 @@ def test_a_cluster_without_image_volumes_is_named() -> None:
     ],
 )
 def test_any_other_refusal_is_told_in_the_servers_words(error: Forbidden | Invalid) -> None:
-    assert runner.explain_refusal(build(), error) == f"the runner's pod 'hello-run' is refused: {error.message}"
+    assert oneshot.explain_refusal(build(), error) == f"the runner's pod 'hello-run' is refused: {error.message}"
 
 
 @pytest.mark.parametrize(
@@ -132,7 +135,7 @@ def test_a_refused_pod_is_told_and_tried_again_later_and_later(
     error: Forbidden | Invalid, seconds: float, is_told: bool, delay: float
 ) -> None:
     message = f"the runner's pod 'hello-run' is refused: {error.message}" if is_told else None
-    assert runner.decide_refused(build(), error, seconds) == (message, delay)
+    assert oneshot.decide_refused(build(), error, seconds) == Result(delay, message)
 
 
 def test_a_new_plan_gets_a_runner_even_after_the_last_one_was_given_up() -> None:
@@ -142,7 +145,7 @@ def test_a_new_plan_gets_a_runner_even_after_the_last_one_was_given_up() -> None
 def build(job: Object | None = None) -> Object:
     """The pod of a job."""
     resolved = builders.build_resolved(job)
-    return build_pod(resolved, builders.build_shape(resolved), resolved.build_plan("image:x", 0), "10.43.0.9", 2)
+    return build_pod(resolved, "nestor:1", resolved.build_plan("image:x", 0), "10.43.0.9", 2)
 
 
 def test_it_holds_no_token_of_the_host() -> None:
@@ -169,7 +172,7 @@ def test_its_plan_and_attempt_are_written_on_it() -> None:
     resolved = builders.build_resolved()
     plan = resolved.build_plan("image:x", 0)
     assert build()["metadata"]["annotations"] == {PLAN_HASH: plan.hash, RUNNER_ATTEMPT: "2"}
-    assert plan.hash in build_plan_config_map(builders.build_shape(), plan)["data"]["plan.json"]
+    assert plan.hash in build_plan_config_map(resolved.home, plan)["data"]["plan.json"]
 
 
 def test_lost_data_makes_another_plan() -> None:

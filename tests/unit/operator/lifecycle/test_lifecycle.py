@@ -12,9 +12,10 @@ import pytest
 from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
 from nestor.api.nestedappjob import NestedAppJobSpec
-from nestor.operator.lifecycle.lifecycle import Facts, Life, decide_life, find_backoff
+from nestor.operator.lifecycle.lifecycle import Facts, Lifecycle, decide_lifecycle, find_backoff
 from nestor.operator.lifecycle.record import Record, Restart, find_rerun, read_record
-from nestor.operator.lifecycle.suspend import Stand, decide_rest
+from nestor.operator.lifecycle.suspend import SuspendProgress as Progress
+from nestor.operator.lifecycle.suspend import decide_suspend
 from tests.unit.operator.builders import Object, build_run, step
 
 NOW = datetime.datetime(2026, 1, 1, 12, 0, 0, tzinfo=datetime.UTC)
@@ -69,9 +70,9 @@ def build_facts(record: Record = RUNS, *, run: Object | None = DONE, **changes: 
             conditions.RUNNING,
             "not done yet: Job 'pi' is active",
         ),
-        (build_facts(stand=Stand(is_told=True)), "Resuming", conditions.RUNNING, ""),
-        (build_facts(stand=Stand(claim="c", is_down=True)), "Resuming", conditions.RUNNING, ""),
-        (build_facts(is_made=False, stand=Stand(is_down=True)), "Running", conditions.RUNNING, ""),
+        (build_facts(progress=Progress(is_told=True)), "Resuming", conditions.RUNNING, ""),
+        (build_facts(progress=Progress(claim="c", is_down=True)), "Resuming", conditions.RUNNING, ""),
+        (build_facts(is_made=False, progress=Progress(is_down=True)), "Running", conditions.RUNNING, ""),
         # One that is done: the targets and all steps, and only by a policy.
         (
             build_facts(successPolicy=POLICY, outcome=came("Succeeded", "Job 'pi' is complete")),
@@ -158,10 +159,20 @@ def build_facts(record: Record = RUNS, *, run: Object | None = DONE, **changes: 
         ),
         # Suspended.
         (build_facts(Record(), is_made=False, suspend=True), "Suspended", conditions.SUSPENDED, "before it began"),
-        (build_facts(suspend=True, stand=Stand(pods=2)), "Suspending", conditions.SUSPENDED, "are being ended, 2 left"),
-        (build_facts(suspend=True, stand=Stand(is_told=True)), "Suspended", conditions.SUSPENDED, "its control plane runs on"),
-        (build_facts(suspend=True, stand=Stand(is_told=True), activeDeadlineSeconds=1), "Suspended", conditions.SUSPENDED, ""),
-        (build_facts(suspend=True, stand=Stand(is_told=True), run=BROKEN), "Suspended", conditions.SUSPENDED, ""),
+        (build_facts(suspend=True, progress=Progress(pods=2)), "Suspending", conditions.SUSPENDED, "are being ended, 2 left"),
+        (
+            build_facts(suspend=True, progress=Progress(is_told=True)),
+            "Suspended",
+            conditions.SUSPENDED,
+            "its control plane runs on",
+        ),
+        (
+            build_facts(suspend=True, progress=Progress(is_told=True), activeDeadlineSeconds=1),
+            "Suspended",
+            conditions.SUSPENDED,
+            "",
+        ),
+        (build_facts(suspend=True, progress=Progress(is_told=True), run=BROKEN), "Suspended", conditions.SUSPENDED, ""),
         (build_facts(suspend=True, successPolicy=POLICY, outcome=came("Succeeded")), "Suspending", conditions.SUSPENDED, ""),
         (build_facts(replace(RUNS, restart=Restart(1, ago(5), "x")), suspend=True), "Suspending", conditions.SUSPENDED, ""),
         # What has ended stays so, whatever is seen.
@@ -216,7 +227,7 @@ def build_facts(record: Record = RUNS, *, run: Object | None = DONE, **changes: 
     ],
 )
 def test_the_life_of_a_job(facts: Facts, phase: str, reason: str, message: str) -> None:
-    life = decide_life(facts, NOW)
+    life = decide_lifecycle(facts, NOW)
     assert (life.phase, life.succeeded.reason) == (phase, reason)
     assert message in life.succeeded.message
     expected = {"Finished": "True" if reason == conditions.COMPLETED else "False"}
@@ -243,7 +254,7 @@ def test_the_life_of_a_job(facts: Facts, phase: str, reason: str, message: str) 
 def test_the_application_rests_while_the_job_does_and_after_its_end_but_not_after_a_failed_step(
     facts: Facts, is_stopped: bool
 ) -> None:
-    assert decide_life(facts, NOW).is_stopped is is_stopped
+    assert decide_lifecycle(facts, NOW).is_stopped is is_stopped
 
 
 @pytest.mark.parametrize(
@@ -264,30 +275,30 @@ def test_the_application_rests_while_the_job_does_and_after_its_end_but_not_afte
     ],
 )
 def test_it_is_looked_at_again_when_time_changes_something(facts: Facts, delay: float) -> None:
-    assert decide_life(facts, NOW).delay == delay
+    assert decide_lifecycle(facts, NOW).delay == delay
 
 
-def settle(facts: Facts, life: Life, **changes: Any) -> Facts:
+def settle(facts: Facts, life: Lifecycle, **changes: Any) -> Facts:
     """The facts after that pass: its record was written, and something changed."""
     return replace(facts, record=replace(life.record, succeeded=life.succeeded), **changes)
 
 
 def test_a_failure_is_counted_once_and_acted_upon_after_it_is_recorded() -> None:
     facts = build_facts(run=BROKEN, failurePolicy={"action": "Restart"})
-    first = decide_life(facts, NOW)
-    assert decide_life(facts, NOW).record == first.record, "a pass that was not recorded decides the same"
+    first = decide_lifecycle(facts, NOW)
+    assert decide_lifecycle(facts, NOW).record == first.record, "a pass that was not recorded decides the same"
     assert (first.record.restarts, first.record.restart) == (1, Restart(1, ago(0), "step 'b' failed: exit code 1"))
     assert not first.is_reset_due
     facts = settle(facts, first)
-    waiting = decide_life(facts, NOW + datetime.timedelta(seconds=9))
+    waiting = decide_lifecycle(facts, NOW + datetime.timedelta(seconds=9))
     assert (waiting.record.restarts, waiting.is_reset_due, waiting.delay) == (1, False, 1)
-    due = decide_life(facts, NOW + datetime.timedelta(seconds=10))
+    due = decide_lifecycle(facts, NOW + datetime.timedelta(seconds=10))
     assert (due.record.restarts, due.is_reset_due) == (1, True)
     # The new server is seen: what is known of the old one does not count, even before its plan and outcome have changed.
-    again = decide_life(settle(facts, due, epoch=1, run=None), NOW + datetime.timedelta(seconds=11))
+    again = decide_lifecycle(settle(facts, due, epoch=1, run=None), NOW + datetime.timedelta(seconds=11))
     assert (again.phase, again.record.restarts, again.record.restart) == ("Running", 1, None)
     assert again.record.start_time == ago(60), "the deadline is the whole job's"
-    second = decide_life(settle(facts, again, epoch=1), NOW + datetime.timedelta(seconds=30))
+    second = decide_lifecycle(settle(facts, again, epoch=1), NOW + datetime.timedelta(seconds=30))
     assert (second.record.restarts, second.delay) == (2, 20)
     assert second.record.restart is not None
     assert second.record.restart.epoch == 2
@@ -295,14 +306,14 @@ def test_a_failure_is_counted_once_and_acted_upon_after_it_is_recorded() -> None
 
 def test_the_cause_of_a_restart_fits_into_the_status_however_much_a_step_said() -> None:
     talkative = build_run("Failed", step("b", "Failed", message="x" * 30_000))
-    life = decide_life(build_facts(run=talkative, failurePolicy={"action": "Restart"}), NOW)
+    life = decide_lifecycle(build_facts(run=talkative, failurePolicy={"action": "Restart"}), NOW)
     assert life.record.restart is not None
     assert len(life.record.restart.message) == 1000
 
 
 def test_a_restart_is_done_when_somebody_took_the_cluster_away_meanwhile() -> None:
     waiting = replace(RUNS, restarts=1, restart=Restart(1, ago(5), "step 'b' failed"))
-    life = decide_life(build_facts(waiting, run=None, is_made=False, has_data=False), NOW)
+    life = decide_lifecycle(build_facts(waiting, run=None, is_made=False, has_data=False), NOW)
     assert (life.phase, life.is_stopped, life.record.restarts, life.record.restart) == ("Running", False, 1, None)
 
 
@@ -312,63 +323,65 @@ def test_restarts_come_later_and_later() -> None:
 
 def test_a_restart_waits_while_the_job_is_suspended() -> None:
     facts = build_facts(replace(RUNS, restarts=1, restart=Restart(1, ago(50), "x")), suspend=True)
-    life = decide_life(facts, NOW)
+    life = decide_lifecycle(facts, NOW)
     assert not life.is_reset_due
     assert life.record.restart is not None
-    resumed = decide_life(settle(replace(facts, spec=build_facts().spec), life), NOW)
+    resumed = decide_lifecycle(settle(replace(facts, spec=build_facts().spec), life), NOW)
     assert (resumed.phase, resumed.is_reset_due) == ("Restarting", True)
 
 
 def test_a_job_that_is_refused_is_not_restarted_until_it_is_admitted_again() -> None:
     facts = build_facts(replace(RUNS, restarts=1, restart=Restart(1, ago(50), "x")), is_refused=True)
-    assert not decide_life(facts, NOW).is_reset_due
-    assert decide_life(replace(facts, is_refused=False), NOW).is_reset_due
+    assert not decide_lifecycle(facts, NOW).is_reset_due
+    assert decide_lifecycle(replace(facts, is_refused=False), NOW).is_reset_due
 
 
 def test_a_new_run_begins_its_times_and_its_restarts_anew() -> None:
     facts = build_facts(ended(conditions.RESTARTS_EXHAUSTED, restarts=3), rerun="2")
-    life = decide_life(facts, NOW)
+    life = decide_lifecycle(facts, NOW)
     assert life.record == Record(
         facts.record.succeeded, start_time=ago(0), restart=Restart(1, ago(0), "the job is run again"), rerun="2"
     )
     assert not life.is_reset_due
-    assert decide_life(settle(facts, life), NOW).is_reset_due
+    assert decide_lifecycle(settle(facts, life), NOW).is_reset_due
 
 
 def test_a_new_run_of_a_job_that_runs_keeps_its_cluster() -> None:
-    life = decide_life(build_facts(replace(RUNS, restarts=1), rerun="2", run=None), NOW)
+    life = decide_lifecycle(build_facts(replace(RUNS, restarts=1), rerun="2", run=None), NOW)
     assert (life.phase, life.record.restarts, life.record.restart, life.record.start_time) == ("Running", 0, None, ago(0))
 
 
 def test_the_annotation_that_a_job_is_made_with_is_no_rerun() -> None:
-    assert decide_life(build_facts(Record(), rerun="7"), NOW).record.rerun == "7"
+    assert decide_lifecycle(build_facts(Record(), rerun="7"), NOW).record.rerun == "7"
 
 
 def test_a_resumed_job_gets_its_whole_deadline_again() -> None:
     facts = build_facts(suspend=True, activeDeadlineSeconds=100)
-    resting = decide_life(facts, NOW)
+    resting = decide_lifecycle(facts, NOW)
     assert (resting.record.start_time, resting.record.suspend_time) == (None, ago(0))
     back = replace(facts, spec=build_facts(activeDeadlineSeconds=100).spec)
-    resumed = decide_life(settle(back, resting), NOW + datetime.timedelta(hours=1))
+    resumed = decide_lifecycle(settle(back, resting), NOW + datetime.timedelta(hours=1))
     assert (resumed.record.suspend_time, resumed.delay) == (None, 100)
 
 
 def test_a_job_is_deleted_only_after_its_end_is_recorded() -> None:
     facts = build_facts(run=BROKEN, ttlSecondsAfterFinished=0)
-    life = decide_life(facts, NOW)
+    life = decide_lifecycle(facts, NOW)
     assert not life.is_expired
-    assert decide_life(settle(facts, life), NOW).is_expired
-    assert not decide_life(build_facts(ended(conditions.COMPLETED, 59), ttlSecondsAfterFinished=60), NOW).is_expired
-    assert decide_life(build_facts(ended(conditions.COMPLETED, 60), ttlSecondsAfterFinished=60), NOW).is_expired
-    assert not decide_life(build_facts(ended(conditions.STEP_FAILED, 60), run=None, ttlSecondsAfterFinished=1), NOW).is_expired
+    assert decide_lifecycle(settle(facts, life), NOW).is_expired
+    assert not decide_lifecycle(build_facts(ended(conditions.COMPLETED, 59), ttlSecondsAfterFinished=60), NOW).is_expired
+    assert decide_lifecycle(build_facts(ended(conditions.COMPLETED, 60), ttlSecondsAfterFinished=60), NOW).is_expired
+    assert not decide_lifecycle(
+        build_facts(ended(conditions.STEP_FAILED, 60), run=None, ttlSecondsAfterFinished=1), NOW
+    ).is_expired
 
 
 def test_a_failed_step_that_is_suspended_rests_and_is_not_forgotten() -> None:
     facts = build_facts(ended(conditions.STEP_FAILED), run=BROKEN, suspend=True)
-    life = decide_life(facts, NOW)
+    life = decide_lifecycle(facts, NOW)
     assert (life.phase, life.record.suspend_time) == ("Finished", ago(0))
     back = replace(settle(facts, life), spec=build_facts().spec)
-    assert decide_life(back, NOW).record.suspend_time is None
+    assert decide_lifecycle(back, NOW).record.suspend_time is None
 
 
 @pytest.mark.parametrize(
@@ -401,7 +414,7 @@ def test_times_of_a_clock_that_was_ahead_are_taken_for_now() -> None:
         restart=Restart(3, ago(0), "m"),
         rerun="1",
     )
-    life = decide_life(build_facts(record, ttlSecondsAfterFinished=60, rerun="1"), NOW)
+    life = decide_lifecycle(build_facts(record, ttlSecondsAfterFinished=60, rerun="1"), NOW)
     assert (life.is_expired, life.delay) == (False, 60)
 
 
@@ -424,36 +437,36 @@ def test_a_record_is_read_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stand", "seconds", "is_reached", "replicas", "is_forced", "delay", "message"),
+    ("progress", "seconds", "is_reached", "replicas", "is_forced", "delay", "message"),
     [
         # Without a volume the control plane stays.
-        (Stand(), 0, False, 1, False, 120, "its pods are being ended"),
-        (Stand(pods=3), 20, False, 1, False, 100, "its pods are being ended, 3 left"),
-        (Stand(is_told=True, pods=1), 20, False, 1, False, 100, "1 left"),
-        (Stand(is_told=True), 20, True, 1, False, math.inf, "its control plane runs on, because its data lives in its pod"),
+        (Progress(), 0, False, 1, False, 120, "its pods are being ended"),
+        (Progress(pods=3), 20, False, 1, False, 100, "its pods are being ended, 3 left"),
+        (Progress(is_told=True, pods=1), 20, False, 1, False, 100, "1 left"),
+        (Progress(is_told=True), 20, True, 1, False, math.inf, "its control plane runs on, because its data lives in its pod"),
         # A syncer that cannot, because the nested API is dead, must not keep the pods running beyond a deadline.
-        (Stand(pods=1), 120, False, 1, True, math.inf, "did not confirm within 120 s"),
-        (Stand(), 120, False, 1, False, math.inf, "did not confirm within 120 s"),
+        (Progress(pods=1), 120, False, 1, True, math.inf, "did not confirm within 120 s"),
+        (Progress(), 120, False, 1, False, math.inf, "did not confirm within 120 s"),
         # With one it goes, after the pods or after the time that they are given.
-        (Stand(claim="data"), 0, False, 1, False, 120, "its pods are being ended"),
-        (Stand(claim="data", is_told=True, pods=1), 0, False, 1, False, 120, "1 left"),
-        (Stand(claim="data", is_told=True), 0, False, 0, False, math.inf, "its control plane is being stopped"),
-        (Stand(claim="data", pods=2), 120, False, 0, False, math.inf, "did not confirm within 120 s"),
-        (Stand(claim="data", is_told=True, is_down=True), 5, True, 0, False, math.inf, "kept by PersistentVolumeClaim 'data'"),
-        (Stand(claim="data", is_down=True), 500, True, 0, False, math.inf, "stopped"),
-        (Stand(claim="data", pods=2, is_down=True), 500, False, 0, True, math.inf, "2 left"),
+        (Progress(claim="data"), 0, False, 1, False, 120, "its pods are being ended"),
+        (Progress(claim="data", is_told=True, pods=1), 0, False, 1, False, 120, "1 left"),
+        (Progress(claim="data", is_told=True), 0, False, 0, False, math.inf, "its control plane is being stopped"),
+        (Progress(claim="data", pods=2), 120, False, 0, False, math.inf, "did not confirm within 120 s"),
+        (Progress(claim="data", is_told=True, is_down=True), 5, True, 0, False, math.inf, "kept by PersistentVolumeClaim 'data'"),
+        (Progress(claim="data", is_down=True), 500, True, 0, False, math.inf, "stopped"),
+        (Progress(claim="data", pods=2, is_down=True), 500, False, 0, True, math.inf, "2 left"),
     ],
 )
 def test_how_a_cluster_comes_to_rest(
-    stand: Stand, seconds: float, is_reached: bool, replicas: int, is_forced: bool, delay: float, message: str
+    progress: Progress, seconds: float, is_reached: bool, replicas: int, is_forced: bool, delay: float, message: str
 ) -> None:
-    rest = decide_rest(stand, seconds)
+    rest = decide_suspend(progress, seconds)
     assert (rest.is_reached, rest.replicas, rest.is_forced, rest.delay) == (is_reached, replicas, is_forced, delay)
     assert message in rest.message
 
 
 @pytest.mark.parametrize("record", [replace(RUNS, suspend_time=ago(1)), ended(conditions.COMPLETED)])
 def test_a_job_at_rest_with_its_data_on_a_volume_needs_no_server(record: Record) -> None:
-    facts = build_facts(record, suspend=True, stand=Stand(claim="data", is_told=True))
-    assert decide_life(facts, NOW).replicas == 0
-    assert decide_life(replace(facts, stand=Stand(claim="data", pods=1)), NOW).replicas == 1
+    facts = build_facts(record, suspend=True, progress=Progress(claim="data", is_told=True))
+    assert decide_lifecycle(facts, NOW).replicas == 0
+    assert decide_lifecycle(replace(facts, progress=Progress(claim="data", pods=1)), NOW).replicas == 1

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from nestor.api import conditions
 from nestor.api.nestedappjob import NestedAppJobSpec
-from nestor.operator.lifecycle.lifecycle import Facts, Life, decide_life
+from nestor.operator.lifecycle.lifecycle import Facts, Lifecycle, decide_lifecycle
 from nestor.operator.lifecycle.record import Record, read_record
-from nestor.operator.lifecycle.suspend import Stand
+from nestor.operator.lifecycle.suspend import SuspendProgress
 from tests.unit.operator.builders import Object, build_run, step
 
 START = datetime.datetime(2026, 1, 1, 12, 0, 0, tzinfo=datetime.UTC)
@@ -45,7 +45,7 @@ HAPPENINGS = st.lists(
 
 
 @dataclass
-class World:
+class Cache:
     """A job, its cluster, and the operators that come and go."""
 
     action: str
@@ -86,12 +86,12 @@ class World:
             is_refused=self.is_refused,
             run=self.run,
             outcome=self.outcome,
-            stand=Stand(is_told=self.is_told),
+            progress=SuspendProgress(is_told=self.is_told),
         )
 
-    def live(self, *, writes: bool = True, acts: bool = True) -> Life:
+    def live(self, *, writes: bool = True, acts: bool = True) -> Lifecycle:
         """One pass of an operator, which may die in it."""
-        life = decide_life(self.facts(), self.now)
+        life = decide_lifecycle(self.facts(), self.now)
         if life.is_reset_due and acts:
             self.resets += 1
             self.lose()
@@ -137,7 +137,7 @@ class World:
             self.now += datetime.timedelta(seconds=seconds)
 
 
-def check(before: Record, life: Life, world: World) -> None:
+def check(before: Record, life: Lifecycle, world: Cache) -> None:
     """What holds after every pass."""
     record = life.record
     assert (record.completion_time is not None) == (life.phase == "Finished")
@@ -157,7 +157,7 @@ def check(before: Record, life: Life, world: World) -> None:
 @given(happenings=HAPPENINGS, action=st.sampled_from(["Fail", "Restart", "Ignore"]), most=st.integers(0, 3))
 @settings(max_examples=150, deadline=None)
 def test_a_job_lives_by_its_rules_whatever_happens(happenings: list[str], action: str, most: int) -> None:
-    world = World(action, most)
+    world = Cache(action, most)
     world.live()
     for what in happenings:
         if what not in PASSES:
@@ -178,7 +178,7 @@ def test_a_job_lives_by_its_rules_whatever_happens(happenings: list[str], action
 def test_every_failure_is_counted_at_most_once_and_restarts_are_never_more_than_failures(
     happenings: list[str], most: int
 ) -> None:
-    world = World("Restart", most)
+    world = Cache("Restart", most)
     world.live()
     for what in [item for item in happenings if item != "rerun"]:
         if what in PASSES:
@@ -190,7 +190,7 @@ def test_every_failure_is_counted_at_most_once_and_restarts_are_never_more_than_
 
 
 def test_a_failing_job_is_restarted_as_often_as_it_may_be_and_then_fails() -> None:
-    world = World("Restart", 2)
+    world = Cache("Restart", 2)
     for _ in range(3):
         world.happen("breaks")
         for what in ("pass", "dies before it writes", "hour", "pass", "pass"):

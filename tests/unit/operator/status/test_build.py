@@ -8,7 +8,7 @@ import pytest
 
 from nestor.api import conditions
 from nestor.api.conditions import Condition
-from nestor.exposure.decide import Exposure, TargetView
+from nestor.exposure.exposed import Exposure, TargetView
 from nestor.operator.lifecycle.record import Record
 from nestor.operator.status.build import build_status, describe, list_events, list_steps
 from nestor.operator.status.conditions import Observed
@@ -35,7 +35,7 @@ def test_everything_that_is_known_is_told() -> None:
     observed.cluster["status"]["pods"] = {"running": 2, "waiting": 1}  # type: ignore[index]
     record = Record(start_time=TIME, restarts=1)
     status = build_status(build_job(), [ADMITTED], TIME, describe(resolved, observed, plan, build_life(record=record), "k"))
-    assert status["namespace"] == resolved.host_namespace
+    assert status["namespace"] == resolved.home.namespace
     assert status["url"] == "http://hello-team-a.jobs.test:8080/"
     assert [(item["serviceName"], item["url"], item["ready"]) for item in status["targets"]] == [("web", status["url"], False)]
     assert status["kubernetesVersion"] == "v1.36.2+k3s1"

@@ -9,11 +9,11 @@ import pytest
 from nestor.api import conditions
 from nestor.api.appdef import Target
 from nestor.api.conditions import Condition
-from nestor.exposure.decide import Exposure, TargetView
+from nestor.exposure.exposed import Exposure, TargetView
 from nestor.exposure.routes import Route
-from nestor.operator.lifecycle.lifecycle import Life
-from nestor.operator.lifecycle.suspend import Rest
-from nestor.operator.status.conditions import Observed, decide, decide_cluster_ready, decide_steps_applied, summarize
+from nestor.operator.lifecycle.lifecycle import Lifecycle
+from nestor.operator.lifecycle.suspend import SuspendState
+from nestor.operator.status.conditions import Observed, decide_cluster_ready, decide_conditions, decide_steps_applied, summarize
 from tests.unit.operator.builders import READY, TARGET, Object, build_cluster, build_life, build_pod, build_run, step, waiting
 
 UNSCHEDULABLE: Object = {
@@ -156,10 +156,12 @@ def test_steps_wait_for_the_cluster_before_anything_else_is_known() -> None:
     assert decide_steps_applied(Observed(), build_life(), is_cluster_ready=False).reason == conditions.WAITING_FOR_CLUSTER
 
 
-SUSPENDED = build_life("Suspended", conditions.SUSPENDED, "suspended: data kept", rest=Rest("data kept", replicas=0))
-RESTING = build_life("Suspending", conditions.SUSPENDED, "suspended: 2 left", rest=Rest("2 left"))
-COMPLETED = build_life("Finished", conditions.COMPLETED, "Job 'pi' is complete", rest=Rest("control plane runs on"))
-EXCEEDED = build_life("Finished", conditions.DEADLINE_EXCEEDED, "ran longer", rest=Rest("its data is kept", replicas=0))
+SUSPENDED = build_life("Suspended", conditions.SUSPENDED, "suspended: data kept", suspend=SuspendState("data kept", replicas=0))
+RESTING = build_life("Suspending", conditions.SUSPENDED, "suspended: 2 left", suspend=SuspendState("2 left"))
+COMPLETED = build_life("Finished", conditions.COMPLETED, "Job 'pi' is complete", suspend=SuspendState("control plane runs on"))
+EXCEEDED = build_life(
+    "Finished", conditions.DEADLINE_EXCEEDED, "ran longer", suspend=SuspendState("its data is kept", replicas=0)
+)
 FAILED = build_life("Finished", conditions.STEP_FAILED, "step 'b' failed")
 RESTARTS = build_life("Restarting", conditions.RESTARTING, "restart 1 of 3", is_stopped=True)
 OTHER_PLAN = replace(GOES_ON, plan_hash="another")
@@ -183,7 +185,7 @@ OTHER_PLAN = replace(GOES_ON, plan_hash="another")
     ],
 )
 def test_steps_of_a_job_at_rest_say_where_they_stopped(
-    observed: Observed, life: Life, status: str, reason: str, message: str
+    observed: Observed, life: Lifecycle, status: str, reason: str, message: str
 ) -> None:
     condition = decide_steps_applied(observed, life, is_cluster_ready=False)
     assert (condition.status, condition.reason) == (status, reason)
@@ -199,7 +201,7 @@ def test_steps_of_a_job_at_rest_say_where_they_stopped(
         (COMPLETED, "True", conditions.PROVISIONED, "answers"),
     ],
 )
-def test_a_stopped_control_plane_says_what_is_kept(life: Life, status: str, reason: str, message: str) -> None:
+def test_a_stopped_control_plane_says_what_is_kept(life: Lifecycle, status: str, reason: str, message: str) -> None:
     condition = decide_cluster_ready(Observed(server=build_pod(status=READY), cluster=build_cluster()), life)
     assert (condition.status, condition.reason) == (status, reason)
     assert message in condition.message
@@ -223,9 +225,9 @@ def test_a_stopped_control_plane_says_what_is_kept(life: Life, status: str, reas
         (EXCEEDED, "False", conditions.DEADLINE_EXCEEDED, "ran longer"),
     ],
 )
-def test_the_status_column_says_what_the_jobs_life_is(life: Life, status: str, reason: str, message: str) -> None:
+def test_the_status_column_says_what_the_jobs_life_is(life: Lifecycle, status: str, reason: str, message: str) -> None:
     observed = replace(IS_DONE, server=build_pod(status=READY))
-    found = {item.type: item for item in decide(observed, life)}
+    found = {item.type: item for item in decide_conditions(observed, life)}
     assert found[conditions.SUCCEEDED] == life.succeeded
     ready = found[conditions.READY]
     assert (ready.status, ready.reason) == (status, reason)
@@ -236,7 +238,7 @@ def test_the_status_column_says_what_the_jobs_life_is(life: Life, status: str, r
     ("life", "reason"),
     [(build_life(), conditions.CLASS_NOT_FOUND), (SUSPENDED, conditions.CLASS_NOT_FOUND), (COMPLETED, conditions.COMPLETED)],
 )
-def test_a_refused_job_says_why_unless_it_has_ended(life: Life, reason: str) -> None:
+def test_a_refused_job_says_why_unless_it_has_ended(life: Lifecycle, reason: str) -> None:
     refused = Condition(conditions.ADMITTED, "False", conditions.CLASS_NOT_FOUND, "no class")
     assert summarize([refused], life).reason == reason
 
@@ -273,6 +275,6 @@ def test_a_job_that_asks_for_no_url_is_ready_without_one(exposure: Exposure) -> 
         plan_hash="h",
         exposure=exposure,
     )
-    found = {item.type: item for item in decide(observed, build_life())}
+    found = {item.type: item for item in decide_conditions(observed, build_life())}
     assert found[conditions.EXPOSED].reason == conditions.NOT_REQUESTED
     assert found[conditions.READY].status == "True"

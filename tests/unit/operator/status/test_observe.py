@@ -12,13 +12,14 @@ from nestor.api import labels
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.cluster.shape import Host
 from nestor.kube import Api, Kind, kinds
-from nestor.operator.lifecycle.data_epoch import Data, DataKeeper, read_data
+from nestor.operator.lifecycle.data_epoch import DataEpoch, drop_data, read_epoch, track_data
 from nestor.operator.lifecycle.lifecycle import Facts
-from nestor.operator.lifecycle.suspend import Stand
+from nestor.operator.lifecycle.suspend import SuspendProgress, find_progress
 from nestor.operator.settings import Settings
-from nestor.operator.status.observe import find_stand, find_start_deadline, gather_facts
-from nestor.operator.world.cache import World
+from nestor.operator.status.observe import find_start_deadline, gather_facts
+from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
+from nestor.operator.world.homes import find_home
 from tests.unit.operator.builders import Object, build_job, build_resolved, build_run, build_shape
 
 NOW = datetime.datetime(2026, 1, 1, 12, 0, 0, tzinfo=datetime.UTC)
@@ -44,9 +45,9 @@ class FakeApi:
         return {"metadata": {"name": name, "namespace": namespace, "uid": "c1", "resourceVersion": "9", **patch["metadata"]}}
 
 
-def build_world(api: FakeApi, *, cluster: Object | None = None, replicas: int = 1, is_persistent: bool = False) -> World:
+def build_world(api: FakeApi, *, cluster: Object | None = None, replicas: int = 1, is_persistent: bool = False) -> Cache:
     """A cluster with its StatefulSet, without pods."""
-    world = World(cast(Api, api))
+    world = Cache(cast(Api, api))
     if cluster is not None:
         meta = {"name": "hello", "namespace": WHERE, "uid": "c1", "annotations": cluster.pop("annotations", {})}
         world.clusters.put({"metadata": meta, **cluster})
@@ -55,16 +56,16 @@ def build_world(api: FakeApi, *, cluster: Object | None = None, replicas: int = 
     return world
 
 
-def put(world: World, kind: Kind, name: str, uid: str = "p1", component: str = "", **more: Any) -> None:
+def put(world: Cache, kind: Kind, name: str, uid: str = "p1", component: str = "", **more: Any) -> None:
     """An object in the job's namespace, in the caches."""
     meta = {"name": name, "namespace": WHERE, "uid": uid, "labels": {labels.COMPONENT: component}} | more.pop("meta", {})
     world.informers[kind]._set((WHERE, name), {"metadata": meta, **more})
 
 
-def gather(world: World, plan_hash: str | None = "h") -> Facts:
+def gather(world: Cache, plan_hash: str | None = "h") -> Facts:
     """The facts of the job."""
     job = build_job()
-    return gather_facts(world, job, NestedAppJobSpec.model_validate(job["spec"]), NOW, plan_hash=plan_hash)
+    return gather_facts(world, job, find_home(job), NestedAppJobSpec.model_validate(job["spec"]), NOW, plan_hash=plan_hash)
 
 
 @pytest.mark.parametrize(("plan_hash", "is_seen"), [("h", True), ("another", False), (None, True)])
@@ -97,14 +98,15 @@ def test_how_far_a_cluster_is_on_its_way_to_rest() -> None:
     put(world, kinds.POD, "done", component="app", status={"phase": "Succeeded"})
     put(world, kinds.POD, "hello-run", component="runner", status={"phase": "Pending"})
     put(world, kinds.POD, "hello-read", component="reader", status={"phase": "Running"})
-    assert find_stand(world, "hello", WHERE) == Stand(is_told=True, pods=2, claim=f"data-{SERVER}", is_down=False)
+    home = find_home(build_job())
+    assert find_progress(world, home) == SuspendProgress(is_told=True, pods=2, claim=f"data-{SERVER}", is_down=False)
     world.informers[kinds.POD]._set((WHERE, SERVER), None)
-    assert find_stand(world, "hello", WHERE).is_down
+    assert find_progress(world, home).is_down
 
 
-def build_keeper(api: FakeApi, world: World) -> DataKeeper:
+def build_context(api: FakeApi, world: Cache) -> Context:
     """What keeps track of the data."""
-    return DataKeeper(Context.create(cast(Api, api), Settings(image="x"), world, Host(())))
+    return Context.create(cast(Api, api), Settings(image="x"), world, Host(()))
 
 
 NOTED = {"annotations": {labels.SERVER_UID: "p1", labels.DATA_EPOCH: "2"}}
@@ -113,16 +115,16 @@ NOTED = {"annotations": {labels.SERVER_UID: "p1", labels.DATA_EPOCH: "2"}}
 @pytest.mark.parametrize(
     ("noted", "holder", "found", "is_written"),
     [
-        ({}, None, Data(), False),
-        ({}, "p1", Data(0, "p1"), True),
-        (NOTED, None, Data(2, "p1"), False),
-        (NOTED, "p1", Data(2, "p1"), False),
-        (NOTED, "p2", Data(3, "p2"), True),
+        ({}, None, DataEpoch(), False),
+        ({}, "p1", DataEpoch(0, "p1"), True),
+        (NOTED, None, DataEpoch(2, "p1"), False),
+        (NOTED, "p1", DataEpoch(2, "p1"), False),
+        (NOTED, "p2", DataEpoch(3, "p2"), True),
     ],
 )
 @pytest.mark.parametrize("is_persistent", [False, True])
 async def test_other_data_than_the_noted_was_lost(
-    noted: Object, holder: str | None, found: Data, is_written: bool, is_persistent: bool
+    noted: Object, holder: str | None, found: DataEpoch, is_written: bool, is_persistent: bool
 ) -> None:
     api = FakeApi()
     world = build_world(api, cluster=dict(noted), is_persistent=is_persistent)
@@ -131,9 +133,9 @@ async def test_other_data_than_the_noted_was_lost(
     kind, name = (kinds.PERSISTENT_VOLUME_CLAIM, f"data-{SERVER}") if is_persistent else (kinds.POD, SERVER)
     if holder:
         put(world, kind, name, holder)
-    assert await build_keeper(api, world).track(build_shape()) == found
+    assert await track_data(build_context(api, world), build_shape()) == found
     assert bool(api.patched) is is_written
-    assert read_data(world.clusters.get("hello", WHERE)) == found
+    assert read_epoch(world.clusters.get("hello", WHERE)) == found
 
 
 @pytest.mark.parametrize(
@@ -153,11 +155,11 @@ async def test_only_the_data_that_is_meant_is_deleted(
     world = build_world(api, cluster=dict(NOTED), is_persistent=is_persistent)
     if pod:
         put(world, kinds.POD, SERVER, pod, component="server")
-    keeper = build_keeper(api, world)
-    await keeper.drop(build_shape(), Data(2, "p1"))
+    context = build_context(api, world)
+    await drop_data(context, build_shape(), DataEpoch(2, "p1"))
     assert api.deleted == deleted
     api.deleted.clear()
-    await keeper.drop(build_shape(), Data())
+    await drop_data(context, build_shape(), DataEpoch())
     assert api.deleted == [], "where no data was seen there is none"
 
 

@@ -9,9 +9,9 @@ from nestor.cluster.shape import Host
 from nestor.kube import Api, Kind, WorkQueue, kinds
 from nestor.kube.errors import NotFound
 from nestor.operator.settings import Settings
-from nestor.operator.wiring import Operator
-from nestor.operator.world.cache import Store, World
-from nestor.operator.world.context import APP, CLUSTER, JOB, Context, Key
+from nestor.operator.wiring import APP, CLUSTER, JOB, Key, Operator
+from nestor.operator.world.cache import Cache, Store
+from nestor.operator.world.context import Context
 from nestor.operator.world.kopf_events import Feeds
 from nestor.operator.world.relist import Lists
 
@@ -47,7 +47,7 @@ async def test_no_work_is_done_before_jobs_clusters_classes_and_apps_are_listed(
         kinds.NESTED_APP: [{"metadata": {"name": "app", "resourceVersion": "1"}}],
     }
     api = cast(Api, FakeApi(content, failures=2))
-    operator = Operator(Context.create(api, Settings(image="x"), World(api), Host(())))
+    operator = Operator(Context.create(api, Settings(image="x"), Cache(api), Host(())))
     worked: dict[Key, tuple[int, ...]] = {}
     is_done = asyncio.Event()
 
@@ -58,7 +58,7 @@ async def test_no_work_is_done_before_jobs_clusters_classes_and_apps_are_listed(
 
     operator.queue = WorkQueue(work, name="test")
     operator.queue.add(Key(JOB, "n", "early"))
-    for informer in operator.world.informers.values():
+    for informer in operator.cache.informers.values():
         informer.synced.set()
     task = asyncio.create_task(operator._work())
     await asyncio.sleep(0.1)

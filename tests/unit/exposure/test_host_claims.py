@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 
 from nestor import names
-from nestor.exposure.claim import Claim, find_conflicts
+from nestor.exposure.host_claims import HostClaim, find_conflicts
 
 Object = dict[str, Any]
-MINE = Claim("shop.test", "shop", "team-a", "2", "2026-01-02T00:00:00Z")
+MINE = HostClaim("shop.test", "shop", "team-a", "2", "2026-01-02T00:00:00Z")
+HOME = names.job_namespace("shop", "team-a", "2")
 
 
-def find_conflict(mine: Claim, claims: list[Claim], ingresses: list[Object]) -> str | None:
+def find_conflict(mine: HostClaim, claims: list[HostClaim], ingresses: list[Object]) -> str | None:
     """Who has the one host."""
-    return find_conflicts([mine], claims, ingresses).get(mine.host)
+    return find_conflicts([mine], claims, ingresses, HOME).get(mine.host)
 
 
 def ingress(host: str, **labels: str) -> Object:
@@ -26,7 +27,7 @@ def ingress(host: str, **labels: str) -> Object:
 
 def test_nobody_else_wants_it() -> None:
     assert find_conflict(MINE, [MINE, replace(MINE, uid="9", host="other.test")], [ingress("other.test")]) is None
-    assert find_conflicts([], [MINE], [ingress("shop.test")]) == {}
+    assert find_conflicts([], [MINE], [ingress("shop.test")], HOME) == {}
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,7 @@ def test_nobody_else_wants_it() -> None:
         (replace(MINE, job="twin", uid="3", is_held=True), True),
     ],
 )
-def test_the_older_job_keeps_it(other: Claim, is_taken: bool) -> None:
+def test_the_older_job_keeps_it(other: HostClaim, is_taken: bool) -> None:
     found = find_conflict(MINE, [MINE, other], [])
     assert found == (f"host 'shop.test' is taken by the older job '{other.job}' in namespace 'team-a'" if is_taken else None)
 
@@ -52,8 +53,8 @@ def test_the_oldest_of_several_is_named() -> None:
 def test_one_host_that_is_taken_leaves_the_others_alone() -> None:
     mine = [MINE, replace(MINE, host="api--shop.test"), replace(MINE, host="db--shop.test")]
     older = replace(mine[1], job="old", uid="9", created="2026-01-01T00:00:00Z")
-    assert set(find_conflicts(mine, [*mine, older], [])) == {"api--shop.test"}
-    assert set(find_conflicts(mine, [*mine, older], [ingress("db--shop.test")])) == {"api--shop.test", "db--shop.test"}
+    assert set(find_conflicts(mine, [*mine, older], [], HOME)) == {"api--shop.test"}
+    assert set(find_conflicts(mine, [*mine, older], [ingress("db--shop.test")], HOME)) == {"api--shop.test", "db--shop.test"}
 
 
 def test_an_ingress_that_is_not_ours_comes_first() -> None:
@@ -71,13 +72,13 @@ def test_a_wildcard_takes_the_hosts_that_it_covers(rule: str, is_taken: bool) ->
 
 def test_what_cert_manager_makes_in_the_jobs_own_namespace_takes_nothing() -> None:
     solver = ingress("shop.test")
-    solver["metadata"]["namespace"] = names.job_namespace("shop", "team-a", "2")
+    solver["metadata"]["namespace"] = HOME
     assert find_conflict(MINE, [MINE], [solver]) is None
 
 
 def test_the_host_that_a_job_has_by_its_name_cannot_be_squatted() -> None:
     owner = replace(MINE, host="shop-team-a.jobs.test", created="2026-01-05T00:00:00Z", is_default=True)
-    squatter = Claim(owner.host, "bad", "team-b", "1", "2026-01-01T00:00:00Z", is_held=True)
+    squatter = HostClaim(owner.host, "bad", "team-b", "1", "2026-01-01T00:00:00Z", is_held=True)
     assert find_conflict(owner, [owner, squatter], []) is None
     found = find_conflict(squatter, [owner, squatter], [])
     assert found == "host 'shop-team-a.jobs.test' belongs, by its name, to job 'shop' in namespace 'team-a'"

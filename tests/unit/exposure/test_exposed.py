@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from nestor.api import conditions
-from nestor.exposure.decide import Exposure, TargetView, decide_exposed, list_targets
+from nestor.exposure.exposed import Exposure, TargetView, decide_exposed, list_targets
 from tests.unit.exposure.builders import Object, endpoints, plan, service, target, view
 
 FIRST, SECOND, THIRD = plan(target(), target("api", 8080), target("db", 8080, "data"))
