@@ -27,7 +27,11 @@ class Rules:
     """Patterns of targets (`host /api/v1/…`) for which a step says less than the full sequence, because that is a race."""
 
     sets: tuple[str, ...] = ()
-    """Each different request once, sorted: repeated while a cache is behind, or tried again."""
+    """Each different request once, sorted, without the answer: sent in any order, or sent again while a cache is behind."""
+    once: tuple[str, ...] = ()
+    """Each different request once, without the answer, in the order in which they were first sent."""
+    news: tuple[str, ...] = ()
+    """Without those that say only what an earlier one of the step has said: sent again because a time is another second's."""
     latest: tuple[str, ...] = ()
     """Only the last one: each request says the whole state, and which states are skipped on the way is a matter of time."""
     unread: tuple[str, ...] = ()
@@ -57,11 +61,18 @@ def render(recorder: Recorder, rules: Rules) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Without anchors: what is the same is written out again."""
+    """Without anchors: what is the same is written out again. Text of several lines stays such."""
 
     def ignore_aliases(self, data: Any) -> bool:
         """Never an alias."""
         return True
+
+
+def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _represent_text)
 
 
 def _render_step(step: Step, recorder: Recorder, rules: Rules) -> Object:
@@ -71,11 +82,15 @@ def _render_step(step: Step, recorder: Recorder, rules: Rules) -> Object:
         if not request.is_read:
             masked = _matches(rules.masked, request.target)
             written.setdefault(request.target, []).append(_render(request, is_masked=masked))
-    writes = {}
+    writes: dict[str, list[Object]] = {}
     for target, requests in written.items():
         said = [replace(item) for item in requests]
         if _matches(rules.sets, target):
-            said = sorted({yaml.safe_dump(item): item for item in said}.values(), key=yaml.safe_dump)
+            said = sorted(_distinct(said), key=yaml.safe_dump)
+        elif _matches(rules.once, target):
+            said = _distinct(said)
+        elif _matches(rules.news, target):
+            said = _news(said)
         elif _matches(rules.latest, target):
             said = said[-1:]
         writes.setdefault(replace(target), []).extend(item | {"body": _sorted(item.get("body"))} for item in said)
@@ -95,6 +110,34 @@ def _render(request: Request, *, is_masked: bool) -> Object:
     if request.answer >= 300:
         result["answer"] = request.answer
     return result | ({"body": body} if body is not None else {})
+
+
+def _distinct(requests: list[Object]) -> list[Object]:
+    bare = [{key: value for key, value in item.items() if key != "answer"} for item in requests]
+    return list({yaml.safe_dump(item): item for item in bare}.values())
+
+
+def _news(requests: list[Object]) -> list[Object]:
+    """An empty `lastProbeTime` is named or not by whether the condition was there before, so it says nothing."""
+    kept: list[Object] = []
+    for item in _distinct([_without_probes(item) for item in requests]):
+        if not any(_contains(earlier, item) for earlier in kept):
+            kept.append(item)
+    return kept
+
+
+def _without_probes(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_probes(item) for key, item in value.items() if (key, item) != ("lastProbeTime", None)}
+    return [_without_probes(item) for item in value] if isinstance(value, list) else value
+
+
+def _contains(whole: Any, part: Any) -> bool:
+    if isinstance(part, dict):
+        return isinstance(whole, dict) and all(key in whole and _contains(whole[key], item) for key, item in part.items())
+    if isinstance(part, list):
+        return isinstance(whole, list) and all(any(_contains(one, item) for one in whole) for item in part)
+    return bool(whole == part)
 
 
 def _query(request: Request) -> str:

@@ -6,7 +6,6 @@ cache. Left out as well are discovery, health and version, leases, and access re
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import re
@@ -21,6 +20,7 @@ from aiohttp import web
 
 from nestor.kube import Api
 from tests.integration.requests.words import Words
+from tests.waiting import eventually
 
 Object = dict[str, Any]
 
@@ -97,9 +97,11 @@ class Recorder:
 
     async def quiet(self, seconds: float = QUIET_SECONDS) -> None:
         """Await that nothing was asked for so long, and everything asked for is answered."""
-        async with asyncio.timeout(LIMIT_SECONDS):
-            while self._pending or time.monotonic() - self._last < seconds:
-                await asyncio.sleep(0.05)  # noqa: ASYNC110 (silence is no event)
+
+        async def is_quiet() -> bool:
+            return not self._pending and time.monotonic() - self._last >= seconds
+
+        await eventually(is_quiet, LIMIT_SECONDS)
 
     async def settle(self) -> None:
         """Await quiet that begins now: what a test has just prepared arrives in the controller's caches meanwhile."""

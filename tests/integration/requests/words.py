@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from nestor.api import labels
+
 Object = dict[str, Any]
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -19,16 +21,18 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
 _ADDRESS = re.compile(r"(?<![\d.])10\.43\.\d+\.\d+(?![\d.])")
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.*-----END CERTIFICATE-----\s*", re.DOTALL)
 _GENERATED = re.compile(r"(?<=kube-api-access-)[a-z0-9]{5}(?![a-z0-9])")
+_RANDOM_LENGTH = 5
 _TOKEN = re.compile(r"^(?:ZXlKa|eyJ)[A-Za-z0-9._=+/-]{200,}$")
 """A signed token, plain or in base64."""
 
 
 @dataclass
 class Words:
-    """What a scenario adds: `literal` and `numbers` are words by what they replace, `private` are words by pattern."""
+    """What a scenario adds: `literal` and `numbers` are words by what they replace, `fields` by key, `private` by pattern."""
 
     literal: dict[str, str] = field(default_factory=dict)
     numbers: dict[int, str] = field(default_factory=dict)
+    fields: dict[str, str] = field(default_factory=lambda: {"resourceVersion": "<version>"})
     private: dict[str, str] = field(default_factory=dict)
     _uids: dict[str, str] = field(default_factory=dict)
     _digests: dict[str, str] = field(default_factory=dict)
@@ -49,11 +53,15 @@ class Words:
             self._uids[uid] = self._number(f"{kind} {about}")
             for parts in ((uid,), (name, namespace, uid), (namespace, name, uid)):
                 found = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-                self._digests |= {found[:length]: f"<digest of {self._uids[uid]}>" for length in (8, 16)}
-            if prefix := meta.get("generateName"):
+                self._digests |= {found[:length]: self._uids[uid] for length in (8, 16)}
+            prefix = meta.get("generateName")
+            if prefix and len(name) == len(prefix) + _RANDOM_LENGTH:  # not those of a StatefulSet, which are numbered
                 self.literal[name] = f"{prefix}<random>"
                 found = hashlib.sha256("\0".join((namespace, name)).encode()).hexdigest()
-                self._digests[found[:8]] = "<digest of its name>"
+                self._digests[found[:8]] = "its name"
+        job = {key: (meta.get("labels") or {}).get(key) for key in (labels.JOB_NAMESPACE, labels.JOB)}
+        if kind.endswith(" Namespace") and all(job.values()):
+            self.literal[name] = f"<home of {'/'.join(map(str, job.values()))}>"
         address = spec.get("clusterIP") if kind.endswith(" Service") else None
         if address and address not in self._addresses:
             self._addresses[address] = self._number(f"address of {about}")
@@ -66,6 +74,8 @@ class Words:
     def replace(self, value: Any) -> Any:
         """The value, in words; JSON in strings is laid open, as what its text looks like is nobody's business."""
         if isinstance(value, dict):
+            if "controller-uid" in (value.get("labels") or ()) and "digest" in value:
+                value = value | {"digest": "<digest with a UID>"}  # of a pod's labels, among which a Job's UID is
             return {self._text(str(key)): self._field(str(key), item) for key, item in value.items()}
         if isinstance(value, list):
             return [self.replace(item) for item in value]
@@ -74,9 +84,7 @@ class Words:
         return self.numbers.get(value, value) if type(value) is int else value
 
     def _field(self, key: str, value: Any) -> Any:
-        if key == "resourceVersion" and isinstance(value, str):
-            return "<version>"
-        return self.replace(value)
+        return self.fields.get(key) or self.replace(value)
 
     def _open(self, text: str) -> Any:
         if text.startswith(("{", "[")) and len(text) > 2:
@@ -94,7 +102,7 @@ class Words:
         text = _CERTIFICATE.sub("<certificate>", text)
         text = _TIME.sub("<time>", text)
         text = _UUID.sub(lambda found: self._uid(found[0]), text)
-        text = _HEX.sub(lambda found: self._digests.get(found[0], found[0]), text)
+        text = _HEX.sub(lambda found: self._digest(found[0]), text)
         text = _ADDRESS.sub(lambda found: self._address(found[0]), text)
         text = _GENERATED.sub("<random>", text)
         for pattern, meaning in self.private.items():
@@ -103,6 +111,9 @@ class Words:
 
     def _uid(self, uid: str) -> str:
         return f"<uid of {self._text(self._uids[uid])}>" if uid in self._uids else "<uid>"
+
+    def _digest(self, digest: str) -> str:
+        return f"<digest of {self._text(self._digests[digest])}>" if digest in self._digests else digest
 
     def _address(self, address: str) -> str:
         """Those that a test chose itself, at the range's beginning, stay."""

@@ -24,7 +24,7 @@ async def test_requests(stage: Stage) -> None:
         await stage.recorder.settle()
     async with stage.step("its host pod ends"):
         await stage.end(nested, host)
-    await stage.no_node()
+        await stage.no_node()
     nested, host = await stage.start(_pod("evicted"))
     async with stage.step("a host pod is evicted"):
         await world.report(host, phase="Failed", reason="Evicted", message="The node was low on resource: memory.")

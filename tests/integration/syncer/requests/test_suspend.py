@@ -8,13 +8,13 @@ from tests.integration.syncer.requests.conftest import Object, Stage
 from tests.integration.syncer.suspend.test_suspend import suspend, workload
 
 SPACE = "suspend"
-PLAIN = {"automountServiceAccountToken": False, "enableServiceLinks": False}
+PLAIN: Object = {"automountServiceAccountToken": False, "enableServiceLinks": False}
 
 
 async def test_requests(stage: Stage) -> None:
     world = stage.world
     await stage.set_up()
-    bare = await stage.start(build_pod(SPACE, "bare", **PLAIN))
+    bare = await stage.start(_pod("bare"))
     async with stage.step("a Job is created"):
         await world.nested.create(kinds.JOB, workload(kinds.JOB, SPACE, "train", pod=PLAIN | {"restartPolicy": "Never"}))
         of_job = await _pair_of_job(stage)
@@ -32,7 +32,7 @@ async def test_requests(stage: Stage) -> None:
         await stage.end(*of_job)
         await stage.cluster_is(lambda status: bool(status["suspended"]))
     async with stage.step("a pod is created meanwhile"):
-        late = await world.nested.create(kinds.POD, build_pod(SPACE, "late", **PLAIN))
+        late = await world.nested.create(kinds.POD, _pod("late"))
         await stage.recorder.settle()
     async with stage.step("the cluster is resumed"):
         await suspend(world, False)
@@ -41,6 +41,12 @@ async def test_requests(stage: Stage) -> None:
     assert again[1][0]["metadata"]["uid"] == late["metadata"]["uid"]
     await _clear(stage, again)
     stage.check()
+
+
+def _pod(name: str) -> Object:
+    pod = build_pod(SPACE, name)
+    pod["spec"] |= PLAIN
+    return pod
 
 
 async def _clear(stage: Stage, pairs: list[tuple[Object, Object]]) -> None:
