@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from nestor import names
-from nestor.exposure.host_claims import HostClaim, find_conflicts
+from nestor.api import labels
+from nestor.exposure.host_claims import HostClaim, find_conflicts, find_exposed_job
 
 Object = dict[str, Any]
 MINE = HostClaim("shop.test", "shop", "team-a", "2", "2026-01-02T00:00:00Z")
@@ -20,9 +21,9 @@ def find_conflict(mine: HostClaim, claims: list[HostClaim], ingresses: list[Obje
     return find_conflicts([mine], claims, ingresses, HOME).get(mine.host)
 
 
-def ingress(host: str, **labels: str) -> Object:
+def ingress(host: str, **own: str) -> Object:
     """An Ingress for a host."""
-    return {"metadata": {"name": "portal", "namespace": "web", "labels": labels}, "spec": {"rules": [{"host": host}, {}]}}
+    return {"metadata": {"name": "portal", "namespace": "web", "labels": own}, "spec": {"rules": [{"host": host}, {}]}}
 
 
 def test_nobody_else_wants_it() -> None:
@@ -82,3 +83,25 @@ def test_the_host_that_a_job_has_by_its_name_cannot_be_squatted() -> None:
     assert find_conflict(owner, [owner, squatter], []) is None
     found = find_conflict(squatter, [owner, squatter], [])
     assert found == "host 'shop-team-a.jobs.test' belongs, by its name, to job 'shop' in namespace 'team-a'"
+
+
+OURS = {labels.JOB_UID: "9"}
+
+
+@pytest.mark.parametrize(
+    ("own", "job"),
+    [
+        (OURS | {labels.COMPONENT: labels.COMPONENT_EXPOSURE}, "9"),
+        (OURS, "9"),
+        (OURS | {labels.NESTED_UID: "n1"}, None),
+        (OURS | {labels.NESTED_UID: "n1", labels.COMPONENT: labels.COMPONENT_EXPOSURE}, None),
+        (OURS | {labels.COMPONENT: labels.COMPONENT_APP}, None),
+        ({}, None),
+    ],
+    ids=["ours", "an earlier version's", "synced", "synced, with our mark", "of another part", "a user's"],
+)
+def test_only_the_operators_own_ingresses_expose_a_job(own: dict[str, str], job: str | None) -> None:
+    found = ingress("shop.test", **own)
+    assert find_exposed_job(found) == job
+    # Those that do not expose a job take their host, whoever made them; those that do are judged by the jobs' claims.
+    assert bool(find_conflict(MINE, [MINE], [found])) is (job is None)

@@ -9,8 +9,8 @@ import pytest
 from nestor import names
 from nestor.api import conditions, labels
 from nestor.cluster.shape import Host
-from nestor.kube import Api, Change, kinds
-from nestor.operator.job.expose import Routes, admit_routes, is_waiting, observe_exposure
+from nestor.kube import Api, Change, Kind, kinds
+from nestor.operator.job.expose import Routes, admit_routes, ensure_ingresses, is_waiting, observe_exposure
 from nestor.operator.job.hosts import Hosts
 from nestor.operator.settings import Settings
 from nestor.operator.world.cache import Cache
@@ -38,12 +38,12 @@ def context() -> Context:
     return made
 
 
-def put_ingress(context: Context, owner: Object, *hosts: str, name: str = "x") -> None:
+def put_ingress(context: Context, owner: Object, *hosts: str, name: str = "x", **own: str) -> None:
     """An Ingress of a job, as a watch tells of it."""
     meta = owner["metadata"]
     home = names.job_namespace(meta["name"], meta["namespace"], meta["uid"])
     item = {
-        "metadata": {"name": name, "namespace": home, "labels": {labels.JOB_UID: meta["uid"]}},
+        "metadata": {"name": name, "namespace": home, "labels": {labels.JOB_UID: meta["uid"]} | own},
         "spec": {"rules": [{"host": host} for host in hosts]},
     }
     informer = context.cache.informers[kinds.INGRESS]
@@ -133,3 +133,51 @@ async def test_what_is_behind_the_routes_is_looked_up_by_their_services(context:
     context.cache.informers[kinds.SERVICE].store[shape.namespace, names.host_name("api", "default")] = service
     exposure = observe_exposure(context.cache, resolved, resolved.routes)
     assert [view.service for view in exposure.targets] == [None, service]
+
+
+class FakeApi:
+    """Notes what is deleted and applied."""
+
+    def __init__(self) -> None:
+        self.deleted: list[str] = []
+        self.applied: list[Object] = []
+
+    async def delete(self, kind: Kind, name: str, namespace: str) -> bool:
+        """Note it."""
+        self.deleted.append(name)
+        return True
+
+    async def apply(self, kind: Kind, body: Object) -> Object:
+        """Note it."""
+        self.applied.append(body)
+        return body
+
+
+SYNCED = {labels.NESTED_UID: "n1"}
+
+
+async def test_an_ingress_that_a_syncer_carries_is_neither_deleted_nor_counted(context: Context, hosts: Hosts) -> None:
+    api = FakeApi()
+    context = Context.create(cast(Api, api), context.settings, context.cache, Host(()))
+    context.cache.jobs.put(job())
+    put_ingress(context, job(), "tenant.test", name="theirs", **SYNCED)
+    put_ingress(context, job(), "old.test", name="old", **{labels.COMPONENT: labels.COMPONENT_EXPOSURE})
+    resolved = build_resolved(job())
+    assert hosts.held(resolved.home.namespace, resolved.uid) == {"old.test"}
+    await ensure_ingresses(context, resolved, resolved.routes)
+    assert api.deleted == ["old"]
+
+
+async def test_ingresses_of_an_earlier_version_are_adopted_and_what_is_left_of_them_goes(context: Context, hosts: Hosts) -> None:
+    api = FakeApi()
+    context = Context.create(cast(Api, api), context.settings, context.cache, Host(()))
+    context.cache.jobs.put(job())
+    put_ingress(context, job(), HOSTS[0], name="hello")
+    put_ingress(context, job(), "old.test", name="old")
+    resolved = build_resolved(job())
+    assert hosts.held(resolved.home.namespace, resolved.uid) == {HOSTS[0], "old.test"}
+    await ensure_ingresses(context, resolved, resolved.routes)
+    assert api.deleted == ["old"]
+    names_of = [body["metadata"]["name"] for body in api.applied]
+    assert names_of == [route.ingress for route in resolved.routes]
+    assert {body["metadata"]["labels"][labels.COMPONENT] for body in api.applied} == {labels.COMPONENT_EXPOSURE}
