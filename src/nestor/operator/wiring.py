@@ -18,7 +18,7 @@ from nestor.operator import health
 from nestor.operator.admission.catalogue import AppReconciler
 from nestor.operator.clusters.reconcile import ClusterReconciler
 from nestor.operator.job.reconcile import JobReconciler
-from nestor.operator.world import kopf_events as source
+from nestor.operator.world import kopf_events
 from nestor.operator.world.context import Context
 from nestor.operator.world.finalizers import has_finalizer
 from nestor.operator.world.relist import Lists
@@ -52,7 +52,7 @@ class Operator:
         for kind, informer in self.cache.informers.items():
             informer.on_change(self._on_ingress if kind == kinds.INGRESS else self._on_child)
 
-    def feeds(self) -> source.Feeds:
+    def feeds(self) -> kopf_events.Feeds:
         """Where kopf's events go."""
         return {
             kinds.NESTED_APP_JOB: (self.cache.jobs, self._on_job),
@@ -69,7 +69,7 @@ class Operator:
                 group.create_task(self._work(), name="queue"),
                 group.create_task(health.serve(self._build_health(), self.context.settings.port), name="health"),
             ]
-            await source.run(self.feeds(), stop, self.context.api)
+            await kopf_events.run(self.feeds(), stop, self.context.api)
             for task in tasks:
                 task.cancel()
 
