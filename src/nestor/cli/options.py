@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -77,7 +76,6 @@ Timeout = Annotated[
         help="Give up waiting after this time, as `90s`, `10m` or `1h30m` (exit code 5). The job goes on.",
     ),
 ]
-ExistingFile = Annotated[Path, typer.Argument(exists=True, dir_okay=False, allow_dash=True, show_default=False)]
 
 
 def place(namespace: str | None, context: str | None, kubeconfig: str | None) -> Place:
