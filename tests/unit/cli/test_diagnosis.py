@@ -15,7 +15,6 @@ from nestor.cli.commands import doctor
 from nestor.cli.diagnosis import installation, job
 from nestor.cli.diagnosis.facts import JOB_RIGHTS, RIGHTS, Installation, JobFacts
 from nestor.cli.diagnosis.pods import describe_trouble
-from nestor.cli.view.facts import NEEDS_THE_USER
 from tests.unit.cli import builders
 from tests.unit.cli.builders import condition
 
@@ -203,10 +202,6 @@ def test_what_is_wrong_with_a_job(state: str, level: str, part: str) -> None:
     assert level in {finding.level for finding in findings if part in finding.text}, findings
     if level != "bad":
         assert not [finding for finding in findings if finding.level == "bad"]
-
-
-def test_every_reason_that_needs_the_user_has_advice() -> None:
-    assert not NEEDS_THE_USER - set(job.ADVICE)
 
 
 def test_a_jobs_pods_events_and_missing_rights_are_told() -> None:

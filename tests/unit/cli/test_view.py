@@ -9,6 +9,7 @@ import pytest
 from rich.console import Group
 from rich.text import Text
 
+from nestor.api import conditions
 from nestor.cli.commands import apps, listing
 from nestor.cli.console import ASCII, Symbols, clean
 from nestor.cli.view import times
@@ -112,6 +113,14 @@ def test_an_application_of_the_catalogue(form: str) -> None:
 def test_when_waiting_ends(state: str, until_finished: bool, expected: tuple[bool, str] | None) -> None:
     ending = find_ending(STATES[state](), until_finished=until_finished)
     assert (ending and (ending.is_good, ending.reason)) == expected
+
+
+@pytest.mark.parametrize("reason", [reason for reason in conditions.REASONS if reason.needs == "user"])
+def test_what_only_the_user_can_mend_ends_the_wait(reason: conditions.Reason) -> None:
+    job = builders.running()
+    job["status"]["conditions"] = [builders.condition("Ready", "False", reason, "why")]
+    assert find_ending(job, until_finished=False) == Ending(False, reason, "why")
+    assert mood(job) == ("bad", reason)
 
 
 def test_a_status_of_an_earlier_spec_ends_nothing() -> None:

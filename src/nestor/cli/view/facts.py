@@ -10,31 +10,7 @@ from nestor.objects import Object, annotations_of, conditions_of, is_terminating
 
 Mood = Literal["good", "bad", "warn", "busy", "waiting", "retry"]
 
-NEEDS_THE_USER = frozenset(
-    {
-        conditions.CLASS_NOT_FOUND,
-        conditions.VERSION_UNSUPPORTED,
-        conditions.COMMAND_NOT_FOUND,
-        conditions.APPDEF_INVALID,
-        conditions.APP_NOT_FOUND,
-        conditions.PARAMETERS_INVALID,
-        conditions.TEMPLATES_NOT_FOUND,
-        conditions.PULL_SECRET_NOT_FOUND,
-        conditions.STEP_FAILED,
-        conditions.RUNNER_FAILED,
-        conditions.HOSTNAME_CONFLICT,
-        conditions.HOST_NOT_ALLOWED,
-        conditions.TLS_SECRET_NOT_FOUND,
-    }
-)
-"""Reasons that no waiting ends; somebody has to change something."""
-
-NEEDS_SOMEBODY = frozenset({conditions.IMAGE_PULL_FAILED, conditions.UNSCHEDULABLE, conditions.PROVISIONING_FAILED})
-"""Reasons that may end by themselves, and mostly do not."""
-
 LINE_LIMIT = 200
-ORDER = (conditions.ADMITTED, conditions.CLUSTER_READY, conditions.STEPS_APPLIED, conditions.EXPOSED)
-"""The stages of a job, in the order in which it passes them."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +57,7 @@ def find_ending(job: Object, *, until_finished: bool) -> Ending | None:
         return None
     if ready.get("status") == "True":
         return None if until_finished else Ending(True, ready.get("reason", ""), ready.get("message", ""))
-    if ready.get("reason") in NEEDS_THE_USER and not (succeeded and is_restarting(job)):
+    if conditions.reason_of(ready).needs == "user" and not (succeeded and is_restarting(job)):
         return Ending(False, ready["reason"], ready.get("message", ""))
     if ready.get("reason") == conditions.SUSPENDED and not until_finished:
         return Ending(True, conditions.SUSPENDED, ready.get("message", ""))
@@ -118,14 +94,14 @@ def mood(job: Object) -> tuple[Mood, str]:
         return "good", succeeded.get("reason", "")
     if ready is None:
         return "waiting", "Created"
-    reason = ready.get("reason", "")
+    reason = conditions.reason_of(ready)
     if ready.get("status") == "True":
         return "good", "Ready"
-    if reason in NEEDS_THE_USER or (succeeded and succeeded.get("status") == "False" and not is_restarting(job)):
+    if reason.needs == "user" or (succeeded and succeeded.get("status") == "False" and not is_restarting(job)):
         return "bad", reason
-    if reason == conditions.STEP_RETRYING or is_restarting(job):
+    if reason.activity == "retry" or is_restarting(job):
         return "retry", reason
-    if reason in NEEDS_SOMEBODY:
+    if reason.needs == "somebody":
         return "warn", reason
     return ("waiting" if reason == conditions.SUSPENDED else "busy"), reason
 
