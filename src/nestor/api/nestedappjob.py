@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints, create_model
+from pydantic.alias_generators import to_snake
 
+from nestor.api import conditions
 from nestor.api.base import (
     Conditions,
     HostName,
@@ -194,14 +196,14 @@ class NestedAppJobSpec(Model):
     )
 
 
-class Timings(Model):
-    """When the job reached each stage for the first time (RFC 3339)."""
+_TIMINGS: dict[str, Any] = {
+    to_snake(stage): (str | None, Field(None, description=stage.reached, max_length=64)) for stage in conditions.TIMED
+}
+_Timings: Any = create_model("Timings", __base__=Model, **_TIMINGS)
 
-    admitted: str | None = Field(None, description="Class, version, command and AppDef were found to be good.", max_length=64)
-    cluster_ready: str | None = Field(None, description="The nested cluster answered.", max_length=64)
-    steps_applied: str | None = Field(None, description="The last step succeeded.", max_length=64)
-    exposed: str | None = Field(None, description="The targets had ready endpoints behind their Ingresses.", max_length=64)
-    ready: str | None = Field(None, description="All of these.", max_length=64)
+
+class Timings(_Timings):
+    """When the job reached each stage for the first time (RFC 3339)."""
 
 
 class TargetStatus(Model):
@@ -228,7 +230,7 @@ class NestedAppJobStatus(Model):
 
     conditions: Conditions = Field(
         default_factory=list,
-        description="`Admitted`, `ClusterReady`, `StepsApplied`, `Exposed`, their summary "
+        description=f"{', '.join(f'`{stage}`' for stage in conditions.STAGES)}, their summary "
         "`Ready`, and `Succeeded`: whether the job has done what it was made for.",
     )
     observed_generation: int | None = Field(None, description="The `metadata.generation` that this status is about.", ge=0)

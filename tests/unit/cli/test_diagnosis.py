@@ -234,7 +234,7 @@ def test_a_jobs_pods_events_and_missing_rights_are_told() -> None:
         (conditions.TARGET_FAILED, False),
     ],
 )
-def test_what_has_ended_is_not_to_be_resumed(reason: str, is_advised: bool) -> None:
+def test_what_has_ended_is_not_to_be_resumed(reason: conditions.Reason, is_advised: bool) -> None:
     """What failed in a step is kept, and rests and goes on as jobs that run do."""
     rests = [
         condition(kind, "False", conditions.SUSPENDED, f"{kind}: it rests")
