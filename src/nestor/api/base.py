@@ -148,7 +148,7 @@ class StepStatus(Model):
     """How far one step of the templates is."""
 
     name: str = Field(description="The step's name, from the AppDef.", max_length=253)
-    type: str = Field("", description="The step's type: `kubectl`, `kustomize`, `custom` or `helm`.", max_length=63)
+    type: str = Field("", description="The step's type, from the AppDef, such as `kubectl`.", max_length=63)
     state: Literal["Pending", "Running", "Retrying", "Succeeded", "Failed"] = Field(
         "Pending",
         description="`Pending` (its turn has not come), `Running`, `Retrying` (failed, will be tried again), "

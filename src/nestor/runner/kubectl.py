@@ -24,7 +24,7 @@ def find_hint(step: Step, outcome: Outcome) -> str:
     kubectl reads the API's whole schema anew for each object that exists already (kubernetes/kubernetes#127095), some 0.1 s:
     thousands of documents are applied in seconds at first, and in many minutes again.
     """
-    is_slow_apply = step.type in ("kubectl", "kustomize") and not step.server_side and " unchanged" in outcome.message
+    is_slow_apply = not step.server_side and " unchanged" in outcome.message
     if outcome.exit_code is not None or not is_slow_apply:
         return ""
     return "\n(for thousands of objects that exist already, `server_side: true` is many times faster)"

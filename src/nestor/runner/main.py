@@ -12,8 +12,6 @@ import tempfile
 import traceback
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from nestor.kube import Api, ApiError
 from nestor.runner import guard, processes, waiting
 from nestor.runner.clock import SystemClock
@@ -21,6 +19,7 @@ from nestor.runner.record import Record, Superseded
 from nestor.runner.run import Runner
 from nestor.runner.settling import Settling
 from nestor.runner.steps import Executor
+from nestor.runner.types import TYPES
 from nestor.runner.workspace import Place, Workspace
 from nestor.steps import Plan, Run
 
@@ -53,8 +52,8 @@ def main(arguments: list[str]) -> int:
 def _main(arguments: list[str]) -> int:
     options = _parse(arguments)
     try:
-        plan = Plan.model_validate_json(options.plan.read_bytes())
-    except (OSError, ValidationError) as error:
+        plan = _read_plan(options.plan)
+    except (OSError, ValueError) as error:
         show(f"the plan {options.plan} cannot be read: {error}")
         return EXIT_BAD_PLAN
     if not options.templates.parent.is_dir():
@@ -65,6 +64,15 @@ def _main(arguments: list[str]) -> int:
     _prepare_process()
     place = Place(options.templates, options.kubeconfig, options.work, options.temporary)
     return asyncio.run(_run_until_stopped(plan, place))
+
+
+def _read_plan(file: Path) -> Plan:
+    """The plan. Raises `OSError`, or `ValueError` for what is none that this runner can execute."""
+    plan = Plan.model_validate_json(file.read_bytes())
+    for step in plan.steps:
+        if step.type not in TYPES:
+            raise ValueError(f"step '{step.name}' is of type '{step.type}', which this runner does not know")
+    return plan
 
 
 def show(line: str) -> None:

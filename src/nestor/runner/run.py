@@ -10,13 +10,12 @@ from nestor.runner.attempt import Attempt, Execute, Show
 from nestor.runner.clock import Clock
 from nestor.runner.command import Outcome
 from nestor.runner.errors import StepError
-from nestor.runner.steps import describe
+from nestor.runner.types import TYPES
 from nestor.steps import Plan, Run, Step, state
 
 INTERRUPT_LIMIT_SECONDS = 5.0
 MESSAGE_LIMIT = 5000
 """Characters of a message in the record, which is copied to the job's status."""
-PROGRAMS = {"kubectl": "kubectl", "kustomize": "kubectl", "custom": "the script", "helm": "helm"}
 
 
 class Saves(Protocol):
@@ -75,7 +74,7 @@ class Runner:
     async def _attempt(self, run: Run, index: int) -> Run:
         step, status = self._plan.steps[index], run.steps[index]
         count = f", attempt {status.attempt} of {status.max_attempts}" if status.max_attempts > 1 else ""
-        self._say(step, f"step {index + 1} of {len(run.steps)}: {describe(step)}{count}")
+        self._say(step, f"step {index + 1} of {len(run.steps)}: {TYPES[step.type].describe(step)}{count}")
         start = self._clock.seconds()
         try:
             outcome = await self._execute(Attempt(step, status.attempt, lambda line: self._say(step, line)))
@@ -122,7 +121,7 @@ def _describe_end(step: Step, outcome: Outcome) -> str:
     """One line; what the command said is in the log already."""
     if outcome.exit_code is None:
         return outcome.message.partition("\n")[0]
-    return f"{PROGRAMS[step.type]} {exits.describe(outcome.exit_code)}"
+    return f"{TYPES[step.type].program} {exits.describe(outcome.exit_code)}"
 
 
 def _describe_failure(step: Step, outcome: Outcome) -> str:

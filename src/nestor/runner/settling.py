@@ -12,6 +12,7 @@ from nestor.kube import Api, ApiError, kinds
 from nestor.runner.attempt import Attempt, Execute
 from nestor.runner.clock import Clock
 from nestor.runner.command import Outcome
+from nestor.steps.types import TYPES
 
 LIMIT_SECONDS = 60.0
 PAUSE_SECONDS = 0.2
@@ -29,7 +30,7 @@ class Settling:
     async def execute(self, attempt: Attempt) -> Outcome:
         """One attempt. Raises what `execute` raises."""
         had_settled = await self._check()
-        if not had_settled and attempt.step.type == "custom":
+        if not had_settled and TYPES[attempt.step.type].is_script:
             await self._wait()
             had_settled = True
         outcome = await self._execute(attempt)

@@ -16,6 +16,7 @@ from nestor.runner import copying, guard
 from nestor.runner.attempt import Attempt, Show
 from nestor.runner.errors import AttemptError
 from nestor.steps import Plan, Step
+from nestor.steps.types import TYPES
 
 SHOWN_NOTES = 10
 HELM_FOLDERS = {"HELM_CACHE_HOME": "cache", "HELM_CONFIG_HOME": "config", "HELM_DATA_HOME": "data"}
@@ -62,7 +63,7 @@ class Workspace:
     def explain_missing(self, step: Step) -> str:
         """What to add when a file is not there that an earlier step of this plan may have written; empty when none can have."""
         earlier = self._plan.steps[: next((index for index, other in enumerate(self._plan.steps) if other == step), 0)]
-        if self._copy is not None or not any(other.type == "custom" for other in earlier):
+        if self._copy is not None or not any(TYPES[other.type].is_script for other in earlier):
             return ""
         return (
             "; what scripts of earlier steps write lasts as long as the runner's pod, and this one has not run them: write the "

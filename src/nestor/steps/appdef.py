@@ -12,6 +12,7 @@ from nestor.api import faults
 from nestor.steps import helm, one
 from nestor.steps.fields import Fields
 from nestor.steps.plan import DEFAULT_RETRY, DEFAULT_RETRY_SLEEP_SECONDS, Plan, PlanError, Remote, Step
+from nestor.steps.types import TYPES, Entry
 
 STEP_LIMIT = 100
 NAME_LIMIT = 100
@@ -88,7 +89,7 @@ def hash_step(step: Step, parameters: Mapping[str, Any], environment: Mapping[st
     content: dict[str, Any] = {"does": step.model_dump(exclude=ignored, exclude_defaults=True)}
     if step.render:
         content |= {"parameters": dict(parameters), "facts": dict(facts)}
-    if step.type == "custom" and environment:
+    if TYPES[step.type].is_script and environment:
         content |= {"environment": dict(environment)}
     return names.digest(json.dumps(content, sort_keys=True), length=16)
 
@@ -101,13 +102,8 @@ def _hash_plan(base: str, steps: tuple[Step, ...], remote: Remote) -> str:
     """
     content = [[step.hash, step.name, step.retry, step.retry_sleep_seconds, step.timeout_seconds] for step in steps]
     rules = remote.model_dump_json(exclude_defaults=True, exclude={"denied_addresses"})
-    says = rules if rules != "{}" and any(map(_may_fetch, steps)) else ""
+    says = rules if rules != "{}" and any(TYPES[step.type].may_fetch(step) for step in steps) else ""
     return names.digest(base, json.dumps(content), says, length=16)
-
-
-def _may_fetch(step: Step) -> bool:
-    """A kustomization may name bases that are elsewhere; which ones, only the runner sees."""
-    return step.type == "kustomize" or step.format == "url" or bool(step.helm and step.helm.chart)
 
 
 def _read_settings(settings: Any, reading: _Reading) -> None:
@@ -140,7 +136,7 @@ def _read_steps(templates: Any, reading: _Reading) -> list[Step]:
             fields = Fields(template, where, reading.faults)
             name = _read_name(fields, reading.names)
             defaults = one.Defaults(reading.retry, reading.retry_sleep, reading.render)
-            step = one.read(fields, name, defaults, reading.remote, reading.releases)
+            step = one.read(Entry(fields, name, reading.remote, reading.releases), defaults)
             steps += [step] if step is not None else []
         else:
             reading.faults.append(f"`{where}` must be a dictionary with `name`, `type` and what the type needs")

@@ -9,8 +9,6 @@ from pydantic.alias_generators import to_camel
 
 from nestor.api import faults
 
-StepType = Literal["kubectl", "kustomize", "custom", "helm"]
-
 DEFAULT_RETRY = 0
 DEFAULT_RETRY_SLEEP_SECONDS = 5
 DEFAULT_TIMEOUT_SECONDS = 300
@@ -53,7 +51,8 @@ class Step(Model):
     """One step with its retry rules already resolved."""
 
     name: str
-    type: StepType
+    type: str
+    """A key of `nestor.steps.types.TYPES`."""
     hash: str = ""
     """Changes with what the step does; not with how often or how long it is tried."""
     path: str | None = None

@@ -28,6 +28,15 @@ def arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ]
 
 
+def test_a_step_of_a_type_that_another_version_knows_makes_a_bad_plan(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_text(plan.read_text().replace('"kubectl"', '"teleport"'))
+    assert main.main(arguments) == main.EXIT_BAD_PLAN
+    assert "step 'a' is of type 'teleport', which this runner does not know" in capsys.readouterr().out
+
+
 def test_an_unforeseen_error_is_no_failed_step_and_leaves_its_traceback(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

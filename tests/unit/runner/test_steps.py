@@ -19,9 +19,10 @@ from nestor.runner.attempt import Attempt
 from nestor.runner.command import Outcome
 from nestor.runner.download import Downloader, Fetched
 from nestor.runner.errors import AttemptError, StepError
-from nestor.runner.steps import Executor, describe
+from nestor.runner.steps import Executor
+from nestor.runner.types import TYPES
 from nestor.runner.workspace import Place, Workspace
-from nestor.steps import Plan, Step
+from nestor.steps import Plan, Step, types
 from nestor.steps.plan import Helm, Remote
 
 TELL = """#!/bin/sh
@@ -97,6 +98,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.fixture
 def stage(folder: Path) -> Stage:
     return Stage(folder)
+
+
+def test_every_type_of_step_can_be_executed() -> None:
+    assert list(TYPES) == list(types.TYPES)
+
+
+def describe(step: Step) -> str:
+    return TYPES[step.type].describe(step)
 
 
 def test_steps_are_described_in_a_few_words() -> None:
