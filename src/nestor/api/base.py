@@ -122,20 +122,20 @@ Quantities = Annotated[dict[str, Quantity], Field(max_length=64)]
 
 
 class Resources(Model):
-    """What a container asks of its node, and what it may use at most."""
+    """Resource requests and limits of a container."""
 
-    requests: Quantities | None = Field(None, description="Amounts that the scheduler sets aside, by resource name.")
-    limits: Quantities | None = Field(None, description="Amounts that may not be passed, by resource name.")
+    requests: Quantities | None = Field(None, description="Amounts that the scheduler reserves, by resource name.")
+    limits: Quantities | None = Field(None, description="Maximum amounts, by resource name.")
 
 
 class ConditionStatus(Model):
-    """One aspect of the observed state."""
+    """One condition of the object."""
 
-    type: str = Field(description="Name of the aspect.", max_length=316)
-    status: Literal["True", "False", "Unknown"] = Field(description="Whether it holds: `True`, `False` or `Unknown`.")
-    reason: str = Field(description="Why, in one CamelCase word, for programs.", min_length=1, max_length=1024)
-    message: str = Field("", description="Why, in a sentence, for people.", max_length=32768)
-    observed_generation: int | None = Field(None, description="The `metadata.generation` that this was decided for.", ge=0)
+    type: str = Field(description="Type of the condition.", max_length=316)
+    status: Literal["True", "False", "Unknown"] = Field(description="`True`, `False` or `Unknown`.")
+    reason: str = Field(description="Machine-readable reason, in CamelCase.", min_length=1, max_length=1024)
+    message: str = Field("", description="Human-readable explanation.", max_length=32768)
+    observed_generation: int | None = Field(None, description="The `metadata.generation` that the condition describes.", ge=0)
     last_transition_time: str = Field(
         description="When `status` last changed (RFC 3339).", json_schema_extra={"format": "date-time"}
     )
@@ -145,25 +145,25 @@ Conditions = Annotated[list[ConditionStatus], Field(max_length=32, json_schema_e
 
 
 class StepStatus(Model):
-    """How far one step of the templates is."""
+    """Progress of one step."""
 
-    name: str = Field(description="The step's name, from the AppDef.", max_length=253)
-    type: str = Field("", description="The step's type, from the AppDef, such as `kubectl`.", max_length=63)
+    name: str = Field(description="The step's name in the AppDef.", max_length=253)
+    type: str = Field("", description="The step's type, such as `kubectl`.", max_length=63)
     state: Literal["Pending", "Running", "Retrying", "Succeeded", "Failed"] = Field(
         "Pending",
-        description="`Pending` (its turn has not come), `Running`, `Retrying` (failed, will be tried again), "
-        "`Succeeded`, or `Failed` (no attempts left).",
+        description="`Pending` (not started yet), `Running`, `Retrying` (failed, will be retried), `Succeeded`, or "
+        "`Failed` (no attempts left).",
     )
-    attempt: int = Field(0, description="The current attempt, or the last one made; 0 before the first.", ge=0)
-    max_attempts: int = Field(1, description="Attempts allowed: the first and all retries.", ge=0)
-    start_time: str | None = Field(None, description="When the first attempt began (RFC 3339).", max_length=64)
-    completion_time: str | None = Field(None, description="When the step succeeded or failed for good (RFC 3339).", max_length=64)
-    exit_code: int | None = Field(None, description="Exit code of the last attempt's command.")
-    message: str = Field("", description="Last lines of what the step's command said when it failed.", max_length=32768)
-    hash: str | None = Field(None, description="Changes when what the step does changes.", max_length=128)
-    sha256: str | None = Field(None, description="Checksum of what the step downloaded.", max_length=64)
+    attempt: int = Field(0, description="Number of the current or last attempt; 0 before the first.", ge=0)
+    max_attempts: int = Field(1, description="Maximum number of attempts: the first one and all retries.", ge=0)
+    start_time: str | None = Field(None, description="When the first attempt started (RFC 3339).", max_length=64)
+    completion_time: str | None = Field(None, description="When the step succeeded or finally failed (RFC 3339).", max_length=64)
+    exit_code: int | None = Field(None, description="Exit code of the last attempt.")
+    message: str = Field("", description="Last lines of output of a failed attempt.", max_length=32768)
+    hash: str | None = Field(None, description="Hash of everything that determines what the step does.", max_length=128)
+    sha256: str | None = Field(None, description="SHA-256 checksum of what the step downloaded.", max_length=64)
     starts: int | None = Field(
-        None, description="How often the current attempt was begun: more than once where the runner's pod died in it.", ge=0
+        None, description="How often the current attempt was started: more than once if the runner's pod died during it.", ge=0
     )
 
 
@@ -171,7 +171,7 @@ Steps = Annotated[list[StepStatus], Field(max_length=200, json_schema_extra=list
 
 
 class PodCounts(Model):
-    """A nested cluster's pods, counted."""
+    """Number of pods, by state."""
 
-    running: int = Field(0, description="Pods that run.", ge=0)
-    waiting: int = Field(0, description="Pods that do not run yet.", ge=0)
+    running: int = Field(0, description="Number of running pods.", ge=0)
+    waiting: int = Field(0, description="Number of pods that are not running yet.", ge=0)

@@ -57,12 +57,12 @@ class Reason(str):
 
 
 ADMITTED = Type(
-    "Admitted", event="JobAdmitted", words="admitted", reached="Class, version, command and AppDef were found to be good."
+    "Admitted", event="JobAdmitted", words="admitted", reached="The class, version, command and AppDef were accepted."
 )
-CLUSTER_READY = Type("ClusterReady", event="ClusterProvisioned", words="cluster ready", reached="The nested cluster answered.")
+CLUSTER_READY = Type("ClusterReady", event="ClusterProvisioned", words="cluster ready", reached="The nested cluster was ready.")
 STEPS_APPLIED = Type("StepsApplied", event="StepsApplied", words="all steps applied", reached="The last step succeeded.")
-EXPOSED = Type("Exposed", event="JobExposed", words="exposed", reached="The targets had ready endpoints behind their Ingresses.")
-READY = Type("Ready", event="JobReady", words="ready", reached="All of these.")
+EXPOSED = Type("Exposed", event="JobExposed", words="exposed", reached="All exposed targets had ready endpoints.")
+READY = Type("Ready", event="JobReady", words="ready", reached="All of the above.")
 SUCCEEDED = Type("Succeeded")
 ACCEPTED = Type("Accepted")
 """Of a NestedApp."""

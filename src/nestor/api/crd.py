@@ -62,23 +62,27 @@ RESOURCES = [
         "NestedAppJob",
         "nestedappjobs",
         "naj",
-        "Runs a Kubernetes application, once, in a nested cluster of its own.",
+        "Runs a Kubernetes application once, in its own nested cluster.",
         NestedAppJobSpec,
         NestedAppJobStatus,
         name_limit=NAME_LIMIT,
         columns=[
-            Column("Status", ".status.conditions[?(@.type=='Ready')].reason", "AppReady, or what it waits for or failed at."),
-            Column("URL", ".status.url", "Where the application is reached."),
+            Column(
+                "Status",
+                ".status.conditions[?(@.type=='Ready')].reason",
+                "AppReady, or what the job is waiting for or failed at.",
+            ),
+            Column("URL", ".status.url", "URL of the application."),
             Column("Version", ".status.kubernetesVersion", "Kubernetes version of the nested cluster."),
             AGE,
-            Column("Message", ".status.conditions[?(@.type=='Ready')].message", "The status in a sentence.", priority=1),
+            Column("Message", ".status.conditions[?(@.type=='Ready')].message", "The status as a sentence.", priority=1),
         ],
     ),
     Resource(
         "NestedApp",
         "nestedapps",
         "napp",
-        "An application of the catalogue, for jobs to refer to; written by admins.",
+        "An application in the catalogue, written by admins. Jobs refer to it by name.",
         NestedAppSpec,
         NestedAppStatus,
         scope="Cluster",
@@ -110,7 +114,7 @@ RESOURCES = [
         "NestedClass",
         "nestedclasses",
         "nclass",
-        "Policy for nested clusters and how jobs are exposed; written by admins.",
+        "The admins' policy for jobs: their clusters, limits, network access and exposure.",
         NestedClassSpec,
         scope="Cluster",
         columns=[
@@ -170,7 +174,7 @@ def _build_root(resource: Resource) -> Schema:
             rule(
                 f"self.metadata.name.size() <= {limit} && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
                 f"`metadata.name` must be at most {limit} lower-case letters, digits and '-', starting with a letter: "
-                "it becomes part of Service names",
+                "it becomes part of the names of Services",
             )
         ]
     return root

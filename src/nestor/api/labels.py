@@ -20,7 +20,7 @@ CLUSTER = f"{GROUP}/cluster"
 """Name of the NestedCluster that an object belongs to."""
 
 COMPONENT = f"{GROUP}/component"
-"""Part that a pod plays: `server`, `runner`, `reader` or `app`."""
+"""Role of a pod: `server`, `runner`, `reader` or `app`."""
 
 NESTED_NAME = f"{GROUP}/nested-name"
 """Annotation: name of the nested object that a host object stands for."""

@@ -21,20 +21,21 @@ from nestor.api.base import (
     rules,
 )
 from nestor.api.policies import Persistence
+from nestor.api.policy import PodSecurity
 
 PRIVATE_RANGES = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"]
 DEFAULT_CORE_DNS_IMAGE = "docker.io/coredns/coredns:1.15.0"
 
 
 class VersionEntry(Model):
-    """A Kubernetes version that users may ask for, and the image that is it."""
+    """A Kubernetes version on offer, and its image."""
 
     version: KubernetesVersion = Field(description="Kubernetes version as major.minor, for example `v1.36`.")
-    image: Image = Field(description="K3s image for it, for example `docker.io/rancher/k3s:v1.36.2-k3s1`.")
+    image: Image = Field(description="K3s image for this version, for example `docker.io/rancher/k3s:v1.36.2-k3s1`.")
 
 
 class ClusterPolicy(Model):
-    """Shape of the nested clusters."""
+    """What the nested clusters are like."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
@@ -46,18 +47,18 @@ class ClusterPolicy(Model):
     )
 
     versions: list[VersionEntry] = Field(
-        description="The Kubernetes versions there are. A job that asks for another one is refused with this list.",
+        description="The Kubernetes versions on offer. A job that asks for another version is refused, and told this list.",
         min_length=1,
         max_length=50,
         json_schema_extra=list_map("version"),
     )
     default_version: KubernetesVersion | None = Field(
-        None, description="Version for jobs that ask for none. Left out: the highest of `versions`."
+        None, description="Version for jobs that do not ask for one. Defaults to the highest of `versions`."
     )
     resources: Resources | None = Field(
         None,
-        description="Resources of the K3s server's container. Left out: requests of 200m CPU and 512Mi, "
-        "limits of 2 CPUs and 2Gi.",
+        description="Resources of the K3s server's container. Defaults to requests of 200m CPU and 512Mi, and limits "
+        "of 2 CPUs and 2Gi.",
     )
     core_dns_image: Image = Field(
         DEFAULT_CORE_DNS_IMAGE,
@@ -66,15 +67,15 @@ class ClusterPolicy(Model):
     )
     start_timeout_seconds: int = Field(
         300,
-        description="Seconds after which a cluster that is not ready is reported as ProvisioningFailed instead of waiting. "
-        "It is not given up. Default: 300.",
+        description="Seconds until a cluster that is still not ready is reported as ProvisioningFailed. Nestor keeps "
+        "trying. Defaults to 300.",
         ge=10,
         le=86400,
     )
     persistence: Persistence | None = Field(
         None,
-        description="Volume for each cluster's data, so that it survives the loss of its pod, and rests without one while "
-        "the job is suspended. Left out: the data lives in the pod. It holds for new clusters.",
+        description="Volume for each cluster's data. With it, the data survives the loss of the server's pod, and a "
+        "suspended job needs no server. If not set, the data lives in the pod. Applies to new clusters.",
     )
 
 
@@ -82,7 +83,7 @@ class LabelRequirement(Model):
     """One requirement of a label selector."""
 
     key: Annotated[str, StringConstraints(min_length=1, max_length=316)] = Field(description="Label key.")
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(description="Relation of the label's value to `values`.")
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(description="How the label's value relates to `values`.")
     values: Annotated[list[str], Field(max_length=64)] | None = Field(None, description="Values for `In` and `NotIn`.")
 
 
@@ -93,16 +94,16 @@ class LabelSelector(Model):
         None, description="Labels that must have these values."
     )
     match_expressions: Annotated[list[LabelRequirement], Field(max_length=64)] | None = Field(
-        None, description="Further requirements; all must hold."
+        None, description="Further requirements. All must be met."
     )
 
 
 class IpBlock(Model):
     """An address range."""
 
-    cidr: Cidr = Field(description="The range, as `10.40.0.0/30`.")
+    cidr: Cidr = Field(description="The range, for example `10.40.0.0/30`.")
     except_: Annotated[list[Cidr], Field(max_length=64)] | None = Field(
-        None, alias="except", description="Parts of it that are left out."
+        None, alias="except", description="Ranges inside `cidr` to leave out."
     )
 
 
@@ -119,119 +120,130 @@ class Peer(Model):
     )
 
     namespace_selector: LabelSelector | None = Field(None, description="Namespaces of the host cluster.")
-    pod_selector: LabelSelector | None = Field(None, description="Pods, in the selected namespaces.")
-    ip_block: IpBlock | None = Field(None, description="Addresses, for an Ingress controller on the host's network.")
+    pod_selector: LabelSelector | None = Field(None, description="Pods in the selected namespaces.")
+    ip_block: IpBlock | None = Field(None, description="Address range, for an Ingress controller on the host network.")
 
 
 class NamespacePolicy(Model):
     """The namespace that each job gets in the host cluster."""
 
-    pod_security: Literal["Baseline", "Privileged"] = Field(
+    pod_security: PodSecurity = Field(
         "Baseline",
-        description="Pod Security level that is enforced: `Baseline` refuses what can reach the node (privileged "
-        "containers, host paths, host network), `Privileged` refuses nothing. Default: `Baseline`.",
+        description="Pod Security level of the application's pods. `Baseline` refuses what can reach the node: privileged "
+        "containers, host paths, host ports, the host's namespaces. `Privileged` allows all of these; what no nested cluster "
+        "supports, such as persistent volumes, stays refused. A change applies at once to the new pods of running jobs. "
+        "Default: `Baseline`.",
     )
     quota: Quantities | None = Field(
         None,
-        description="Quota for the application, as in a ResourceQuota: `requests.cpu`, `limits.memory`, `pods` … The "
-        "share of the cluster's own pods is added to it. Left out: no quota.",
+        description="Quota for the application, with the keys of a ResourceQuota: `requests.cpu`, `limits.memory`, "
+        "`pods` and so on. What the nested cluster's own pods need is added to it. If not set, there is no quota.",
     )
     default_resources: Resources | None = Field(
-        None, description="Requests and limits of containers that set none (LimitRange). Left out: none."
+        None, description="Requests and limits for containers that set none (LimitRange). If not set, there are none."
     )
 
 
 class NetworkPolicyModel(Model):
-    """Where the application's pods may connect to, besides each other, their DNS and their own API server."""
+    """What the application may connect to, besides its own pods, its DNS and its own API server."""
 
     internet: Literal["Public", "None"] = Field(
         "Public",
-        description="`Public`: addresses outside `privateRanges`, never the cloud's metadata address and the host's "
-        "API server. `None`: none. Default: `Public`.",
+        description="`Public`: any address outside `privateRanges`, except the cloud's metadata address and the "
+        "host's API server. `None`: no address outside the nested cluster. Defaults to `Public`.",
     )
     private_ranges: list[Cidr] = Field(
         default=PRIVATE_RANGES,
-        description="Address ranges that are closed to the application: an office or data centre "
-        "network, and the host cluster's own. Default: the private ranges of RFC 1918 and RFC 6598.",
+        description="Address ranges that the application may not connect to, such as the office or data centre "
+        "network and the host cluster's own. Defaults to the private ranges of RFC 1918 and RFC 6598.",
         max_length=64,
     )
 
 
 class ExposePolicy(Model):
-    """How jobs' targets are exposed, by an Ingress each."""
+    """How jobs' targets are exposed: one Ingress for each."""
 
     domain: HostName | None = Field(
         None,
-        description="Domain under which jobs get their host: `<job>-<namespace>.<domain>`, and their further targets "
-        "`<service>--<job>-<namespace>.<domain>`: all are one label below it, so that a wildcard DNS entry and certificate for "
-        "`*.<domain>` hold for all. Left out: only jobs that set `expose.host` are exposed, by their first target.",
+        description="Domain for the hosts of jobs: `<job>-<namespace>.<domain>`, and "
+        "`<service>--<job>-<namespace>.<domain>` for further targets. All lie one label below the domain, so one wildcard DNS "
+        "entry and certificate for `*.<domain>` cover them. If not set, only jobs with `expose.host` are exposed, by their "
+        "first target.",
     )
     allowed_hosts: list[HostPattern] = Field(
         default_factory=list,
-        description="What jobs may ask for by `expose.host` besides hosts below `domain`: host names, or "
-        "`*.example.com` for all hosts below example.com. Left out: none, or any host when there is no `domain` either.",
+        description="Hosts that jobs may request with `expose.host` in addition to those below `domain`: host names, "
+        "or `*.example.com` for all hosts below example.com. If not set: none, or any host if there is no `domain` either.",
         max_length=64,
     )
     ingress_class_name: ObjectName | None = Field(
-        None, description="IngressClass of the Ingresses. Left out: the host cluster's default."
+        None, description="IngressClass of the Ingresses. Defaults to the host cluster's default class."
     )
     tls_secret_name: ObjectName | None = Field(
         None,
-        description="Secret in the operator's namespace, of type kubernetes.io/tls, for the Ingresses' hosts (usually a "
-        "wildcard certificate for `domain`); it is copied into each job's namespace. Left out: no TLS, or by cert-manager's "
-        "`annotations`.",
+        description="Secret of type kubernetes.io/tls, in the operator's namespace, for the Ingresses' hosts: usually "
+        "a wildcard certificate for `domain`. It is copied into each job's namespace. If not set, there is no TLS unless "
+        "`annotations` ask cert-manager for it.",
     )
     annotations: Annotated[dict[str, str], Field(max_length=64)] | None = Field(
         None,
-        description="Annotations for the Ingresses, for example for the controller. Users cannot add any. Websockets need "
-        "none to be opened; ingress-nginx ends those that are silent for a minute, unless "
-        "`nginx.ingress.kubernetes.io/proxy-read-timeout` and `…/proxy-send-timeout` give more seconds, as '3600'. With "
-        "`cert-manager.io/cluster-issuer` or `cert-manager.io/issuer` and without `tlsSecretName`, each exposed target gets a "
-        "certificate of its own, in Secret `<Ingress>-tls` of the job's namespace.",
+        description="Annotations for the Ingresses, for example for the controller. Users cannot add any. Websockets "
+        "need none, but ingress-nginx closes those that are silent for a minute unless "
+        "`nginx.ingress.kubernetes.io/proxy-read-timeout` and `…/proxy-send-timeout` are raised, for example to '3600'. With "
+        "`cert-manager.io/cluster-issuer` or `cert-manager.io/issuer`, and without `tlsSecretName`, each exposed target gets "
+        "its own certificate in Secret `<Ingress>-tls` of the job's namespace.",
     )
     scheme: Literal["http", "https"] | None = Field(
         None,
-        description="Scheme of the printed URL. Left out: `https` when there is TLS by `tlsSecretName` or cert-manager, "
-        "else `http`.",
+        description="Scheme of the URLs in the jobs' status. Defaults to `https` if there is TLS by `tlsSecretName` "
+        "or cert-manager, otherwise to `http`.",
     )
     port: int | None = Field(
-        None, description="Port of the printed URL, when the Ingress controller is not at its scheme's own.", ge=1, le=65535
+        None,
+        description="Port of the URLs in the jobs' status, if the Ingress controller does not listen on the scheme's "
+        "default port.",
+        ge=1,
+        le=65535,
     )
     from_: list[Peer] = Field(
         default_factory=list,
         alias="from",
-        description="Where exposed pods may be reached from: where the Ingress controller "
-        "runs. Left out: any namespace that is no job's. A controller on the host's network needs an `ipBlock`.",
+        description="Where traffic to exposed pods may come from: where the Ingress controller runs. A controller on "
+        "the host network needs an `ipBlock`. If not set, traffic may come from any namespace that does not belong to a job.",
         max_length=32,
     )
 
 
 class RemotePolicy(Model):
-    """Templates and charts that are not in the app image."""
+    """Templates and charts from outside the app image."""
 
-    enabled: bool = Field(True, description="Whether steps may name a URL (`format: url`) or a remote Helm chart. Default: true.")
+    enabled: bool = Field(
+        True, description="Whether steps may use a URL (`format: url`) or a remote Helm chart. Defaults to true."
+    )
     allowed_hosts: list[HostPattern] = Field(
         default_factory=list,
-        description="Hosts that such URLs may name: host names, or `*.example.com` for all hosts below "
-        "example.com. Left out: any; never the node, the cloud's metadata address and the host cluster's API server.",
+        description="Hosts that these URLs may name: host names, or `*.example.com` for all hosts below example.com. "
+        "If not set, any host; the node, the cloud's metadata address and the host cluster's API server are never allowed.",
         max_length=64,
     )
     max_bytes: int = Field(
-        16 * 2**20, description="Size that a downloaded template may have, in bytes. Default: 16 MiB.", ge=1024, le=2**30
+        16 * 2**20, description="Maximum size of a downloaded template, in bytes. Defaults to 16 MiB.", ge=1024, le=2**30
     )
 
 
 class TemplatesPolicy(Model):
-    """What the steps of jobs may do."""
+    """What the steps may do."""
 
-    remote: RemotePolicy = Field(default_factory=RemotePolicy, description="Templates from elsewhere.")
+    remote: RemotePolicy = Field(default_factory=RemotePolicy, description="Templates and charts from outside the app image.")
 
 
 class NestedClassSpec(Model):
     """The policy."""
 
-    cluster: ClusterPolicy = Field(description="Shape of the nested clusters.")
-    namespace: NamespacePolicy = Field(default_factory=NamespacePolicy, description="The namespace that each job gets.")
-    network: NetworkPolicyModel = Field(default_factory=NetworkPolicyModel, description="Where the application may connect to.")
+    cluster: ClusterPolicy = Field(description="The nested clusters.")
+    namespace: NamespacePolicy = Field(
+        default_factory=NamespacePolicy, description="The namespace that each job gets in the host cluster."
+    )
+    network: NetworkPolicyModel = Field(default_factory=NetworkPolicyModel, description="What the application may connect to.")
     expose: ExposePolicy = Field(default_factory=ExposePolicy, description="How jobs are exposed.")
-    templates: TemplatesPolicy = Field(default_factory=TemplatesPolicy, description="What the steps of jobs may do.")
+    templates: TemplatesPolicy = Field(default_factory=TemplatesPolicy, description="What the steps may do.")

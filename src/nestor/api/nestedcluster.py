@@ -20,10 +20,11 @@ from nestor.api.base import (
     rules,
 )
 from nestor.api.policies import FailurePolicy, Persistence, SuccessPolicy
+from nestor.api.policy import Policy
 
 
 class NestedClusterSpec(Model):
-    """What the cluster is made of. Left-out fields come from the class."""
+    """The desired cluster. Fields that are not set come from the class."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
@@ -36,66 +37,78 @@ class NestedClusterSpec(Model):
 
     class_name: ObjectName = Field(
         "default",
-        description="Name of the NestedClass that the cluster is shaped by. Default: `default`. Immutable.",
+        description="Name of the NestedClass that shapes the cluster. Defaults to `default`. Immutable.",
         json_schema_extra=immutable("className"),
     )
     kubernetes_version: KubernetesVersion | None = Field(
         None,
-        description="Kubernetes version as major.minor, for example `v1.36`. Left out: the class's default. Immutable.",
+        description="Kubernetes version as major.minor, for example `v1.36`. Defaults to the class's default version. Immutable.",
         json_schema_extra=immutable("kubernetesVersion"),
     )
     image: Image | None = Field(
-        None, description="K3s image of the server. Left out: the class's image for the version. The operator sets it for jobs."
+        None, description="K3s image of the server. Defaults to the class's image for the version. The operator sets it for jobs."
     )
-    resources: Resources | None = Field(None, description="Resources of the K3s server's container. Left out: the class's.")
+    resources: Resources | None = Field(None, description="Resources of the K3s server's container. Defaults to the class's.")
     persistence: Persistence | None = Field(
         None,
-        description="Volume for the cluster's data. Left out: the class's. Immutable.",
+        description="Volume for the cluster's data. Defaults to the class's. Immutable.",
         json_schema_extra=immutable("persistence"),
     )
     suspend: bool = Field(
-        False, description="Whether the cluster is to rest: its pods end, and with `persistence` its server too. Default: false."
+        False,
+        description="Whether the cluster is suspended: its pods are stopped, and with `persistence` its server too. "
+        "Defaults to false.",
     )
-    success_policy: SuccessPolicy | None = Field(None, description="When `status.outcome` is Succeeded. Left out: never.")
+    success_policy: SuccessPolicy | None = Field(None, description="When `status.outcome` becomes Succeeded. If not set, never.")
     failure_policy: FailurePolicy | None = Field(
-        None, description="When `status.outcome` is Failed; its action is the job's. Left out: by the success policy's targets."
+        None,
+        description="When `status.outcome` becomes Failed; acting on it is up to the job. If not set, a failure of "
+        "the success policy's targets counts.",
     )
 
 
 class RunStatus(Model):
-    """How far the job's templates are, as the runner wrote it into the nested cluster."""
+    """Progress of the job's steps, as the runner recorded it in the nested cluster."""
 
     version: int = Field(1, description="Version of this format.", ge=1)
-    hash: str = Field("", description="The plan that the run is of.", max_length=128)
-    base: str = Field("", description="The templates and the cluster's data that the run is of.", max_length=128)
+    hash: str = Field("", description="Hash of the plan that is run.", max_length=128)
+    base: str = Field("", description="Identifies the templates and the cluster's data that the run is based on.", max_length=128)
     state: Literal["Running", "Succeeded", "Failed"] = Field("Running", description="`Running`, `Succeeded` or `Failed`.")
-    steps: Steps = Field(default_factory=list, description="The steps, in their order.")
+    steps: Steps = Field(default_factory=list, description="The steps, in order.")
 
 
 class Outcome(Model):
-    """What the application came to, by the policies in `spec`."""
+    """How the application has ended, by the policies in `spec`."""
 
     state: Literal["Running", "Succeeded", "Failed"] = Field("Running", description="`Running`, `Succeeded` or `Failed`.")
-    message: str = Field("", description="The objects that decided, or that are waited for.", max_length=4096)
-    server_uid: str = Field("", alias="serverUID", description="UID of the server's pod that was looked at.", max_length=64)
+    message: str = Field("", description="The objects that decided the outcome, or that are still awaited.", max_length=4096)
+    server_uid: str = Field("", alias="serverUID", description="UID of the server pod that was observed.", max_length=64)
 
 
 class NestedClusterStatus(Model):
-    """What was observed: written by the cluster's syncer; `kubeconfigSecretName` and condition `Admitted` by the operator."""
+    """What was observed. `policy`, `kubeconfigSecretName` and `Admitted` are written by the operator, the rest by the syncer."""
 
     conditions: Conditions = Field(
         default_factory=list,
-        description="`Ready`: the API server answers and the syncer works. `Admitted`: class and version "
-        "are good (clusters of users only).",
+        description="`Ready`: the API server answers and the syncer works. `Admitted`: the class and version were "
+        "accepted (only for clusters without a job).",
     )
-    observed_generation: int | None = Field(None, description="The `metadata.generation` that this status is about.", ge=0)
+    observed_generation: int | None = Field(None, description="The `metadata.generation` that this status describes.", ge=0)
     kubernetes_version: str | None = Field(None, description="Version that the nested API server reports.", max_length=64)
     kubeconfig_secret_name: str | None = Field(
         None,
-        description="Secret beside the cluster whose key `kubeconfig` opens it as admin (clusters of users only).",
+        description="Secret in the same namespace whose key `kubeconfig` gives admin access to the cluster (only for "
+        "clusters without a job).",
         max_length=253,
     )
-    run: RunStatus | None = Field(None, description="Progress of the job's templates. Absent for a cluster without a job.")
-    pods: PodCounts | None = Field(None, description="The nested cluster's pods, counted.")
-    outcome: Outcome | None = Field(None, description="What the application came to. Absent without a policy.")
-    suspended: bool | None = Field(None, description="Whether none of its pods is left on the host, because of `spec.suspend`.")
+    policy: Policy | None = Field(
+        None, description="What the class allows the cluster's pods. The strictest policy applies until the operator has set it."
+    )
+    run: RunStatus | None = Field(None, description="Progress of the job's steps. Absent for a cluster without a job.")
+    pods: PodCounts | None = Field(None, description="Number of pods in the nested cluster, by state.")
+    outcome: Outcome | None = Field(
+        None, description="How the application has ended, as judged by the policies. Absent without a policy."
+    )
+    suspended: bool | None = Field(
+        None, description="Whether `spec.suspend` has taken effect: no pod of the cluster is left on the host."
+    )

@@ -13,7 +13,7 @@ Word = Annotated[str, StringConstraints(min_length=1, max_length=316, pattern=r"
 
 
 class OutcomeTarget(Model):
-    """One object of the nested cluster, or all that carry some labels."""
+    """An object in the nested cluster, or all objects with certain labels."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
@@ -26,20 +26,23 @@ class OutcomeTarget(Model):
     )
 
     kind: Annotated[str, StringConstraints(min_length=1, max_length=63, pattern=r"^[A-Z][A-Za-z0-9]*$")] = Field(
-        description="Kind of the object: `Job`, `JobSet`, `Pod`, or any other together with `apiVersion` and `condition`."
+        description="Kind of the object: `Job`, `JobSet` or `Pod`; any other kind needs `apiVersion` and `condition`."
     )
     api_version: Word | None = Field(
-        None, description="API version. Left out: `batch/v1` for Job, `jobset.x-k8s.io/v1alpha2` for JobSet, `v1` for Pod."
+        None, description="API version. Defaults to `batch/v1` for Job, `jobset.x-k8s.io/v1alpha2` for JobSet and `v1` for Pod."
     )
-    name: ObjectName | None = Field(None, description="Name of the object. Not together with `matchLabels`.")
+    name: ObjectName | None = Field(None, description="Name of the object. Mutually exclusive with `matchLabels`.")
     match_labels: Labels | None = Field(
-        None, description="Labels of the objects; all of them must be done, and there must be one. Not together with `name`."
+        None,
+        description="Labels that select the objects. All selected objects must meet the condition, and there must be "
+        "at least one. Mutually exclusive with `name`.",
     )
-    namespace: ObjectName = Field("default", description="Namespace in the nested cluster. Default: `default`.")
+    namespace: ObjectName = Field("default", description="Namespace in the nested cluster. Defaults to `default`.")
     condition: Word | None = Field(
         None,
-        description="Type of the condition that must be True. Left out: Job `Complete` (failure: `Failed`), JobSet "
-        "`Completed` (failure: `Failed`), Pod: its phase is Succeeded (failure: Failed).",
+        description="Type of the condition that must be True. For success it defaults to `Complete` for Job, "
+        "`Completed` for JobSet, and phase Succeeded for Pod; for failure to `Failed` for Job and JobSet, and phase Failed "
+        "for Pod.",
     )
 
 
@@ -47,29 +50,37 @@ Targets = Annotated[list[OutcomeTarget], Field(min_length=1, max_length=16)]
 
 
 class SuccessPolicy(Model):
-    """When the job is done."""
+    """When the application has succeeded."""
 
-    operator: Literal["All", "Any"] = Field("All", description="Whether all targets must be done, or any. Default: `All`.")
-    targets: Targets = Field(description="What must be done in the nested cluster.")
+    operator: Literal["All", "Any"] = Field(
+        "All", description="`All`: all targets must succeed. `Any`: one is enough. Defaults to `All`."
+    )
+    targets: Targets = Field(description="Objects in the nested cluster that must succeed.")
 
 
 class FailurePolicy(Model):
-    """What to do when a target, or a step, has failed."""
+    """What to do when a target or a step fails."""
 
     action: Literal["Fail", "Restart", "Ignore"] = Field(
         "Fail",
-        description="`Fail`: the job has failed and its application is stopped. `Restart`: the application starts again "
-        "in an empty nested cluster, by all its steps. `Ignore`: it is only told. Default: `Fail`.",
+        description="`Fail`: the job fails and the application is stopped. `Restart`: the application starts over in "
+        "an empty nested cluster, from the first step. `Ignore`: the failure is only reported. Defaults to `Fail`.",
     )
-    max_restarts: int = Field(3, description="Restarts after which a failure fails the job. Default: 3.", ge=0, le=1000)
-    targets: Targets | None = Field(None, description="Whose failure counts. Left out: the success policy's targets.")
+    max_restarts: int = Field(
+        3, description="Number of restarts after which a failure fails the job. Defaults to 3.", ge=0, le=1000
+    )
+    targets: Targets | None = Field(
+        None, description="Objects whose failure counts. Defaults to the targets of the success policy."
+    )
 
 
 class Persistence(Model):
     """A volume for the nested cluster's own data."""
 
-    size: Quantity = Field(description="Size of the volume, as `2Gi`.")
-    storage_class_name: ObjectName | None = Field(None, description="StorageClass of the volume. Left out: the host's default.")
+    size: Quantity = Field(description="Size of the volume, for example `2Gi`.")
+    storage_class_name: ObjectName | None = Field(
+        None, description="StorageClass of the volume. Defaults to the host cluster's default StorageClass."
+    )
 
 
 class AppRef(Model):

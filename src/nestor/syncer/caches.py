@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from nestor.api.policy import Policy
 from nestor.kube import Api, Change, Informer, Kind, kinds
 from nestor.kube.index import Index
 from nestor.objects import Object, labels_of, spec_of
@@ -75,6 +76,11 @@ class Caches:
     def is_suspended(self) -> bool:
         """Whether the nested cluster's pods are to rest, by `spec.suspend`."""
         return _asks_for_rest(self.cluster)
+
+    @property
+    def policy(self) -> Policy:
+        """What the class allows this cluster's pods, as of now."""
+        return Policy.read(self.cluster)
 
     def on_suspend(self, handler: Callable[[], None]) -> None:
         """Have `handler` called whenever the cluster is suspended or resumed, and once at the start."""

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 from nestor import names
 from nestor.api import labels
+from nestor.api.policy import Policy
 from nestor.kube import Change, Forbidden, Informer, Kind, RetryLater, WorkQueue, kinds
 from nestor.objects import Object
 from nestor.syncer.context import RETRY_LIMIT, Context
 from nestor.syncer.copies import ensure_copy
-from nestor.translate import baseline, messages, status
 from nestor.translate import config as translate
+from nestor.translate import messages, refusals, status
 from nestor.translate.references import CONFIG_MAPS, SECRETS, Reference, find_references
 from nestor.translate.target import nested_key
 
@@ -93,7 +94,7 @@ class ConfigController:
         uid = change.latest["metadata"]["uid"]
         if change.old is not None and change.old["metadata"]["uid"] != uid:
             self._follow(change.old["metadata"]["uid"], frozenset())
-        live = change.new is not None and _may_run(change.new)
+        live = change.new is not None and _may_run(change.new, self._context.caches.policy)
         self._follow(uid, find_references(change.latest) if live else frozenset())
 
     def _follow(self, uid: str, wanted: frozenset[Reference]) -> None:
@@ -160,11 +161,11 @@ class ConfigController:
         return row.host.get(names.host_name(reference.name, reference.namespace), self._context.target.namespace)
 
 
-def _may_run(pod: Object) -> bool:
+def _may_run(pod: Object, policy: Policy) -> bool:
     """True for a pod that has a host pod or may get one: for others nothing is copied, however many a tenant makes."""
     spec = pod["spec"]
     if status.is_terminal(pod) or spec.get("schedulingGates"):
         return False
     # A debug container comes later; when it is refused, the pod runs on, and needs its copies.
     created = {key: value for key, value in spec.items() if key != "ephemeralContainers"}
-    return not baseline.find_refusals(pod | {"spec": created})
+    return not refusals.find_refusals(pod | {"spec": created}, policy)

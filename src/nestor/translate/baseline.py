@@ -1,7 +1,7 @@
-"""What a pod of a shared nested cluster may not ask for: Pod Security `baseline`, and what cannot work.
+"""Pod Security level `baseline`: what could reach the node, or other pods on it.
 
-The host namespace enforces `baseline` too; finding it here names the nested field to the user, and covers hosts that
-do not enforce. https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
+The host namespace enforces the level too; finding it here names the nested field to the user, and covers hosts that do not
+enforce. https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 
 from __future__ import annotations
@@ -10,10 +10,6 @@ from collections.abc import Iterator
 
 from nestor.objects import Object
 
-_VOLUMES = frozenset({"emptyDir", "configMap", "secret", "projected", "downwardAPI", "image"})
-# A generic ephemeral volume is a claim too: its template may name any PersistentVolume of the host.
-_CLAIMS = frozenset({"persistentVolumeClaim", "ephemeral"})
-_SOURCES = frozenset({"configMap", "secret", "downwardAPI", "serviceAccountToken"})
 _CAPABILITIES = frozenset(
     {
         "AUDIT_WRITE",
@@ -48,53 +44,22 @@ _SYSCTLS = frozenset(
         "net.ipv4.tcp_wmem",
     }
 )
-_GROUPS = ("initContainers", "containers", "ephemeralContainers")
 
 
-def find_refusals(pod: Object) -> list[str]:
-    """A sentence for each field that keeps this pod from running; empty for most pods."""
-    spec = pod["spec"]
-    found = [*_pod(spec), *_security("spec.securityContext", spec.get("securityContext") or {})]
-    for index, volume in enumerate(spec.get("volumes") or []):
-        found += _volume(f"spec.volumes[{index}]", volume)
-    for group in _GROUPS:
-        for index, container in enumerate(spec.get(group) or []):
-            found += _container(f"spec.{group}[{index}]", container)
-    return found
-
-
-def find_permitted_debug(pod: Object) -> set[str]:
-    """Names of the ephemeral containers that may run. A refused one stays in the pod for ever; it must not stop later ones."""
-    return {
-        container["name"] for container in pod["spec"].get("ephemeralContainers") or [] if not list(_container("", container))
-    }
-
-
-def _pod(spec: Object) -> Iterator[str]:
+def check_pod(spec: Object) -> Iterator[str]:
+    """A sentence for each field of the pod itself that the level refuses."""
     for field in ("hostNetwork", "hostPID", "hostIPC"):
         if spec.get(field):
             yield f"`spec.{field}` may not be true: pods of a nested cluster do not share the node's namespaces"
-    if spec.get("runtimeClassName"):
-        yield f"`spec.runtimeClassName` may not be '{spec['runtimeClassName']}': no runtime class is offered here"
-    if spec.get("resourceClaims"):
-        yield "`spec.resourceClaims` may not be set: dynamic resource allocation is not offered here"
-    for sysctl in (spec.get("securityContext") or {}).get("sysctls") or []:
+    context = spec.get("securityContext") or {}
+    for sysctl in context.get("sysctls") or []:
         if sysctl["name"] not in _SYSCTLS:
             yield f"`spec.securityContext.sysctls` must not contain '{sysctl['name']}': only safe ones are allowed"
+    yield from _security("spec.securityContext", context)
 
 
-def _volume(path: str, volume: Object) -> Iterator[str]:
-    kind = next((key for key in volume if key != "name"), "emptyDir")
-    if kind in _CLAIMS:
-        yield f"`{path}.{kind}` may not be set: persistent volumes are not offered here yet"
-    elif kind not in _VOLUMES:
-        yield f"`{path}.{kind}` may not be set: volumes must be one of {', '.join(sorted(_VOLUMES))}"
-    for index, source in enumerate((volume.get("projected") or {}).get("sources") or []):
-        for other in source.keys() - _SOURCES:
-            yield f"`{path}.projected.sources[{index}].{other}` may not be set: must be one of {', '.join(sorted(_SOURCES))}"
-
-
-def _container(path: str, container: Object) -> Iterator[str]:
+def check_container(path: str, container: Object) -> Iterator[str]:
+    """A sentence for each field of a container that the level refuses; `path` is the container's own."""
     context = container.get("securityContext") or {}
     if context.get("privileged"):
         yield f"`{path}.securityContext.privileged` may not be true"
@@ -108,10 +73,6 @@ def _container(path: str, container: Object) -> Iterator[str]:
         for field in ("hostPort", "hostIP"):
             if port.get(field):
                 yield f"`{path}.ports[{index}].{field}` may not be set: use a Service"
-    if container.get("volumeDevices"):
-        yield f"`{path}.volumeDevices` may not be set: persistent volumes are not offered here yet"
-    if (container.get("resources") or {}).get("claims"):
-        yield f"`{path}.resources.claims` may not be set: dynamic resource allocation is not offered here"
     yield from _handlers(path, container)
 
 

@@ -12,6 +12,8 @@ def build_dns(pod: Object, target: Target) -> Object:
     """`dnsPolicy` and `dnsConfig` of the host pod. `ClusterFirst` of the nested cluster is not the host's: it is spelled out."""
     spec = pod["spec"]
     policy, own = spec.get("dnsPolicy") or "ClusterFirst", spec.get("dnsConfig") or {}
+    if policy == "ClusterFirst" and spec.get("hostNetwork"):
+        policy = "Default"  # what every kubelet makes of it
     if policy in ("Default", "None"):
         return {"dnsPolicy": policy} | ({"dnsConfig": own} if own else {})
     domain = f"svc.{target.domain}"

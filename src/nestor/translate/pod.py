@@ -6,6 +6,7 @@ import json
 
 from nestor import names
 from nestor.api import labels as marks
+from nestor.api.policy import Policy
 from nestor.objects import Object, annotations_of
 from nestor.translate import containers, dns, downward, labels, scheduling, volumes
 from nestor.translate.target import Target
@@ -26,15 +27,16 @@ _FIELDS = (
     "shareProcessNamespace",
     "terminationGracePeriodSeconds",
 )
+_PRIVILEGED = ("hostNetwork", "hostPID", "hostIPC")
 _HOSTNAME_LIMIT = 63
 
 
-def build_pod(pod: Object, target: Target, namespaces: scheduling.Namespaces) -> Object:
-    """The host pod for `pod`; `baseline.find_refusals` must have found nothing."""
+def build_pod(pod: Object, target: Target, namespaces: scheduling.Namespaces, policy: Policy) -> Object:
+    """The host pod for `pod`; `refusals.find_refusals` must have found nothing."""
     metadata = target.metadata(pod)
     metadata["labels"] = build_labels(pod, target)
     metadata["annotations"] = build_annotations(pod, target)
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": _spec(pod, target, namespaces)}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": _spec(pod, target, namespaces, policy)}
 
 
 def build_labels(pod: Object, target: Target) -> dict[str, str]:
@@ -70,18 +72,22 @@ def _applied(pod: Object, target: Target) -> str:
     return json.dumps({"digest": names.digest(json.dumps(changeable, sort_keys=True)), "labels": keys}, separators=(",", ":"))
 
 
-def _spec(pod: Object, target: Target, namespaces: scheduling.Namespaces) -> Object:
+def _spec(pod: Object, target: Target, namespaces: scheduling.Namespaces, policy: Policy) -> Object:
     own, meta = pod["spec"], pod["metadata"]
     result: Object = {key: own[key] for key in _FIELDS if key in own}
     result |= {
         "containers": containers.build_containers(pod, "containers", target),
-        "volumes": volumes.build_volumes(pod),
+        "volumes": volumes.build_volumes(pod, policy),
         # The kubelet would take the host pod's name. No subdomain: it would complete the name with the host's namespace.
         "hostname": (own.get("hostname") or meta["name"].replace(".", "-"))[:_HOSTNAME_LIMIT].rstrip("-"),
         "enableServiceLinks": False,
         "automountServiceAccountToken": False,
         "serviceAccountName": "default",
     }
+    if policy.pod_security == "Privileged":
+        result |= {key: own[key] for key in _PRIVILEGED if key in own}
+    if result.get("hostNetwork"):
+        del result["hostname"]  # the node's, as on any kubelet
     if first := containers.build_containers(pod, "initContainers", target):
         result["initContainers"] = first
     if secrets := own.get("imagePullSecrets"):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from nestor.api.policy import Policy
 from nestor.objects import Object, annotations_of
-from nestor.translate import baseline, containers, downward, pod, scheduling
+from nestor.translate import containers, downward, pod, refusals, scheduling
 from nestor.translate.target import Target
 
 _RESIZABLE = ("requests", "limits")
@@ -27,10 +28,10 @@ def build_update(nested: Object, host: Object, target: Target) -> Object | None:
     }
 
 
-def build_debug(nested: Object, host: Object, target: Target) -> Object | None:
+def build_debug(nested: Object, host: Object, target: Target, policy: Policy) -> Object | None:
     """A patch of the host pod's ephemeral containers (`kubectl debug`), or None when there is no new one that may run."""
     known = {item["name"] for item in host["spec"].get("ephemeralContainers") or []}
-    wanted = baseline.find_permitted_debug(nested) - known
+    wanted = refusals.find_permitted_debug(nested, policy) - known
     fresh = [item for item in containers.build_containers(nested, "ephemeralContainers", target) if item["name"] in wanted]
     return {"spec": {"ephemeralContainers": fresh}} if fresh else None
 

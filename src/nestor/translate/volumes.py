@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nestor import names
+from nestor.api.policy import PodSecurity, Policy
 from nestor.objects import Object
 from nestor.translate import downward
 
 DEFAULT_EXPIRATION = 3600
 """`expirationSeconds` of a projected token when the pod says nothing (API default)."""
 
-_VERBATIM = ("emptyDir", "image")
+_VERBATIM: dict[PodSecurity, tuple[str, ...]] = {
+    "Baseline": ("emptyDir", "image"),
+    "Privileged": ("emptyDir", "image", "hostPath"),
+}
 
 
 @dataclass(frozen=True)
@@ -39,15 +43,15 @@ def token_secret_name(pod: Object) -> str:
     return names.join_limited([meta["name"], meta["namespace"]], names.digest(meta["uid"]) + "-token", separator="-x-")
 
 
-def build_volumes(pod: Object) -> list[Object]:
-    """The host pod's volumes; `baseline` has refused other kinds before."""
-    return [_build_volume(pod, number, volume) for number, volume in enumerate(pod["spec"].get("volumes") or [])]
+def build_volumes(pod: Object, policy: Policy) -> list[Object]:
+    """The host pod's volumes; `refusals` has found other kinds before."""
+    return [_build_volume(pod, number, volume, policy) for number, volume in enumerate(pod["spec"].get("volumes") or [])]
 
 
-def _build_volume(pod: Object, number: int, volume: Object) -> Object:
+def _build_volume(pod: Object, number: int, volume: Object, policy: Policy) -> Object:
     namespace = pod["metadata"]["namespace"]
     result: Object = {"name": volume["name"]}
-    for kind in _VERBATIM:
+    for kind in _VERBATIM[policy.pod_security]:
         if kind in volume:
             result[kind] = volume[kind]
     if source := volume.get("configMap"):

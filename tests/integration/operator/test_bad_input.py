@@ -210,7 +210,7 @@ async def test_a_secret_of_the_users_is_never_overwritten(operator: Operator, ap
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"app": {"image": "a", "templatesFrom": {"configMapRef": {"name": "b"}}, "appDef": {}}}, "may not be set together"),
+        ({"app": {"image": "a", "templatesFrom": {"configMapRef": {"name": "b"}}, "appDef": {}}}, "are mutually exclusive"),
         ({"app": {"templatesFrom": {"configMapRef": {"name": "b"}}}}, "`appDef` must be set when there is no `image`"),
         ({"app": {"image": "a"}, "appRef": {"name": "b"}}, "exactly one of `app` and `appRef` must be set"),
         ({"app": {"image": "a"}, "successPolicy": {"targets": [{"kind": "Job"}]}}, "exactly one of `name` and `matchLabels`"),

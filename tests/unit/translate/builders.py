@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from nestor.api.policy import Policy
 from nestor.translate.target import Target
 
 Object = dict[str, Any]
+
+BASELINE, PRIVILEGED = Policy(), Policy(pod_security="Privileged")
 
 TARGET = Target(
     namespace="nestor-team-a-hello-1234abcd",

@@ -13,7 +13,7 @@ import yaml
 from nestor.syncer.translate import service
 from nestor.translate import dns, pod
 from nestor.translate.labels import host_key, is_match
-from tests.unit.translate.builders import TARGET, build_pod, build_service
+from tests.unit.translate.builders import BASELINE, PRIVILEGED, TARGET, build_pod, build_service
 
 Object = dict[str, Any]
 
@@ -24,7 +24,7 @@ CASES = sorted(path.name.removesuffix(".nested.yaml") for path in GOLDEN.glob("*
 @pytest.mark.parametrize("case", CASES)
 def test_golden(case: str) -> None:
     nested = yaml.safe_load((GOLDEN / f"{case}.nested.yaml").read_text())
-    built = pod.build_pod(nested, TARGET, {})
+    built = pod.build_pod(nested, TARGET, {}, BASELINE)
     expected = GOLDEN / f"{case}.host.yaml"
     if os.environ.get("UPDATE_GOLDEN"):
         expected.write_text(yaml.safe_dump(built, sort_keys=False, width=130))
@@ -43,7 +43,7 @@ def test_golden(case: str) -> None:
 def test_hostname_is_the_nested_one(name: str, spec: Object, hostname: str) -> None:
     nested = build_pod(**spec)
     nested["metadata"]["name"] = name
-    built = pod.build_pod(nested, TARGET, {})["spec"]
+    built = pod.build_pod(nested, TARGET, {}, BASELINE)["spec"]
     assert built["hostname"] == hostname
     assert "subdomain" not in built
 
@@ -52,14 +52,16 @@ def test_unknown_fields_do_not_reach_the_host() -> None:
     nested = build_pod(anythingNew={"x": 1}, schedulerName="own", priorityClassName="system-node-critical", priority=2000001000)
     nested["spec"]["containers"][0]["anythingNew"] = True
     nested["metadata"]["annotations"] = {"sidecar.istio.io/inject": "true", "cni.projectcalico.org/ipAddrs": "[]"}
-    built = pod.build_pod(nested, TARGET, {})
+    built = pod.build_pod(nested, TARGET, {}, BASELINE)
     assert not {"anythingNew", "schedulerName", "priorityClassName", "priority"} & built["spec"].keys()
     assert "anythingNew" not in built["spec"]["containers"][0]
     assert all(key.startswith("nestor.dev/") for key in built["metadata"]["annotations"])
 
 
 def test_a_tenant_cannot_pose_as_another_cluster() -> None:
-    built = pod.build_pod(build_pod(labels={"nestor.dev/cluster": "other", "nestor.dev/component": "server"}), TARGET, {})
+    built = pod.build_pod(
+        build_pod(labels={"nestor.dev/cluster": "other", "nestor.dev/component": "server"}), TARGET, {}, BASELINE
+    )
     assert built["metadata"]["labels"]["nestor.dev/cluster"] == "hello"
     assert built["metadata"]["labels"]["nestor.dev/component"] == "app"
 
@@ -70,7 +72,7 @@ def test_in_a_shared_namespace_no_selector_of_others_finds_the_pod() -> None:
     affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     spread = [{"topologyKey": "zone", "maxSkew": 1, "labelSelector": {"matchLabels": {"app": "web"}}}]
     nested = build_pod(labels={"app": "web"}, affinity=affinity, topologySpreadConstraints=spread)
-    built = pod.build_pod(nested, shared, {})
+    built = pod.build_pod(nested, shared, {}, BASELINE)
     own = built["metadata"]["labels"]
     assert "app" not in own
     assert own[host_key("app", rename_all=True)] == "web"
@@ -113,3 +115,30 @@ def test_in_a_shared_namespace_no_selector_of_others_finds_the_pod() -> None:
 )
 def test_dns(spec: Object, built: Object) -> None:
     assert dns.build_dns(build_pod(**spec), TARGET) == built
+
+
+@pytest.mark.parametrize("field", ["hostNetwork", "hostPID", "hostIPC"])
+def test_the_nodes_namespaces_are_for_the_privileged(field: str) -> None:
+    spec: dict[str, Any] = {field: True}
+    nested = build_pod(**spec)
+    assert pod.build_pod(nested, TARGET, {}, PRIVILEGED)["spec"][field] is True
+    assert field not in pod.build_pod(nested, TARGET, {}, BASELINE)["spec"]
+
+
+def test_host_paths_are_for_the_privileged() -> None:
+    volume = {"name": "v", "hostPath": {"path": "/dev", "type": "Directory"}}
+    nested = build_pod(volumes=[volume])
+    assert pod.build_pod(nested, TARGET, {}, PRIVILEGED)["spec"]["volumes"] == [volume]
+    assert pod.build_pod(nested, TARGET, {}, BASELINE)["spec"]["volumes"] == [{"name": "v"}]
+
+
+def test_a_pod_on_the_nodes_network_has_the_nodes_name_and_resolver() -> None:
+    built = pod.build_pod(build_pod(hostNetwork=True), TARGET, {}, PRIVILEGED)["spec"]
+    assert "hostname" not in built
+    assert built["dnsPolicy"] == "Default"
+
+
+def test_a_pod_on_the_nodes_network_may_ask_for_the_clusters_names() -> None:
+    built = pod.build_pod(build_pod(hostNetwork=True, dnsPolicy="ClusterFirstWithHostNet"), TARGET, {}, PRIVILEGED)["spec"]
+    assert built["dnsPolicy"] == "None"
+    assert built["dnsConfig"]["nameservers"] == [TARGET.dns_ip]

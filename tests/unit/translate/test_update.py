@@ -3,14 +3,14 @@
 from typing import Any
 
 from nestor.translate import pod, update
-from tests.unit.translate.builders import TARGET, build_pod
+from tests.unit.translate.builders import BASELINE, TARGET, build_pod
 
 Object = dict[str, Any]
 
 
 def carried(nested: Object) -> Object:
     """The host pod as it was created for this nested pod."""
-    host = pod.build_pod(nested, TARGET, {})
+    host = pod.build_pod(nested, TARGET, {}, BASELINE)
     host["metadata"]["uid"] = "host-uid"
     return host
 
@@ -76,15 +76,15 @@ def test_labels_that_the_pod_reads_are_refreshed() -> None:
 def test_debug_containers_are_added_once() -> None:
     nested = build_pod(ephemeralContainers=[{"name": "debug", "image": "busybox", "targetContainerName": "app", "tty": True}])
     host = carried(build_pod())
-    patch = update.build_debug(nested, host, TARGET)
+    patch = update.build_debug(nested, host, TARGET, BASELINE)
     assert patch is not None
     (debug,) = patch["spec"]["ephemeralContainers"]
     assert (debug["name"], debug["targetContainerName"], debug["tty"]) == ("debug", "app", True)
     refused = {"name": "bad", "image": "busybox", "securityContext": {"privileged": True}}
     nested["spec"]["ephemeralContainers"].insert(0, refused)
-    assert update.build_debug(nested, host, TARGET) == patch
+    assert update.build_debug(nested, host, TARGET, BASELINE) == patch
     host["spec"]["ephemeralContainers"] = [debug]
-    assert update.build_debug(nested, host, TARGET) is None
+    assert update.build_debug(nested, host, TARGET, BASELINE) is None
 
 
 def test_resources_are_resized_where_they_differ() -> None:

@@ -8,7 +8,7 @@ from nestor import names
 from nestor.translate import volumes
 from nestor.translate.references import CONFIG_MAPS, SECRETS, Reference, find_references
 from nestor.translate.volumes import Token
-from tests.unit.translate.builders import build_pod
+from tests.unit.translate.builders import BASELINE, build_pod
 
 Object = dict[str, Any]
 
@@ -80,11 +80,11 @@ API_ACCESS = {
     ],
 )
 def test_each_kind(nested: Object, host: Object) -> None:
-    assert volumes.build_volumes(build_pod(volumes=[{"name": "v", **nested}])) == [{"name": "v", **host}]
+    assert volumes.build_volumes(build_pod(volumes=[{"name": "v", **nested}]), BASELINE) == [{"name": "v", **host}]
 
 
 def test_the_api_access_volume_is_the_nested_account_s() -> None:
-    (built,) = volumes.build_volumes(build_pod(volumes=[API_ACCESS]))
+    (built,) = volumes.build_volumes(build_pod(volumes=[API_ACCESS]), BASELINE)
     assert built["projected"]["defaultMode"] == 420
     assert built["projected"]["sources"] == [
         {"secret": {"name": TOKENS, "items": [{"key": "token-0-0", "path": "token"}]}},

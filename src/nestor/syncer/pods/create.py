@@ -14,7 +14,7 @@ from nestor.syncer.context import Context
 from nestor.syncer.service_links import LinksController
 from nestor.syncer.tokens import TokenController
 from nestor.times import timestamp
-from nestor.translate import baseline, messages, status
+from nestor.translate import messages, refusals, status
 from nestor.translate import pod as translate
 from nestor.translate.references import find_references
 from nestor.translate.target import nested_uid
@@ -39,8 +39,8 @@ class PodCreator:
 
     async def create(self, nested: Object) -> None:
         """Create the host pod, or tell why not."""
-        if refusals := baseline.find_refusals(nested):
-            await self._refuse(nested, "; ".join(refusals))
+        if found := refusals.find_refusals(nested, self._context.caches.policy):
+            await self._refuse(nested, "; ".join(found))
             return
         try:
             if await self._is_prepared(nested):
@@ -68,8 +68,9 @@ class PodCreator:
         return True
 
     async def _create(self, nested: Object) -> None:
-        host = translate.build_pod(nested, self._context.target, self._context.caches.namespace_labels())
-        if self._context.caches.is_suspended:
+        caches = self._context.caches
+        host = translate.build_pod(nested, self._context.target, caches.namespace_labels(), caches.policy)
+        if caches.is_suspended:
             return  # since we began; this pod is looked at again
         self.creating += 1
         try:

@@ -9,7 +9,7 @@ from nestor.objects import Object
 from nestor.syncer.context import Context
 from nestor.syncer.nodes import NodeController
 from nestor.times import timestamp
-from nestor.translate import baseline, messages, status, update
+from nestor.translate import messages, refusals, status, update
 
 
 class PodSyncer:
@@ -73,9 +73,10 @@ class PodSyncer:
         target, api = self._context.target, self._context.host
         if patch := update.build_update(nested, host, target):
             await _patch(api, host, patch)
-        if refusals := baseline.find_refusals(nested):
-            await self._tell(nested, "; ".join(refusals))
-        if patch := update.build_debug(nested, host, target):
+        policy = self._context.caches.policy
+        if found := refusals.find_refusals(nested, policy):
+            await self._tell(nested, "; ".join(found))
+        if patch := update.build_debug(nested, host, target, policy):
             await _patch(api, host, patch, "ephemeralcontainers")
         if patch := update.build_resize(nested, host):
             await _patch(api, host, patch, "resize")

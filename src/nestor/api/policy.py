@@ -1,0 +1,39 @@
+"""What a class allows the pods of a nested cluster, resolved for one cluster: the operator writes it, the syncer obeys it."""
+
+from __future__ import annotations
+
+import logging
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from nestor.api.base import Model
+from nestor.objects import Object, status_of
+
+log = logging.getLogger(__name__)
+
+PodSecurity = Literal["Baseline", "Privileged"]
+
+
+class Policy(Model):
+    """The policy. What it does not say is forbidden.
+
+    It is kept in the status of the NestedCluster, not in its spec: users may write the spec of a NestedCluster of their own,
+    and must not get by that what their class denies them.
+    """
+
+    pod_security: PodSecurity = Field(
+        "Baseline",
+        description="Pod Security level for the cluster's pods, `Baseline` or `Privileged`, from the class's "
+        "`namespace.podSecurity`.",
+    )
+
+    @classmethod
+    def read(cls, cluster: Object | None) -> Policy:
+        """The policy of a NestedCluster. The strictest where there is none yet, or none that can be read."""
+        found = status_of(cluster).get("policy")
+        try:
+            return cls.model_validate(found or {})
+        except ValidationError as error:
+            log.error("the policy of the NestedCluster cannot be read, so the strictest holds: %s", error)
+            return cls()

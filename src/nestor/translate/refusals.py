@@ -1,0 +1,69 @@
+"""What keeps a pod from running: what its class's Pod Security level refuses, and what Nestor does not carry.
+
+Nothing is dropped in silence: a field or volume that has no counterpart on the host is named here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nestor.api.policy import Policy
+from nestor.objects import Object
+from nestor.translate import baseline
+
+_VOLUMES = {
+    "Baseline": frozenset({"emptyDir", "configMap", "secret", "projected", "downwardAPI", "image"}),
+    "Privileged": frozenset({"emptyDir", "configMap", "secret", "projected", "downwardAPI", "image", "hostPath"}),
+}
+"""Volumes that are carried, by Pod Security level."""
+# A generic ephemeral volume is a claim too: its template may name any PersistentVolume of the host.
+_CLAIMS = frozenset({"persistentVolumeClaim", "ephemeral"})
+_SOURCES = frozenset({"configMap", "secret", "downwardAPI", "serviceAccountToken"})
+_GROUPS = ("initContainers", "containers", "ephemeralContainers")
+
+
+def find_refusals(pod: Object, policy: Policy) -> list[str]:
+    """A sentence for each field that keeps this pod from running; empty for most pods."""
+    spec = pod["spec"]
+    found = list(_check_pod(spec))
+    if policy.pod_security == "Baseline":
+        found += baseline.check_pod(spec)
+    for index, volume in enumerate(spec.get("volumes") or []):
+        found += _check_volume(f"spec.volumes[{index}]", volume, policy)
+    for group in _GROUPS:
+        for index, container in enumerate(spec.get(group) or []):
+            found += _check_container(f"spec.{group}[{index}]", container, policy)
+    return found
+
+
+def find_permitted_debug(pod: Object, policy: Policy) -> set[str]:
+    """Names of the ephemeral containers that may run. A refused one stays in the pod for ever; it must not stop later ones."""
+    containers = pod["spec"].get("ephemeralContainers") or []
+    return {container["name"] for container in containers if not list(_check_container("", container, policy))}
+
+
+def _check_pod(spec: Object) -> Iterator[str]:
+    if spec.get("runtimeClassName"):
+        yield f"`spec.runtimeClassName` may not be '{spec['runtimeClassName']}': runtime classes are not supported"
+    if spec.get("resourceClaims"):
+        yield "`spec.resourceClaims` may not be set: dynamic resource allocation is not supported"
+
+
+def _check_volume(path: str, volume: Object, policy: Policy) -> Iterator[str]:
+    kind, allowed = next((key for key in volume if key != "name"), "emptyDir"), _VOLUMES[policy.pod_security]
+    if kind in _CLAIMS:
+        yield f"`{path}.{kind}` may not be set: persistent volumes are not supported yet"
+    elif kind not in allowed:
+        yield f"`{path}.{kind}` may not be set: volumes must be one of {', '.join(sorted(allowed))}"
+    for index, source in enumerate((volume.get("projected") or {}).get("sources") or []):
+        for other in source.keys() - _SOURCES:
+            yield f"`{path}.projected.sources[{index}].{other}` may not be set: must be one of {', '.join(sorted(_SOURCES))}"
+
+
+def _check_container(path: str, container: Object, policy: Policy) -> Iterator[str]:
+    if policy.pod_security == "Baseline":
+        yield from baseline.check_container(path, container)
+    if container.get("volumeDevices"):
+        yield f"`{path}.volumeDevices` may not be set: persistent volumes are not supported yet"
+    if (container.get("resources") or {}).get("claims"):
+        yield f"`{path}.resources.claims` may not be set: dynamic resource allocation is not supported"
