@@ -57,7 +57,7 @@ async def test_a_job_is_explained(cli: CommandLine, host: Api, namespace: str) -
     call = await cli("doctor", "shop")
     assert call.code == Code.FAILED
     assert "Admitted is False, CommandNotFound: the AppDef has no command 'Stop'" in call.stdout
-    assert "→ delete the job and create it with one of these commands" in call.stdout
+    assert "→ delete the job and create it again with one of the listed commands" in call.stdout
 
 
 async def test_who_may_see_little_is_told_what_is_unknown(
