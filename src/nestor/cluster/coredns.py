@@ -89,6 +89,6 @@ def build_volumes(shape: Shape) -> list[Object]:
         {"name": "corefile", "configMap": {"name": shape.child("coredns")}},
         {
             "name": "coredns-access",
-            "secret": {"secretName": shape.child("access"), "items": [{"key": COREDNS_KUBECONFIG, "path": "coredns.kubeconfig"}]},
+            "secret": {"secretName": shape.child("access"), "items": [{"key": COREDNS_KUBECONFIG, "path": COREDNS_KUBECONFIG}]},
         },
     ]
