@@ -1,4 +1,4 @@
-"""Shell completion of names: what the cluster has, asked for briefly; a cluster that does not answer completes nothing."""
+"""Shell completion of names: asked from the cluster with a short time-out; without an answer there are no completions."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from nestor.cli import options
 from nestor.cli.commands import access, apps, convert, doctor, life, listing, logs, run, status, validate
 from nestor.cli.session import OUTER
 
-EPILOG = """Exit codes: 0 done · 1 the job or a step failed, or something is wrong · 2 wrong usage · 3 not found ·
-4 no connection or no permission · 5 timed out · 130 interrupted. NO_COLOR=1 turns colours off."""
+EPILOG = """Exit codes: 0 success · 1 the job or a step failed, or a problem was found · 2 usage error · 3 not found ·
+4 no connection or no permission · 5 timed out · 130 interrupted. NO_COLOR=1 disables colours."""
 
 NO_FILES = 4
 """A directive of kubectl's completion protocol: do not offer file names."""
@@ -53,7 +53,7 @@ def nestor(
 JOBS = "Jobs"
 INSIDE = "Inside a job's cluster"
 APPLICATIONS = "Applications and files"
-HELP = "When something is wrong"
+HELP = "Troubleshooting"
 
 app.command("run", rich_help_panel=JOBS)(run.run)
 app.command("list", rich_help_panel=JOBS)(listing.list_jobs)
@@ -76,7 +76,7 @@ app.command("doctor", rich_help_panel=HELP)(doctor.doctor)
 
 @app.command("version", rich_help_panel=HELP)
 def version() -> None:
-    """Print the version of this command line."""
+    """Print the version of this command-line tool."""
     typer.echo(__version__)
 
 

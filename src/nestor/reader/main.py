@@ -20,7 +20,7 @@ from nestor.reader import files
 
 PATH = "etc/NAE/AppDef.json"
 FILE_LIMIT = 4 * 2**20
-"""Bytes of the file, its icon included; what it makes in memory is some 40 times as much, which the pod's limit allows."""
+"""Bytes of the file, including its icon. Parsed, it takes about 40 times as much memory, which the pod's limit allows."""
 
 
 class Fault(Exception):
@@ -33,7 +33,7 @@ class Fault(Exception):
 
 
 def main(arguments: list[str]) -> int:
-    """0: the AppDef is printed. Anything else: a sentence is."""
+    """Print the AppDef and return 0, or print what is wrong and return another code."""
     parser = argparse.ArgumentParser(prog="nestor reader", description="Print the AppDef of a mounted app image.")
     parser.add_argument("--image", type=Path, default=Path(IMAGE_FOLDER), help="where the image is mounted")
     options = parser.parse_args(arguments)
@@ -55,7 +55,7 @@ def read_appdef(image: Path) -> bytes:
         raise Fault(Exit.NO_VOLUME, f"{image} is not mounted: the host cluster has no image volumes")
     content = _parse(_read(image))
     _drop_icon(content)
-    # The operator's own rules: what it would not take is told here, once and for all.
+    # The operator's own rules: what it would refuse is reported here already.
     if fault := faults.find_fault(content, "AppDef"):
         raise Fault(Exit.INVALID, f"/{PATH} of the image: {fault}")
     line = json.dumps(content, allow_nan=False, ensure_ascii=False).encode()
@@ -67,22 +67,22 @@ def read_appdef(image: Path) -> bytes:
 
 def _read(image: Path) -> bytes:
     try:
-        # Without blocking: opening a pipe would wait for its writer.
+        # Non-blocking: opening a pipe would wait for a writer.
         descriptor = os.open(files.follow(image, PATH), os.O_RDONLY | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise Fault(Exit.UNREADABLE, f"/{PATH} of the image is no file")
+                raise Fault(Exit.UNREADABLE, f"/{PATH} of the image is not a regular file")
             content = file.read(FILE_LIMIT + 1)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise Fault(Exit.MISSING, f"the image has no file /{PATH}") from error
     except PermissionError as error:
-        said = f"/{PATH} of the image cannot be read by user {os.geteuid()}, as which it is read"
-        remedy = f"let everybody read it, by `RUN chmod a+rX /etc/NAE /{PATH}` in the image's Dockerfile"
+        said = f"/{PATH} of the image cannot be read by the reader's user {os.geteuid()}"
+        remedy = f"make it world-readable with `RUN chmod a+rX /etc/NAE /{PATH}` in the image's Dockerfile"
         raise Fault(Exit.UNREADABLE, f"{said}: {remedy}") from error
     except OSError as error:
         raise Fault(Exit.UNREADABLE, f"/{PATH} of the image cannot be read: {error.strerror}") from error
     if len(content) > FILE_LIMIT:
-        raise Fault(Exit.TOO_BIG, f"/{PATH} of the image is bigger than {FILE_LIMIT} bytes")
+        raise Fault(Exit.TOO_BIG, f"/{PATH} of the image is larger than {FILE_LIMIT} bytes")
     return content
 
 
@@ -99,16 +99,16 @@ def _parse(content: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise Fault(Exit.INVALID, f"/{PATH} of the image is not JSON: {error}") from error
     if not isinstance(found, dict):
-        raise Fault(Exit.INVALID, f"/{PATH} of the image must be a JSON object, with `commands` in it")
+        raise Fault(Exit.INVALID, f"/{PATH} of the image must be a JSON object with `commands`")
     return found
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"it holds {name}, which JSON does not know")
+    raise ValueError(f"it contains {name}, which is not valid JSON")
 
 
 def _drop_icon(content: dict[str, Any]) -> None:
-    """The icon is the bigger part of many AppDefs, and nothing here shows it."""
+    """The icon is the largest part of many AppDefs, and nothing displays it."""
     icon = content.get("image")
     if isinstance(icon, dict) and icon.get("data"):
         content["image"] = icon | {"data": ""}

@@ -27,8 +27,8 @@ from nestor.steps import Plan, Run
 
 
 def main(arguments: list[str]) -> int:
-    """0: all steps succeeded. 1: a step failed and the record says so. Anything else: no result, run it again."""
-    # Whatever happens, only a recorded failure may end with 1.
+    """Run the plan; returns an `Exit` code."""
+    # Only a recorded failure may exit with 1.
     try:
         return _main(arguments)
     except Exception:
@@ -46,7 +46,7 @@ def _main(arguments: list[str]) -> int:
     if not options.templates.parent.is_dir():
         show(f"{options.templates.parent} is not mounted: the host cluster has no image volumes")
         return Exit.NO_VOLUME
-    # The only folder that is surely writable; the kubeconfig's certificates pass through temporary files.
+    # The one folder that is certainly writable: the kubeconfig's certificates are written to temporary files.
     tempfile.tempdir = str(options.work)
     _prepare_process()
     place = Place(options.templates, options.kubeconfig, options.work, options.temporary)
@@ -99,7 +99,7 @@ async def _run_until_stopped(plan: Plan, place: Place) -> int:
     try:
         return await task
     except asyncio.CancelledError:
-        show("stopped before the end; the next runner goes on from here")
+        show("stopped early; the next runner resumes from here")
         return Exit.STOPPED
 
 

@@ -15,7 +15,7 @@ RETRY_SECONDS = 0.5
 
 
 class Superseded(Exception):
-    """The record is another runner's by now, which has another plan; ours says nothing more."""
+    """Another runner, with another plan, has taken over the record; we must not write to it any more."""
 
 
 class Record:
@@ -60,13 +60,13 @@ class Record:
     async def _refresh(self, run: Run) -> None:
         """Learn the ConfigMap's version, or that there is none.
 
-        Ours is the newest state, unless the record is of a plan that is neither ours nor the one before it: then a runner that
-        was to be gone is this one.
+        Our state is the newest, unless the record belongs to a plan that is neither ours nor its predecessor: then we are the
+        runner that should already be gone.
         """
         found = await self._api.find(kinds.CONFIG_MAP, RECORD_NAME, RECORD_NAMESPACE)
         stored = _parse(found) if found else None
         if stored is not None and stored.hash not in (run.hash, self._loaded):
-            raise Superseded("a runner with another plan has taken over, this one stops and leaves the record to it")
+            raise Superseded("a runner with another plan has taken over; this one stops")
         self._version = found["metadata"]["resourceVersion"] if found else None
         self._is_stale = False
 

@@ -57,9 +57,9 @@ class Runner:
     def _describe(self, run: Run, earlier: Run | None) -> str:
         done = sum(step.state == "Succeeded" for step in run.steps)
         if run.state != "Running":
-            return f"this plan's run is over already: {run.state}"
+            return f"this plan has already been run: {run.state}"
         if earlier is not None and earlier.hash != run.hash:
-            kept = f"going on after {done} of {len(run.steps)} steps, which did not" if done else "starting over"
+            kept = f"resuming after {done} of {len(run.steps)} unchanged steps" if done else "starting over"
             return f"the steps or templates changed, {kept}"
         if earlier is not None:
             return f"resuming after {done} of {len(run.steps)} steps"
@@ -105,12 +105,12 @@ class Runner:
 
     async def _record_interrupt(self, run: Run, index: int) -> None:
         """Best effort: without it, the record still says Running, which means the same on resume."""
-        self._say(self._plan.steps[index], "stopped; it is repeated when the runner is back")
+        self._say(self._plan.steps[index], "stopped; it will be repeated when the runner is back")
         try:
             async with asyncio.timeout(INTERRUPT_LIMIT_SECONDS):
                 await self._record.save(state.interrupt(run, index))
         except Exception as error:
-            self._show(f"the stop was not recorded: {error or type(error).__name__}")
+            self._show(f"the interruption could not be recorded: {error or type(error).__name__}")
 
     def _say(self, step: Step, text: str) -> None:
         for line in text.splitlines() or [""]:

@@ -45,7 +45,7 @@ class Executor:
             async with asyncio.timeout(limit):
                 prepared = await row.prepare(self._tools, attempt, desk)
         except TimeoutError:
-            return Outcome(None, f"no end within {limit} s, stopped before its command began")
+            return Outcome(None, f"timed out after {limit} s, before its command started")
         outcome = await run_command(
             prepared.command,
             folder=prepared.folder,

@@ -133,7 +133,7 @@ async def _prepare_helm(tools: Tools, attempt: Attempt, desk: Desk) -> Prepared:
         await tools.downloader.check_host(helm.find_host(step.helm) or "", f"chart {chart}")
     values = await _prepare_values(tools, attempt, desk, step.helm)
     if count := await helm.forget_pending(tools.api, step, step.helm):
-        attempt.show(f"helm was ended in the middle of an earlier attempt: unfinished revisions forgotten: {count}")
+        attempt.show(f"helm was interrupted in an earlier attempt; unfinished revisions removed: {count}")
     return Prepared(helm.build_command(step, step.helm, chart, values), root, desk.environment)
 
 

@@ -1,4 +1,4 @@
-"""`nested_kubernetes` of an AppDef command → plan. All faults are found at once, so that a user corrects them at once."""
+"""`nested_kubernetes` of an AppDef command → plan. All faults are reported together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLAN_LIMIT = 900 * 1024
 
 @dataclass
 class _Reading:
-    """What the steps of one plan share while they are read."""
+    """State that the steps of one plan share while they are read."""
 
     remote: Remote
     faults: list[str]
@@ -72,7 +72,7 @@ def build_plan(
     if size > PLAN_LIMIT:
         raise PlanError(
             [
-                f"`templates` and parameters make a plan of {size // 1024} KiB, more than {PLAN_LIMIT // 1024} KiB: put scripts "
+                f"`templates` and parameters make a plan of {size // 1024} KiB, more than {PLAN_LIMIT // 1024} KiB: move scripts "
                 "and values into files in /templates of the image"
             ]
         )
@@ -97,8 +97,7 @@ def hash_step(step: Step, parameters: Mapping[str, Any], environment: Mapping[st
 def _hash_plan(base: str, steps: tuple[Step, ...], remote: Remote) -> str:
     """Changes with all that a runner must know; what a class says about URLs only where a step may fetch something.
 
-    Addresses of the host's API do not count: they may be others whenever the operator starts, and what runs or failed with the
-    earlier ones is not to begin anew.
+    Addresses of the host's API do not count: they may change whenever the operator starts, and that must not restart a plan.
     """
     content = [[step.hash, step.name, step.retry, step.retry_sleep_seconds, step.timeout_seconds] for step in steps]
     rules = remote.model_dump_json(exclude_defaults=True, exclude={"denied_addresses"})
@@ -107,7 +106,7 @@ def _hash_plan(base: str, steps: tuple[Step, ...], remote: Remote) -> str:
 
 
 def _read_settings(settings: Any, reading: _Reading) -> None:
-    """What holds for steps that do not say otherwise."""
+    """The defaults of all steps."""
     if settings is None or settings == "":
         return
     if not isinstance(settings, dict):
@@ -127,7 +126,7 @@ def _read_steps(templates: Any, reading: _Reading) -> list[Step]:
         reading.faults.append("`templates` must be a list of at least one step, each with `name` and `type`")
         return []
     if len(templates) > STEP_LIMIT:
-        reading.faults.append(f"`templates` must not have more than {STEP_LIMIT} steps, not {len(templates)}")
+        reading.faults.append(f"`templates` must have at most {STEP_LIMIT} steps, not {len(templates)}")
         return []
     steps = []
     for index, template in enumerate(templates):
@@ -139,12 +138,12 @@ def _read_steps(templates: Any, reading: _Reading) -> list[Step]:
             step = one.read(Entry(fields, name, reading.remote, reading.releases), defaults)
             steps += [step] if step is not None else []
         else:
-            reading.faults.append(f"`{where}` must be a dictionary with `name`, `type` and what the type needs")
+            reading.faults.append(f"`{where}` must be a dictionary with `name`, `type` and the type's own fields")
     return steps
 
 
 def _read_name(fields: Fields, taken: set[str]) -> str:
-    """The step's label. KNS lets several steps have the same; here each has its own, for logs and states to be told apart."""
+    """The step's name. KNS allows duplicates; here they are made unique, to tell logs and states apart."""
     name = fields.read_text("name", NAME_LIMIT)
     if name is None:
         if fields.get("name") is None:

@@ -14,7 +14,7 @@ SECONDS_LIMIT = 86_400
 
 @dataclass(frozen=True)
 class Defaults:
-    """What holds for a step that does not say otherwise."""
+    """Settings of steps that set none of their own."""
 
     retry: int
     retry_sleep: int
@@ -22,7 +22,7 @@ class Defaults:
 
 
 def read(entry: Entry, defaults: Defaults) -> Step | None:
-    """The step with its own retry rules where it has some, each of the two on its own; None where it has faults."""
+    """The step, with the default for each setting that it leaves out; None if it has faults."""
     fields = entry.fields
     before = len(fields.faults)
     kind = fields.read_choice("type", tuple(TYPES))
@@ -58,10 +58,10 @@ def _refuse_misplaced(fields: Fields, kind: str, row: StepType) -> None:
     if "server_side" not in row.takes and fields.read_flag("server_side"):
         fields.fault("server_side", f"may be set only for {_name_types('server_side')}")
     if "namespace" not in row.takes and fields.get("namespace") is not None:
-        why = ": the script says it to the tools that it calls" if row.is_script else ""
+        why = ": the script passes it to the tools that it calls" if row.is_script else ""
         fields.fault("namespace", f"may not be set for type '{kind}'{why}")
     if fields.get("sha256") is not None and not ("sha256" in row.takes and fields.get("format") == "url"):
-        fields.fault("sha256", "may be set only together with `format: url`: files of the image are what they are")
+        fields.fault("sha256", "may be set only together with `format: url`: files of the image need no checksum")
 
 
 def _name_types(key: str) -> str:

@@ -85,7 +85,7 @@ async def test_a_fork_bomb_is_ended_with_the_reason_and_the_next_attempt_begins(
     runner = await stage.run(stage.plan(stage.script("bomb", bomb, retry=1, retry_sleep_seconds=0)))
     assert await runner.wait() == Exit.SUCCEEDED, runner.log
     assert await stage.states() == [("Succeeded", 2)]
-    assert "processes at the same time, allowed are 512, stopped" in runner.log
+    assert "processes at the same time, more than the allowed 512, stopped" in runner.log
 
 
 async def test_a_script_that_is_killed_is_told_in_words(stage: Stage) -> None:

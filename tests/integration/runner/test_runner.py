@@ -72,7 +72,7 @@ async def test_a_refused_template_fails_after_its_attempts_with_kubectls_last_li
     assert await runner.wait() == Exit.STEP_FAILED
     assert await stage.states() == [("Succeeded", 1), ("Failed", 3), ("Pending", 0)]
     broken = (await stage.record())["steps"][1]
-    assert broken["message"].startswith("kubectl exited 1: ")
+    assert broken["message"].startswith("kubectl exited with code 1: ")
     assert 'no matches for kind "Unknown" in version "example.org/v1"' in broken["message"]
     assert (broken["exitCode"], broken["maxAttempts"]) == (1, 3)
     assert (await stage.record())["state"] == "Failed"
@@ -92,7 +92,7 @@ async def test_a_missing_template_fails_at_once_and_names_those_there_are(stage:
     assert await runner.wait() == Exit.STEP_FAILED
     assert await stage.states() == [("Failed", 1)]
     message = (await stage.record())["steps"][0]["message"]
-    assert message == "template 'x.yml' does not exist in /templates (there are: a.yml, b.yml)"
+    assert message == "template 'x.yml' does not exist in /templates (found: a.yml, b.yml)"
 
 
 async def test_a_template_that_is_a_link_out_of_the_folder_is_not_read(stage: Stage) -> None:
@@ -100,7 +100,7 @@ async def test_a_template_that_is_a_link_out_of_the_folder_is_not_read(stage: St
     (stage.templates / "x.yml").symlink_to("../secret.yml")
     runner = await stage.run(stage.plan({"name": "x"}))
     assert await runner.wait() == Exit.STEP_FAILED
-    assert "a link leads out of it" in (await stage.record())["steps"][0]["message"]
+    assert "a link leads outside" in (await stage.record())["steps"][0]["message"]
     assert await stage.api.find(kinds.CONFIG_MAP, "leaked", "default") is None
 
 
@@ -173,7 +173,7 @@ async def test_a_step_that_hangs_is_ended_at_its_limit(stage: Stage) -> None:
     runner = await stage.run(stage.plan({"name": "a", "timeout_seconds": 1, "retry": 1, "retry_sleep_seconds": 0}))
     assert await runner.wait() == Exit.STEP_FAILED
     step = (await stage.record())["steps"][0]
-    assert step["message"] == "no end within 1 s, stopped; it said last:\ngoing slow"
+    assert step["message"] == "timed out after 1 s, stopped; its last output:\ngoing slow"
     assert ("exitCode" in step, step["attempt"]) == (False, 2)
     assert time.monotonic() - started < 20
 
@@ -199,7 +199,7 @@ async def test_a_cluster_that_never_comes_up_is_no_result(stage: Stage) -> None:
     plan = stage.plan({"name": "a"}).model_copy(update={"start_timeout_seconds": 1})
     runner = await stage.start(plan, lost)
     assert await runner.wait() == Exit.NO_API
-    assert f"the nested API at https://127.0.0.1:{port} did not get ready within 1 s: " in runner.log
+    assert f"the nested API at https://127.0.0.1:{port} was not ready within 1 s: " in runner.log
     assert "Connect call failed" in runner.log
 
 

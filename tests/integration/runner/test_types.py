@@ -104,7 +104,7 @@ async def test_a_release_whose_helm_was_killed_in_the_middle_is_installed_by_the
     (stage.templates / "charts/web/templates/hook.yaml").unlink()
     runner = await stage.run(plan)
     assert await runner.wait() == Exit.SUCCEEDED, runner.log
-    assert "[chart] helm was ended in the middle of an earlier attempt: unfinished revisions forgotten: 1" in runner.lines
+    assert "[chart] helm was interrupted in an earlier attempt; unfinished revisions removed: 1" in runner.lines
     assert "[chart] REVISION: 1" in runner.lines
 
 

@@ -30,7 +30,7 @@ def test_a_jobs_page(state: str, form: str) -> None:
 @pytest.mark.parametrize("form", golden.FORMS)
 @pytest.mark.parametrize("state", ["created", "running", "retrying"])
 def test_a_job_that_is_followed(state: str, form: str) -> None:
-    note = "nobody has reported on the job yet" if state == "created" else ""
+    note = "no status reported yet" if state == "created" else ""
     shown = render_live(STATES[state](), NOW, Symbols(), elapsed=75.3, spinner=Text("⠋", "busy"), note=note)
     golden.check(f"live-{state}.{form}.txt", golden.render(shown, form))
 
@@ -61,7 +61,7 @@ def test_a_restart_tells_the_steps_again() -> None:
     job = builders.ready()
     job["status"]["restarts"] = 1
     lines = story.tell(job, NOW)
-    assert lines[0] == "restart 1: the application begins again in an empty cluster"
+    assert lines[0] == "restart 1: the application starts over in an empty cluster"
     assert "step 1 of 2 'database' succeeded in 2s" in lines
 
 
@@ -217,7 +217,7 @@ def test_time_spans(text: str, expected: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "soon", "5 m", "-1s", "m", "5x"])
 def test_what_is_no_time_span(text: str) -> None:
-    with pytest.raises(ValueError, match="no time span"):
+    with pytest.raises(ValueError, match="not a duration"):
         times.parse_duration(text)
 
 

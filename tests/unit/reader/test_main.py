@@ -59,8 +59,8 @@ def test_the_icon_stays_behind_and_does_not_count(tmp_path: Path, capfdbinary: p
         ('{"a": 1} trailing', Exit.INVALID, "line 1, column 10: Extra data"),
         (b'{"a": "\xff"}', Exit.INVALID, "is not JSON: byte 7 is not UTF-8"),
         (b'{"a": "\x00"}', Exit.INVALID, "line 1, column 8: Invalid control character"),
-        ('["commands"]', Exit.INVALID, "must be a JSON object, with `commands` in it"),
-        ('{"a": NaN}', Exit.INVALID, "it holds NaN, which JSON does not know"),
+        ('["commands"]', Exit.INVALID, "must be a JSON object with `commands`"),
+        ('{"a": NaN}', Exit.INVALID, "it contains NaN, which is not valid JSON"),
         ('{"a": 1e999}', Exit.INVALID, "`AppDef.a` must be a finite number"),
         ('{"a": {"b": 9223372036854775808}}', Exit.INVALID, "`AppDef.a.b` must be a number of at most 63 bits"),
         ('{"a": [' + "0," * 100_000 + "0]}", Exit.INVALID, "`AppDef` must not hold more than 100000 values"),
@@ -69,7 +69,7 @@ def test_the_icon_stays_behind_and_does_not_count(tmp_path: Path, capfdbinary: p
         ('{"a":' + "[" * 70 + "]" * 70 + "}", Exit.INVALID, "must not be nested deeper than 64 levels"),
         ('{"a":' + "[" * 90_000 + "]" * 90_000 + "}", Exit.INVALID, "is nested deeper than 64 levels"),
         (json.dumps({"a": "x" * OUTPUT_LIMIT}), Exit.TOO_BIG, f"at most {OUTPUT_LIMIT} are allowed"),
-        (" " * main.FILE_LIMIT + "{}", Exit.TOO_BIG, f"is bigger than {main.FILE_LIMIT} bytes"),
+        (" " * main.FILE_LIMIT + "{}", Exit.TOO_BIG, f"is larger than {main.FILE_LIMIT} bytes"),
     ],
     ids=lambda value: str(value)[:30],
 )
@@ -112,7 +112,7 @@ def test_a_file_where_a_folder_should_be_is_a_missing_file(tmp_path: Path, capfd
 def test_a_pipe_does_not_hang(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     image = build_image(tmp_path, None)
     os.mkfifo(image / main.PATH)
-    assert read(image, capfdbinary) == (Exit.UNREADABLE, "/etc/NAE/AppDef.json of the image is no file\n")
+    assert read(image, capfdbinary) == (Exit.UNREADABLE, "/etc/NAE/AppDef.json of the image is not a regular file\n")
 
 
 def test_what_our_user_may_not_read_is_told_with_the_remedy(

@@ -14,8 +14,8 @@ from nestor.objects import Object, conditions_of, is_terminating, status_of
 
 EVENTS_SHOWN = 3
 
-AFTER_ITS_END = "nothing: the job has ended; `nestor rerun` begins it anew, in an empty cluster"
-"""Instead of the advice for a job that rests."""
+AFTER_ITS_END = "nothing: the job has ended; `nestor rerun` starts it over in an empty cluster"
+"""Replaces the advice for a suspended job."""
 
 
 def judge(facts: JobFacts) -> list[Finding]:
@@ -24,8 +24,8 @@ def judge(facts: JobFacts) -> list[Finding]:
     if not conditions_of(job):
         return [
             bad(
-                f"nobody has reported on job '{job['metadata']['name']}'",
-                "the operator does not run, or cannot read it: see the installation's findings",
+                f"job '{job['metadata']['name']}' has no status yet",
+                "the operator is not running or cannot read the job: see the findings about the installation",
             )
         ]
     findings = [*_judge_deletion(job), *_judge_conditions(job), *_judge_pods(facts)]
@@ -38,7 +38,7 @@ def judge(facts: JobFacts) -> list[Finding]:
 def _judge_deletion(job: Object) -> Iterator[Finding]:
     if is_terminating(job):
         said = (condition(job, words.READY) or {}).get("message") or "its cluster is being removed"
-        yield warn(f"it is being deleted since {job['metadata']['deletionTimestamp']}: {said}")
+        yield warn(f"it has been terminating since {job['metadata']['deletionTimestamp']}: {said}")
 
 
 def _judge_conditions(job: Object) -> Iterator[Finding]:
@@ -53,7 +53,7 @@ def _judge_conditions(job: Object) -> Iterator[Finding]:
         shown.add((reason, message))
         is_bad = reason.needs != "nobody" or (kind == words.SUCCEEDED and found.get("status") == "False")
         text = f"{kind} is {found.get('status')}, {reason}: {message}"
-        # No resume brings back what has ended.
+        # A job that has ended cannot be resumed.
         advice = AFTER_ITS_END if reason == words.SUSPENDED and is_over(job) else reason.advice
         yield bad(text, advice) if is_bad else warn(text, advice)
 
@@ -77,6 +77,6 @@ def _judge_rights(facts: JobFacts) -> Iterator[Finding]:
     if lacking := [describe_right(right) for right, is_allowed in facts.rights.items() if not is_allowed]:
         where = status_of(facts.job).get("namespace")
         yield warn(
-            f"in the job's own namespace '{where}' you may not {', '.join(lacking)}",
-            "steps' logs and tunnels need that; an admin can give you a role there",
+            f"in the job's own namespace '{where}' you have no permission to {', '.join(lacking)}",
+            "`nestor logs` and tunnels need this; an admin can grant you a role there",
         )

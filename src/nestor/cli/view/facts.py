@@ -23,7 +23,7 @@ class Ending:
 
 
 def address(job: Object) -> str:
-    """How commands name it, whatever the kubeconfig's own namespace is: to be copied from a hint."""
+    """The job as commands name it, with its namespace, so that hints can be copied."""
     return f"{job['metadata']['name']} -n {job['metadata']['namespace']}"
 
 
@@ -39,7 +39,7 @@ def is_restarting(job: Object) -> bool:
 
 
 def is_over(job: Object) -> bool:
-    """Whether it has ended and its application with it. What failed in a step is kept: it may rest, and go on."""
+    """Whether the job and its application have ended. A job that failed in a step is kept: it can be suspended and resumed."""
     succeeded = condition(job, conditions.SUCCEEDED) or {}
     return bool(status_of(job).get("completionTime")) and succeeded.get("reason") != conditions.STEP_FAILED
 
@@ -69,7 +69,7 @@ def is_stale(job: Object) -> bool:
     generation, seen = job["metadata"].get("generation"), status_of(job).get("observedGeneration")
     if generation is not None and seen is not None and seen < generation:
         return True
-    # A refused job does not begin another run.
+    # A refused job starts no further run.
     return _awaits_rerun(job) and _find_refusal(job) is None
 
 
@@ -86,7 +86,7 @@ def _find_refusal(job: Object) -> Object | None:
 
 
 def mood(job: Object) -> tuple[Mood, str]:
-    """The job in a word, and how that feels."""
+    """The job's mood, and its state in a word."""
     if is_terminating(job):
         return "waiting", conditions.TERMINATING
     ready, succeeded = condition(job, conditions.READY), condition(job, conditions.SUCCEEDED)
@@ -121,7 +121,7 @@ def url_of(job: Object) -> str | None:
 
 
 def describe_app(spec: Object) -> str:
-    """What it runs, in a few words."""
+    """The job's application in a few words."""
     if spec.get("appRef"):
         return str(spec["appRef"].get("name", ""))
     app = spec.get("app") or {}

@@ -53,7 +53,7 @@ def render_stages(job: Object, marks: Symbols) -> Table | Text:
         message = clean(pick_line(found.get("message") or found.get("reason") or ""))
         mark = Text(getattr(marks, feeling), STYLES[feeling])
         table.add_row(mark, found["type"], Text(message, "" if feeling != "waiting" else "dim"))
-    return table if shown else Text(f"{marks.waiting}  nobody has reported on the job yet", "dim")
+    return table if shown else Text(f"{marks.waiting}  no status reported yet", "dim")
 
 
 def list_stages(job: Object) -> list[Object]:

@@ -1,4 +1,4 @@
-"""A job's states → the lines that a person who waits for it wants to read, each once. Pure."""
+"""A job's states as lines for a person who is waiting for it, each told once. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nestor.objects import Object, status_of
 _APPLIED = conditions.TIMED.index(conditions.STEPS_APPLIED)
 _BEFORE_STEPS, _AFTER_STEPS = conditions.TIMED[:_APPLIED], conditions.TIMED[_APPLIED:]
 _STEP_REASONS = (conditions.STEP_RUNNING, conditions.STEP_RETRYING, conditions.STEP_FAILED)
-"""The steps' own lines say these better."""
+"""The steps' own lines say more."""
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Story:
     told: dict[str, str] = field(default_factory=dict)
 
     def tell(self, job: Object, now: datetime.datetime) -> list[str]:
-        """The news in this state of the job, in the order in which a job lives."""
+        """What is new in this state of the job, in the order of its stages."""
         lines = self._tell_restart(job)
         lines += self._tell_stages(job, _BEFORE_STEPS)
         lines += self._tell_steps(status_of(job).get("steps") or [], now)
@@ -37,7 +37,7 @@ class Story:
         if not count or not self._is_new("restarts", str(count)):
             return []
         self.told = {key: value for key, value in self.told.items() if not key.startswith("step ")}
-        return [f"restart {count}: the application begins again in an empty cluster"]
+        return [f"restart {count}: the application starts over in an empty cluster"]
 
     def _tell_stages(self, job: Object, kinds: Iterable[Type]) -> list[str]:
         lines = []
@@ -65,7 +65,7 @@ class Story:
         return []
 
     def _tell_waiting(self, job: Object) -> list[str]:
-        """What the job waits for, when that is something else than before and nothing says it better."""
+        """What the job is waiting for, if that has changed and no other line says it."""
         ready = condition(job, conditions.READY)
         if ready is None or ready["status"] == "True" or ready.get("reason") in _STEP_REASONS:
             return []
@@ -108,5 +108,5 @@ def _describe_step(step: Object, title: str, now: datetime.datetime) -> str | No
     if state == "Succeeded":
         return f"{title} succeeded{took}" + (count if step.get("attempt", 1) > 1 else "")
     why = pick_line(step.get("message") or "")
-    ending = "failed, will be tried again" if state == "Retrying" else f"failed{took}"
+    ending = "failed, will be retried" if state == "Retrying" else f"failed{took}"
     return f"{title} {ending}{count}" + (f": {why}" if why else "")
