@@ -11,7 +11,6 @@ from nestor.api.policies import Persistence
 from nestor.cluster.home import Home
 from nestor.names import Part
 
-CLUSTER_DOMAIN = "cluster.local"
 API_PORT = 6443
 DNS_PORT = 1053
 """Not 53: CoreDNS needs no privilege for it, and the Service translates."""

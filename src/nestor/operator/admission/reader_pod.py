@@ -8,6 +8,7 @@ import json
 from nestor import times
 from nestor.api import conditions, faults, labels
 from nestor.cluster.home import Home
+from nestor.contracts.reader import FAULTS, IMAGE_FOLDER, OUTPUT_LIMIT, Exit
 from nestor.names import Part
 from nestor.objects import Object, annotations_of, is_terminating, status_of
 from nestor.operator import oneshot
@@ -16,11 +17,6 @@ from nestor.operator.oneshot import NO_IMAGE_VOLUMES, Action
 from nestor.operator.world import pod_status
 
 CONTAINER = "reader"
-OUTPUT_LIMIT = 2**19
-"""Bytes of an AppDef (`nestor.reader.main`); what says more is no reader of ours."""
-FAULT_CODES = frozenset({10, 11, 12, 13})
-"""The reader's exit codes for what is wrong with the image itself. The image does not change, so it is not read again."""
-NO_VOLUME_CODE = 14
 NO_VOLUME_SECONDS = 60
 LOG_SECONDS = 60
 """How long the log of an ended pod is asked for until another pod is made."""
@@ -48,12 +44,12 @@ def decide_reader(pod: Object | None, image: str, now: datetime.datetime) -> Act
     if not pod_status.is_finished(pod):
         return _explain_waiting(pod)
     code, _, reason = pod_status.find_end(pod)
-    if code == 0:
+    if code == Exit.READ:
         return Action("Read")
-    if code in FAULT_CODES:
+    if code in FAULTS:
         said = _last_words(pod) or f"its AppDef cannot be read (exit code {code})"
         return Action("Refuse", said, reason=conditions.APPDEF_INVALID)
-    if code == NO_VOLUME_CODE:
+    if code == Exit.NO_VOLUME:
         return decide_again(pod, NO_IMAGE_VOLUMES, now, NO_VOLUME_SECONDS)
     why = ", ".join(part for part in (f"exit code {code}" if code is not None else "", reason) if part) or "no reason given"
     return decide_again(pod, f"pod '{pod['metadata']['name']}' ended without a result: {why}", now)
@@ -139,7 +135,7 @@ def build_pod(source: AppSource, home: Home, nestor_image: str, attempt: int) ->
                     "readOnlyRootFilesystem": True,
                     "capabilities": {"drop": ["ALL"]},
                 },
-                "volumeMounts": [{"name": "app", "mountPath": "/app", "readOnly": True}],
+                "volumeMounts": [{"name": "app", "mountPath": IMAGE_FOLDER, "readOnly": True}],
             }
         ],
         "volumes": [{"name": "app", "image": {"reference": source.image, "pullPolicy": "IfNotPresent"}}],

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from nestor.api import conditions
 from nestor.cluster.provision import ForeignObject
+from nestor.contracts.reader import OUTPUT_LIMIT
 from nestor.kube import ApiError, Forbidden, Invalid, RetryLater, kinds
 from nestor.kube.tasks import together
 from nestor.names import Part
@@ -74,7 +75,7 @@ class AppResolver:
     async def _read_log(self, known: JobIdentity, source: AppSource, pod: Object) -> tuple[AppSource | None, Action]:
         meta = pod["metadata"]
         try:
-            limit = reader_pod.OUTPUT_LIMIT + 2  # the end of the line, and one that tells that there is more
+            limit = OUTPUT_LIMIT + 2  # the end of the line, and one that tells that there is more
             output = await self._api.read_log(meta["name"], meta["namespace"], reader_pod.CONTAINER, limit=limit)
             found = replace(source, app_def=reader_pod.parse_output(output))
         except reader_pod.Unreadable as error:

@@ -7,6 +7,9 @@ import datetime
 from nestor import times
 from nestor.api import labels
 from nestor.cluster.home import Home
+from nestor.contracts import runner as contract
+from nestor.contracts.cluster import DOMAIN, RUNNER_KUBECONFIG
+from nestor.contracts.runner import Exit
 from nestor.kube import kinds
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.names import Part
@@ -22,9 +25,7 @@ from nestor.steps import Plan
 MAX_ATTEMPTS = 6
 RESULT_SECONDS = 30
 """How long a result may take from the nested cluster to the NestedCluster's status."""
-NO_API_CODE, NO_VOLUME_CODE = 3, 5
-"""The runner's exit codes (`nestor.runner.main`) for what it waits for: the nested API, the volume with the templates."""
-PAUSES = {NO_API_CODE: 10, NO_VOLUME_CODE: 60}
+PAUSES: dict[int, float] = {Exit.NO_API: 10, Exit.NO_VOLUME: 60}
 """How long until it waits again. For the API it has waited for long already; this is for one that comes and goes."""
 RESOURCES: Object = {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}}
 
@@ -49,8 +50,8 @@ def decide_runner(pod: Object | None, plan_hash: str, *, is_over: bool, now: dat
 def _decide_ended(pod: Object, attempt: int, now: datetime.datetime) -> Action:
     code, finished, reason = pod_status.find_end(pod)
     since = times.seconds_since(finished, now) if finished else 0.0
-    # 0 and 1 are results, on their way; if none arrives, that is a crash too.
-    is_result, is_waiting = code in (0, 1), code in PAUSES
+    # Results are on their way; if none arrives, that is a crash too.
+    is_result, is_waiting = code in (Exit.SUCCEEDED, Exit.STEP_FAILED), code in PAUSES
     delay = RESULT_SECONDS if is_result else PAUSES.get(code or 0, oneshot.find_pause(attempt))
     is_last = attempt >= MAX_ATTEMPTS and not is_waiting
     if finished and since < delay and (is_result or not is_last):
@@ -94,7 +95,7 @@ def find_dropped(resolved: Resolved, pod: Object | None, plan_hash: str) -> str 
 
 def build_plan_config_map(home: Home, plan: Plan) -> Object:
     """The plan, as the runner reads it."""
-    return {"metadata": home.metadata(home.child(Part.PLAN)), "data": {"plan.json": plan.to_json()}}
+    return {"metadata": home.metadata(home.child(Part.PLAN)), "data": {contract.PLAN_FILE: plan.to_json()}}
 
 
 def build_pod(resolved: Resolved, nestor_image: str, plan: Plan, dns_address: str, attempt: int) -> Object:
@@ -109,7 +110,7 @@ def build_pod(resolved: Resolved, nestor_image: str, plan: Plan, dns_address: st
         "dnsPolicy": "None",
         "dnsConfig": {
             "nameservers": [dns_address],
-            "searches": ["default.svc.cluster.local", "svc.cluster.local", "cluster.local"],
+            "searches": [f"default.svc.{DOMAIN}", f"svc.{DOMAIN}", DOMAIN],
             "options": [{"name": "ndots", "value": "5"}],
         },
         "securityContext": {
@@ -128,7 +129,7 @@ def build_pod(resolved: Resolved, nestor_image: str, plan: Plan, dns_address: st
                 "secret": {
                     "secretName": home.child(Part.ACCESS),
                     "defaultMode": 0o440,
-                    "items": [{"key": "runner.kubeconfig", "path": "kubeconfig"}],
+                    "items": [{"key": RUNNER_KUBECONFIG, "path": contract.KUBECONFIG_FILE}],
                 },
             },
             {"name": "work", "emptyDir": {"sizeLimit": "1Gi"}},
@@ -146,11 +147,11 @@ def _build_sources(resolved: Resolved) -> tuple[Object, Object]:
     """The volume with the templates, and its mount: the app image as a whole, or a copied ConfigMap in its place, or nothing."""
     if resolved.app.image:
         image = {"reference": resolved.app.image, "pullPolicy": "IfNotPresent"}
-        return {"name": "app", "image": image}, {"name": "app", "mountPath": "/app", "readOnly": True}
+        return {"name": "app", "image": image}, {"name": "app", "mountPath": contract.IMAGE_FOLDER, "readOnly": True}
     if not resolved.app.templates_from:
-        return {"name": "app", "emptyDir": {}}, {"name": "app", "mountPath": "/app/templates", "readOnly": True}
+        return {"name": "app", "emptyDir": {}}, {"name": "app", "mountPath": contract.TEMPLATES_FOLDER, "readOnly": True}
     config_map = {"name": resolved.home.child(Part.TEMPLATES)}
-    return {"name": "app", "configMap": config_map}, {"name": "app", "mountPath": "/app/templates", "readOnly": True}
+    return {"name": "app", "configMap": config_map}, {"name": "app", "mountPath": contract.TEMPLATES_FOLDER, "readOnly": True}
 
 
 def _build_container(nestor_image: str, templates: Object) -> Object:
@@ -163,9 +164,9 @@ def _build_container(nestor_image: str, templates: Object) -> Object:
         "securityContext": {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
         "volumeMounts": [
             templates,
-            {"name": "plan", "mountPath": "/etc/nestor/plan", "readOnly": True},
-            {"name": "kubeconfig", "mountPath": "/etc/nestor/kubeconfig", "readOnly": True},
-            {"name": "work", "mountPath": "/work"},
-            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - the container's own
+            {"name": "plan", "mountPath": contract.PLAN_FOLDER, "readOnly": True},
+            {"name": "kubeconfig", "mountPath": contract.KUBECONFIG_FOLDER, "readOnly": True},
+            {"name": "work", "mountPath": contract.WORK_FOLDER},
+            {"name": "tmp", "mountPath": contract.TEMPORARY_FOLDER},
         ],
     }
