@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from nestor.syncer.pods.delete import PodDeleter
+from tests.conformance.providers.memory import MemoryProvider
 from tests.unit.syncer import fakes
 from tests.unit.translate.builders import build_pod
 
@@ -33,6 +34,6 @@ async def test_a_nested_pod_is_let_go(grace: int, finalizers: list[str], is_aske
     nested, api = build_pod(nodeName="n"), fakes.FakeApi()
     nested["metadata"] |= {"deletionTimestamp": "t", "deletionGracePeriodSeconds": grace, "finalizers": finalizers}
     nested["status"] = {"phase": "Failed"}
-    deleter = PodDeleter(fakes.context(nested=api), Syncer())  # type: ignore[arg-type]
+    deleter = PodDeleter(fakes.context(nested=api), MemoryProvider(), Syncer())  # type: ignore[arg-type]
     await deleter.finish(nested, None)
     assert api.deleted == (["pods shop/web {'uid': 'pod-uid', 'grace_seconds': 0}"] if is_asked else [])

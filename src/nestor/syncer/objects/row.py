@@ -1,0 +1,150 @@
+"""What is special about one kind: a row of the engine.
+
+A row is mostly data and pure functions. Where a kind needs a dance of its own (`settle`, `after_end`), that is in its row too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Literal
+
+from nestor import names
+from nestor.api import labels
+from nestor.kube import Api, ApiError, Informer, Kind
+from nestor.kube.informer import Key, key_of
+from nestor.objects import Object, labels_of
+from nestor.syncer.objects.fields import Field
+from nestor.syncer.objects.references import References
+from nestor.syncer.objects.writer import is_synced_from
+from nestor.syncer.view.context import Context
+from nestor.translate.target import nested_key
+
+
+class Row:
+    """One kind. A key is namespace and name of the source, the object that is carried; its copy is in the other cluster.
+
+    What a subclass must say is `kind`, `fields` and `build`; everything else has a default that suits most kinds.
+    """
+
+    kind: ClassVar[Kind]
+    direction: ClassVar[Literal["Down", "Up"]] = "Down"
+    """Down: nested objects are carried to the host. Up: host objects are carried to the nested cluster."""
+    fields: ClassVar[tuple[Field, ...]]
+    """What of a copy is ours; everything else of it stays as it is found."""
+    ensures: ClassVar[Literal["Content", "Presence"]] = "Content"
+    """What others wait for before they create a pod or bind it: that the copy says what it should, or that it is there at all."""
+    refused: ClassVar[str] = ""
+    """The event's reason where a copy cannot be made. Empty: nothing is told, as there is no object to tell it about."""
+    name: ClassVar[str] = ""
+    """The queue's name; the kind's plural when empty."""
+    workers: ClassVar[int] = 8
+
+    def __init__(self, context: Context, references: References) -> None:
+        self.context = context
+        self.references = references
+
+    # Which objects there are
+
+    @property
+    def sources(self) -> Informer | None:
+        """The cache of the sources; None where a source is put together from objects of other kinds."""
+        caches = self.context.caches
+        return caches.nested(self.kind) if self.direction == "Down" else caches.host(self.kind)
+
+    @property
+    def copies(self) -> Informer:
+        """The cache of the copies."""
+        caches = self.context.caches
+        return caches.host(self.kind) if self.direction == "Down" else caches.nested(self.kind)
+
+    @property
+    def source_api(self) -> Api:
+        """Where the sources are."""
+        return self.context.nested if self.direction == "Down" else self.context.host
+
+    @property
+    def copy_api(self) -> Api:
+        """Where the copies are."""
+        return self.context.host if self.direction == "Down" else self.context.nested
+
+    def find_source(self, key: Key) -> Object | None:
+        """The source as it is cached."""
+        return self.sources.get(key[1], key[0]) if self.sources is not None else None
+
+    def copy_key(self, key: Key) -> Key:
+        """Namespace and name of a source's copy."""
+        if self.direction == "Up":
+            return key
+        name = names.host_name(key[1], key[0])
+        return (self.context.target.namespace, name) if self.kind.namespaced else ("", name)
+
+    def source_key(self, copy: Object) -> Key | None:
+        """The source's key of a copy; None for an object of this kind that is another row's, or a controller's."""
+        if self.direction == "Up":
+            return key_of(copy)
+        return None if labels.PURPOSE in labels_of(copy) else nested_key(copy)
+
+    def is_ours(self, copy: Object) -> bool:
+        """False for an object that only has the name of a copy: it is left alone."""
+        if self.direction == "Up":
+            return labels_of(copy).get(labels.MANAGED_BY) == "nestor"
+        return is_synced_from(self.context.target.cluster, copy)
+
+    # What a copy says
+
+    def is_wanted(self, key: Key, source: Object) -> bool:
+        """Whether there is to be a copy."""
+        return True
+
+    def find_refusal(self, source: Object) -> str | None:
+        """Why there can be no copy, for the tenant; None when there can be one."""
+        return None
+
+    def build(self, source: Object) -> Object:
+        """The copy. Pure."""
+        raise NotImplementedError
+
+    def version(self, source: Object) -> Any:
+        """Changes whenever the copy may change."""
+        return source["metadata"]["resourceVersion"]
+
+    def lift(self, source: Object, copy: Object) -> Object | None:
+        """A merge patch of the source's status by what the copy's says, or None when it says so. Pure."""
+        return None
+
+    @property
+    def linger_seconds(self) -> float:
+        """How long a copy stays that is not wanted any more, although its source is there."""
+        return 0
+
+    # When to look again, and at what
+
+    def follow(self, look_at: Callable[[Key], None]) -> None:
+        """Subscribe to what else decides about copies. `look_at` is for the keys concerned, found by an index."""
+
+    def find_needs(self, pod: Object) -> Iterable[Key]:
+        """What of this kind must be there before the pod is created."""
+        return ()
+
+    def missing(self, key: Key) -> None:
+        """Somebody needs a source that does not exist. Return to go on without it, or raise, `RetryLater` for one."""
+
+    def found(self, key: Key) -> None:
+        """Somebody needs a source, and it exists."""
+
+    # What else there is to do
+
+    def build_substitute(self, source: Object, error: ApiError) -> Object:
+        """Another copy in the place of one that the server refused as invalid. Raises `error` when there is none."""
+        raise error
+
+    async def settle(self, source: Object, copy: Object) -> bool:
+        """Handle a copy that differs in a `fixed` field. False: the engine replaces it."""
+        return False
+
+    def copy_gone(self, copy: Object) -> None:
+        """A copy was deleted, by whomever."""
+
+    async def after_end(self, copy: Object) -> bool:
+        """Handle a copy whose source is gone. False: the engine deletes it."""
+        return False
