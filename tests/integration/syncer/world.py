@@ -349,7 +349,7 @@ async def _grant(host: Api, plane: apiserver.ControlPlane, namespace: str) -> Pa
     )
     config = yaml.safe_load(plane.kubeconfig.read_text())
     config["users"][0]["user"] = {"token": token["status"]["token"]}
-    path = plane.folder / "syncer-host.kubeconfig"
+    path = plane.folder / f"{namespace}.kubeconfig"
     path.write_text(yaml.safe_dump(config))
     return path
 
