@@ -5,7 +5,7 @@ export NESTOR_CACHE
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-# Debian's interpreter, or any Python of 3.11 and later: PYTHON3=… make …
+# Debian's interpreter, or any Python ≥ 3.11: PYTHON3=… make …
 PYTHON3 ?= python3
 VENV := $(NESTOR_CACHE)/venv-$(shell sha256sum requirements/dev.txt | cut -c1-12)
 PYTHON := $(VENV)/bin/python
@@ -18,16 +18,16 @@ help: ## Print this list
 ##@ Try it
 
 .PHONY: demo
-demo: $(VENV)/.ready ## Bring up a cluster, install Nestor, run hello-world to its page (CLUSTER=embedded|current|kind)
+demo: $(VENV)/.ready ## Start a cluster, install Nestor, run hello-world and fetch its page (CLUSTER=embedded|current|kind)
 	@$(RUN) -m devcluster.demo up
 
 .PHONY: demo-down
-demo-down: $(VENV)/.ready ## Take down what `make demo` brought up
+demo-down: $(VENV)/.ready ## Remove what `make demo` started
 	@$(RUN) -m devcluster.demo down
 
 .PHONY: test
 test: $(VENV)/.ready ## Run everything: lint, types, unit, integration (real API server), e2e (real nested clusters)
-	@# Built first, so that no test runs beside a compiler.
+	@# Build first, so that no test competes with a compiler.
 	@$(RUN) -m devcluster.build images >/dev/null
 	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target lint types unit lifecycle
 	@$(MAKE) --no-print-directory integration
@@ -36,7 +36,7 @@ test: $(VENV)/.ready ## Run everything: lint, types, unit, integration (real API
 ##@ Develop
 
 .PHONY: lint
-lint: $(VENV)/.ready ## Check format, style, import directions, dead code
+lint: $(VENV)/.ready ## Check formatting, style, import directions and dead code
 	@$(VENV)/bin/ruff format --check --quiet --diff .
 	@$(VENV)/bin/ruff check .
 	@PYTHONPATH=src:. $(VENV)/bin/lint-imports --no-cache
@@ -51,7 +51,7 @@ types: $(VENV)/.ready ## Check types (mypy, strict)
 	@$(VENV)/bin/mypy
 
 .PHONY: unit
-unit: $(VENV)/.ready ## Run the tests that need nothing but Python
+unit: $(VENV)/.ready ## Run the tests that need only Python
 	@$(RUN) -m pytest tests/unit -n 2 $(PYTEST_ARGS)
 
 .PHONY: integration
@@ -59,7 +59,7 @@ integration: $(VENV)/.ready ## Run the tests that need a real API server
 	@$(RUN) -m devcluster.build binaries
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target integration-operator integration-others
 
-# Side by side but apart: in one run every worker would start the API servers of both. 5: `PYTEST_ARGS` selects none here.
+# Two concurrent runs: in a single one, every worker would start the API servers of both. 5: `PYTEST_ARGS` selected no tests here.
 .PHONY: integration-operator integration-others
 integration-operator: INTEGRATION := tests/integration/operator -n 3
 integration-others: INTEGRATION := tests/integration --ignore=tests/integration/operator -n 2
@@ -67,10 +67,10 @@ integration-operator integration-others: $(VENV)/.ready
 	@$(RUN) -m pytest $(INTEGRATION) --dist loadgroup $(PYTEST_ARGS) || [ $$? -eq 5 ]
 
 .PHONY: e2e
-e2e: lifecycle jobs ## Run the tests that need the embedded cluster (a fresh one): its lifecycle, then jobs in it
+e2e: lifecycle jobs ## Run the tests that need a fresh embedded cluster: its lifecycle, then jobs in it
 
 .PHONY: lifecycle
-lifecycle: $(VENV)/.ready ## Run the tests of the embedded cluster's own start, crash and end
+lifecycle: $(VENV)/.ready ## Test how the embedded cluster itself starts, crashes and ends
 	@$(RUN) -m devcluster down
 	@$(RUN) -m pytest $(LIFECYCLE) $(PYTEST_ARGS)
 
@@ -84,15 +84,15 @@ jobs: $(VENV)/.ready ## Run the tests that share an embedded cluster: real pods,
 LIFECYCLE := tests/e2e/devcluster/test_cluster.py
 
 .PHONY: crds
-crds: $(VENV)/.ready ## Write crds/ and the chart's copy from the models
+crds: $(VENV)/.ready ## Generate crds/ and the chart's copy from the models
 	@$(RUN) -m nestor.api.crd crds
 
 .PHONY: image
-image: $(VENV)/.ready ## Build the one image of Nestor's processes from the Dockerfile
+image: $(VENV)/.ready ## Build Nestor's image from the Dockerfile
 	@$(RUN) -m devcluster.build image
 
 .PHONY: cluster-up
-cluster-up: $(VENV)/.ready ## Start the embedded cluster alone
+cluster-up: $(VENV)/.ready ## Start only the embedded cluster
 	@$(RUN) -m devcluster up
 
 .PHONY: cluster-down
@@ -100,11 +100,11 @@ cluster-down: $(VENV)/.ready ## Stop the embedded cluster
 	@$(RUN) -m devcluster down
 
 .PHONY: lock
-lock: $(VENV)/.ready ## Pin the dependencies of pyproject.toml anew, with hashes and without addresses
+lock: $(VENV)/.ready ## Pin the dependencies of pyproject.toml again, with hashes and without index addresses
 	@$(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 pyproject.toml -o requirements/runtime.txt
 	@$(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --extra cli --extra dev pyproject.toml -o requirements/dev.txt
 
-# No prerequisite: the folder's name says which requirements are in it, and a fresh checkout's files are newer than any cache.
+# No prerequisites: the folder's name identifies its requirements, and a fresh checkout's files are newer than any cache.
 $(VENV)/.ready:
 	@echo "Setting up Python in $(VENV)"
 	@$(PYTHON3) -c 'import ensurepip' 2>/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-venv; }
