@@ -85,7 +85,8 @@ class Engine:
         self._ahead.discard(key)
         if change.new is None:
             self._told.forget(key)
-        if self._row.is_wanted(key, change.latest) or self._find_copy(key) is not None:
+        row, source = self._row, change.latest
+        if row.is_wanted(key, source) or row.find_refusal(source) or self._find_copy(key) is not None:
             self.queue.add(key)
 
     def _on_copy(self, change: Change) -> None:
