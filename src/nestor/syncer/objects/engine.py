@@ -42,6 +42,10 @@ class Engine:
         row.copies.on_change(self._on_copy)
         row.follow(self.queue.add)
 
+    def __len__(self) -> int:
+        """How many things are remembered: one per living copy at the most, besides what is under way."""
+        return sum(map(len, (self._locks, self._told, self._written, self._removed, self._ahead, self._unused)))
+
     @property
     def host_rights(self) -> tuple[Right, ...]:
         """What is needed on the host, besides its caches."""

@@ -22,6 +22,7 @@ class References:
         self._users: Counter[Reference] = Counter()
         self._of_pod: dict[str, frozenset[Reference]] = {}
         self._handlers: dict[str, list[Callable[[Key], None]]] = defaultdict(list)
+        self._hosts = caches.host_by_uid
         caches.nested(kinds.POD).on_change(self._on_pod)
         caches.on_policy(self._on_policy)
 
@@ -46,7 +47,7 @@ class References:
     def _look_at(self, pod: Object, *, is_there: bool) -> None:
         uid = pod["metadata"]["uid"]
         # What runs already goes on when its class comes to allow less.
-        has_host = self._caches.host_by_uid.get(uid) is not None or status.is_bound(pod)
+        has_host = self._hosts.get(uid) is not None or status.is_bound(pod)
         live = is_there and may_run(pod, self._caches.policy, has_host=has_host)
         self._follow(uid, find_references(pod) if live else frozenset())
 
