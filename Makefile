@@ -40,6 +40,7 @@ lint: $(VENV)/.ready ## Check formatting, style, import directions and dead code
 	@$(VENV)/bin/ruff format --check --quiet --diff .
 	@$(VENV)/bin/ruff check .
 	@PYTHONPATH=src:. $(VENV)/bin/lint-imports --no-cache
+	@$(VENV)/bin/vulture
 
 .PHONY: format
 format: $(VENV)/.ready ## Format the Python code (ruff)
