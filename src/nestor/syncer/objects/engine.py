@@ -42,9 +42,11 @@ class Engine:
         row.copies.on_change(self._on_copy)
         row.follow(self.queue.add)
 
-    def __len__(self) -> int:
-        """How many things are remembered: one per living copy at the most, besides what is under way."""
-        return sum(map(len, (self._locks, self._told, self._written, self._removed, self._ahead, self._unused)))
+    @property
+    def remembered(self) -> int:
+        """How many things are remembered: one for each living copy, and what is under way."""
+        rest = len(self._removed) + len(self._ahead) + len(self._unused)
+        return len(self._locks) + len(self._told) + len(self._written) + rest
 
     @property
     def host_rights(self) -> tuple[Right, ...]:

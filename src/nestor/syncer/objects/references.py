@@ -71,6 +71,4 @@ def may_run(pod: Object, policy: Policy, *, has_host: bool) -> bool:
         return False
     if has_host:
         return True
-    # A debug container comes later; when it is refused, the pod runs on, and needs its copies.
-    created = {key: value for key, value in spec.items() if key != "ephemeralContainers"}
-    return not refusals.find_refusals(pod | {"spec": created}, policy)
+    return not refusals.find_refusals(refusals.without_debug(pod), policy)

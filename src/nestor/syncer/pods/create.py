@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NoReturn
 
 from nestor.api import conditions
+from nestor.api.policy import Policy
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.objects import Object, labels_of
 from nestor.providers.base import InvalidInput, NotYet, Provider
@@ -41,12 +42,13 @@ class PodCreator:
 
     async def create(self, nested: Object) -> None:
         """Create the host pod, or tell why not."""
-        if found := refusals.find_refusals(nested, self._context.caches.policy):
+        policy = self._context.caches.policy
+        if found := refusals.find_refusals(nested, policy):
             await self._refuse(nested, "; ".join(found))
             return
         try:
             if await self._is_prepared(nested):
-                await self._create(nested)
+                await self._create(nested, policy)
         except (Forbidden, Invalid, InvalidInput) as error:
             await self._postpone(nested, error)
 
@@ -69,11 +71,11 @@ class PodCreator:
             await self._postpone(nested, error)  # its service account is missing, say; nobody tells us when that comes
         return True
 
-    async def _create(self, nested: Object) -> None:
+    async def _create(self, nested: Object, policy: Policy) -> None:
         caches = self._context.caches
         namespaces = {item["metadata"]["name"]: labels_of(item) for item in self._namespaces}
-        host = translate.build_pod(nested, self._context.target, namespaces, caches.policy)
-        if caches.is_suspended:
+        host = translate.build_pod(nested, self._context.target, namespaces, policy)
+        if caches.is_suspended or caches.policy != policy:
             return  # since we began; this pod is looked at again
         self.creating += 1
         try:

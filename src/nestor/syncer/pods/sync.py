@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Awaitable, Callable
 
-from nestor.api.policy import Policy
 from nestor.kube import Conflict, Forbidden, NotFound, RetryLater, kinds
 from nestor.objects import Object
 from nestor.providers import base as providers
@@ -83,7 +82,7 @@ class PodSyncer:
         target, policy = self._context.target, self._context.caches.policy
         if patch := update.build_update(nested, host, target):
             await self._provider.patch(host, patch)
-        if found := _find_refused_changes(nested, policy):
+        if nested["spec"].get("ephemeralContainers") and (found := refusals.find_debug_refusals(nested, policy)):
             await self._tell(nested, "; ".join(found))
         if patch := update.build_debug(nested, host, target, policy):
             await self._provider.patch(host, patch, "ephemeralcontainers")
@@ -97,12 +96,3 @@ class PodSyncer:
         uid = nested["metadata"]["uid"]
         if self._told.is_news(uid, message):
             await self._context.recorder.post(nested, "Warning", "PodUpdateRefused", message)
-
-
-def _find_refused_changes(nested: Object, policy: Policy) -> list[str]:
-    """Why debug containers do not run. A pod that was created under another policy goes on, and nothing is said about it."""
-    if not nested["spec"].get("ephemeralContainers"):
-        return []
-    created = {key: value for key, value in nested["spec"].items() if key != "ephemeralContainers"}
-    before = refusals.find_refusals(nested | {"spec": created}, policy)
-    return [text for text in refusals.find_refusals(nested, policy) if text not in before]

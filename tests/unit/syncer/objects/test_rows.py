@@ -153,7 +153,7 @@ async def test_one_without_a_selector_is_told_once_for_each_that_is_made() -> No
         assert [reason for reason, _ in clusters.events] == ["ServiceNotSynced"]
         clusters.nested.drop(kinds.SERVICE, "web", SPACE)
         await made.settle()
-        assert len(made.engine) == 0
+        assert made.engine.remembered == 0
         clusters.nested.put(kinds.SERVICE, service(selector=None))
         await made.settle()
         assert [reason for reason, _ in clusters.events] == ["ServiceNotSynced"] * 2
@@ -269,7 +269,7 @@ async def test_a_node_lingers_and_goes(monkeypatch: pytest.MonkeyPatch) -> None:
         assert nested_node(clusters) is not None
         await made.until(lambda: nested_node(clusters) is None)
         await made.settle()
-        assert len(made.engine) == 0
+        assert made.engine.remembered == 0
         assert await with_node(made)
 
 
