@@ -63,7 +63,7 @@ integration: $(VENV)/.ready ## Run the tests that need a real API server
 # Two concurrent runs: in a single one, every worker would start the API servers of both. 5: `PYTEST_ARGS` selected no tests here.
 .PHONY: integration-operator integration-others
 integration-operator: INTEGRATION := tests/integration/operator -n 3
-integration-others: INTEGRATION := tests/integration tests/conformance --ignore=tests/integration/operator -n 2
+integration-others: INTEGRATION := tests/integration --ignore=tests/integration/operator -n 2
 integration-operator integration-others: $(VENV)/.ready
 	@$(RUN) -m pytest $(INTEGRATION) --dist loadgroup $(PYTEST_ARGS) || [ $$? -eq 5 ]
 

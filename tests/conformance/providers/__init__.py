@@ -11,6 +11,6 @@ To hold a provider of yours to it, write a test module with a class that inherit
             async with my_place() as made:
                 yield made
 
-`memory` is the smallest provider that passes, and stands for one in unit tests; `test_host` runs the suite against the host
-cluster.
+pytest must know asyncio tests (`asyncio_mode = auto`). `memory` is the smallest provider that passes, and stands for one in unit
+tests; `tests/integration/providers` holds the host cluster to the contract, on a real API server.
 """

@@ -60,14 +60,13 @@ def build_pod(place: Place, name: str, uid: str | None = None) -> Object:
     }
 
 
-@pytest.fixture
-def name() -> str:
-    """A name that no other test has."""
-    return f"web-{uuid.uuid4().hex[:8]}"
-
-
 class ProviderContract:
     """What every provider promises. A subclass gives the fixture `place`."""
+
+    @pytest.fixture
+    def name(self) -> str:
+        """A name that no other test has."""
+        return f"web-{uuid.uuid4().hex[:8]}"
 
     async def test_a_created_pod_is_there(self, place: Place, name: str) -> None:
         pod = build_pod(place, name)

@@ -152,6 +152,7 @@ class Engine:
                 elif await row.settle(source, copy):
                     return  # what that changed brings its own event
                 else:
+                    self._removed[key] = copy["metadata"]["uid"]
                     await self._writer.replace(copy, desired)
             self._written[key] = version
 

@@ -283,3 +283,17 @@ async def test_a_refused_object_that_goes_is_forgotten() -> None:
         clusters.nested.drop(kinds.POD, "web", SPACE)
         await made.settle()
         assert made.engine.remembered == 0
+
+
+async def test_one_that_was_replaced_is_not_replaced_again_before_the_cache_knows() -> None:
+    clusters = Clusters.build()
+    secret = {"metadata": {"name": "key", "namespace": SPACE}, "type": "Opaque", "data": {}}
+    clusters.nested.put(kinds.SECRET, secret)
+    clusters.add_pod(volumes=[{"name": "key", "secret": {"secretName": "key"}}])
+    async with running(clusters, SecretRow) as made:
+        clusters.host.hold(kinds.SECRET)
+        clusters.nested.put(kinds.SECRET, secret | {"type": "kubernetes.io/tls"})
+        await made.settle()
+        made.engine.queue.add((SPACE, "key"))
+        await made.settle()
+        assert written(clusters) == ["DELETE", "POST"]

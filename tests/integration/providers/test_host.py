@@ -8,10 +8,8 @@ import pytest
 
 from nestor.kube import Api, kinds
 from nestor.providers.host import HostProvider
-from tests.conformance.providers.contract import SELECTOR, ProviderContract, name
+from tests.conformance.providers.contract import SELECTOR, ProviderContract
 from tests.waiting import eventually
-
-__all__ = ["name"]
 
 Object = dict[str, Any]
 

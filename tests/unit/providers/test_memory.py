@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.providers.contract import ProviderContract, name
+from tests.conformance.providers.contract import ProviderContract
 from tests.conformance.providers.memory import MemoryProvider
-
-__all__ = ["name"]
 
 Object = dict[str, Any]
 
