@@ -48,13 +48,14 @@ class Refusing:
 
     @asynccontextmanager
     async def open_log(self, pod: Object, options: Options) -> AsyncIterator[AsyncIterator[bytes]]:
-        raise self._error
-        yield
+        yield self._refuse()
 
     @asynccontextmanager
     async def open_stream(self, pod: Object, call: Call) -> AsyncIterator[Connection]:
+        yield self._refuse()
+
+    def _refuse(self) -> Any:
         raise self._error
-        yield
 
 
 async def call(provider: Any, method: str, path: str, *headers: tuple[str, str]) -> str:
