@@ -1,8 +1,8 @@
 """What a provider promises: the small interface between the syncer and the place where pods run.
 
-A pod is a plain Kubernetes object, already translated by the caller and ready to run. Its label `nestor.dev/nested-uid` is the UID
-of the nested pod that it runs for (`uid_of`). A provider runs at most one pod per name, and must never mistake one UID's pod for
-another's: names are reused, by StatefulSets within a second.
+A pod is a plain Kubernetes object, already translated by the caller and ready to run. Its label `nestor.dev/nested-uid` is the
+UID of the nested pod that it runs for (`uid_of`). A provider runs at most one pod per name, and must never mistake one UID's pod
+for another's: names are reused, by StatefulSets within a second.
 
 All methods are coroutines. They may wait a few seconds for the place to answer, but never for a pod to start or to end. They are
 called concurrently for different pods. They raise one of the errors below; any other exception means that the place failed or

@@ -12,10 +12,10 @@ from nestor.kube import Change, Conflict, Forbidden, Invalid, RetryLater, WorkQu
 from nestor.kube.informer import Key, key_of
 from nestor.kube.rights import Right, right
 from nestor.objects import Object
-from nestor.syncer.objects import fields
-from nestor.syncer.objects.memory import Locks, Told
-from nestor.syncer.objects.row import Row
-from nestor.syncer.objects.writer import Writer
+from nestor.syncer.copies import fields
+from nestor.syncer.copies.memory import Locks, Told
+from nestor.syncer.copies.row import Row
+from nestor.syncer.copies.writer import Writer
 from nestor.syncer.view.context import RETRY_LIMIT
 from nestor.translate import messages
 

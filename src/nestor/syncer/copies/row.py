@@ -13,9 +13,9 @@ from nestor.api import labels
 from nestor.kube import Api, ApiError, Informer, Kind
 from nestor.kube.informer import Key, key_of
 from nestor.objects import Object, labels_of
-from nestor.syncer.objects.fields import Field
-from nestor.syncer.objects.references import References
-from nestor.syncer.objects.writer import is_synced_from
+from nestor.syncer.copies.fields import Field
+from nestor.syncer.copies.references import References
+from nestor.syncer.copies.writer import is_synced_from
 from nestor.syncer.view.context import Context
 from nestor.translate.target import nested_key
 
