@@ -33,9 +33,9 @@ class Rules:
     news: tuple[str, ...] = ()
     """Without those that say only what an earlier one of the step has said: sent again because a time is another second's."""
     latest: tuple[str, ...] = ()
-    """Only the last one: each request says the whole state, and which states are skipped on the way is a matter of time."""
-    unread: tuple[str, ...] = ()
-    """Reads that are left out: lists of a cache that may end before its watch begins."""
+    """Only the last one, without the answer: each says the whole state, and which are skipped on the way is a matter of time."""
+    left_out: tuple[str, ...] = ()
+    """Patterns of `DELETE host /api/v1/…`: what is sent or not, as others are quicker or not."""
     masked: tuple[str, ...] = ()
     """Secrets whose data are keys and certificates: only the keys of `data` stay."""
 
@@ -78,13 +78,14 @@ _Dumper.add_representer(str, _represent_text)
 def _render_step(step: Step, recorder: Recorder, rules: Rules) -> Object:
     replace = recorder.words.replace
     written: dict[str, list[Object]] = {}
-    for request in step.requests:
+    requests = [item for item in step.requests if not _matches(rules.left_out, f"{item.method} {item.target}")]
+    for request in requests:
         if not request.is_read:
             masked = _matches(rules.masked, request.target)
             written.setdefault(request.target, []).append(_render(request, is_masked=masked))
     writes: dict[str, list[Object]] = {}
-    for target, requests in written.items():
-        said = [replace(item) for item in requests]
+    for target, sent in written.items():
+        said = [replace(item) for item in sent]
         if _matches(rules.sets, target):
             said = sorted(_distinct(said), key=yaml.safe_dump)
         elif _matches(rules.once, target):
@@ -92,10 +93,9 @@ def _render_step(step: Step, recorder: Recorder, rules: Rules) -> Object:
         elif _matches(rules.news, target):
             said = _news(said)
         elif _matches(rules.latest, target):
-            said = said[-1:]
+            said = _distinct(said[-1:])
         writes.setdefault(replace(target), []).extend(item | {"body": _sorted(item.get("body"))} for item in said)
-    read = [item for item in step.requests if item.is_read and not _matches(rules.unread, item.target)]
-    reads = sorted({replace(f"{item.target}{_query(item)}") for item in read})
+    reads = sorted({replace(f"{item.target}{_query(item)}") for item in requests if item.is_read})
     result: Object = {"step": step.title, "writes": {key: writes[key] for key in sorted(writes)}}
     return result | ({"reads": reads} if reads else {})
 

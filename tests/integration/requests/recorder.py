@@ -24,9 +24,11 @@ from tests.waiting import eventually
 
 Object = dict[str, Any]
 
-QUIET_SECONDS = 0.6
+QUIET_SECONDS = 0.45
 """So long nothing is asked for before a step counts as over; longer than the pause in which the syncer counts pods (0.25 s)."""
 LIMIT_SECONDS = 30
+_BETWEEN_SECONDS = 0.005
+"""No request of a test is answered within this time."""
 
 _RESOURCE = re.compile(
     r"^/(?:api|apis/[^/]+)/v[^/]+/(?:(?:namespaces/(?P<namespace>[^/]+)/)(?=[^/]+))?(?P<plural>[^/]+)(?:/(?P<name>[^/]+))?(?P<rest>/.+)?$"
@@ -83,17 +85,22 @@ class Recorder:
     _addresses: dict[str, str] = field(default_factory=dict)
     _noted: list[Request] = field(default_factory=list)
     _pending: int = 0
+    _ended: float = 0
     _last: float = field(default_factory=time.monotonic)
 
     @contextlib.asynccontextmanager
     async def step(self, title: str) -> AsyncIterator[None]:
-        """The act of the test and what follows from it, until it is quiet. The body awaits the state that it is to lead to."""
-        await self.quiet()
+        """The act of the test and what follows from it, until it is quiet. The body awaits the state that it is to lead to.
+
+        What the test has done since the last step, unrecorded, is over as well before this one begins.
+        """
+        if time.monotonic() - self._ended > _BETWEEN_SECONDS:
+            await self.settle()
         self._noted = []
         yield
         await self.quiet()
         self.steps.append(Step(title, self._noted))
-        self._noted = []
+        self._noted, self._ended = [], time.monotonic()
 
     async def quiet(self, seconds: float = QUIET_SECONDS) -> None:
         """Await that nothing was asked for so long, and everything asked for is answered."""

@@ -63,7 +63,6 @@ async def _with_a_volume(stage: Stage) -> None:
     body = stage.build_class()
     body["spec"]["cluster"]["persistence"] = PERSISTENCE
     await api.apply(kinds.NESTED_CLASS, body)
-    await stage.recorder.settle()
     async with stage.step("a job of an image, with a volume, is created"):
         job = await api.create(kinds.NESTED_APP_JOB, build_job("kept", SPACE, className=SPACE))
         where = await host_namespace(api, job)
@@ -71,7 +70,6 @@ async def _with_a_volume(stage: Stage) -> None:
         await wait_for(api, kinds.POD, "kept-k3s-0", where, bool)
         await job_with(api, "kept", SPACE, conditions.ADMITTED, "True")
     await be_ready_server(api, "kept", where)
-    await stage.recorder.settle()
     async with stage.step("it is suspended"):
         await change(api, "kept", SPACE, suspend=True)
         await until_stopped(api, "kept", where)

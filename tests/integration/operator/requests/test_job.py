@@ -124,7 +124,6 @@ async def _rest(stage: Stage, job: Object, where: str) -> None:
     """It is suspended, and goes on."""
     api = stage.api
     await create_app_pod(api, "web", where, job)
-    await stage.recorder.settle()
     async with stage.step("it is suspended"):
         await change(api, "hello", SPACE, suspend=True)
         await until_stopped(api, "hello", where)
