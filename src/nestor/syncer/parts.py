@@ -16,9 +16,9 @@ from nestor.providers import host
 from nestor.providers.base import Provider
 from nestor.syncer.cluster import status
 from nestor.syncer.cluster.status import ClusterStatus, Suspend
-from nestor.syncer.objects.engine import Engine
-from nestor.syncer.objects.references import References
-from nestor.syncer.objects.rows import find_rows
+from nestor.syncer.copies.engine import Engine
+from nestor.syncer.copies.references import References
+from nestor.syncer.copies.rows import find_rows
 from nestor.syncer.outcome.controller import OutcomeController
 from nestor.syncer.pods.controller import PodController
 from nestor.syncer.pods.create import PodCreator

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nestor.kube import kinds
-from nestor.syncer.objects.rows import nodes
+from nestor.syncer.copies.rows import nodes
 from tests.integration.syncer.pods import build_pod, condition, is_ready, start
 from tests.integration.syncer.world import NODE, World
 

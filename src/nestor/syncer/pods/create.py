@@ -12,7 +12,7 @@ from nestor.api.policy import Policy
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.objects import Object, labels_of
 from nestor.providers.base import InvalidInput, NotYet, Provider
-from nestor.syncer.objects.memory import Told
+from nestor.syncer.copies.memory import Told
 from nestor.syncer.view.context import Context
 from nestor.times import timestamp
 from nestor.translate import messages, refusals, status

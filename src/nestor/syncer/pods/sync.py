@@ -9,7 +9,7 @@ from nestor.kube import Conflict, Forbidden, NotFound, RetryLater, kinds
 from nestor.objects import Object
 from nestor.providers import base as providers
 from nestor.providers.base import InvalidInput, NotYet, Provider
-from nestor.syncer.objects.memory import Told
+from nestor.syncer.copies.memory import Told
 from nestor.syncer.view.context import Context
 from nestor.times import timestamp
 from nestor.translate import messages, refusals, status, update

@@ -15,8 +15,8 @@ from nestor.api import labels
 from nestor.kube import Change, WorkQueue, kinds
 from nestor.kube.index import Index
 from nestor.objects import Object, annotations_of, labels_of
-from nestor.syncer.objects.rows.config import SECRET_FIELDS
-from nestor.syncer.objects.writer import Writer, is_synced_from
+from nestor.syncer.copies.rows.config import SECRET_FIELDS
+from nestor.syncer.copies.writer import Writer, is_synced_from
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 from nestor.translate import volumes
 from nestor.translate.target import nested_uid

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from nestor import names
-from nestor.syncer.objects import fields
-from nestor.syncer.objects.rows.config import CONFIG_MAP_FIELDS
-from nestor.syncer.objects.rows.nodes import NodeRow
+from nestor.syncer.copies import fields
+from nestor.syncer.copies.rows.config import CONFIG_MAP_FIELDS
+from nestor.syncer.copies.rows.nodes import NodeRow
 from nestor.syncer.translate import event, node
 from nestor.translate import config, messages
 from nestor.translate.target import nested_key, nested_uid

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from nestor.syncer.objects import fields
-from nestor.syncer.objects.rows.services import ServiceRow
+from nestor.syncer.copies import fields
+from nestor.syncer.copies.rows.services import ServiceRow
 from nestor.syncer.translate import service
 from tests.unit.translate.builders import TARGET, build_service
 

@@ -9,9 +9,9 @@ from typing import ClassVar
 from nestor.kube import RetryLater, kinds
 from nestor.kube.informer import Key
 from nestor.objects import Object
-from nestor.syncer.objects.fields import ANNOTATIONS, LABELS, fixed, mapping
-from nestor.syncer.objects.references import References
-from nestor.syncer.objects.row import Row
+from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, mapping
+from nestor.syncer.copies.references import References
+from nestor.syncer.copies.row import Row
 from nestor.syncer.view.context import Context
 from nestor.translate import config
 from nestor.translate.references import CONFIG_MAPS, SECRETS, find_references

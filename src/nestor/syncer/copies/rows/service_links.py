@@ -12,8 +12,8 @@ from nestor.api import labels
 from nestor.kube import Change, kinds
 from nestor.kube.informer import Key
 from nestor.objects import Object, labels_of
-from nestor.syncer.objects.row import Row
-from nestor.syncer.objects.rows.config import CONFIG_MAP_FIELDS
+from nestor.syncer.copies.row import Row
+from nestor.syncer.copies.rows.config import CONFIG_MAP_FIELDS
 from nestor.translate import env, service_env
 from nestor.translate.target import nested_key
 

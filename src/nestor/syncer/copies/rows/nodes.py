@@ -7,8 +7,8 @@ from collections.abc import Callable
 from nestor.kube import Change, NotFound, kinds
 from nestor.kube.informer import Key
 from nestor.objects import Object, spec_of
-from nestor.syncer.objects.fields import mapping, mirrored, value
-from nestor.syncer.objects.row import Row
+from nestor.syncer.copies.fields import mapping, mirrored, value
+from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import node
 
 LINGER_SECONDS = 30

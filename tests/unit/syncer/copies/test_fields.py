@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nestor.syncer.objects.fields import (
+from nestor.syncer.copies.fields import (
     ANNOTATIONS,
     LABELS,
     Field,

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from nestor.syncer.objects.memory import Locks, Told
+from nestor.syncer.copies.memory import Locks, Told
 
 
 def test_the_same_is_told_once_until_it_is_over() -> None:

@@ -14,9 +14,9 @@ from nestor.api import labels
 from nestor.kube import ApiError, Conflict, Invalid, RetryLater, kinds
 from nestor.kube.informer import Key
 from nestor.objects import Object, annotations_of
-from nestor.syncer.objects.fields import ANNOTATIONS, LABELS, fixed, mapping, no_annotation, value
-from nestor.syncer.objects.references import References
-from nestor.syncer.objects.row import Row
+from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, mapping, no_annotation, value
+from nestor.syncer.copies.references import References
+from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import service as translate
 from nestor.syncer.view.context import Context
 from nestor.translate.target import nested_uid

@@ -7,9 +7,9 @@ from typing import Any
 from nestor.kube import Kind, kinds
 from nestor.kube.informer import Key
 from nestor.objects import Object, status_of
-from nestor.syncer.objects.fields import ANNOTATIONS, LABELS, value
-from nestor.syncer.objects.row import Row
-from tests.unit.syncer.objects.pair import SPACE, Clusters, running
+from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, value
+from nestor.syncer.copies.row import Row
+from tests.unit.syncer.copies.pair import SPACE, Clusters, running
 
 STORAGE_CLASS = Kind("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
 

@@ -8,13 +8,13 @@ import pytest
 
 from nestor.api import labels
 from nestor.kube import Invalid, NotFound, RetryLater, kinds
-from nestor.syncer.objects.rows import config, find_rows, nodes
-from nestor.syncer.objects.rows.config import ROOT_CA, ConfigMapRow
-from nestor.syncer.objects.rows.nodes import NodeRow
-from nestor.syncer.objects.rows.service_links import ServiceLinksRow
-from nestor.syncer.objects.rows.services import ServiceRow
+from nestor.syncer.copies.rows import config, find_rows, nodes
+from nestor.syncer.copies.rows.config import ROOT_CA, ConfigMapRow
+from nestor.syncer.copies.rows.nodes import NodeRow
+from nestor.syncer.copies.rows.service_links import ServiceLinksRow
+from nestor.syncer.copies.rows.services import ServiceRow
 from nestor.translate.env import links_name
-from tests.unit.syncer.objects.pair import HOST, SPACE, Clusters, Running, running
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
 from tests.unit.translate.builders import TARGET, build_service
 
 Object = dict[str, Any]

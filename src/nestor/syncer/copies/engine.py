@@ -12,10 +12,10 @@ from nestor.kube import Change, Conflict, Forbidden, Invalid, RetryLater, WorkQu
 from nestor.kube.informer import Key, key_of
 from nestor.kube.rights import Right, right
 from nestor.objects import Object
-from nestor.syncer.objects import fields
-from nestor.syncer.objects.memory import Locks, Told
-from nestor.syncer.objects.row import Row
-from nestor.syncer.objects.writer import Writer
+from nestor.syncer.copies import fields
+from nestor.syncer.copies.memory import Locks, Told
+from nestor.syncer.copies.row import Row
+from nestor.syncer.copies.writer import Writer
 from nestor.syncer.view.context import RETRY_LIMIT
 from nestor.translate import messages
 
@@ -29,11 +29,11 @@ class Engine:
         self._locks: Locks[Key] = Locks()
         self._told: Told[Key] = Told()
         self._written: dict[Key, object] = {}
-        """Versions of sources whose copies were written: the cache may be behind."""
+        """The version of each source whose copy we wrote: the copies' cache may be behind."""
         self._removed: dict[Key, str] = {}
-        """UIDs of copies that were deleted by us: the cache may still have them."""
+        """UIDs of copies that we deleted: the cache may still have them."""
         self._ahead: set[Key] = set()
-        """Sources that were found by asking for them: the cache may not have them yet."""
+        """Sources that a request found: the cache may not have them yet."""
         self._unused: dict[Key, float] = {}
         self.name = row.name or row.kind.plural
         self.queue: WorkQueue[Key] = WorkQueue(self._reconcile, workers=row.workers, name=self.name, max_delay=RETRY_LIMIT)
@@ -44,13 +44,13 @@ class Engine:
 
     @property
     def remembered(self) -> int:
-        """How many things are remembered: one for each living copy, and what is under way."""
+        """How many entries are kept: one for each existing copy, and what is under way. It must not grow otherwise."""
         rest = len(self._removed) + len(self._ahead) + len(self._unused)
         return len(self._locks) + len(self._told) + len(self._written) + rest
 
     @property
     def host_rights(self) -> tuple[Right, ...]:
-        """What is needed on the host, besides its caches."""
+        """What the engine must be allowed to do on the host, besides filling caches."""
         verbs = ("get", "create", "patch", "delete") if self._row.direction == "Down" else ("get",)
         return (right(self._row.kind, *verbs),)
 
@@ -59,7 +59,7 @@ class Engine:
         await asyncio.gather(*(self.ensure(key) for key in self._row.find_needs(pod)))
 
     async def ensure(self, key: Key) -> None:
-        """Have the copy of what exists. What does not exist yet comes when it is there, unless the row says otherwise."""
+        """Have the copy, if its source exists. If it does not, the copy follows later, unless the row says otherwise."""
         if self._row.ensures == "Presence" and (self._find_copy(key) is not None or key in self._written):
             return
         source = self._row.find_source(key) or await self._fetch(key)
@@ -123,7 +123,7 @@ class Engine:
             await self._follow(key, source, copy)
 
     async def _follow(self, key: Key, source: Object, copy: Object | None) -> None:
-        """Have the copy say what the source says, and the source's status what the copy's says."""
+        """Bring the copy up to date, and the source's status."""
         self._unused.pop(key, None)
         if copy is not None and not fields.is_current(copy, self._row.build(source), self._row.fields):
             self._written.pop(key, None)
@@ -132,7 +132,7 @@ class Engine:
         except (Forbidden, Invalid) as error:
             await self._tell(key, source, self._in_nested_words(key, error.message))
             if isinstance(error, Forbidden):
-                raise  # a foreign object or a quota may give way, and nothing tells when
+                raise  # the foreign object may go, or the quota grow, and no event tells us when
         else:
             self._told.forget(key)
         if copy is not None and (patch := self._row.lift(source, copy)) is not None:
@@ -162,7 +162,7 @@ class Engine:
         try:
             await api.create(kind, desired)
         except Conflict:
-            # Whose it is does not matter to somebody who only wants it to be there.
+            # Whose it is does not matter as long as it exists.
             return await self._writer.find_taken(desired) if self._row.ensures == "Content" else None
         except Invalid as error:
             await api.create(kind, self._row.build_substitute(source, error))
@@ -175,7 +175,7 @@ class Engine:
             await self._remove(key, copy)
 
     async def _retire(self, key: Key, copy: Object | None) -> None:
-        """The source is there, and wants no copy."""
+        """The source exists, but there should be no copy."""
         if copy is None:
             self._unused.pop(key, None)
             return
@@ -191,7 +191,7 @@ class Engine:
             if source is not None and self._row.is_wanted(key, source) and not self._row.find_refusal(source):
                 return  # again, since we decided
             self._written.pop(key, None)
-            # Before it is gone: whoever needs it now makes it again, instead of relying on it.
+            # Set before it is gone: whoever needs the copy meanwhile creates it again instead of relying on this one.
             self._removed[key] = copy["metadata"]["uid"]
             try:
                 await self._writer.remove(copy)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from nestor.api import labels
 from nestor.kube import Api, Conflict, Forbidden, Invalid, Kind, NotFound, RetryLater
 from nestor.objects import Object, labels_of
-from nestor.syncer.objects import fields as differences
-from nestor.syncer.objects.fields import Field
+from nestor.syncer.copies import fields as differences
+from nestor.syncer.copies.fields import Field
 
 _AGAIN_SECONDS = 0.1
 

@@ -1,6 +1,6 @@
 """What is special about one kind: a row of the engine.
 
-A row is mostly data and pure functions. Where a kind needs a dance of its own (`settle`, `after_end`), that is in its row too.
+A row is mostly data and pure functions. The few requests that a kind needs besides (`settle`, `after_end`) are in its row too.
 """
 
 from __future__ import annotations
@@ -13,28 +13,29 @@ from nestor.api import labels
 from nestor.kube import Api, ApiError, Informer, Kind
 from nestor.kube.informer import Key, key_of
 from nestor.objects import Object, labels_of
-from nestor.syncer.objects.fields import Field
-from nestor.syncer.objects.references import References
-from nestor.syncer.objects.writer import is_synced_from
+from nestor.syncer.copies.fields import Field
+from nestor.syncer.copies.references import References
+from nestor.syncer.copies.writer import is_synced_from
 from nestor.syncer.view.context import Context
 from nestor.translate.target import nested_key
 
 
 class Row:
-    """One kind. A key is namespace and name of the source, the object that is carried; its copy is in the other cluster.
+    """One kind. The source is the object that is carried, the copy is its counterpart in the other cluster, and the key is the
+    source's namespace and name.
 
-    What a subclass must say is `kind`, `fields` and `build`; everything else has a default that suits most kinds.
+    A subclass must define `kind`, `fields` and `build`; everything else has a default that suits most kinds.
     """
 
     kind: ClassVar[Kind]
     direction: ClassVar[Literal["Down", "Up"]] = "Down"
     """Down: nested objects are carried to the host. Up: host objects are carried to the nested cluster."""
     fields: ClassVar[tuple[Field, ...]]
-    """What of a copy is ours; everything else of it stays as it is found."""
+    """The fields of a copy that are ours; all others are left as they are."""
     ensures: ClassVar[Literal["Content", "Presence"]] = "Content"
-    """What others wait for before they create a pod or bind it: that the copy says what it should, or that it is there at all."""
+    """What `Engine.ensure` waits for: that the copy says what it should, or only that it exists."""
     refused: ClassVar[str] = ""
-    """The event's reason where a copy cannot be made. Empty: nothing is told, as there is no object to tell it about."""
+    """Reason of the event for a copy that cannot be made. Empty: no event, because there is no object to attach it to."""
     name: ClassVar[str] = ""
     """The queue's name; the kind's plural when empty."""
     workers: ClassVar[int] = 8
@@ -47,7 +48,7 @@ class Row:
 
     @property
     def sources(self) -> Informer | None:
-        """The cache of the sources; None where a source is put together from objects of other kinds."""
+        """The cache of the sources; None if a source is computed from objects of other kinds."""
         caches = self.context.caches
         return caches.nested(self.kind) if self.direction == "Down" else caches.host(self.kind)
 
@@ -79,13 +80,13 @@ class Row:
         return (self.context.target.namespace, name) if self.kind.namespaced else ("", name)
 
     def source_key(self, copy: Object) -> Key | None:
-        """The source's key of a copy; None for an object of this kind that is another row's, or a controller's."""
+        """The key of a copy's source; None if the object belongs to another row or to a controller."""
         if self.direction == "Up":
             return key_of(copy)
         return None if labels.PURPOSE in labels_of(copy) else nested_key(copy)
 
     def is_ours(self, copy: Object) -> bool:
-        """False for an object that only has the name of a copy: it is left alone."""
+        """False for an object that merely has a copy's name: it is left alone."""
         if self.direction == "Up":
             return labels_of(copy).get(labels.MANAGED_BY) == "nestor"
         return is_synced_from(self.context.target.cluster, copy)
@@ -93,11 +94,11 @@ class Row:
     # What a copy says
 
     def is_wanted(self, key: Key, source: Object) -> bool:
-        """Whether there is to be a copy."""
+        """Whether there should be a copy."""
         return True
 
     def find_refusal(self, source: Object) -> str | None:
-        """Why there can be no copy, for the tenant; None when there can be one."""
+        """Why there can be no copy, in words for the tenant; None if there can be one."""
         return None
 
     def build(self, source: Object) -> Object:
@@ -109,33 +110,33 @@ class Row:
         return source["metadata"]["resourceVersion"]
 
     def lift(self, source: Object, copy: Object) -> Object | None:
-        """A merge patch of the source's status by what the copy's says, or None when it says so. Pure."""
+        """A merge patch that brings the source's status up to date with the copy's, or None if it is. Pure."""
         return None
 
     @property
     def linger_seconds(self) -> float:
-        """How long a copy stays that is not wanted any more, although its source is there."""
+        """How long a copy that is no longer wanted stays while its source exists."""
         return 0
 
     # When to look again, and at what
 
     def follow(self, look_at: Callable[[Key], None]) -> None:
-        """Subscribe to what else decides about copies. `look_at` is for the keys concerned, found by an index."""
+        """Subscribe to other objects that copies depend on. Call `look_at` for the keys concerned; find them by an index."""
 
     def find_needs(self, pod: Object) -> Iterable[Key]:
-        """What of this kind must be there before the pod is created."""
+        """Keys of this kind whose copies must exist before the pod is created."""
         return ()
 
     def missing(self, key: Key) -> None:
-        """Somebody needs a source that does not exist. Return to go on without it, or raise, `RetryLater` for one."""
+        """A source is needed that does not exist. Return to go on without it, or raise, for example `RetryLater`."""
 
     def found(self, key: Key) -> None:
-        """Somebody needs a source, and it exists."""
+        """A source is needed, and it exists."""
 
     # What else there is to do
 
     def build_substitute(self, source: Object, error: ApiError) -> Object:
-        """Another copy in the place of one that the server refused as invalid. Raises `error` when there is none."""
+        """Another copy in place of one that the server rejected as invalid. Raises `error` if there is none."""
         raise error
 
     async def settle(self, source: Object, copy: Object) -> bool:
@@ -143,7 +144,7 @@ class Row:
         return False
 
     def copy_gone(self, copy: Object) -> None:
-        """A copy was deleted, by whomever."""
+        """A copy was deleted, by us or by others."""
 
     async def after_end(self, copy: Object) -> bool:
         """Handle a copy whose source is gone. False: the engine deletes it."""

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from nestor.kube import ApiError, Forbidden, Invalid, kinds
-from nestor.syncer.objects.rows.config import ConfigMapRow, SecretRow
-from tests.unit.syncer.objects.pair import HOST, SPACE, Clusters, running
+from nestor.syncer.copies.rows.config import ConfigMapRow, SecretRow
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
 
 Object = dict[str, Any]
 

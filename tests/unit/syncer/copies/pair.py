@@ -12,9 +12,9 @@ from nestor import names
 from nestor.api.labels import COMPONENT
 from nestor.kube import Api, Kind, kinds
 from nestor.kube.events import EventRecorder
-from nestor.syncer.objects.engine import Engine
-from nestor.syncer.objects.references import References
-from nestor.syncer.objects.row import Row
+from nestor.syncer.copies.engine import Engine
+from nestor.syncer.copies.references import References
+from nestor.syncer.copies.row import Row
 from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
 from tests.fakes.api import MemoryApi

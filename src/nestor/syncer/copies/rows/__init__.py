@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from nestor.syncer.objects.row import Row
+from nestor.syncer.copies.row import Row
 
 
 def find_rows() -> list[type[Row]]:
