@@ -12,12 +12,12 @@ from typing import Any
 
 from nestor.kube import Api, ApiError
 from nestor.kube.events import EventRecorder
-from nestor.kubelet.server import KubeletServer
-from nestor.syncer import bootstrap, controllers, credentials, health, identity
-from nestor.syncer.caches import Caches
-from nestor.syncer.context import Context, find_target
-from nestor.syncer.served import build_finder
+from nestor.syncer import parts
+from nestor.syncer.cluster import bootstrap
+from nestor.syncer.process import credentials, health, identity
 from nestor.syncer.settings import Settings, parse
+from nestor.syncer.view.caches import Caches
+from nestor.syncer.view.context import Context, find_target
 
 log = logging.getLogger(__name__)
 
@@ -78,14 +78,16 @@ async def run(settings: Settings) -> None:
         group.create_task(identity.Identity(caches.host_cluster, cluster["metadata"]["uid"]).watch(), name="identity")
         context = Context(host, nested, target, caches, EventRecorder(nested, _MANAGER))
         # 2. Controllers hear of every object, the first lists included, but do not act yet.
-        made = controllers.build(context, cluster, settings)
+        made = parts.build_shared(context, cluster, settings)
+        caches.seal()
         for informer in caches.host_side:
             spawn(informer.run(), f"host {informer.kind.plural}")
         # 3. The nested side, from the moment its API server answers.
         made.status.set_version(await wait_for_api(nested))
         for informer in caches.nested_side:
             spawn(informer.run(), f"nested {informer.kind.plural}")
-        spawn(KubeletServer(host, build_finder(caches, target)).serve(settings.kubelet_port, settings.access), "kubelet API")
+        for name, serve in made.servers.items():
+            spawn(serve(), name)
         spawn(bootstrap.keep_basics(nested, target), "basics")
         # 4. Only with full caches is it known what is gone; from here on things are made and deleted.
         await caches.wait_for_sync()

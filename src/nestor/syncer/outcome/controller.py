@@ -14,9 +14,9 @@ from nestor.api.nestedcluster import Outcome
 from nestor.api.policies import FailurePolicy, SuccessPolicy
 from nestor.kube import Change, WorkQueue, kinds
 from nestor.objects import Object, spec_of, status_of
-from nestor.syncer.context import RETRY_LIMIT, Context
 from nestor.syncer.outcome import criteria, decide
-from nestor.syncer.watches import Selection, Watches
+from nestor.syncer.view.context import RETRY_LIMIT, Context
+from nestor.syncer.view.watches import Selection, Watches
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class OutcomeController:
         return decide.Seen(tuple(self.watches.find(selection) or ()), self.watches.is_missing(selection))
 
     def _load(self) -> dict[str, str]:
-        found = self._context.caches.nested_config_maps.get(MEMORY[1], MEMORY[0]) or {}
+        found = self._context.caches.nested(kinds.CONFIG_MAP).get(MEMORY[1], MEMORY[0]) or {}
         try:
             memory = json.loads((found.get("data") or {}).get(_KEY) or "{}")
             return {str(key): str(value) for key, value in memory.items()}

@@ -10,7 +10,7 @@ from nestor.api import conditions
 from nestor.api.nestedcluster import Outcome
 from nestor.objects import Object, status_of
 from nestor.syncer.outcome.criteria import Criterion
-from nestor.syncer.watches import Selection
+from nestor.syncer.view.watches import Selection
 
 _NAMED = 5
 _MESSAGE_LIMIT = 4000

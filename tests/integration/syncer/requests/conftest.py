@@ -21,7 +21,7 @@ from tests.integration.syncer.world import CLUSTER, START, World
 
 Object = dict[str, Any]
 
-LINGER = "nestor.syncer.nodes.LINGER_SECONDS"
+LINGER = "nestor.syncer.copies.rows.nodes.LINGER_SECONDS"
 """How long an unused node stays: short here, so that its end belongs to the step in which its last pod goes."""
 LINGER_SECONDS = 1.0
 """Longer than a pod's binding takes even on a busy machine: until then its new node counts as unused."""

@@ -9,7 +9,7 @@ import pytest
 from nestor.syncer.outcome import controller, decide
 from nestor.syncer.outcome.criteria import Criterion
 from nestor.syncer.outcome.decide import Rules, Seen
-from nestor.syncer.watches import Selection
+from nestor.syncer.view.watches import Selection
 
 Object = dict[str, Any]
 

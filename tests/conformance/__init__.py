@@ -1,0 +1,1 @@
+"""Suites that others can run against what they write for Nestor."""
