@@ -50,7 +50,7 @@ class HostProvider:
         except Conflict:
             there = await self._api.find(kinds.POD, meta["name"], meta["namespace"])
             if there is None or uid_of(there) != uid_of(pod):
-                raise NotYet("an earlier pod of this name is still ending") from None
+                raise NotYet("an earlier pod with this name is still terminating") from None
             return there
 
     async def delete(self, pod: Object, *, grace_seconds: int | None = None, is_unchanged: bool = False) -> None:

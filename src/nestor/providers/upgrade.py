@@ -61,7 +61,7 @@ async def _read_head(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
     while b"\r\n\r\n" not in data:
         piece = await reader.read(_CHUNK)
         if not piece or len(data) > _HEAD_LIMIT:
-            raise Unreachable("host API server: no answer to the upgrade")
+            raise Unreachable("host API server: no response to the upgrade request")
         data += piece
     head, _, rest = data.partition(b"\r\n\r\n")
     return head + b"\r\n\r\n", rest

@@ -30,7 +30,7 @@ class MemoryProvider:
         await asyncio.sleep(0)
         if name in self.pods:
             if uid_of(self.pods[name]) != uid_of(pod):
-                raise NotYet("an earlier pod of this name is still ending")
+                raise NotYet("an earlier pod with this name is still terminating")
             return copy.deepcopy(self.pods[name])
         if message := self._refusal(pod):
             raise InvalidInput(message)
