@@ -78,7 +78,7 @@ async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:
         try:
             return await ask()
         except ApiError as error:
-            log.info("waiting for the host: %s", error)
+            log.info("waiting for the host cluster: %s", error)
             await asyncio.sleep(_PATIENCE_SECONDS)
 
 
