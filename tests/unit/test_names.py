@@ -61,7 +61,7 @@ def test_children_leave_room_for_what_controllers_append(cluster: str) -> None:
 
 
 def test_children_of_long_names_differ() -> None:
-    assert names.child("h" * 60 + "1", names.Part.SERVER) != names.child("h" * 60 + "2", "k3s")
+    assert names.child("h" * 60 + "1", names.Part.SERVER) != names.child("h" * 60 + "2", names.Part.SERVER)
 
 
 def test_default_host_is_one_label_below_the_domain() -> None:
