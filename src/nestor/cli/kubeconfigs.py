@@ -1,32 +1,14 @@
-"""Kubeconfigs of nested clusters: read from the job's Secret, pointed elsewhere, merged into the user's own. Pure."""
+"""Kubeconfigs of nested clusters, as `credentials` builds them: pointed elsewhere, merged into the user's own. Pure."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 import copy
 from urllib.parse import urlsplit
 
-import yaml
-
-from nestor.cli.exits import Failure
 from nestor.objects import Object
 
 TLS_SERVER_NAME = "kubernetes"
 """A name that every nested API server's certificate has."""
-
-
-def read_secret(secret: Object) -> Object:
-    """The kubeconfig in a job's Secret. Raises `Failure` when there is none."""
-    name = secret["metadata"]["name"]
-    encoded = (secret.get("data") or {}).get("kubeconfig") or ""
-    try:
-        content = yaml.safe_load(base64.b64decode(encoded, validate=True))
-        _ = content["clusters"][0]["cluster"]["server"]
-    except (binascii.Error, ValueError, yaml.YAMLError, KeyError, IndexError, TypeError) as error:
-        raise Failure(f"Secret '{name}' has no kubeconfig in its key `kubeconfig`") from error
-    result: Object = content
-    return result
 
 
 def server_address(content: Object) -> tuple[str, int]:

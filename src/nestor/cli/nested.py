@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from nestor import names
-from nestor.cli import kubeconfigs
+from nestor.cli import credentials, kubeconfigs
 from nestor.cli.exits import Code, Failure
 from nestor.cli.session import Session
 from nestor.cli.view.facts import address, condition
@@ -34,7 +34,7 @@ async def read_kubeconfig(session: Session, job: Object) -> Object:
     if not secret:
         raise missing
     try:
-        return kubeconfigs.read_secret(await session.api.get(kinds.SECRET, secret, job["metadata"]["namespace"]))
+        return credentials.read_secret(await session.api.get(kinds.SECRET, secret, job["metadata"]["namespace"]))
     except NotFound:
         raise missing from None
 

@@ -11,13 +11,13 @@ from typing import Any
 from nestor.api import labels
 from nestor.api.nestedclass import Peer
 from nestor.cluster.shape import API_PORT, DNS_PORT, Shape
+from nestor.contracts import addresses
 from nestor.names import Part
 from nestor.objects import Object
 
-METADATA = ["169.254.0.0/16", "192.0.0.0/24", "168.63.129.16/32", "64:ff9b::/96"]
-"""Hold the clouds' metadata addresses, which hand out the node's credentials: most clouds' (link-local), Oracle's, Azure's wire
-server, and all of them by NAT64."""
-CLOSED_V6 = ["fc00::/7", "fe80::/10"]
+METADATA = [*addresses.LINK_LOCAL, *addresses.METADATA, *addresses.NAT64]
+"""Hold the clouds' metadata addresses, which hand out the node's credentials."""
+CLOSED_V6 = ["fc00::/7"]
 
 _API = {"protocol": "TCP", "port": API_PORT}
 _DNS = [{"protocol": "UDP", "port": DNS_PORT}, {"protocol": "TCP", "port": DNS_PORT}]

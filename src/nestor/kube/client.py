@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import os
 import ssl
@@ -15,18 +16,23 @@ import aiohttp
 from kubernetes.aio import config
 from kubernetes.aio.client import ApiClient, Configuration
 
-from nestor.kube import errors
+from nestor.kube import errors, pages
 from nestor.kube.kinds import POD, Kind
 from nestor.objects import Object
 
 Patch = Literal["merge", "json", "strategic", "apply"]
 
+_JSON = "application/json"
 _PATCH_TYPES: dict[Patch, str] = {
     "merge": "application/merge-patch+json",
     "json": "application/json-patch+json",
     "strategic": "application/strategic-merge-patch+json",
     "apply": "application/apply-patch+yaml",
 }
+
+
+STREAM_LIMIT = 500
+"""Streams that one client may have open."""
 
 
 class Api:
@@ -39,6 +45,10 @@ class Api:
         configuration.retries = None
         configuration.connection_pool_maxsize = 200
         self._client = ApiClient(configuration)
+        # The same settings, but connections of its own, made when they are needed.
+        self._streams = copy.copy(self._client.rest_client)
+        self._streams.maxsize = STREAM_LIMIT
+        self._open_streams = 0
         self._manager = manager
         self._timeout = timeout
 
@@ -61,6 +71,7 @@ class Api:
 
     async def close(self) -> None:
         """Give the connections back; the client is unusable afterwards."""
+        await self._streams.close()
         await self._client.close()
 
     async def __aenter__(self) -> Self:
@@ -94,25 +105,47 @@ class Api:
         query: dict[str, str] | None = None,
         body: Any = None,
         *,
-        content_type: str = "application/json",
+        content_type: str = _JSON,
         timeout: float | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """One request, its answer not yet read. `timeout` is seconds in all; 0 means none (watches)."""
-        url = self.host + path + ("?" + urlencode(query) if query else "")
-        headers = {"Accept": "application/json", "Content-Type": content_type, **await self.auth_headers()}
         limit = self._timeout if timeout is None else timeout
-        total = aiohttp.ClientTimeout(total=limit or None, sock_connect=10)
+        async with self._answer(self._client.rest_client, method, _target(path, query), body, content_type, limit) as response:
+            yield response
+
+    @asynccontextmanager
+    async def stream(self, path: str, query: dict[str, str] | None = None) -> AsyncIterator[aiohttp.ClientResponse]:
+        """An answer without end, as a followed log, on a connection that no other request waits for.
+
+        Raises `ApiError` with status 429 when `STREAM_LIMIT` streams of this client are open.
+        """
+        if self._open_streams >= STREAM_LIMIT:
+            raise errors.ApiError(429, "TooManyRequests", f"{STREAM_LIMIT} streams are open already")
+        self._open_streams += 1
         try:
-            answer = await self._client.rest_client.request(method, url, headers=headers, body=body, _request_timeout=total)
+            async with self._answer(self._streams, "GET", _target(path, query), None, _JSON, 0) as response:
+                yield response
+        finally:
+            self._open_streams -= 1
+
+    @asynccontextmanager
+    async def _answer(
+        self, client: Any, method: str, target: str, body: Any, content_type: str, seconds: float
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        what = f"{method} {target.partition('?')[0]}"
+        headers = {"Accept": "application/json", "Content-Type": content_type, **await self.auth_headers()}
+        total = aiohttp.ClientTimeout(total=seconds or None, sock_connect=10)
+        try:
+            answer = await client.request(method, self.host + target, headers=headers, body=body, _request_timeout=total)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise errors.Unreachable(f"{method} {path}: {error or type(error).__name__}") from error
+            raise errors.Unreachable(f"{what}: {error or type(error).__name__}") from error
         response: aiohttp.ClientResponse = answer.response
         try:
             if response.status >= 300:
                 raise errors.from_response(response.status, await response.read())
             yield response
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise errors.Unreachable(f"{method} {path}: {error or type(error).__name__}") from error
+            raise errors.Unreachable(f"{what}: {error or type(error).__name__}") from error
         finally:
             # Not `release()`: an unread watch must not go back to the pool.
             response.close() if not response.content.at_eof() else response.release()
@@ -124,7 +157,7 @@ class Api:
         query: dict[str, str] | None = None,
         body: Any = None,
         *,
-        content_type: str = "application/json",
+        content_type: str = _JSON,
         timeout: float | None = None,
     ) -> Any:
         """One request, its answer parsed as JSON, or text when it is not JSON."""
@@ -150,8 +183,7 @@ class Api:
     async def list(self, kind: Kind, namespace: str | None = None, *, labels: str = "", fields: str = "") -> list[Object]:
         """All objects that match the label and field selectors, each with `apiVersion` and `kind` filled in."""
         query = {key: value for key, value in (("labelSelector", labels), ("fieldSelector", fields)) if value}
-        answer = await self.request("GET", kind.path(namespace), query)
-        return [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in answer.get("items") or []]
+        return (await pages.read(self.request, kind, namespace, query)).items
 
     async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None) -> Object:
         """Create `body` (its namespace is read from its metadata). Raises `Conflict` when it exists."""
@@ -238,3 +270,7 @@ class Api:
                         raise errors.from_response(status.get("code", 500), json.dumps(status).encode())
                     yield event
                 await asyncio.sleep(0)
+
+
+def _target(path: str, query: dict[str, str] | None) -> str:
+    return path + ("?" + urlencode(query) if query else "")

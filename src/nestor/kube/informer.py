@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
 import random
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from urllib.parse import urlsplit
 
-from nestor.kube import errors
+from nestor.kube import errors, pages
 from nestor.kube.client import Api
 from nestor.kube.kinds import Kind
 from nestor.objects import Object
@@ -19,6 +20,10 @@ log = logging.getLogger(__name__)
 
 Key = tuple[str, str]
 """Namespace (empty for cluster-scoped kinds) and name."""
+
+LONGEST_PAUSE_SECONDS = 10.0
+NEAR_PAUSE_SECONDS = 1.0
+"""For a server in the same pod: to ask it more often disturbs nobody else."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,21 @@ def key_of(obj: Object) -> Key:
     return meta.get("namespace", ""), meta["name"]
 
 
+def find_longest_pause(server: str) -> float:
+    """Seconds between two attempts at most, for the server with that URL."""
+    host = urlsplit(server).hostname or ""
+    try:
+        is_near = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_near = False
+    return NEAR_PAUSE_SECONDS if is_near else LONGEST_PAUSE_SECONDS
+
+
+def find_pause(failures: int, longest: float) -> float:
+    """Seconds after so many failures in a row."""
+    return min(longest, 0.1 * 2.0 ** min(failures, 8)) * random.uniform(0.7, 1.3)
+
+
 @dataclass
 class Informer:
     """Lists, then watches. `run()` never returns by itself; a lost connection is resumed, an expired one listed anew.
@@ -65,6 +85,7 @@ class Informer:
         self.synced = asyncio.Event()
         self.last_contact = time.monotonic()
         self._version = ""
+        self._failures = 0
 
     def on_change(self, handler: Callable[[Change], None], *, first: bool = False) -> None:
         """Register before `run()`; called for every object of the first list too.
@@ -87,36 +108,40 @@ class Informer:
 
     async def run(self) -> None:
         """Keep the cache until cancelled."""
-        failures = 0
         while True:
+            began, is_fresh = time.monotonic(), not self._version
             try:
-                if not self._version:
+                if is_fresh:
                     await self._list()
                 await self._watch()
-                failures = 0
+                self._failures = 0
             except errors.Gone:
                 self._version = ""
+                if is_fresh:
+                    await self._pause(began)
             except errors.ApiError as error:
                 if not error.is_transient:
                     # A missing permission or kind may be granted later; it must be seen, not end the process.
                     log.warning("watching %s: %s", self.kind.plural, error)
                     self._version = ""
-                failures += 1
-                await asyncio.sleep(min(10.0, 0.1 * 2 ** min(failures, 8)) * random.uniform(0.7, 1.3))
+                await self._pause(began)
+
+    async def _pause(self, began: float) -> None:
+        """After a failure of what began then. Only failures in a row make pauses longer; each event ends the row."""
+        if time.monotonic() - began > LONGEST_PAUSE_SECONDS:
+            self._failures = 0  # a stream without events that was cut after a while
+        self._failures += 1
+        await asyncio.sleep(find_pause(self._failures, find_longest_pause(self.api.host)))
 
     def _query(self) -> dict[str, str]:
         pairs = {"labelSelector": self.labels, "fieldSelector": self.fields}
         return {key: value for key, value in pairs.items() if value}
 
     async def _list(self) -> None:
-        answer: Any = await self.api.request("GET", self.kind.path(self.namespace), self._query())
-        fresh: dict[Key, Object] = {}
-        for item in answer.get("items") or []:
-            item.setdefault("apiVersion", self.kind.api_version)
-            item.setdefault("kind", self.kind.name)
-            fresh[key_of(item)] = item
+        listed = await pages.read(self.api.request, self.kind, self.namespace, self._query())
+        fresh = {key_of(item): item for item in listed.items}
         self.last_contact = time.monotonic()
-        self._version = answer["metadata"]["resourceVersion"]
+        self._version = listed.version
         for key in [key for key in self.store if key not in fresh]:
             self._set(key, None)
         for key, item in fresh.items():
@@ -133,6 +158,7 @@ class Informer:
             async with asyncio.timeout(self.watch_seconds + 30) as limit:
                 async for event in self.api.watch(self.kind, self.namespace, query):
                     self.last_contact = time.monotonic()
+                    self._failures = 0
                     limit.reschedule(asyncio.get_running_loop().time() + self.watch_seconds + 30)
                     self._take(event)
         except TimeoutError as error:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import quote
+
+from nestor.kube import errors
 
 
 @dataclass(frozen=True)
@@ -21,16 +24,23 @@ class Kind:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        """The URL path of the collection, of one object, or of its subresource."""
+        """The URL path of the collection, of one object, or of its subresource. Raises `NotFound` for a name that none can have.
+
+        Names may come from tenants: they are quoted here, and must not be quoted before.
+        """
         parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
         if self.namespaced and namespace:
-            parts += ["namespaces", namespace]
+            parts += ["namespaces", self._quote(namespace)]
         parts.append(self.plural)
-        if name:
-            parts.append(name)
-        if subresource:
-            parts.append(subresource)
+        parts += [self._quote(part) for part in (name, subresource) if part is not None]
         return "/".join(parts)
+
+    def _quote(self, name: str) -> str:
+        """One part of a path. No quoting protects `/`, which API servers decode first, nor `..`, which clients resolve."""
+        if name in ("", ".", "..") or "/" in name or "%" in name:
+            message = f"no object can have the name '{name}'"
+            raise errors.NotFound(404, "NotFound", message, {"name": name, "kind": self.plural})
+        return quote(name, safe=":")
 
 
 NAMESPACE = Kind("", "v1", "namespaces", "Namespace", namespaced=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from nestor.kube import Api, Conflict, Forbidden, Invalid, kinds
 from nestor.kube import NotFound as NotThere
@@ -89,7 +89,7 @@ class HostProvider:
     async def open_log(self, pod: Object, options: Options) -> AsyncIterator[AsyncIterator[bytes]]:
         """See `Logs.open_log`."""
         with _in_our_words():
-            async with self._api.open("GET", _path(pod, "log", options), timeout=0) as response:
+            async with self._api.stream(_path(pod, "log", options)) as response:
                 yield response.content.iter_any()
 
     @asynccontextmanager
@@ -102,7 +102,7 @@ class HostProvider:
 
 def _path(pod: Object, subresource: str, options: Options) -> str:
     meta = pod["metadata"]
-    path = kinds.POD.path(meta["namespace"], quote(meta["name"]), subresource)
+    path = kinds.POD.path(meta["namespace"], meta["name"], subresource)
     return path + ("?" + urlencode(options) if options else "")
 
 

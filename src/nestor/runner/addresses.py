@@ -5,14 +5,12 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable
 
+from nestor.contracts import addresses
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-METADATA = tuple(
-    ipaddress.ip_network(network)
-    for network in ("100.100.100.200/32", "168.63.129.16/32", "192.0.0.0/24", "fd00:ec2::254/128", "fd20:ce::254/128")
-)
-"""Where clouds hand out the node's credentials, besides the link-local 169.254.169.254: Alibaba, Azure, Oracle, AWS, Google."""
-_NAT64 = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48"))
+METADATA = tuple(ipaddress.ip_network(network) for network in addresses.METADATA)
+_NAT64 = tuple(ipaddress.ip_network(network) for network in addresses.NAT64)
 _COMPATIBLE = ipaddress.IPv6Network("::/96")
 
 

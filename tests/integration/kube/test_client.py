@@ -80,3 +80,22 @@ async def test_a_server_that_is_not_there_is_unreachable() -> None:
     async with await Api.from_kubeconfig(kubeconfig) as api:
         with pytest.raises(Unreachable, match="GET /readyz"):
             await api.request("GET", "/readyz")
+
+
+@pytest.mark.parametrize("name", ["..", "../../../nodes", "a/b", "%2e%2e", ""])
+async def test_a_name_never_becomes_another_path(host: Api, namespace: str, name: str) -> None:
+    for body in ("a", "b"):
+        await host.create(kinds.CONFIG_MAP, config_map(body, namespace))
+    assert await host.find(kinds.CONFIG_MAP, name, namespace) is None
+    assert not await host.delete(kinds.CONFIG_MAP, name, namespace)
+    with pytest.raises(NotFound):
+        await host.patch(kinds.CONFIG_MAP, name, namespace, {"data": {"x": "1"}})
+    with pytest.raises(NotFound):
+        await host.create(kinds.CONFIG_MAP, config_map("a", f"{namespace}/../kube-system"))
+    assert len(await host.list(kinds.CONFIG_MAP, namespace, fields="metadata.name!=kube-root-ca.crt")) == 2
+
+
+async def test_a_name_with_special_characters_reaches_the_server_as_a_name(host: Api, namespace: str) -> None:
+    with pytest.raises(NotFound) as raised:
+        await host.get(kinds.CONFIG_MAP, "a?limit=1#b c", namespace)
+    assert raised.value.details["name"] == "a?limit=1#b c"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -10,6 +11,8 @@ import pytest
 
 from nestor.kube import Api, Change, Informer, Kind, kinds
 from nestor.objects import Object
+from tests.integration import apiserver
+from tests.integration.kube import faults
 from tests.integration.kube.test_client import config_map
 
 
@@ -109,3 +112,28 @@ async def test_what_it_missed_while_it_was_away_arrives_as_changes(host: Api, na
     informer._version = "1"  # as after a long outage: too old, the server answers 410
     async with running(informer):
         await recorder.until(("deleted", "goes"), ("added", "comes"))
+
+
+async def test_what_happens_while_connections_are_cut_arrives_once_and_in_order(
+    host: Api, control_plane: apiserver.ControlPlane, namespace: str
+) -> None:
+    content = json.loads(control_plane.kubeconfig.read_text())
+    async with faults.proxy_to(host.host) as proxy:
+        content["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{proxy.port}"
+        async with await Api.from_kubeconfig(content) as api:
+            informer = selected(api, namespace)
+            recorder = Recorder(informer)
+            expected: list[tuple[str, str]] = []
+            async with running(informer):
+                for number in range(20):
+                    proxy.cut()
+                    proxy.delay = 0.01 * (number % 3)
+                    proxy.is_down = number % 5 == 1
+                    await create(host, namespace, f"a{number}")
+                    proxy.is_down = False
+                    expected.append(("added", f"a{number}"))
+                    await recorder.until(*expected)
+                    if number % 2:
+                        await host.delete(kinds.CONFIG_MAP, f"a{number}", namespace)
+                        expected.append(("deleted", f"a{number}"))
+                assert len(informer.store) >= 10

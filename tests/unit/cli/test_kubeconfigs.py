@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import stat
 from pathlib import Path
 from typing import Any
@@ -39,25 +37,6 @@ users:
 contexts:
 - {name: work, context: {cluster: work, user: work, namespace: team-a}}
 """
-
-
-def secret(content: object) -> Object:
-    """A Secret with that kubeconfig."""
-    text = content if isinstance(content, str) else json.dumps(content)
-    return {"metadata": {"name": "x"}, "data": {"kubeconfig": base64.b64encode(text.encode()).decode()}}
-
-
-def test_the_kubeconfig_of_a_secret() -> None:
-    assert kubeconfigs.read_secret(secret(NESTED)) == NESTED
-
-
-@pytest.mark.parametrize(
-    "found",
-    [{"metadata": {"name": "x"}}, {"metadata": {"name": "x"}, "data": {"kubeconfig": "%"}}, secret("[1"), secret({}), secret([])],
-)
-def test_secrets_without_a_kubeconfig(found: Object) -> None:
-    with pytest.raises(Failure, match="has no kubeconfig"):
-        kubeconfigs.read_secret(found)
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ipaddress
+
 import pytest
 
 from nestor.api.base import Resources
-from nestor.api.nestedclass import NetworkPolicyModel, Peer
+from nestor.api.nestedclass import NetworkPolicyModel, Peer, RemotePolicy
 from nestor.api.policies import Persistence
 from nestor.cluster import namespace, policies, server
 from nestor.cluster.shape import Host, choose_cluster_cidr
+from nestor.contracts import addresses
 from nestor.kube.applier import contains
 from nestor.operator.job import runner_pod as runner
+from nestor.operator.world.host_facts import build_remote
 from tests.unit.operator.builders import Object, build_resolved, build_shape
 
 
@@ -88,7 +92,24 @@ def test_a_class_may_close_the_internet_and_open_private_ranges() -> None:
     assert policies.build_internet(build_shape(network=closed)) == []
     opened = NetworkPolicyModel.model_validate({"privateRanges": []})
     excepted = policies.build_internet(build_shape(network=opened))[0]["ipBlock"]["except"]
-    assert excepted == ["10.43.0.0/16", "168.63.129.16/32", "169.254.0.0/16", "192.0.0.0/24", "203.0.113.7/32"]
+    assert excepted == [
+        "10.43.0.0/16",
+        "100.100.100.200/32",
+        "168.63.129.16/32",
+        "169.254.0.0/16",
+        "192.0.0.0/24",
+        "203.0.113.7/32",
+    ]
+
+
+@pytest.mark.parametrize("network", [*addresses.LINK_LOCAL, *addresses.METADATA, *addresses.NAT64])
+def test_no_class_opens_the_clouds_metadata(network: str) -> None:
+    opened = NetworkPolicyModel.model_validate({"privateRanges": []})
+    closed = ipaddress.ip_network(network)
+    blocks = policies.build_internet(build_shape(network=opened))
+    excepted = [ipaddress.ip_network(cidr) for block in blocks for cidr in block["ipBlock"]["except"]]
+    assert any(closed.version == other.version and closed.subnet_of(other) for other in excepted)  # type: ignore[arg-type]
+    assert network in build_remote(RemotePolicy(), None).denied_addresses
 
 
 def test_exposed_pods_are_reached_from_where_the_class_says() -> None:

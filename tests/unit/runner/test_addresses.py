@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import ipaddress
+
 import pytest
 
+from nestor.contracts import addresses as shared
 from nestor.runner import addresses
 
 
@@ -58,6 +61,16 @@ def test_nothing_is_fetched_from_the_node_or_the_cloud(address: str) -> None:
 )
 def test_the_internet_and_the_clusters_own_services_are_open(address: str) -> None:
     assert addresses.explain_refusal(address) is None
+
+
+@pytest.mark.parametrize("network", [*shared.LINK_LOCAL, *shared.METADATA])
+def test_the_runner_closes_what_the_network_policies_close(network: str) -> None:
+    first = ipaddress.ip_network(network)[0]
+    assert addresses.explain_refusal(str(first)) is not None
+    if isinstance(first, ipaddress.IPv4Address):
+        for nat64 in shared.NAT64:
+            form = int(ipaddress.IPv6Network(nat64)[0]) + int(first)
+            assert addresses.explain_refusal(str(ipaddress.IPv6Address(form))) is not None
 
 
 @pytest.mark.parametrize("address", ["10.40.0.2", "::ffff:10.40.0.2", "fd12::1", "10.43.0.1"])

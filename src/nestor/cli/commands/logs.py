@@ -177,7 +177,7 @@ async def _await_start(api: Api, pod: str, namespace: str) -> None:
 async def stream(api: Api, pod: str, namespace: str, wanted: Wanted) -> AsyncIterator[str]:
     """The lines of a pod's log, as they come. Raises `ApiError`."""
     path = kinds.POD.path(namespace, pod, "log")
-    async with api.open("GET", path, wanted.query, timeout=0) as response:
+    async with api.stream(path, wanted.query) as response:
         pending = b""
         async for chunk in response.content.iter_any():
             *lines, pending = (pending + chunk).split(b"\n")
