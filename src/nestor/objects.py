@@ -1,7 +1,7 @@
-"""Kubernetes objects as they travel on the wire: plain dictionaries, and how to read them without surprises.
+"""Kubernetes objects as plain dictionaries, and functions to read them safely.
 
-Plain dictionaries, because a model would drop the fields that it does not know, and a syncer must carry them. An API server
-leaves out what is empty, and some clients write null, so every part is read as possibly missing.
+A typed model would drop fields that it does not know, but a syncer must carry them. API servers omit empty fields and some
+clients write null, so these functions treat every part as possibly missing.
 """
 
 from __future__ import annotations
@@ -12,47 +12,47 @@ Object = dict[str, Any]
 
 
 def spec_of(obj: Object | None) -> Object:
-    """`spec`, empty where there is none. Do not modify it."""
+    """`spec`, or an empty dict. Do not modify it."""
     return (obj or {}).get("spec") or {}
 
 
 def status_of(obj: Object | None) -> Object:
-    """`status`, empty where there is none. Do not modify it."""
+    """`status`, or an empty dict. Do not modify it."""
     return (obj or {}).get("status") or {}
 
 
 def labels_of(obj: Object | None) -> dict[str, str]:
-    """The labels. Do not modify them."""
+    """The labels, or an empty dict. Do not modify it."""
     return _metadata_of(obj).get("labels") or {}
 
 
 def annotations_of(obj: Object | None) -> dict[str, str]:
-    """The annotations. Do not modify them."""
+    """The annotations, or an empty dict. Do not modify it."""
     return _metadata_of(obj).get("annotations") or {}
 
 
 def conditions_of(obj: Object | None) -> list[Object]:
-    """The conditions of its status."""
+    """`status.conditions`, or an empty list. Do not modify it."""
     return status_of(obj).get("conditions") or []
 
 
 def owners_of(obj: Object | None) -> list[Object]:
-    """The owner references."""
+    """The owner references, or an empty list. Do not modify it."""
     return _metadata_of(obj).get("ownerReferences") or []
 
 
 def is_owned_by(obj: Object | None, uid: str) -> bool:
-    """True when one of its owners has that UID."""
+    """True if one of the object's owners has this UID."""
     return any(owner["uid"] == uid for owner in owners_of(obj))
 
 
 def is_terminating(obj: Object | None) -> bool:
-    """True when its deletion has been asked for."""
+    """True if the object is being deleted (`deletionTimestamp` is set)."""
     return bool(_metadata_of(obj).get("deletionTimestamp"))
 
 
 def owner_reference(api_version: str, kind: str, name: str, uid: str, **flags: bool) -> Object:
-    """A reference to the owner that takes the object along when it goes; `flags`: `controller`, `blockOwnerDeletion`."""
+    """An owner reference: deleting the owner deletes the object. `flags`: `controller`, `blockOwnerDeletion`."""
     return {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid, **flags}
 
 

@@ -1,4 +1,4 @@
-"""Times as Kubernetes writes them: RFC 3339, whole seconds, UTC."""
+"""Times in Kubernetes' format: RFC 3339, whole seconds, UTC."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import datetime
 
 
 def now() -> datetime.datetime:
-    """The current time."""
+    """The current time, with time zone UTC."""
     return datetime.datetime.now(datetime.UTC)
 
 
 def write(time: datetime.datetime) -> str:
-    """The time as Kubernetes writes it."""
+    """Format a time, for example `2025-01-31T12:00:00Z`."""
     return time.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def read(text: str) -> datetime.datetime:
-    """The time that is written. Raises `ValueError`."""
+    """Parse a time. Raises `ValueError` for malformed text."""
     return datetime.datetime.fromisoformat(text)
 
 
 def timestamp() -> str:
-    """The current time, written."""
+    """The current time, formatted."""
     return write(now())
 
 
 def seconds_since(text: str, at: datetime.datetime | None = None) -> float:
-    """Seconds from a written time until `at` (until now, when left out); negative for a time that is yet to come."""
+    """Seconds from the time in `text` until `at` (default: now); negative if `text` lies in the future."""
     return ((at or now()) - read(text)).total_seconds()

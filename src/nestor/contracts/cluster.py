@@ -1,4 +1,4 @@
-"""A nested cluster: its DNS domain, and the keys of the Secret with which its own processes open it."""
+"""A nested cluster: its DNS domain, and the keys of the Secret that gives its own processes access to it."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ COREDNS_KUBECONFIG = "coredns.kubeconfig"
 KUBELET_CERTIFICATE = "kubelet.crt"
 KUBELET_KEY = "kubelet.key"
 CLIENT_AUTHORITY = "client-ca.crt"
-"""Certificate authority of the clients that the kubelet API accepts."""
+"""Certificate authority that signs the clients of the kubelet API."""

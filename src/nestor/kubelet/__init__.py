@@ -1,6 +1,6 @@
-"""The kubelet API of nodes whose pods run elsewhere: where `kubectl logs`, `exec`, `attach`, `port-forward` and `cp` end up.
+"""The kubelet API of nested nodes, whose pods run elsewhere: serves `kubectl logs`, `exec`, `attach`, `port-forward` and `cp`.
 
-Served on loopback, to an API server alone. Logs and streams are the provider's that runs the pods; streams are passed on byte
-by byte, so no stream protocol is spoken here. What a provider cannot do is answered with 501. Which pods there are is the
-caller's to say.
+It listens on loopback and accepts only an API server. Logs and streams come from the provider that runs the pods; streams are
+copied byte by byte, without knowing their protocol. What the provider cannot do gets status 501. The code that creates the server
+supplies a function that finds pods.
 """

@@ -1,4 +1,4 @@
-"""Who may call the kubelet API: the nested API server, by its client certificate."""
+"""Access to the kubelet API: only the nested API server may call it, identified by its client certificate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CALLER = "system:apiserver"
 
 
 def build_tls(access: Path) -> ssl.SSLContext:
-    """TLS of the kubelet API: our certificate from the server authority, callers' from the client authority."""
+    """TLS settings of the kubelet API: our own certificate, and the authority that signs those of clients."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(access / KUBELET_CERTIFICATE, access / KUBELET_KEY)
@@ -23,6 +23,6 @@ def build_tls(access: Path) -> ssl.SSLContext:
 
 
 def is_caller(certificate: dict[str, Any] | None) -> bool:
-    """True for the API server's certificate: other clients of the same authority are users of the cluster, not its servers."""
+    """True for the certificate of the API server. The same authority also signs certificates of users, who must not get in."""
     subject = (certificate or {}).get("subject", ())
     return any(pair == ("commonName", CALLER) for entry in subject for pair in entry)

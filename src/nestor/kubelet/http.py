@@ -1,4 +1,4 @@
-"""One HTTP/1.1 exchange on a connection: the request's head is parsed, what follows is left to whoever answers it."""
+"""One HTTP/1.1 exchange on a connection. Only the request head is parsed; the handler gets the bytes that follow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEAD_LIMIT = 64 * 1024
 
 @dataclass(frozen=True)
 class Request:
-    """A request's head, and the bytes that came right after it."""
+    """A request head, and the bytes that arrived right after it. Header names are in lower case."""
 
     method: str
     path: list[str]
@@ -25,16 +25,16 @@ class Request:
 
     @property
     def is_upgrade(self) -> bool:
-        """True when the caller wants to go on with another protocol on this connection."""
+        """True if the caller asks to switch to another protocol."""
         return any(name == "upgrade" for name, _ in self.headers)
 
     def get(self, name: str) -> str | None:
-        """The first value of a query parameter."""
+        """The first value of a query parameter, or None."""
         return self.query.get(name, [None])[0]
 
 
 async def read_request(reader: asyncio.StreamReader) -> Request | None:
-    """The next request's head, or None when the caller hung up. Raises `h11.RemoteProtocolError`, `TimeoutError`."""
+    """The next request head, or None if the caller hung up. Raises `h11.RemoteProtocolError`, `TimeoutError`."""
     parser = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_LIMIT)
     async with asyncio.timeout(_HEAD_SECONDS):
         while (event := parser.next_event()) is h11.NEED_DATA:
@@ -55,7 +55,7 @@ async def read_request(reader: asyncio.StreamReader) -> Request | None:
 
 
 async def respond(writer: asyncio.StreamWriter, status: int, text: str) -> None:
-    """A short plain answer; the connection ends with it."""
+    """Send a short plain-text response and announce that the connection closes."""
     body = text.encode()
     writer.write(
         f"HTTP/1.1 {status} \r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\n"
@@ -66,10 +66,10 @@ async def respond(writer: asyncio.StreamWriter, status: int, text: str) -> None:
 
 
 def stream_head() -> bytes:
-    """The head of an answer of unknown length."""
+    """The head of a chunked response, whose length is not known yet."""
     return b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
 
 
 def chunk(data: bytes) -> bytes:
-    """A piece of such an answer; the empty one ends it."""
+    """One chunk of a chunked response; an empty one ends it."""
     return f"{len(data):x}\r\n".encode() + data + b"\r\n"

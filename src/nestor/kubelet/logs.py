@@ -1,4 +1,4 @@
-"""Container logs: passed on from the provider as they come."""
+"""Streams container logs from the provider to the caller."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nestor.providers.base import Logs, Options
 async def stream_logs(
     logs: Logs, pod: Object, options: Options, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
-    """Answer with the log until it ends, or until the caller hangs up: a followed log may be silent for days."""
+    """Send the log until it ends or the caller hangs up; a followed log may be silent for days."""
     sending = asyncio.create_task(_send(logs, pod, options, writer))
     hangup = asyncio.create_task(_wait_for_hangup(reader))
     try:

@@ -1,4 +1,4 @@
-"""Paths and queries of the kubelet API, as the host API server's subresources. Pure."""
+"""Maps paths and queries of the kubelet API to pod subresources of an API server. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOG_OPTIONS = ("follow", "previous", "sinceSeconds", "sinceTime", "timestamps",
 
 @dataclass(frozen=True)
 class Route:
-    """A call about one nested pod."""
+    """A call to the kubelet API about one nested pod."""
 
     subresource: Subresource
     namespace: str
@@ -32,7 +32,7 @@ class Route:
 
 
 def find_route(method: str, path: list[str]) -> Route | None:
-    """The call that a path means, or None. The kubelet's paths are `/exec/<namespace>/<pod>[/<uid>]/<container>` and alike."""
+    """The call that a path stands for, or None. Kubelet paths look like `/exec/<namespace>/<pod>[/<uid>]/<container>`."""
     if not path or path[0] not in _SUBRESOURCES:
         return None
     subresource = _SUBRESOURCES[path[0]]
@@ -49,7 +49,7 @@ def find_route(method: str, path: list[str]) -> Route | None:
 
 
 def build_query(route: Route, query: Query) -> list[tuple[str, str]]:
-    """The query of the API server's subresource that does the same."""
+    """The equivalent query for the API server's subresource."""
     result = [("container", route.container)] if route.container else []
     if route.subresource == "log":
         return result + [(name, query[name][0]) for name in _LOG_OPTIONS if query.get(name)]

@@ -1,4 +1,4 @@
-"""The server: who calls, about which pod, and who answers."""
+"""The kubelet API server: checks the caller, finds the pod, and passes the request to the provider."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Served:
-    """A pod that this server answers for, as it runs elsewhere."""
+    """A pod that this server answers for."""
 
     pod: Object
     """The pod as its provider knows it."""
     translate: Callable[[str], str]
-    """The provider's sentences, in the caller's words."""
+    """Replaces the provider's names in an error message by those that the caller knows."""
 
 
 Find = Callable[[routes.Route], Served | None]
-"""The pod that a call is about; None where there is none, or where it does not run."""
+"""Finds the pod of a call; None if it does not exist or does not run."""
 
 
 class Capable(Protocol):
-    """What is asked of a provider here."""
+    """The part of a provider that this server needs."""
 
     @property
     def logs(self) -> Logs | None:
@@ -47,14 +47,14 @@ class Capable(Protocol):
 
 
 class KubeletServer:
-    """Answers for the pods that `find` knows, and for no others. `provider` runs them."""
+    """Serves the pods that `find` returns, and no others. `provider` runs them."""
 
     def __init__(self, provider: Capable, find: Find) -> None:
         self._provider = provider
         self._find = find
 
     async def serve(self, port: int, access: Path) -> None:
-        """Serve on loopback until cancelled; `access` is the folder with the certificates."""
+        """Serve on loopback until cancelled. `access` is the folder with the certificates."""
         server = await asyncio.start_server(self._handle, "127.0.0.1", port, ssl=auth.build_tls(access))
         async with server:
             await server.serve_forever()

@@ -2,9 +2,10 @@
 
 Pods: a pod is a plain Kubernetes object (a dict). The caller has translated it already; run it as it is. Its label
 `nestor.dev/nested-uid` holds the UID of the nested pod that it runs for (`uid_of`); its `metadata.uid` is yours to assign.
-Names are reused, by StatefulSets within a second. Therefore run at most one pod per name, and never confuse pods by name alone.
+Names are reused, by StatefulSets within a second. So run at most one pod per name, and never identify a pod by name alone.
 
-Waiting: all methods are coroutines. They may wait a few seconds for the place to answer, but never for a pod to start or end.
+Waiting: all methods of `Provider` are coroutines. They may wait a few seconds for the place to answer, but never for a pod to
+start or end.
 
 Repetition: every method must be safe to repeat, and is called concurrently for different pods.
 

@@ -1,4 +1,4 @@
-"""The syncer's process: what starts, in which order, and how it ends."""
+"""The syncer's process: what it starts, in which order, and how it exits."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _READY_TIMEOUT = 5
 
 
 def main(arguments: list[str]) -> int:
-    """Run until told to stop, or to begin anew with new credentials or for another NestedCluster (0), or until something that
-    must run ends (1).
+    """Run until stopped. Returns 0 after a signal, or when credentials or the NestedCluster were replaced and the container must
+    restart; 1 if a part stops unexpectedly.
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     settings = parse(arguments)
@@ -59,7 +59,7 @@ async def _until_signal(settings: Settings) -> None:
 
 
 async def run(settings: Settings) -> None:
-    """Start everything in order, and keep it running until cancelled. Any part that ends takes the others along."""
+    """Start everything in order and keep it running until cancelled. If any part stops, all of them do."""
     begin = time.monotonic()
     state = health.Health()
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
@@ -77,19 +77,19 @@ async def run(settings: Settings) -> None:
         caches = Caches(host, nested, target)
         group.create_task(identity.Identity(caches.host_cluster, cluster["metadata"]["uid"]).watch(), name="identity")
         context = Context(host, nested, target, caches, EventRecorder(nested, _MANAGER))
-        # 2. Controllers hear of every object, the first lists included, but do not act yet.
+        # 2. Controllers subscribe before the informers run, so they see every object, but do not act yet.
         made = parts.build_shared(context, cluster, settings)
         caches.seal()
         for informer in caches.host_side:
             spawn(informer.run(), f"host {informer.kind.plural}")
-        # 3. The nested side, from the moment its API server answers.
+        # 3. The nested side starts as soon as its API server responds.
         made.status.set_version(await wait_for_api(nested))
         for informer in caches.nested_side:
             spawn(informer.run(), f"nested {informer.kind.plural}")
         for name, serve in made.servers.items():
             spawn(serve(), name)
         spawn(bootstrap.keep_basics(nested, target), "basics")
-        # 4. Only with full caches is it known what is gone; from here on things are made and deleted.
+        # 4. Only full caches show which objects no longer exist. From here on, controllers create and delete.
         await caches.wait_for_sync()
         for name, queue in made.queues.items():
             spawn(queue.run(), name)
@@ -101,7 +101,7 @@ async def run(settings: Settings) -> None:
 
 
 async def wait_for_api(nested: Api) -> str:
-    """Until the nested API server is ready; returns its version. Asked often: each tenth of a second is the user's."""
+    """Wait until the nested API server is ready; returns its version. Polls often, because users wait for this."""
     begin, said = time.monotonic(), 0.0
     while True:
         try:

@@ -1,4 +1,4 @@
-"""The parts of a syncer, attached to the caches and to each other: the list of what runs."""
+"""Builds the parts of a syncer and connects them to the caches and to each other."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ from nestor.syncer.view.watches import Watches
 
 @dataclass(frozen=True)
 class Parts:
-    """What is to run: servers at once, queues and watches once the caches are full."""
+    """What to run: servers at once, queues and watches once the caches are full."""
 
     status: ClusterStatus
     queues: dict[str, WorkQueue[Any]]
     watches: dict[str, Watches]
     servers: dict[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
     host_rights: tuple[Right, ...] = ()
-    """What must be allowed on the host, besides its caches (`find_rights`)."""
+    """Permissions needed on the host, apart from those for the caches (see `find_rights`)."""
 
 
 def build_shared(context: Context, cluster: Object, settings: Settings) -> Parts:
-    """All parts, for a nested cluster whose pods run in the host's namespace. `cluster` is the NestedCluster."""
+    """All parts, for a nested cluster whose pods run in the host namespace. `cluster` is the NestedCluster."""
     provider = host.HostProvider(context.host, context.target.namespace, context.target.selector)
     engines = build_engines(context)
     pods = build_pods(context, provider, engines)
@@ -65,7 +65,7 @@ def build_shared(context: Context, cluster: Object, settings: Settings) -> Parts
 
 
 def build_control(context: Context, cluster: Object, settings: Settings, suspend: Suspend | None = None) -> Parts:
-    """What every nested cluster has, wherever its pods run: its status and its outcome."""
+    """The parts that every nested cluster has, wherever its pods run: status and outcome."""
     written = ClusterStatus(context, cluster, suspend)
     outcome = OutcomeController(context, settings.server_uid, written.set_outcome)
     return Parts(
@@ -77,7 +77,7 @@ def build_control(context: Context, cluster: Object, settings: Settings, suspend
 
 
 def build_engines(context: Context) -> dict[str, Engine]:
-    """An engine for each row, by its name."""
+    """One engine per row, by name."""
     references = References(context.caches)
     engines = [Engine(row(context, references)) for row in find_rows()]
     return {engine.name: engine for engine in engines}
@@ -85,7 +85,7 @@ def build_engines(context: Context) -> dict[str, Engine]:
 
 @dataclass(frozen=True)
 class PodParts:
-    """What carries pods."""
+    """The parts that sync pods."""
 
     suspend: SuspendStatus
     queues: dict[str, WorkQueue[Any]]
@@ -93,7 +93,7 @@ class PodParts:
 
 
 def build_pods(context: Context, provider: Provider, engines: dict[str, Engine]) -> PodParts:
-    """Pods, and what only pods have: tokens, events, their end for a suspend."""
+    """The parts for pods, and for what only pods have: tokens, events, eviction on suspend."""
     tokens, events, jobs = TokenController(context), EventController(context), JobSuspender(context)
 
     async def ensure_node(name: str) -> None:
@@ -112,5 +112,5 @@ def build_pods(context: Context, provider: Provider, engines: dict[str, Engine])
 
 
 def find_rights(parts: Parts, context: Context) -> tuple[Right, ...]:
-    """All that must be allowed on the host: what the parts do there, and what their caches list and watch."""
+    """All permissions needed on the host: for what the parts do there, and for what the caches list and watch."""
     return (*parts.host_rights, *(right(informer.kind, "list", "watch") for informer in context.caches.host_side))

@@ -1,4 +1,4 @@
-"""What the process is told from outside."""
+"""The syncer's settings, from the environment and the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nestor.contracts.cluster import SYNCER_KUBECONFIG
 
 @dataclass(frozen=True)
 class Settings:
-    """Where things are. `host_kubeconfig` None means the pod's own service account."""
+    """The settings. `host_kubeconfig` None means the pod's own service account."""
 
     namespace: str
     cluster: str
@@ -22,18 +22,18 @@ class Settings:
     health_port: int = syncer.HEALTH_PORT
     kubelet_port: int = syncer.KUBELET_PORT
     dns_ready_url: str = ""
-    """Answers 200 once the cluster's DNS knows its names; empty: nothing is waited for."""
+    """Returns 200 once the cluster's DNS can resolve names; empty: do not wait for DNS."""
     server_uid: str = ""
     """UID of the pod that this process and the nested API server run in."""
 
     @property
     def nested_kubeconfig(self) -> str:
-        """Opens the nested cluster as its admin."""
+        """Kubeconfig with admin access to the nested cluster."""
         return str(self.access / SYNCER_KUBECONFIG)
 
 
 def parse(arguments: list[str]) -> Settings:
-    """Settings from the environment that the operator sets, and flags that tests use."""
+    """Read the settings: environment variables set by the operator, and flags used by tests."""
     parser = argparse.ArgumentParser(prog="nestor syncer", description="Run a nested cluster's pods in its host namespace.")
     parser.add_argument(
         "--namespace", default=os.environ.get(syncer.NAMESPACE_VARIABLE), help="host namespace (env POD_NAMESPACE)"

@@ -1,7 +1,7 @@
-"""Pod Security level `baseline`: what could reach the node, or other pods on it.
+"""Pod Security level `baseline`: refuses fields that give access to the node, or to other pods on it.
 
-The host namespace enforces the level too; finding it here names the nested field to the user, and covers hosts that do not
-enforce. https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
+The host namespace enforces the level too. Checking here as well lets the message name the nested field, and covers hosts that
+do not enforce it. https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _SYSCTLS = frozenset(
 
 
 def check_pod(spec: Object) -> Iterator[str]:
-    """A sentence for each field of the pod itself that the level refuses."""
+    """One message per field of the pod itself that the level refuses."""
     for field in ("hostNetwork", "hostPID", "hostIPC"):
         if spec.get(field):
             yield f"`spec.{field}` may not be true: pods of a nested cluster cannot share the node's namespaces"
@@ -59,7 +59,7 @@ def check_pod(spec: Object) -> Iterator[str]:
 
 
 def check_container(path: str, container: Object) -> Iterator[str]:
-    """A sentence for each field of a container that the level refuses; `path` is the container's own."""
+    """One message per field of a container that the level refuses; `path` is the container's field path."""
     context = container.get("securityContext") or {}
     if context.get("privileged"):
         yield f"`{path}.securityContext.privileged` may not be true"
@@ -87,7 +87,7 @@ def _handlers(path: str, container: Object) -> Iterator[str]:
 
 
 def _security(path: str, context: Object) -> Iterator[str]:
-    """The fields that pods and containers have in common."""
+    """The fields that pod and container security contexts share."""
     for profile in ("seccompProfile", "appArmorProfile"):
         if (context.get(profile) or {}).get("type") == "Unconfined":
             yield f"`{path}.{profile}.type` may not be 'Unconfined'"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from nestor.objects import Object
 from nestor.translate.target import Target
 
-# The host's controllers act upon Secrets of these types; its kubelet reads any type.
+# The host's controllers act on Secrets of these types; its kubelet reads any type.
 _ACTIVE_TYPES = frozenset({"kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"})
 _DATA = ("data", "binaryData")
 
 
 def build_config(nested: Object, target: Target) -> Object:
-    """The host copy of a ConfigMap or Secret. Never immutable: the nested one may be replaced by another of its name."""
+    """The host copy of a ConfigMap or Secret. Never immutable: the nested one may be deleted and recreated."""
     result: Object = {"apiVersion": "v1", "kind": nested["kind"], "metadata": target.metadata(nested)}
     result |= {key: nested[key] for key in _DATA if nested.get(key)}
     if nested["kind"] == "Secret":

@@ -1,4 +1,4 @@
-"""Containers, by an allow-list of their fields."""
+"""Translates containers. Only fields on an allow-list are carried over."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FIELDS = (
 
 
 def build_containers(pod: Object, group: str, target: Target) -> list[Object]:
-    """The host pod's containers of one group: `containers`, `initContainers` or `ephemeralContainers`."""
+    """The host pod's containers in one group: `containers`, `initContainers` or `ephemeralContainers`."""
     links = pod["spec"].get("enableServiceLinks", True) is not False
     return [_build(item, pod["metadata"]["namespace"], target, links) for item in pod["spec"].get(group) or []]
 

@@ -1,19 +1,19 @@
-"""Name resolution of host pods: the nested DNS server, in the nested namespace's search domains."""
+"""DNS settings of host pods: they use the nested DNS server and the search domains of the nested namespace."""
 
 from __future__ import annotations
 
 from nestor.objects import Object
 from nestor.translate.target import Target
 
-_NAMESERVERS, _SEARCHES = 3, 32  # the most that the API accepts
+_NAMESERVERS, _SEARCHES = 3, 32  # the API's maximum
 
 
 def build_dns(pod: Object, target: Target) -> Object:
-    """`dnsPolicy` and `dnsConfig` of the host pod. `ClusterFirst` of the nested cluster is not the host's: it is spelled out."""
+    """`dnsPolicy` and `dnsConfig` of the host pod. `ClusterFirst` would mean the host's DNS there, so it is spelled out."""
     spec = pod["spec"]
     policy, own = spec.get("dnsPolicy") or "ClusterFirst", spec.get("dnsConfig") or {}
     if policy == "ClusterFirst" and spec.get("hostNetwork"):
-        policy = "Default"  # what every kubelet makes of it
+        policy = "Default"  # as on any kubelet
     if policy in ("Default", "None"):
         return {"dnsPolicy": policy} | ({"dnsConfig": own} if own else {})
     domain = f"svc.{target.domain}"

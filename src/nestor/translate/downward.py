@@ -1,6 +1,6 @@
-"""The downward API: what a pod may read about itself is the nested pod's, by way of annotations on the host pod.
+"""The downward API: a pod reads the fields of its nested pod, which annotations of the host pod carry.
 
-Values that change (labels, annotations) are refreshed there, so mounted files follow them as on any kubelet.
+When labels or annotations change, their copies are updated too, so mounted files follow as on any kubelet.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t
 
 
 def host_path(path: str) -> str:
-    """The host pod's field that carries the nested pod's field `path`."""
+    """The field of the host pod that carries field `path` of the nested pod."""
     annotation = _annotation(path)
     return path if annotation is None else f"metadata.annotations['{annotation}']"
 
 
 def host_field_ref(source: Object) -> Object:
-    """A `fieldRef` of the nested pod as the host pod spells it."""
+    """The host pod's `fieldRef` for one of the nested pod."""
     return {"apiVersion": "v1", "fieldPath": host_path(source["fieldPath"])}
 
 
 def build_annotations(pod: Object) -> dict[str, str]:
-    """The annotations that the host pod needs for the fields that this pod reads, beside its name, namespace and UID."""
+    """The annotations that the host pod needs for the fields that this pod reads, except its name, namespace and UID."""
     found = {}
     for path in _paths(pod["spec"]):
         annotation = _annotation(path)
@@ -49,7 +49,7 @@ def build_annotations(pod: Object) -> dict[str, str]:
 
 
 def quote(value: str) -> str:
-    """`value` in double quotes, escaped as Go's `%q` does: files of the downward API are written so."""
+    """`value` in double quotes, escaped like Go's `%q`, as kubelets write downward API files."""
     return '"' + "".join(_escape(char) for char in value) + '"'
 
 

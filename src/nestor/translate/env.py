@@ -1,4 +1,4 @@
-"""A container's environment. Precedence is the kubelet's: service links, then `envFrom` in order, then `env` in order."""
+"""A container's environment. Later sources win, as on a kubelet: service links, `envFrom` in order, `env` in order."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from nestor.translate import downward, service_env
 
 
 def links_name(namespace: str) -> str:
-    """The host ConfigMap with the service links of one nested namespace."""
+    """Name of the host ConfigMap that holds the service links of one nested namespace."""
     return names.join_limited(["service-links", namespace], names.digest("service-links", namespace), separator="-x-")
 
 
 def build_env(container: Object, namespace: str, api_ip: str) -> list[Object]:
-    """`env`: the nested API server's address first, in place of the host's, then the container's own."""
+    """`env`: the address of the nested API server (in place of the host's), then the container's own variables."""
     own = [_variable(item, namespace) for item in container.get("env") or []]
     named = {item["name"] for item in own}
     api = [{"name": name, "value": value} for name, value in service_env.build_api_links(api_ip).items() if name not in named]
@@ -21,7 +21,7 @@ def build_env(container: Object, namespace: str, api_ip: str) -> list[Object]:
 
 
 def build_env_from(container: Object, namespace: str, *, links: bool) -> list[Object]:
-    """`envFrom`: the service links first, so that everything the container names itself wins over them."""
+    """`envFrom`: the service links first, so that the container's own sources override them."""
     own = []
     for item in container.get("envFrom") or []:
         kind = "configMapRef" if item.get("configMapRef") else "secretRef"

@@ -1,8 +1,8 @@
-"""Labels and label selectors of tenants, safe in the host namespace.
+"""Makes tenants' labels and label selectors safe for the host namespace.
 
-A key that the host or Nestor acts upon is carried under another name, the same one for pods and for selectors: a Service
-that selects `app.kubernetes.io/managed-by: Helm` still finds its pods, and nobody can pose as another job's pod.
-Where the host namespace is not the job's own, all keys are (`rename_all`): Services and policies of others select there.
+Keys that the host or Nestor acts on are renamed, in pods and selectors alike. So a Service that selects
+`app.kubernetes.io/managed-by: Helm` still finds its pods, but no pod can pretend to belong to another job.
+In a shared host namespace all keys are renamed (`rename_all`), because other people's Services and policies select pods there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _TENANT = f"tenant.{labels.GROUP}"
 
 
 def host_key(key: str, *, rename_all: bool) -> str:
-    """The host's spelling of a tenant's label key."""
+    """The key that a tenant's label has on the host."""
     if not (rename_all or labels.is_reserved(key)):
         return key
     readable = key.rpartition("/")[2][: names.LABEL_LIMIT - 9]
@@ -23,12 +23,12 @@ def host_key(key: str, *, rename_all: bool) -> str:
 
 
 def host_labels(tenant: dict[str, str] | None, *, rename_all: bool) -> dict[str, str]:
-    """A tenant's labels as they are set on host objects."""
+    """A tenant's labels as set on host objects."""
     return {host_key(key, rename_all=rename_all): value for key, value in (tenant or {}).items()}
 
 
 def host_selector(selector: Object, scope: dict[str, str], *, rename_all: bool) -> Object:
-    """A LabelSelector that finds in the host what `selector` finds in the nested cluster, within `scope`."""
+    """A LabelSelector that matches on the host what `selector` matches in the nested cluster, limited to `scope`."""
     result: Object = {"matchLabels": host_labels(selector.get("matchLabels"), rename_all=rename_all) | scope}
     expressions = [
         item | {"key": host_key(item["key"], rename_all=rename_all)} for item in selector.get("matchExpressions") or []
@@ -39,7 +39,7 @@ def host_selector(selector: Object, scope: dict[str, str], *, rename_all: bool) 
 
 
 def is_match(selector: Object, tenant: dict[str, str]) -> bool:
-    """True when a LabelSelector matches these labels; the empty selector matches everything."""
+    """True if the LabelSelector matches these labels. An empty selector matches everything."""
     if any(tenant.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
         return False
     return all(_holds(item, tenant) for item in selector.get("matchExpressions") or [])

@@ -1,4 +1,4 @@
-"""Sentences of the host, in the nested cluster's words."""
+"""Replaces host names in messages by the nested names that the tenant knows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nestor.translate.target import Target
 
 
 def build_words(pod: Object, target: Target, host: Object | None = None) -> dict[str, str]:
-    """Host words that may turn up in messages about `pod`, with the nested word for each."""
+    """Maps host names and UIDs that may appear in messages about `pod` to what the tenant calls them."""
     meta = pod["metadata"]
     namespace = meta["namespace"]
     words = {names.host_name(item.name, namespace): item.name for item in references.find_references(pod)}
@@ -25,7 +25,7 @@ def build_words(pod: Object, target: Target, host: Object | None = None) -> dict
 
 
 def translate(text: str, words: dict[str, str]) -> str:
-    """`text` with every host word replaced; longer ones first, so that no word is torn by one that it contains."""
+    """`text` with every key of `words` replaced by its value; longest first, because one key may contain another."""
     for word in sorted(words, key=len, reverse=True):
         text = text.replace(word, words[word])
     return text

@@ -1,4 +1,4 @@
-"""A nested pod as the host pod that runs it."""
+"""Builds the host pod that runs a nested pod."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nestor.translate import containers, dns, downward, labels, scheduling, volu
 from nestor.translate.target import Target
 
 APPLIED = f"{marks.GROUP}/applied"
-"""Annotation of a host pod: what of the nested pod was carried over last, to tell the nested pod's changes from the host's."""
+"""Annotation of a host pod: what was last carried over from the nested pod. It tells the tenant's changes from the host's."""
 
 _FIELDS = (
     "activeDeadlineSeconds",
@@ -32,7 +32,7 @@ _HOSTNAME_LIMIT = 63
 
 
 def build_pod(pod: Object, target: Target, namespaces: scheduling.Namespaces, policy: Policy) -> Object:
-    """The host pod for `pod`; `refusals.find_refusals` must have found nothing."""
+    """The host pod for `pod`. Call only if `refusals.find_refusals` returned nothing."""
     metadata = target.metadata(pod)
     metadata["labels"] = build_labels(pod, target)
     metadata["annotations"] = build_annotations(pod, target)
@@ -40,25 +40,25 @@ def build_pod(pod: Object, target: Target, namespaces: scheduling.Namespaces, po
 
 
 def build_labels(pod: Object, target: Target) -> dict[str, str]:
-    """The tenant's labels with ours over them."""
+    """The tenant's labels, overridden by ours."""
     own: dict[str, str] = target.metadata(pod)["labels"]
     return labels.host_labels(pod["metadata"].get("labels"), rename_all=target.is_shared) | own
 
 
 def build_annotations(pod: Object, target: Target) -> dict[str, str]:
-    """Ours alone: a tenant's annotations could be orders to the host's network or service mesh."""
+    """Only our annotations: a tenant's could configure the host's network or service mesh."""
     own: dict[str, str] = target.metadata(pod)["annotations"]
     return own | downward.build_annotations(pod) | {APPLIED: _applied(pod, target)}
 
 
 def applied(host: Object) -> Object:
-    """What was carried over when the host pod was last written."""
+    """What was carried over when the host pod was last written (see `APPLIED`)."""
     result: Object = json.loads(annotations_of(host).get(APPLIED) or "{}")
     return result
 
 
 def _applied(pod: Object, target: Target) -> str:
-    """A digest of every field of a pod that may change after its creation, and the label keys to take away later."""
+    """A digest of all fields that may change after creation, and the label keys that we set, to remove stale ones later."""
     spec, meta = pod["spec"], pod["metadata"]
     changeable = [
         [[item["name"], item.get("image")] for item in [*(spec.get("initContainers") or []), *spec["containers"]]],
@@ -78,7 +78,7 @@ def _spec(pod: Object, target: Target, namespaces: scheduling.Namespaces, policy
     result |= {
         "containers": containers.build_containers(pod, "containers", target),
         "volumes": volumes.build_volumes(pod, policy),
-        # The kubelet would take the host pod's name. No subdomain: it would complete the name with the host's namespace.
+        # By default, the kubelet would use the host pod's name. No `subdomain`: it would add the host namespace's domain.
         "hostname": (own.get("hostname") or meta["name"].replace(".", "-"))[:_HOSTNAME_LIMIT].rstrip("-"),
         "enableServiceLinks": False,
         "automountServiceAccountToken": False,
@@ -87,7 +87,7 @@ def _spec(pod: Object, target: Target, namespaces: scheduling.Namespaces, policy
     if policy.pod_security == "Privileged":
         result |= {key: own[key] for key in _PRIVILEGED if key in own}
     if result.get("hostNetwork"):
-        del result["hostname"]  # the node's, as on any kubelet
+        del result["hostname"]  # the pod uses that of the node, as on any kubelet
     if first := containers.build_containers(pod, "initContainers", target):
         result["initContainers"] = first
     if secrets := own.get("imagePullSecrets"):

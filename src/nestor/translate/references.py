@@ -1,4 +1,4 @@
-"""Which ConfigMaps and Secrets a pod needs."""
+"""Finds the ConfigMaps and Secrets that a pod needs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SECRETS = "secrets"
 
 @dataclass(frozen=True, order=True)
 class Reference:
-    """A nested ConfigMap or Secret by its resource name, namespace and name."""
+    """Identifies a nested ConfigMap or Secret by resource, namespace and name."""
 
     resource: str
     namespace: str
@@ -21,7 +21,7 @@ class Reference:
 
 
 def find_references(pod: Object) -> frozenset[Reference]:
-    """All ConfigMaps and Secrets that the pod names, the optional ones included."""
+    """All ConfigMaps and Secrets that the pod refers to, including optional ones."""
     spec, namespace = pod["spec"], pod["metadata"]["namespace"]
     found = {(SECRETS, item.get("name")) for item in spec.get("imagePullSecrets") or []}
     for volume in spec.get("volumes") or []:

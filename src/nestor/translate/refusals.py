@@ -1,6 +1,6 @@
-"""What keeps a pod from running: what its class's Pod Security level refuses, and what Nestor does not carry.
+"""Reasons to refuse a pod: fields that its class's Pod Security level forbids, and fields that Nestor does not support.
 
-Nothing is dropped in silence: a field or volume that has no counterpart on the host is named here.
+Nothing is dropped silently: every field or volume without a counterpart on the host is reported here.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ _VOLUMES = {
     "Baseline": frozenset({"emptyDir", "configMap", "secret", "projected", "downwardAPI", "image"}),
     "Privileged": frozenset({"emptyDir", "configMap", "secret", "projected", "downwardAPI", "image", "hostPath"}),
 }
-"""Volumes that are carried, by Pod Security level."""
-# A generic ephemeral volume is a claim too: its template may name any PersistentVolume of the host.
+"""Supported volume types by Pod Security level."""
+# Generic ephemeral volumes are claims too: their template may name any PersistentVolume of the host.
 _CLAIMS = frozenset({"persistentVolumeClaim", "ephemeral"})
 _SOURCES = frozenset({"configMap", "secret", "downwardAPI", "serviceAccountToken"})
 _GROUPS = ("initContainers", "containers", "ephemeralContainers")
 
 
 def find_refusals(pod: Object, policy: Policy) -> list[str]:
-    """A sentence for each field that keeps this pod from running; empty for most pods."""
+    """One message per field that keeps this pod from running; empty for most pods."""
     spec = pod["spec"]
     found = list(_check_pod(spec))
     if policy.pod_security == "Baseline":
@@ -37,18 +37,18 @@ def find_refusals(pod: Object, policy: Policy) -> list[str]:
 
 
 def find_debug_refusals(pod: Object, policy: Policy) -> list[str]:
-    """A sentence for each field for which a debug container does not run. The pod itself may be of before the policy."""
+    """One message per field that keeps a debug container from running. Faults of the pod itself are left out: it runs already."""
     before = find_refusals(without_debug(pod), policy)
     return [text for text in find_refusals(pod, policy) if text not in before]
 
 
 def without_debug(pod: Object) -> Object:
-    """The pod as it was created: debug containers come later. When one of them is refused, the pod runs on."""
+    """The pod as it was created, without the debug containers added later. Refusing one of those does not stop the pod."""
     return pod | {"spec": {key: value for key, value in pod["spec"].items() if key != "ephemeralContainers"}}
 
 
 def find_permitted_debug(pod: Object, policy: Policy) -> set[str]:
-    """Names of the ephemeral containers that may run. A refused one stays in the pod for ever; it must not stop later ones."""
+    """Names of the ephemeral containers that may run. A refused one stays in the pod's spec and must not block later ones."""
     containers = pod["spec"].get("ephemeralContainers") or []
     return {container["name"] for container in containers if not list(_check_container("", container, policy))}
 

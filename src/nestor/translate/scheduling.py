@@ -1,4 +1,4 @@
-"""What the host's scheduler is told: the tenant's wishes, about its own pods only and without tolerations it may not have."""
+"""Scheduling fields of host pods: the tenant's rules, limited to its own pods and to the tolerations that it may use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nestor.translate import labels
 from nestor.translate.target import Target
 
 Namespaces = Mapping[str, Mapping[str, str]]
-"""The nested namespaces with their labels."""
+"""The nested namespaces and their labels."""
 
 
 def build_scheduling(pod: Object, target: Target, namespaces: Namespaces) -> Object:
@@ -27,7 +27,7 @@ def build_scheduling(pod: Object, target: Target, namespaces: Namespaces) -> Obj
 
 
 def build_tolerations(spec: Object, target: Target) -> list[Object]:
-    """Only tolerations of allowed taints: others would let a tenant onto nodes that their admins reserved."""
+    """The tolerations of allowed taints. Others would let a tenant onto nodes that admins have reserved."""
     return [item for item in spec.get("tolerations") or [] if item.get("key") in target.tolerations]
 
 
@@ -43,7 +43,7 @@ def _affinity(pod: Object, target: Target, namespaces: Namespaces) -> Object:
 
 
 def _node_affinity(own: Object, node: str | None) -> Object:
-    """A pod that names its node outright still goes through the host's scheduler: only that node will do."""
+    """The node affinity, restricted to `node` if the pod sets `nodeName`: the host's scheduler still places it."""
     if not node:
         return own
     here = {"key": "metadata.name", "operator": "In", "values": [node]}
@@ -68,7 +68,7 @@ def _pod_affinity(own: Object, pod: Object, target: Target, namespaces: Namespac
 def _term(term: Object, pod: Object, target: Target, namespaces: Namespaces) -> Object:
     result: Object = {"topologyKey": term["topologyKey"]}
     selector = term.get("labelSelector")
-    if selector is None:  # matches no pod, here and there
+    if selector is None:  # matches no pod, in either cluster
         return result
     wanted = _namespaces(term, pod, namespaces)
     one = wanted[0] if wanted is not None and len(wanted) == 1 else None
@@ -80,7 +80,7 @@ def _term(term: Object, pod: Object, target: Target, namespaces: Namespaces) -> 
 
 
 def _namespaces(term: Object, pod: Object, namespaces: Namespaces) -> list[str] | None:
-    """The nested namespaces that a term speaks about; None means all."""
+    """The nested namespaces that a term covers; None means all."""
     named, selector = set(term.get("namespaces") or []), term.get("namespaceSelector")
     if selector is None:
         return sorted(named) or [pod["metadata"]["namespace"]]
@@ -100,9 +100,9 @@ def _spread(constraint: Object, pod: Object, target: Target) -> Object:
 
 
 def _merged(selector: Object, source: Object, pod: Object) -> Object:
-    """The selector with `matchLabelKeys` and `mismatchLabelKeys` worked in, as newer API servers do on creation.
+    """The selector with `matchLabelKeys` and `mismatchLabelKeys` merged in, as newer API servers do on creation.
 
-    Servers that did it already left the keys behind, and those that did not are older: both give the same result.
+    Newer servers keep the keys after merging, so the result is the same for pods from old and new servers.
     """
     own = labels_of(pod)
     expressions = list(selector.get("matchExpressions") or [])

@@ -1,4 +1,4 @@
-"""The environment variables that a kubelet makes of Services (`enableServiceLinks`), from the nested ones."""
+"""The environment variables that a kubelet derives from Services (`enableServiceLinks`), here from nested ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from nestor.objects import Object
 
 
 def build_links(services: Iterable[Object]) -> dict[str, str]:
-    """The variables of these Services, as a kubelet names them; those without a cluster IP have none."""
+    """The variables for these Services, named as a kubelet does. Services without a cluster IP have none."""
     result: dict[str, str] = {}
     for service in sorted(services, key=lambda item: item["metadata"]["name"]):
         address = service["spec"].get("clusterIP")
@@ -18,7 +18,7 @@ def build_links(services: Iterable[Object]) -> dict[str, str]:
 
 
 def build_api_links(api_ip: str) -> dict[str, str]:
-    """`KUBERNETES_SERVICE_HOST` and its kind: every pod gets them, whatever it says about service links."""
+    """`KUBERNETES_SERVICE_HOST` and related variables. Every pod gets them, even with `enableServiceLinks: false`."""
     return _of_service("KUBERNETES", api_ip, [{"name": "https", "port": 443, "protocol": "TCP"}])
 
 

@@ -1,4 +1,4 @@
-"""The status of a nested pod, from its host pod."""
+"""Builds a nested pod's status from its host pod."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from nestor.objects import Object, conditions_of, status_of
 from nestor.translate import messages
 from nestor.translate.target import Target
 
-# Not `qosClass` (immutable there, set by the nested server), not `observedGeneration` (counts another object's changes).
+# Left out: `qosClass` (immutable, set by the nested server) and `observedGeneration` (refers to the host pod).
 _FIELDS = ("phase", "reason", "message", "startTime", "hostIP", "podIP")
 _BY_IP = ("hostIPs", "podIPs")
 _CONTAINERS = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
@@ -25,24 +25,24 @@ _KUBELET = frozenset(
         "PodResizeInProgress",
     }
 )
-"""Conditions that the host alone decides about; a tenant that names one as a gate must not write it there."""
+"""Conditions that only the host sets. A tenant that names one as a readiness gate must not be able to write it."""
 
 _LOST = "The pod was removed from the host cluster."
 
 
 def is_terminal(pod: Object) -> bool:
-    """True when the pod has run to its end."""
+    """True if the pod has succeeded or failed."""
     return status_of(pod).get("phase") in _TERMINAL
 
 
 def is_bound(pod: Object) -> bool:
-    """True for a nested pod that the syncer has bound; one that names its node itself is not, until then."""
+    """True if the syncer has bound this nested pod. A pod that sets `nodeName` itself does not count until then."""
     scheduled = known.is_true(conditions_of(pod), "PodScheduled")
     return bool(pod["spec"].get("nodeName")) and scheduled
 
 
 def build_status(nested: Object, host: Object, target: Target) -> Object:
-    """The status that the nested pod should have while its host pod is `host`."""
+    """The status of the nested pod while its host pod is `host`."""
     words = messages.build_words(nested, target, host)
     own = status_of(host)
     result = {key: own[key] for key in (*_FIELDS, *_BY_IP) if key in own}
@@ -57,9 +57,9 @@ def build_status(nested: Object, host: Object, target: Target) -> Object:
 
 
 def build_lost(nested: Object, last: Object | None, target: Target, time: str) -> Object:
-    """The status of a pod whose host pod was taken away: its last one, ended as Failed unless it was at its end.
+    """The status of a pod whose host pod was deleted: its last one, turned into Failed unless it had ended already.
 
-    A nested pod that went on as Running would never be replaced by its ReplicaSet.
+    A nested pod that stayed Running would never be replaced by its ReplicaSet.
     """
     result = build_status(nested, last, target) if last is not None else dict(status_of(nested))
     if result.get("phase") in _TERMINAL:
@@ -76,23 +76,23 @@ def build_lost(nested: Object, last: Object | None, target: Target, time: str) -
 
 
 def build_waiting(nested: Object, reason: str, message: str, time: str) -> Object:
-    """The status of a pod that cannot get a host pod: Pending, and PodScheduled says why."""
+    """The status of a pod that cannot get a host pod: Pending, with the reason in PodScheduled."""
     why = known.Condition("PodScheduled", "False", reason, message)
     merged = known.merge(conditions_of(nested), [why], 0, time)
     return {"phase": "Pending", "conditions": _without_generation(merged)}
 
 
 def build_patch(nested: Object, desired: Object, *, partial: bool = False) -> Object | None:
-    """A strategic merge patch from the nested pod's status to `desired`, or None when it is there already.
+    """A strategic merge patch from the nested pod's status to `desired`, or None if nothing differs.
 
-    Conditions are merged by type: those that nested controllers set stay. Fields that `desired` lacks are taken away,
-    unless it is `partial`. The UID makes the server refuse the patch for a later pod of the same name.
+    Conditions are merged by type, so those set by nested controllers stay. Fields missing from `desired` are removed,
+    unless `partial`. The UID makes the server reject the patch for a later pod with the same name.
     """
     now = status_of(nested)
     status: Object = {key: desired[key] for key in (*_FIELDS, *_CONTAINERS) if key in desired and desired[key] != now.get(key)}
     for key in _BY_IP:
         if key in desired and desired[key] != now.get(key):
-            # Merged by address otherwise, which would keep addresses of an earlier sandbox.
+            # A plain merge, by address, would keep the addresses of an earlier sandbox.
             status[key] = [*desired[key], {"$patch": "replace"}]
     if not partial:
         status |= {key: None for key in (*_FIELDS, *_BY_IP, *_CONTAINERS) if key in now and key not in desired}
@@ -104,12 +104,12 @@ def build_patch(nested: Object, desired: Object, *, partial: bool = False) -> Ob
 
 
 def find_gates(pod: Object) -> set[str]:
-    """Condition types that others than the kubelet set on this pod (`readinessGates`)."""
+    """Condition types in `readinessGates` that someone other than the kubelet sets on this pod."""
     return {item["conditionType"] for item in pod["spec"].get("readinessGates") or []} - _KUBELET
 
 
 def build_gates(nested: Object, host: Object) -> Object | None:
-    """A patch that carries readiness gates' conditions to the host pod, whose kubelet decides about Ready; or None."""
+    """A patch that copies the readiness gates' conditions to the host pod, whose kubelet computes Ready; None if unchanged."""
     gates = find_gates(nested)
     there = _without_generation(conditions_of(host))
     wanted = _without_generation(conditions_of(nested))
@@ -131,7 +131,7 @@ def _without_generation(conditions: list[Object]) -> list[Object]:
 
 
 def _explicit(condition: Object, before: Object) -> Object:
-    """With null for what goes: a strategic merge keeps the fields of a list entry that are not named."""
+    """The condition, with null for fields to remove: a strategic merge keeps unnamed fields of a list item."""
     return {key: None for key in before if key not in condition} | condition
 
 

@@ -1,4 +1,4 @@
-"""What the host objects of one nested cluster have in common."""
+"""What all host objects of one nested cluster have in common."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from nestor.objects import Object, annotations_of, labels_of
 ALLOWED_TOLERATIONS = frozenset(
     {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.kubernetes.io/memory-pressure"}
 )
-"""Taints that every pod may tolerate: the nested admission adds the first two to each pod, both for a limited time."""
+"""Taints that every pod may tolerate. Nested admission adds the first two to each pod, for a limited time."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where the objects of one nested cluster go in the host cluster, and how they are marked there."""
+    """Where one nested cluster's objects go in the host cluster, and how they are labelled there."""
 
     namespace: str
     cluster: str
     labels: Mapping[str, str]
-    """Labels of the job, carried by each of its objects."""
+    """Labels of the job, set on each of its objects."""
     owner: Mapping[str, Any]
-    """Owner reference to the NestedCluster: its deletion takes all synced objects along."""
+    """Owner reference to the NestedCluster: deleting it deletes all synced objects."""
     api_ip: str
     """ClusterIP of the nested API server's Service."""
     dns_ip: str
@@ -39,21 +39,21 @@ class Target:
 
     @property
     def selector(self) -> str:
-        """Selects everything that was synced from this nested cluster, and nothing of the cluster's own."""
+        """Selects everything synced from this nested cluster, but not the objects that make up the cluster itself."""
         return f"{labels.CLUSTER}={self.cluster},{labels.NESTED_UID}"
 
     @property
     def is_shared(self) -> bool:
-        """True where others may have Services, policies and pods in the namespace: it was not made for a job."""
+        """True if the namespace was not created for a job, so that others may have Services, policies and pods there."""
         return labels.JOB not in self.labels
 
     def scope(self, namespace: str | None) -> dict[str, str]:
-        """Labels that tell this cluster's (and, unless None, one nested namespace's) objects from all others."""
+        """Labels that identify this cluster's objects, or those of one nested namespace unless `namespace` is None."""
         mine = {labels.CLUSTER: self.cluster}
         return mine if namespace is None else mine | {labels.NESTED_NAMESPACE: namespace}
 
     def metadata(self, nested: Object, *, name: str | None = None) -> Object:
-        """The metadata of the host object that stands for `nested`, without the tenant's own labels."""
+        """The metadata of the host object for `nested`, without the tenant's own labels."""
         meta = nested["metadata"]
         namespace, uid = meta["namespace"], meta.get("uid", "")
         marks = self.scope(namespace) | {labels.COMPONENT: labels.COMPONENT_APP, labels.NESTED_UID: uid}
@@ -67,12 +67,12 @@ class Target:
 
 
 def nested_uid(host: Object) -> str:
-    """UID of the nested object that a host object stands for."""
+    """UID of the nested object that a host object belongs to; empty if none."""
     uid: str = labels_of(host).get(labels.NESTED_UID, "")
     return uid
 
 
 def nested_key(host: Object) -> tuple[str, str]:
-    """Nested namespace and name of the object that a host object stands for."""
+    """Namespace and name of the nested object that a host object belongs to; empty if none."""
     annotations = annotations_of(host)
     return annotations.get(labels.NESTED_NAMESPACE, ""), annotations.get(labels.NESTED_NAME, "")

@@ -1,4 +1,4 @@
-"""Changes of a nested pod after its creation, as a patch of the host pod."""
+"""Patches that carry later changes of a nested pod to its host pod."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _RESIZABLE = ("requests", "limits")
 
 
 def build_update(nested: Object, host: Object, target: Target) -> Object | None:
-    """A strategic merge patch that brings the host pod up to date, or None when nothing was changed.
+    """A strategic merge patch that brings the host pod up to date, or None if nothing changed.
 
-    Compared with what was last carried over, not with the host pod itself: what the host's own webhooks changed there stays.
+    Compares with what was last carried over, not with the host pod itself, so that changes by the host's webhooks stay.
     """
     annotations = pod.build_annotations(nested, target)
     old = annotations_of(host)
@@ -29,7 +29,7 @@ def build_update(nested: Object, host: Object, target: Target) -> Object | None:
 
 
 def build_debug(nested: Object, host: Object, target: Target, policy: Policy) -> Object | None:
-    """A patch of the host pod's ephemeral containers (`kubectl debug`), or None when there is no new one that may run."""
+    """A patch that adds ephemeral containers (`kubectl debug`) to the host pod, or None if there is no new one that may run."""
     known = {item["name"] for item in host["spec"].get("ephemeralContainers") or []}
     wanted = refusals.find_permitted_debug(nested, policy) - known
     fresh = [item for item in containers.build_containers(nested, "ephemeralContainers", target) if item["name"] in wanted]
@@ -37,7 +37,7 @@ def build_debug(nested: Object, host: Object, target: Target, policy: Policy) ->
 
 
 def build_resize(nested: Object, host: Object) -> Object | None:
-    """A patch of the host pod's resources (in-place resize), or None. What the host added by its defaults stays."""
+    """A patch of the host pod's resources (in-place resize), or None. Defaults that the host added stay."""
     there = {item["name"]: item.get("resources") or {} for item in host["spec"]["containers"]}
     changed = [
         {"name": item["name"], "resources": {part: item["resources"][part] for part in _RESIZABLE if part in item["resources"]}}

@@ -1,4 +1,4 @@
-"""Volumes: configuration by its host name, tokens of nested service accounts from a Secret that the syncer keeps fresh."""
+"""Translates volumes. ConfigMaps and Secrets get their host names; service account tokens come from a Secret of the syncer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nestor.objects import Object
 from nestor.translate import downward
 
 DEFAULT_EXPIRATION = 3600
-"""`expirationSeconds` of a projected token when the pod says nothing (API default)."""
+"""Default `expirationSeconds` of a projected token, as in the Kubernetes API."""
 
 _VERBATIM: dict[PodSecurity, tuple[str, ...]] = {
     "Baseline": ("emptyDir", "image"),
@@ -20,7 +20,7 @@ _VERBATIM: dict[PodSecurity, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Token:
-    """One projected service account token of a pod: `key` is its key in the pod's token Secret."""
+    """A projected service account token of a pod. `key` is its key in the pod's token Secret."""
 
     key: str
     audience: str
@@ -38,13 +38,13 @@ def find_tokens(pod: Object) -> list[Token]:
 
 
 def token_secret_name(pod: Object) -> str:
-    """The host Secret with a pod's tokens; of this very pod, not of the next one with its name."""
+    """Name of the host Secret with this pod's tokens. It includes the UID: a successor has another Secret."""
     meta = pod["metadata"]
     return names.join_limited([meta["name"], meta["namespace"]], names.digest(meta["uid"]) + "-token", separator="-x-")
 
 
 def build_volumes(pod: Object, policy: Policy) -> list[Object]:
-    """The host pod's volumes; `refusals` has found other kinds before."""
+    """The host pod's volumes. Call only after `refusals` has ruled out unsupported types."""
     return [_build_volume(pod, number, volume, policy) for number, volume in enumerate(pod["spec"].get("volumes") or [])]
 
 
@@ -61,7 +61,7 @@ def _build_volume(pod: Object, number: int, volume: Object, policy: Policy) -> O
     if source := volume.get("downwardAPI"):
         result["downwardAPI"] = _downward(source)
     if source := volume.get("projected"):
-        # An empty source is allowed and stands for nothing; the others keep their numbers, which name the tokens' keys.
+        # An empty source is valid and is dropped; the others keep their index, which is part of the tokens' keys.
         sources = [_project(pod, number, index, item) for index, item in enumerate(source.get("sources") or []) if item]
         result["projected"] = source | {"sources": sources}
     return result

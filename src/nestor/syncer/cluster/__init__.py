@@ -1,4 +1,4 @@
-"""The nested cluster as a whole: the status of its NestedCluster, and what is put into it at the start.
+"""The nested cluster as a whole: the status of its NestedCluster, and the objects it needs from the start.
 
-Belongs here: what every nested cluster has, wherever its pods run. Does not: single objects of the tenant.
+Belongs here: what every nested cluster has, wherever its pods run. Does not: individual objects of the tenant.
 """

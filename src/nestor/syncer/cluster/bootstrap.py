@@ -1,4 +1,4 @@
-"""What the nested cluster must hold before its pods can work; made as soon as its API server takes writes."""
+"""Creates what pods of the nested cluster need (DNS), as soon as its API server accepts writes."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ _DNS_NAME = "nestor:coredns"
 
 
 async def keep_basics(nested: Api, target: Target) -> None:
-    """Make the basics at once and again whenever a tenant took them away, until cancelled."""
+    """Create the basics, and restore them if a tenant deletes them, until cancelled."""
     retry = _RETRY_SECONDS
     while True:
         try:
             await ensure_basics(nested, target)
             delay, retry = _CHECK_SECONDS, _RETRY_SECONDS
         except ApiError as error:
-            # Right after its start the server may not have made `kube-system` yet; a tenant's own policy may refuse for ever.
+            # A fresh server may not have created `kube-system` yet; a tenant's admission policy may refuse for good.
             log.info("cannot set up DNS in the nested cluster, retrying: %s", error)
             delay, retry = retry, min(2 * retry, _RETRY_LIMIT)
         await asyncio.sleep(delay)
 
 
 async def ensure_basics(nested: Api, target: Target) -> None:
-    """The DNS server's permissions, and its Service by the usual name."""
+    """Apply the DNS server's permissions, and a Service with the usual name for it."""
     await nested.apply(kinds.CLUSTER_ROLE, build_dns_role())
     await nested.apply(kinds.CLUSTER_ROLE_BINDING, build_dns_binding())
     await nested.apply(kinds.SERVICE, build_dns_service(target))
 
 
 def build_dns_role() -> Object:
-    """What CoreDNS' kubernetes plugin reads (with `pods verified`, pods too)."""
+    """Permissions for the kubernetes plugin of CoreDNS (`pods verified` needs pods too)."""
 
     def rule(group: str, *resources: str) -> Object:
         return {"apiGroups": [group], "resources": list(resources), "verbs": ["list", "watch"]}
@@ -50,7 +50,7 @@ def build_dns_role() -> Object:
 
 
 def build_dns_binding() -> Object:
-    """Gives the role to the certificate that the operator minted for CoreDNS."""
+    """Binds the role to the user in the certificate that the operator issued to CoreDNS."""
     group = "rbac.authorization.k8s.io"
     return {
         "metadata": {"name": _DNS_NAME, "labels": {labels.MANAGED_BY: "nestor"}},
@@ -60,7 +60,7 @@ def build_dns_binding() -> Object:
 
 
 def build_dns_service(target: Target) -> Object:
-    """`kube-dns`, which some applications look for; it also keeps its address from being given to a nested Service."""
+    """`kube-dns`, which some applications look for. It also reserves the address, so that no nested Service gets it."""
     ports = [{"name": "dns", "port": 53, "protocol": "UDP"}, {"name": "dns-tcp", "port": 53, "protocol": "TCP"}]
     return {
         "metadata": {

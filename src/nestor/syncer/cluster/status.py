@@ -1,4 +1,4 @@
-"""NestedCluster.status: whether the cluster works, how far its templates are, what it came to, how many pods there are."""
+"""Writes NestedCluster.status: readiness, progress of the templates, the job's outcome, pod counts."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from nestor.syncer.view.context import RETRY_LIMIT, Context
 from nestor.times import timestamp
 
 RIGHTS = (right(kinds.NESTED_CLUSTER, "patch", subresource="status"),)
-"""What it needs on the host, besides its caches."""
+"""Permissions needed on the host, apart from those for the caches."""
 
 log = logging.getLogger(__name__)
 
 _COUNT_DELAY = 0.25
-"""Pods come in bursts; their count is no news that anything waits for."""
+"""Seconds. Pods come in bursts, and nothing waits for their count."""
 
 
 class Suspend(Protocol):
-    """What is known about a suspend."""
+    """The progress of a suspend."""
 
     def on_change(self, handler: Callable[[], None]) -> None:
-        """Have `handler` called when the answer may be another one."""
+        """Call `handler` whenever the answers may have changed."""
 
     @property
     def is_undecided(self) -> bool:
-        """Whether it is to be asked again soon."""
+        """Whether to ask again soon."""
 
     async def is_complete(self) -> bool:
-        """Whether nothing runs any more."""
+        """Whether all pods have stopped."""
 
 
 class ClusterStatus:
-    """Writes the status when it differs from what was written last. `suspend` is None where nothing can be suspended."""
+    """Writes the status whenever it differs from the last one written. `suspend` is None if suspending is not supported."""
 
     def __init__(self, context: Context, cluster: Object, suspend: Suspend | None) -> None:
         self._context = context
@@ -63,11 +63,11 @@ class ClusterStatus:
             suspend.on_change(lambda: self.queue.add("", _COUNT_DELAY))
 
     def set_version(self, version: str) -> None:
-        """What the nested API server says that it is; nothing is written before."""
+        """Set the version of the nested API server. Call it before `set_ready`."""
         self._version = version
 
     def set_ready(self, *, ready: bool, message: str) -> None:
-        """Whether the nested cluster works; written at once when it changed."""
+        """Set whether the nested cluster works; a change is written at once. Nothing is written before the first call."""
         reason = conditions.PROVISIONED if ready else conditions.SERVER_NOT_READY
         condition = conditions.Condition(conditions.READY, "True" if ready else "False", reason, message)
         if condition != self._ready:
@@ -75,7 +75,7 @@ class ClusterStatus:
             self.queue.add("")
 
     def set_outcome(self, outcome: Outcome | None) -> None:
-        """What the application came to; None without a policy. Written at once when it changed."""
+        """Set the application's outcome (None without a policy); a change is written at once."""
         if outcome != self._outcome:
             self._outcome = outcome
             self.queue.add("")
@@ -101,7 +101,7 @@ class ClusterStatus:
             except (Invalid, RecursionError) as error:
                 if "run" not in status:
                     raise
-                # The tenant can write that ConfigMap too; nonsense in it must not hide that the cluster is ready.
+                # The tenant can write that ConfigMap too; bad data in it must not hide that the cluster is ready.
                 log.warning("ignoring the runner's record, which is malformed: %s", error)
                 await self._apply({key: value for key, value in status.items() if key != "run"})
             self._written = status
@@ -109,7 +109,7 @@ class ClusterStatus:
             self.queue.add("", _COUNT_DELAY)
 
     async def _apply(self, status: Object) -> None:
-        """Server-side apply: conditions of other writers stay."""
+        """Server-side apply, so that conditions of other writers stay."""
         meta = {"name": self._name, "namespace": self._context.target.namespace}
         await self._context.host.apply(kinds.NESTED_CLUSTER, {"metadata": meta, "status": status}, subresource="status")
 
@@ -128,22 +128,22 @@ class ClusterStatus:
 
 
 def count_pods(pods: Iterable[Object]) -> Object:
-    """How many pods run, and how many are still to, or wait for a resume; finished ones are neither."""
+    """How many pods are running, and how many are waiting to run (also for a resume). Finished pods do not count."""
     phases = [status_of(pod).get("phase", "Pending") for pod in pods]
     return {"running": phases.count("Running"), "waiting": phases.count("Pending")}
 
 
 def read_run(config_map: Object | None) -> Object | None:
-    """The runner's record as far as the status has fields for it, or None where there is none that can be read.
+    """The part of the runner's record that the status has fields for; None if there is no readable record.
 
-    Server-side apply refuses fields that it does not know: a newer runner's record must not be lost for them.
+    Server-side apply rejects unknown fields, so those of a newer runner are dropped.
     """
     text = ((config_map or {}).get("data") or {}).get(runner.RECORD_KEY) or ""
     if not text or len(text) > runner.RECORD_LIMIT:
         return None
     try:
         run = RunStatus.model_validate(json.loads(text), by_alias=True)
-    except (ValueError, RecursionError) as error:  # brackets without end are a tenant's nonsense as well
+    except (ValueError, RecursionError) as error:  # a tenant may write endlessly nested brackets
         message = f"{error.error_count()} errors" if isinstance(error, ValidationError) else str(error)
         log.warning("ignoring the runner's record, which is malformed: %s", message)
         return None

@@ -1,6 +1,6 @@
-"""Keeps the copies of one kind: what holds for every kind, once. What is special is the row's.
+"""Keeps the copies of one kind up to date. All kinds share this code; their specifics are in their rows.
 
-Level-triggered: a key is looked at as it is now, whatever changed; a look that comes late or twice does no harm.
+Level-triggered: reconciling looks at the current state of a key, whatever changed, so late or repeated runs do no harm.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nestor.translate import messages
 
 
 class Engine:
-    """Makes, follows and removes the copies of one row."""
+    """Creates, updates and deletes the copies of one row."""
 
     def __init__(self, row: Row) -> None:
         self._row = row
@@ -29,11 +29,11 @@ class Engine:
         self._locks: Locks[Key] = Locks()
         self._told: Told[Key] = Told()
         self._written: dict[Key, object] = {}
-        """The version of each source whose copy we wrote: the copies' cache may be behind."""
+        """The version of each source whose copy we wrote, because the cache of copies may lag behind."""
         self._removed: dict[Key, str] = {}
-        """UIDs of copies that we deleted: the cache may still have them."""
+        """UIDs of copies that we deleted, because the cache may still hold them."""
         self._ahead: set[Key] = set()
-        """Sources that a request found: the cache may not have them yet."""
+        """Sources found by a request that the cache may not hold yet."""
         self._unused: dict[Key, float] = {}
         self.name = row.name or row.kind.plural
         self.queue: WorkQueue[Key] = WorkQueue(self._reconcile, workers=row.workers, name=self.name, max_delay=RETRY_LIMIT)
@@ -44,22 +44,22 @@ class Engine:
 
     @property
     def remembered(self) -> int:
-        """How many entries are kept: one for each existing copy, and what is under way. It must not grow otherwise."""
+        """Number of entries in memory: one per existing copy, plus work in progress. It must not grow beyond that."""
         rest = len(self._removed) + len(self._ahead) + len(self._unused)
         return len(self._locks) + len(self._told) + len(self._written) + rest
 
     @property
     def host_rights(self) -> tuple[Right, ...]:
-        """What the engine must be allowed to do on the host, besides filling caches."""
+        """Permissions needed on the host, apart from those for the caches."""
         verbs = ("get", "create", "patch", "delete") if self._row.direction == "Down" else ("get",)
         return (right(self._row.kind, *verbs),)
 
     async def ensure_needs(self, pod: Object) -> None:
-        """Have the copies that this pod needs, before it is created."""
+        """Make sure that the copies exist that this pod needs; call it before the pod is created."""
         await asyncio.gather(*(self.ensure(key) for key in self._row.find_needs(pod)))
 
     async def ensure(self, key: Key) -> None:
-        """Have the copy, if its source exists. If it does not, the copy follows later, unless the row says otherwise."""
+        """Make sure that the copy exists. If the source is missing, `Row.missing` decides; by default, the copy follows later."""
         if self._row.ensures == "Presence" and (self._find_copy(key) is not None or key in self._written):
             return
         source = self._row.find_source(key) or await self._fetch(key)
@@ -70,7 +70,7 @@ class Engine:
             await self._write(key, source)
 
     async def _fetch(self, key: Key) -> Object | None:
-        """The source, past the cache."""
+        """The source, read from the API server instead of the cache."""
         if self._row.sources is None:
             return None
         kind = self._row.kind
@@ -123,7 +123,7 @@ class Engine:
             await self._follow(key, source, copy)
 
     async def _follow(self, key: Key, source: Object, copy: Object | None) -> None:
-        """Bring the copy up to date, and the source's status."""
+        """Update the copy, and the source's status."""
         self._unused.pop(key, None)
         if copy is not None and not fields.is_current(copy, self._row.build(source), self._row.fields):
             self._written.pop(key, None)
@@ -132,7 +132,7 @@ class Engine:
         except (Forbidden, Invalid) as error:
             await self._tell(key, source, self._in_nested_words(key, error.message))
             if isinstance(error, Forbidden):
-                raise  # the foreign object may go, or the quota grow, and no event tells us when
+                raise  # retry: the other object may be deleted or the quota raised, and no event tells us
         else:
             self._told.forget(key)
         if copy is not None and (patch := self._row.lift(source, copy)) is not None:
@@ -150,32 +150,32 @@ class Engine:
                 if not fields.needs_another(copy, desired, row.fields):
                     await self._writer.update(copy, desired)
                 elif await row.settle(source, copy):
-                    return  # what that changed brings its own event
+                    return  # the change triggers its own event
                 else:
                     self._removed[key] = copy["metadata"]["uid"]
                     await self._writer.replace(copy, desired)
             self._written[key] = version
 
     async def _create(self, source: Object, desired: Object) -> Object | None:
-        """Create the copy; returns the one that is there already, which the cache does not know yet."""
+        """Create the copy; returns the existing one if the cache does not know it yet."""
         api, kind = self._row.copy_api, self._row.kind
         try:
             await api.create(kind, desired)
         except Conflict:
-            # Whose it is does not matter as long as it exists.
+            # For `Presence` it is enough that an object exists, whoever owns it.
             return await self._writer.find_taken(desired) if self._row.ensures == "Content" else None
         except Invalid as error:
             await api.create(kind, self._row.build_substitute(source, error))
         return None
 
     async def _end(self, key: Key, copy: Object | None) -> None:
-        """The source is gone."""
+        """Handle a source that no longer exists."""
         self._told.forget(key)
         if copy is not None and not await self._row.after_end(copy):
             await self._remove(key, copy)
 
     async def _retire(self, key: Key, copy: Object | None) -> None:
-        """The source exists, but there should be no copy."""
+        """Handle a source that exists but should have no copy."""
         if copy is None:
             self._unused.pop(key, None)
             return
@@ -189,9 +189,9 @@ class Engine:
         async with self._locks.hold(key):
             source = self._row.find_source(key)
             if source is not None and self._row.is_wanted(key, source) and not self._row.find_refusal(source):
-                return  # again, since we decided
+                return  # wanted again since we decided
             self._written.pop(key, None)
-            # Set before it is gone: whoever needs the copy meanwhile creates it again instead of relying on this one.
+            # Set before the delete: anyone who needs the copy meanwhile recreates it instead of relying on this one.
             self._removed[key] = copy["metadata"]["uid"]
             try:
                 await self._writer.remove(copy)
@@ -201,7 +201,7 @@ class Engine:
             self._unused.pop(key, None)
 
     async def _tell(self, key: Key, source: Object, message: str) -> None:
-        """To the tenant, once; again when the source was replaced by another one of its name."""
+        """Tell the tenant once, by an event; again if the source was deleted and recreated."""
         if self._row.refused and self._told.is_news(key, (source["metadata"]["uid"], message)):
             await self._row.context.recorder.post(source, "Warning", self._row.refused, message)
 

@@ -1,6 +1,6 @@
-"""The difference between an object as it is and as it should be, by the fields that we own. Pure.
+"""Compares an object with its desired state, in the fields that we own. Pure.
 
-What we do not own stays: defaults of the server, fields that webhooks set, other people's labels.
+Everything else stays: server defaults, fields set by webhooks, other people's labels.
 """
 
 from __future__ import annotations
@@ -14,66 +14,66 @@ from nestor.objects import Object
 
 @dataclass(frozen=True)
 class Field:
-    """One field that we own. See the functions below for what there is; their paths are written `spec.ports`."""
+    """One field that we own. Create it with the functions below, which take paths like `spec.ports`."""
 
     path: tuple[str, ...]
     is_map: bool = False
-    """Compared and patched key by key; otherwise as one value, which is taken away when it is not desired any more."""
+    """Compared and patched key by key; otherwise as a single value, removed once it is no longer desired."""
     compares: Literal["Everything", "Desired", "Nothing"] = "Everything"
-    """What of a map makes a difference: every key, those that are desired, or none."""
+    """Which keys of a map are compared: all, only the desired ones, or none."""
     removes: bool = True
-    """Whether a map's other keys are taken away, once it is patched."""
+    """Whether patching a map removes keys that are not desired."""
     is_sparse: bool = False
-    """Patched only if it differs itself, because it may be large."""
+    """Included in a patch only if this field itself differs, because it may be large."""
     is_fixed: bool = False
-    """Cannot be patched."""
+    """Cannot be patched; a difference requires a new object."""
     ignores: frozenset[str] = frozenset()
-    """Keys that make no difference, anywhere within."""
+    """Keys to ignore in the comparison, at any depth."""
 
 
 def value(path: str, *, ignores: Iterable[str] = ()) -> Field:
-    """A value that is ours as a whole; lists are compared item by item, for what is desired of each."""
+    """A value that we own as a whole. Lists are compared item by item; extra fields of an item do not count."""
     return Field(_split(path), ignores=frozenset(ignores))
 
 
 def mapping(path: str, *, is_sparse: bool = False) -> Field:
-    """A map all of whose keys are ours."""
+    """A map whose keys are all ours."""
     return Field(_split(path), is_map=True, is_sparse=is_sparse)
 
 
 def mirrored(path: str) -> Field:
-    """A map whose desired keys make a difference; others do not, but are taken away with the next one that does."""
+    """A map of which only the desired keys are compared. The next patch removes all others."""
     return Field(_split(path), is_map=True, compares="Desired")
 
 
 def no_annotation(key: str) -> Field:
-    """An annotation of ours that is taken away."""
+    """An annotation of ours to be removed."""
     return Field(("metadata", "annotations", key))
 
 
 def fixed(path: str) -> Field:
-    """A field that cannot change: where it differs, another object is needed."""
+    """An immutable field: if it differs, the object must be replaced."""
     return Field(_split(path), is_fixed=True)
 
 
 LABELS = Field(("metadata", "labels"), is_map=True, compares="Desired", removes=False)
 """Our labels, among others."""
 ANNOTATIONS = Field(("metadata", "annotations"), is_map=True, compares="Nothing", removes=False)
-"""Our annotations: they go along with every patch, but say nothing that labels do not."""
+"""Our annotations: included in every patch, but not compared, because the labels say the same."""
 
 
 def is_current(there: Object, desired: Object, fields: Iterable[Field]) -> bool:
-    """True when `there` says what `desired` says, as far as we own it."""
+    """True if `there` matches `desired` in all fields that we own."""
     return all(_is_same(field, _read(there, field.path), _read(desired, field.path)) for field in fields)
 
 
 def needs_another(there: Object, desired: Object, fields: Iterable[Field]) -> bool:
-    """True when no patch can make `there` what is desired."""
+    """True if no patch can turn `there` into `desired`."""
     return not is_current(there, desired, [field for field in fields if field.is_fixed])
 
 
 def build_patch(there: Object, desired: Object, fields: Iterable[Field]) -> Object:
-    """A merge patch from `there` to `desired`. It names the UID, so that no successor of the same name is changed by it."""
+    """A merge patch from `there` to `desired`. The UID in it protects a successor with the same name."""
     patch: Object = {"metadata": {"uid": there["metadata"]["uid"]}}
     for field in fields:
         now, wanted = _read(there, field.path), _read(desired, field.path)
@@ -98,7 +98,7 @@ def _is_same(field: Field, now: Any, wanted: Any) -> bool:
 
 
 def _says(now: Any, wanted: Any, ignores: frozenset[str]) -> bool:
-    """Whether `now` says all of `wanted`, to which servers add defaults. What is empty says the same as what is missing."""
+    """Whether `now` contains `wanted`; servers may have added defaults. Empty and missing are equal."""
     if not now and not wanted:
         return True
     if isinstance(wanted, dict):

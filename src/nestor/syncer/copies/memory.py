@@ -1,4 +1,4 @@
-"""What is remembered by key, and forgotten again."""
+"""Memory by key that can be forgotten again: messages told, and locks."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Told(Generic[K]):
-    """What was told about each key last: the same is said once, until it is forgotten."""
+    """The last message about each key, so that nothing is reported twice in a row."""
 
     def __init__(self) -> None:
         self._told: dict[K, object] = {}
 
     def is_news(self, key: K, message: object) -> bool:
-        """True when this was not what was told last; from now on it is."""
+        """True if `message` differs from the last one; remembers it."""
         is_news = self._told.get(key) != message
         self._told[key] = message
         return is_news
 
     def forget(self, key: K) -> None:
-        """It is over: should it come again, it is news."""
+        """Forget the last message: if it comes again, it is news."""
         self._told.pop(key, None)
 
     def __len__(self) -> int:
@@ -31,14 +31,14 @@ class Told(Generic[K]):
 
 
 class Locks(Generic[K]):
-    """A lock per key, for as long as somebody holds it or waits for it."""
+    """One lock per key, kept only while someone holds it or waits for it."""
 
     def __init__(self) -> None:
         self._locks: dict[K, tuple[asyncio.Lock, int]] = {}
 
     @asynccontextmanager
     async def hold(self, key: K) -> AsyncIterator[None]:
-        """Alone with that key for the length of a `with` block."""
+        """Hold the lock of `key` for the duration of the `with` block."""
         lock, users = self._locks.get(key) or (asyncio.Lock(), 0)
         self._locks[key] = (lock, users + 1)
         try:

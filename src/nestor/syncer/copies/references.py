@@ -1,4 +1,4 @@
-"""Which objects live pods name: for others nothing is copied, however many a tenant makes."""
+"""Tracks which objects live pods refer to. Only those are copied, however many a tenant creates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nestor.translate.references import Reference, find_references
 
 
 class References:
-    """Counts the live pods that name an object, and tells when the first one comes and the last one goes."""
+    """Counts the live pods that refer to each object, and reports changes in what they refer to."""
 
     def __init__(self, caches: Caches) -> None:
         self._caches = caches
@@ -27,11 +27,11 @@ class References:
         caches.on_policy(self._on_policy)
 
     def on_change(self, resource: str, handler: Callable[[Key], None]) -> None:
-        """Have `handler` called with each object of that resource that a pod begins or ceases to name."""
+        """Call `handler` with the key of each object of this resource that a pod starts or stops referring to."""
         self._handlers[resource].append(handler)
 
     def is_named(self, resource: str, key: Key) -> bool:
-        """True while a live pod names it."""
+        """True while a live pod refers to it."""
         return Reference(resource, *key) in self._users
 
     def _on_pod(self, change: Change) -> None:
@@ -46,7 +46,7 @@ class References:
 
     def _look_at(self, pod: Object, *, is_there: bool) -> None:
         uid = pod["metadata"]["uid"]
-        # What runs already goes on when its class comes to allow less.
+        # Pods that already run keep running when their class becomes stricter.
         has_host = self._hosts.get(uid) is not None or status.is_bound(pod)
         live = is_there and may_run(pod, self._caches.policy, has_host=has_host)
         self._follow(uid, find_references(pod) if live else frozenset())
@@ -65,7 +65,7 @@ class References:
 
 
 def may_run(pod: Object, policy: Policy, *, has_host: bool) -> bool:
-    """True for a pod that has a host pod or may get one, until it has finished."""
+    """True for a pod that has a host pod or may get one, and has not finished."""
     spec = pod["spec"]
     if status.is_terminal(pod) or spec.get("schedulingGates"):
         return False

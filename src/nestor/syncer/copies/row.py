@@ -1,6 +1,6 @@
-"""What is special about one kind: a row of the engine.
+"""What is specific to one kind: a row of the engine.
 
-A row is mostly data and pure functions. The few requests that a kind needs besides (`settle`, `after_end`) are in its row too.
+A row is mostly data and pure functions, plus the few requests that only its kind needs (`settle`, `after_end`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nestor.translate.target import nested_key
 
 
 class Row:
-    """One kind. The source is the object that is carried, the copy is its counterpart in the other cluster, and the key is the
+    """One kind. The source is the original object, the copy is its counterpart in the other cluster, and the key is the
     source's namespace and name.
 
     A subclass must define `kind`, `fields` and `build`; everything else has a default that suits most kinds.
@@ -29,13 +29,13 @@ class Row:
 
     kind: ClassVar[Kind]
     direction: ClassVar[Literal["Down", "Up"]] = "Down"
-    """Down: nested objects are carried to the host. Up: host objects are carried to the nested cluster."""
+    """Down: nested objects are copied to the host. Up: host objects are copied into the nested cluster."""
     fields: ClassVar[tuple[Field, ...]]
-    """The fields of a copy that are ours; all others are left as they are."""
+    """The fields of a copy that we own; all others are left alone."""
     ensures: ClassVar[Literal["Content", "Presence"]] = "Content"
-    """What `Engine.ensure` waits for: that the copy says what it should, or only that it exists."""
+    """What `Engine.ensure` guarantees: that the copy is up to date, or only that it exists."""
     refused: ClassVar[str] = ""
-    """Reason of the event for a copy that cannot be made. Empty: no event, because there is no object to attach it to."""
+    """Reason of the event if a copy cannot be created. Empty: no event, because there is no object to attach it to."""
     name: ClassVar[str] = ""
     """The queue's name; the kind's plural when empty."""
     workers: ClassVar[int] = 8
@@ -60,16 +60,16 @@ class Row:
 
     @property
     def source_api(self) -> Api:
-        """Where the sources are."""
+        """The API server that holds the sources."""
         return self.context.nested if self.direction == "Down" else self.context.host
 
     @property
     def copy_api(self) -> Api:
-        """Where the copies are."""
+        """The API server that holds the copies."""
         return self.context.host if self.direction == "Down" else self.context.nested
 
     def find_source(self, key: Key) -> Object | None:
-        """The source as it is cached."""
+        """The source from the cache."""
         return self.sources.get(key[1], key[0]) if self.sources is not None else None
 
     def copy_key(self, key: Key) -> Key:
@@ -86,19 +86,19 @@ class Row:
         return None if labels.PURPOSE in labels_of(copy) else nested_key(copy)
 
     def is_ours(self, copy: Object) -> bool:
-        """False for an object that merely has a copy's name: it is left alone."""
+        """False for someone else's object that happens to have a copy's name; it is left alone."""
         if self.direction == "Up":
             return labels_of(copy).get(labels.MANAGED_BY) == "nestor"
         return is_synced_from(self.context.target.cluster, copy)
 
-    # What a copy says
+    # What a copy contains
 
     def is_wanted(self, key: Key, source: Object) -> bool:
         """Whether there should be a copy."""
         return True
 
     def find_refusal(self, source: Object) -> str | None:
-        """Why there can be no copy, in words for the tenant; None if there can be one."""
+        """Why there can be no copy, as a message for the tenant; None if there can be one."""
         return None
 
     def build(self, source: Object) -> Object:
@@ -121,31 +121,31 @@ class Row:
     # When to look again, and at what
 
     def follow(self, look_at: Callable[[Key], None]) -> None:
-        """Subscribe to other objects that copies depend on. Call `look_at` for the keys concerned; find them by an index."""
+        """Subscribe to other objects that copies depend on, and call `look_at` for affected keys; find them by an index."""
 
     def find_needs(self, pod: Object) -> Iterable[Key]:
         """Keys of this kind whose copies must exist before the pod is created."""
         return ()
 
     def missing(self, key: Key) -> None:
-        """A source is needed that does not exist. Return to go on without it, or raise, for example `RetryLater`."""
+        """Called when a pod needs a source that does not exist. Return to go on without it, or raise, such as `RetryLater`."""
 
     def found(self, key: Key) -> None:
-        """A source is needed, and it exists."""
+        """Called when a pod needs a source that exists."""
 
-    # What else there is to do
+    # Special cases
 
     def build_substitute(self, source: Object, error: ApiError) -> Object:
-        """Another copy in place of one that the server rejected as invalid. Raises `error` if there is none."""
+        """An alternative to a copy that the server rejected as invalid. Raises `error` if there is none."""
         raise error
 
     async def settle(self, source: Object, copy: Object) -> bool:
-        """Handle a copy that differs in a `fixed` field. False: the engine replaces it."""
+        """Handle a copy that differs in a `fixed` field. Return False to let the engine replace it."""
         return False
 
     def copy_gone(self, copy: Object) -> None:
-        """A copy was deleted, by us or by others."""
+        """Called when a copy was deleted, by us or by others."""
 
     async def after_end(self, copy: Object) -> bool:
-        """Handle a copy whose source is gone. False: the engine deletes it."""
+        """Handle a copy whose source is gone. Return False to let the engine delete it."""
         return False

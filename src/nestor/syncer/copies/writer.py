@@ -1,4 +1,4 @@
-"""Copies in the other cluster: written where they differ, and only where they are ours."""
+"""Writes copies to the other cluster, only if they differ and only if they are ours."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _AGAIN_SECONDS = 0.1
 
 
 class Writer:
-    """Creates, changes and deletes objects of one kind; `is_ours` tells ours from those of others."""
+    """Creates, changes and deletes objects of one kind; `is_ours` tells which of them belong to us."""
 
     def __init__(self, api: Api, kind: Kind, fields: Sequence[Field], is_ours: Callable[[Object], bool]) -> None:
         self._api = api
@@ -23,9 +23,9 @@ class Writer:
         self._is_ours = is_ours
 
     async def write(self, cached: Object | None, desired: Object) -> None:
-        """Have `desired` there. `cached` may be behind; what it lacks is found out by the create.
+        """Create `desired`, or update the existing object. `cached` may be outdated or None even if the object exists.
 
-        Raises `Forbidden` where somebody else's object has the name, and `RetryLater` where it changes at the same moment.
+        Raises `Forbidden` if someone else's object has the name, and `RetryLater` if the object changes at the same moment.
         """
         there = cached or await self.create(desired)
         if there is None:
@@ -36,7 +36,7 @@ class Writer:
             await self.update(there, desired)
 
     async def create(self, desired: Object) -> Object | None:
-        """Create it; returns the object that has the name already, if that is ours. Raises as `write` does."""
+        """Create `desired`. If our own object already has the name, return that; otherwise None. Raises as `write` does."""
         try:
             await self._api.create(self._kind, desired)
         except Conflict:
@@ -44,7 +44,7 @@ class Writer:
         return None
 
     async def find_taken(self, desired: Object) -> Object:
-        """The object that a create met. A foreign one is left alone: somebody else's may have the name, in a shared namespace."""
+        """Our existing object with the name of `desired`. Raises `Forbidden` if it is someone else's (in a shared namespace)."""
         meta = desired["metadata"]
         there = await self._api.find(self._kind, meta["name"], meta.get("namespace"))
         if there is None:
@@ -56,7 +56,7 @@ class Writer:
         return there
 
     async def update(self, there: Object, desired: Object) -> None:
-        """Patch what differs; what is under `status` by its subresource."""
+        """Patch what differs; `status` through its subresource."""
         if differences.is_current(there, desired, self._fields):
             return
         patch, meta = differences.build_patch(there, desired, self._fields), there["metadata"]
@@ -72,17 +72,17 @@ class Writer:
             raise RetryLater(_AGAIN_SECONDS, f"{self._kind.name} {meta['name']} was replaced: {error}") from error
 
     async def replace(self, there: Object, desired: Object) -> None:
-        """Delete it and create another one."""
+        """Delete the object and create a new one."""
         await self.remove(there)
         await self.create(desired)
 
     async def remove(self, there: Object) -> None:
-        """Delete this very object."""
+        """Delete exactly this object (by UID)."""
         meta = there["metadata"]
         await self._api.delete(self._kind, meta["name"], meta.get("namespace"), uid=meta["uid"])
 
 
 def is_synced_from(cluster: str, there: Object) -> bool:
-    """True for a host object that was synced from that nested cluster: not another's, a user's, or the cluster's own."""
+    """True for a host object synced from nested cluster `cluster`; false for all others, such as those it consists of."""
     own = labels_of(there)
     return own.get(labels.CLUSTER) == cluster and labels.NESTED_UID in own

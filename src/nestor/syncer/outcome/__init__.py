@@ -1,4 +1,4 @@
-"""What the application came to: the policies of the NestedCluster, judged by nested objects, told in its status.
+"""The application's outcome: evaluates the NestedCluster's policies on nested objects and reports the result in its status.
 
-Belongs here: when a job is done or has failed. What follows from that (an end, a restart) is the operator's.
+Belongs here: when a job has succeeded or failed. What follows from that (ending, restarting) is up to the operator.
 """

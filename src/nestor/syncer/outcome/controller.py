@@ -1,4 +1,4 @@
-"""Watches what the policies name, and tells the outcome."""
+"""Watches the objects that the policies name, and publishes the outcome."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from nestor.syncer.view.watches import Selection, Watches
 log = logging.getLogger(__name__)
 
 MEMORY = ("kube-system", "nestor-outcome")
-"""The nested ConfigMap that remembers what was done and is gone: it goes with the cluster's data, as the objects did."""
+"""The nested ConfigMap that remembers objects that met a criterion, even once they are gone. It shares the cluster's lifetime."""
 _KEY = "met.json"
 
 
 class OutcomeController:
-    """Nothing is watched without a policy. `publish` is called with each outcome, and with None when there is no policy."""
+    """Computes the outcome and calls `publish` with it, or with None if there is no policy. Without one, watches nothing."""
 
     def __init__(self, context: Context, server_uid: str, publish: Callable[[Outcome | None], None]) -> None:
         self._context = context
@@ -56,7 +56,7 @@ class OutcomeController:
             self._tell(None)
             return
         if not all(map(self._is_known, (item.selection for item in (*rules.success, *rules.failure)))):
-            # What was told before stands until it is known better: a restart is no news.
+            # Until the objects are known, the previous outcome stands: restarting the syncer must not change it.
             self._tell(self._last or Outcome(message="Looking for the targets of the policies", server_uid=self._server_uid))
             return
         before = self._memory if self._memory is not None else self._load()
@@ -83,7 +83,7 @@ class OutcomeController:
         try:
             memory = json.loads((found.get("data") or {}).get(_KEY) or "{}")
             return {str(key): str(value) for key, value in memory.items()}
-        except (ValueError, AttributeError, RecursionError):  # the tenant may write there too
+        except (ValueError, AttributeError, RecursionError):  # the tenant can write that ConfigMap too
             return {}
 
     async def _save(self, memory: dict[str, str]) -> None:
@@ -104,7 +104,7 @@ _POLICIES = ("successPolicy", "failurePolicy")
 
 
 def read_rules(spec: Object) -> decide.Rules | None:
-    """The policies of a NestedCluster's spec; None where they name nothing to look at."""
+    """The policies in a NestedCluster's spec; None if they name nothing to look at."""
     success, failure = (_read(model, spec.get(key)) for model, key in zip((SuccessPolicy, FailurePolicy), _POLICIES, strict=True))
     rules = decide.Rules(
         tuple(criteria.build_success(success)),
@@ -115,7 +115,7 @@ def read_rules(spec: Object) -> decide.Rules | None:
 
 
 def _read(model: Any, value: object) -> Any:
-    """A policy that an older or newer CRD let in is left out, and said; the others still count."""
+    """Parse `value`; log and ignore it if it is invalid, as an older or newer CRD may have accepted it."""
     try:
         return model.model_validate(value) if value is not None else None
     except ValidationError as error:
@@ -124,6 +124,6 @@ def _read(model: Any, value: object) -> Any:
 
 
 def _read_last(cluster: Object, server_uid: str) -> Outcome | None:
-    """What was told about this very server before this process began."""
+    """The outcome published for this same server before this process started."""
     found = _read(Outcome, status_of(cluster).get("outcome"))
     return found if found is not None and found.server_uid == server_uid else None

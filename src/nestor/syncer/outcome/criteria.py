@@ -1,4 +1,4 @@
-"""Policies as criteria: which objects are looked at, and what of them counts. Pure."""
+"""Turns policies into criteria: which objects to look at, and what must hold for them. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FAILED = {"Job": "Failed", "JobSet": "Failed"}
 
 @dataclass(frozen=True)
 class Criterion:
-    """What is said about some objects: a condition of theirs is True, or they are Pods in a phase."""
+    """What must hold for some objects: a condition is True, or (for Pods) a phase is reached."""
 
     selection: Selection
     condition: str = ""
@@ -25,7 +25,7 @@ class Criterion:
 
     @property
     def key(self) -> str:
-        """The same for the same criterion, whatever else a policy says."""
+        """A stable identifier of this criterion, independent of the rest of its policy."""
         chosen = self.selection
         labels = ",".join(f"{key}={value}" for key, value in chosen.labels)
         return names.digest(
@@ -34,13 +34,13 @@ class Criterion:
 
     @property
     def word(self) -> str:
-        """What is awaited, as a word for messages."""
+        """The awaited condition or phase, for messages."""
         return self.condition or self.phase
 
     def is_met(self, obj: Object) -> bool:
-        """True when it holds for this object.
+        """True if the criterion holds for this object.
 
-        A pod that is being deleted meets nothing: how it ends then is not the application's doing, say on a suspend.
+        Never for a pod that is being deleted (on a suspend, for example): how it ends then is not the application's doing.
         """
         if is_terminating(obj) and self.selection.kind == "Pod":
             return False
@@ -51,12 +51,12 @@ class Criterion:
 
 
 def build_success(policy: SuccessPolicy | None) -> list[Criterion]:
-    """When each target of the policy is done."""
+    """The criteria for each target of the policy to be done."""
     return [_criterion(target, _DONE, "Succeeded") for target in policy.targets] if policy else []
 
 
 def build_failure(success: SuccessPolicy | None, failure: FailurePolicy | None) -> list[Criterion]:
-    """When a target has failed. A condition that means success says nothing about failure: known kinds have one of their own."""
+    """The criteria for failure. By default, the success targets of known kinds, with their kind's own failure condition."""
     if failure is not None and failure.targets is not None:
         return [_criterion(target, _FAILED, "Failed") for target in failure.targets]
     known = [target for target in (success.targets if success else []) if target.kind in _API_VERSIONS]

@@ -1,4 +1,4 @@
-"""The outcome, from what is seen of the objects that the policies name. Pure."""
+"""Decides the outcome from the objects that the policies name. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MESSAGE_LIMIT = 4000
 
 @dataclass(frozen=True)
 class Seen:
-    """The objects of a selection; `is_missing`: the nested cluster has no such kind."""
+    """The objects of a selection. `is_missing`: the nested cluster does not have that kind."""
 
     objects: tuple[Object, ...] = ()
     is_missing: bool = False
@@ -26,12 +26,12 @@ class Seen:
 
 Find = Callable[[Selection], Seen]
 Memory = Mapping[str, str]
-"""By a criterion's key: an object that met it, which counts when it is gone as well (Jobs have a time to live)."""
+"""Maps a criterion's key to the name of an object that met it, which counts even once it is gone (Jobs may have a TTL)."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Both policies as criteria."""
+    """The criteria of both policies."""
 
     success: tuple[Criterion, ...]
     failure: tuple[Criterion, ...]
@@ -39,7 +39,7 @@ class Rules:
 
 
 def decide(rules: Rules, find: Find, memory: Memory, server_uid: str) -> Outcome:
-    """Success wins over failure: where failures are ignored, it may come after one."""
+    """The outcome. Success wins over failure: where failures are ignored, it may follow one."""
     done = [item for item in rules.success if _is_done(item, find(item.selection), memory)]
     needed = len(rules.success) if rules.operator == "All" else 1
     if rules.success and len(done) >= needed:
@@ -52,7 +52,7 @@ def decide(rules: Rules, find: Find, memory: Memory, server_uid: str) -> Outcome
 
 
 def remember(rules: Rules, find: Find, memory: Memory) -> dict[str, str]:
-    """The memory with what is seen now. An object that is there again under its name is judged by itself."""
+    """The memory, updated with the current objects. A recreated object is judged afresh."""
     result = {}
     for item in {*rules.success, *rules.failure}:
         objects = find(item.selection).objects
@@ -64,7 +64,7 @@ def remember(rules: Rules, find: Find, memory: Memory) -> dict[str, str]:
 
 
 def _is_done(criterion: Criterion, seen: Seen, memory: Memory) -> bool:
-    """All that there are must be done. Where there are none, there must have been one that was."""
+    """All existing objects must be done; if there are none, one that was done must have existed."""
     return all(map(criterion.is_met, seen.objects)) and bool(seen.objects or criterion.key in memory)
 
 

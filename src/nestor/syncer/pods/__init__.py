@@ -1,5 +1,6 @@
-"""Pods: `decide` says what to do about one pair of nested and host pod, the other modules each do one of these things.
+"""Pods: `decide` chooses what to do about a nested pod and its host pod; each of the other modules does one of those things.
 
-Belongs here too: what only pods have, tokens and events and the kubelet API's view of them. Host pods are asked for at a provider
-(`nestor.providers`), never at the host's API server. Does not: objects that are no more than copied (`nestor.syncer.copies`).
+Belongs here too: what only pods have, such as tokens, events and the kubelet API's view of them. All changes of host pods go
+through a provider (`nestor.providers`), never to the host API server. Does not: objects that are merely copied
+(`nestor.syncer.copies`).
 """

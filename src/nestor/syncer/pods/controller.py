@@ -1,4 +1,4 @@
-"""The pods' queue: every change on either side has its pair of pods looked at, by the nested UID."""
+"""The queue for pods: a change on either side queues its pair of pods, by nested UID."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WORKERS = 20
 
 
 class PodController:
-    """Looks at a pair of pods, decides, acts. Level-triggered: a run that comes late or twice does no harm."""
+    """Looks at a pair of pods, decides and acts. Level-triggered: late or repeated runs do no harm."""
 
     def __init__(
         self, context: Context, creator: PodCreator, syncer: PodSyncer, deleter: PodDeleter, evictor: PodEvictor
@@ -55,7 +55,7 @@ class PodController:
         self.queue.add(uid)
 
     def _look_at_all(self) -> None:
-        """Suspended, resumed, or under another policy: every pod is looked at, now."""
+        """Queue all pods: the cluster was suspended or resumed, or its policy changed."""
         for pod in self._caches.nested(kinds.POD):
             self.queue.add(pod["metadata"]["uid"])
 
@@ -64,7 +64,7 @@ class PodController:
             self.queue.add(uid)
 
     def _wake_successor(self, host: Object) -> None:
-        """A nested pod of the same name may be waiting for this one's host name."""
+        """Queue the nested pod with the same name: it may be waiting for this host pod's name."""
         namespace, name = nested_key(host)
         pod = self._caches.nested(kinds.POD).get(name, namespace)
         if pod is not None:
@@ -84,7 +84,7 @@ class PodController:
         await self._evictor.settle(uid, nested)
 
     async def _act(self, action: decide.Action, nested: Object, host: Object) -> None:
-        """What there is to do about a pair."""
+        """Act on a nested pod that has a host pod."""
         if action == "Stop":
             await self._deleter.stop(nested, host)
         elif action == "Remove":
@@ -97,7 +97,7 @@ class PodController:
                 await self._evictor.evict(nested)
 
     async def _act_alone(self, action: decide.Action, nested: Object) -> None:
-        """What there is to do while there is no host pod."""
+        """Act on a nested pod that has no host pod."""
         uid = nested["metadata"]["uid"]
         if action == "Create":
             await self._creator.create(nested)

@@ -1,4 +1,4 @@
-"""A host pod for a nested pod, or the reason why there is none."""
+"""Creates the host pod for a nested pod, or reports why it cannot."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from nestor.translate import pod as translate
 REFUSED = "PodRefused"
 _SUSPENDED = "The nested cluster is suspended; the pod will start when the cluster is resumed."
 _RETRY_SECONDS = 5
-"""A quota or policy of the host may give way, what is missing may come; nothing tells us when."""
+"""A quota or policy of the host may change, or what is missing may appear; no event tells us."""
 
 
 Need = Callable[[Object], Awaitable[None]]
-"""Has something ready that a nested pod needs, before its host pod is created. May raise `ApiError` and `RetryLater`."""
+"""Provides something that a nested pod needs before its host pod is created. May raise `ApiError` and `RetryLater`."""
 
 
 class PodCreator:
-    """Creates host pods, after what they need."""
+    """Creates host pods, and what they need first."""
 
     def __init__(self, context: Context, provider: Provider, needs: Sequence[Need]) -> None:
         self._context = context
@@ -38,10 +38,10 @@ class PodCreator:
         self._told: Told[str] = Told()
         self._namespaces = context.caches.nested(kinds.NAMESPACE)
         self.creating = 0
-        """Host pods that may appear without being asked for again: their creation is under way."""
+        """Number of creations in progress: these host pods may still appear."""
 
     async def create(self, nested: Object) -> None:
-        """Create the host pod, or tell why not."""
+        """Create the host pod, or report why not."""
         policy = self._context.caches.policy
         if found := refusals.find_refusals(nested, policy):
             await self._refuse(nested, "; ".join(found))
@@ -53,22 +53,22 @@ class PodCreator:
             await self._postpone(nested, error)
 
     async def hold(self, nested: Object) -> None:
-        """The pod gets no host pod for now: say so where people look for it."""
+        """Give the pod no host pod while the cluster is suspended, and say so in its condition."""
         self.forget(nested["metadata"]["uid"])
         await self._write_waiting(nested, conditions.SUSPENDED, _SUSPENDED)
 
     def forget(self, uid: str) -> None:
-        """The pod is gone; what was told about it does not matter any more."""
+        """Forget the messages about a pod that is gone."""
         self._told.forget(uid)
 
     async def _is_prepared(self, nested: Object) -> bool:
-        """False when the pod is gone already: no token can be bound to it."""
+        """False if the pod is gone already, so that no token can be bound to it."""
         try:
             await self._prepare(nested)
         except (NotFound, Conflict) as error:
             if self._context.caches.nested_by_uid.get(nested["metadata"]["uid"]) is None:
                 return False
-            await self._postpone(nested, error)  # its service account is missing, say; nobody tells us when that comes
+            await self._postpone(nested, error)  # for example, its service account is missing; no event tells us when it appears
         return True
 
     async def _create(self, nested: Object, policy: Policy) -> None:
@@ -76,7 +76,7 @@ class PodCreator:
         namespaces = {item["metadata"]["name"]: labels_of(item) for item in self._namespaces}
         host = translate.build_pod(nested, self._context.target, namespaces, policy)
         if caches.is_suspended or caches.policy != policy:
-            return  # since we began; this pod is looked at again
+            return  # changed meanwhile; this pod is queued again
         self.creating += 1
         try:
             await self._provider.create(host)
@@ -94,7 +94,7 @@ class PodCreator:
         raise RetryLater(_RETRY_SECONDS, message) from error
 
     async def _refuse(self, nested: Object, message: str) -> None:
-        """Say it once by an event, and for as long as it lasts by the condition that tells why a pod is Pending."""
+        """Report the refusal: once as an event, and in PodScheduled, the condition that explains why a pod is Pending."""
         uid = nested["metadata"]["uid"]
         if self._told.is_news(uid, message):
             await self._context.recorder.post(nested, "Warning", REFUSED, message)
@@ -105,7 +105,7 @@ class PodCreator:
         patch = status.build_patch(nested, desired, partial=True)
         meta = nested["metadata"]
         if patch is not None:
-            with contextlib.suppress(NotFound, Conflict):  # gone or replaced meanwhile: its own event follows
+            with contextlib.suppress(NotFound, Conflict):  # gone or replaced meanwhile: another event follows
                 await self._context.nested.patch(
                     kinds.POD, meta["name"], meta["namespace"], patch, subresource="status", how="strategic"
                 )

@@ -1,4 +1,4 @@
-"""What to do about one nested pod and its host pod; both are the same pod's, by the nested UID."""
+"""Decides what to do about a nested pod and its host pod, which belong together by the nested UID. Pure."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ Action = Literal[
     "Create",  # the nested pod wants to run
     "Sync",  # carry changes down and status up
     "Stop",  # the nested pod is being deleted: the host pod ends first
-    "Finish",  # … and then the nested pod goes
-    "Remove",  # nothing nested stands behind the host pod any more
-    "Lose",  # the host pod was taken away by others
+    "Finish",  # the host pod has ended: the nested pod is deleted
+    "Remove",  # the nested pod is gone or has ended: the host pod is deleted
+    "Lose",  # someone else deleted the host pod
     # While the cluster is suspended:
     "Hold",  # the nested pod wants to run, and waits
-    "Withdraw",  # the host pod is on no node yet: it goes, and the nested pod waits
-    "Evict",  # the nested pod is to end, or to be made anew
+    "Withdraw",  # the host pod has no node yet: it is deleted, and the nested pod waits
+    "Evict",  # the nested pod must end; without a controller, it is recreated
 ]
 
 
 def decide(nested: Object | None, host: Object | None, *, had_host: bool, is_suspended: bool = False) -> Action:
-    """The next step. `had_host`: a bound host pod of this UID was seen before, whatever the caches say now."""
+    """The next action. `had_host`: a bound host pod of this UID has been seen before, whatever the caches contain now."""
     if nested is None:
         return "Remove" if host is not None else "Nothing"
     if host is None:
@@ -40,7 +40,7 @@ def decide(nested: Object | None, host: Object | None, *, had_host: bool, is_sus
 
 
 def is_removal_due(nested: Object | None, host: Object) -> bool:
-    """True when the host pod's deletion is still to be asked for, or is to be sooner than was asked for."""
+    """True if the host pod must still be deleted, or sooner than requested so far."""
     meta = host["metadata"]
     if not meta.get("deletionTimestamp"):
         return True

@@ -1,4 +1,4 @@
-"""Events of host pods, told to the tenant about the nested pods."""
+"""Copies events of host pods to the nested pods, for the tenant."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PATIENCE = 3
 
 
 class EventController:
-    """Copies events while their pods are known."""
+    """Copies events whose pods are known."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -40,7 +40,7 @@ class EventController:
             return
         self._missing.pop(key, None)
         words = messages.build_words(nested, self._context.target, host)
-        # Its namespace is going, or the nested server is too old for the event's form: no loss worth a retry.
+        # The namespace is terminating, or the nested server is too old for the event: not worth a retry.
         with contextlib.suppress(Forbidden, Invalid, NotFound):
             await self._write(translate.build_event(event, nested, words))
 
@@ -52,7 +52,7 @@ class EventController:
         return host, caches.nested_by_uid.get(nested_uid(host))
 
     def _wait(self, key: Key) -> None:
-        """An event may overtake its pod; most events that find none are of other pods, or of gone ones."""
+        """Retry a few times: an event may arrive before its pod. Most events without a pod are about others', or deleted ones."""
         count = self._missing[key] = self._missing.get(key, 0) + 1
         if count <= _PATIENCE:
             raise RetryLater(0.3 * count, "pod not seen yet")

@@ -1,4 +1,4 @@
-"""Whose kubelet the syncer is: nested pods, by the host pods that run them."""
+"""Tells the kubelet API which nested pods there are, and which host pods run them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nestor.translate.target import Target
 
 
 def build_finder(caches: Caches, target: Target) -> Find:
-    """Finds the host pod of a nested one. A call that names a UID is about that very pod."""
+    """A function that finds the host pod of a nested pod. If a call names a UID, it must match."""
 
     def find(route: Route) -> Served | None:
         nested = caches.nested(kinds.POD).get(route.pod, route.namespace)

@@ -1,4 +1,4 @@
-"""A running pair of pods: the tenant's changes go down, the binding and the status come up."""
+"""Syncs a running pair of pods: the tenant's changes go down to the host, binding and status come up."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nestor.translate import messages, refusals, status, update
 
 
 class PodSyncer:
-    """Writes what differs, by subresource, so that neither side overwrites what the other one owns."""
+    """Writes what differs, by subresource, so that neither side overwrites what the other owns."""
 
     def __init__(self, context: Context, provider: Provider, ensure_node: Callable[[str], Awaitable[None]]) -> None:
         self._context = context
@@ -25,25 +25,25 @@ class PodSyncer:
         self._told: Told[str] = Told()
 
     async def sync(self, nested: Object, host: Object) -> None:
-        """One pass over a pair. A nested pod that is gone or replaced meanwhile brings its own event."""
+        """Sync a pair once. If the nested pod is gone or replaced meanwhile, another event follows."""
         with contextlib.suppress(NotFound, Conflict):
             await self._bind(nested, host)
             await self.write_status(nested, status.build_status(nested, host, self._context.target))
         try:
             await self._push(nested, host)
         except providers.NotFound:
-            pass  # its own event follows
+            pass  # another event follows
         except NotYet as error:
             raise RetryLater(1, error.message) from None
         except InvalidInput as error:
             await self._tell(nested, messages.translate(error.message, messages.build_words(nested, self._context.target, host)))
 
     def forget(self, uid: str) -> None:
-        """The pod is gone; what was told about it does not matter any more."""
+        """Forget the messages about a pod that is gone."""
         self._told.forget(uid)
 
     async def write_status(self, nested: Object, desired: Object) -> None:
-        """Patch the nested pod's status where it differs."""
+        """Patch the nested pod's status if it differs."""
         patch = status.build_patch(nested, desired)
         if patch is not None:
             meta = nested["metadata"]
@@ -52,7 +52,7 @@ class PodSyncer:
             )
 
     async def lose(self, nested: Object, last: Object | None) -> None:
-        """The host pod was taken away: end the nested one, so that its controller replaces it."""
+        """The host pod was deleted: fail the nested pod, so that its controller replaces it."""
         with contextlib.suppress(NotFound, Conflict):
             await self.write_status(nested, status.build_lost(nested, last, self._context.target, timestamp()))
 
@@ -73,9 +73,9 @@ class PodSyncer:
         try:
             await self._context.nested.create(kinds.POD, binding, subresource="binding", name=meta["name"])
         except Conflict:
-            pass  # bound already, and the cache behind
+            pass  # bound already; the cache lags behind
         except Forbidden as error:
-            if not error.is_terminating:  # else the pod goes with its namespace, on no node
+            if not error.is_terminating:  # otherwise the pod disappears with its namespace
                 raise
 
     async def _push(self, nested: Object, host: Object) -> None:
@@ -92,7 +92,7 @@ class PodSyncer:
             await self._provider.patch(host, patch, "status")
 
     async def _tell(self, nested: Object, message: str) -> None:
-        """A change that the host does not take: said once, the pod goes on as it was."""
+        """Report once that the host refused a change. The pod keeps running unchanged."""
         uid = nested["metadata"]["uid"]
         if self._told.is_news(uid, message):
             await self._context.recorder.post(nested, "Warning", "PodUpdateRefused", message)

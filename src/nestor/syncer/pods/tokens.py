@@ -1,6 +1,6 @@
-"""Tokens of nested service accounts: a host Secret per pod, renewed before they expire.
+"""Tokens of nested service accounts: one host Secret per pod, renewed before the tokens expire.
 
-The tokens are bound to the nested pod, as a kubelet's are: they die with it.
+As on a kubelet, tokens are bound to the nested pod and become invalid with it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from nestor.translate.volumes import Token
 
 _PURPOSE = "token"
 _RENEW_AT = 0.8
-"""The share of a token's life after which a kubelet asks for the next one."""
+"""Renew a token after this fraction of its lifetime, as a kubelet does."""
 
 
 class TokenController:
-    """Asks for tokens when a pod is created, renews them while it lives, removes them after it."""
+    """Requests tokens when a pod is created, renews them while it exists, and removes them afterwards."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -41,7 +41,7 @@ class TokenController:
         context.caches.host(kinds.POD).on_change(lambda change: self._on_gone(nested_uid(change.latest), change))
 
     async def ensure(self, pod: Object) -> None:
-        """Have the tokens that this pod mounts, before it is created."""
+        """Create the Secret with the tokens that this pod mounts; call it before the pod is created."""
         wanted = volumes.find_tokens(pod)
         if not wanted or self._secret(pod) is not None:
             return
@@ -94,7 +94,7 @@ class TokenController:
 
     async def _remove(self, uid: str) -> None:
         if self._context.caches.host_by_uid.get(uid) is not None:
-            return  # its deletion comes first, and brings us back here
+            return  # it is deleted first, and its event queues the UID again
         for secret in self._by_uid.all(uid):
             await self._writer.remove(secret)
 
@@ -104,12 +104,12 @@ class TokenController:
 
 
 def _pod_uid(secret: Object) -> str | None:
-    """UID of the pod whose tokens a Secret has; None for Secrets of other kinds."""
+    """UID of the pod whose tokens a Secret holds; None for other Secrets."""
     return nested_uid(secret) if labels_of(secret).get(labels.PURPOSE) == _PURPOSE else None
 
 
 def _due(secret: Object) -> float:
-    """Seconds until a Secret's tokens are to be renewed."""
+    """Seconds until a Secret's tokens must be renewed; zero or less if they are due."""
     text = annotations_of(secret).get(labels.RENEW_AFTER)
     if not text:
         return 0

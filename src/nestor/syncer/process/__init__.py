@@ -1,4 +1,4 @@
-"""Whether the process is fit to go on: its credentials, the NestedCluster it serves, its health.
+"""Whether the process can go on: its credentials, the NestedCluster that it serves, its health.
 
-Belongs here: what ends the process or tells its kubelet about it. Does not: anything about the nested cluster's objects.
+Belongs here: what ends the process, or reports its health to the kubelet. Does not: the nested cluster's objects.
 """

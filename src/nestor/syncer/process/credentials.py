@@ -1,7 +1,7 @@
-"""The process' own certificates, which the operator renews in their Secret long before they end.
+"""The process's own certificates, which the operator renews in their Secret long before they expire.
 
-They are read once, at the start: by then open connections hold the old ones as well, and an API server refuses an expired
-certificate on those too. So when the files change the process ends, and its container begins anew within a second.
+They are read once, at the start. Open connections keep the old ones, and API servers reject expired certificates even there.
+So the process exits when the files change, and its container restarts within a second.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from pathlib import Path
 from nestor.contracts.syncer import ACCESS_FILES
 
 CHECK_SECONDS = 60.0
-"""The kubelet itself takes about a minute to write a changed Secret into the pod."""
+"""The kubelet takes about a minute anyway to write a changed Secret into the pod."""
 
 
 class Renewed(Exception):
-    """The files are others than those that this process began with."""
+    """The credential files differ from those that this process started with."""
 
 
 async def watch(access: Path, first: str | None, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
-    """Raise `Renewed` once the credentials in the folder are others than `first`, and complete."""
+    """Raise `Renewed` once the credentials in the folder are complete and their digest differs from `first`."""
     while True:
         await sleep(CHECK_SECONDS)
         now = read_digest(access)
@@ -31,7 +31,7 @@ async def watch(access: Path, first: str | None, sleep: Callable[[float], Awaita
 
 
 def read_digest(access: Path) -> str | None:
-    """Changes with what the files say; None while one of them is missing."""
+    """A digest of the files' contents; None while one of them is missing."""
     try:
         return hashlib.sha256(b"\0".join((access / name).read_bytes() for name in ACCESS_FILES)).hexdigest()
     except OSError:

@@ -1,4 +1,4 @@
-"""`/readyz`, `/healthz` and `/metrics`, and the watch over the nested API server."""
+"""`/readyz`, `/healthz` and `/metrics`, and the health check of the nested API server."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from nestor.syncer.view.caches import Caches, silence
 log = logging.getLogger(__name__)
 
 STALE_SECONDS = 300
-"""Servers end a watch after 240 s, and send bookmarks every minute: longer silence means that nobody is at the other end."""
+"""Servers send bookmarks every minute and end watches after 240 s: a watch silent for longer has lost its server."""
 _CHECK_SECONDS = 2
 _DNS_SECONDS = 0.1
 _FAILURES = 3
 
 
 class Health:
-    """What the process knows about itself; filled in as it starts."""
+    """The state of the process; filled in as it starts."""
 
     def __init__(self) -> None:
         self.working = False
-        """Caches synced and workers running."""
+        """Caches are synced and workers are running."""
         self.nested_ok = False
         self.caches: Caches | None = None
         self.queues: Mapping[str, WorkQueue[Any]] = {}
 
     @property
     def is_ready(self) -> bool:
-        """True when pods created now will run."""
+        """True if pods created now will run."""
         return self.working and self.nested_ok
 
     @property
     def silence(self) -> float:
-        """Seconds since the most silent watch was heard of."""
+        """Seconds since the watch that has been silent longest was last heard from."""
         return silence(self.caches) if self.caches is not None and self.working else 0.0
 
     def metrics(self) -> str:
-        """Prometheus' text format."""
+        """The metrics in Prometheus text format."""
         lines = ["# TYPE nestor_syncer_queue_length gauge"]
         lines += [f'nestor_syncer_queue_length{{queue="{name}"}} {len(queue)}' for name, queue in self.queues.items()]
         lines += ["# TYPE nestor_syncer_watch_silence_seconds gauge"]
@@ -84,7 +84,7 @@ async def serve(health: Health, port: int) -> None:
 
 
 async def wait_for_dns(url: str) -> None:
-    """Until the cluster's DNS server knows its names: its client backs off while the API server starts, for seconds."""
+    """Wait until the cluster's DNS server can resolve names: its client backs off for seconds while the API server starts."""
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_CHECK_SECONDS)) as session:
         while True:
             with contextlib.suppress(aiohttp.ClientError, TimeoutError):
@@ -95,7 +95,7 @@ async def wait_for_dns(url: str) -> None:
 
 
 async def watch_nested(nested: Api, health: Health, status: ClusterStatus, dns_ready_url: str = "") -> None:
-    """Ask the nested API server for its health, and say so in the NestedCluster's status; until cancelled."""
+    """Check the nested API server's health and report it in the NestedCluster's status, until cancelled."""
     if dns_ready_url:
         status.set_ready(ready=False, message="The API server is up; DNS is not ready yet.")
         await wait_for_dns(dns_ready_url)

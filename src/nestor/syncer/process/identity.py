@@ -1,8 +1,8 @@
-"""Which NestedCluster the process serves: the one that was there when it began, by its UID.
+"""Ends the process when its NestedCluster, identified by UID, is deleted and recreated.
 
-Host objects are owned by that one, and what was written of its status is remembered. When it is deleted and made anew under
-its name, the garbage collector takes all that names the old one as its owner, and the new one's status is empty. So the
-process ends, and its container begins anew within a second, as with new credentials.
+The old NestedCluster owns all host objects, so the garbage collector deletes them, and the status that this process remembers
+having written is not that of the new one. So the process exits, and its container restarts within a second, as with new
+credentials.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from nestor.kube import Change, Informer
 
 
 class Replaced(Exception):
-    """The NestedCluster is another than the one that this process began with."""
+    """The NestedCluster is not the one that this process started with."""
 
 
 class Identity:
-    """Looks at each state of the NestedCluster. Made before its informer runs."""
+    """Observes the NestedCluster. Create it before the informer runs."""
 
     def __init__(self, cluster: Informer, uid: str) -> None:
         self._uid = uid
@@ -31,6 +31,6 @@ class Identity:
             self._is_replaced.set()
 
     async def watch(self) -> None:
-        """Raise `Replaced` once there is another; its own one's end is none of it."""
+        """Raise `Replaced` once a NestedCluster with another UID appears. Deletion of our own is not a replacement."""
         await self._is_replaced.wait()
         raise Replaced(f"NestedCluster '{self._name}' was deleted and recreated")

@@ -1,5 +1,5 @@
-"""A suspended cluster: its Jobs are suspended, its pods end, what is to run waits, and all of it comes back on resume.
+"""Suspending a cluster: its Jobs are suspended, its pods end, new pods wait, and everything comes back on resume.
 
-Belongs here: what happens to nested objects because of `spec.suspend`. Whether a host pod is made is decided in `pods`.
-Nothing is kept in memory that a restart would lose: Jobs carry an annotation, pods without a controller a ConfigMap.
+Belongs here: what `spec.suspend` does to nested objects. Whether a host pod is created is decided in `pods`.
+A restart loses nothing: Jobs carry an annotation, and pods without a controller are stored in a ConfigMap.
 """

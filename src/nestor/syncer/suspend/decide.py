@@ -1,4 +1,4 @@
-"""What resting means for one nested object. Pure."""
+"""What suspending and resuming mean for one nested object. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from nestor.objects import Object, annotations_of, conditions_of, owners_of
 
 OURS = "nestor"
 _JOB_CONTROLLER = "kubernetes.io/job-controller"
-# Of these, admission computes the last two anew, and refuses other values when their class has changed meanwhile.
+# Admission computes the last two again, and rejects other values if the priority class has changed meanwhile.
 _NOT_COPIED = ("nodeName", "ephemeralContainers", "priority", "preemptionPolicy")
 
 
 def build_job_patch(job: Object, *, suspended: bool) -> Object | None:
-    """The merge patch for a Job or CronJob, or None. Those that their owner suspended are left alone, then and later."""
+    """The merge patch that suspends or resumes a Job or CronJob, or None. Those suspended by their owner are left alone."""
     meta, is_ours = job["metadata"], is_suspended_by_us(job)
     if suspended:
         if meta.get("deletionTimestamp") or job["spec"].get("suspend") or is_finished(job):
@@ -22,7 +22,7 @@ def build_job_patch(job: Object, *, suspended: bool) -> Object | None:
     elif not is_ours:
         return None
     return {
-        # The version: what its owner changes at this very moment is read first.
+        # The version makes the patch fail if the owner changes the object at the same moment.
         "metadata": {
             "resourceVersion": meta["resourceVersion"],
             "annotations": {labels.SUSPENDED_BY: OURS if suspended else None},
@@ -32,31 +32,31 @@ def build_job_patch(job: Object, *, suspended: bool) -> Object | None:
 
 
 def is_suspended_by_us(job: Object) -> bool:
-    """True when a Job or CronJob is to be resumed by us."""
+    """True if we suspended this Job or CronJob and must resume it."""
     return annotations_of(job).get(labels.SUSPENDED_BY) == OURS
 
 
 def is_finished(job: Object) -> bool:
-    """True when a Job has come to an end, good or bad."""
+    """True if a Job has completed or failed."""
     found = conditions_of(job)
     return any(conditions.is_true(found, kind) for kind in ("Complete", "Failed"))
 
 
 def is_done_with_pods(job: Object) -> bool:
-    """True when the Job's controller will not end the Job's pods by itself once the Job is suspended."""
+    """True if suspending the Job does not make its controller end the pods (any more)."""
     manager = job["spec"].get("managedBy") or _JOB_CONTROLLER
     return manager != _JOB_CONTROLLER or is_finished(job)
 
 
 def find_controller(obj: Object) -> Object | None:
-    """The owner reference of the controller that replaces this object when it goes."""
+    """The owner reference of the controller that replaces this object when it is deleted."""
     return next((ref for ref in owners_of(obj) if ref.get("controller")), None)
 
 
 def build_copy(pod: Object) -> Object:
-    """A pod to create in the place of `pod`: the same, on no node, as it was before it ran.
+    """A pod to create in place of `pod`: the same, as it was before it was bound and ran.
 
-    Finalizers are not copied: who put one on that object puts one on the next, and may not know of the next.
+    Finalizers are not copied: their owner adds its own to the new pod, and might never remove a copied one.
     """
     meta, spec = pod["metadata"], copy.deepcopy(pod["spec"])
     for key in _NOT_COPIED:
@@ -67,6 +67,6 @@ def build_copy(pod: Object) -> Object:
 
 
 def _names_its_node(pod: Object) -> bool:
-    """True when the user wrote `nodeName`: a binding is nobody's field, so nobody manages it."""
+    """True if the user set `nodeName`. A binding leaves the field without a manager."""
     managers = pod["metadata"].get("managedFields") or []
     return any("f:nodeName" in ((item.get("fieldsV1") or {}).get("f:spec") or {}) for item in managers)

@@ -1,7 +1,7 @@
-"""Running pods leave the host: those with a controller are deleted, it makes new ones; others are made again by us.
+"""Removes running pods from the host: pods with a controller are deleted and replaced by it; we recreate all others.
 
-A pod cannot be taken off its node, so one without a controller is deleted and created anew under its name. It is remembered in a
-nested ConfigMap before, which goes only when the new one is there: wherever the process ends in between, the next one goes on.
+A pod cannot be unbound from its node, so one without a controller is deleted and recreated with the same name. Before that, it is
+stored in a nested ConfigMap, which is deleted only after the new pod exists. So a restarted process can continue at any point.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _KEY = "pod.json"
 
 
 class PodEvictor:
-    """Ends nested pods for a suspend, and brings back those that nobody else would. Called for one UID at a time."""
+    """Ends nested pods for a suspend, and recreates those without a controller. Called for one UID at a time."""
 
     def __init__(self, context: Context, jobs: JobSuspender) -> None:
         self._context = context
         self._jobs = jobs
 
     async def evict(self, nested: Object) -> None:
-        """Have the pod end. What finished, or is ending already, is left alone; so is what a suspended Job will end."""
+        """End the pod, unless it has finished, is ending already, or its suspended Job will end it."""
         if not await self._jobs.is_released(nested):
             return
         now = await self._find_staying(nested)
@@ -42,14 +42,14 @@ class PodEvictor:
         if decide.find_controller(now) is None:
             await self._remember(now)
         if self._context.caches.is_suspended:  # still
-            # The version: one that finishes at this very moment stays.
+            # The version protects a pod that finishes at the same moment.
             meta = now["metadata"]
             await self._context.nested.delete(
                 kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], version=meta["resourceVersion"]
             )
 
     async def settle(self, uid: str, nested: Object | None) -> None:
-        """Bring back a remembered pod that is gone; forget one that may go on after all."""
+        """Recreate a stored pod that is gone, or forget it if the pod may keep running after all."""
         memory = self._context.caches.nested(kinds.CONFIG_MAP).get(_PREFIX + uid, NAMESPACE)
         if memory is None or remembered_uid(memory) != uid:
             return
@@ -60,7 +60,7 @@ class PodEvictor:
             await self._forget(memory)
 
     async def _find_staying(self, nested: Object) -> Object | None:
-        """The pod as it is now, unless it is going or gone: the cache may not know yet what we ourselves asked for."""
+        """The current pod, or None if it is terminating or gone. Not from the cache, which may lag behind our requests."""
         if is_terminating(nested):
             return None
         meta = nested["metadata"]
@@ -91,7 +91,7 @@ class PodEvictor:
             there = await self._context.nested.find(kinds.POD, name, namespace)
             if there is None or there["metadata"]["uid"] == uid:
                 raise RetryLater(0.2, "the old pod still exists") from None
-            # Created by us, before we could forget it; or by its owner meanwhile, who is right.
+            # We created it before we could forget the old one, or its owner did, who takes precedence.
         except NotFound:
             log.info("not recreating pod %s: its namespace %s no longer exists", name, namespace)
         except Forbidden as error:
@@ -104,7 +104,7 @@ class PodEvictor:
 
 
 def remembered_uid(config_map: Object) -> str | None:
-    """UID of the pod that a ConfigMap remembers; None for ConfigMaps of other kinds."""
+    """UID of the pod stored in a ConfigMap; None for other ConfigMaps."""
     meta = config_map["metadata"]
     is_memory = (meta.get("labels") or {}).get(labels.PURPOSE) == _PURPOSE and meta.get("namespace") == NAMESPACE
     return meta["name"].removeprefix(_PREFIX) if is_memory and meta["name"].startswith(_PREFIX) else None

@@ -1,4 +1,4 @@
-"""Nested Jobs and CronJobs rest with their cluster. Only a Job's own controller ends its pods without counting a failure."""
+"""Suspends nested Jobs and CronJobs with their cluster: only a Job's controller can end its pods without counting failures."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ _CRON_JOBS = Selection(kinds.CRON_JOB.api_version, kinds.CRON_JOB.name)
 
 
 class JobSuspender:
-    """Suspends what runs, resumes what it suspended. Watches Jobs only while there is something to do about them."""
+    """Suspends Jobs, and resumes those that it suspended. Watches Jobs only while there is something to do."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._on_pod: Callable[[str], None] = lambda _: None
         self._suspended: set[tuple[Selection, Key]] = set()
-        """What this process has suspended: of these the cache may not know yet."""
+        """What this process has suspended, because the cache may not show it yet."""
         self.watches = Watches(context.nested, self._on_job)
         self.queue: WorkQueue[tuple[Selection, Key]] = WorkQueue(
             self._reconcile, workers=8, name="suspended-jobs", max_delay=RETRY_LIMIT
         )
         context.caches.on_suspend(self._on_suspend)
-        # At the start too: an earlier process may have ended in the middle of a resume.
+        # At the start too: an earlier process may have stopped in the middle of a resume.
         self.watches.want((_JOBS, _CRON_JOBS))
 
     def on_release(self, handler: Callable[[str], None]) -> None:
-        """`handler` is told the UID of each pod whose Job has changed."""
+        """Call `handler` with the UID of each pod whose Job has changed."""
         self._on_pod = handler
 
     async def is_released(self, pod: Object) -> bool:
-        """False where the pod's Job will end it once it is suspended: deleted by others, it would count as failed."""
+        """False if the pod's Job will end the pod once suspended: if we deleted it, the Job would count a failure."""
         controller = decide.find_controller(pod)
         if controller is None or controller["kind"] != "Job" or not controller["apiVersion"].startswith("batch/"):
             return True

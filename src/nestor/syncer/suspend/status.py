@@ -1,4 +1,4 @@
-"""Whether a suspend is complete: nothing of the nested cluster runs on the host any more."""
+"""Tells whether a suspend is complete, which means that no pod of the nested cluster runs on the host any more."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nestor.translate.status import is_terminal
 
 
 class SuspendStatus:
-    """Asks the provider itself before it says so: what was created a moment ago may not be in the cache yet."""
+    """Confirms a complete suspend with the provider, because the cache may not show a pod created a moment ago."""
 
     def __init__(self, context: Context, provider: Provider, is_creating: Callable[[], bool]) -> None:
         self._caches = context.caches
@@ -20,21 +20,21 @@ class SuspendStatus:
         self._confirmed = False
 
     def on_change(self, handler: Callable[[], None]) -> None:
-        """Have `handler` called when the answer may be another one."""
+        """Call `handler` whenever the answers may have changed."""
         self._caches.host(kinds.POD).on_change(lambda _: handler())
 
     @property
     def is_undecided(self) -> bool:
-        """True while a host pod may appear that was asked for before the suspend; to be asked again soon."""
+        """True while a host pod requested before the suspend may still appear; ask again soon."""
         return self._caches.is_suspended and self._is_creating()
 
     async def is_complete(self) -> bool:
-        """True when the cluster is suspended, and no host pod of it runs or is to run."""
+        """True if the cluster is suspended and none of its host pods runs or will run."""
         caches = self._caches
         if not caches.is_suspended or self._is_creating() or not all(map(is_terminal, caches.host(kinds.POD))):
             self._confirmed = False
         elif not self._confirmed:
             pods = await self._provider.list()
-            # Nothing is created while suspended, so what is true once stays true until the resume.
+            # Nothing is created while suspended, so once true, this stays true until the resume.
             self._confirmed = caches.is_suspended and not self._is_creating() and all(map(is_terminal, pods))
         return self._confirmed

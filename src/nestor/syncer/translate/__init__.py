@@ -1,4 +1,1 @@
-"""What only the syncer carries: Services and events to the other side, nodes into the nested cluster.
-
-Pure, as `nestor.translate` is.
-"""
+"""Translates what only the syncer handles: Services, events and nodes. Pure, like `nestor.translate`."""

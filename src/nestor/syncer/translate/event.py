@@ -1,4 +1,4 @@
-"""Events of host pods as events of the nested pods."""
+"""Turns events of host pods into events of nested pods."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAME_LIMIT = 200
 
 
 def build_event(event: Object, pod: Object, words: dict[str, str]) -> Object:
-    """The nested event; the same host event gives the same name, so a repeated one counts up instead of piling up."""
+    """The nested event. Its name derives from the host event, so a repeated event updates it instead of adding another."""
     meta = pod["metadata"]
     about = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "namespace": meta["namespace"], "uid": meta["uid"]}
     if path := event["involvedObject"].get("fieldPath"):

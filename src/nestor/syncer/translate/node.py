@@ -9,7 +9,7 @@ _INFO = ("capacity", "allocatable", "nodeInfo")
 
 
 def build_node(host: Object, kubelet_port: int) -> Object:
-    """The nested Node. Left out is what tells a tenant about others on the node: images, volumes, annotations."""
+    """The nested Node, without what would reveal other tenants: images, volumes, annotations."""
     meta, status = host["metadata"], status_of(host)
     own = {key: value for key, value in (meta.get("labels") or {}).items() if labels.GROUP not in key.partition("/")[0]}
     return {
@@ -27,13 +27,13 @@ def build_node(host: Object, kubelet_port: int) -> Object:
 
 
 def _spec(host: Object) -> Object:
-    """Taints and cordon, for nested DaemonSets; nothing is scheduled by them."""
+    """Taints and `unschedulable`, for nested DaemonSets; scheduling is left to the host."""
     spec = spec_of(host)
     return {"taints": spec.get("taints") or [], "unschedulable": bool(spec.get("unschedulable"))}
 
 
 def _addresses(status: Object) -> list[Object]:
-    """The real addresses, and the one by which the nested API server reaches this node's kubelet: the syncer beside it."""
+    """The real addresses, plus `localhost`, where the nested API server reaches this node's kubelet: the syncer."""
     real = [item for item in status.get("addresses") or [] if item["type"] in ("InternalIP", "Hostname")]
     return [*real, {"type": "InternalDNS", "address": "localhost"}]
 

@@ -1,4 +1,4 @@
-"""Nested Services as host Services: the same cluster IP, the same pods, nothing that reaches outside the cluster."""
+"""Turns nested Services into host Services: same cluster IP, same pods, nothing that reaches outside the cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nestor.translate.target import Target
 Fate = Literal["Synced", "Nested", "Refused"]
 
 FIELDS = ("sessionAffinity", "sessionAffinityConfig", "publishNotReadyAddresses", "internalTrafficPolicy", "trafficDistribution")
-"""What is carried as it is, besides ports and selector."""
+"""Fields copied unchanged, in addition to ports and selector."""
 NO_SELECTOR = "`spec.selector` must be set: Services with manually managed endpoints are not supported"
 
 _KEPT = ("name", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
@@ -20,9 +20,9 @@ _PORT_FIELDS = ("name", "protocol", "port", "targetPort", "appProtocol")
 
 
 def decide_fate(service: Object) -> Fate:
-    """Whether a nested Service gets a host Service, lives in the nested cluster and its DNS alone, or cannot work.
+    """Whether a nested Service gets a host Service, exists only in the nested cluster and its DNS, or is refused.
 
-    One without a selector has endpoints that a tenant writes: carried to the host, they could point anywhere.
+    A Service without a selector has endpoints written by the tenant. On the host, they could point anywhere.
     """
     meta, spec = service["metadata"], service["spec"]
     if (meta["namespace"], meta["name"]) == ("default", "kubernetes") or is_ours(service):
@@ -33,7 +33,7 @@ def decide_fate(service: Object) -> Fate:
 
 
 def is_ours(service: Object) -> bool:
-    """True for Services that the syncer itself made in the nested cluster."""
+    """True for Services that the syncer itself created in the nested cluster."""
     own = labels_of(service)
     return own.get(MANAGED_BY) == "nestor"
 
@@ -53,7 +53,7 @@ def build_service(service: Object, target: Target, cluster_ip: str | None) -> Ob
 
 
 def build_successor(service: Object, cluster_ip: str) -> Object:
-    """The nested Service again, with a cluster IP that is free on the host: it cannot be changed in place."""
+    """The nested Service with a cluster IP that is free on the host, to be recreated: the IP is immutable."""
     meta, spec = service["metadata"], service["spec"]
     kept = {key: meta[key] for key in _KEPT if key in meta}
     dropped = ("clusterIP", "clusterIPs", "healthCheckNodePort")

@@ -1,4 +1,4 @@
-"""What the syncer sees of both clusters: connections, caches, and the watches that come and go.
+"""What the syncer sees of both clusters: connections, caches, and watches on demand.
 
-Belongs here: reading. Does not: any decision, and any write.
+Belongs here: reading. Does not: decisions and writes.
 """

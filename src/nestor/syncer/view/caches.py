@@ -1,4 +1,4 @@
-"""What both clusters hold, as the syncer last saw it."""
+"""Caches of both clusters' objects."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from nestor.objects import Object, spec_of
 from nestor.translate.target import Target, nested_uid
 
 _NESTED_FIELDS = {kinds.SECRET: "type!=helm.sh/release.v1"}
-"""Helm's records are large, many, and nothing that a pod could want."""
+"""Helm's release records are large and numerous, and pods do not use them."""
 
 
 class Caches:
-    """An informer per kind and side, made when it is first asked for: before any of them runs.
+    """One informer per kind and cluster, created on first use, which must be before any of them runs.
 
-    Of the host, namespaced kinds hold this nested cluster's objects alone, by their labels; kinds without a namespace hold all.
+    On the host side, namespaced kinds hold only this nested cluster's objects, by label; cluster-scoped kinds hold all objects.
     """
 
     def __init__(self, host: Api, nested: Api, target: Target) -> None:
@@ -32,18 +32,18 @@ class Caches:
         self.host_cluster.on_change(self._read_policy, first=True)
 
     def nested(self, kind: Kind) -> Informer:
-        """The nested cluster's objects of that kind."""
+        """The nested cluster's objects of this kind."""
         if kind not in self._nested:
             self._check_open(kind)
             self._nested[kind] = Informer(self._apis["nested"], kind, fields=_NESTED_FIELDS.get(kind, ""))
         return self._nested[kind]
 
     def host(self, kind: Kind) -> Informer:
-        """The host cluster's objects of that kind, as far as they were synced from this nested cluster."""
+        """The host objects of this kind: those synced from this nested cluster, or all if the kind is cluster-scoped."""
         return self._on_host(kind, labels=self._target.selector if kind.namespaced else "")
 
     def seal(self) -> None:
-        """From here on the informers run: one that is asked for later is a mistake, as it would never be filled."""
+        """Allow no new informers from here on: nobody would run them, so their caches would stay empty."""
         self._is_sealed = True
 
     @cached_property
@@ -53,7 +53,7 @@ class Caches:
 
     @cached_property
     def host_events(self) -> Informer:
-        """Events of the namespace's pods, whoever's they are."""
+        """Events of all pods in the host namespace."""
         return self._on_host(kinds.EVENT, fields="involvedObject.kind=Pod")
 
     def _on_host(self, kind: Kind, *, labels: str = "", fields: str = "") -> Informer:
@@ -83,38 +83,38 @@ class Caches:
         return Index(self.host(kinds.POD), nested_uid)
 
     def by_namespace(self, kind: Kind) -> Index[str]:
-        """Nested objects of that kind by their namespace."""
+        """Nested objects of this kind by their namespace."""
         if kind not in self._by_namespace:
             self._by_namespace[kind] = Index(self.nested(kind), lambda item: str(item["metadata"]["namespace"]))
         return self._by_namespace[kind]
 
     @property
     def host_side(self) -> list[Informer]:
-        """Informers of the host cluster, as far as they were asked for."""
+        """The informers created for the host cluster."""
         return list(self._host.values())
 
     @property
     def nested_side(self) -> list[Informer]:
-        """Informers of the nested cluster, as far as they were asked for."""
+        """The informers created for the nested cluster."""
         return list(self._nested.values())
 
     @property
     def cluster(self) -> Object | None:
-        """The NestedCluster itself: what is asked of us. None once it is gone."""
+        """The NestedCluster, which says what we must do. None once it is gone."""
         return next(iter(self.host_cluster), None)
 
     @property
     def is_suspended(self) -> bool:
-        """Whether the nested cluster's pods are to end and wait, by `spec.suspend`."""
+        """Whether `spec.suspend` asks for the nested cluster's pods to end and wait."""
         return _asks_for_suspend(self.cluster)
 
     @property
     def policy(self) -> Policy:
-        """What the class allows this cluster's pods, as of now."""
+        """What the class currently allows this cluster's pods."""
         return self._policy
 
     def on_suspend(self, handler: Callable[[], None]) -> None:
-        """Have `handler` called whenever the cluster is suspended or resumed, and once at the start."""
+        """Call `handler` whenever the cluster is suspended or resumed, and once at the start."""
 
         def check(change: Change) -> None:
             if change.old is None or _asks_for_suspend(change.old) != _asks_for_suspend(change.new):
@@ -123,7 +123,7 @@ class Caches:
         self.host_cluster.on_change(check)
 
     def on_policy(self, handler: Callable[[], None]) -> None:
-        """Have `handler` called whenever the class allows other things than before."""
+        """Call `handler` whenever the class's policy changes."""
 
         def check(change: Change) -> None:
             if Policy.read(change.old) != self._policy:
@@ -132,14 +132,14 @@ class Caches:
         self.host_cluster.on_change(check)
 
     def _read_policy(self, change: Change) -> None:
-        if change.new is not None:  # a cluster that goes keeps what it was allowed: its pods are to end in their own way
+        if change.new is not None:  # a deleted cluster keeps its policy, so that its pods can end normally
             self._policy = Policy.read(change.new)
 
     def __iter__(self) -> Iterator[Informer]:
         yield from [*self.host_side, *self.nested_side]
 
     async def wait_for_sync(self) -> None:
-        """Until every informer has its first list: before that, what seems to be gone may only not be known yet."""
+        """Wait until every informer has its first list: before that, an object that seems gone may just not be known yet."""
         for informer in self:
             await informer.synced.wait()
 
@@ -149,5 +149,5 @@ def _asks_for_suspend(cluster: Object | None) -> bool:
 
 
 def silence(informers: Iterable[Informer]) -> float:
-    """Seconds since the informer that is silent for longest heard from its server."""
+    """Seconds since the informer that has been silent longest heard from its server."""
     return max((informer.silence for informer in informers), default=0.0)

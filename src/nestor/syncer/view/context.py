@@ -1,4 +1,4 @@
-"""What every controller of the syncer works with."""
+"""What every controller of the syncer needs."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ log = logging.getLogger(__name__)
 _PATIENCE_SECONDS = 0.2
 
 RETRY_LIMIT = 15
-"""Seconds between attempts at most: after an outage of either API server, work goes on within this time."""
+"""Maximum seconds between attempts: after an outage of either API server, work resumes within this time."""
 
 RIGHTS = (right(kinds.NESTED_CLUSTER, "get"), right(kinds.SERVICE, "get"))
-"""What it needs on the host, to find the target."""
+"""Permissions needed on the host to find the target."""
 
 _JOB_LABELS = (labels.JOB, labels.JOB_NAMESPACE, labels.JOB_UID)
 
 
 @dataclass(frozen=True)
 class Context:
-    """Both clusters, what is cached of them, and how host objects are marked."""
+    """Both clusters, their caches, and how host objects are labelled."""
 
     host: Api
     nested: Api
     target: Target
     caches: Caches
     recorder: EventRecorder
-    """Posts events in the nested cluster: they are for the tenant."""
+    """Posts events in the nested cluster, for the tenant."""
 
 
 async def find_target(host: Api, settings: Settings) -> tuple[Target, Object]:
@@ -58,7 +58,7 @@ async def find_target(host: Api, settings: Settings) -> tuple[Target, Object]:
         namespace=settings.namespace,
         cluster=settings.cluster,
         labels={key: value for key, value in (meta.get("labels") or {}).items() if key in _JOB_LABELS},
-        # A controller reference keeps the host's own controllers from adopting a pod whose labels please them.
+        # A controller reference keeps the host's own controllers from adopting a pod whose labels match.
         owner={
             "apiVersion": kinds.NESTED_CLUSTER.api_version,
             "kind": kinds.NESTED_CLUSTER.name,
@@ -74,7 +74,7 @@ async def find_target(host: Api, settings: Settings) -> tuple[Target, Object]:
 
 
 async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:
-    """The answer, once there is one: the operator makes our role, our Services and ourselves all at the same time."""
+    """Retry until there is an answer: the operator creates our role, our Services and this pod at the same time."""
     while True:
         try:
             return await ask()

@@ -1,4 +1,4 @@
-"""Watches of nested objects that come and go with what is asked for, of kinds that may not even exist yet."""
+"""Watches of nested objects on demand, even of kinds that do not exist yet."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Selection:
 
 
 class Watches:
-    """An informer for each selection that is wanted, and none for others.
+    """Keeps one informer for each wanted selection.
 
-    `on_change` is called for each change, and with None once it is known what a selection holds, or that its kind is missing.
+    `on_change` is called for each change, and with None once a selection's objects are known or its kind is known to be missing.
     """
 
     def __init__(self, api: Api, on_change: Callable[[Selection, Change | None], None]) -> None:
@@ -46,25 +46,25 @@ class Watches:
         self._missing: set[Selection] = set()
 
     def want(self, selections: Iterable[Selection]) -> None:
-        """Watch exactly these from now on."""
+        """Watch exactly these selections from now on."""
         self._wanted = frozenset(selections)
         self._changed.set()
 
     def find(self, selection: Selection) -> list[Object] | None:
-        """The objects, or None where they are not known: the kind is missing, or the first list is still to come."""
+        """The objects; None if they are not known because the kind is missing or the first list has not arrived."""
         informer = self._informers.get(selection)
         return list(informer) if informer is not None and informer.synced.is_set() else None
 
     def kind_of(self, selection: Selection) -> Kind:
-        """The kind of a selection that something was found for."""
+        """The kind of a selection. Call only after objects were found for it."""
         return self._kinds[selection.api_version, selection.kind]
 
     def is_missing(self, selection: Selection) -> bool:
-        """True when the nested cluster was asked, and has no such kind (yet)."""
+        """True if the nested cluster was asked and does not have this kind (yet)."""
         return selection in self._missing
 
     async def run(self) -> None:
-        """Keep the wanted watches until cancelled."""
+        """Keep the wanted watches running until cancelled."""
         tasks: dict[Selection, asyncio.Task[None]] = {}
         async with asyncio.TaskGroup() as group:
             while True:
@@ -90,7 +90,7 @@ class Watches:
             self._on_change(selection, None)
 
     async def _resolve(self, selection: Selection) -> Kind:
-        """The kind with its plural, once the nested cluster serves it: templates bring their CRDs in their own time."""
+        """Wait until the nested cluster serves the kind, and return it: templates may install its CRD later."""
         key, delay = (selection.api_version, selection.kind), _RETRY_SECONDS
         while key not in self._kinds:
             try:
@@ -105,14 +105,14 @@ class Watches:
                 log.info("cannot look up kind %s of %s, retrying: %s", selection.kind, selection.api_version, error)
             await asyncio.sleep(delay)
             delay = min(2 * delay, RETRY_LIMIT)
-        # Here, because another selection may have found the kind.
+        # Also reached when another selection has found the kind.
         self._missing.discard(selection)
         return self._kinds[key]
 
 
 async def discover(api: Api, api_version: str, name: str) -> Kind | None:
-    """The kind as the API server serves it, or None where it does not."""
-    if not _API_VERSION.match(api_version):  # it would become a part of the path
+    """The kind as served by the API server, or None if it is not served."""
+    if not _API_VERSION.match(api_version):  # it becomes part of the path
         return None
     group, _, version = api_version.rpartition("/")
     try:

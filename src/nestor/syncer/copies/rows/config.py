@@ -1,4 +1,4 @@
-"""ConfigMaps and Secrets that live pods name; their copies are there before the pods."""
+"""ConfigMaps and Secrets that live pods refer to. They are copied before the pods are created."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ CONFIG_MAP_FIELDS = (LABELS, ANNOTATIONS, mapping("data", is_sparse=True), mappi
 SECRET_FIELDS = (*CONFIG_MAP_FIELDS, fixed("type"))
 
 ROOT_CA = "kube-root-ca.crt"
-"""In every pod's token volume; the nested controller-manager writes it into each new namespace, at its own pace."""
+"""Part of every pod's token volume. The nested controller-manager creates it in each new namespace, after a while."""
 _ROOT_CA_PATIENCE = 40
 
 
 class _ReferredRow(Row):
-    """What exists and is named by a live pod has a copy."""
+    """Objects that exist and that a live pod refers to have a copy."""
 
     resource: ClassVar[str]
     refused = "NotCopied"
 
     def is_wanted(self, key: Key, source: Object) -> bool:
-        """True while a pod names it."""
+        """True while a pod refers to it."""
         return self.references.is_named(self.resource, key)
 
     def build(self, source: Object) -> Object:
@@ -39,11 +39,11 @@ class _ReferredRow(Row):
         return config.build_config(source, self.context.target)
 
     def follow(self, look_at: Callable[[Key], None]) -> None:
-        """Pods begin and cease to name it."""
+        """Look again when a pod starts or stops referring to an object."""
         self.references.on_change(self.resource, look_at)
 
     def find_needs(self, pod: Object) -> Iterable[Key]:
-        """All that the pod names."""
+        """All objects that the pod refers to."""
         return [(item.namespace, item.name) for item in find_references(pod) if item.resource == self.resource]
 
 
@@ -59,18 +59,18 @@ class ConfigMapRow(_ReferredRow):
         self._patience: Counter[Key] = Counter()
 
     def missing(self, key: Key) -> None:
-        """The authority's is on its way. A kubelet that misses it once waits longer than this."""
+        """Wait a little for the root CA, which will come. A kubelet that misses it once waits longer than this."""
         if key[1] == ROOT_CA and self._patience[key] < _ROOT_CA_PATIENCE:
             self._patience[key] += 1
             raise RetryLater(0.05, f"waiting for ConfigMap {ROOT_CA}")
 
     def found(self, key: Key) -> None:
-        """It is there."""
+        """Reset the patience."""
         self._patience.pop(key, None)
 
 
 class SecretRow(_ReferredRow):
-    """Secrets. A type cannot change, so one of another type takes the place of an earlier one."""
+    """Secrets. A Secret's type is immutable, so a copy is replaced when the type differs."""
 
     kind = kinds.SECRET
     fields = SECRET_FIELDS

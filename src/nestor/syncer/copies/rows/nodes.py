@@ -1,4 +1,4 @@
-"""Host nodes that run this cluster's pods, mirrored into the nested cluster for as long as they do."""
+"""Host nodes, mirrored into the nested cluster while they run its pods."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import node
 
 LINGER_SECONDS = 30
-"""How long an unused node stays: a pod's successor usually comes back to it."""
+"""How long an unused node stays, because a pod's successor often returns to it."""
 
 
 class NodeRow(Row):
-    """A node is made when its first pod is bound, and removed after its last one. A tenant's virtual nodes are left alone."""
+    """A node is created when its first pod is bound, and removed after its last one. A tenant's own nodes are left alone."""
 
     kind = kinds.NODE
     direction = "Up"
@@ -40,7 +40,7 @@ class NodeRow(Row):
         return LINGER_SECONDS
 
     def is_wanted(self, key: Key, source: Object) -> bool:
-        """While a pod is on it. A suspended cluster keeps its nodes: its DaemonSets' pods wait for them, and go with them."""
+        """True while a pod is on it. A suspended cluster keeps its nodes, or waiting DaemonSet pods would be deleted."""
         caches = self.context.caches
         is_kept = caches.is_suspended and self.copies.get(key[1]) is not None
         return bool(caches.nested_by_node.all(key[1])) or is_kept
@@ -50,11 +50,11 @@ class NodeRow(Row):
         return node.build_node(source, self.context.target.kubelet_port)
 
     def missing(self, key: Key) -> None:
-        """No pod is bound to a node that does not exist."""
+        """Refuse to go on: no pod may be bound to a node that does not exist."""
         raise NotFound(404, "NotFound", f'nodes "{key[1]}" not found')
 
     def follow(self, look_at: Callable[[Key], None]) -> None:
-        """Pods come and go, and the cluster is suspended and resumed."""
+        """Look again when pods come and go, and when the cluster is suspended or resumed."""
 
         def on_pod(change: Change) -> None:
             before, now = (spec_of(pod).get("nodeName") for pod in (change.old, change.new))

@@ -1,6 +1,6 @@
-"""Service links: a host ConfigMap per nested namespace with the variables that a kubelet would make of its Services.
+"""Service links: one host ConfigMap per nested namespace, with the variables that a kubelet would derive from its Services.
 
-A pod reads them when it starts, so they are kept while the namespace has pods.
+Pods read them when they start, so they are kept while the namespace has pods.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PURPOSE = "service-links"
 
 
 class ServiceLinksRow(Row):
-    """The key is a nested namespace and no name; the source is put together from its Services."""
+    """The key is a nested namespace with an empty name; the source is computed from the Services there."""
 
     kind = kinds.CONFIG_MAP
     fields = CONFIG_MAP_FIELDS
@@ -30,7 +30,7 @@ class ServiceLinksRow(Row):
     sources = None
 
     def find_source(self, key: Key) -> Object:
-        """The links as they are now. No nested object stands behind them; the selector of synced objects wants a UID anyway."""
+        """The current links, as an object. It has no nested UID, but the selector of synced objects needs some value."""
         services = self.context.caches.by_namespace(kinds.SERVICE).all(key[0])
         named = (item for item in services if (key[0], item["metadata"]["name"]) != ("default", "kubernetes"))
         return {"metadata": {"name": "", "namespace": key[0], "uid": _PURPOSE}, "data": service_env.build_links(named)}
@@ -40,11 +40,11 @@ class ServiceLinksRow(Row):
         return (self.context.target.namespace, env.links_name(key[0]))
 
     def source_key(self, copy: Object) -> Key | None:
-        """Told from other ConfigMaps by its purpose."""
+        """Recognized by the purpose label."""
         return (nested_key(copy)[0], "") if labels_of(copy).get(labels.PURPOSE) == _PURPOSE else None
 
     def is_wanted(self, key: Key, source: Object) -> bool:
-        """While the namespace has pods."""
+        """True while the namespace has pods."""
         return bool(self.context.caches.by_namespace(kinds.POD).all(key[0]))
 
     def build(self, source: Object) -> Object:
@@ -55,11 +55,11 @@ class ServiceLinksRow(Row):
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": source["data"]}
 
     def version(self, source: Object) -> Any:
-        """What it says."""
+        """The data itself."""
         return source["data"]
 
     def follow(self, look_at: Callable[[Key], None]) -> None:
-        """Services change, and the namespace's last pod goes."""
+        """Look again when Services change, and when a pod is deleted, which may be the namespace's last."""
 
         def on_service(change: Change) -> None:
             if self.is_wanted((change.key[0], ""), change.latest):
@@ -73,7 +73,7 @@ class ServiceLinksRow(Row):
         self.context.caches.nested(kinds.POD).on_change(on_pod)
 
     def find_needs(self, pod: Object) -> Iterable[Key]:
-        """Every pod reads them that does not decline to."""
+        """Every pod needs them, unless it sets `enableServiceLinks: false`."""
         return [(pod["metadata"]["namespace"], "")] if pod["spec"].get("enableServiceLinks", True) is not False else []
 
 

@@ -1,7 +1,7 @@
-"""Services: each nested one that selects pods has a host Service with the same cluster IP.
+"""Services: each nested Service that selects pods has a host Service with the same cluster IP.
 
-Both clusters give out addresses of one range, each without knowing the other's. Where the host has given an address away
-already, the host chooses a free one and the nested Service is made again with it.
+Both clusters allocate addresses from the same range without knowing of each other. If the host has already allocated an address,
+it picks a free one, and the nested Service is recreated with that.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ class ServiceRow(Row):
         self._released: dict[str, float] = {}
 
     def is_wanted(self, key: Key, source: Object) -> bool:
-        """Others live in the nested cluster and its DNS alone."""
+        """False for Services that exist only in the nested cluster and its DNS."""
         return translate.decide_fate(source) == "Synced"
 
     def find_refusal(self, source: Object) -> str | None:
-        """One without a selector cannot work."""
+        """Services without a selector are refused."""
         return translate.NO_SELECTOR if translate.decide_fate(source) == "Refused" else None
 
     def build(self, source: Object) -> Object:
-        """With the nested Service's address."""
+        """The host Service, with the nested Service's address."""
         return translate.build_service(source, self.context.target, source["spec"]["clusterIP"])
 
     def build_substitute(self, source: Object, error: ApiError) -> Object:
-        """The address is taken: with one that the host chooses."""
+        """If the address is taken, let the host choose one."""
         if not _is_taken(error):
             raise error
         if self._is_being_released(source["spec"]["clusterIP"]):
@@ -66,7 +66,7 @@ class ServiceRow(Row):
         return translate.build_service(source, self.context.target, None)
 
     def copy_gone(self, copy: Object) -> None:
-        """Its address comes free a moment later."""
+        """Remember its address, which the host releases a moment later."""
         self._released[copy["spec"].get("clusterIP", "")] = time.monotonic()
 
     def _is_being_released(self, address: str) -> bool:
@@ -75,14 +75,14 @@ class ServiceRow(Row):
         return address in self._released
 
     async def settle(self, source: Object, copy: Object) -> bool:
-        """The addresses differ: the host's choice is the nested Service's next one, unless its owner made that anew."""
+        """The addresses differ: recreate the nested Service with the host's choice, unless its owner has recreated it already."""
         meta = copy["metadata"]
         if nested_uid(copy) != source["metadata"]["uid"]:
             await self.context.host.delete(kinds.SERVICE, meta["name"], meta["namespace"], uid=meta["uid"])
             return True
         own, address = source["metadata"], copy["spec"]["clusterIP"]
         log.info("changing the cluster IP of Service %s to %s: the old one is taken in the host cluster", own["name"], address)
-        # The host Service remembers it meanwhile: we may die here.
+        # The host Service stores the successor meanwhile, because this process may end here.
         note = json.dumps(translate.build_successor(source, address), separators=(",", ":"))
         patch = {"metadata": {"uid": meta["uid"], "annotations": {labels.SUCCESSOR: note}}}
         await self.context.host.patch(kinds.SERVICE, meta["name"], meta["namespace"], patch)
@@ -90,7 +90,7 @@ class ServiceRow(Row):
         return True
 
     async def after_end(self, copy: Object) -> bool:
-        """The nested Service is gone: for good, or because it is being made again."""
+        """The nested Service is gone, for good or because we are recreating it."""
         note = annotations_of(copy).get(labels.SUCCESSOR)
         if note is None:
             return False
@@ -102,7 +102,7 @@ class ServiceRow(Row):
         except Invalid as error:
             if not _is_taken(error):
                 raise
-            # Free on the host, taken in the nested cluster: let both choose anew, the nested cluster first.
+            # Free on the host, but taken in the nested cluster: let both choose again, the nested cluster first.
             del successor["spec"]["clusterIP"]
             await self.context.host.delete(kinds.SERVICE, meta["name"], meta["namespace"], uid=meta["uid"])
             await self.context.nested.create(kinds.SERVICE, successor)
@@ -110,7 +110,7 @@ class ServiceRow(Row):
 
 
 def _is_taken(error: ApiError) -> bool:
-    """True when the server refused a cluster IP because it has given it away, or has another range."""
+    """True if the server refused a cluster IP because it is taken or outside its range."""
     return "failed to allocate IP" in error.message or "provided IP" in error.message
 
 
