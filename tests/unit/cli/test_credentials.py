@@ -15,7 +15,7 @@ import yaml
 from nestor.cli import credentials
 from nestor.cli.exits import Failure
 from nestor.cluster import certificates
-from nestor.cluster.kubeconfig import build_kubeconfig
+from nestor.cluster.pki import build_kubeconfig
 
 Object = dict[str, Any]
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
