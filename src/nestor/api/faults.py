@@ -83,7 +83,7 @@ def show(value: Any) -> str:
     try:
         return _SHORT.repr(value)
     except ValueError:  # Python does not print integers of thousands of digits
-        return "a number of thousands of digits"
+        return "a number with thousands of digits"
 
 
 def find_fault(value: Any, root: str) -> str | None:
@@ -102,9 +102,9 @@ def find_fault(value: Any, root: str) -> str | None:
         items += 1 + (len(item) if isinstance(item, list | dict) else 0)
         text += _count_text(item)
         if items > ITEM_LIMIT:
-            return f"`{root}` must not hold more than {ITEM_LIMIT} values"
+            return f"`{root}` must not contain more than {ITEM_LIMIT} values"
         if text > TEXT_LIMIT:
-            return f"`{root}` must not hold more than {TEXT_LIMIT} characters"
+            return f"`{root}` must not contain more than {TEXT_LIMIT} characters"
         if isinstance(item, list):
             stack.extend((child, (*path, index)) for index, child in enumerate(item))
         elif isinstance(item, dict):
@@ -124,22 +124,22 @@ def _check_item(item: Any, depth: int) -> str | None:
     if isinstance(item, dict):
         return _check_keys(item)
     if isinstance(item, str):
-        return "must not hold half a character (a `\\ud…` escape without its other half)" if _has_half(item) else None
+        return "must not contain half a character (a `\\ud…` escape without its other half)" if _has_half(item) else None
     if item is None or isinstance(item, bool | list):
         return None
     if isinstance(item, int):
         return None if abs(item) < _INTEGER_LIMIT else "must be a number of at most 63 bits"
     if isinstance(item, float):
         return None if math.isfinite(item) else "must be a finite number"
-    return "must be something that JSON knows: put it in quotes"
+    return "must be a value that JSON can represent: put it in quotes"
 
 
 def _check_keys(item: dict[Any, Any]) -> str | None:
     for key in item:
         if not isinstance(key, str):
-            return f"must have strings for keys: put {show(key)} in quotes"
+            return f"must have string keys: put {show(key)} in quotes"
         if _has_half(key):
-            return "must not hold half a character (a `\\ud…` escape without its other half) in its keys"
+            return "must not contain half a character (a `\\ud…` escape without its other half) in its keys"
     return None
 
 

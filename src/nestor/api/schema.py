@@ -47,7 +47,7 @@ def _resolve(node: Schema, definitions: dict[str, Schema]) -> Schema:
     if not choices:
         return node
     if len(choices) != 1:
-        raise TypeError(f"a CRD schema knows no union types: {node}")
+        raise TypeError(f"CRD schemas do not support union types: {node}")
     return _resolve(_overlay(choices[0], node, "allOf", "anyOf"), definitions)
 
 

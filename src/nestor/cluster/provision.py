@@ -84,7 +84,8 @@ class Provisioner:
         found = await self._api.find(kinds.SECRET, metadata["name"], metadata["namespace"])
         if found is not None and labels_of(found).get(mark) != metadata["labels"][mark]:
             raise ForeignObject(
-                f"Secret '{metadata['name']}' in namespace '{metadata['namespace']}' is not Nestor's: delete or rename it"
+                f"Secret '{metadata['name']}' in namespace '{metadata['namespace']}' already exists and is not Nestor's: "
+                "delete or rename it"
             )
         if not pki.is_current(found, key, now):
             content = await asyncio.to_thread(pki.mint_admin_kubeconfig, authorities, addresses.api, now)
@@ -105,7 +106,7 @@ class Provisioner:
             content = await asyncio.to_thread(pki.mint_authorities, shape.name, _now())
             secret = await self._create_secret(access.build_secret(shape.metadata(name), content))
         if _is_left_over(secret, shape.owner):
-            raise RetryLater(1, f"Secret '{name}' of an earlier cluster of this name is being collected")
+            raise RetryLater(1, f"Secret '{name}' of an earlier cluster with this name is being deleted")
         self._keys[shape.namespace, shape.name] = _Keys(Authorities.from_secret(secret))
 
     async def _ensure_access_secret(self, shape: Shape, addresses: Addresses) -> None:

@@ -46,10 +46,10 @@ def decide_exposed(exposure: Exposure) -> Condition:
     if troubles:
         reason, message = troubles[0]
         more = len(troubles) - 1
-        rest = f"; {more} more of {len(requested)} targets not ready, see `status.targets`" if more else ""
+        rest = f"; {more} more of {len(requested)} targets are not ready, see `status.targets`" if more else ""
         return _false(reason, message + rest)
     rest = f", and {len(requested) - 1} more at the URLs in `status.targets`" if len(requested) > 1 else ""
-    return Condition(conditions.EXPOSED, "True", conditions.INGRESS_READY, f"reached at {requested[0].route.url}{rest}")
+    return Condition(conditions.EXPOSED, "True", conditions.INGRESS_READY, f"available at {requested[0].route.url}{rest}")
 
 
 def find_trouble(view: TargetView) -> Refusal | None:
@@ -61,7 +61,7 @@ def find_trouble(view: TargetView) -> Refusal | None:
     where = f"namespace '{target.service_namespace}' of the nested cluster"
     if service is None:
         return conditions.TARGET_NOT_FOUND, (
-            f"no Service named '{target.service_name}' in {where} (one without a cluster IP or a selector does not count)"
+            f"no Service named '{target.service_name}' in {where} (Services without a cluster IP or a selector do not count)"
         )
     ports = spec_of(service).get("ports") or []
     port = _find_port(ports, target.service_port)

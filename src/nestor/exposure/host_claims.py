@@ -82,7 +82,7 @@ def find_exposed_job(ingress: Object) -> str | None:
 
 def _explain(mine: HostClaim, rival: HostClaim) -> str:
     if rival.is_default and not mine.is_default:
-        return f"host '{mine.host}' belongs, by its name, to job '{rival.job}' in namespace '{rival.namespace}'"
+        return f"host '{mine.host}' is the default host of job '{rival.job}' in namespace '{rival.namespace}'"
     return f"host '{mine.host}' is taken by the older job '{rival.job}' in namespace '{rival.namespace}'"
 
 

@@ -59,7 +59,7 @@ def plan_routes(job: ExposedJob, targets: Sequence[Target]) -> tuple[Route, ...]
     routes: list[Route] = []
     for key in counts:
         target = unique[key]
-        note = f"named {counts[key]} times in the AppDef's `targets`, exposed once" if counts[key] > 1 else ""
+        note = f"listed {counts[key]} times in the AppDef's `targets`, exposed once" if counts[key] > 1 else ""
         if not routes:
             routes.append(_plan_first(job, target, note))
         else:
@@ -92,8 +92,8 @@ def _plan_further(job: ExposedJob, target: Target, note: str, taken: set[str]) -
     domain = job.policy.domain
     if domain is None:
         message = (
-            f"Service '{target.service_name}' is a further target and has no host: class '{job.class_name}' has no "
-            "`expose.domain`, below which they are"
+            f"Service '{target.service_name}' is an additional target and gets no host: class '{job.class_name}' has no "
+            "`expose.domain`"
         )
         return Route(target, "", refusal=(conditions.HOST_NOT_ALLOWED, message), note=note)
     prefix = hosts.choose_prefix(target, job.name, job.namespace, domain, taken)

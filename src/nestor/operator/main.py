@@ -64,6 +64,6 @@ def main(arguments: list[str]) -> int:
         log.error("%s", error)
         return 1
     except Exception:
-        log.exception("nestor operator ends")
+        log.exception("nestor operator stopped by an error")
         return 1
     return 0

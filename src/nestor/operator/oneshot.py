@@ -18,8 +18,8 @@ from nestor.operator.world import pod_status
 log = logging.getLogger(__name__)
 
 NO_IMAGE_VOLUMES = (
-    "this cluster has no image volumes, which app images need: on by default from Kubernetes 1.35, feature gate ImageVolume "
-    "before; templates from a ConfigMap need nothing"
+    "this cluster has no image volumes, which app images need: they are on by default since Kubernetes 1.35; before that, "
+    "enable the feature gate ImageVolume; templates from a ConfigMap do not need them"
 )
 NEW_NAMESPACE_SECONDS = 3
 ENDING_SECONDS = 1

@@ -35,20 +35,28 @@ def read_settings(arguments: list[str]) -> Settings:
     parser = argparse.ArgumentParser(prog="nestor operator", description="Reconcile NestedAppJobs and NestedClusters.")
     _add(parser, "--image", "NESTOR_IMAGE", "", "Nestor's own image, for syncers and runners (required)")
     _add(parser, "--namespace", "POD_NAMESPACE", "nestor-system", "the operator's own namespace")
-    _add(parser, "--service-cidr", "NESTOR_SERVICE_CIDR", "", "the host's Service ranges, by commas; empty: as the host says")
+    _add(parser, "--service-cidr", "NESTOR_SERVICE_CIDR", "", "the host's Service ranges, comma-separated; empty: detected")
     _add(parser, "--port", "NESTOR_PORT", "8080", "port of /healthz and /readyz")
     _add(parser, "--workers", "NESTOR_WORKERS", "10", "jobs reconciled at the same time")
-    _add(parser, "--force-after", "NESTOR_FORCE_AFTER", "45", "seconds of a deletion until what is left is forced")
-    _add(parser, "--give-up-after", "NESTOR_GIVE_UP_AFTER", "300", "seconds of a deletion until a namespace is left behind")
+    _add(parser, "--force-after", "NESTOR_FORCE_AFTER", "45", "seconds until a deletion force-deletes what is left")
+    _add(
+        parser,
+        "--give-up-after",
+        "NESTOR_GIVE_UP_AFTER",
+        "300",
+        "seconds until a deletion gives up and leaves the namespace behind",
+    )
     _add(parser, "--log-level", "NESTOR_LOG_LEVEL", "info", "debug, info, warning or error")
     _add(parser, "--log-format", "NESTOR_LOG_FORMAT", "text", "text or json")
     parsed = parser.parse_args(arguments)
     if not parsed.image:
-        parser.error("NESTOR_IMAGE or --image must be set: syncers and runners are made from it")
+        parser.error("NESTOR_IMAGE or --image must be set: syncers and runners use this image")
     try:
         cidrs = read_cidrs(parsed.service_cidr)
     except ValueError as error:
-        parser.error(f"NESTOR_SERVICE_CIDR or --service-cidr must be address ranges, by commas, such as 10.96.0.0/12: {error}")
+        parser.error(
+            f"NESTOR_SERVICE_CIDR or --service-cidr must be comma-separated address ranges such as 10.96.0.0/12: {error}"
+        )
     return Settings(
         image=parsed.image,
         namespace=parsed.namespace,

@@ -91,8 +91,8 @@ def admit(known: JobIdentity, source: AppSource, cluster: Object | None = None, 
     warnings = [source.blame(item) for item in (*chosen.warnings, *checked.warnings)]
     if wanted and wanted != version:
         warnings.append(
-            f"Kubernetes version '{wanted}' of the AppDef is not followed: the cluster is made with {version}, and another "
-            "version takes another job"
+            f"Kubernetes version '{wanted}' of the AppDef is ignored: the cluster already runs {version}; create another job "
+            "for another version"
         )
     return Resolved(
         name=known.name,

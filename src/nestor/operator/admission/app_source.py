@@ -64,7 +64,7 @@ def read_catalogue(name: str, apps: Iterable[Object]) -> AppSource:
         known = [f"'{item}'" for item in sorted(found)]
         more = f", … {len(known) - SHOWN_APPS} more" if len(known) > SHOWN_APPS else ""
         there_are = ", ".join(known[:SHOWN_APPS]) + more if known else "none"
-        raise Refused(conditions.APP_NOT_FOUND, f"no NestedApp named '{name}'; there are: {there_are}")
+        raise Refused(conditions.APP_NOT_FOUND, f"no NestedApp named '{name}'; available: {there_are}")
     origin = f"NestedApp '{name}'"
     try:
         spec = NestedAppSpec.model_validate(spec_of(found[name]))

@@ -64,7 +64,7 @@ def describe(app: Object) -> tuple[Condition, str, list[Object]]:
     except Refused as refused:
         return _accepted("False", refused.reason, refused.message), title, []
     if source.app_def is None:
-        said = "the AppDef is read from the image when a job runs; until then nothing is known of its commands"
+        said = "the AppDef is read from the image when a job runs; its commands are unknown until then"
         return _accepted("True", conditions.ADMITTED_REASON, said), title, []
     try:
         found = read_appdef(source.app_def)

@@ -65,7 +65,7 @@ def choose_version(wanted: str | None, class_name: str, policy: ClusterPolicy) -
         known = ", ".join(sorted(table, key=_sort_key))
         raise Refused(
             conditions.VERSION_UNSUPPORTED,
-            f"Kubernetes version '{version}' is not offered by class '{class_name}'; it has: {known}",
+            f"Kubernetes version '{version}' is not offered by class '{class_name}'; available: {known}",
         )
     return version, table[version]
 

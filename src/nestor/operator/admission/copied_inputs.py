@@ -81,8 +81,8 @@ class CopiedInputs:
             message = f"no ConfigMap named '{origin.name}' in namespace '{origin.namespace}'"
         elif not is_own and labels_of(found).get(labels.CATALOGUE) != "true":
             message = (
-                f"{where} is not for the catalogue: it must be in namespace '{self._operator_namespace}', or have label "
-                f"'{labels.CATALOGUE}: \"true\"' from its owner"
+                f"{where} cannot be used by the catalogue: it must be in namespace '{self._operator_namespace}', or its "
+                f"owner must set label '{labels.CATALOGUE}: \"true\"'"
             )
         else:
             return
@@ -116,7 +116,7 @@ class CopiedInputs:
         found = await self._api.find(kinds.SECRET, name, self._operator_namespace)
         if found is None or found.get("type") != "kubernetes.io/tls":
             return (
-                f"the class's `tlsSecretName` '{name}' is no Secret of type kubernetes.io/tls in namespace "
+                f"the class's `tlsSecretName` '{name}' does not name a Secret of type kubernetes.io/tls in namespace "
                 f"'{self._operator_namespace}'"
             )
         await self._copy(found, resolved.home, names.CLASS_CERTIFICATE)

@@ -65,4 +65,4 @@ def find_class(name: str, classes: dict[str, NestedClassSpec]) -> NestedClassSpe
     if name in classes:
         return classes[name]
     known = ", ".join(f"'{item}'" for item in sorted(classes)) or "none"
-    raise Refused(conditions.CLASS_NOT_FOUND, f"no NestedClass named '{name}'; there are: {known}")
+    raise Refused(conditions.CLASS_NOT_FOUND, f"no NestedClass named '{name}'; available: {known}")

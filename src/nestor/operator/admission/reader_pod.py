@@ -36,7 +36,7 @@ def decide_reader(pod: Object | None, image: str, now: datetime.datetime) -> Act
     if pod is None:
         return Action("Create")
     if is_terminating(pod):
-        return _wait("an earlier reader's pod is ending", delay=oneshot.ENDING_SECONDS)
+        return _wait("an earlier reader's pod is terminating", delay=oneshot.ENDING_SECONDS)
     if annotations_of(pod).get(labels.APP_IMAGE) != image:
         return Action("Replace")
     if oneshot.lacks_image_volume(pod):
@@ -62,7 +62,7 @@ def decide_again(pod: Object, why: str, now: datetime.datetime, pause: float | N
     _, finished, _ = pod_status.find_end(pod)
     since = times.seconds_since(finished or pod["metadata"]["creationTimestamp"], now)
     if since < delay:
-        return _wait(f"{why}; attempt {attempt}, again in {delay:.0f} s", attempt=attempt, delay=delay - since)
+        return _wait(f"{why}; attempt {attempt}, next attempt in {delay:.0f} s", attempt=attempt, delay=delay - since)
     return Action("Replace", why, attempt + 1)
 
 
@@ -100,9 +100,9 @@ def parse_output(output: bytes) -> Object:
     try:
         found = json.loads(output.decode())
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"it is no AppDef: {str(error)[:WORDS_LIMIT]}") from error
+        raise Unreadable(f"it is not an AppDef: {str(error)[:WORDS_LIMIT]}") from error
     if not isinstance(found, dict):
-        raise Unreadable("it is no AppDef, which is a JSON object")
+        raise Unreadable("it is not an AppDef, which must be a JSON object")
     if fault := faults.find_fault(found, "appDef"):
         raise Unreadable(fault)
     return found

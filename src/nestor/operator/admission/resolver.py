@@ -23,8 +23,8 @@ from nestor.operator.world.context import Context
 from nestor.times import now, seconds_since
 
 LOG_RETRY_SECONDS = 2.0
-REMEDY = "push a corrected image under another tag, or give `appDef` beside `image`, in a new job"
-CATALOGUE_REMEDY = "an admin can correct the image under another tag, or give `appDef` beside `image` in the NestedApp"
+REMEDY = "push a corrected image under another tag, or set `appDef` alongside `image`, and create a new job"
+CATALOGUE_REMEDY = "an admin can push a corrected image under another tag, or set `appDef` alongside `image` in the NestedApp"
 
 
 class AppResolver:
@@ -60,7 +60,7 @@ class AppResolver:
     async def _read(self, known: JobIdentity, source: AppSource) -> AppSource:
         """The AppDef of the image, once a reader's pod has printed it. Raises `Refused` until then."""
         if known.spec.suspend:
-            message = f"the AppDef is read from image '{source.image}' when the job is resumed"
+            message = f"the AppDef will be read from image '{source.image}' when the job is resumed"
             raise Refused(conditions.SUSPENDED, message, status="Unknown")
         pod = self._find_reader(known)
         action = reader_pod.decide_reader(pod, str(source.image), now())
@@ -79,7 +79,7 @@ class AppResolver:
             output = await self._api.read_log(meta["name"], meta["namespace"], reader_pod.CONTAINER, limit=limit)
             found = replace(source, app_def=reader_pod.parse_output(output))
         except reader_pod.Unreadable as error:
-            return None, reader_pod.decide_again(pod, f"what pod '{meta['name']}' printed is not usable: {error}", now())
+            return None, reader_pod.decide_again(pod, f"the output of pod '{meta['name']}' is unusable: {error}", now())
         except ApiError as error:
             action = reader_pod.decide_without_log(pod, error.message, now())
             return None, replace(action, delay=min(LOG_RETRY_SECONDS, action.delay or LOG_RETRY_SECONDS))

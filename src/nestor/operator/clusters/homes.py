@@ -31,7 +31,7 @@ async def ensure_home(context: Context, home: Home, policy: NamespacePolicy, for
         except Conflict:
             live = await context.api.get(kinds.NAMESPACE, name)
     if labels_of(live).get(labels.JOB_UID) != home.labels[labels.JOB_UID]:
-        raise ForeignObject(f"Namespace '{name}' exists and is not this job's: delete it, or the job")
+        raise ForeignObject(f"Namespace '{name}' already exists and does not belong to this job: delete the namespace or the job")
     if _is_new(context, live):
         context.provisioner.forget(name, home.name)
         forget()

@@ -64,7 +64,7 @@ class ClusterReconciler:
                 return Result(RESYNC_SECONDS)
             await self._refuse(cluster, spec, conditions.PROVISIONING_FAILED, getattr(error, "message", str(error)))
             return Result(error=error)
-        texts = ["class and version are good", problem or "", f"suspended: {suspend.message}" if suspend else ""]
+        texts = ["class and version accepted", problem or "", f"suspended: {suspend.message}" if suspend else ""]
         admitted = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, "; ".join(text for text in texts if text))
         kubeconfig = None if problem else names.kubeconfig_secret(name)
         await self._report(cluster, spec, [admitted, *_stand_in(cluster, suspend)], kubeconfig)
@@ -97,12 +97,12 @@ class ClusterReconciler:
         """Nothing in the user's namespace is taken over. Raises `ForeignObject`; asked once per cluster and process."""
         uid = cluster["metadata"]["uid"]
         if senior := ownership.find_senior(cluster, self._context.cache.clusters):
-            raise ForeignObject(f"NestedCluster '{senior}' has this namespace: there may be one in a namespace")
+            raise ForeignObject(f"NestedCluster '{senior}' already uses this namespace; only one is allowed per namespace")
         if uid in self._cleared:
             return
         if foreign := await ownership.find_foreign(self._context.api, shape):
             where = f"{foreign} in namespace '{shape.namespace}'"
-            raise ForeignObject(f"{where} is not this cluster's: delete it, or give the cluster another name")
+            raise ForeignObject(f"{where} does not belong to this cluster: delete it, or give the cluster another name")
         self._cleared.add(uid)
 
     def _check_claim(self, shape: Shape, server: Object | None) -> None:
@@ -112,7 +112,7 @@ class ClusterReconciler:
         if not shape.persistence or claim is None:
             return
         if server is None or (owners_of(claim) and not is_owned_by(claim, server["metadata"]["uid"])):
-            raise RetryLater(1, f"PersistentVolumeClaim '{name}' of an earlier cluster of this name is being collected")
+            raise RetryLater(1, f"PersistentVolumeClaim '{name}' of an earlier cluster with this name is being deleted")
 
     async def _refuse(self, cluster: Object, spec: NestedClusterSpec, reason: str, message: str) -> None:
         await self._report(cluster, spec, [Condition(conditions.ADMITTED, "False", reason, message)], None)
@@ -144,5 +144,5 @@ def _stand_in(cluster: Object, suspend: SuspendState | None) -> list[Condition]:
         return [Condition(conditions.READY, "False", conditions.SUSPENDED, suspend.message)]
     said = conditions.find(conditions_of(cluster), conditions.READY) or {}
     if said.get("reason") in (conditions.SUSPENDED, conditions.RESUMING):
-        return [Condition(conditions.READY, "False", conditions.RESUMING, "its control plane is being started again")]
+        return [Condition(conditions.READY, "False", conditions.RESUMING, "its control plane is starting again")]
     return []

@@ -66,7 +66,7 @@ class Finalizer:
             await self.empty(live, is_forced=age > self._context.settings.force_after_seconds, about=job)
             return Result(POLL_SECONDS)
         if live is not None:
-            message = f"Namespace '{home.namespace}' does not go: {_explain(live)}"
+            message = f"Namespace '{home.namespace}' could not be deleted and was left behind: {_explain(live)}"
             await self._warn_once(job, live, "NamespaceLeftBehind", message)
         await self._api.delete(kinds.CLUSTER_ROLE_BINDING, home.nodes_binding)
         try:
@@ -118,7 +118,7 @@ class Finalizer:
             return
         is_gone = not await self._api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=grace)
         if is_forced and not is_gone and about is not None:
-            message = f"pod '{meta['name']}' did not end and was removed without its node's word"
+            message = f"pod '{meta['name']}' did not terminate and was force-deleted without confirmation from its node"
             await self._warn_once(about, pod, "PodForceDeleted", message)
 
     async def _strip_clusters(self, namespace: str, about: Object | None) -> None:
@@ -129,7 +129,9 @@ class Finalizer:
                 await self._api.patch(kinds.NESTED_CLUSTER, meta["name"], namespace, {"metadata": {"finalizers": None}})
                 if about is not None:
                     held = ", ".join(meta["finalizers"])
-                    await self._warn(about, "FinalizersRemoved", f"NestedCluster '{meta['name']}' was held by {held}")
+                    await self._warn(
+                        about, "FinalizersRemoved", f"removed the finalizers of NestedCluster '{meta['name']}': {held}"
+                    )
 
     async def _find_namespace(self, home: Home) -> Object | None:
         """The job's namespace, while it exists. Asked of the API server when the cache has none: it may lag behind."""

@@ -57,7 +57,7 @@ class Sweeper:
         where, uid = orphan["metadata"]["name"], orphan["metadata"]["uid"]
         if uid not in self._since:
             self._since[uid] = time.monotonic()
-            log.warning("namespace %s has lost its job %s/%s, deleting it", where, namespace, name)
+            log.warning("deleting namespace %s: its job %s/%s no longer exists", where, namespace, name)
             self._finalizer.forget(where, name, _owner(orphan))
         is_forced = time.monotonic() - self._since[uid] > self._context.settings.force_after_seconds
         await self._finalizer.empty(orphan, is_forced=is_forced, about=None)

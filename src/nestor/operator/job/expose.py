@@ -46,9 +46,9 @@ def _find_conflicts(cache: Cache, hosts: Hosts, resolved: Resolved) -> dict[str 
     found = find_conflicts(mine, hosts.all(), cache.informers[kinds.INGRESS], home)
     first = routes[0].host if routes else None
     advice = {
-        host: "choose another one by `expose.host`"
+        host: "choose another one with `expose.host`"
         if host == first
-        else "it comes from the names of the Service, the job and its namespace"
+        else "it is derived from the names of the Service, the job and its namespace"
         for host in found
     }
     return {host: f"{message}; {advice[host]}" for host, message in found.items()}
@@ -77,7 +77,7 @@ async def _ensure_one(context: Context, resolved: Resolved, route: Route) -> Rou
     except (Forbidden, Invalid) as error:
         if isinstance(error, Forbidden) and error.is_terminating:
             raise
-        message = f"the host cluster refuses the Ingress of host '{route.host}': {error.message}"
+        message = f"the host cluster refuses the Ingress for host '{route.host}': {error.message}"
         return replace(route, refusal=(conditions.INGRESS_REFUSED, message))
     return route
 

@@ -88,7 +88,7 @@ class JobReconciler:
         except ApiError as error:
             if self._context.cache.jobs.get(name, namespace) is None:
                 raise
-            log.warning("%s/%s: what an earlier job left cannot be deleted: %s", namespace, name, error)
+            log.warning("%s/%s: cannot delete what an earlier job left behind: %s", namespace, name, error)
             return Result(SLOW_SECONDS)
 
     async def _reconcile_present(self, job: Object) -> Result:

@@ -57,10 +57,10 @@ def _decide_ended(pod: Object, attempt: int, now: datetime.datetime) -> Action:
     if finished and since < delay and (is_result or not is_last):
         return Action("Wait", delay=delay - since)
     if is_last:
-        why = [f"exit code {code}" if code is not None else "", reason, "its record never arrived" if is_result else ""]
+        why = [f"exit code {code}" if code is not None else "", reason, "its result never arrived" if is_result else ""]
         last = ", ".join(part for part in why if part) or "unknown"
         name = pod["metadata"]["name"]
-        return Action("GiveUp", f"the runner's pod '{name}' ended {attempt} times without a result, last: {last}")
+        return Action("GiveUp", f"the runner's pod '{name}' ended {attempt} times without a result; last: {last}")
     return Action("Replace", attempt=attempt if is_waiting else attempt + 1)
 
 
@@ -90,7 +90,7 @@ def find_dropped(resolved: Resolved, pod: Object | None, plan_hash: str) -> str 
         return None
     if annotations_of(pod).get(labels.PLAN_HASH) != plan_hash or not oneshot.lacks_image_volume(pod):
         return None
-    return f"the runner's pod '{pod['metadata']['name']}' lost its volume of the app image: {NO_IMAGE_VOLUMES}"
+    return f"the runner's pod '{pod['metadata']['name']}' lost its app image volume: {NO_IMAGE_VOLUMES}"
 
 
 def build_plan_config_map(home: Home, plan: Plan) -> Object:

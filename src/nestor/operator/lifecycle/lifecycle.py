@@ -88,7 +88,7 @@ def decide_lifecycle(facts: Facts, now: datetime.datetime) -> Lifecycle:
     if facts.spec.suspend:
         return _suspend(facts, replace(record, start_time=None, suspend_time=record.suspend_time or times.write(now)), now)
     if facts.is_refused and record.start_time is None:
-        said = record.succeeded or _tell("Unknown", conditions.RUNNING, "it has not begun")
+        said = record.succeeded or _tell("Unknown", conditions.RUNNING, "it has not started yet")
         is_suspended = record.suspend_time is not None
         return Lifecycle("Suspended" if is_suspended else "Running", said, record, is_stopped=is_suspended)
     record = replace(record, start_time=record.start_time or times.write(now), suspend_time=None)
@@ -115,7 +115,7 @@ def _begin(facts: Facts, now: datetime.datetime) -> Record:
     restart = record.restart
     if record.ended_by not in (None, *KEPT) and facts.has_data:
         # What ended it would end it again at once: its Jobs are done, or have failed.
-        restart = Restart(facts.epoch + 1, times.write(now), "the job is run again")
+        restart = Restart(facts.epoch + 1, times.write(now), "a rerun was requested")
     return begin_anew(record, facts.rerun, restart)
 
 
@@ -129,7 +129,7 @@ def _go_on(facts: Facts, record: Record, now: datetime.datetime) -> Lifecycle:
     if record.restart is not None:
         return _restart(facts, record, record.restart, now)
     if facts.spec.success_policy and _says(facts.outcome, "Succeeded") and _says(facts.run, "Succeeded"):
-        message = (facts.outcome or {}).get("message") or "what `successPolicy` names is done"
+        message = (facts.outcome or {}).get("message") or "everything that `successPolicy` names is done"
         return _end(facts, record, now, _tell("True", conditions.COMPLETED, message))
     if (failure := _find_failure(facts)) and not facts.is_refused:
         return _fail(facts, record, now, failure)
@@ -160,7 +160,7 @@ def _restart(facts: Facts, record: Record, restart: Restart, now: datetime.datet
     """Under way. The application is stopped meanwhile: nothing may go on, or begin, in the old cluster."""
     left = find_backoff(record.restarts) - seconds_since(restart.time, now)
     most = (facts.spec.failure_policy or FailurePolicy()).max_restarts
-    which = f"restart {record.restarts} of {most} in an empty cluster" if record.restarts else "begins in an empty cluster"
+    which = f"restart {record.restarts} of {most} in an empty cluster" if record.restarts else "starting over in an empty cluster"
     said = _tell("Unknown", conditions.RESTARTING, f"{which}: {restart.message}")
     is_recorded = facts.record.restart == record.restart and not facts.is_refused
     return Lifecycle(
@@ -176,7 +176,7 @@ def find_backoff(restarts: int) -> float:
 def _suspend(facts: Facts, record: Record, now: datetime.datetime) -> Lifecycle:
     """Suspended by the user."""
     if not facts.is_made:
-        message = "suspended before it began: nothing is made until `suspend` is false"
+        message = "suspended before it started: nothing is created until `suspend` is false"
         suspend = SuspendState(message, is_reached=True, replicas=0)
     else:
         suspend = decide_suspend(facts.progress, seconds_since(record.suspend_time, now))
@@ -218,7 +218,7 @@ def _find_failure(facts: Facts) -> Condition | None:
         return _tell("False", conditions.STEP_FAILED, f"step '{failed['name']}' failed{said}")
     has_targets = facts.spec.success_policy or (facts.spec.failure_policy and facts.spec.failure_policy.targets)
     if has_targets and _says(facts.outcome, "Failed"):
-        message = (facts.outcome or {}).get("message") or "what the policies name has failed"
+        message = (facts.outcome or {}).get("message") or "an object that the policies name has failed"
         return _tell("False", conditions.TARGET_FAILED, message)
     return None
 
@@ -227,7 +227,7 @@ def _describe_running(facts: Facts) -> str:
     if facts.spec.success_policy is None:
         return "it runs until it is deleted: it has no `successPolicy`"
     said = (facts.outcome or {}).get("message")
-    return f"not done yet: {said}" if said else "what `successPolicy` names is not done yet"
+    return f"not done yet: {said}" if said else "the objects that `successPolicy` names are not done yet"
 
 
 def _has_failed(run: Object | None) -> bool:

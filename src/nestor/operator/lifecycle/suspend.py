@@ -58,21 +58,21 @@ def decide_suspend(progress: SuspendProgress, seconds: float) -> SuspendState:
     """`seconds`: since when the cluster is to be suspended. Pure."""
     is_quiet = progress.is_told and not progress.pods
     is_late = not is_quiet and seconds >= CONFIRM_SECONDS
-    late = f"its syncer did not confirm within {CONFIRM_SECONDS} s that its pods have ended"
+    late = f"its syncer did not confirm within {CONFIRM_SECONDS} s that its pods are stopped"
     delay = math.inf if is_quiet or is_late else CONFIRM_SECONDS - seconds
     if progress.claim is None:
         if is_quiet:
-            why = "its data lives in its pod, as the class has no `cluster.persistence`"
-            return SuspendState(f"its pods have ended; its control plane runs on, because {why}", is_reached=True)
+            why = "its data lives in its pod: the class sets no `cluster.persistence`"
+            return SuspendState(f"its pods are stopped; its control plane keeps running because {why}", is_reached=True)
         return SuspendState(late if is_late else _describe_pods(progress), is_forced=is_late and progress.pods > 0, delay=delay)
-    kept = f"its data is kept by PersistentVolumeClaim '{progress.claim}'"
+    kept = f"its data stays in PersistentVolumeClaim '{progress.claim}'"
     if progress.is_down:
         if progress.pods:
             return SuspendState(f"its control plane is stopped; {_describe_pods(progress)}", replicas=0, is_forced=True)
         return SuspendState(f"its pods and its control plane are stopped; {kept}", is_reached=True, replicas=0)
     if is_quiet or is_late:
         return SuspendState(
-            f"{late if is_late else 'its pods have ended'}; its control plane is being stopped, {kept}", replicas=0
+            f"{late if is_late else 'its pods are stopped'}; its control plane is being stopped; {kept}", replicas=0
         )
     return SuspendState(_describe_pods(progress), delay=delay)
 
@@ -84,7 +84,7 @@ def count_pods(found: Iterable[Object]) -> int:
 
 
 def _describe_pods(progress: SuspendProgress) -> str:
-    return f"its pods are being ended, {progress.pods} left" if progress.pods else "its pods are being ended"
+    return f"its pods are being stopped, {progress.pods} left" if progress.pods else "its pods are being stopped"
 
 
 def find_progress(cache: Cache, home: Home) -> SuspendProgress:
@@ -121,7 +121,7 @@ async def end_pods(context: Context, namespace: str) -> None:
         and not is_terminating(pod)
     ]
     if found:
-        log.info("%s: ending %d pods that no syncer ended", namespace, len(found))
+        log.info("%s: deleting %d pods that no syncer stopped", namespace, len(found))
         await together(*(context.api.delete(kinds.POD, meta["name"], namespace, uid=meta["uid"]) for meta in found))
 
 

@@ -110,7 +110,7 @@ def _list_life(old: Object, new: Object) -> list[Event]:
     if new.get("restarts", 0) > old.get("restarts", 0):
         events.append(Event("Warning", "Restarted", said["message"]))
     if before and new.get("rerun") != old.get("rerun"):
-        events.append(Event("Normal", "Rerun", f"all steps run again, by annotation {labels.RERUN}"))
+        events.append(Event("Normal", "Rerun", f"all steps run again: annotation {labels.RERUN} changed"))
     if said["reason"] != before.get("reason") and (end := conditions.reason_of(said).end_event):
         events.append(Event("Normal" if said["status"] == "True" else "Warning", end, said["message"]))
     return events

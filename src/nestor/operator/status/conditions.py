@@ -54,7 +54,7 @@ class Observed:
 
 def decide_conditions(observed: Observed, life: Lifecycle) -> list[Condition]:
     """All conditions of an admitted job."""
-    said = "; ".join(["class, version, command and AppDef are good", *(f"{WARNING}{text}" for text in observed.warnings)])
+    said = "; ".join(["class, version, command and AppDef accepted", *(f"{WARNING}{text}" for text in observed.warnings)])
     admitted = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, said)
     ready = decide_cluster_ready(observed, life)
     steps = decide_steps_applied(observed, life, is_cluster_ready=ready.status == "True")
@@ -71,7 +71,7 @@ def summarize(found: list[Condition], life: Lifecycle | None = None) -> Conditio
         if condition.status != "True" and condition.reason != conditions.NOT_REQUESTED:
             return Condition(conditions.READY, "False", condition.reason, condition.message)
     if life and life.phase == "Resuming":
-        return Condition(conditions.READY, "False", conditions.RESUMING, "its pods are being started again")
+        return Condition(conditions.READY, "False", conditions.RESUMING, "its pods are starting again")
     ignored = f"; {told.message}" if told and told.reason == conditions.FAILURE_IGNORED else ""
     return Condition(conditions.READY, "True", conditions.APP_READY, found[-1].message + ignored)
 
@@ -86,11 +86,11 @@ def decide_cluster_ready(observed: Observed, life: Lifecycle) -> Condition:
     said = conditions.find(conditions_of(observed.cluster), conditions.READY)
     if said and said.get("status") == "True" and server and pod_status.is_ready(server):
         version = status_of(observed.cluster).get("kubernetesVersion") or "Kubernetes"
-        message = f"{version} answers" + (f"; {observed.note}" if observed.note else "")
+        message = f"{version} is up" + (f"; {observed.note}" if observed.note else "")
         return _cluster("True", conditions.PROVISIONED, message)
     reason, message = _explain_server(server, said)
     if observed.is_overdue and reason not in (conditions.IMAGE_PULL_FAILED, conditions.UNSCHEDULABLE):
-        return _cluster("False", conditions.PROVISIONING_FAILED, f"not ready in the class's `startTimeoutSeconds`: {message}")
+        return _cluster("False", conditions.PROVISIONING_FAILED, f"not ready within the class's `startTimeoutSeconds`: {message}")
     return _cluster("False", reason, message)
 
 
@@ -108,7 +108,7 @@ def _explain_server(server: Object | None, said: Object | None) -> tuple[str, st
     if said and said.get("status") == "False" and said.get("message"):
         return conditions.SERVER_NOT_READY, f"pod '{name}': {said['message']}"
     if status_of(server).get("phase") == "Running":
-        return conditions.SERVER_NOT_READY, f"pod '{name}' runs and is not ready yet"
+        return conditions.SERVER_NOT_READY, f"pod '{name}' is running but not ready yet"
     return conditions.PROVISIONING, f"pod '{name}' is starting"
 
 
@@ -127,7 +127,7 @@ def decide_steps_applied(observed: Observed, life: Lifecycle, *, is_cluster_read
     if run:
         return _decide_run(run)
     if not is_cluster_ready:
-        return _steps("False", conditions.WAITING_FOR_CLUSTER, "the steps wait for the nested cluster")
+        return _steps("False", conditions.WAITING_FOR_CLUSTER, "the steps are waiting for the nested cluster")
     return _steps("False", conditions.RUNNER_STARTING, "the runner is starting")
 
 
@@ -148,8 +148,8 @@ def _decide_stopped(run: Object | None, life: Lifecycle) -> Condition:
     steps = (run or {}).get("steps") or []
     left = next(((number, step) for number, step in enumerate(steps, 1) if step.get("state") != "Succeeded"), None)
     where = f"step {left[0]} of {len(steps)} '{left[1]['name']}'" if left else "the first step"
-    says = {"Finished": f"the job ended before {where} was done", "Restarting": "the steps begin anew in an empty cluster"}
-    return _steps("False", life.succeeded.reason, says.get(life.phase, f"resumed, the job goes on with {where}"))
+    says = {"Finished": f"the job ended before {where} was done", "Restarting": "the steps start over in an empty cluster"}
+    return _steps("False", life.succeeded.reason, says.get(life.phase, f"when resumed, the job continues with {where}"))
 
 
 def _decide_run(run: Object) -> Condition:
@@ -166,11 +166,11 @@ def _decide_run(run: Object) -> Condition:
         if state == "Failed":
             return _steps("False", conditions.STEP_FAILED, f"{where} failed, {attempt}{said}")
         if state == "Retrying":
-            return _steps("False", conditions.STEP_RETRYING, f"{where} will be tried again, {attempt} failed{said}")
+            return _steps("False", conditions.STEP_RETRYING, f"{where} will be retried, {attempt} failed{said}")
         if state == "Running":
             return _steps("False", conditions.STEP_RUNNING, f"{where} is running, {attempt}")
         return _steps("False", conditions.STEP_RUNNING, f"{where} is next")
-    return _steps("False", conditions.STEP_RUNNING, "the last step is being recorded")
+    return _steps("False", conditions.STEP_RUNNING, "the result of the last step is being recorded")
 
 
 def _describe_app_image(runner: Object) -> str:

@@ -35,5 +35,5 @@ def _parse(name: str, item: Object) -> NestedClassSpec | None:
     try:
         return NestedClassSpec.model_validate(spec_of(item))
     except ValidationError as error:
-        log.warning("NestedClass '%s' is not usable: %s", name, error)
+        log.warning("NestedClass '%s' is invalid: %s", name, error)
         return None

@@ -26,7 +26,7 @@ async def _read_service_cidrs(api: Api) -> tuple[str, ...]:
         found = await api.get(kinds.SERVICE_CIDR, "kubernetes")
     except (NotFound, Forbidden) as error:
         raise HostUnknown(
-            f"the host's Service range is not known ({error}); set NESTOR_SERVICE_CIDR (helm: operator.serviceCIDR)"
+            f"the host's Service range is unknown ({error}); set NESTOR_SERVICE_CIDR (helm: operator.serviceCIDR)"
         ) from error
     return tuple(found["spec"]["cidrs"])
 

@@ -45,7 +45,7 @@ class Lists:
                 self.is_filled.set()
             except ApiError as error:
                 # A CRD may be missing, which `helm upgrade` does not add.
-                log.warning("%s cannot be listed, again in %.1f s: %s", self._listed, delay, error)
+                log.warning("cannot list %s, retrying in %.1f s: %s", self._listed, delay, error)
                 await asyncio.sleep(delay)
                 delay = min(MOST_SECONDS, 2 * delay)
 
@@ -56,7 +56,7 @@ class Lists:
             try:
                 await self._refresh_all()
             except ApiError as error:
-                log.info("%s could not be listed: %s", self._listed, error)
+                log.info("could not list %s: %s", self._listed, error)
 
     async def _refresh_all(self) -> None:
         """First into the stores, all of it, then to the handlers: these look at several stores."""

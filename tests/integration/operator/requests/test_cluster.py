@@ -25,7 +25,7 @@ async def test_requests(stage: Stage) -> None:
         await stage.recorder.settle()
     async with stage.step("it is suspended"):
         await suspend(api, "own", SPACE)
-        await cluster_saying(api, "own", SPACE, "suspended: its pods are being ended")
+        await cluster_saying(api, "own", SPACE, "suspended: its pods are being stopped")
     async with stage.step("it is at rest"):
         await tell(api, "own", SPACE, suspended=True)
         await until_replicas(api, "own", SPACE, 0)
