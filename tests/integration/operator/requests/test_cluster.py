@@ -31,7 +31,7 @@ async def test_requests(stage: Stage) -> None:
         await until_replicas(api, "own", SPACE, 0)
         await wait_for(api, kinds.POD, "own-k3s-0", SPACE, lambda found: found is None)
         await wait_for(api, kinds.NESTED_CLUSTER, "own", SPACE, has(conditions.READY, "False", conditions.SUSPENDED))
-        await cluster_saying(api, "own", SPACE, "its data is kept")
+        await cluster_saying(api, "own", SPACE, "its data stays")
     async with stage.step("it is resumed"):
         await suspend(api, "own", SPACE, is_suspended=False)
         await until_replicas(api, "own", SPACE, 1)
