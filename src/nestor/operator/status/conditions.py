@@ -1,4 +1,4 @@
-"""A job's conditions from what is observed. Pure; every line here is a row of a table in the tests."""
+"""Decides a job's conditions from what is observed. Pure; every line is a row of a table in the tests."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from nestor.operator.world import pod_status
 
 STOPPED = ("Suspending", "Suspended", "Restarting")
 WARNING = "warning: "
-"""Before each of the AppDef's warnings in the message of `Admitted`."""
+"""Prefix of each AppDef warning in the message of `Admitted`."""
 
 
 @dataclass(frozen=True)
 class Observed:
-    """The children of one admitted job, as they are."""
+    """The observed children of one admitted job."""
 
     cluster: Object | None = None
     """The NestedCluster."""
@@ -28,26 +28,26 @@ class Observed:
     """The runner's pod."""
     plan_hash: str = ""
     problem: str | None = None
-    """What the host's API server, or an object that is not ours, refused us."""
+    """What the host's API server, or a foreign object, prevented."""
     note: str | None = None
-    """Something that the user should know although the cluster is fine."""
+    """What the user should know even though the cluster is fine."""
     warnings: tuple[str, ...] = ()
-    """What he should know about his AppDef although the job is admitted."""
+    """Warnings about the AppDef of an admitted job."""
     runner_problem: str | None = None
-    """Why no further runner is made."""
+    """Why no new runner is created."""
     exposure: Exposure = field(default_factory=Exposure)
     is_overdue: bool = False
-    """The class's `startTimeoutSeconds` are over."""
+    """The class's `startTimeoutSeconds` has passed."""
 
     @property
     def recorded(self) -> Object | None:
-        """The progress of the templates, of whatever plan."""
+        """The runner's recorded progress, whatever its plan."""
         run: Object | None = status_of(self.cluster).get("run")
         return run
 
     @property
     def run(self) -> Object | None:
-        """The progress of the templates, if it is of this plan."""
+        """The runner's recorded progress, if it belongs to this plan."""
         run = self.recorded
         return run if run and run.get("hash") == self.plan_hash else None
 
@@ -63,7 +63,7 @@ def decide_conditions(observed: Observed, life: Lifecycle) -> list[Condition]:
 
 
 def summarize(found: list[Condition], life: Lifecycle | None = None) -> Condition:
-    """`Ready`: as `Succeeded` while the job is suspended, restarting or finished, else as the first one that is not True."""
+    """`Ready` repeats `Succeeded` while the job is suspended, restarting or finished; otherwise the first condition not True."""
     told = life.succeeded if life else None
     if told and life and (life.phase == "Finished" or (life.phase in STOPPED and found[0].status == "True")):
         return Condition(conditions.READY, "False", told.reason, told.message)
@@ -77,7 +77,7 @@ def summarize(found: list[Condition], life: Lifecycle | None = None) -> Conditio
 
 
 def decide_cluster_ready(observed: Observed, life: Lifecycle) -> Condition:
-    """`ClusterReady`: the syncer says so, and its pod lives. Waiting is not failing: the pod's own reason is passed on."""
+    """`ClusterReady`: the syncer reports it, and its pod is ready. Otherwise, the pod's own reason is passed on."""
     if observed.problem:
         return _cluster("False", conditions.PROVISIONING_FAILED, observed.problem)
     if life.suspend and not life.replicas:
@@ -113,7 +113,7 @@ def _explain_server(server: Object | None, said: Object | None) -> tuple[str, st
 
 
 def decide_steps_applied(observed: Observed, life: Lifecycle, *, is_cluster_ready: bool) -> Condition:
-    """`StepsApplied`: what the runner wrote; or, while that is no result, what keeps it from going on."""
+    """`StepsApplied`: what the runner recorded, or, until that is a result, what holds the runner up."""
     has_ended = life.phase == "Finished" and life.succeeded.reason not in KEPT
     run = observed.recorded if has_ended else observed.run
     if run and run.get("state") != "Running":
@@ -144,7 +144,7 @@ def _find_runner_problem(runner: Object | None) -> Condition | None:
 
 
 def _decide_stopped(run: Object | None, life: Lifecycle) -> Condition:
-    """Where the steps stopped, and whether they go on."""
+    """Where the steps stopped, and whether they will continue."""
     steps = (run or {}).get("steps") or []
     left = next(((number, step) for number, step in enumerate(steps, 1) if step.get("state") != "Succeeded"), None)
     where = f"step {left[0]} of {len(steps)} '{left[1]['name']}'" if left else "the first step"
@@ -174,7 +174,7 @@ def _decide_run(run: Object) -> Condition:
 
 
 def _describe_app_image(runner: Object) -> str:
-    """The app image, which the pod's own message does not always name (it is a volume of it)."""
+    """The app image, a volume that the pod's own message does not always name."""
     images = [volume["image"].get("reference") for volume in runner["spec"].get("volumes") or () if "image" in volume]
     return f" (app image '{images[0]}')" if images else ""
 
