@@ -44,6 +44,7 @@ async def test_requests(stage: Stage) -> None:
     await _delete(stage, "second")
     # With it, the operator forgets what it has applied in the namespace: all is applied again at the next event, now.
     await api.patch(kinds.NESTED_CLUSTER, "own", SPACE, {"metadata": {"labels": {"touched": "yes"}}})
+    await stage.recorder.settle()
     async with stage.step("the first one is deleted"):
         await _delete(stage, "own")
     stage.check()
