@@ -10,22 +10,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Settings:
-    """What the operator is told by its Deployment. Everything about jobs is in NestedClasses instead."""
+    """The settings in the operator's Deployment. Everything about jobs is in NestedClasses instead."""
 
     image: str
     """Nestor's image, for the syncers and runners."""
     namespace: str = "nestor-system"
     """The operator's own namespace: TLS Secrets of classes are read from it."""
     service_cidrs: tuple[str, ...] = ()
-    """The host cluster's Service ranges; empty: asked of the host (ServiceCIDR, Kubernetes 1.33 and later)."""
+    """The host cluster's Service ranges; empty: read from the host (ServiceCIDR, Kubernetes 1.33 and later)."""
     port: int = 8080
     """Port of /healthz and /readyz."""
     workers: int = 10
     """Jobs reconciled at the same time."""
     force_after_seconds: float = 45
-    """How long a deletion may take until what is left is forced."""
+    """How long a deletion may take before what is left is force-deleted."""
     give_up_after_seconds: float = 300
-    """How long until a namespace that will not go is left behind, with an event that says so."""
+    """How long a deletion may take before a stuck namespace is left behind, with an event that says so."""
     log_level: str = "info"
     log_format: str = "text"
 
@@ -71,7 +71,7 @@ def read_settings(arguments: list[str]) -> Settings:
 
 
 def read_cidrs(text: str) -> tuple[str, ...]:
-    """Address ranges, by commas. Raises `ValueError`: every cluster's policies are made from them, none could be."""
+    """Comma-separated address ranges. Raises `ValueError`: with invalid ranges, no cluster's network policies could be built."""
     return tuple(str(ipaddress.ip_network(part.strip())) for part in text.split(",") if part.strip())
 
 

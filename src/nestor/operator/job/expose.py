@@ -21,7 +21,7 @@ Routes = tuple[Route, ...]
 
 
 def admit_routes(cache: Cache, hosts: Hosts, resolved: Resolved, certificate_problem: str | None = None) -> Routes:
-    """The job's routes, with a refusal for each that it may not have. `certificate_problem`: what is wrong with the certificate."""
+    """The job's routes, with a refusal for each that it may not have. `certificate_problem`: why the certificate is unusable."""
     if certificate_problem:
         refusal = conditions.TLS_SECRET_NOT_FOUND, certificate_problem
         return tuple(replace(route, refusal=refusal) if route.is_open else route for route in resolved.routes)
