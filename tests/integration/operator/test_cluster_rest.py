@@ -1,4 +1,4 @@
-"""Users' own NestedClusters rest as jobs' do, and keep their data on a volume where they are made with one."""
+"""Users' own NestedClusters are suspended like those of jobs, and keep their data if they have a volume."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ async def test_a_host_of_somebody_else_is_kept_from_that_target_alone(operator: 
     await be_target(api, where, job, service="api", port=9090)
     refused = await job_with(api, "partly", namespace, conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT)
     said = (
-        f"host '{host}' is taken by Ingress 'portal' in namespace '{namespace}'; it comes from the names of the Service, the job "
+        f"host '{host}' is taken by Ingress 'portal' in namespace '{namespace}'; it is derived from the names of the Service, the job "
         "and its namespace"
     )
     assert message_of(refused, conditions.EXPOSED) == target_of(refused)["message"] == said
@@ -163,7 +163,7 @@ async def test_the_host_of_a_further_target_cannot_be_squatted(operator: Operato
     owner = await api.create(kinds.NESTED_APP_JOB, build_targets("owner", namespace, **ALL))
     await ingress_for(api, owner, host)
     refused = await job_with(api, "squatter", namespace, conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT)
-    assert f"belongs, by its name, to job 'owner' in namespace '{namespace}'" in message_of(refused, conditions.EXPOSED)
+    assert f"is the default host of job 'owner' in namespace '{namespace}'" in message_of(refused, conditions.EXPOSED)
     await wait_for_none(api, kinds.INGRESS, await host_namespace(api, squatter), labels=mine(squatter))
 
 

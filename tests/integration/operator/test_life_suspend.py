@@ -1,4 +1,4 @@
-"""A job rests and goes on: with and without a volume, in the middle of a step, made suspended, without its class, many times."""
+"""Suspend and resume: with and without a volume, during a step, created suspended, without the class, many times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operator as a process: how it starts, what it says of itself, and that it does not live on by half."""
+"""The operator as a process: how it starts, what it reports about itself, and that it never stays half alive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Applications of the catalogue, and of images that hold their own AppDef: with a real API server, the tests play the kubelet."""
+"""Applications from the catalogue, and from images with their own AppDef; the tests play kubelet."""
 
 from __future__ import annotations
 
@@ -267,8 +267,8 @@ async def test_an_image_without_a_usable_appdef_is_refused_with_the_remedy(
     job = await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.APPDEF_INVALID)
     message = message_of(job, conditions.READY)
     assert message == (
-        f"reading the AppDef from image '{IMAGE}': {said}; push a corrected image under another tag, or give `appDef` beside "
-        "`image`, in a new job"
+        f"reading the AppDef from image '{IMAGE}': {said}; push a corrected image under another tag, or set `appDef` "
+        "alongside `image`, and create a new job"
     )
     await api.delete(kinds.NESTED_APP_JOB, "hello", namespace)
     await wait_for(api, kinds.NESTED_APP_JOB, "hello", namespace, lambda found: found is None)

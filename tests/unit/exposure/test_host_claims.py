@@ -1,4 +1,4 @@
-"""Who gets a host that two want."""
+"""Who gets a host that two jobs want."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the operator is told at its start."""
+"""The operator's settings."""
 
 from __future__ import annotations
 

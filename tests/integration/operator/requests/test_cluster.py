@@ -42,7 +42,7 @@ async def test_requests(stage: Stage) -> None:
         refused = has(conditions.ADMITTED, "False", conditions.PROVISIONING_FAILED)
         await wait_for(api, kinds.NESTED_CLUSTER, "second", SPACE, refused)
     await _delete(stage, "second")
-    # With it, the operator forgets what it has applied in the namespace: all is applied again at the next event, now.
+    # Its deletion makes the operator forget what it applied in the namespace; the next event, sent here, applies all again.
     await api.patch(kinds.NESTED_CLUSTER, "own", SPACE, {"metadata": {"labels": {"touched": "yes"}}})
     await stage.recorder.settle()
     async with stage.step("the first one is deleted"):

@@ -1,4 +1,4 @@
-"""From what users write to what is made; refusals say what is allowed."""
+"""How users' input becomes an admitted job; refusals say what is allowed."""
 
 from __future__ import annotations
 

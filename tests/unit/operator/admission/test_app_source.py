@@ -1,4 +1,4 @@
-"""Where a job's application comes from, and what is kept of it."""
+"""Where a job's application comes from, and what is stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cluster is made of: what it has already wins over its spec, and that over its class."""
+"""What a cluster is made of: what it already has wins over its spec, and its spec over its class."""
 
 from __future__ import annotations
 

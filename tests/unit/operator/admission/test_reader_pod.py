@@ -1,4 +1,4 @@
-"""The reader's pod: when it is made, read, made again; and that what it prints is not trusted."""
+"""The reader's pod: when it is created, read and recreated; and that its output is not trusted."""
 
 from __future__ import annotations
 

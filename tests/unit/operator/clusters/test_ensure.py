@@ -1,4 +1,4 @@
-"""The order in which a cluster comes into being, and what is made alongside."""
+"""The order in which a cluster's objects are created, and what is created alongside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a deletion is waited for, and what is told of it: counted from when this process saw it, and said once."""
+"""How long a deletion may take, counted from when this process saw it, and what is reported, once."""
 
 from __future__ import annotations
 

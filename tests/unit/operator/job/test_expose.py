@@ -1,4 +1,4 @@
-"""What jobs claim: by their specs, by their last pass, or, when the operator has just started, by the Ingresses they have."""
+"""What jobs claim: by their specs, by their last pass, or, right after the operator's start, by their Ingresses."""
 
 from __future__ import annotations
 

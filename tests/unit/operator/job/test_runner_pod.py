@@ -1,4 +1,4 @@
-"""When the runner's pod is made, made again, left alone, or given up; and that it holds nothing of the host."""
+"""When the runner's pod is created, recreated, left alone or given up; and that it has no credentials of the host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of a job's life, row by row, under a clock of the tests' own."""
+"""The table of a job's lifecycle, row by row, with a fake clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The status as it is written, and the events that tell of it."""
+"""The written status, and the events about its changes."""
 
 from __future__ import annotations
 

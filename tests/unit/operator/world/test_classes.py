@@ -1,4 +1,4 @@
-"""The classes, parsed once per version; one that cannot be parsed is as good as absent."""
+"""Classes are parsed once per version; an invalid one is treated as absent."""
 
 from __future__ import annotations
 
