@@ -1,6 +1,6 @@
-"""Object names across clusters, readable and safe by construction: cut to the limit, then told apart by a hash.
+"""Object names across clusters, readable and safe by construction: cut to the limit and made unique by a hash.
 
-The same input always gives the same name, so every reconcile finds what an earlier one made.
+The same input always gives the same name, so every reconcile finds what an earlier one created.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ import enum
 import hashlib
 
 LABEL_LIMIT = 63
-"""Longest DNS label (RFC 1123): Services, Namespaces, host names, label values."""
+"""Maximum length of a DNS label (RFC 1123): Services, Namespaces, host names, label values."""
 
 CHILD_LIMIT = 52
-"""Longest name of an object whose controller appends to it: a StatefulSet's revision is the longest suffix, 11 characters."""
+"""Maximum length of a name that controllers extend: the longest suffix is a StatefulSet's revision, 11 characters."""
 
 CLASS_CERTIFICATE = "tls"
-"""The copy of the class's TLS Secret, in a job's namespace."""
+"""The copy of the class's TLS Secret in a job's namespace."""
 
 DATA_VOLUME = "data"
-"""The volume of the server's pod that holds the cluster's data, and the template of its claim."""
+"""The volume with the cluster's data in the server's pod, and the template of its claim."""
 
 
 class Part(enum.StrEnum):
-    """The part of a nested cluster, or of a job, that one of its objects is: the word that its name ends with."""
+    """The roles of the objects of a nested cluster or a job; an object's name ends with its role."""
 
     SERVER = "k3s"
     """The server's StatefulSet, and the Service of its API."""
@@ -30,10 +30,10 @@ class Part(enum.StrEnum):
     """The Service of its DNS."""
     COREDNS = "coredns"
     SYNCER = "syncer"
-    """The syncer's identity and rights."""
+    """The syncer's identity and permissions."""
     AUTHORITIES = "pki"
     ACCESS = "access"
-    """The keys of its own processes."""
+    """The keys of the cluster's own processes."""
 
     RUNNER = "run"
     PLAN = "plan"
@@ -44,7 +44,7 @@ class Part(enum.StrEnum):
     APP_SNAPSHOT = "app"
     READER = "reader"
     CERTIFICATE = "tls"
-    """The Secret in which cert-manager puts an Ingress's certificate."""
+    """The Secret in which cert-manager stores an Ingress's certificate."""
 
     DENY_POLICY = "deny"
     APP_POLICY = "app"
@@ -54,20 +54,20 @@ class Part(enum.StrEnum):
 
 
 def digest(*parts: str, length: int = 8) -> str:
-    """A short hash of `parts`; the parts' borders count, so ('a', 'bc') differs from ('ab', 'c')."""
+    """A short hash of `parts` that respects their boundaries: ('a', 'bc') differs from ('ab', 'c')."""
     joined = "\0".join(parts).encode()
     return hashlib.sha256(joined).hexdigest()[:length]
 
 
 def join_limited(parts: list[str], suffix: str, limit: int = LABEL_LIMIT, separator: str = "-") -> str:
-    """`parts` joined by `separator`, cut so that with `-suffix` the result fits `limit`, dots made dashes."""
+    """`parts` joined by `separator`, with dots replaced by dashes, cut so that the result with `-suffix` fits into `limit`."""
     readable = separator.join(parts).replace(".", "-")
     room = limit - len(suffix) - 1
     return f"{readable[:room].rstrip('-')}-{suffix}"
 
 
 def job_namespace(name: str, namespace: str, uid: str) -> str:
-    """The host namespace of one job. The UID makes a re-created job of the same name start in a fresh namespace."""
+    """The host namespace of one job. Because of the UID, a re-created job of the same name gets a fresh namespace."""
     return join_limited(["nestor", namespace, name], digest(namespace, name, uid))
 
 
@@ -77,7 +77,7 @@ def host_name(name: str, namespace: str) -> str:
 
 
 def child(cluster: str, part: Part) -> str:
-    """The name of one of a cluster's (or job's) own objects, as `hello-k3s`; leaves room for what controllers append."""
+    """The name of one of a cluster's (or job's) own objects, such as `hello-k3s`; leaves room for what controllers append."""
     if len(cluster) + len(part) + 1 <= CHILD_LIMIT:
         return f"{cluster}-{part}".replace(".", "-")
     return join_limited([cluster], f"{digest(cluster)}-{part}", limit=CHILD_LIMIT)
@@ -89,27 +89,27 @@ def server_pod(cluster: str) -> str:
 
 
 def data_claim(cluster: str) -> str:
-    """The claim that the server's StatefulSet makes for the cluster's data."""
+    """The claim that the server's StatefulSet creates for the cluster's data."""
     return f"{DATA_VOLUME}-{server_pod(cluster)}"
 
 
 def kubeconfig_secret(owner: str) -> str:
-    """The Secret with the admin's kubeconfig, beside the job (or the user's cluster) that it is for."""
+    """The Secret with the admin kubeconfig, in the namespace of its job (or of the user's cluster)."""
     return f"{owner}-kubeconfig"
 
 
 def nodes_binding(namespace: str, cluster: str, uid: str) -> str:
-    """The ClusterRoleBinding of the syncer of a user's cluster; that of a job is named as the job's namespace."""
+    """The ClusterRoleBinding of the syncer of a user's cluster; that of a job has the name of the job's namespace."""
     return join_limited(["nestor", namespace, cluster], digest(namespace, cluster, uid))
 
 
 def further_ingress(job: str, prefix: str) -> str:
-    """The Ingress of a job's further target, whose host begins with `prefix`; that of the first is named as the job."""
+    """The Ingress of a job's additional target, whose host starts with `prefix`; that of the first has the job's name."""
     return join_limited([job, prefix], digest(job, prefix), limit=CHILD_LIMIT)
 
 
 def default_host(name: str, namespace: str, domain: str) -> str:
-    """The host of a job's URL, `<job>-<namespace>.<domain>`; long ones are cut and told apart by a hash."""
+    """The host of a job's URL, `<job>-<namespace>.<domain>`; a long label is cut and made unique by a hash."""
     label = f"{name}-{namespace}".replace(".", "-")
     if len(label) > LABEL_LIMIT:
         label = join_limited([name, namespace], digest(namespace, name))

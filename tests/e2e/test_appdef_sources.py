@@ -103,7 +103,7 @@ async def test_an_image_without_an_appdef_says_where_it_was_looked_for(api: Api,
     job = await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.APPDEF_INVALID)
     said = conditions.find(job["status"]["conditions"], conditions.READY) or {}
     assert "the image has no file /etc/NAE/AppDef.json" in said["message"]
-    assert "give `appDef` beside `image`" in said["message"]
+    assert "set `appDef` alongside `image`" in said["message"]
 
 
 async def test_an_image_that_is_not_there_is_waited_for_and_deletion_leaves_nothing(api: Api, namespace: str) -> None:

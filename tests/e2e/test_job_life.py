@@ -123,7 +123,7 @@ async def test_a_job_rests_before_it_begins_and_while_it_runs_and_is_stopped_at_
     api: Api, namespace: str, tmp_path: Path
 ) -> None:
     job = await start(api, "rests", namespace, {"web.yml": SERVICE, "bare.yml": BARE}, suspend=True)
-    await until_at_rest(api, job, "before it began")
+    await until_at_rest(api, job, "before it started")
     assert await api.list(kinds.NAMESPACE, labels=labels.selector(job_uid=job["metadata"]["uid"])) == []
     await change(api, job, suspend=False, activeDeadlineSeconds=3600)
     job = await job_with(api, "rests", namespace, conditions.READY, "True", limit=120)
@@ -133,7 +133,7 @@ async def test_a_job_rests_before_it_begins_and_while_it_runs_and_is_stopped_at_
     await kubectl(nested, "create", "configmap", "mine", "--from-literal=kept=yes")
 
     await change(api, job, suspend=True)
-    resting = await until_at_rest(api, job, "its control plane runs on")
+    resting = await until_at_rest(api, job, "its control plane keeps running")
     assert await api.list(kinds.POD, where, labels=APP) == []
     assert conditions.is_true(resting["status"]["conditions"], conditions.CLUSTER_READY)
     async with await Api.connect(str(nested)) as inside:
@@ -206,7 +206,7 @@ async def test_with_a_volume_a_suspended_job_has_no_pod_at_all_and_comes_back_as
     await kubectl(nested, "create", "configmap", "mine", "--from-literal=kept=yes")
 
     await change(api, job, suspend=True)
-    resting = await until_at_rest(api, job, "its data is kept by PersistentVolumeClaim 'data-kept-k3s-0'")
+    resting = await until_at_rest(api, job, "its data stays in PersistentVolumeClaim 'data-kept-k3s-0'")
     assert has(conditions.CLUSTER_READY, "False", conditions.SUSPENDED)(resting)
     await wait_for_none(api, kinds.POD, where, labels=SERVER, limit=60)
     assert await api.list(kinds.POD, where, labels=APP) == []

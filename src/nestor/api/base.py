@@ -1,4 +1,4 @@
-"""What all our resources' models share: camelCase on the wire, schema fragments that Kubernetes adds to OpenAPI."""
+"""What the models of all our resources share: camelCase in YAML, and Kubernetes's extensions of OpenAPI schemas."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def rule(expression: str, message: str) -> dict[str, str]:
 
 
 def rules(*items: dict[str, str]) -> dict[str, Any]:
-    """Schema extras: CEL rules of a field or (by `model_config`) of a whole object."""
+    """Schema extras: CEL rules of a field or (via `model_config`) of a whole object."""
     return {"x-kubernetes-validations": list(items)}
 
 
 def immutable(field: str) -> dict[str, Any]:
-    """The rule of a field that may be set at creation only."""
+    """The rule for a field that can only be set at creation."""
     return rules(rule("self == oldSelf", f"`{field}` may not be changed: delete the object and create it again"))
 
 
 def list_map(*keys: str) -> dict[str, Any]:
-    """A list whose items are told apart by `keys`, so that two writers can own different items."""
+    """A list whose items are identified by `keys`, so that different writers can own different items."""
     return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
 
 
@@ -54,7 +54,7 @@ HostName = Annotated[
         ),
     ),
 ]
-"""A host name as DNS knows it."""
+"""A DNS host name."""
 
 HostPattern = Annotated[
     str,
@@ -69,7 +69,7 @@ HostPattern = Annotated[
         ),
     ),
 ]
-"""A host name, or all below one."""
+"""A host name, or a wildcard for all hosts below one."""
 
 KubernetesVersion = Annotated[
     str,
@@ -81,7 +81,7 @@ KubernetesVersion = Annotated[
         ),
     ),
 ]
-"""A Kubernetes version as users ask for it."""
+"""A Kubernetes version in the form that users write."""
 
 Image = Annotated[str, StringConstraints(min_length=1, max_length=1024, pattern=r"^\S+$")]
 """A container image reference."""
@@ -90,7 +90,7 @@ CIDR_MESSAGE = "must be an address range such as '10.0.0.0/8' or 'fd00::/8'"
 
 
 def check_cidr(value: str) -> str:
-    """The same as the CEL rule, for objects that an older CRD let in."""
+    """The same check as the CEL rule, for objects that an older CRD admitted."""
     try:
         ipaddress.ip_network(value, strict=False)
     except ValueError as error:
@@ -103,7 +103,7 @@ Cidr = Annotated[
     Field(min_length=3, max_length=43, json_schema_extra=rules(rule("isCIDR(self)", CIDR_MESSAGE))),
     AfterValidator(check_cidr),
 ]
-"""An address range, as `10.0.0.0/8` or `fd00::/8`."""
+"""An address range, such as `10.0.0.0/8` or `fd00::/8`."""
 
 Quantity = Annotated[
     str | int | float,
@@ -115,10 +115,10 @@ Quantity = Annotated[
         }
     ),
 ]
-"""A resource quantity of Kubernetes: `500m`, `2`, `512Mi`."""
+"""A Kubernetes resource quantity: `500m`, `2`, `512Mi`."""
 
 Quantities = Annotated[dict[str, Quantity], Field(max_length=64)]
-"""Quantities by resource name, as `cpu`, `memory`, `nvidia.com/gpu`."""
+"""Quantities by resource name, such as `cpu`, `memory` or `nvidia.com/gpu`."""
 
 
 class Resources(Model):

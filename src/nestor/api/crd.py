@@ -1,4 +1,4 @@
-"""Models → CustomResourceDefinitions. `python -m nestor.api.crd FOLDER` writes a file per kind, and the chart's copies."""
+"""Builds CustomResourceDefinitions from the models. `python -m nestor.api.crd FOLDER` writes them, and the chart's copies."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Column:
     priority: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """As the CRD spells it."""
+        """The column in CRD syntax."""
         found = {"name": self.name, "type": self.type, "jsonPath": self.path, "description": self.description}
         return found | ({"priority": self.priority} if self.priority else {})
 
@@ -44,7 +44,7 @@ AGE = Column("Age", ".metadata.creationTimestamp", "Time since creation.", "date
 
 @dataclass(frozen=True)
 class Resource:
-    """One kind: its names, its models, what `kubectl get` shows."""
+    """One kind: its names, its models, and what `kubectl get` shows."""
 
     kind: str
     plural: str
@@ -197,7 +197,7 @@ def write(folder: Path) -> list[Path]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write to the folder that is named, and to the chart beside it when there is one."""
+    """Write to the given folder, and to the chart beside it if there is one."""
     folder = Path(arguments[0] if arguments else "crds")
     for target in (folder, folder.parent / CHART_FOLDER):
         if target == folder or target.parent.is_dir():

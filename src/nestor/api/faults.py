@@ -1,4 +1,4 @@
-"""What is wrong with something that a user wrote, in sentences that name the field and say what is allowed."""
+"""Describes faults in user input, in sentences that name the field and say what is allowed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from pydantic import ValidationError
 
 DEPTH_LIMIT = 64
-"""Lists and dictionaries in each other; far beyond what anybody writes, and far from what Python can follow."""
+"""Maximum nesting of lists and dictionaries: far more than anybody writes, and far less than Python can handle."""
 ITEM_LIMIT = 100_000
 TEXT_LIMIT = 4 * 2**20
-"""Characters of all strings and keys together."""
+"""Total number of characters in all strings and keys."""
 SENTENCE_LIMIT = 20
-"""Faults that are told at once; who corrects so many looks again."""
+"""Maximum number of faults in one message; after fixing that many, the user checks again anyway."""
 _KEY_LIMIT = 80
 _INTEGER_LIMIT = 2**63
 
@@ -45,7 +45,7 @@ def explain(error: ValidationError, root: str) -> str:
 
 
 def join(sentences: Sequence[str]) -> str:
-    """All of them, or the first ones and how many there are besides."""
+    """All sentences, or the first ones and the number of others."""
     more = len(sentences) - SENTENCE_LIMIT
     shown = [*sentences[:SENTENCE_LIMIT], f"and {more} more"] if more > 0 else sentences
     return "; ".join(shown)
@@ -66,7 +66,7 @@ def list_sentences(error: ValidationError, root: str) -> list[str]:
 
 
 def name_field(root: str, path: Sequence[str | int]) -> str:
-    """`root.key[3].other`; what a user made of a key may be anything, so it is cut and made printable."""
+    """A path such as `root.key[3].other`. Users' keys can be anything, so they are cut and made printable."""
     field = root
     for part in path:
         if isinstance(part, int):
@@ -79,17 +79,17 @@ def name_field(root: str, path: Sequence[str | int]) -> str:
 
 
 def show(value: Any) -> str:
-    """A value as a message can quote it: short, whatever it is."""
+    """A short representation of any value, for use in messages."""
     try:
         return _SHORT.repr(value)
     except ValueError:  # Python does not print integers of thousands of digits
-        return "a number of thousands of digits"
+        return "a number with thousands of digits"
 
 
 def find_fault(value: Any, root: str) -> str | None:
-    """Why `value` is no JSON of a reasonable size, in a sentence; None when it is.
+    """Why `value` is not JSON of a reasonable size, as a sentence; None if it is.
 
-    Whatever it is (a file of 10 MiB brackets, YAML whose aliases multiply), this ends soon and raises nothing.
+    Whatever the value (10 MiB of brackets, YAML with multiplying aliases), this ends soon and raises nothing.
     """
     stack: list[tuple[Any, tuple[str | int, ...]]] = [(value, ())]
     items = text = 0
@@ -97,14 +97,14 @@ def find_fault(value: Any, root: str) -> str | None:
         item, path = stack.pop()
         fault = _check_item(item, len(path))
         if fault is not None:
-            # An absurd depth makes an absurd name.
+            # The full path of a deeply nested value would be absurdly long.
             return f"`{name_field(root, path[:8])}{'…' if len(path) > 8 else ''}` {fault}"
         items += 1 + (len(item) if isinstance(item, list | dict) else 0)
         text += _count_text(item)
         if items > ITEM_LIMIT:
-            return f"`{root}` must not hold more than {ITEM_LIMIT} values"
+            return f"`{root}` must not contain more than {ITEM_LIMIT} values"
         if text > TEXT_LIMIT:
-            return f"`{root}` must not hold more than {TEXT_LIMIT} characters"
+            return f"`{root}` must not contain more than {TEXT_LIMIT} characters"
         if isinstance(item, list):
             stack.extend((child, (*path, index)) for index, child in enumerate(item))
         elif isinstance(item, dict):
@@ -124,27 +124,27 @@ def _check_item(item: Any, depth: int) -> str | None:
     if isinstance(item, dict):
         return _check_keys(item)
     if isinstance(item, str):
-        return "must not hold half a character (a `\\ud…` escape without its other half)" if _has_half(item) else None
+        return "must not contain half a character (a `\\ud…` escape without its other half)" if _has_half(item) else None
     if item is None or isinstance(item, bool | list):
         return None
     if isinstance(item, int):
         return None if abs(item) < _INTEGER_LIMIT else "must be a number of at most 63 bits"
     if isinstance(item, float):
         return None if math.isfinite(item) else "must be a finite number"
-    return "must be something that JSON knows: put it in quotes"
+    return "must be a value that JSON can represent: put it in quotes"
 
 
 def _check_keys(item: dict[Any, Any]) -> str | None:
     for key in item:
         if not isinstance(key, str):
-            return f"must have strings for keys: put {show(key)} in quotes"
+            return f"must have string keys: put {show(key)} in quotes"
         if _has_half(key):
-            return "must not hold half a character (a `\\ud…` escape without its other half) in its keys"
+            return "must not contain half a character (a `\\ud…` escape without its other half) in its keys"
     return None
 
 
 def _has_half(text: str) -> bool:
-    """Whether UTF-8 cannot carry the text."""
+    """Whether the text cannot be encoded as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:

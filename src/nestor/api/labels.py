@@ -1,4 +1,4 @@
-"""Every label, annotation and finalizer of Nestor, each with its meaning; the only place with these words."""
+"""All labels, annotations and finalizers of Nestor, with their meaning; they are spelled out nowhere else."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ JOB_NAMESPACE = f"{GROUP}/job-namespace"
 """Namespace of the NestedAppJob that an object belongs to."""
 
 JOB_UID = f"{GROUP}/job-uid"
-"""UID of that NestedAppJob: tells a job from an earlier one of the same name."""
+"""UID of that NestedAppJob: distinguishes a job from an earlier one of the same name."""
 
 CLUSTER = f"{GROUP}/cluster"
 """Name of the NestedCluster that an object belongs to."""
@@ -23,50 +23,50 @@ COMPONENT = f"{GROUP}/component"
 """Role of a pod: `server`, `runner`, `reader` or `app`."""
 
 NESTED_NAME = f"{GROUP}/nested-name"
-"""Annotation: name of the nested object that a host object stands for."""
+"""Annotation: name of the nested object that a host object represents."""
 
 NESTED_NAMESPACE = f"{GROUP}/nested-namespace"
-"""Label and annotation: namespace of the nested object that a host object stands for."""
+"""Label and annotation: namespace of the nested object that a host object represents."""
 
 NESTED_UID = f"{GROUP}/nested-uid"
-"""Label and annotation: UID of the nested object that a host object stands for."""
+"""Label and annotation: UID of the nested object that a host object represents."""
 
 PURPOSE = f"{GROUP}/purpose"
-"""Label: what an object that stands for no single other one is there for: `token` or `service-links` on the host,
+"""Label: the purpose of an object that does not represent a single other one: `token` or `service-links` on the host,
 `suspended-pod` or `outcome` in a nested cluster."""
 
 RENEW_AFTER = f"{GROUP}/renew-after"
-"""Annotation: when the credentials in a Secret are to be renewed."""
+"""Annotation: when to renew the credentials in a Secret."""
 
 SUCCESSOR = f"{GROUP}/successor"
-"""Annotation of a host Service: the nested Service to make again, with the cluster IP that the host had free."""
+"""Annotation of a host Service: the nested Service to recreate with the cluster IP that the host assigned."""
 
 CONTENT_KEY = f"{GROUP}/content-key"
-"""Annotation of a Secret with certificates: hash of what they were made for."""
+"""Annotation of a Secret with certificates: hash of what they were issued for."""
 
 PLAN_HASH = f"{GROUP}/plan-hash"
 """Annotation of a runner's pod: the plan that it runs."""
 
 RUNNER_ATTEMPT = f"{GROUP}/runner-attempt"
-"""Annotation of a runner's pod (or a reader's): how many pods of its plan (image) there were, itself included."""
+"""Annotation of a runner's (or reader's) pod: its attempt number, counting all pods for the same plan (or image)."""
 
 APP_IMAGE = f"{GROUP}/app-image"
 """Annotation of a reader's pod: the app image whose AppDef it reads."""
 
 CATALOGUE = f"{GROUP}/catalogue"
-"""Label that the owner of a ConfigMap puts on it, as `true`: NestedApps may take their templates from it."""
+"""Label that the owner of a ConfigMap sets to `true` to let NestedApps take their templates from it."""
 
 SERVER_UID = f"{GROUP}/server-uid"
-"""Annotation of a NestedCluster: UID of the server's pod. Its data goes with it, so another pod is another cluster."""
+"""Annotation of a NestedCluster: UID of what holds its data, the server's pod or its claim. If it changes, the data is lost."""
 
 DATA_EPOCH = f"{GROUP}/data-epoch"
-"""Annotation of a NestedCluster: how often its data was lost. Each time, the templates are applied anew."""
+"""Annotation of a NestedCluster: how often its data was lost. Each time, the templates are applied again."""
 
 RERUN = f"{GROUP}/rerun"
-"""Annotation that users put on a NestedAppJob: another value runs all its steps again."""
+"""Annotation that users set on a NestedAppJob: a new value runs all its steps again."""
 
 SUSPENDED_BY = f"{GROUP}/suspended-by"
-"""Annotation of a nested Job or CronJob that the syncer suspended, and that it is to resume: `nestor`."""
+"""Annotation of a nested Job or CronJob that the syncer suspended and must resume: `nestor`."""
 
 FINALIZER = f"{GROUP}/cleanup"
 """Keeps a NestedAppJob or NestedCluster until its last host object is gone."""
@@ -81,9 +81,9 @@ _RESERVED = ("nestor.dev", "kubernetes.io", "k8s.io")
 
 
 def is_reserved(key: str) -> bool:
-    """True for label and annotation keys that the host or Nestor acts upon, which tenants may not set on host objects.
+    """True for label and annotation keys that the host or Nestor acts on: tenants may not set them on host objects.
 
-    `app.kubernetes.io/…` only describes an application; it stays the tenant's, except `managed-by`.
+    `app.kubernetes.io/…` only describes an application, so tenants may set it, except for `managed-by`.
     """
     domain = key.partition("/")[0] if "/" in key else ""
     if domain == "app.kubernetes.io":
@@ -97,5 +97,5 @@ def of_job(name: str, namespace: str, uid: str) -> dict[str, str]:
 
 
 def selector(**pairs: str) -> str:
-    """A label selector for equality of all `pairs`; keyword names are attribute names of this module in lower case."""
+    """A label selector that matches all `pairs`; the keywords are names of this module's constants in lower case."""
     return ",".join(f"{globals()[key.upper()]}={value}" for key, value in sorted(pairs.items()))

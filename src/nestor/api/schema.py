@@ -1,4 +1,4 @@
-"""A pydantic model → a structural OpenAPI v3 schema as CustomResourceDefinitions take it: inlined, no unions."""
+"""Turns a pydantic model into a structural OpenAPI v3 schema for CustomResourceDefinitions: inlined, without unions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def build_schema(model: type[BaseModel]) -> Schema:
 
 
 def _convert(node: Schema, definitions: dict[str, Schema]) -> Schema:
-    """One schema node, its references replaced by what they refer to; keys beside a reference win over the target's."""
+    """One schema node with references resolved; keys next to a reference override the target's."""
     node = _resolve(node, definitions)
     result = {key: value for key, value in node.items() if key not in _DROPPED}
     if "properties" in result:
@@ -29,7 +29,7 @@ def _convert(node: Schema, definitions: dict[str, Schema]) -> Schema:
     if "const" in result:
         result["enum"] = [result.pop("const")]
     if result.get("default", ...) is None or result.get("default") == {} or result.get("default") == []:
-        # Absent means the same, and a defaulted empty object would be stored in every resource.
+        # An absent value means the same, and an empty default would be stored in every resource.
         del result["default"]
     if result.get("type") == "integer":
         result.setdefault("format", "int32" if result.get("maximum", 2**31) < 2**31 else "int64")
@@ -47,19 +47,19 @@ def _resolve(node: Schema, definitions: dict[str, Schema]) -> Schema:
     if not choices:
         return node
     if len(choices) != 1:
-        raise TypeError(f"a CRD schema knows no union types: {node}")
+        raise TypeError(f"CRD schemas do not support union types: {node}")
     return _resolve(_overlay(choices[0], node, "allOf", "anyOf"), definitions)
 
 
 def _overlay(target: Schema, node: Schema, *without: str) -> Schema:
-    """`target` with the keys of `node` over it; CEL rules of both hold."""
+    """`target` overridden by the keys of `node`; the CEL rules of both apply."""
     extra = {key: value for key, value in node.items() if key not in without}
     both = target.get("x-kubernetes-validations", []) + extra.get("x-kubernetes-validations", [])
     return target | extra | ({"x-kubernetes-validations": both} if both else {})
 
 
 def _convert_additional(result: Schema, definitions: dict[str, Schema]) -> None:
-    """Maps keep the schema of their values; free-form objects say so in Kubernetes' way."""
+    """Maps keep the schema of their values; free-form objects get Kubernetes's own marker."""
     extra = result.pop("additionalProperties", None)
     if result.get("x-kubernetes-preserve-unknown-fields"):
         return

@@ -1,5 +1,5 @@
-"""A nested K3s, from nothing to a kubeconfig: certificates, manifests of its own pod and what surrounds it.
+"""Creates a nested K3s cluster: certificates, the manifests of its pod and of everything around it, a kubeconfig.
 
 Belongs here: pure builders (`certificates`, `server`, `policies` …) and `provision`, which applies what they build. Does not:
-what a job adds to a cluster (templates, Ingress, status), which is the operator's.
+what a job adds to a cluster (templates, Ingress, status): that is the operator's.
 """

@@ -1,4 +1,4 @@
-"""What the syncer may do in the host cluster, and the Secrets with the cluster's keys."""
+"""The syncer's permissions in the host cluster, and the Secrets with the cluster's keys."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def build_service_account(home: Home) -> Object:
 
 
 def build_role_binding(home: Home) -> Object:
-    """The syncer's rights: in this namespace only."""
+    """The syncer's permissions, limited to this namespace."""
     return {
         "metadata": home.metadata(home.child(Part.SYNCER)),
         "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": SYNCER_ROLE},
@@ -31,7 +31,7 @@ def build_role_binding(home: Home) -> Object:
 
 
 def build_nodes_binding(home: Home) -> Object:
-    """Reading nodes, the one right outside the namespace."""
+    """Permission to read nodes, the only one outside the namespace."""
     metadata: Object = {"name": home.nodes_binding, "labels": home.labels | {labels.CLUSTER: home.name}}
     if home.nodes_binding_owner:
         metadata["ownerReferences"] = [home.nodes_binding_owner]

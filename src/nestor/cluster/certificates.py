@@ -1,7 +1,7 @@
 """X.509 with EC P-256 keys: authorities and the leaves they sign. Bytes in, bytes out.
 
-EC because it is minted in under a millisecond. Keys are written as SEC 1 (`EC PRIVATE KEY`), the one form of EC keys that K3s
-reads for its authorities as well as kube-apiserver for `--service-account-key-file` (where private ones will do).
+EC because generating a key takes less than a millisecond. Keys are written as SEC 1 (`EC PRIVATE KEY`), the only form of EC keys
+that both K3s (for its authorities) and kube-apiserver (for `--service-account-key-file`, which accepts private keys) can read.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 AUTHORITY_DAYS = 3650
 LEAF_DAYS = 365
 RENEW_DAYS = 90
-"""K3s renews its own leaves at start-up when they have 90 days left; ours follow the same rule."""
+"""K3s renews its own leaves at start-up when fewer than 90 days are left; ours follow the same rule."""
 
 _BACKDATE = datetime.timedelta(hours=1)
-"""Clocks of nodes may differ; a certificate must not be from their future."""
+"""Node clocks may differ; a certificate must not be valid only in the future."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def new_key() -> bytes:
 
 
 def new_authority(name: str, now: datetime.datetime) -> Pair:
-    """A self-signed authority that may sign leaves, and other than those nothing."""
+    """A self-signed authority that may only sign leaves."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     builder = (
@@ -67,7 +67,7 @@ def new_authority(name: str, now: datetime.datetime) -> Pair:
 def new_leaf(
     authority: Pair, common_name: str, now: datetime.datetime, *, organization: str | None = None, hosts: Iterable[str] = ()
 ) -> Pair:
-    """A leaf: a server's when it has `hosts` (DNS names or addresses), else a client's."""
+    """A leaf certificate: for a server if it has `hosts` (DNS names or addresses), otherwise for a client."""
     key = ec.generate_private_key(ec.SECP256R1())
     attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization)] if organization else []
     subject = x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
@@ -86,7 +86,7 @@ def new_leaf(
 
 
 def fingerprint(certificate: bytes) -> str:
-    """SHA-256 of the certificate, to tell whether it is still the same one."""
+    """SHA-256 of the certificate, to detect changes."""
     return x509.load_pem_x509_certificate(certificate).fingerprint(hashes.SHA256()).hex()
 
 
@@ -106,7 +106,7 @@ def _builder(
 
 
 def _usage(*, signs: bool) -> x509.KeyUsage:
-    """As K3s documents for its authorities: digitalSignature, keyEncipherment, keyCertSign."""
+    """The usages that K3s documents for its authorities: digitalSignature, keyEncipherment, keyCertSign."""
     return x509.KeyUsage(
         digital_signature=True,
         key_encipherment=True,

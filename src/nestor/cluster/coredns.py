@@ -14,10 +14,10 @@ COREFILE_FOLDER = "/etc/coredns"
 
 
 def build_corefile(api_address: str) -> str:
-    """Names of the nested cluster, and of no other; the rest goes to the host's own resolver.
+    """Resolves the nested cluster's names; everything else is forwarded to the host's resolver.
 
-    `kubernetes.default` must lead to the nested API, on the host address that its Service has here. Answers of the nested
-    cluster are not cached: what is looked up right after it was created must be found.
+    `kubernetes.default` must resolve to the nested API, at the host address of its Service. Names of the nested cluster are
+    not cached: a name must resolve right after its object is created.
     """
     return f""".:{DNS_PORT} {{
     errors
@@ -50,7 +50,7 @@ def build_config_map(shape: Shape, api_address: str) -> Object:
 
 
 def build_container(shape: Shape) -> Object:
-    """CoreDNS, beside the API server that it reads."""
+    """The CoreDNS container, in the same pod as the API server that it reads."""
     return {
         "name": "coredns",
         "image": shape.core_dns_image,
@@ -74,7 +74,7 @@ def build_container(shape: Shape) -> Object:
             "runAsGroup": 65532,
             "readOnlyRootFilesystem": True,
             "allowPrivilegeEscalation": False,
-            # The official binary carries this file capability; the kernel does not start it where it is not allowed at all.
+            # The official binary has this file capability; without it in the bounding set, the kernel refuses to start it.
             "capabilities": {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]},
         },
         "volumeMounts": [
@@ -85,7 +85,7 @@ def build_container(shape: Shape) -> Object:
 
 
 def build_volumes(shape: Shape) -> list[Object]:
-    """What that container mounts."""
+    """The volumes that the container mounts."""
     return [
         {"name": "corefile", "configMap": {"name": shape.child(Part.COREDNS)}},
         {

@@ -1,4 +1,4 @@
-"""`Home`: where a nested cluster's objects are in the host cluster, and what all of them share."""
+"""`Home`: where a nested cluster's objects live in the host cluster, and what they have in common."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from nestor.objects import Object
 
 @dataclass(frozen=True, kw_only=True)
 class Home:
-    """The place of one nested cluster. It is known before anything of the cluster is."""
+    """Where one nested cluster lives. Known before anything else about the cluster."""
 
     name: str
-    """Of the NestedCluster."""
+    """Name of the NestedCluster."""
     namespace: str
-    """In the host cluster: one of its own, or, for a cluster that a user made, the user's."""
+    """Namespace in the host cluster: the cluster's own, or, for a user's cluster, the user's."""
     labels: dict[str, str]
-    """Of the job (or only `managed-by`, for a cluster without one)."""
+    """The job's labels (only `managed-by` for a cluster without a job)."""
     owner: Object | None = None
-    """Owner reference for the cluster's objects; None where they go with their namespace."""
+    """Owner reference for the cluster's objects; None if they are deleted with their namespace."""
     nodes_binding: str = ""
-    """Name of the binding by which its syncer reads nodes, the one object outside the namespace."""
+    """Name of the binding that lets its syncer read nodes, the only object outside the namespace."""
     nodes_binding_owner: Object | None = None
-    """The Namespace, if it is the cluster's own: it takes the binding along."""
+    """The Namespace, if it is the cluster's own: the binding is deleted with it."""
     kubeconfig: Object | None = None
-    """Metadata of the Secret with the admin's kubeconfig; None: nobody gets one."""
+    """Metadata of the Secret with the admin kubeconfig; None: there is no such Secret."""
 
     def child(self, part: Part) -> str:
-        """The name of one of the cluster's objects, as `hello-k3s`."""
+        """The name of one of the cluster's objects, such as `hello-k3s`."""
         return names.child(self.name, part)
 
     def metadata(self, name: str, *, component: str | None = None, annotations: dict[str, str] | None = None) -> Object:

@@ -11,14 +11,14 @@ QUOTA_NAME = "nestor"
 
 
 def build_namespace(name: str, labels: dict[str, str], policy: NamespacePolicy) -> Object:
-    """The Namespace. Pod Security is enforced here, in the host, where the nested cluster's admins cannot relax it."""
+    """The Namespace. Pod Security is enforced here, in the host, where admins of the nested cluster cannot relax it."""
     level = policy.pod_security.lower()
     security = {f"pod-security.kubernetes.io/{mode}": level for mode in ("enforce", "warn")}
     return {"metadata": {"name": name, "labels": labels | security}}
 
 
 def build_quota(shape: Shape, policy: NamespacePolicy, own: list[Object]) -> Object | None:
-    """The quota, with the share of the cluster's own containers (`own`: their resources) added, or none."""
+    """The quota, increased by what the cluster's own containers need (`own`: their resources); None if there is no quota."""
     if not policy.quota:
         return None
     hard = {name: add_own_volume(name, add_own_share(name, str(limit), own), shape) for name, limit in policy.quota.items()}
@@ -26,7 +26,7 @@ def build_quota(shape: Shape, policy: NamespacePolicy, own: list[Object]) -> Obj
 
 
 def build_limit_range(shape: Shape, policy: NamespacePolicy) -> Object | None:
-    """Defaults for containers that ask for nothing, or none."""
+    """Default resources of containers that set none; None if the class has no defaults."""
     resources = policy.default_resources
     if not resources:
         return None
@@ -39,7 +39,7 @@ def build_limit_range(shape: Shape, policy: NamespacePolicy) -> Object | None:
 
 
 def add_own_share(name: str, limit: str, own: list[Object]) -> str:
-    """A quota's number, enlarged by what the cluster's own pods take of it."""
+    """One quota entry, increased by the share of the cluster's own pods."""
     if name in ("pods", "count/pods"):
         return str(int(parse_quantity(limit)) + 2)
     part, _, resource = name.partition(".") if "." in name else ("requests", "", name)
@@ -50,7 +50,7 @@ def add_own_share(name: str, limit: str, own: list[Object]) -> str:
 
 
 def add_own_volume(name: str, limit: str, shape: Shape) -> str:
-    """A quota's number, enlarged by the volume of the cluster's own data: in all, and in its storage class."""
+    """One quota entry, increased by the volume of the cluster's own data: the total, and that of its storage class."""
     if shape.persistence is None:
         return limit
     prefix = f"{shape.persistence.storage_class_name}.storageclass.storage.k8s.io/"

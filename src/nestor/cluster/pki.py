@@ -1,7 +1,7 @@
-"""The nested cluster's keys: its authorities, made once, and the certificates that its users and its kubelet get.
+"""The nested cluster's keys: its authorities, created once, and the certificates of its users and its kubelet.
 
-Two Secrets: `<cluster>-pki` holds the authorities, by K3s' names for custom ones (docs.k3s.io/cli/certificate); only the server's
-container mounts it. `<cluster>-access` holds what the other processes need, and is renewed before it expires.
+Two Secrets: `<cluster>-pki` holds the authorities, under K3s's names for custom ones (docs.k3s.io/cli/certificate); only the
+server's container mounts it. `<cluster>-access` holds what the other processes need, and is renewed before it expires.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ AUTHORITIES = {
     "etcd-peer-ca": "etcd/peer-ca",
     "etcd-server-ca": "etcd/server-ca",
 }
-"""Key in the Secret → path below K3s' `server/tls`; each with `.crt` and `.key`."""
+"""Key in the Secret → path below K3s's `server/tls`; each with `.crt` and `.key`."""
 
 TLS_SERVER_NAME = "kubernetes"
-"""A name that every K3s serving certificate has, whatever address it is reached by."""
+"""A name in every K3s serving certificate, whatever address is used to reach the server."""
 
 SERVICE_KEY = "service.key"
 TOKEN = "token"  # noqa: S105 - a key in a Secret
@@ -37,14 +37,14 @@ TOKEN = "token"  # noqa: S105 - a key in a Secret
 
 @dataclass(frozen=True)
 class Authorities:
-    """What the operator signs with."""
+    """The authorities that the operator signs with."""
 
     server: Pair
     client: Pair
 
     @classmethod
     def from_secret(cls, secret: Object) -> Authorities:
-        """Out of the PKI Secret."""
+        """Parse the PKI Secret."""
         data = {key: base64.b64decode(value) for key, value in secret["data"].items()}
         return cls(
             server=Pair(data["server-ca.crt"], data["server-ca.key"]), client=Pair(data["client-ca.crt"], data["client-ca.key"])
@@ -66,7 +66,7 @@ def mint_authorities(cluster: str, now: datetime.datetime) -> dict[str, bytes]:
 def mint_access(authorities: Authorities, address: str, now: datetime.datetime) -> dict[str, bytes]:
     """The access Secret's content; `address` is the ClusterIP of the server's Service.
 
-    Syncer and CoreDNS run beside the server and speak to it over loopback, so they depend on no Service.
+    Syncer and CoreDNS run in the server's pod and reach it over loopback, so they depend on no Service.
     """
     local, remote = "https://127.0.0.1:6443", f"https://{format_address(address)}"
     kubelet = certificates.new_leaf(authorities.server, "nestor:kubelet", now, hosts=["localhost", "127.0.0.1"])
@@ -81,31 +81,31 @@ def mint_access(authorities: Authorities, address: str, now: datetime.datetime) 
 
 
 def mint_admin_kubeconfig(authorities: Authorities, address: str, now: datetime.datetime) -> dict[str, bytes]:
-    """The content of the Secret that users get."""
+    """The content of the user's kubeconfig Secret."""
     server = f"https://{format_address(address)}"
     return {"kubeconfig": _kubeconfig(authorities, server, "nestor:admin", now, "system:masters")}
 
 
 def content_key(authorities: Authorities, address: str) -> str:
-    """Changes when certificates must be made anew although they have not expired."""
+    """A hash that changes if certificates must be reissued before they expire."""
     return names.digest("v1", certificates.fingerprint(authorities.server.certificate), address, length=16)
 
 
 def renewal_annotations(key: str, now: datetime.datetime) -> dict[str, str]:
-    """Annotations of a Secret with leaf certificates made at `now`."""
+    """Annotations of a Secret with leaf certificates issued at `now`."""
     renew = now + datetime.timedelta(days=certificates.LEAF_DAYS - certificates.RENEW_DAYS)
     return {labels.CONTENT_KEY: key, labels.RENEW_AFTER: times.write(renew)}
 
 
 def is_current(secret: Object | None, key: str, now: datetime.datetime) -> bool:
-    """Whether a Secret's certificates can stay as they are."""
+    """Whether a Secret's certificates are still valid for their purpose."""
     annotations = ((secret or {}).get("metadata") or {}).get("annotations") or {}
     renew = annotations.get(labels.RENEW_AFTER, "")
     return annotations.get(labels.CONTENT_KEY) == key and renew > times.write(now)
 
 
 def build_kubeconfig(server: str, authority: bytes, client: Pair, user: str) -> str:
-    """A kubeconfig for one user of one cluster; JSON, which every YAML reader takes, and quick to read."""
+    """A kubeconfig for one user of one cluster, as JSON, which every YAML parser accepts and parses fast."""
     content: Object = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -132,7 +132,7 @@ def build_kubeconfig(server: str, authority: bytes, client: Pair, user: str) -> 
 
 
 def format_address(address: str) -> str:
-    """An address as URLs want it: IPv6 in brackets."""
+    """An address for use in URLs: IPv6 in brackets."""
     return f"[{address}]" if ":" in address else address
 
 

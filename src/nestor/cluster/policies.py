@@ -1,6 +1,6 @@
 """Network policies of one nested cluster: its pods reach each other, their DNS, their API and the internet; nothing else.
 
-They select by the cluster's labels, never a whole namespace: a user's own cluster lives beside pods that are none of ours.
+They select pods by the cluster's labels, never a whole namespace: a user's cluster shares its namespace with foreign pods.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from nestor.names import Part
 from nestor.objects import Object
 
 METADATA = [*addresses.LINK_LOCAL, *addresses.METADATA, *addresses.NAT64]
-"""Hold the clouds' metadata addresses, which hand out the node's credentials."""
+"""Ranges with cloud metadata addresses, which hand out the node's credentials."""
 CLOSED_V6 = ["fc00::/7"]
 
 _API = {"protocol": "TCP", "port": API_PORT}
 _DNS = [{"protocol": "UDP", "port": DNS_PORT}, {"protocol": "TCP", "port": DNS_PORT}]
 _NO_JOBS: Object = {"namespaceSelector": {"matchExpressions": [{"key": labels.JOB, "operator": "DoesNotExist"}]}}
-"""Any namespace that is no job's: where Ingress controllers and their users' tools run."""
+"""Any namespace that does not belong to a job, such as those of Ingress controllers and users' tools."""
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -43,7 +43,7 @@ def build_policies(shape: Shape) -> list[Object]:
             {
                 "podSelector": {"matchLabels": app},
                 "policyTypes": ["Ingress", "Egress"],
-                # From the server: webhooks, aggregated APIs and the API's own proxy to pods.
+                # The server connects to pods for webhooks, aggregated APIs and the API's own pod proxy.
                 "ingress": [{"from": [_pods(app), _pods(runner), _pods(server)]}],
                 "egress": [{"to": [_pods(app)]}, to_server, *to_internet],
             },
@@ -76,10 +76,10 @@ def build_policies(shape: Shape) -> list[Object]:
 
 
 def _build_host_access(shape: Shape) -> list[Object]:
-    """What the syncer and coredns need of the host: its API server and its DNS.
+    """Egress that the syncer and CoreDNS need: the host's API server and DNS.
 
-    The rest of the host is closed to the server's pod as well: its tenant is admin of the nested API server, whose proxies and
-    webhooks connect to wherever he says.
+    The server's pod must not reach anything else in the host: the tenant is admin of the nested API server, whose proxies and
+    webhooks connect wherever the tenant wants.
     """
     services = [{"ipBlock": {"cidr": cidr}} for cidr in shape.host.service_cidrs]
     api = [{"ipBlock": {"cidr": f"{address}/{128 if ':' in address else 32}"}} for address in shape.host.api_addresses]
@@ -92,7 +92,7 @@ def _build_host_access(shape: Shape) -> list[Object]:
 
 
 def build_internet(shape: Shape) -> list[Object]:
-    """The address blocks that are open: everything but what is closed below; empty when the class opens none."""
+    """The allowed address blocks: everything except the ranges closed below; empty if the class allows no internet."""
     if shape.network.internet == "None":
         return []
     closed = [
@@ -110,13 +110,13 @@ def build_internet(shape: Shape) -> list[Object]:
 
 
 def _collapse(networks: list[Network], version: int) -> list[str]:
-    """Of one address family, without those that another one contains."""
+    """The networks of one address family, merged where they overlap."""
     chosen: list[Any] = [network for network in networks if network.version == version]
     return [str(network) for network in ipaddress.collapse_addresses(chosen)]
 
 
 def _users_code(shape: Shape) -> Object:
-    """Selects the pods that run what users bring."""
+    """Selects the pods that run users' code."""
     values = [labels.COMPONENT_APP, labels.COMPONENT_RUNNER]
     return {
         "matchLabels": {labels.CLUSTER: shape.name},

@@ -1,4 +1,4 @@
-"""Brings a nested cluster into being, as fast as the host's API server answers: what can go together goes together."""
+"""Creates a nested cluster as fast as the host's API server allows: independent requests run in parallel."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from nestor.objects import Object, labels_of, owners_of
 
 
 class ForeignObject(Exception):
-    """An object of ours would have the name of one that is not ours; the message names it."""
+    """A foreign object already has the name of one of ours; the message names it."""
 
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where the cluster's Services are; only the host's API server knows."""
+    """Addresses of the cluster's Services, assigned by the host's API server."""
 
     api: str
     dns: str
@@ -40,7 +40,7 @@ class _Keys:
 
 
 class Provisioner:
-    """Makes and keeps the objects of nested clusters. Remembers keys, so that a settled cluster costs no request."""
+    """Creates and maintains the objects of nested clusters. Remembers keys, so that a settled cluster needs no requests."""
 
     def __init__(self, applier: Applier) -> None:
         self._applier = applier
@@ -48,11 +48,11 @@ class Provisioner:
         self._keys: dict[tuple[str, str], _Keys] = {}
 
     def forget(self, namespace: str, name: str) -> None:
-        """Drop what is remembered of a cluster that goes."""
+        """Drop what is remembered about a cluster that is being deleted."""
         self._keys.pop((namespace, name), None)
 
     async def ensure_surroundings(self, shape: Shape) -> Addresses:
-        """Everything that the cluster's pods need before they start, except what needs the Services' addresses."""
+        """Ensure everything that the cluster's pods need before they start, except what depends on the Services' addresses."""
         ensure = self._applier.ensure
         api, dns, *_ = await together(
             *(ensure(kinds.SERVICE, service) for service in shared.build_services(shape)),
@@ -62,17 +62,17 @@ class Provisioner:
         return Addresses(api["spec"]["clusterIP"], dns["spec"]["clusterIP"])
 
     async def ensure_access(self, shape: Shape, addresses: Addresses) -> None:
-        """What the pods mount, certificates and DNS configuration; before the pods, or kubelet waits to retry."""
+        """Ensure what the pods mount: certificates and DNS configuration. Before the pods, or kubelet waits before it retries."""
         await together(
             self._ensure_access_secret(shape, addresses), self._applier.ensure(*shared.build_configuration(shape, addresses.api))
         )
 
     async def ensure_server(self, shape: Shape, addresses: Addresses) -> None:
-        """The cluster's own pod."""
+        """Ensure the cluster's own pod."""
         await self._applier.ensure(*shared.build_server(shape, addresses.api))
 
     async def ensure_kubeconfig(self, shape: Shape, addresses: Addresses) -> None:
-        """The admin's kubeconfig for the user. Raises `ForeignObject` where a Secret of that name is somebody else's."""
+        """Ensure the user's admin kubeconfig. Raises `ForeignObject` if a Secret with that name belongs to somebody else."""
         if (metadata := shape.kubeconfig) is None:
             return
         mark = labels.JOB_UID if labels.JOB_UID in metadata["labels"] else labels.CLUSTER
@@ -84,7 +84,8 @@ class Provisioner:
         found = await self._api.find(kinds.SECRET, metadata["name"], metadata["namespace"])
         if found is not None and labels_of(found).get(mark) != metadata["labels"][mark]:
             raise ForeignObject(
-                f"Secret '{metadata['name']}' in namespace '{metadata['namespace']}' is not Nestor's: delete or rename it"
+                f"Secret '{metadata['name']}' in namespace '{metadata['namespace']}' already exists and is not Nestor's: "
+                "delete or rename it"
             )
         if not pki.is_current(found, key, now):
             content = await asyncio.to_thread(pki.mint_admin_kubeconfig, authorities, addresses.api, now)
@@ -96,7 +97,7 @@ class Provisioner:
         keys.admin, keys.admin_checked = key, now
 
     async def _ensure_authorities(self, shape: Shape) -> None:
-        """Made once. Created, never applied: a second set would make the first one's certificates worthless."""
+        """Create the authorities once; never apply: a second set would invalidate the certificates of the first."""
         if (shape.namespace, shape.name) in self._keys:
             return
         name = shape.child(Part.AUTHORITIES)
@@ -105,7 +106,7 @@ class Provisioner:
             content = await asyncio.to_thread(pki.mint_authorities, shape.name, _now())
             secret = await self._create_secret(access.build_secret(shape.metadata(name), content))
         if _is_left_over(secret, shape.owner):
-            raise RetryLater(1, f"Secret '{name}' of an earlier cluster of this name is being collected")
+            raise RetryLater(1, f"Secret '{name}' of an earlier cluster with this name is being deleted")
         self._keys[shape.namespace, shape.name] = _Keys(Authorities.from_secret(secret))
 
     async def _ensure_access_secret(self, shape: Shape, addresses: Addresses) -> None:
@@ -130,7 +131,7 @@ class Provisioner:
 
 
 def _is_left_over(secret: Object, owner: Object | None) -> bool:
-    """Whether it is about to be collected, because its owner is a deleted cluster of the same name."""
+    """Whether it will be garbage-collected because its owner is a deleted cluster of the same name."""
     owners = [item["uid"] for item in owners_of(secret)]
     return owner is not None and bool(owners) and owner["uid"] not in owners
 

@@ -17,11 +17,11 @@ TOKEN_FILE = "/etc/nestor/token"  # noqa: S105 - a path
 HOST_TOKEN_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path
 DEFAULT_RESOURCES: Object = {"requests": {"cpu": "200m", "memory": "512Mi"}, "limits": {"cpu": "2", "memory": "2Gi"}}
 CONTROLLERS = "*,tokencleaner,-node-lifecycle-controller,-taint-eviction-controller,-node-ipam-controller,-node-route-controller"
-"""Nodes are the host's, mirrored: their health, their taints and their pod ranges are decided there."""
+"""Without those for nodes: nodes mirror the host's, which decides on their health, taints and pod ranges."""
 
 
 def build_api_service(shape: Shape) -> Object:
-    """The API server's Service; published before readiness, because the runner and the syncer wait for the API themselves."""
+    """The API server's Service. It includes unready pods, because the runner and the syncer wait for the API themselves."""
     return _build_service(shape, Part.SERVER, [{"name": "https", "port": 443, "targetPort": API_PORT, "protocol": "TCP"}])
 
 
@@ -38,7 +38,7 @@ def build_dns_service(shape: Shape) -> Object:
 
 
 def build_stateful_set(shape: Shape, api_address: str) -> Object:
-    """The StatefulSet. OnDelete, because the data may go with the pod: a new operator must not restart running clusters."""
+    """The StatefulSet. OnDelete, because data may be lost with the pod: an operator upgrade must not restart running clusters."""
     pod_labels = shape.labels | shape.pod_labels(labels.COMPONENT_SERVER)
     return {
         "metadata": shape.metadata(shape.child(Part.SERVER), component=labels.COMPONENT_SERVER),
@@ -67,7 +67,7 @@ def _build_service(shape: Shape, part: Part, ports: list[Object]) -> Object:
 
 
 def _build_claims(shape: Shape) -> Object:
-    """The volume of the data, if it has one of its own. It stays while the cluster rests, and goes with it."""
+    """The claim for the data volume, if there is one. It stays while the cluster is suspended, and is deleted with it."""
     if shape.persistence is None:
         return {}
     spec: Object = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": str(shape.persistence.size)}}}
@@ -115,7 +115,7 @@ def _build_pod_spec(shape: Shape, api_address: str) -> Object:
 
 
 def _build_k3s(shape: Shape, api_address: str) -> Object:
-    """The server. Root, because K3s is made to be; without a capability or a way to gain one."""
+    """The K3s container. It runs as root, because K3s requires it, but without capabilities or a way to gain any."""
     files = [(f"{name}{end}", f"{path}{end}") for name, path in pki.AUTHORITIES.items() for end in (".crt", ".key")]
     files.append((pki.SERVICE_KEY, pki.SERVICE_KEY))
     return {
@@ -133,7 +133,7 @@ def _build_k3s(shape: Shape, api_address: str) -> Object:
         },
         "volumeMounts": [
             {"name": DATA_VOLUME, "mountPath": DATA_FOLDER},
-            # One by one: K3s writes its own certificates into the same folder.
+            # Mounted one by one, because K3s writes its own certificates into the same folder.
             *({"name": "pki", "subPath": key, "mountPath": f"{TLS_FOLDER}/{path}", "readOnly": True} for key, path in files),
             {"name": "pki", "subPath": pki.TOKEN, "mountPath": TOKEN_FILE, "readOnly": True},
         ],
@@ -141,7 +141,7 @@ def _build_k3s(shape: Shape, api_address: str) -> Object:
 
 
 def build_arguments(shape: Shape, api_address: str) -> list[str]:
-    """K3s' command line: a control plane alone, whose nodes and pods the syncer brings."""
+    """K3s's command line: only a control plane; the syncer adds nodes and runs the pods."""
     return [
         "server",
         "--disable-agent",
@@ -164,8 +164,8 @@ def build_arguments(shape: Shape, api_address: str) -> list[str]:
         "--write-kubeconfig-mode=600",
         "--kube-apiserver-arg=kubelet-preferred-address-types=InternalDNS,InternalIP",
         f"--kube-controller-manager-arg=controllers={CONTROLLERS}",
-        # The controllers' clients are throttled to 20 requests a second by default, most of which their own start takes: the
-        # `default` ServiceAccount, without which no pod can be created, then is there after 5 s instead of 0.7 s.
+        # By default, the controllers' clients are throttled to 20 requests a second, most of which their own start uses up. The
+        # `default` ServiceAccount, without which no pod can be created, would then exist after 5 s instead of 0.7 s.
         "--kube-controller-manager-arg=kube-api-qps=300",
         "--kube-controller-manager-arg=kube-api-burst=400",
     ]
@@ -187,7 +187,7 @@ def _build_syncer(shape: Shape) -> Object:
             {"name": syncer.DNS_READY_URL_VARIABLE, "value": f"http://127.0.0.1:{coredns.READY_PORT}/ready"},
         ],
         "ports": [{"name": "health", "containerPort": syncer.HEALTH_PORT, "protocol": "TCP"}],
-        # Every second: its readiness is the cluster's.
+        # Every second, because its readiness is the cluster's.
         "readinessProbe": {
             "httpGet": {"path": "/readyz", "port": syncer.HEALTH_PORT, "scheme": "HTTP"},
             "periodSeconds": 1,
@@ -220,7 +220,7 @@ def _build_syncer(shape: Shape) -> Object:
 
 
 def build_resources(chosen: Resources | None, default: Object) -> Object:
-    """Requests and limits, each part by default where it is not chosen; our own pods always have both."""
+    """Requests and limits, each falling back to its default; our own pods always have both."""
     if chosen is None:
         return default
     return {"requests": _strings(chosen.requests) or default["requests"], "limits": _strings(chosen.limits) or default["limits"]}

@@ -1,4 +1,4 @@
-"""`Shape`: everything that the builders need to know about one nested cluster, resolved."""
+"""`Shape`: everything that the builders need to know about one nested cluster, with all defaults resolved."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nestor.names import Part
 
 API_PORT = 6443
 DNS_PORT = 1053
-"""Not 53: CoreDNS needs no privilege for it, and the Service translates."""
+"""Not 53, so that CoreDNS needs no privileges; the Service maps the port."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Host:
 
     service_cidrs: tuple[str, ...]
     api_addresses: tuple[str, ...] = ()
-    """Where the host's API server is reached by pods, besides its Service."""
+    """The addresses at which pods reach the host's API server, besides its Service."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class Shape(Home):
     persistence: Persistence | None = None
     """The volume of its data; None: the data lives in the server's pod."""
     replicas: int = 1
-    """1, or 0 while the cluster is suspended; only where its data is on a volume."""
+    """1, or 0 while the cluster is suspended, provided that its data is on a volume."""
 
     @property
     def server_host(self) -> str:
@@ -48,7 +48,7 @@ class Shape(Home):
 
 
 def choose_cluster_cidr(service_cidrs: tuple[str, ...]) -> str:
-    """A pod range for the nested cluster. Nothing uses it (pods get the host's addresses), but it must not overlap services."""
+    """A pod range for the nested cluster. It is unused (pods get the host's addresses), but must not overlap Service ranges."""
     taken = [ipaddress.ip_network(cidr) for cidr in service_cidrs]
     chosen = []
     for version, candidates in ((4, ("10.42.0.0/16", "172.30.0.0/16", "192.168.0.0/17")), (6, ("fd42::/48", "fd43::/48"))):

@@ -1,6 +1,6 @@
-"""Mode Shared, the only one: the application's pods run in the host cluster. Which objects such a cluster consists of. Pure.
+"""Mode Shared, the only one: the application's pods run in the host cluster. Lists the objects of such a cluster. Pure.
 
-A mode decides here what a `Shape` becomes; how that is applied, and in which order, is `provision`'s and the same for all modes.
+A mode decides here which objects a `Shape` becomes; `provision` applies them, in the same order for all modes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Body = tuple[Kind, Object]
 def build_shape(
     spec: NestedClusterSpec, home: Home, policy: NestedClassSpec, *, host: Host, nestor_image: str, replicas: int = 1
 ) -> Shape:
-    """The cluster of a complete `spec`, one that says its image, and its volume if it has one."""
+    """The shape of a cluster with a complete `spec`, that is, one with an image and, if it has a volume, with that."""
     return Shape(
         **vars(home),
         image=spec.image or "",
@@ -37,12 +37,12 @@ def build_shape(
 
 
 def build_services(shape: Shape) -> tuple[Object, Object]:
-    """The Services of its API and its DNS, whose addresses the rest is made with."""
+    """The Services of its API and its DNS; other objects depend on their addresses."""
     return server.build_api_service(shape), server.build_dns_service(shape)
 
 
 def build_surroundings(shape: Shape) -> list[Body]:
-    """What its pods need before they start, and that needs no addresses."""
+    """The objects that its pods need before they start and that do not depend on addresses."""
     return [
         (kinds.SERVICE_ACCOUNT, access.build_service_account(shape)),
         (kinds.ROLE_BINDING, access.build_role_binding(shape)),
@@ -52,7 +52,7 @@ def build_surroundings(shape: Shape) -> list[Body]:
 
 
 def build_configuration(shape: Shape, api_address: str) -> Body:
-    """What its pods mount besides keys."""
+    """What its pods mount in addition to keys."""
     return kinds.CONFIG_MAP, coredns.build_config_map(shape, api_address)
 
 
@@ -68,7 +68,7 @@ def list_containers(shape: Shape) -> list[Object]:
 
 
 def list_names(shape: Shape) -> list[tuple[Kind, str]]:
-    """Everything of it that is applied by force in its namespace."""
+    """All objects in its namespace that are applied with force or created."""
     bodies: list[Body] = [
         *((kinds.SERVICE, service) for service in build_services(shape)),
         build_server(shape, ""),

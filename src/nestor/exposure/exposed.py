@@ -1,4 +1,4 @@
-"""Whether a job's targets answer, decided from their host Services and EndpointSlices."""
+"""Whether a job's targets are reachable, decided from their host Services and EndpointSlices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOWN_PORTS = 20
 
 @dataclass(frozen=True)
 class TargetView:
-    """One target's route, and what is behind it."""
+    """One target's route, and the Service and endpoints behind it."""
 
     route: Route
     service: Object | None = None
@@ -24,19 +24,19 @@ class TargetView:
 
 @dataclass(frozen=True)
 class Exposure:
-    """What is known about a job's exposure: its targets, in their order."""
+    """A job's targets, in their order."""
 
     targets: tuple[TargetView, ...] = ()
 
     @property
     def url(self) -> str | None:
-        """The URL of the job: the first target's, once it has an Ingress."""
+        """The job's URL: that of the first target, once it has an Ingress."""
         first = self.targets[0].route if self.targets else None
         return first.url if first and first.is_open else None
 
 
 def decide_exposed(exposure: Exposure) -> Condition:
-    """The condition `Exposed`. True only when a request to each URL that the job asks for has somewhere to go."""
+    """The condition `Exposed`. True only if every requested URL has a ready endpoint."""
     if not exposure.targets:
         return _false(conditions.NOT_REQUESTED, "the AppDef names no target")
     requested = [view for view in exposure.targets if view.route.is_requested]
@@ -46,14 +46,14 @@ def decide_exposed(exposure: Exposure) -> Condition:
     if troubles:
         reason, message = troubles[0]
         more = len(troubles) - 1
-        rest = f"; {more} more of {len(requested)} targets not ready, see `status.targets`" if more else ""
+        rest = f"; {more} more of {len(requested)} targets are not ready, see `status.targets`" if more else ""
         return _false(reason, message + rest)
     rest = f", and {len(requested) - 1} more at the URLs in `status.targets`" if len(requested) > 1 else ""
-    return Condition(conditions.EXPOSED, "True", conditions.INGRESS_READY, f"reached at {requested[0].route.url}{rest}")
+    return Condition(conditions.EXPOSED, "True", conditions.INGRESS_READY, f"available at {requested[0].route.url}{rest}")
 
 
 def find_trouble(view: TargetView) -> Refusal | None:
-    """Why a target is not reached: a reason and a message; None when it is."""
+    """Why a target is not reachable: a reason and a message; None if it is."""
     route, service = view.route, view.service
     if route.refusal:
         return route.refusal
@@ -61,7 +61,7 @@ def find_trouble(view: TargetView) -> Refusal | None:
     where = f"namespace '{target.service_namespace}' of the nested cluster"
     if service is None:
         return conditions.TARGET_NOT_FOUND, (
-            f"no Service named '{target.service_name}' in {where} (one without a cluster IP or a selector does not count)"
+            f"no Service named '{target.service_name}' in {where} (Services without a cluster IP or a selector do not count)"
         )
     ports = spec_of(service).get("ports") or []
     port = _find_port(ports, target.service_port)
@@ -82,7 +82,7 @@ def find_trouble(view: TargetView) -> Refusal | None:
 
 
 def list_targets(exposure: Exposure) -> list[Object] | None:
-    """The targets, as the job's status has them; None when there are none, as an API server gives no empty list back."""
+    """The targets for the job's status; None if there are none, because API servers do not return empty lists."""
     return [_describe(view) for view in exposure.targets] or None
 
 
@@ -99,7 +99,7 @@ def _describe(view: TargetView) -> Object:
 
 
 def has_ready_endpoint(slices: Iterable[Object]) -> bool:
-    """Whether any endpoint serves; an absent `ready` means yes, as Kubernetes documents."""
+    """Whether any endpoint is ready; an absent `ready` means yes, as Kubernetes documents."""
     for item in slices:
         for endpoint in item.get("endpoints") or ():
             if (endpoint.get("conditions") or {}).get("ready") is not False and endpoint.get("addresses"):
@@ -117,7 +117,7 @@ def _name_port(port: Object) -> str:
 
 
 def _serves(item: Object, port: Object) -> bool:
-    """Whether a slice's endpoints have the Service's port: one whose `targetPort` is a name may be missing in some pods."""
+    """Whether a slice's endpoints have the Service's port: with a named `targetPort`, some pods may lack it."""
     return any((entry.get("name") or "") == (port.get("name") or "") for entry in item.get("ports") or ())
 
 

@@ -1,4 +1,4 @@
-"""Which hosts a job claims, and who has them."""
+"""Which hosts a job claims, and who owns them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from nestor.objects import Object, labels_of, spec_of
 
 @dataclass(frozen=True)
 class HostClaim:
-    """One job's wish for a host.
+    """One job's claim to a host.
 
-    A job that has the host by its name wins, else the older one; of two of the same second the one that has it already, or the
-    lower UID.
+    The job whose default host it is wins, then the older one. Of two jobs from the same second, the one that already holds the
+    host wins, then the lower UID.
     """
 
     host: str
@@ -24,9 +24,9 @@ class HostClaim:
     uid: str
     created: str
     is_held: bool = False
-    """An Ingress of the job has the host now."""
+    """An Ingress of the job currently has the host."""
     is_default: bool = False
-    """The job has this host by its name: nobody may squat it."""
+    """It is the job's default host, which nobody else may take."""
 
     @property
     def rank(self) -> tuple[bool, str, bool, str]:
@@ -37,10 +37,10 @@ class HostClaim:
 def find_conflicts(
     mine: Sequence[HostClaim], claims: Iterable[HostClaim], ingresses: Iterable[Object], home: str
 ) -> dict[str, str]:
-    """Who has the hosts that a job claims by `mine`: a sentence for each host that is somebody else's.
+    """Who else owns the hosts that a job claims (`mine`): a message for each such host.
 
-    Ingresses that no job is exposed by always come first, except those in `home`, the job's own namespace: cert-manager proves
-    there, for the job, that the host is its. Among jobs the one that has the host by its name, or the older one, keeps it.
+    Ingresses that do not expose a job always win, except those in `home`, the job's own namespace, where cert-manager's solver
+    proves that the job controls the host. Among jobs, the one whose default host it is wins, then the older one.
     """
     if not mine:
         return {}
@@ -54,7 +54,7 @@ def find_conflicts(
 
 
 def _find_foreign(mine: Sequence[HostClaim], ingresses: Iterable[Object], home: str) -> dict[str, str]:
-    """By Ingresses of others; a wildcard's stands for one label."""
+    """Hosts taken by other people's Ingresses; a wildcard covers one label."""
     covered = defaultdict(list)
     for claim in mine:
         for rule in (claim.host, f"*.{claim.host.partition('.')[2]}"):
@@ -70,9 +70,9 @@ def _find_foreign(mine: Sequence[HostClaim], ingresses: Iterable[Object], home: 
 
 
 def find_exposed_job(ingress: Object) -> str | None:
-    """UID of the job that the operator exposes by this Ingress. None: it is a user's, or a tenant's that a syncer carried.
+    """UID of the job that the operator exposes with this Ingress. None: it is a user's, or a tenant's, copied by a syncer.
 
-    Before they had a component of their own, the operator's Ingresses were the only ones with a job's UID: those are still its.
+    Ingresses of older operators have no component label; then only the operator's carried a job UID, so they count too.
     """
     own = labels_of(ingress)
     if labels.NESTED_UID in own or own.get(labels.COMPONENT, labels.COMPONENT_EXPOSURE) != labels.COMPONENT_EXPOSURE:
@@ -82,7 +82,7 @@ def find_exposed_job(ingress: Object) -> str | None:
 
 def _explain(mine: HostClaim, rival: HostClaim) -> str:
     if rival.is_default and not mine.is_default:
-        return f"host '{mine.host}' belongs, by its name, to job '{rival.job}' in namespace '{rival.namespace}'"
+        return f"host '{mine.host}' is the default host of job '{rival.job}' in namespace '{rival.namespace}'"
     return f"host '{mine.host}' is taken by the older job '{rival.job}' in namespace '{rival.namespace}'"
 
 

@@ -1,4 +1,4 @@
-"""The hosts of a job's targets: by their names, or the one that the job asks for."""
+"""The hosts of a job's targets: derived from their names, or requested by the job."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from nestor.api.nestedclass import ExposePolicy
 
 
 def choose_host(name: str, namespace: str, wanted: str | None, policy: ExposePolicy) -> str | None:
-    """The host of a job's first target: the one it asks for, else by its name below the class's domain.
+    """The host of a job's first target: the requested one, otherwise the default host below the class's domain.
 
-    None when it may not have the one it asks for, or there is no domain.
+    None if the requested host is not allowed, or there is no domain.
     """
     if wanted:
         return wanted if is_allowed(wanted, policy) else None
@@ -21,21 +21,21 @@ def choose_host(name: str, namespace: str, wanted: str | None, policy: ExposePol
 
 
 def is_default(host: str, name: str, namespace: str, policy: ExposePolicy) -> bool:
-    """Whether a job has this host by its name, below its class's domain: nobody may squat it.
+    """Whether this is the job's default host below its class's domain, which nobody else may take.
 
-    Below that domain alone: a job's name may end with any namespace's, and elsewhere a host is whose job is the older.
+    Only below that domain: job names may end with another namespace's name, so outside it the older job owns the host.
     """
     return policy.domain is not None and host == names.default_host(name, namespace, policy.domain)
 
 
 def is_allowed(host: str, policy: ExposePolicy) -> bool:
-    """Whether jobs of the class may ask for this host; any, where the class bounds nothing."""
+    """Whether jobs of the class may request this host; any host, if the class sets no limits."""
     patterns = _list_allowed(policy)
     return not patterns or any(host.endswith(item[1:]) if item.startswith("*.") else host == item for item in patterns)
 
 
 def explain_not_allowed(host: str, class_name: str, policy: ExposePolicy) -> str:
-    """What is allowed instead, as a sentence."""
+    """A message that says which hosts are allowed instead."""
     known = ", ".join(f"'{item}'" for item in _list_allowed(policy))
     return f"`expose.host` '{host}' is not allowed by class '{class_name}'; allowed: {known}"
 
@@ -45,10 +45,10 @@ def _list_allowed(policy: ExposePolicy) -> list[str]:
 
 
 def choose_prefix(target: Target, name: str, namespace: str, domain: str, taken: Container[str]) -> str:
-    """What stands for a further target in its host: its Service's name; where that host is `taken`, with the port.
+    """The prefix of an additional target's host: its Service's name, followed by the port if that host is `taken`.
 
-    Labels of a reserved form are avoided: names of two letters take the port at once (`ui--hello` would be one), and `my--app`
-    loses a dash and takes a hash.
+    Labels of a reserved form are avoided: names of two letters always get the port (`ui--hello` would be reserved), and
+    `my--app` loses a dash and gets a hash.
     """
     service, port = target.service_name, target.service_port
     for prefix in (service, f"{service}-{port}"):
@@ -59,13 +59,13 @@ def choose_prefix(target: Target, name: str, namespace: str, domain: str, taken:
 
 
 def _is_reserved(label: str) -> bool:
-    """Dashes third and fourth are for internationalized names (RFC 5890); certificate authorities refuse others with them."""
+    """Labels with dashes in positions 3 and 4 are reserved (RFC 5890); certificate authorities reject them."""
     return label[2:4] == "--"
 
 
 def further_host(prefix: str, name: str, namespace: str, domain: str) -> str:
-    """The host of a further target, `<service>--<job>-<namespace>.<domain>`: one label, so that a wildcard certificate for
-    `*.<domain>` and a wildcard DNS entry are good for it too. Long ones are cut and told apart by a hash.
+    """The host of an additional target, `<service>--<job>-<namespace>.<domain>`: one label, so that a wildcard certificate for
+    `*.<domain>` and a wildcard DNS entry cover it too. Long labels are cut and made unique by a hash.
     """
     label = f"{prefix}--{name}-{namespace}".replace(".", "-")
     if len(label) > names.LABEL_LIMIT:

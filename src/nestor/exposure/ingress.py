@@ -1,4 +1,4 @@
-"""The Ingress of one target, and the URL it is reached by."""
+"""The Ingress of one target, and its URL."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from nestor.objects import Object
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 ISSUERS = ("cert-manager.io/cluster-issuer", "cert-manager.io/issuer")
-"""Annotations by which cert-manager makes the Secrets that an Ingress names in `spec.tls`."""
+"""Annotations that make cert-manager create the Secrets named in an Ingress's `spec.tls`."""
 
 
 def build_ingress(name: str, namespace: str, labels: dict[str, str], host: str, target: Target, policy: ExposePolicy) -> Object:
-    """The Ingress. Class and annotations are the admins' alone: annotations can configure the controller itself.
+    """The Ingress. Only admins set class and annotations, because annotations can configure the controller itself.
 
-    Each target has one of its own: what a controller, an admission webhook or a certificate authority holds against one host must
-    not take the others with it. All paths lead to the Service, and an upgrade to a websocket passes as any other request does.
+    Each target has its own Ingress: if a controller, an admission webhook or a certificate authority rejects one host, the others
+    are not affected. All paths lead to the Service; websocket upgrades pass like any other request.
     """
     service = names.host_name(target.service_name, target.service_namespace)
     backend = {"service": {"name": service, "port": {"number": target.service_port}}}
@@ -34,12 +34,12 @@ def build_ingress(name: str, namespace: str, labels: dict[str, str], host: str, 
 
 
 def build_url(host: str, policy: ExposePolicy) -> str:
-    """The URL as a browser wants it; the port only where it is not the scheme's own."""
+    """The URL for a browser, with the port only if it is not the scheme's default."""
     scheme = policy.scheme or ("https" if policy.tls_secret_name or has_issuer(policy) else "http")
     port = f":{policy.port}" if policy.port and policy.port != DEFAULT_PORTS[scheme] else ""
     return f"{scheme}://{host}{port}/"
 
 
 def has_issuer(policy: ExposePolicy) -> bool:
-    """Whether cert-manager gives each Ingress a certificate of its own."""
+    """Whether cert-manager issues a certificate for each Ingress."""
     return any((policy.annotations or {}).get(key) for key in ISSUERS)

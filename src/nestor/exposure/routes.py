@@ -1,4 +1,4 @@
-"""From an AppDef's targets to routes: which of them get a host, and which do not, with the reason."""
+"""Turns an AppDef's targets into routes: the host of each, or the reason why it gets none."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Refusal = tuple[str, str]
 
 @dataclass(frozen=True)
 class ExposedJob:
-    """What routes depend on besides the targets."""
+    """What routes depend on in addition to the targets."""
 
     name: str
     namespace: str
@@ -30,36 +30,36 @@ class ExposedJob:
 
 @dataclass(frozen=True)
 class Route:
-    """One target, and where it is reached or why it is not."""
+    """One target, with its URL or the reason why it has none."""
 
     target: Target
     ingress: str
-    """Name of its Ingress. A host stays with its Ingress, whatever Service is behind it by now."""
+    """Name of its Ingress. A host keeps its Ingress even if the Service behind it changes."""
     host: str | None = None
     url: str | None = None
     refusal: Refusal | None = None
     """Why it has no Ingress."""
     is_requested: bool = True
-    """Whether the job asks for it: `Exposed` waits for these only."""
+    """Whether the job asks for it: `Exposed` only waits for requested routes."""
     is_default: bool = True
-    """The job has the host by its name."""
+    """The host is the job's default host."""
     note: str = ""
-    """What its author should know although it works."""
+    """What its author should know even though it works."""
 
     @property
     def is_open(self) -> bool:
-        """Whether there is to be an Ingress."""
+        """Whether it gets an Ingress."""
         return self.host is not None and self.refusal is None
 
 
 def plan_routes(job: ExposedJob, targets: Sequence[Target]) -> tuple[Route, ...]:
-    """A route for each target, in their order; targets that are named twice get one."""
+    """A route for each target, in order; duplicates share one."""
     counts = Counter(_identify(target) for target in targets)
     unique = {_identify(target): target for target in reversed(targets)}
     routes: list[Route] = []
     for key in counts:
         target = unique[key]
-        note = f"named {counts[key]} times in the AppDef's `targets`, exposed once" if counts[key] > 1 else ""
+        note = f"listed {counts[key]} times in the AppDef's `targets`, exposed once" if counts[key] > 1 else ""
         if not routes:
             routes.append(_plan_first(job, target, note))
         else:
@@ -92,8 +92,8 @@ def _plan_further(job: ExposedJob, target: Target, note: str, taken: set[str]) -
     domain = job.policy.domain
     if domain is None:
         message = (
-            f"Service '{target.service_name}' is a further target and has no host: class '{job.class_name}' has no "
-            "`expose.domain`, below which they are"
+            f"Service '{target.service_name}' is an additional target and gets no host: class '{job.class_name}' has no "
+            "`expose.domain`"
         )
         return Route(target, "", refusal=(conditions.HOST_NOT_ALLOWED, message), note=note)
     prefix = hosts.choose_prefix(target, job.name, job.namespace, domain, taken)

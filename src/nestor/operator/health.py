@@ -1,4 +1,4 @@
-"""`/healthz` and `/readyz`: 503 when a watch went silent or a background task died, so that kubelet restarts the process."""
+"""`/healthz` and `/readyz`: 503 if a watch has gone silent or a background task died, so that kubelet restarts the process."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Callable
 from aiohttp import web
 
 STALE_SECONDS = 420
-"""A watch says something at least every 240 s, when the server ends it; then there is time for a new one."""
+"""The server ends a watch after 240 s at most, so a healthy one shows activity more often; the rest is time to reconnect."""
 
 Check = Callable[[], str | None]
-"""Says what is wrong, or None."""
+"""Returns what is wrong, or None."""
 
 
 def build_app(is_alive: Check, is_ready: Check) -> web.Application:

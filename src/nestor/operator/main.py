@@ -17,9 +17,9 @@ from nestor.operator.world.host_facts import HostUnknown, read_host
 log = logging.getLogger(__name__)
 
 RECURSION_LIMIT = 30_000
-"""An API server takes objects of up to 10,000 levels (Go's JSON decoder), and a user may write one. By Python's own limit of
-1,000 its JSON could not even be read, by kopf neither, and that would be the end of everybody's operator. Measured: on the usual
-stack of 8 MiB, reading and writing such JSON needs less than half of it.
+"""An API server accepts objects nested up to 10,000 levels deep (Go's JSON decoder), and any user can write one. With Python's
+default limit of 1,000, neither we nor kopf could even parse its JSON, and the operator would crash for everybody. Measured:
+reading and writing such JSON needs less than half of the usual 8 MiB stack.
 """
 
 
@@ -54,7 +54,7 @@ def _set_up_logging(settings: Settings) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """The process. 0 after SIGTERM or SIGINT, 1 when something died."""
+    """Run the process. Returns 0 after SIGTERM or SIGINT, 1 after an error."""
     settings = read_settings(arguments)
     _set_up_logging(settings)
     sys.setrecursionlimit(RECURSION_LIMIT)
@@ -64,6 +64,6 @@ def main(arguments: list[str]) -> int:
         log.error("%s", error)
         return 1
     except Exception:
-        log.exception("nestor operator ends")
+        log.exception("nestor operator stopped by an error")
         return 1
     return 0

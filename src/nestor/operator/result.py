@@ -1,4 +1,4 @@
-"""`Result`: what a pass over one object came to, and when to look at the object again."""
+"""`Result`: the outcome of a pass over one object, and when to look at the object again."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 class Result:
     """Every reconcile function returns one.
 
-    Only what cannot go on at all, because something of the past is still in the way, ends a pass by `nestor.kube.RetryLater`.
+    A pass raises `nestor.kube.RetryLater` only if it cannot continue at all, because something old is still being deleted.
     """
 
     retry_after: float | None = None
-    """Seconds until the object is looked at again although no event comes. None: events alone bring it back."""
+    """Seconds until the next pass, even without an event. None: only events trigger one."""
     problem: str | None = None
-    """Why something is not as it should be, for the user."""
+    """What is wrong, for the user."""
     error: Exception | None = None
-    """What failed. It is tried again with growing delays, instead of after `retry_after`."""
+    """What failed. The pass is retried with growing delays instead of after `retry_after`."""
 
     def within(self, *seconds: float | None) -> Result:
-        """The same, looked at again at the earliest of these times."""
+        """The same result, with the earliest of these times as the next look."""
         return replace(self, retry_after=min((item for item in (self.retry_after, *seconds) if item is not None), default=None))

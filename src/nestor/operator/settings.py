@@ -10,22 +10,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Settings:
-    """What the operator is told by its Deployment. Everything about jobs is in NestedClasses instead."""
+    """The settings in the operator's Deployment. Everything about jobs is in NestedClasses instead."""
 
     image: str
     """Nestor's image, for the syncers and runners."""
     namespace: str = "nestor-system"
     """The operator's own namespace: TLS Secrets of classes are read from it."""
     service_cidrs: tuple[str, ...] = ()
-    """The host cluster's Service ranges; empty: asked of the host (ServiceCIDR, Kubernetes 1.33 and later)."""
+    """The host cluster's Service ranges; empty: read from the host (ServiceCIDR, Kubernetes 1.33 and later)."""
     port: int = 8080
     """Port of /healthz and /readyz."""
     workers: int = 10
     """Jobs reconciled at the same time."""
     force_after_seconds: float = 45
-    """How long a deletion may take until what is left is forced."""
+    """How long a deletion may take before what is left is force-deleted."""
     give_up_after_seconds: float = 300
-    """How long until a namespace that will not go is left behind, with an event that says so."""
+    """How long a deletion may take before a stuck namespace is left behind, with an event that says so."""
     log_level: str = "info"
     log_format: str = "text"
 
@@ -35,20 +35,28 @@ def read_settings(arguments: list[str]) -> Settings:
     parser = argparse.ArgumentParser(prog="nestor operator", description="Reconcile NestedAppJobs and NestedClusters.")
     _add(parser, "--image", "NESTOR_IMAGE", "", "Nestor's own image, for syncers and runners (required)")
     _add(parser, "--namespace", "POD_NAMESPACE", "nestor-system", "the operator's own namespace")
-    _add(parser, "--service-cidr", "NESTOR_SERVICE_CIDR", "", "the host's Service ranges, by commas; empty: as the host says")
+    _add(parser, "--service-cidr", "NESTOR_SERVICE_CIDR", "", "the host's Service ranges, comma-separated; empty: detected")
     _add(parser, "--port", "NESTOR_PORT", "8080", "port of /healthz and /readyz")
     _add(parser, "--workers", "NESTOR_WORKERS", "10", "jobs reconciled at the same time")
-    _add(parser, "--force-after", "NESTOR_FORCE_AFTER", "45", "seconds of a deletion until what is left is forced")
-    _add(parser, "--give-up-after", "NESTOR_GIVE_UP_AFTER", "300", "seconds of a deletion until a namespace is left behind")
+    _add(parser, "--force-after", "NESTOR_FORCE_AFTER", "45", "seconds until a deletion force-deletes what is left")
+    _add(
+        parser,
+        "--give-up-after",
+        "NESTOR_GIVE_UP_AFTER",
+        "300",
+        "seconds until a deletion gives up and leaves the namespace behind",
+    )
     _add(parser, "--log-level", "NESTOR_LOG_LEVEL", "info", "debug, info, warning or error")
     _add(parser, "--log-format", "NESTOR_LOG_FORMAT", "text", "text or json")
     parsed = parser.parse_args(arguments)
     if not parsed.image:
-        parser.error("NESTOR_IMAGE or --image must be set: syncers and runners are made from it")
+        parser.error("NESTOR_IMAGE or --image must be set: syncers and runners use this image")
     try:
         cidrs = read_cidrs(parsed.service_cidr)
     except ValueError as error:
-        parser.error(f"NESTOR_SERVICE_CIDR or --service-cidr must be address ranges, by commas, such as 10.96.0.0/12: {error}")
+        parser.error(
+            f"NESTOR_SERVICE_CIDR or --service-cidr must be comma-separated address ranges such as 10.96.0.0/12: {error}"
+        )
     return Settings(
         image=parsed.image,
         namespace=parsed.namespace,
@@ -63,7 +71,7 @@ def read_settings(arguments: list[str]) -> Settings:
 
 
 def read_cidrs(text: str) -> tuple[str, ...]:
-    """Address ranges, by commas. Raises `ValueError`: every cluster's policies are made from them, none could be."""
+    """Comma-separated address ranges. Raises `ValueError`: with invalid ranges, no cluster's network policies could be built."""
     return tuple(str(ipaddress.ip_network(part.strip())) for part in text.split(",") if part.strip())
 
 

@@ -1,4 +1,4 @@
-"""How events flow: kopf and informers → keys → queue → reconcilers. Whatever ends, ends all of it."""
+"""How events flow: kopf and informers → keys → queue → reconcilers. If any part ends, all of it ends."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, order=True)
 class Key:
-    """What the work queue holds: a job, a cluster that a user made, or an entry of the catalogue."""
+    """An item of the work queue: a job, a user's cluster, or a catalogue entry."""
 
     kind: str
     namespace: str
@@ -53,7 +53,7 @@ class Operator:
             informer.on_change(self._on_ingress if kind == kinds.INGRESS else self._on_child)
 
     def feeds(self) -> kopf_events.Feeds:
-        """Where kopf's events go."""
+        """The stores and handlers for kopf's events."""
         return {
             kinds.NESTED_APP_JOB: (self.cache.jobs, self._on_job),
             kinds.NESTED_CLUSTER: (self.cache.clusters, self._on_cluster),
@@ -62,7 +62,7 @@ class Operator:
         }
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run until `stop` is set or a signal arrives. Any background task that dies ends all, by its error."""
+        """Run until `stop` is set or a signal arrives. If a background task dies, everything stops with its error."""
         async with asyncio.TaskGroup() as group:
             tasks = [
                 *(group.create_task(informer.run(), name=informer.kind.plural) for informer in self.cache.informers.values()),
@@ -74,14 +74,14 @@ class Operator:
                 task.cancel()
 
     async def _work(self) -> None:
-        """Nothing is decided before every cache is filled: what looks missing would be made again."""
+        """Fill every cache before the first decision: otherwise objects that look missing would be created again."""
         for informer in self.cache.informers.values():
             await informer.synced.wait()
         await self._lists.fill()
         await together(self.queue.run(), self._lists.keep())
 
     async def _reconcile(self, key: Key) -> float | None:
-        """What the queue is told: when to look again, or, by the error, to try again soon."""
+        """Tells the queue when to look again, or, by raising, to retry soon."""
         started = time.monotonic()
         try:
             if key.kind == JOB:
@@ -107,18 +107,18 @@ class Operator:
         self._add_owner(cluster)
         meta = cluster["metadata"]
         if has_finalizer(cluster):
-            # A user's cluster, whatever its labels say by now: somebody must let it go.
+            # A user's cluster, whatever its labels say now: its finalizer must be removed.
             self.queue.add(Key(CLUSTER, meta["namespace"], meta["name"]))
 
     def _on_class(self, item: Object) -> None:
-        """A class may admit what was refused, and change what its jobs look like."""
+        """A changed class may admit refused jobs, and change the objects of others."""
         for kind, store in ((JOB, self.cache.jobs), (CLUSTER, self.cache.clusters)):
             for obj in store:
                 if spec_of(obj).get("className") == item["metadata"]["name"]:
                     self.queue.add(Key(kind, obj["metadata"]["namespace"], obj["metadata"]["name"]))
 
     def _on_app(self, item: Object) -> None:
-        """Jobs that wait for it can start now; those that run have a copy of their own, and do not mind."""
+        """Jobs that wait for the entry can start now; running jobs have their own copy and are not affected."""
         name = item["metadata"]["name"]
         self.queue.add(Key(APP, "", name))
         for job in self.cache.jobs:
@@ -129,14 +129,14 @@ class Operator:
         self._add_owner(change.latest)
 
     def _on_ingress(self, change: Change) -> None:
-        """Besides its own job, all jobs that want a host that it has got or lost: one may be free now, or taken."""
+        """Queue its own job and all jobs that want a host that the Ingress gained or lost."""
         if labels_of(change.latest).get(labels.MANAGED_BY) == "nestor":
             self._add_owner(change.latest)
         before, after = (hosts_of(item) if item else set() for item in (change.old, change.new))
         self._add_claimants(before ^ after)
 
     def _add_claimants(self, hosts: set[str]) -> None:
-        """The jobs that want one of these hosts."""
+        """Queue the jobs that want one of these hosts."""
         for claim in self._jobs.hosts.all() if hosts else ():
             if claim.host in hosts:
                 self.queue.add(Key(JOB, claim.namespace, claim.job))

@@ -1,1 +1,1 @@
-"""The operator against a real API server and its controllers; pods have no node, tests write what kubelet and syncer would."""
+"""The operator with a real API server and controllers; pods have no node, so tests play kubelet and syncer."""

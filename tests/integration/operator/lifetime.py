@@ -1,4 +1,4 @@
-"""Jobs that are somewhere in their life, and what tests about it look at; the test plays syncer and kubelet."""
+"""Jobs in various phases of their lifecycle, and helpers to observe them; the test plays syncer and kubelet."""
 
 from __future__ import annotations
 

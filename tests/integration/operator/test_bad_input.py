@@ -32,9 +32,9 @@ from tests.waiting import job_with, wait_for, wait_for_any
         (
             {"kubernetesVersion": "v1.99"},
             conditions.VERSION_UNSUPPORTED,
-            "Kubernetes version 'v1.99' is not offered by class 'default'; it has: v1.35, v1.36",
+            "Kubernetes version 'v1.99' is not offered by class 'default'; available: v1.35, v1.36",
         ),
-        ({"className": "gold"}, conditions.CLASS_NOT_FOUND, "no NestedClass named 'gold'; there are: 'default'"),
+        ({"className": "gold"}, conditions.CLASS_NOT_FOUND, "no NestedClass named 'gold'; available: 'default'"),
         ({"command": "Start"}, conditions.COMMAND_NOT_FOUND, "the AppDef has no command 'Start'; it has: 'Hello'"),
     ],
 )
@@ -153,7 +153,7 @@ async def test_the_older_job_keeps_its_host_and_the_younger_gets_it_afterwards(
     refused = await job_with(api, "second", namespace, conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT)
     assert message_of(refused, conditions.EXPOSED) == (
         f"host 'shared-{namespace}.jobs.test' is taken by the older job 'first' in namespace '{namespace}'; "
-        "choose another one by `expose.host`"
+        "choose another one with `expose.host`"
     )
     assert "url" not in refused["status"]
     await api.delete(kinds.NESTED_APP_JOB, "first", namespace)

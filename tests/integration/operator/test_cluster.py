@@ -54,7 +54,7 @@ async def test_an_unknown_version_is_refused_with_the_known_ones(operator: Opera
         api, kinds.NESTED_CLUSTER, "old", namespace, has(conditions.ADMITTED, "False", conditions.VERSION_UNSUPPORTED)
     )
     assert cluster is not None
-    assert "it has: v1.35, v1.36" in message_of(cluster, conditions.ADMITTED)
+    assert "available: v1.35, v1.36" in message_of(cluster, conditions.ADMITTED)
 
 
 async def test_a_cluster_made_again_at_once_does_not_take_over_the_former_ones_keys(
@@ -134,4 +134,4 @@ async def test_a_namespace_holds_one_cluster_of_a_user(operator: Operator, api: 
     refused = has(conditions.ADMITTED, "False", conditions.PROVISIONING_FAILED)
     second = await wait_for(api, kinds.NESTED_CLUSTER, "b", namespace, refused)
     assert second is not None
-    assert "NestedCluster 'a' has this namespace" in message_of(second, conditions.ADMITTED)
+    assert "NestedCluster 'a' already uses this namespace" in message_of(second, conditions.ADMITTED)

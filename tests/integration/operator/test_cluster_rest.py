@@ -1,4 +1,4 @@
-"""Users' own NestedClusters rest as jobs' do, and keep their data on a volume where they are made with one."""
+"""Users' own NestedClusters are suspended like those of jobs, and keep their data if they have a volume."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ async def test_a_cluster_with_a_volume_rests_without_its_server(operator: Operat
     await say_ready(api, "own", namespace)
     claim = await api.get(kinds.PERSISTENT_VOLUME_CLAIM, CLAIM, namespace)
     await suspend(api, "own", namespace)
-    await cluster_saying(api, "own", namespace, "suspended: its pods are being ended")
+    await cluster_saying(api, "own", namespace, "suspended: its pods are being stopped")
     await tell(api, "own", namespace, suspended=True)
     await until_replicas(api, "own", namespace, 0)
     await wait_for(api, kinds.POD, "own-k3s-0", namespace, is_gone)
-    await cluster_saying(api, "own", namespace, f"its data is kept by PersistentVolumeClaim '{CLAIM}'")
+    await cluster_saying(api, "own", namespace, f"its data stays in PersistentVolumeClaim '{CLAIM}'")
     await wait_for(api, kinds.NESTED_CLUSTER, "own", namespace, has(conditions.READY, "False", conditions.SUSPENDED), limit=20)
     await suspend(api, "own", namespace, is_suspended=False)
     await until_replicas(api, "own", namespace, 1)
@@ -76,7 +76,7 @@ async def test_a_cluster_with_a_volume_rests_without_its_server(operator: Operat
 
 async def test_what_the_syncer_said_meanwhile_is_not_written_over(lonely: Api) -> None:
     created = await lonely.create(kinds.NESTED_CLUSTER, build_cluster("young", "default"))
-    stand_in = Condition(conditions.READY, "False", conditions.RESUMING, "its control plane is being started again")
+    stand_in = Condition(conditions.READY, "False", conditions.RESUMING, "its control plane is starting again")
     await write_status(lonely, created, None, [stand_in])
     seen = await lonely.get(kinds.NESTED_CLUSTER, "young", "default")
     assert has(conditions.READY, "False", conditions.RESUMING)(seen)
@@ -92,7 +92,7 @@ async def test_a_cluster_without_one_keeps_its_server(operator: Operator, api: A
     await wait_for(api, kinds.POD, "plain-k3s-0", namespace, bool)
     await suspend(api, "plain", namespace)
     await tell(api, "plain", namespace, suspended=True)
-    await cluster_saying(api, "plain", namespace, "its control plane runs on, because its data lives in its pod")
+    await cluster_saying(api, "plain", namespace, "its control plane keeps running because its data lives in its pod")
     assert (await api.get(kinds.STATEFUL_SET, "plain-k3s", namespace))["spec"]["replicas"] == 1
 
 

@@ -1,4 +1,4 @@
-"""Deletion in every phase, with and without an operator, with things in the way: nothing is left, and what was forced is told."""
+"""Deletion in every phase, with and without an operator, with obstacles: nothing is left, and force is reported."""
 
 from __future__ import annotations
 

@@ -128,8 +128,8 @@ async def test_a_host_of_somebody_else_is_kept_from_that_target_alone(operator: 
     await be_target(api, where, job, service="api", port=9090)
     refused = await job_with(api, "partly", namespace, conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT)
     said = (
-        f"host '{host}' is taken by Ingress 'portal' in namespace '{namespace}'; it comes from the names of the Service, the job "
-        "and its namespace"
+        f"host '{host}' is taken by Ingress 'portal' in namespace '{namespace}'; it is derived from the names of the Service, the "
+        "job and its namespace"
     )
     assert message_of(refused, conditions.EXPOSED) == target_of(refused)["message"] == said
     assert "url" not in target_of(refused)
@@ -163,7 +163,7 @@ async def test_the_host_of_a_further_target_cannot_be_squatted(operator: Operato
     owner = await api.create(kinds.NESTED_APP_JOB, build_targets("owner", namespace, **ALL))
     await ingress_for(api, owner, host)
     refused = await job_with(api, "squatter", namespace, conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT)
-    assert f"belongs, by its name, to job 'owner' in namespace '{namespace}'" in message_of(refused, conditions.EXPOSED)
+    assert f"is the default host of job 'owner' in namespace '{namespace}'" in message_of(refused, conditions.EXPOSED)
     await wait_for_none(api, kinds.INGRESS, await host_namespace(api, squatter), labels=mine(squatter))
 
 
@@ -211,7 +211,7 @@ async def test_targets_that_cannot_be_are_refused_by_their_field(operator: Opera
 async def test_targets_that_are_named_twice_are_exposed_once(operator: Operator, api: Api, namespace: str) -> None:
     job = await api.create(kinds.NESTED_APP_JOB, build_targets("twice", namespace, TARGET, API, TARGET, **ALL))
     shown = await job_whose(api, job, lambda status: len(status.get("targets") or ()) == 2)
-    assert target_of(shown, "web")["message"].endswith("named 2 times in the AppDef's `targets`, exposed once")
+    assert target_of(shown, "web")["message"].endswith("listed 2 times in the AppDef's `targets`, exposed once")
     await ingress_for(api, job, f"api--twice-{namespace}.jobs.test")
     assert len(await api.list(kinds.INGRESS, await host_namespace(api, job))) == 2
 
@@ -285,7 +285,7 @@ async def test_an_ingress_that_the_host_cluster_refuses_closes_that_target_alone
     await be_target(api, where, job, service="api", port=9090)
     refused = await job_with(api, "denied", namespace, conditions.EXPOSED, "False", conditions.INGRESS_REFUSED)
     said = message_of(refused, conditions.EXPOSED)
-    assert said.startswith(f"the host cluster refuses the Ingress of host '{forbidden_host}': ")
+    assert said.startswith(f"the host cluster refuses the Ingress for host '{forbidden_host}': ")
     assert "host is defined elsewhere" in said
     await job_whose(api, job, lambda status: ready_targets(status) == ["web"])
 

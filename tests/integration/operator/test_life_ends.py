@@ -1,4 +1,4 @@
-"""A job ends: well, badly, by its deadline; it is deleted when its time is over, revived by the user, and may have no class."""
+"""A job ends: in success, in failure, by its deadline. It expires, is revived by the user, and may have lost its class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A failed application begins again in an empty cluster: counted once, later and later, and across operators."""
+"""A failed application restarts in an empty cluster: counted once, with growing delays, and across operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job rests and goes on: with and without a volume, in the middle of a step, made suspended, without its class, many times."""
+"""Suspend and resume: with and without a volume, during a step, created suspended, without the class, many times."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ async def test_a_job_suspended_in_the_middle_of_a_step_goes_on_with_it(operator:
     await change(api, "midway", namespace, suspend=True)
     await until_stopped(api, "midway", where)
     await wait_for(api, kinds.POD, "midway-run", where, is_gone, limit=20)
-    job = await job_saying(api, "midway", namespace, conditions.READY, "suspended: its pods are being ended, 1 left")
+    job = await job_saying(api, "midway", namespace, conditions.READY, "suspended: its pods are being stopped, 1 left")
     assert job["status"]["suspendTime"]
     assert "startTime" not in job["status"]
-    assert "goes on with step 1 of 1 'hello'" in message_of(job, conditions.STEPS_APPLIED)
+    assert "continues with step 1 of 1 'hello'" in message_of(job, conditions.STEPS_APPLIED)
 
     await api.delete(kinds.POD, "web", where)
     await tell(api, "midway", where, suspended=True, pods={"running": 0, "waiting": 1})
-    job = await job_saying(api, "midway", namespace, conditions.READY, "its control plane runs on")
+    job = await job_saying(api, "midway", namespace, conditions.READY, "its control plane keeps running")
     assert job["status"]["pods"] == {"running": 0, "waiting": 1}
     assert conditions.is_true(job["status"]["conditions"], conditions.CLUSTER_READY)
     assert (await api.get(kinds.STATEFUL_SET, "midway-k3s", where))["spec"]["replicas"] == 1
@@ -73,7 +73,7 @@ async def test_a_job_that_is_made_suspended_has_nothing_until_it_is_resumed(oper
     job = await api.create(kinds.NESTED_APP_JOB, build_job("later", namespace, suspend=True, activeDeadlineSeconds=3600))
     job = await job_with(api, "later", namespace, conditions.READY, "False", conditions.SUSPENDED)
     assert conditions.is_true(job["status"]["conditions"], conditions.ADMITTED)
-    assert "before it began" in message_of(job, conditions.CLUSTER_READY)
+    assert "before it started" in message_of(job, conditions.CLUSTER_READY)
     mine = labels.selector(job_uid=job["metadata"]["uid"])
     assert await api.list(kinds.NAMESPACE, labels=mine) == []
     assert "startTime" not in job["status"]
@@ -109,7 +109,7 @@ async def test_with_a_volume_the_control_plane_rests_too_and_its_data_is_the_sam
     await tell(api, "kept", where, suspended=True)
     await until_replicas(api, "kept", where, 0)
     await wait_for(api, kinds.POD, "kept-k3s-0", where, is_gone, limit=30)
-    kept = "its pods and its control plane are stopped; its data is kept by PersistentVolumeClaim 'data-kept-k3s-0'"
+    kept = "its pods and its control plane are stopped; its data stays in PersistentVolumeClaim 'data-kept-k3s-0'"
     job = await job_saying(api, "kept", namespace, conditions.READY, kept)
     assert has(conditions.CLUSTER_READY, "False", conditions.SUSPENDED)(job)
     assert conditions.is_true(job["status"]["conditions"], conditions.STEPS_APPLIED)
@@ -211,7 +211,7 @@ async def test_a_dead_syncer_does_not_keep_a_job_from_resting(operator: Operator
     job, where = await start(api, "mute", namespace, className=f"dead-{namespace}")
     await create_app_pod(api, "left", where, job)
     await change(api, "mute", namespace, suspend=True)
-    await job_saying(api, "mute", namespace, conditions.READY, "its pods are being ended, 1 left")
+    await job_saying(api, "mute", namespace, conditions.READY, "its pods are being stopped, 1 left")
     # The two minutes that a syncer has are over.
     status = {"suspendTime": "2026-01-01T00:00:00Z"}
     await api.patch(kinds.NESTED_APP_JOB, "mute", namespace, {"status": status}, subresource="status")

@@ -1,4 +1,4 @@
-"""The operator as a process: how it starts, what it says of itself, and that it does not live on by half."""
+"""The operator as a process: how it starts, what it reports about itself, and that it never stays half alive."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def test_one_dead_part_ends_all_of_it(plane: apiserver.ControlPlane) -> No
         code, output = await run(plane, "--port", str(taken.getsockname()[1]), "--log-format", "json", NESTOR_IMAGE="x")
     assert code == 1
     last = json.loads(output.strip().splitlines()[-1])
-    assert last["message"] == "nestor operator ends"
+    assert last["message"] == "nestor operator stopped by an error"
     assert "address already in use" in last["exception"]
 
 

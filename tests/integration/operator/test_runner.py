@@ -1,4 +1,4 @@
-"""What the host's API server does not let the operator make of the runner's pod reaches the user, and is tried again."""
+"""If the host's API server refuses the runner's pod, the user is told, and the operator tries again."""
 
 from __future__ import annotations
 

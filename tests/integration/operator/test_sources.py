@@ -1,4 +1,4 @@
-"""Applications of the catalogue, and of images that hold their own AppDef: with a real API server, the tests play the kubelet."""
+"""Applications from the catalogue, and from images with their own AppDef; the tests play kubelet."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ async def test_a_job_waits_for_its_application_and_starts_when_it_appears(
     await put_app(api, "known-app", image=IMAGE, appDef=build_appdef())
     await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": app}))
     job = await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.APP_NOT_FOUND)
-    assert message_of(job, conditions.READY).startswith(f"no NestedApp named '{app}'; there are: ")
+    assert message_of(job, conditions.READY).startswith(f"no NestedApp named '{app}'; available: ")
     assert "'known-app'" in message_of(job, conditions.READY)
     event = await wait_for_any(api, kinds.EVENT, namespace, lambda event: event["reason"] == conditions.APP_NOT_FOUND)
     assert event["type"] == "Warning"
@@ -173,8 +173,8 @@ async def test_templates_of_the_catalogue_need_their_owners_consent(
     await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": app}))
     job = await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.TEMPLATES_NOT_FOUND)
     assert message_of(job, conditions.ADMITTED) == (
-        f"NestedApp '{app}': ConfigMap 'files' in namespace '{namespace}' is not for the catalogue: it must be in namespace "
-        "'nestor-system', or have label 'nestor.dev/catalogue: \"true\"' from its owner"
+        f"NestedApp '{app}': ConfigMap 'files' in namespace '{namespace}' cannot be used by the catalogue: it must be in "
+        "namespace 'nestor-system', or its owner must set label 'nestor.dev/catalogue: \"true\"'"
     )
     consent = {"metadata": {"labels": {labels.CATALOGUE: "true"}}}
     await api.patch(kinds.CONFIG_MAP, "files", namespace, consent)
@@ -267,8 +267,8 @@ async def test_an_image_without_a_usable_appdef_is_refused_with_the_remedy(
     job = await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.APPDEF_INVALID)
     message = message_of(job, conditions.READY)
     assert message == (
-        f"reading the AppDef from image '{IMAGE}': {said}; push a corrected image under another tag, or give `appDef` beside "
-        "`image`, in a new job"
+        f"reading the AppDef from image '{IMAGE}': {said}; push a corrected image under another tag, or set `appDef` "
+        "alongside `image`, and create a new job"
     )
     await api.delete(kinds.NESTED_APP_JOB, "hello", namespace)
     await wait_for(api, kinds.NESTED_APP_JOB, "hello", namespace, lambda found: found is None)
@@ -282,7 +282,7 @@ async def test_a_reader_that_ends_without_a_result_is_made_anew(operator: Operat
     await set_pod_status(api, READER, where, ended("reader", 137, "OOMKilled"))
     await reader_of(api, where, attempt=2)
     await print_appdef(api, logs, where, b'{"commands": {"Hello": [')
-    said = "what pod 'hello-reader' printed is not usable: it is no AppDef"
+    said = "the output of pod 'hello-reader' is unusable: it is not an AppDef"
     await wait_for(
         api,
         kinds.NESTED_APP_JOB,
@@ -370,7 +370,7 @@ async def test_a_warning_is_in_the_condition_and_one_event(operator: Operator, a
     nested = content["commands"]["Hello"]["nested_kubernetes"]
     nested["kubernetes_version"] = "v1.35"
     await api.patch(kinds.NESTED_APP_JOB, "hello", namespace, {"spec": {"app": {"appDef": content}}})
-    said = "version 'v1.35' of the AppDef is not followed"
+    said = "version 'v1.35' of the AppDef is ignored"
     await wait_for(
         api,
         kinds.NESTED_APP_JOB,

@@ -294,8 +294,8 @@ def nest(depth: int) -> Any:
 def test_absurd_depth_and_size_give_a_sentence() -> None:
     [deep] = faults_of(appdef(extra=nest(100_000)))
     assert deep == "`appDef.extra[0][0][0][0][0][0][0]…` must not be nested deeper than 64 levels"
-    assert faults_of(appdef(extra=[0] * 200_000)) == ["`appDef` must not hold more than 100000 values"]
-    assert faults_of(appdef(extra="x" * 5_000_000)) == ["`appDef` must not hold more than 4194304 characters"]
+    assert faults_of(appdef(extra=[0] * 200_000)) == ["`appDef` must not contain more than 100000 values"]
+    assert faults_of(appdef(extra="x" * 5_000_000)) == ["`appDef` must not contain more than 4194304 characters"]
 
 
 def test_many_faults_are_told_in_one_message_of_bounded_length() -> None:

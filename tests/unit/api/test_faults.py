@@ -18,12 +18,12 @@ from nestor.api import faults
         ({"a": [float("inf")]}, "`x.a[0]` must be a finite number"),
         ({"a": 2**63}, "`x.a` must be a number of at most 63 bits"),
         ({"a": 10**5000}, "`x.a` must be a number of at most 63 bits"),
-        ({"a": "\ud800"}, "`x.a` must not hold half a character (a `\\ud…` escape without its other half)"),
-        ({"\udfff": 1}, "`x` must not hold half a character (a `\\ud…` escape without its other half) in its keys"),
-        ({1: "a"}, "`x` must have strings for keys: put 1 in quotes"),
-        ({"a": datetime.date(2026, 1, 1)}, "`x.a` must be something that JSON knows: put it in quotes"),
-        ({"a": b"x"}, "`x.a` must be something that JSON knows: put it in quotes"),
-        ({"a": 1, "b": {"c": {2: 1}}}, "`x.b.c` must have strings for keys: put 2 in quotes"),
+        ({"a": "\ud800"}, "`x.a` must not contain half a character (a `\\ud…` escape without its other half)"),
+        ({"\udfff": 1}, "`x` must not contain half a character (a `\\ud…` escape without its other half) in its keys"),
+        ({1: "a"}, "`x` must have string keys: put 1 in quotes"),
+        ({"a": datetime.date(2026, 1, 1)}, "`x.a` must be a value that JSON can represent: put it in quotes"),
+        ({"a": b"x"}, "`x.a` must be a value that JSON can represent: put it in quotes"),
+        ({"a": 1, "b": {"c": {2: 1}}}, "`x.b.c` must have string keys: put 2 in quotes"),
     ],
 )
 def test_what_json_cannot_carry_is_named(value: Any, fault: str | None) -> None:
@@ -34,7 +34,7 @@ def test_aliases_that_multiply_end_at_the_limit() -> None:
     bomb: Any = ["lol"] * 10
     for _ in range(30):
         bomb = [bomb] * 10
-    assert faults.find_fault(bomb, "x") == "`x` must not hold more than 100000 values"
+    assert faults.find_fault(bomb, "x") == "`x` must not contain more than 100000 values"
 
 
 @pytest.mark.parametrize(

@@ -41,5 +41,5 @@ async def test_keys_of_a_deleted_cluster_of_the_same_name_are_not_taken_over(own
     if is_taken:
         assert (await work).api == "10.43.0.9"
         return
-    with pytest.raises(RetryLater, match="of an earlier cluster of this name is being collected"):
+    with pytest.raises(RetryLater, match="of an earlier cluster with this name is being deleted"):
         await work

@@ -27,7 +27,7 @@ def statuses(*views: TargetView) -> list[Object]:
         (
             view(FIRST, service=None),
             conditions.TARGET_NOT_FOUND,
-            f"no Service named 'web' {IN_DEFAULT} (one without a cluster IP or a selector does not count)",
+            f"no Service named 'web' {IN_DEFAULT} (Services without a cluster IP or a selector do not count)",
         ),
         (
             view(FIRST, service=service({"port": 80}, {"port": 443})),
@@ -75,7 +75,7 @@ def test_a_target_that_is_not_reached_says_why(seen: TargetView, reason: str, me
 def test_one_ready_endpoint_with_the_port_is_enough(slices: list[Object]) -> None:
     condition = decide_exposed(Exposure((view(FIRST, *slices),)))
     assert (condition.status, condition.reason) == ("True", conditions.INGRESS_READY)
-    assert condition.message == "reached at http://shop-team-a.jobs.test/"
+    assert condition.message == "available at http://shop-team-a.jobs.test/"
 
 
 def test_a_port_without_a_name_is_found_by_it() -> None:
@@ -86,13 +86,15 @@ def test_a_port_without_a_name_is_found_by_it() -> None:
 
 def test_all_targets_must_be_reached() -> None:
     both = Exposure((GOOD, view(SECOND)))
-    said = "reached at http://shop-team-a.jobs.test/, and 1 more at the URLs in `status.targets`"
+    said = "available at http://shop-team-a.jobs.test/, and 1 more at the URLs in `status.targets`"
     assert decide_exposed(both).message == said
     one = decide_exposed(Exposure((GOOD, view(SECOND, slices=[]))))
     assert (one.status, one.reason) == ("False", conditions.NO_READY_ENDPOINT)
     assert one.message == f"no pod of Service 'api' {IN_DEFAULT} is ready"
     none = decide_exposed(Exposure((view(FIRST, slices=[]), view(SECOND, service=None), view(THIRD, slices=[]))))
-    assert none.message == f"no pod of Service 'web' {IN_DEFAULT} is ready; 2 more of 3 targets not ready, see `status.targets`"
+    assert (
+        none.message == f"no pod of Service 'web' {IN_DEFAULT} is ready; 2 more of 3 targets are not ready, see `status.targets`"
+    )
 
 
 def test_a_further_target_whose_host_is_taken_leaves_the_first_as_it_is() -> None:
@@ -129,6 +131,6 @@ def test_the_url_of_the_job_is_the_first_targets_once_it_has_an_ingress() -> Non
 
 def test_a_target_that_is_named_twice_says_so_although_it_works() -> None:
     (route,) = plan(target(), target())
-    said = "named 2 times in the AppDef's `targets`, exposed once"
+    said = "listed 2 times in the AppDef's `targets`, exposed once"
     assert statuses(view(route))[0]["message"] == said
     assert statuses(view(route, slices=[]))[0]["message"].endswith(f"is ready; {said}")

@@ -1,4 +1,4 @@
-"""Who gets a host that two want."""
+"""Who gets a host that two jobs want."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_the_host_that_a_job_has_by_its_name_cannot_be_squatted() -> None:
     squatter = HostClaim(owner.host, "bad", "team-b", "1", "2026-01-01T00:00:00Z", is_held=True)
     assert find_conflict(owner, [owner, squatter], []) is None
     found = find_conflict(squatter, [owner, squatter], [])
-    assert found == "host 'shop-team-a.jobs.test' belongs, by its name, to job 'shop' in namespace 'team-a'"
+    assert found == "host 'shop-team-a.jobs.test' is the default host of job 'shop' in namespace 'team-a'"
 
 
 OURS = {labels.JOB_UID: "9"}

@@ -81,7 +81,7 @@ def test_a_class_without_a_domain_has_no_hosts_to_give() -> None:
     assert asked.is_open
     assert second.refusal == (
         conditions.HOST_NOT_ALLOWED,
-        "Service 'api' is a further target and has no host: class 'default' has no `expose.domain`, below which they are",
+        "Service 'api' is an additional target and gets no host: class 'default' has no `expose.domain`",
     )
 
 
@@ -96,8 +96,8 @@ def test_targets_that_are_named_twice_are_one() -> None:
     routes = plan(WEB, API, WEB, API, WEB)
     assert [route.target for route in routes] == [WEB, API]
     assert [route.note for route in routes] == [
-        "named 3 times in the AppDef's `targets`, exposed once",
-        "named 2 times in the AppDef's `targets`, exposed once",
+        "listed 3 times in the AppDef's `targets`, exposed once",
+        "listed 2 times in the AppDef's `targets`, exposed once",
     ]
 
 

@@ -1,4 +1,4 @@
-"""What the operator's process must stand."""
+"""What the operator's process must survive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a pod that runs once is made, in place of another one or not, and what of a refusal is told."""
+"""How a run-once pod is created or replaced, and what is reported about refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When an object is looked at again: at the earliest of all wishes."""
+"""When an object is looked at again: at the earliest of all requested times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the operator is told at its start."""
+"""The operator's settings."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def test_a_range_that_is_none_ends_the_operator_with_a_clear_message(text: str, 
     with pytest.raises(SystemExit):
         read_settings(["--image", "x", "--service-cidr", text])
     said = capsys.readouterr().err
-    assert "NESTOR_SERVICE_CIDR or --service-cidr must be address ranges, by commas, such as 10.96.0.0/12" in said
+    assert "NESTOR_SERVICE_CIDR or --service-cidr must be comma-separated address ranges such as 10.96.0.0/12" in said
     assert text in said

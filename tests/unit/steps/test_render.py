@@ -157,7 +157,7 @@ DOUBLING = "{% set a = a ~ a %}" * 60
         ("{% set a = 'x' %}" + DOUBLING + "{{ a }}", "a text has more than 1048576"),
         ("{% set a = 'x' %}" + DOUBLING.replace("~", "+") + "{{ a }}", "a sum has more than 1048576"),
         ("{% set a = 'xx' %}" + "{% set a = a | replace('x', a) %}" * 9, "a text has more than 1048576"),
-        ("{% set a = [1] %}" + "{% set a = [a, a] %}" * 60 + "{{ a | tojson }}", "must not hold more than 100000 values"),
+        ("{% set a = [1] %}" + "{% set a = [a, a] %}" * 60 + "{{ a | tojson }}", "must not contain more than 100000 values"),
         ("{% set a = [1] %}" + "{% set a = [a, a] %}" * 60 + "{{ a | string }}", "list cannot be converted to text"),
         ("{{ range(10**30) }}", "a range has more than 10000 numbers"),
         ("{{ range(10001) }}", "a range has more than 10000 numbers"),

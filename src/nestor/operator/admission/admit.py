@@ -1,4 +1,4 @@
-"""From what the user wrote and the class allows to what is to be made; or a refusal that says what is allowed. Pure."""
+"""Combines what the user wrote with what the class allows: an admitted job, or a refusal that says what is allowed. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nestor.operator.world.host_facts import build_remote
 from nestor.steps import Parameters, Plan, PlanError, Remote, build_plan, check_parameters
 
 JOBS_PARAMETERS = "`spec.parameters"
-"""How messages about what a job says begin; the others are about the AppDef's declaration."""
+"""Prefix of messages about the job's own parameters; all others are about the AppDef's declarations."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,16 +30,16 @@ class Resolved(JobIdentity):
     app: AppSource
     """The application, wherever it comes from."""
     cluster: NestedClusterSpec
-    """What its nested cluster is made of, complete."""
+    """The complete spec of its nested cluster."""
     command: str
-    """Which of the AppDef's commands it is."""
+    """The ID of the AppDef command it runs."""
     nested: NestedKubernetes
     parameters: Parameters
-    """The job's, checked and with their defaults."""
+    """The job's parameters, checked, with defaults filled in."""
     remote: Remote
-    """What its steps may fetch from elsewhere."""
+    """What its steps may download."""
     warnings: tuple[str, ...] = ()
-    """What the user should know although the job is admitted; whole sentences."""
+    """What the user should know even though the job is admitted."""
 
     @property
     def version(self) -> str:
@@ -48,22 +48,22 @@ class Resolved(JobIdentity):
 
     @cached_property
     def routes(self) -> tuple[Route, ...]:
-        """Where the AppDef's targets are to be reached."""
+        """The URLs at which the AppDef's targets will be reachable."""
         expose = self.spec.expose or JobExpose()
         job = ExposedJob(self.name, self.namespace, self.spec.class_name, expose, self.policy.expose)
         return plan_routes(job, self.nested.targets)
 
     @property
     def facts(self) -> dict[str, str]:
-        """What templates may say about the job."""
+        """The facts about the job that templates can use."""
         found = {"name": self.name, "namespace": self.namespace}
         if self.routes and self.routes[0].is_open:
             found |= {"host": self.routes[0].host or "", "url": self.routes[0].url or ""}
         return found
 
     def build_plan(self, source: str, epoch: int) -> Plan:
-        """The runner's plan. With another `source` of templates, or in a cluster that lost its data (another `epoch`), nothing
-        counts that was done before. Raises `Refused`.
+        """The runner's plan. If the `source` of the templates changes, or the cluster lost its data (a new `epoch`), all steps
+        run again. Raises `Refused`.
         """
         base = names.digest(source, str(epoch), length=16)
         try:
@@ -80,8 +80,8 @@ class Resolved(JobIdentity):
 
 
 def admit(known: JobIdentity, source: AppSource, cluster: Object | None = None, host: Host | None = None) -> Resolved:
-    """The job with its command, parameters and version; `cluster` is its NestedCluster, if it is made already, `host` the
-    cluster that it runs in. Raises `Refused`.
+    """The job with its command, parameters and version. `cluster` is its NestedCluster if it already exists, `host` the
+    cluster it runs in. Raises `Refused`.
     """
     chosen = _choose_command(known, source)
     checked = _check_parameters(known, source, chosen)
@@ -91,8 +91,8 @@ def admit(known: JobIdentity, source: AppSource, cluster: Object | None = None, 
     warnings = [source.blame(item) for item in (*chosen.warnings, *checked.warnings)]
     if wanted and wanted != version:
         warnings.append(
-            f"Kubernetes version '{wanted}' of the AppDef is not followed: the cluster is made with {version}, and another "
-            "version takes another job"
+            f"Kubernetes version '{wanted}' of the AppDef is ignored: the cluster already runs {version}; create another job "
+            "for another version"
         )
     return Resolved(
         name=known.name,
@@ -112,7 +112,7 @@ def admit(known: JobIdentity, source: AppSource, cluster: Object | None = None, 
 
 
 def _complete_spec(known: JobIdentity, version: str | None, cluster: Object | None) -> NestedClusterSpec:
-    """The spec that the job's NestedCluster is to have. Raises `Refused`."""
+    """The desired spec of the job's NestedCluster. Raises `Refused`."""
     spec = NestedClusterSpec(
         class_name=known.spec.class_name, success_policy=known.spec.success_policy, failure_policy=known.spec.failure_policy
     ).model_copy(update={"kubernetes_version": version})

@@ -1,4 +1,4 @@
-"""The application that a job started with, kept in ConfigMap `<job>-app`: what the catalogue says later is for later jobs."""
+"""Keeps the application that a job started with in ConfigMap `<job>-app`: later catalogue changes only affect later jobs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nestor.operator.admission.identity import JobIdentity
 
 
 class AppSnapshots:
-    """Remembers what it read and wrote. A snapshot is taken when the job is admitted, so that a faulty entry can be corrected."""
+    """Remembers what it read and wrote. A snapshot is taken only on admission, so that a faulty entry can still be corrected."""
 
     def __init__(self, applier: Applier) -> None:
         self._applier = applier
@@ -22,21 +22,21 @@ class AppSnapshots:
         self._read: dict[str, AppSource] = {}
 
     def forget(self, uid: str) -> None:
-        """Drop what is remembered of a job that goes."""
+        """Drop what is remembered about a job that is being deleted."""
         self._kept.pop(uid, None)
         self._read.pop(uid, None)
 
     def note(self, uid: str, source: AppSource) -> None:
-        """An AppDef was read from an image; to be kept if the job is admitted with it."""
+        """Remember an AppDef that was read from an image; it is kept once the job is admitted with it."""
         self._read[uid] = source
 
     def recall(self, uid: str, source: AppSource) -> AppSource | None:
-        """What was read for `source`, if it still comes from there."""
+        """The AppDef that was read for `source`, if the job still names the same source."""
         found = self._read.get(uid)
         return found if found and replace(found, app_def=None) == source else None
 
     async def find(self, known: JobIdentity) -> AppSource | None:
-        """The job's own copy, or None as long as there is none."""
+        """The job's own copy, or None if there is none yet."""
         if known.uid not in self._kept:
             name = known.home.child(Part.APP_SNAPSHOT)
             live = await self._applier.api.find(kinds.CONFIG_MAP, name, known.home.namespace)
@@ -47,7 +47,7 @@ class AppSnapshots:
         return self._kept[known.uid]
 
     async def ensure(self, resolved: Resolved) -> None:
-        """The copy, for what is not in the job itself. Made again from memory when it was lost with its namespace."""
+        """Store the copy, unless the job contains its AppDef. Recreated from memory if it was lost with its namespace."""
         if not resolved.app.origin:
             return
         home, data = resolved.home, {app_source.KEY: app_source.dump_snapshot(resolved.app)}

@@ -1,4 +1,4 @@
-"""Where a job's AppDef comes from: the job itself, the catalogue, or the app image; and how it is kept. Pure."""
+"""Where a job's AppDef comes from (the job itself, the catalogue, or the app image) and how it is stored. Pure."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ class AppSource:
     """One application: its AppDef, and where its templates are."""
 
     app_def: Object | None = None
-    """None: it is to be read from `image`."""
+    """None: it must be read from `image`."""
     image: str | None = None
     image_pull_secret_name: str | None = None
     templates_from: NamespacedConfigMapRef | None = None
     origin: str = ""
-    """Where it comes from when not from the job itself, as `NestedApp 'hello'`; empty for the job's own. What has an origin is
-    kept as it was when the job started, and is named in messages about its faults."""
+    """Where it comes from, such as `NestedApp 'hello'`; empty if it is in the job itself. An application with an origin is kept
+    as it was when the job started, and messages about its faults name the origin."""
 
     def blame(self, message: str) -> str:
-        """A message about a fault of the AppDef, with its origin."""
+        """A message about a fault in the AppDef, prefixed with its origin."""
         return f"{self.origin}: {message}" if self.origin else message
 
 
 def find_source(known: JobIdentity, apps: Iterable[Object]) -> AppSource:
-    """What the job says of its application, or the catalogue for it. Raises `Refused`."""
+    """The application from the job's spec, or from the catalogue entry it names. Raises `Refused`."""
     spec = known.spec
     if spec.app_ref is not None:
         return read_catalogue(spec.app_ref.name, apps)
@@ -58,13 +58,13 @@ def find_source(known: JobIdentity, apps: Iterable[Object]) -> AppSource:
 
 
 def read_catalogue(name: str, apps: Iterable[Object]) -> AppSource:
-    """The catalogue's application of that name. Raises `Refused`, with the names there are."""
+    """The catalogue entry with that name. Raises `Refused`, listing the existing names."""
     found = {item["metadata"]["name"]: item for item in apps}
     if name not in found:
         known = [f"'{item}'" for item in sorted(found)]
         more = f", … {len(known) - SHOWN_APPS} more" if len(known) > SHOWN_APPS else ""
         there_are = ", ".join(known[:SHOWN_APPS]) + more if known else "none"
-        raise Refused(conditions.APP_NOT_FOUND, f"no NestedApp named '{name}'; there are: {there_are}")
+        raise Refused(conditions.APP_NOT_FOUND, f"no NestedApp named '{name}'; available: {there_are}")
     origin = f"NestedApp '{name}'"
     try:
         spec = NestedAppSpec.model_validate(spec_of(found[name]))
@@ -81,13 +81,13 @@ def read_catalogue(name: str, apps: Iterable[Object]) -> AppSource:
 
 
 def _drop_icon(app_def: Object | None) -> Object | None:
-    """Without the picture, which may be bigger than the ConfigMap that the rest is kept in."""
+    """Remove the icon, which may be larger than the ConfigMap that stores the rest."""
     icon = (app_def or {}).get("image")
     return {**app_def, "image": {**icon, "data": ""}} if app_def and isinstance(icon, dict) and icon.get("data") else app_def
 
 
 def dump_snapshot(source: AppSource) -> str:
-    """The application as it is kept beside the job."""
+    """Serialize the application for the snapshot ConfigMap."""
     content: Object = {"source": source.origin, "image": source.image, "appDef": source.app_def}
     if source.templates_from:
         content["templatesFrom"] = source.templates_from.model_dump()
@@ -95,7 +95,7 @@ def dump_snapshot(source: AppSource) -> str:
 
 
 def parse_snapshot(config_map: Object, pull_secret: str | None) -> AppSource | None:
-    """What `dump_snapshot` wrote; None when it is not that, which is as good as not there."""
+    """Parse what `dump_snapshot` wrote; None if it is anything else, which is treated like a missing snapshot."""
     try:
         content = json.loads((config_map.get("data") or {})[KEY])
         templates = content.get("templatesFrom")

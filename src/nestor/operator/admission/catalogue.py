@@ -1,4 +1,4 @@
-"""The catalogue: each NestedApp is told whether jobs can run it, by the same rules that jobs are held to."""
+"""The catalogue: reports in each NestedApp's status whether jobs can run it, by the same rules that apply to jobs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nestor.steps import PlanError, build_plan, check_parameters
 from nestor.times import timestamp
 
 COMMAND_LIMIT, ID_LIMIT, TITLE_LIMIT = 64, 253, 1024
-"""As the schema has them."""
+"""The limits in the CRD's schema."""
 
 
 class AppReconciler:
@@ -56,7 +56,7 @@ def build_status(app: Object, time: str) -> Object:
 
 
 def describe(app: Object) -> tuple[Condition, str, list[Object]]:
-    """Whether jobs can run it, its title, and what their `command` may say."""
+    """Whether jobs can run it, its title, and the valid values of `command`."""
     spec = spec_of(app)
     title = str(spec.get("title") or "")
     try:
@@ -64,7 +64,7 @@ def describe(app: Object) -> tuple[Condition, str, list[Object]]:
     except Refused as refused:
         return _accepted("False", refused.reason, refused.message), title, []
     if source.app_def is None:
-        said = "the AppDef is read from the image when a job runs; until then nothing is known of its commands"
+        said = "the AppDef is read from the image when a job runs; its commands are unknown until then"
         return _accepted("True", conditions.ADMITTED_REASON, said), title, []
     try:
         found = read_appdef(source.app_def)
@@ -84,7 +84,7 @@ def list_entries(app: AppDef) -> list[Object]:
 
 
 def _check_commands(app: AppDef) -> Condition:
-    """Every command that a job could choose makes a plan."""
+    """Check that every command a job could choose produces a plan."""
     faults: list[str] = []
     warnings: list[str] = []
     wanted: list[str | None] = [*list_commands(app)]
@@ -104,7 +104,7 @@ def _check_commands(app: AppDef) -> Condition:
 
 
 def _check_plan(chosen: Chosen) -> None:
-    """Raises `PlanError`. What a job has to say for itself, as a required parameter, is no fault of the application."""
+    """Raises `PlanError`. A required parameter, which only a job can set, is not a fault of the application."""
     where = name_field("appDef.commands", [chosen.id, "parameters"])
     found: list[str] = []
     try:

@@ -1,4 +1,4 @@
-"""What a nested cluster is made of: what it has already, else what its spec asks for, else what its class gives. Pure."""
+"""Completes a cluster's spec: from what the cluster already has, else from its spec, else from its class. Pure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from nestor.operator.admission.identity import Refused
 
 @dataclass(frozen=True)
 class Running:
-    """What a cluster is made of already. A class that changes is for those who come after it: a version cannot be changed
-    without losing the cluster, the image of a running one is its own, and a StatefulSet gets or loses no volume.
+    """What an existing cluster is made of. Class changes only affect new clusters: a version cannot change without losing the
+    cluster, a running cluster keeps its image, and a StatefulSet cannot gain or lose a volume.
     """
 
     version: str
@@ -24,7 +24,7 @@ class Running:
 
 
 def find_running(cluster: Object | None, job_uid: str) -> Running | None:
-    """By a job's NestedCluster, once it is made: the operator wrote all of it into the spec."""
+    """Read it from a job's NestedCluster, if that exists: the operator wrote everything into its spec."""
     if cluster is None or labels_of(cluster).get(labels.JOB_UID) != job_uid:
         return None
     spec = spec_of(cluster)
@@ -33,7 +33,7 @@ def find_running(cluster: Object | None, job_uid: str) -> Running | None:
 
 
 def read_running(server: Object | None, version: str | None) -> Running | None:
-    """By the StatefulSet of a user's cluster, whose spec may leave out everything."""
+    """Read it from the StatefulSet of a user's cluster, whose own spec may be empty."""
     if server is None:
         return None
     containers = server["spec"]["template"]["spec"]["containers"]
@@ -49,7 +49,7 @@ def _read_volume(server: Object) -> Persistence | None:
 
 
 def complete_spec(spec: NestedClusterSpec, policy: ClusterPolicy, running: Running | None) -> NestedClusterSpec:
-    """The spec with version, image and volume as they are, or are to be. Raises `Refused`."""
+    """The spec with version, image and volume filled in: the existing ones, or those to create. Raises `Refused`."""
     if running is None:
         version, image = choose_version(spec.kubernetes_version, spec.class_name, policy)
         running = Running(version, image, spec.persistence or policy.persistence)
@@ -58,14 +58,14 @@ def complete_spec(spec: NestedClusterSpec, policy: ClusterPolicy, running: Runni
 
 
 def choose_version(wanted: str | None, class_name: str, policy: ClusterPolicy) -> tuple[str, str]:
-    """Version and image. Raises `Refused`, with the versions there are."""
+    """Version and image. Raises `Refused`, listing the available versions."""
     table = {entry.version: entry.image for entry in policy.versions}
     version = wanted or policy.default_version or max(table, key=_sort_key)
     if version not in table:
         known = ", ".join(sorted(table, key=_sort_key))
         raise Refused(
             conditions.VERSION_UNSUPPORTED,
-            f"Kubernetes version '{version}' is not offered by class '{class_name}'; it has: {known}",
+            f"Kubernetes version '{version}' is not offered by class '{class_name}'; available: {known}",
         )
     return version, table[version]
 

@@ -1,4 +1,4 @@
-"""What a job brings from its user's namespace, or its class from the operator's: templates, pull secret, TLS secret; copied."""
+"""Copies inputs into the job's namespace: templates and pull secret of the user, the TLS secret of the class."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from nestor.operator.admission.app_snapshot import AppSnapshots
 from nestor.operator.admission.identity import JobIdentity, Refused
 
 RETRY_SECONDS = 5.0
-"""How soon a missing ConfigMap or Secret is looked for again; foreign ones are not watched."""
+"""How soon to look again for a missing ConfigMap or Secret: those of users are not watched."""
 PULL_TYPES = ("kubernetes.io/dockerconfigjson", "kubernetes.io/dockercfg")
 
 
 class CopiedInputs:
-    """Reads and copies. Remembers what it copied, so that a settled job costs no request."""
+    """Reads and copies inputs. Remembers what it copied, so that a settled job needs no requests."""
 
     def __init__(self, applier: Applier, operator_namespace: str) -> None:
         self._applier = applier
@@ -34,22 +34,22 @@ class CopiedInputs:
         self._copied: dict[tuple[str, str], float] = {}
 
     def forget(self, uid: str) -> None:
-        """Drop what is remembered of a job that goes."""
+        """Drop what is remembered about a job that is being deleted."""
         self.snapshots.forget(uid)
         self._templates.pop(uid, None)
         self.forget_copies(uid)
 
     def forget_templates(self, uid: str) -> None:
-        """The job has not begun: it copies its templates only then, as they are by that time."""
+        """For a job that has not started: it must copy the templates as they are when it starts."""
         self._templates.pop(uid, None)
 
     def forget_copies(self, uid: str) -> None:
-        """The copies went with their namespace and are to be made anew; the templates stay those that the job started with."""
+        """The copies were lost with their namespace and must be made again; the templates stay those the job started with."""
         for key in [key for key in self._copied if key[0] == uid]:
             del self._copied[key]
 
     async def read_templates(self, resolved: Resolved) -> str:
-        """What the plan's templates come from, as a string that changes with their content. Raises `Refused`."""
+        """Identifies the source of the plan's templates by a string that changes with their content. Raises `Refused`."""
         app = resolved.app
         if app.image or app.templates_from is None:
             return f"image:{app.image}"
@@ -60,7 +60,7 @@ class CopiedInputs:
         return f"configmap:{names.digest(json.dumps(content, sort_keys=True), length=32)}"
 
     async def _fetch_templates(self, resolved: Resolved, origin: NamespacedConfigMapRef) -> Object:
-        """The copy that was made when the job started, else the original as it is now."""
+        """The copy made when the job started, or else the current original."""
         copy = resolved.home.child(Part.TEMPLATES)
         found = await self._api.find(kinds.CONFIG_MAP, copy, resolved.home.namespace)
         if found is None:
@@ -70,10 +70,10 @@ class CopiedInputs:
         return {key: content[key] for key in ("data", "binaryData") if content.get(key)}
 
     def _check_templates(self, resolved: Resolved, origin: NamespacedConfigMapRef, found: Object | None) -> None:
-        """Raises `Refused`. Users may name what is in their own namespace; the catalogue, what its owner has put up for it.
+        """Raises `Refused`. A job may use ConfigMaps of its own namespace; the catalogue, those that their owner opened to it.
 
-        The operator may read every ConfigMap, and every user of an entry of the catalogue gets a copy: so whoever may write
-        entries must not get to read by them what he may not read himself.
+        The operator can read every ConfigMap, and every user of a catalogue entry gets a copy. Writing an entry must not let its
+        author read ConfigMaps that he has no access to.
         """
         where = f"ConfigMap '{origin.name}' in namespace '{origin.namespace}'"
         is_own = origin.namespace == (self._operator_namespace if resolved.app.origin else resolved.namespace)
@@ -81,22 +81,22 @@ class CopiedInputs:
             message = f"no ConfigMap named '{origin.name}' in namespace '{origin.namespace}'"
         elif not is_own and labels_of(found).get(labels.CATALOGUE) != "true":
             message = (
-                f"{where} is not for the catalogue: it must be in namespace '{self._operator_namespace}', or have label "
-                f"'{labels.CATALOGUE}: \"true\"' from its owner"
+                f"{where} cannot be used by the catalogue: it must be in namespace '{self._operator_namespace}', or its "
+                f"owner must set label '{labels.CATALOGUE}: \"true\"'"
             )
         else:
             return
         raise Refused(conditions.TEMPLATES_NOT_FOUND, resolved.app.blame(message), retry_seconds=RETRY_SECONDS)
 
     async def ensure_templates(self, resolved: Resolved) -> None:
-        """The copy that the runner mounts, if there is no app image."""
-        # An empty one too: the runner's pod waits for it.
+        """Make the copy that the runner mounts if there is no app image."""
+        # Even if it is empty: the runner's pod waits for it.
         if (content := self._templates.get(resolved.uid)) is not None:
             metadata = resolved.home.metadata(resolved.home.child(Part.TEMPLATES))
             await self._applier.ensure(kinds.CONFIG_MAP, {"metadata": metadata, **content})
 
     async def ensure_pull_secret(self, known: JobIdentity, name: str | None) -> None:
-        """Only pull secrets are copied, whatever the name says. Raises `Refused`."""
+        """Copy the pull secret; a Secret of any other type is refused. Raises `Refused`."""
         if not name or self._is_fresh(known.uid, "pull"):
             return
         found = await self._api.find(kinds.SECRET, name, known.namespace)
@@ -109,14 +109,14 @@ class CopiedInputs:
         self._copied[known.uid, "pull"] = time.monotonic()
 
     async def ensure_tls_secret(self, resolved: Resolved) -> str | None:
-        """Copy the class's TLS secret; returns what is wrong with it, or None."""
+        """Copy the class's TLS secret. Returns what is wrong with it, or None."""
         name = resolved.policy.expose.tls_secret_name
         if not name or self._is_fresh(resolved.uid, "tls"):
             return None
         found = await self._api.find(kinds.SECRET, name, self._operator_namespace)
         if found is None or found.get("type") != "kubernetes.io/tls":
             return (
-                f"the class's `tlsSecretName` '{name}' is no Secret of type kubernetes.io/tls in namespace "
+                f"the class's `tlsSecretName` '{name}' does not name a Secret of type kubernetes.io/tls in namespace "
                 f"'{self._operator_namespace}'"
             )
         await self._copy(found, resolved.home, names.CLASS_CERTIFICATE)

@@ -1,4 +1,4 @@
-"""Which job it is: its class and its home, known before its AppDef is; and how a job is refused. Pure."""
+"""A job's class and home, which are known before its AppDef; and the exception that refuses a job. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nestor.operator.world.homes import find_home
 
 
 class Refused(Exception):
-    """The job cannot be admitted as it is: a reason, and a message for the user."""
+    """The job cannot be admitted. Carries a condition's reason and a message for the user."""
 
     def __init__(
         self, reason: str, message: str, *, retry_seconds: float | None = None, status: Literal["False", "Unknown"] = "False"
@@ -26,9 +26,9 @@ class Refused(Exception):
         self.reason = reason
         self.message = message
         self.retry_seconds = retry_seconds
-        """When to look again although no event will come; None: only when something changes."""
+        """When to look again even without an event; None: only when something changes."""
         self.status = status
-        """Of condition `Admitted`. `Unknown`: nothing is wrong, it is not decided yet."""
+        """Status of condition `Admitted`. `Unknown`: nothing is wrong, but it is not decided yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +61,8 @@ def identify(job: Object, classes: dict[str, NestedClassSpec]) -> JobIdentity:
 
 
 def find_class(name: str, classes: dict[str, NestedClassSpec]) -> NestedClassSpec:
-    """The class of that name. Raises `Refused`, with the names there are."""
+    """The class with that name. Raises `Refused`, listing the existing names."""
     if name in classes:
         return classes[name]
     known = ", ".join(f"'{item}'" for item in sorted(classes)) or "none"
-    raise Refused(conditions.CLASS_NOT_FOUND, f"no NestedClass named '{name}'; there are: {known}")
+    raise Refused(conditions.CLASS_NOT_FOUND, f"no NestedClass named '{name}'; available: {known}")

@@ -1,4 +1,4 @@
-"""The reader's pod, which takes the AppDef out of an app image: how it is built, and what to do with the one there is. Pure."""
+"""The reader's pod, which reads the AppDef from an app image: how to build it, and what to do with the existing one. Pure."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from nestor.operator.world import pod_status
 CONTAINER = "reader"
 NO_VOLUME_SECONDS = 60
 LOG_SECONDS = 60
-"""How long the log of an ended pod is asked for until another pod is made."""
+"""How long to retry reading the log of a finished pod before another pod is created."""
 ACTIVE_SECONDS = 1800
-"""An image is pulled within this time, or tried again by another pod."""
+"""Time limit of one pod, including the image pull; after it, another pod tries again."""
 WORDS_LIMIT = 500
 RESOURCES: Object = {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"cpu": "500m", "memory": "256Mi"}}
-"""The biggest file of nothing but brackets takes 170 MiB before it is refused; killed, the reader would be tried for ever."""
+"""The largest file of nothing but brackets takes 170 MiB before it is refused; an OOM-killed reader would be retried forever."""
 
 
 class Unreadable(Exception):
-    """What the pod printed is no AppDef."""
+    """The pod's output is not an AppDef."""
 
 
 def decide_reader(pod: Object | None, image: str, now: datetime.datetime) -> Action:
-    """A pod that ended without a result is made anew, later and later; a fault of the image is final."""
+    """A pod that ended without a result is recreated with growing delays; a fault of the image is final."""
     if pod is None:
         return Action("Create")
     if is_terminating(pod):
-        return _wait("an earlier reader's pod is ending", delay=oneshot.ENDING_SECONDS)
+        return _wait("an earlier reader's pod is terminating", delay=oneshot.ENDING_SECONDS)
     if annotations_of(pod).get(labels.APP_IMAGE) != image:
         return Action("Replace")
     if oneshot.lacks_image_volume(pod):
@@ -56,13 +56,13 @@ def decide_reader(pod: Object | None, image: str, now: datetime.datetime) -> Act
 
 
 def decide_again(pod: Object, why: str, now: datetime.datetime, pause: float | None = None) -> Action:
-    """Another pod in place of one without a result, after `pause` seconds (else 1, 2, 4 …), counted from its end."""
+    """Replace a pod that ended without a result, `pause` seconds (default: 1, 2, 4 …) after its end."""
     attempt = oneshot.read_attempt(pod)
     delay = pause or oneshot.find_pause(attempt)
     _, finished, _ = pod_status.find_end(pod)
     since = times.seconds_since(finished or pod["metadata"]["creationTimestamp"], now)
     if since < delay:
-        return _wait(f"{why}; attempt {attempt}, again in {delay:.0f} s", attempt=attempt, delay=delay - since)
+        return _wait(f"{why}; attempt {attempt}, next attempt in {delay:.0f} s", attempt=attempt, delay=delay - since)
     return Action("Replace", why, attempt + 1)
 
 
@@ -71,7 +71,7 @@ def _wait(message: str = "", reason: str = conditions.READING_APPDEF, *, attempt
 
 
 def decide_without_log(pod: Object, why: str, now: datetime.datetime) -> Action:
-    """The pod succeeded and its log cannot be had: asked for again, and then read anew, as its node may be gone."""
+    """The pod succeeded but its log is unavailable: retry the log, then replace the pod, as its node may be gone."""
     return decide_again(pod, f"the log of pod '{pod['metadata']['name']}' cannot be read: {why}", now, LOG_SECONDS)
 
 
@@ -86,7 +86,7 @@ def _explain_waiting(pod: Object) -> Action:
 
 
 def _last_words(pod: Object) -> str:
-    """What the reader said of its fault, from the pod's status: one line of printable characters."""
+    """The reader's error message, from the pod's status, as one line of printable characters."""
     for item in status_of(pod).get("containerStatuses") or ():
         said = ((item.get("state") or {}).get("terminated") or {}).get("message") or ""
         return "".join(char if char.isprintable() else " " for char in said.strip())[:WORDS_LIMIT]
@@ -94,22 +94,22 @@ def _last_words(pod: Object) -> str:
 
 
 def parse_output(output: bytes) -> Object:
-    """The AppDef that the pod printed. It comes from outside, whoever printed it. Raises `Unreadable`."""
+    """The AppDef in the pod's output, which is untrusted input. Raises `Unreadable`."""
     if len(output) > OUTPUT_LIMIT + 1:
         raise Unreadable(f"it has more than {OUTPUT_LIMIT} bytes")
     try:
         found = json.loads(output.decode())
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"it is no AppDef: {str(error)[:WORDS_LIMIT]}") from error
+        raise Unreadable(f"it is not an AppDef: {str(error)[:WORDS_LIMIT]}") from error
     if not isinstance(found, dict):
-        raise Unreadable("it is no AppDef, which is a JSON object")
+        raise Unreadable("it is not an AppDef, which must be a JSON object")
     if fault := faults.find_fault(found, "appDef"):
         raise Unreadable(fault)
     return found
 
 
 def build_pod(source: AppSource, home: Home, nestor_image: str, attempt: int) -> Object:
-    """The pod: the image as a volume, our reader, and nothing else. It has no token, no network, and writes nothing."""
+    """The pod: our reader, with the image as a volume. It has no token and no network, and writes nothing."""
     spec: Object = {
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
@@ -148,7 +148,7 @@ def build_pod(source: AppSource, home: Home, nestor_image: str, attempt: int) ->
 
 
 def build_policy(home: Home) -> Object:
-    """The reader connects to nobody, and nobody to it."""
+    """Allows the reader's pod no connections in either direction."""
     selector = {"matchLabels": home.pod_labels(labels.COMPONENT_READER)}
     return {
         "metadata": home.metadata(home.child(Part.READER)),

@@ -1,4 +1,4 @@
-"""Finds each job's application: in the job, in the snapshot of it, in the catalogue, or by a reader's pod in the app image."""
+"""Finds each job's application: in the job, its snapshot, the catalogue, or, by a reader's pod, in the app image."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from nestor.operator.world.context import Context
 from nestor.times import now, seconds_since
 
 LOG_RETRY_SECONDS = 2.0
-REMEDY = "push a corrected image under another tag, or give `appDef` beside `image`, in a new job"
-CATALOGUE_REMEDY = "an admin can correct the image under another tag, or give `appDef` beside `image` in the NestedApp"
+REMEDY = "push a corrected image under another tag, or set `appDef` alongside `image`, and create a new job"
+CATALOGUE_REMEDY = "an admin can push a corrected image under another tag, or set `appDef` alongside `image` in the NestedApp"
 
 
 class AppResolver:
-    """Resolves jobs. `ensure_namespace` makes a job's own namespace, which a reader's pod needs before anything else is made."""
+    """Resolves jobs. `ensure_namespace` creates a job's own namespace, which the reader's pod needs first."""
 
     def __init__(
         self, context: Context, inputs: CopiedInputs, ensure_namespace: Callable[[JobIdentity], Awaitable[object]]
@@ -40,7 +40,7 @@ class AppResolver:
         self._ensure_namespace = ensure_namespace
 
     async def resolve(self, job: Object) -> Resolved:
-        """The job with all that it names. Raises `Refused`; with status `Unknown` while its AppDef is being read."""
+        """The job with everything it refers to. Raises `Refused`, with status `Unknown` while its AppDef is being read."""
         known = identify(job, self._context.classes.all())
         source = await self._find(known)
         cluster = self._context.cache.clusters.get(known.home.name, known.home.namespace)
@@ -58,9 +58,9 @@ class AppResolver:
         return self._snapshots.recall(known.uid, source) or await self._read(known, source)
 
     async def _read(self, known: JobIdentity, source: AppSource) -> AppSource:
-        """The AppDef of the image, once a reader's pod has printed it. Raises `Refused` until then."""
+        """The image's AppDef, once a reader's pod has printed it. Raises `Refused` until then."""
         if known.spec.suspend:
-            message = f"the AppDef is read from image '{source.image}' when the job is resumed"
+            message = f"the AppDef will be read from image '{source.image}' when the job is resumed"
             raise Refused(conditions.SUSPENDED, message, status="Unknown")
         pod = self._find_reader(known)
         action = reader_pod.decide_reader(pod, str(source.image), now())
@@ -75,11 +75,11 @@ class AppResolver:
     async def _read_log(self, known: JobIdentity, source: AppSource, pod: Object) -> tuple[AppSource | None, Action]:
         meta = pod["metadata"]
         try:
-            limit = OUTPUT_LIMIT + 2  # the end of the line, and one that tells that there is more
+            limit = OUTPUT_LIMIT + 2  # the newline, and one more byte that reveals a longer log
             output = await self._api.read_log(meta["name"], meta["namespace"], reader_pod.CONTAINER, limit=limit)
             found = replace(source, app_def=reader_pod.parse_output(output))
         except reader_pod.Unreadable as error:
-            return None, reader_pod.decide_again(pod, f"what pod '{meta['name']}' printed is not usable: {error}", now())
+            return None, reader_pod.decide_again(pod, f"the output of pod '{meta['name']}' is unusable: {error}", now())
         except ApiError as error:
             action = reader_pod.decide_without_log(pod, error.message, now())
             return None, replace(action, delay=min(LOG_RETRY_SECONDS, action.delay or LOG_RETRY_SECONDS))
@@ -87,7 +87,7 @@ class AppResolver:
         return found, Action("Read")
 
     async def _make_pod(self, known: JobIdentity, source: AppSource, action: Action, *, former: Object | None) -> Action:
-        """The action, with when to look again. Raises `Refused` where the host refuses the pod, or what it needs."""
+        """The action, with the time to look again. Raises `Refused` if the host refuses the pod or something it needs."""
         home = known.home
         try:
             await self._ensure_namespace(known)
@@ -110,7 +110,7 @@ class AppResolver:
         return replace(action, delay=made.retry_after)
 
     async def _remove_reader(self, known: JobIdentity) -> None:
-        """It has done its work."""
+        """Delete the reader's pod once its work is done."""
         pod = self._find_reader(known)
         if pod is not None and not is_terminating(pod):
             await self._api.delete(kinds.POD, pod["metadata"]["name"], known.home.namespace, uid=pod["metadata"]["uid"])
@@ -120,7 +120,7 @@ class AppResolver:
 
 
 def _refuse(source: AppSource, action: Action) -> Refused:
-    """Why the job has to wait, or that its image has no AppDef."""
+    """Tells the user why the job must wait, or that its image has no valid AppDef."""
     message = _describe(source) + (f": {action.message}" if action.message else "")
     reason = action.reason or conditions.READING_APPDEF
     if action.kind != "Refuse":

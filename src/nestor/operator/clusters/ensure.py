@@ -1,4 +1,4 @@
-"""The one path by which a nested cluster comes into being and stays as it should be: a job's, a user's, later one of a pool."""
+"""The single path that creates and maintains every nested cluster: a job's, a user's, later one of a pool."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ Start = Callable[[], Coroutine[Any, Any, Any]]
 
 @dataclass(frozen=True)
 class Alongside:
-    """What somebody makes together with a cluster, so that it takes no time of its own. Where one fails, nothing later begins."""
+    """What the caller creates in parallel with a cluster, to save time. If one part fails, no later part starts."""
 
     first: tuple[Start, ...] = ()
     """Before any pod of the cluster."""
     then: tuple[Start, ...] = ()
-    """Together with the keys: what the first have brought is there."""
+    """Together with the keys, after everything in `first` is done."""
     last: tuple[Start, ...] = ()
     """Together with the server's pod."""
 
 
 @dataclass(frozen=True)
 class Ensured:
-    """A cluster whose objects are as they should be."""
+    """A cluster whose objects are up to date."""
 
     addresses: Addresses
     problem: str | None = None
@@ -40,14 +40,14 @@ class Ensured:
 
 
 def build_shape(context: Context, cluster: NestedClusterSpec, home: Home, policy: NestedClassSpec, *, replicas: int = 1) -> Shape:
-    """The cluster of a complete spec, at its home, by its class. The mode is chosen here, and there is one."""
+    """The shape of a cluster, from its complete spec, its home and its class. Chooses the mode; so far there is only one."""
     return shared.build_shape(cluster, home, policy, host=context.host, nestor_image=context.settings.image, replicas=replicas)
 
 
 async def ensure_cluster(context: Context, shape: Shape, along: Alongside | None = None) -> Ensured:
-    """All objects of a cluster, in one pass.
+    """Create or update all objects of a cluster in one pass.
 
-    1. what its pods need; 2. what needs the Services' addresses; 3. the server's pod, and the kubeconfig for the user.
+    1. What its pods need; 2. what needs the Services' addresses; 3. the server's pod and the user's kubeconfig.
     """
     along, provisioner = along or Alongside(), context.provisioner
     addresses, *_ = await together(provisioner.ensure_surroundings(shape), *(start() for start in along.first))
@@ -61,7 +61,7 @@ async def ensure_cluster(context: Context, shape: Shape, along: Alongside | None
 
 
 async def _ensure_kubeconfig(context: Context, shape: Shape, addresses: Addresses) -> str | None:
-    """A Secret of the user's that has its name does not keep the cluster from running."""
+    """Returns the problem instead of failing: the cluster runs even if a user's Secret already has the kubeconfig's name."""
     try:
         await context.provisioner.ensure_kubeconfig(shape, addresses)
     except ForeignObject as error:

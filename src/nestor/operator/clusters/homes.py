@@ -1,4 +1,4 @@
-"""Makes the namespace that a nested cluster has to itself, and bounds what it may take."""
+"""Creates the namespace that a job's cluster has to itself, and limits its resources."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from nestor.operator.world.context import Context
 
 
 async def ensure_home(context: Context, home: Home, policy: NamespacePolicy, forget: Callable[[], None]) -> Home:
-    """The namespace; the home comes back with a reference to it. One that is not this job's is never adopted.
+    """Ensure the namespace; returns the home with a reference to it. A namespace of another owner is never adopted.
 
-    `forget`: called when the namespace is another one than before, so that all that was made in it is made again.
+    `forget` is called when the namespace was recreated, so that everything in it is created again.
     """
     body, name = namespace.build_namespace(home.namespace, home.labels, policy), home.namespace
     live = context.cache.find(kinds.NAMESPACE, name)
@@ -31,7 +31,7 @@ async def ensure_home(context: Context, home: Home, policy: NamespacePolicy, for
         except Conflict:
             live = await context.api.get(kinds.NAMESPACE, name)
     if labels_of(live).get(labels.JOB_UID) != home.labels[labels.JOB_UID]:
-        raise ForeignObject(f"Namespace '{name}' exists and is not this job's: delete it, or the job")
+        raise ForeignObject(f"Namespace '{name}' already exists and does not belong to this job: delete the namespace or the job")
     if _is_new(context, live):
         context.provisioner.forget(name, home.name)
         forget()
@@ -43,7 +43,7 @@ async def ensure_home(context: Context, home: Home, policy: NamespacePolicy, for
 
 
 def _is_new(context: Context, live: Object) -> bool:
-    """Whether somebody deleted the namespace that was there before, or deletes this one."""
+    """Whether the previous namespace was deleted, or this one is being deleted."""
     name, uid = live["metadata"]["name"], live["metadata"]["uid"]
     is_known = context.applier.enter(name, uid)
     if is_terminating(live):
@@ -53,9 +53,9 @@ def _is_new(context: Context, live: Object) -> bool:
 
 
 def ensure_limits(context: Context, shape: Shape, policy: NamespacePolicy, others: list[Object]) -> list[Start]:
-    """Makes the quota and the default resources; emptied when the class no longer sets them.
+    """Ensure the quota and the default resources; they are emptied when the class no longer sets them.
 
-    `others`: the resources of our own containers besides the server's, for which the quota leaves room too.
+    `others`: the resources of our own containers besides the server's; the quota leaves room for them too.
     """
     own = [container["resources"] for container in shared.list_containers(shape)] + others
     quota, limits = namespace.build_quota(shape, policy, own), namespace.build_limit_range(shape, policy)

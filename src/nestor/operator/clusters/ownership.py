@@ -1,4 +1,4 @@
-"""What a user's NestedCluster would take over in a namespace that is not ours: found before anything is applied."""
+"""Finds objects in the user's namespace that a NestedCluster would overwrite, before anything is applied."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nestor.objects import Object, labels_of, owners_of
 
 
 def find_senior(cluster: Object, others: Iterable[Object]) -> str | None:
-    """Name of an older NestedCluster in the same namespace: synced objects are named by their nested names alone."""
+    """Name of an older NestedCluster in the same namespace: two would clash, as synced objects are named after nested ones."""
     meta = cluster["metadata"]
     mine = _seniority(cluster)
     found = [
@@ -28,7 +28,7 @@ def find_senior(cluster: Object, others: Iterable[Object]) -> str | None:
 
 
 async def find_foreign(api: Api, shape: Shape) -> str | None:
-    """An object that has a name of ours and is not this cluster's, as `Secret 'a-pki'`; None when all names are free or ours."""
+    """A foreign object with a name that this cluster needs, such as `Secret 'a-pki'`; None if there is none."""
     uid = (shape.owner or {}).get("uid")
     named = shared.list_names(shape)
     found = await asyncio.gather(*(api.find(kind, name, shape.namespace) for kind, name in named))
@@ -39,7 +39,7 @@ async def find_foreign(api: Api, shape: Shape) -> str | None:
 
 
 async def _find_foreign_claim(api: Api, shape: Shape) -> str | None:
-    """A StatefulSet takes any claim that has the name of its own; ours says so by its label, and is owned by the StatefulSet."""
+    """A StatefulSet adopts any claim with the right name; ours carries the cluster's label and is owned by the StatefulSet."""
     if not shape.persistence:
         return None
     name = names.data_claim(shape.name)

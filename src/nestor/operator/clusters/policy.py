@@ -1,4 +1,4 @@
-"""What a nested cluster's pods are allowed: by its class, and by what its job asks for."""
+"""What a nested cluster's pods may do, according to its class and its job."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from nestor.api.policy import Policy
 
 
 def resolve_policy(policy: NestedClassSpec, job: NestedAppJobSpec | None) -> Policy:
-    """The policy that the cluster's syncer obeys. Pure; `job` is None for a cluster that a user made."""
-    del job  # Nothing that a job asks for counts yet.
+    """The policy that the cluster's syncer enforces. Pure; `job` is None for a cluster that a user created."""
+    del job  # Jobs cannot ask for anything yet.
     return Policy(pod_security=policy.namespace.pod_security)

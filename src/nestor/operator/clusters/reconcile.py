@@ -1,4 +1,4 @@
-"""NestedClusters that users made, without a job: the same nested cluster, in the user's own namespace."""
+"""NestedClusters that users create without a job: the same nested cluster, in the user's own namespace."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from nestor.operator.world.homes import find_home_of_cluster
 
 
 class ClusterReconciler:
-    """Reconciles NestedClusters that carry no job's label; those of jobs are the jobs' children."""
+    """Reconciles NestedClusters without a job label; those of jobs are reconciled as the jobs' children."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._cleared: set[str] = set()
         self._suspended: dict[str, float] = {}
-        """Since when this process has seen that a cluster is to be suspended, by its UID."""
+        """When this process first saw that a cluster should be suspended, by UID."""
 
     async def reconcile(self, namespace: str, name: str) -> Result:
         """One pass over one cluster."""
@@ -43,12 +43,12 @@ class ClusterReconciler:
         if cluster is None:
             return Result()
         if is_terminating(cluster):
-            # Before the label is looked at: a cluster that got it after our finalizer could else never go.
+            # Before the label check: otherwise a cluster labelled after it got our finalizer could never be deleted.
             await self._finalize(cluster)
             return Result()
         if labels.JOB in labels_of(cluster):
             return Result()
-        # A finalizer, because the binding to read nodes belongs to no namespace and is collected with nothing.
+        # A finalizer, because the ClusterRoleBinding for nodes is in no namespace and would never be garbage-collected.
         cluster = await ensure_finalizer(self._context.api, kinds.NESTED_CLUSTER, cluster)
         spec, home = NestedClusterSpec.model_validate(spec_of(cluster)), find_home_of_cluster(cluster)
         suspend = await self._decide_suspend(cluster, home) if spec.suspend else None
@@ -64,14 +64,14 @@ class ClusterReconciler:
                 return Result(RESYNC_SECONDS)
             await self._refuse(cluster, spec, conditions.PROVISIONING_FAILED, getattr(error, "message", str(error)))
             return Result(error=error)
-        texts = ["class and version are good", problem or "", f"suspended: {suspend.message}" if suspend else ""]
+        texts = ["class and version accepted", problem or "", f"suspended: {suspend.message}" if suspend else ""]
         admitted = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, "; ".join(text for text in texts if text))
         kubeconfig = None if problem else names.kubeconfig_secret(name)
         await self._report(cluster, spec, [admitted, *_stand_in(cluster, suspend)], kubeconfig)
         return Result(RESYNC_SECONDS).within(suspend.delay if suspend else None)
 
     async def _decide_suspend(self, cluster: Object, home: Home) -> SuspendState:
-        """How far a cluster that is to be suspended is with that."""
+        """How far the suspension of a cluster is."""
         seconds = time.monotonic() - self._suspended.setdefault(cluster["metadata"]["uid"], time.monotonic())
         suspend = decide_suspend(find_progress(self._context.cache, home), seconds)
         if suspend.is_forced:
@@ -79,7 +79,7 @@ class ClusterReconciler:
         return suspend
 
     async def _ensure(self, cluster: Object, spec: NestedClusterSpec, home: Home, *, replicas: int) -> str | None:
-        """All objects of the cluster; says why there is no kubeconfig. Raises `Refused` and `ForeignObject`."""
+        """Ensure all objects of the cluster; returns why there is no kubeconfig. Raises `Refused` and `ForeignObject`."""
         policy = find_class(spec.class_name, self._context.classes.all())
         server = self._find_server(home)
         complete = complete_spec(spec, policy.cluster, read_running(server, spec.kubernetes_version))
@@ -89,30 +89,30 @@ class ClusterReconciler:
         return (await ensure_cluster(self._context, shape)).problem
 
     def _find_server(self, home: Home) -> Object | None:
-        """The cluster's StatefulSet, once it is made."""
+        """The cluster's StatefulSet, once it exists."""
         live = self._context.cache.find(kinds.STATEFUL_SET, home.child(Part.SERVER), home.namespace)
         return live if live is not None and is_owned_by(live, (home.owner or {})["uid"]) else None
 
     async def _check_names(self, cluster: Object, shape: Shape) -> None:
-        """Nothing in the user's namespace is taken over. Raises `ForeignObject`; asked once per cluster and process."""
+        """Never overwrite objects in the user's namespace. Raises `ForeignObject`; checked once per cluster and process."""
         uid = cluster["metadata"]["uid"]
         if senior := ownership.find_senior(cluster, self._context.cache.clusters):
-            raise ForeignObject(f"NestedCluster '{senior}' has this namespace: there may be one in a namespace")
+            raise ForeignObject(f"NestedCluster '{senior}' already uses this namespace; only one is allowed per namespace")
         if uid in self._cleared:
             return
         if foreign := await ownership.find_foreign(self._context.api, shape):
             where = f"{foreign} in namespace '{shape.namespace}'"
-            raise ForeignObject(f"{where} is not this cluster's: delete it, or give the cluster another name")
+            raise ForeignObject(f"{where} does not belong to this cluster: delete it, or give the cluster another name")
         self._cleared.add(uid)
 
     def _check_claim(self, shape: Shape, server: Object | None) -> None:
-        """A claim that an earlier cluster of this name has left holds data that none of our keys open; it is collected soon."""
+        """Wait until the claim of an earlier cluster with this name is gone: none of our keys fit its data."""
         name = names.data_claim(shape.name)
         claim = self._context.cache.find(kinds.PERSISTENT_VOLUME_CLAIM, name, shape.namespace)
         if not shape.persistence or claim is None:
             return
         if server is None or (owners_of(claim) and not is_owned_by(claim, server["metadata"]["uid"])):
-            raise RetryLater(1, f"PersistentVolumeClaim '{name}' of an earlier cluster of this name is being collected")
+            raise RetryLater(1, f"PersistentVolumeClaim '{name}' of an earlier cluster with this name is being deleted")
 
     async def _refuse(self, cluster: Object, spec: NestedClusterSpec, reason: str, message: str) -> None:
         await self._report(cluster, spec, [Condition(conditions.ADMITTED, "False", reason, message)], None)
@@ -123,7 +123,7 @@ class ClusterReconciler:
         self._context.cache.clusters.put(await write_status(self._context.api, cluster, resolved, found, kubeconfig))
 
     async def _finalize(self, cluster: Object) -> None:
-        """Everything in the namespace is owned by the cluster and goes with it; the binding is ours to delete."""
+        """Delete the ClusterRoleBinding; everything else is owned by the cluster and deleted with it."""
         if not has_finalizer(cluster):
             return
         uid, home = cluster["metadata"]["uid"], find_home_of_cluster(cluster)
@@ -139,10 +139,10 @@ class ClusterReconciler:
 
 
 def _stand_in(cluster: Object, suspend: SuspendState | None) -> list[Condition]:
-    """`Ready`, while the syncer, whose word it is, is stopped too; and until it has said something itself."""
+    """`Ready`, on behalf of the syncer: while it is stopped, and until it reports again."""
     if suspend and not suspend.replicas:
         return [Condition(conditions.READY, "False", conditions.SUSPENDED, suspend.message)]
     said = conditions.find(conditions_of(cluster), conditions.READY) or {}
     if said.get("reason") in (conditions.SUSPENDED, conditions.RESUMING):
-        return [Condition(conditions.READY, "False", conditions.RESUMING, "its control plane is being started again")]
+        return [Condition(conditions.READY, "False", conditions.RESUMING, "its control plane is starting again")]
     return []

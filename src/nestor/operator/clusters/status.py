@@ -1,4 +1,4 @@
-"""The operator's part of a NestedCluster's status; the rest of it is the syncer's."""
+"""The operator's part of a NestedCluster's status; the syncer writes the rest."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ from nestor.times import timestamp
 async def write_status(
     api: Api, cluster: Object, policy: Policy | None, found: Sequence[Condition] = (), kubeconfig: str | None = None
 ) -> Object:
-    """All of our part in one body, by server-side apply, if it differs: what an apply leaves out is taken away.
+    """Write all of our part by server-side apply if it changed; fields that the apply leaves out are removed.
 
-    Returns the cluster as it is then.
-
-    `policy`: None where it cannot be resolved, because the class is gone: what was written stays. Raises `RetryLater` when
-    `Ready` is to be said in the syncer's place, and the cluster has changed since it was read: that may have been the syncer's
-    own word, which it says once.
+    Returns the updated cluster. `policy`: None if it cannot be resolved because the class is gone; the old one then stays.
+    Raises `RetryLater` if `Ready` is written on behalf of the syncer but the cluster has changed since it was read: the syncer
+    may have reported `Ready` meanwhile, and it reports only once.
     """
     status: Object = status_of(cluster)
     generation, ours = cluster["metadata"].get("generation", 0), {item.type for item in found}

@@ -1,4 +1,4 @@
-"""Jobs on their way out, and namespaces that have lost their job: emptied, verified, bounded in time.
+"""Deletion of jobs, and of namespaces whose job no longer exists: emptied, verified, within a time limit.
 
 Belongs here: deleting. Does not: the end of a job, which keeps its cluster (`lifecycle`).
 """

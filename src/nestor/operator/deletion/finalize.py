@@ -1,4 +1,4 @@
-"""Deletion of a job: down to the last object, verified, bounded in time, and honest about what it had to force."""
+"""Deletes a job down to its last object, verifies it, enforces a time limit, and reports what had to be forced."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from nestor.times import seconds_since, timestamp
 log = logging.getLogger(__name__)
 
 APP_GRACE_SECONDS = 10
-"""The longest that an application's pod may take to end; users wait for the deletion."""
+"""Maximum grace period of the application's pods: users wait for the deletion."""
 OWN_GRACE_SECONDS = 1
-"""For the control plane, the syncer, the runner: nothing of theirs is kept, so they need no orderly end."""
+"""For the control plane, the syncer and the runner: they keep nothing, so they need no graceful shutdown."""
 NAMESPACE_LEAD_SECONDS = 2
 POLL_SECONDS = 1.0
 
 
 @dataclass
 class _Deletion:
-    """What this process knows of one job's deletion."""
+    """What this process knows about one job's deletion."""
 
     since: float = field(default_factory=time.monotonic)
-    """When it was first seen here. The deletion's own time may be long ago: what nobody has tried yet must not be forced."""
+    """When this process first saw it. The deletion timestamp may be long ago, but force must not precede a normal attempt."""
     told: set[str] = field(default_factory=set)
-    """UIDs of what was warned about."""
+    """UIDs of the objects that a warning was posted for."""
 
 
 class Finalizer:
@@ -66,22 +66,22 @@ class Finalizer:
             await self.empty(live, is_forced=age > self._context.settings.force_after_seconds, about=job)
             return Result(POLL_SECONDS)
         if live is not None:
-            message = f"Namespace '{home.namespace}' does not go: {_explain(live)}"
+            message = f"Namespace '{home.namespace}' could not be deleted and was left behind: {_explain(live)}"
             await self._warn_once(job, live, "NamespaceLeftBehind", message)
         await self._api.delete(kinds.CLUSTER_ROLE_BINDING, home.nodes_binding)
         try:
             await remove_finalizer(self._api, kinds.NESTED_APP_JOB, job)
         except NotFound:
-            log.debug("%s/%s went by itself", meta["namespace"], meta["name"])
-        # Last, because a conflict above brings us back here, with the time that was given it already.
+            log.debug("%s/%s was already gone", meta["namespace"], meta["name"])
+        # Last, because a conflict above brings us back here, and the elapsed time must not start over.
         self.forget(home.namespace, home.name, meta["uid"])
         return Result()
 
     async def empty(self, namespace: Object, *, is_forced: bool, about: Object | None) -> None:
-        """Pods first, then the namespace: its controller looks after 5 s, and where it finds a pod again only after half of that
-        one's grace period. So the namespace is deleted when its last pods have 2 s left.
+        """Delete the pods first, then the namespace. The namespace controller looks after 5 s; if it finds a pod, it looks again
+        after half of the pod's grace period. So the namespace is deleted when its last pods have 2 s left.
 
-        Without its RoleBinding the syncer can make no new pods; without its StatefulSet the server is not made again.
+        Without its RoleBinding, the syncer cannot create pods; without its StatefulSet, the server is not recreated.
         """
         name = namespace["metadata"]["name"]
         if not is_terminating(namespace):
@@ -95,7 +95,7 @@ class Finalizer:
             await self._api.delete(kinds.NAMESPACE, name, uid=namespace["metadata"]["uid"])
 
     async def _stop_producers(self, namespace: str, cluster: str) -> None:
-        """Everything that makes or serves something."""
+        """Delete everything that creates pods or serves requests."""
         cache = self._context.cache
         found = [
             *((kinds.STATEFUL_SET, item) for item in cache.informers[kinds.STATEFUL_SET]),
@@ -118,21 +118,23 @@ class Finalizer:
             return
         is_gone = not await self._api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=grace)
         if is_forced and not is_gone and about is not None:
-            message = f"pod '{meta['name']}' did not end and was removed without its node's word"
+            message = f"pod '{meta['name']}' did not terminate and was force-deleted without confirmation from its node"
             await self._warn_once(about, pod, "PodForceDeleted", message)
 
     async def _strip_clusters(self, namespace: str, about: Object | None) -> None:
-        """NestedClusters whose finalizers nobody removes."""
+        """Remove the finalizers of NestedClusters that are stuck in deletion."""
         for cluster in self._context.cache.clusters:
             meta = cluster["metadata"]
             if meta["namespace"] == namespace and meta.get("finalizers") and meta.get("deletionTimestamp"):
                 await self._api.patch(kinds.NESTED_CLUSTER, meta["name"], namespace, {"metadata": {"finalizers": None}})
                 if about is not None:
                     held = ", ".join(meta["finalizers"])
-                    await self._warn(about, "FinalizersRemoved", f"NestedCluster '{meta['name']}' was held by {held}")
+                    await self._warn(
+                        about, "FinalizersRemoved", f"removed the finalizers of NestedCluster '{meta['name']}': {held}"
+                    )
 
     async def _find_namespace(self, home: Home) -> Object | None:
-        """The job's namespace, while it exists. Asked of the API server when the cache has none: it may lag behind."""
+        """The job's namespace, while it exists. Asks the API server if it is not in the cache, which may lag behind."""
         name = home.namespace
         live = self._context.cache.find(kinds.NAMESPACE, name) or await self._api.find(kinds.NAMESPACE, name)
         return live if live is not None and _is_of(live, home) else None
@@ -145,7 +147,7 @@ class Finalizer:
             await self._api.delete(kinds.SECRET, meta["name"], meta["namespace"], uid=secret["metadata"]["uid"])
 
     async def _report(self, job: Object, namespace: str) -> None:
-        """`Ready` says that the job goes; written once."""
+        """Report the deletion in `Ready`, once."""
         status = status_of(job)
         before = conditions.find(status.get("conditions"), conditions.READY)
         if before and before["reason"] == conditions.TERMINATING:
@@ -157,20 +159,20 @@ class Finalizer:
         try:
             await write_status(self._context, job, {**status, "conditions": merged})
         except NotFound:
-            log.debug("%s/%s went meanwhile", job["metadata"]["namespace"], job["metadata"]["name"])
+            log.debug("%s/%s is gone", job["metadata"]["namespace"], job["metadata"]["name"])
 
     async def _warn(self, job: Object, reason: str, message: str) -> None:
         await post(self._context, job, Event("Warning", reason, message))
 
     async def _warn_once(self, job: Object, obj: Object, reason: str, message: str) -> None:
-        """Tell of an object that stays on, but not again in every pass."""
+        """Warn about an object that cannot be deleted, once instead of in every pass."""
         told = self._deletions.setdefault(job["metadata"]["uid"], _Deletion()).told
         if obj["metadata"]["uid"] not in told:
             told.add(obj["metadata"]["uid"])
             await self._warn(job, reason, message)
 
     def forget(self, namespace: str, name: str, uid: str) -> None:
-        """Drop what is remembered of a job that is gone."""
+        """Drop what is remembered about a job that is gone."""
         self._deletions.pop(uid, None)
         self._context.applier.forget(namespace)
         self._context.provisioner.forget(namespace, name)
@@ -178,18 +180,18 @@ class Finalizer:
 
 
 def _ends_soon(pod: Object) -> bool:
-    """Whether the pod's grace period is (nearly) over. A deletion timestamp is the time at which it will be."""
+    """Whether the pod's grace period is (nearly) over. The deletion timestamp is the time at which it ends."""
     time = pod["metadata"].get("deletionTimestamp")
     return bool(time) and seconds_since(time) > -NAMESPACE_LEAD_SECONDS
 
 
 def _is_of(obj: Object, home: Home) -> bool:
-    """True when the object says that it is this very job's."""
+    """Whether the object's labels name exactly this job."""
     return labels_of(obj).get(labels.JOB_UID) == home.labels[labels.JOB_UID]
 
 
 def _explain(namespace: Object) -> str:
-    """What the namespace's controller says is left in it."""
+    """What is left in the namespace, according to its controller."""
     found = conditions_of(namespace)
     reasons = [item["message"] for item in found if item.get("status") == "True" and item.get("message")]
     return "; ".join(reasons) or "no reason given"

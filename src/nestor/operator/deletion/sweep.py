@@ -1,4 +1,4 @@
-"""Namespaces that lost their job: somebody removed our finalizer, or the namespace would not go in time."""
+"""Namespaces without a job: somebody removed our finalizer, or the namespace could not be deleted in time."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from nestor.operator.world.context import Context
 log = logging.getLogger(__name__)
 
 SLOW_SECONDS = 30.0
-"""How soon a namespace is looked at again that is on its way out: its events come by themselves, and it may be stuck for days."""
+"""How soon to look again at a terminating namespace: it sends events, and may be stuck for days."""
 
 
 class Sweeper:
-    """Deletes what no job answers for."""
+    """Deletes namespaces that no longer belong to a job."""
 
     def __init__(self, context: Context, finalizer: Finalizer) -> None:
         self._context = context
@@ -28,7 +28,7 @@ class Sweeper:
         """When this process first saw an orphan, by the namespace's UID."""
 
     async def sweep(self, namespace: str, name: str) -> Result:
-        """Delete host namespaces that say they are this job's but are not, once the API server confirms it."""
+        """Delete host namespaces labelled for this job that belong to none, once the API server confirms it."""
         self._drop_gone()
         known = self._context.cache.jobs.get(name, namespace)
         left = [item for item in self._find(namespace, name) if known is None or _owner(item) != known["metadata"]["uid"]]
@@ -44,7 +44,7 @@ class Sweeper:
         return Result(SLOW_SECONDS if is_slow else POLL_SECONDS)
 
     def _find(self, namespace: str, name: str) -> list[Object]:
-        """The host namespaces that say that they are of a job of that name."""
+        """The host namespaces labelled for a job with that name."""
         wanted = {labels.JOB: name, labels.JOB_NAMESPACE: namespace}
         found = []
         for item in self._context.cache.informers[kinds.NAMESPACE]:
@@ -57,7 +57,7 @@ class Sweeper:
         where, uid = orphan["metadata"]["name"], orphan["metadata"]["uid"]
         if uid not in self._since:
             self._since[uid] = time.monotonic()
-            log.warning("namespace %s has lost its job %s/%s, deleting it", where, namespace, name)
+            log.warning("deleting namespace %s: its job %s/%s no longer exists", where, namespace, name)
             self._finalizer.forget(where, name, _owner(orphan))
         is_forced = time.monotonic() - self._since[uid] > self._context.settings.force_after_seconds
         await self._finalizer.empty(orphan, is_forced=is_forced, about=None)
@@ -70,5 +70,5 @@ class Sweeper:
 
 
 def _owner(namespace: Object) -> str:
-    """The UID of the job that a namespace says it is of."""
+    """The UID of the job that a namespace is labelled for."""
     return str(namespace["metadata"]["labels"][labels.JOB_UID])

@@ -1,4 +1,4 @@
-"""Makes and keeps the objects of one admitted job: its nested cluster, and what the job adds to it."""
+"""Creates and maintains the objects of one admitted job: its nested cluster and what the job adds to it."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from nestor.steps import Plan
 
 @dataclass
 class Children:
-    """What a pass over the children found out."""
+    """The results of a pass over the children."""
 
     routes: Routes = ()
-    """Where the targets are reached, or why they are not."""
+    """Where the targets are reachable, or why they are not."""
     addresses: Addresses | None = None
-    """Of its cluster; None where that could not be made."""
+    """The cluster's addresses; None if it could not be created."""
     problem: str | None = None
-    """What the user should know although the cluster is fine."""
+    """What the user should know even though the cluster is fine."""
 
 
 class ChildrenKeeper:
-    """Everything is applied as soon as what it needs is there."""
+    """Applies each object as soon as everything it needs exists."""
 
     def __init__(self, context: Context, inputs: CopiedInputs, hosts: Hosts) -> None:
         self._context = context
@@ -44,7 +44,7 @@ class ChildrenKeeper:
         self._hosts = hosts
 
     async def ensure(self, resolved: Resolved, shape: Shape, plan: Plan, *, is_stopped: bool = False) -> Children:
-        """The namespace, and then all that the job has in it."""
+        """Ensure the namespace, then everything in it."""
         context, inputs = self._context, self._inputs
         home = await self.ensure_namespace(resolved)
         found = Children()
@@ -81,20 +81,20 @@ class ChildrenKeeper:
         return found
 
     async def ensure_namespace(self, known: JobIdentity) -> Home:
-        """The job's own namespace. What was copied into a former one is copied again."""
+        """Ensure the job's own namespace. If it was recreated, everything copied into it is copied again."""
         return await ensure_home(
             self._context, known.home, known.policy.namespace, forget=lambda: self._inputs.forget_copies(known.uid)
         )
 
 
 async def keep_policy(context: Context, known: JobIdentity, cluster: Object) -> None:
-    """What the class allows the pods of the job's cluster, for its syncer."""
+    """Write what the class allows the cluster's pods, for its syncer to enforce."""
     written = await write_status(context.api, cluster, resolve_policy(known.policy, known.spec))
     context.cache.clusters.put(written)
 
 
 def build_cluster(resolved: Resolved, *, is_stopped: bool) -> Object:
-    """The job's NestedCluster: what its syncer is to do is in the spec."""
+    """The job's NestedCluster, whose spec tells the syncer what to do."""
     spec = resolved.cluster.model_copy(update={"suspend": is_stopped})
     home = resolved.home
     return {"metadata": home.metadata(home.name), "spec": spec.model_dump(by_alias=True, exclude_none=True)}

@@ -1,4 +1,4 @@
-"""The Ingresses of one admitted job, and what is observed behind them."""
+"""The Ingresses of one admitted job, and the Services and endpoints behind them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Routes = tuple[Route, ...]
 
 
 def admit_routes(cache: Cache, hosts: Hosts, resolved: Resolved, certificate_problem: str | None = None) -> Routes:
-    """The job's routes; one that it may not have says why. `certificate_problem`: what is wrong with the class's certificate."""
+    """The job's routes, with a refusal for each that it may not have. `certificate_problem`: why the certificate is unusable."""
     if certificate_problem:
         refusal = conditions.TLS_SECRET_NOT_FOUND, certificate_problem
         return tuple(replace(route, refusal=refusal) if route.is_open else route for route in resolved.routes)
@@ -33,7 +33,7 @@ def admit_routes(cache: Cache, hosts: Hosts, resolved: Resolved, certificate_pro
 
 
 def _find_conflicts(cache: Cache, hosts: Hosts, resolved: Resolved) -> dict[str | None, str]:
-    """A sentence for each host that the job may not have."""
+    """Why the job may not have a host, for each such host."""
     routes, home = resolved.routes, resolved.home.namespace
     job = cache.jobs.get(resolved.name, resolved.namespace) or {"metadata": {}}
     created = job["metadata"].get("creationTimestamp", "")
@@ -46,16 +46,16 @@ def _find_conflicts(cache: Cache, hosts: Hosts, resolved: Resolved) -> dict[str 
     found = find_conflicts(mine, hosts.all(), cache.informers[kinds.INGRESS], home)
     first = routes[0].host if routes else None
     advice = {
-        host: "choose another one by `expose.host`"
+        host: "choose another one with `expose.host`"
         if host == first
-        else "it comes from the names of the Service, the job and its namespace"
+        else "it is derived from the names of the Service, the job and its namespace"
         for host in found
     }
     return {host: f"{message}; {advice[host]}" for host, message in found.items()}
 
 
 async def ensure_ingresses(context: Context, resolved: Resolved, routes: Routes) -> Routes:
-    """An Ingress for each open route, and no other of ours; what the host cluster refuses is said in the route that comes back.
+    """Ensure an Ingress for each open route, and delete all others of ours. Refusals by the host are in the returned routes.
 
     A problem with one target never affects the others.
     """
@@ -77,13 +77,13 @@ async def _ensure_one(context: Context, resolved: Resolved, route: Route) -> Rou
     except (Forbidden, Invalid) as error:
         if isinstance(error, Forbidden) and error.is_terminating:
             raise
-        message = f"the host cluster refuses the Ingress of host '{route.host}': {error.message}"
+        message = f"the host cluster refuses the Ingress for host '{route.host}': {error.message}"
         return replace(route, refusal=(conditions.INGRESS_REFUSED, message))
     return route
 
 
 def observe_exposure(cache: Cache, resolved: Resolved, routes: Routes) -> Exposure:
-    """What is behind the routes, from the caches."""
+    """The state of the targets behind the routes, from the caches."""
     return Exposure(tuple(_observe_one(cache, resolved.home.namespace, route) for route in routes))
 
 
@@ -93,5 +93,5 @@ def _observe_one(cache: Cache, home: str, route: Route) -> TargetView:
 
 
 def is_waiting(routes: Routes) -> bool:
-    """Whether a route is closed by something that may pass without an event of ours."""
+    """Whether a route is refused for a reason that may disappear without an event."""
     return any(route.is_requested and route.refusal for route in routes)

@@ -1,4 +1,4 @@
-"""Which hosts the jobs claim: by their specs, by their last pass, and by the Ingresses that they have."""
+"""The hosts that jobs claim: by their specs, by their last pass, and by their existing Ingresses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nestor.operator.world.homes import find_home
 
 
 class Hosts:
-    """The claims of all jobs. Remembers the hosts of further targets, which only a pass over the job finds out."""
+    """The claims of all jobs. Remembers the hosts of additional targets, which are only known after a pass over the job."""
 
     def __init__(self, cache: Cache, classes: Classes) -> None:
         self._cache = cache
@@ -24,23 +24,23 @@ class Hosts:
         self._further: dict[str, frozenset[str]] = {}
 
     def note(self, uid: str, routes: Sequence[Route]) -> None:
-        """What a pass over a job found: the hosts of its further targets."""
+        """Remember the hosts of a job's additional targets, found by a pass over it."""
         self._further[uid] = frozenset(route.host for route in routes[1:] if route.host)
 
     def forget(self, uid: str) -> None:
-        """Drop what is remembered of a job that is gone."""
+        """Drop what is remembered about a job that is gone."""
         self._further.pop(uid, None)
 
     def all(self) -> Iterable[HostClaim]:
-        """The hosts that admitted jobs want, and those that a job had before it was refused: its Ingresses stay."""
+        """The hosts that admitted jobs want, and those that refused jobs still hold: their Ingresses stay."""
         for job in self._cache.jobs:
             admitted = conditions.find(conditions_of(job), conditions.ADMITTED)
             is_refused = admitted is not None and admitted["status"] == "False"
             yield from (claim for claim in self.of(job) if claim.is_held or not is_refused)
 
     def of(self, job: Object) -> Iterable[HostClaim]:
-        """The hosts that a job wants. Until its first pass here, of the further ones those that it has; and where its class
-        gives it none for its first target, or is gone, what it still has.
+        """The hosts that a job wants. Before its first pass in this process, and if its class is gone or gives it no host, these
+        are the hosts of its existing Ingresses.
         """
         meta, policy = job["metadata"], self._find_policy(job)
         first = _choose_host(job, policy) if policy else None
@@ -52,12 +52,12 @@ class Hosts:
             yield HostClaim(host, meta["name"], meta["namespace"], meta["uid"], created, host in held, is_own)
 
     def held(self, namespace: str, uid: str) -> frozenset[str]:
-        """The hosts of the Ingresses by which a job is exposed."""
+        """The hosts of the Ingresses that expose a job."""
         found = self._cache.ingresses_by_namespace.all(namespace)
         return frozenset(host for item in found if find_exposed_job(item) == uid for host in hosts_of(item))
 
     def _find_policy(self, job: Object) -> ExposePolicy | None:
-        """What the job's class says of hosts, if the class is there."""
+        """The exposure policy of the job's class, if the class exists."""
         found = self._classes.all().get(spec_of(job).get("className", ""))
         return found.expose if found else None
 

@@ -1,4 +1,4 @@
-"""`reconcile(job)`: from spec and observed children to what should be, every time from the start."""
+"""`reconcile(job)`: computes the desired state from spec and observed children, from scratch in every pass."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ from nestor.times import now, seconds_since, timestamp
 log = logging.getLogger(__name__)
 
 REFUSAL_SECONDS = 10
-"""How soon it is tried again to expose a job whose host is taken or whose TLS secret is missing; not all of it makes events."""
+"""How soon to retry exposing a job whose host is taken or whose TLS secret is missing; not every fix causes an event."""
 
 
 @dataclass(frozen=True)
 class _Admitted:
-    """One admitted job, and what this pass is to bring about."""
+    """One admitted job, and the goal of this pass."""
 
     job: Object
     resolved: Resolved
@@ -70,7 +70,7 @@ class JobReconciler:
         self._sweeper = Sweeper(context, self._finalizer)
 
     async def reconcile(self, namespace: str, name: str) -> Result:
-        """One pass over one job, and over what an earlier one of its name left."""
+        """One pass over one job, and over what an earlier job of the same name left behind."""
         swept = await self._sweep(namespace, name)
         job = self._context.cache.jobs.get(name, namespace)
         if job is None:
@@ -82,13 +82,13 @@ class JobReconciler:
         return result.within(swept.retry_after)
 
     async def _sweep(self, namespace: str, name: str) -> Result:
-        """What an earlier job of that name left; it must not be in the way of the one that is there."""
+        """Delete what an earlier job of that name left behind; a failure must not block the current job."""
         try:
             return await self._sweeper.sweep(namespace, name)
         except ApiError as error:
             if self._context.cache.jobs.get(name, namespace) is None:
                 raise
-            log.warning("%s/%s: what an earlier job left cannot be deleted: %s", namespace, name, error)
+            log.warning("%s/%s: cannot delete what an earlier job left behind: %s", namespace, name, error)
             return Result(SLOW_SECONDS)
 
     async def _reconcile_present(self, job: Object) -> Result:
@@ -97,7 +97,7 @@ class JobReconciler:
         try:
             job = await ensure_finalizer(self._context.api, kinds.NESTED_APP_JOB, job)
             if not self._context.cache.jobs.put(job):
-                return Result()  # deleted in the moment of our finalizer, which the API server then does not mind
+                return Result()  # deleted while we added the finalizer, which the API server does not report
             return await self._reconcile_admitted(job, await self._apps.resolve(job))
         except Refused as refused:
             return await reconcile_refused(self._context, job, refused)
@@ -127,13 +127,13 @@ class JobReconciler:
         return await self._keep(admitted)
 
     async def _keep_unmade(self, it: _Admitted) -> Result:
-        """A job that was made suspended has nothing but a status; its templates are read again when it begins."""
+        """A job that was created suspended has only a status; its templates are read again when it starts."""
         await self._report(it, Children(admit_routes(self._context.cache, self.hosts, it.resolved)))
         self._inputs.forget_templates(it.resolved.uid)
         return Result(RESYNC_SECONDS).within(it.life.delay)
 
     async def _keep(self, it: _Admitted) -> Result:
-        """Have everything as the job's life says, and say how it is."""
+        """Bring everything into the state that the job's lifecycle demands, and report it."""
         context = self._context
         children, refused, error = await self._ensure_children(it)
         runner = Result(RESYNC_SECONDS)
@@ -153,7 +153,7 @@ class JobReconciler:
         return result.within(deadline or RESYNC_SECONDS)
 
     async def _ensure_children(self, it: _Admitted) -> tuple[Children, str | None, Exception | None]:
-        """What was made; or what the host refused, for the user, and the error, for the retry."""
+        """The children; or what the host refused, as text for the user and as the error for the retry."""
         try:
             return await self._children.ensure(it.resolved, it.shape, it.plan, is_stopped=it.life.is_stopped), None, None
         except (ForeignObject, Forbidden, Invalid) as error:
@@ -171,7 +171,7 @@ class JobReconciler:
     async def _report(
         self, it: _Admitted, children: Children, *, refused: str | None = None, runner_problem: str | None = None
     ) -> None:
-        """Observe, decide, and write what is decided."""
+        """Observe, decide on the conditions, and write the status."""
         context, resolved, start = self._context, it.resolved, it.life.record.start_time
         cache, home = context.cache, resolved.home
         observed = Observed(

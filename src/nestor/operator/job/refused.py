@@ -1,4 +1,4 @@
-"""Jobs that cannot be admitted, or no longer, or whose time is over: they may still end, be suspended and be deleted."""
+"""Jobs that are not or no longer admitted, or that have expired: they can still end, be suspended and be deleted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 async def expire(context: Context, job: Object, life: Lifecycle) -> Result:
-    """Delete a job whose `ttlSecondsAfterFinished` are over, unless it was changed since it was looked at."""
+    """Delete a job whose `ttlSecondsAfterFinished` is over, unless the job has changed since it was read."""
     meta = job["metadata"]
     ttl = job["spec"].get("ttlSecondsAfterFinished")
     message = f"ended at {life.record.completion_time}, deleted after its `ttlSecondsAfterFinished` of {ttl} s"
@@ -42,7 +42,7 @@ async def expire(context: Context, job: Object, life: Lifecycle) -> Result:
 
 
 async def reconcile_refused(context: Context, job: Object, refused: Refused) -> Result:
-    """Say why a job is refused. What it has goes on, and still ends, is suspended and goes."""
+    """Report why a job is refused. What it has already created keeps running, and can still end, be suspended and be deleted."""
     found = [Condition(conditions.ADMITTED, refused.status, refused.reason, refused.message)]
     result = Result(RESYNC_SECONDS).within(refused.retry_seconds)
     await _keep_policy(context, job)
@@ -60,7 +60,7 @@ async def reconcile_refused(context: Context, job: Object, refused: Refused) -> 
 
 
 async def _keep_policy(context: Context, job: Object) -> None:
-    """The class holds for the pods of a refused job too, if there are any, and if there is the class."""
+    """Apply the class's policy to the pods of a refused job too, if its cluster and its class exist."""
     try:
         known = identify(job, context.classes.all())
     except Refused:
@@ -71,7 +71,7 @@ async def _keep_policy(context: Context, job: Object) -> None:
 
 
 def _decide_lifecycle(context: Context, job: Object) -> Lifecycle | None:
-    """Of a job that was admitted before."""
+    """The lifecycle of a refused job; None if it was never admitted."""
     try:
         spec = NestedAppJobSpec.model_validate(job["spec"])
     except ValidationError:

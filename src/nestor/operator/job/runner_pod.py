@@ -1,4 +1,4 @@
-"""The runner's pod: how it is built, what to do with the one that is there, and how that is done."""
+"""The runner's pod: how to build it, what to do with the existing one, and doing it."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from nestor.steps import Plan
 
 MAX_ATTEMPTS = 6
 RESULT_SECONDS = 30
-"""How long a result may take from the nested cluster to the NestedCluster's status."""
+"""How long a result may take to get from the nested cluster into the NestedCluster's status."""
 PAUSES: dict[int, float] = {Exit.NO_API: 10, Exit.NO_VOLUME: 60}
-"""How long until it waits again. For the API it has waited for long already; this is for one that comes and goes."""
+"""Seconds until the next pod. The last one has already waited long for the API; this is for an API that comes and goes."""
 RESOURCES: Object = {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}}
 
 
 def decide_runner(pod: Object | None, plan_hash: str, *, is_over: bool, now: datetime.datetime) -> Action:
-    """`is_over`: the plan's result is recorded. A pod that ended without one is made anew, later and later.
+    """`is_over`: the plan's result is recorded. A pod that ended without a result is recreated with growing delays.
 
-    That has an end where the runner is at fault, and none where it waits for an API: an image that can be pulled an hour later
-    is no failure, and the templates are still to be applied then.
+    Crashes of the runner are limited; waiting for an API is not: if an image can only be pulled an hour later, that is no
+    failure, and the templates must still be applied.
     """
     if pod is None:
         return Action("Keep") if is_over else Action("Create", attempt=1)
@@ -50,33 +50,33 @@ def decide_runner(pod: Object | None, plan_hash: str, *, is_over: bool, now: dat
 def _decide_ended(pod: Object, attempt: int, now: datetime.datetime) -> Action:
     code, finished, reason = pod_status.find_end(pod)
     since = times.seconds_since(finished, now) if finished else 0.0
-    # Results are on their way; if none arrives, that is a crash too.
+    # The result is on its way; if it never arrives, that counts as a crash.
     is_result, is_waiting = code in (Exit.SUCCEEDED, Exit.STEP_FAILED), code in PAUSES
     delay = RESULT_SECONDS if is_result else PAUSES.get(code or 0, oneshot.find_pause(attempt))
     is_last = attempt >= MAX_ATTEMPTS and not is_waiting
     if finished and since < delay and (is_result or not is_last):
         return Action("Wait", delay=delay - since)
     if is_last:
-        why = [f"exit code {code}" if code is not None else "", reason, "its record never arrived" if is_result else ""]
+        why = [f"exit code {code}" if code is not None else "", reason, "its result never arrived" if is_result else ""]
         last = ", ".join(part for part in why if part) or "unknown"
         name = pod["metadata"]["name"]
-        return Action("GiveUp", f"the runner's pod '{name}' ended {attempt} times without a result, last: {last}")
+        return Action("GiveUp", f"the runner's pod '{name}' ended {attempt} times without a result; last: {last}")
     return Action("Replace", attempt=attempt if is_waiting else attempt + 1)
 
 
 async def ensure_runner(
     context: Context, resolved: Resolved, plan: Plan, dns_address: str, *, is_over: bool, steps_since: float
 ) -> Result:
-    """The pod as it should be; says why it is not, and when to look again.
+    """Ensure the pod; returns what keeps it from running, and when to look again.
 
-    `is_over`: the plan's result is recorded. `steps_since`: for how many seconds the steps are not applied.
+    `is_over`: the plan's result is recorded. `steps_since`: for how many seconds the steps have not been applied.
     """
     home = resolved.home
     pod = context.cache.find(kinds.POD, home.child(Part.RUNNER), home.namespace)
     action = decide_runner(pod, plan.hash, is_over=is_over, now=times.now())
     if action.kind in ("Create", "Replace"):
         body = build_pod(resolved, context.settings.image, plan, dns_address, action.attempt)
-        # One that still works has its time to stop: there is one runner at a time.
+        # A working pod gets its grace period: there is only one runner at a time.
         former = pod if action.kind == "Replace" else None
         made = await oneshot.make(context.api, body, former, is_patient=True, refused_since=steps_since)
         if made.retry_after is not None:
@@ -85,21 +85,21 @@ async def ensure_runner(
 
 
 def find_dropped(resolved: Resolved, pod: Object | None, plan_hash: str) -> str | None:
-    """What to tell of a pod that lost the app image."""
+    """A message about a pod that lost its app image volume, or None."""
     if not resolved.app.image or pod is None:
         return None
     if annotations_of(pod).get(labels.PLAN_HASH) != plan_hash or not oneshot.lacks_image_volume(pod):
         return None
-    return f"the runner's pod '{pod['metadata']['name']}' lost its volume of the app image: {NO_IMAGE_VOLUMES}"
+    return f"the runner's pod '{pod['metadata']['name']}' lost its app image volume: {NO_IMAGE_VOLUMES}"
 
 
 def build_plan_config_map(home: Home, plan: Plan) -> Object:
-    """The plan, as the runner reads it."""
+    """The ConfigMap from which the runner reads the plan."""
     return {"metadata": home.metadata(home.child(Part.PLAN)), "data": {contract.PLAN_FILE: plan.to_json()}}
 
 
 def build_pod(resolved: Resolved, nestor_image: str, plan: Plan, dns_address: str, attempt: int) -> Object:
-    """The pod. It holds the nested cluster's keys and no token of the host; its DNS is the nested cluster's, which knows both."""
+    """The pod. It has the nested cluster's keys and no host token; its DNS is the nested one, which forwards other names."""
     home = resolved.home
     app, templates = _build_sources(resolved)
     spec: Object = {
@@ -144,7 +144,7 @@ def build_pod(resolved: Resolved, nestor_image: str, plan: Plan, dns_address: st
 
 
 def _build_sources(resolved: Resolved) -> tuple[Object, Object]:
-    """The volume with the templates, and its mount: the app image as a whole, or a copied ConfigMap in its place, or nothing."""
+    """The volume with the templates and its mount: the whole app image, or a copied ConfigMap in its place, or an empty one."""
     if resolved.app.image:
         image = {"reference": resolved.app.image, "pullPolicy": "IfNotPresent"}
         return {"name": "app", "image": image}, {"name": "app", "mountPath": contract.IMAGE_FOLDER, "readOnly": True}

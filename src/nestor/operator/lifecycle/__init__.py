@@ -1,5 +1,5 @@
-"""A job's life: it begins, is suspended and resumed, restarts, ends and expires. And a cluster's data, which a restart deletes.
+"""A job's lifecycle: start, suspend, resume, restart, end and expire. And a cluster's data, which a restart deletes.
 
 `record` is what the status remembers, `decide_lifecycle` what follows from it. Belongs here: decisions about time, ends and
-suspension, and carrying them out where no object's spec says it. Does not: conditions other than `Succeeded`.
+suspension, and the actions that no object's spec expresses. Does not: conditions other than `Succeeded`.
 """

@@ -1,4 +1,4 @@
-"""The data of nested clusters: which it is, how often it was lost, and how it is deleted so that the cluster begins anew."""
+"""The data of nested clusters: its identity, how often it was lost, and its deletion, so that the cluster starts empty."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from nestor.operator.world.context import Context
 log = logging.getLogger(__name__)
 
 GRACE_SECONDS = 1
-"""For a server whose data is deleted with it. Not 0: its volume must be free before another one takes its name."""
+"""For a server that is deleted with its data. Not 0: its volume must be released before its successor needs it."""
 
 
 @dataclass(frozen=True)
 class DataEpoch:
-    """Which data a cluster has."""
+    """Identifies a cluster's data."""
 
     number: int = 0
-    """How often it was lost. Each time the templates are applied anew."""
+    """How often the data was lost. Each time, the templates are applied again."""
     uid: str | None = None
-    """Of what holds it: the server's pod, or its volume's claim. None: there was none yet."""
+    """UID of what holds the data: the server's pod, or the claim of its volume. None: there was no data yet."""
 
 
 def read_epoch(cluster: Object | None) -> DataEpoch:
-    """What is noted on a NestedCluster."""
+    """The epoch in a NestedCluster's annotations."""
     annotations = annotations_of(cluster)
     return DataEpoch(int(annotations.get(labels.DATA_EPOCH, "0")), annotations.get(labels.SERVER_UID))
 
 
 def find_claim(cache: Cache, home: Home) -> str | None:
-    """The name of the claim that holds a cluster's data, by what its StatefulSet was made with."""
+    """The name of the claim that holds a cluster's data, if its StatefulSet was created with one."""
     live = cache.find(kinds.STATEFUL_SET, home.child(Part.SERVER), home.namespace)
     return names.data_claim(home.name) if spec_of(live).get("volumeClaimTemplates") else None
 
 
 async def track_data(context: Context, shape: Shape) -> DataEpoch:
-    """What is noted, brought up to date: other data than the noted one means that it was lost.
+    """The current epoch: if the data is not the recorded one, it was lost, and the number grows.
 
-    Noted on the NestedCluster, so that no operator takes other data for the same.
+    Recorded on the NestedCluster, so that a restarted operator notices too.
     """
     cluster = context.cache.clusters.get(shape.name, shape.namespace)
     noted, holder = read_epoch(cluster), _find_holder(context.cache, shape)
@@ -60,13 +60,13 @@ async def track_data(context: Context, shape: Shape) -> DataEpoch:
 
 
 async def drop_data(context: Context, home: Home, data: DataEpoch) -> None:
-    """Delete this data, and no other: the StatefulSet then makes a server without any."""
+    """Delete exactly this data; the StatefulSet then creates an empty server."""
     if data.uid is None:
         return
     name, namespace = names.server_pod(home.name), home.namespace
     pod = context.cache.find(kinds.POD, name, namespace)
     if claim := find_claim(context.cache, home):
-        # First, so that the next pod cannot get it again: it goes when the pod does that has it.
+        # First, so that the next pod cannot use it again: it disappears together with the pod that mounts it.
         await context.api.delete(kinds.PERSISTENT_VOLUME_CLAIM, claim, namespace, uid=data.uid)
     if pod is not None and not is_terminating(pod) and (claim or pod["metadata"]["uid"] == data.uid):
         log.info("%s/%s: deleting the server's pod and its data", namespace, home.name)

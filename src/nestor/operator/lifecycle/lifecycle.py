@@ -1,7 +1,7 @@
-"""What a job's life says: from what the user wants, what is recorded and what is observed, to what it is now. Pure.
+"""Decides a job's lifecycle from what the user wants, what is recorded and what is observed. Pure.
 
-What cannot be taken back, a restart or a deletion, is recorded first and done in a later pass, by what the status says. So an
-operator that ends at any moment leaves nothing half-decided, and nothing is counted twice.
+What cannot be undone (a restart, a deletion) is recorded in the status first and done in a later pass. So an operator can stop
+at any moment without leaving a decision half done or counting anything twice.
 """
 
 from __future__ import annotations
@@ -21,65 +21,65 @@ from nestor.operator.lifecycle.record import Record, Restart, begin_anew, second
 from nestor.operator.lifecycle.suspend import SuspendProgress, SuspendState, decide_suspend
 
 CAUSE_LIMIT = 1000
-"""Characters that are kept of why an application is started again: a step's last lines may be many."""
+"""Maximum length of a restart's recorded cause: a step may print many lines."""
 Phase = Literal["Running", "Suspending", "Suspended", "Resuming", "Restarting", "Finished"]
 
 FIRST_BACKOFF_SECONDS = 10
 MOST_BACKOFF_SECONDS = 300
 KEPT = (conditions.STEP_FAILED,)
-"""Ends after which the application is not stopped, but kept for looking at."""
+"""Ends after which the application is not stopped, but kept for inspection."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of one job when its life is decided."""
+    """What is known about one job when its lifecycle is decided."""
 
     spec: NestedAppJobSpec
     record: Record = field(default_factory=Record)
     rerun: str = ""
-    """The value of its annotation."""
+    """The value of the rerun annotation."""
     epoch: int = 0
     """How often its cluster has lost its data."""
     has_data: bool = False
-    """There is, or was, a server in whose data something may be."""
+    """There is or was a server, so there may be data."""
     is_made: bool = False
     """Its NestedCluster exists."""
     is_refused: bool = False
-    """It cannot be admitted as it is now: it may still end and be suspended, but not begin."""
+    """It is currently not admitted: it may still end and be suspended, but not start."""
     run: Object | None = None
-    """How far the steps of its plan are."""
+    """Progress of its plan's steps."""
     outcome: Object | None = None
-    """What the syncer of the server that is there says of the application."""
+    """The application's outcome, as reported by the current server's syncer."""
     progress: SuspendProgress = field(default_factory=SuspendProgress)
 
 
 @dataclass(frozen=True)
 class Lifecycle:
-    """What the job's life says."""
+    """The decision about a job's lifecycle."""
 
     phase: Phase
     succeeded: Condition
     record: Record
-    """What is to be recorded."""
+    """What to record in the status."""
     is_stopped: bool = False
-    """Whether the application is to be stopped."""
+    """Whether the application must not run."""
     suspend: SuspendState | None = None
-    """How far it is with that."""
+    """How far the suspension is."""
     is_reset_due: bool = False
-    """Whether the cluster's data is to be deleted now."""
+    """Whether to delete the cluster's data now."""
     is_expired: bool = False
-    """Whether the job is to be deleted now."""
+    """Whether to delete the job now."""
     delay: float = math.inf
     """Seconds until this may change by itself."""
 
     @property
     def replicas(self) -> int:
-        """Of the server's StatefulSet."""
+        """Replicas of the server's StatefulSet."""
         return self.suspend.replicas if self.suspend else 1
 
 
 def decide_lifecycle(facts: Facts, now: datetime.datetime) -> Lifecycle:
-    """One pass over one job's life."""
+    """One pass over one job's lifecycle."""
     record = _begin(facts, now)
     if record.ended_by is not None and not _is_revived(facts, record):
         return _stay_ended(facts, record, now)
@@ -88,7 +88,7 @@ def decide_lifecycle(facts: Facts, now: datetime.datetime) -> Lifecycle:
     if facts.spec.suspend:
         return _suspend(facts, replace(record, start_time=None, suspend_time=record.suspend_time or times.write(now)), now)
     if facts.is_refused and record.start_time is None:
-        said = record.succeeded or _tell("Unknown", conditions.RUNNING, "it has not begun")
+        said = record.succeeded or _tell("Unknown", conditions.RUNNING, "it has not started yet")
         is_suspended = record.suspend_time is not None
         return Lifecycle("Suspended" if is_suspended else "Running", said, record, is_stopped=is_suspended)
     record = replace(record, start_time=record.start_time or times.write(now), suspend_time=None)
@@ -103,10 +103,10 @@ def decide_lifecycle(facts: Facts, now: datetime.datetime) -> Lifecycle:
 
 
 def _begin(facts: Facts, now: datetime.datetime) -> Record:
-    """The record, or a new one for a job that is seen for the first time or that the user wants to run again."""
+    """The record, or a new one if the job is seen for the first time or a rerun was requested."""
     record = facts.record
     if record.restart is not None and (record.restart.epoch <= facts.epoch or not facts.has_data):
-        # Done, or somebody took the cluster away meanwhile: what comes is empty anyway.
+        # Done, or the cluster was deleted meanwhile: its successor is empty anyway.
         record = replace(record, restart=None)
     if record.succeeded is None:
         return replace(record, rerun=facts.rerun)
@@ -114,22 +114,22 @@ def _begin(facts: Facts, now: datetime.datetime) -> Record:
         return record
     restart = record.restart
     if record.ended_by not in (None, *KEPT) and facts.has_data:
-        # What ended it would end it again at once: its Jobs are done, or have failed.
-        restart = Restart(facts.epoch + 1, times.write(now), "the job is run again")
+        # What ended the job would end it again at once: its Jobs are complete or have failed.
+        restart = Restart(facts.epoch + 1, times.write(now), "a rerun was requested")
     return begin_anew(record, facts.rerun, restart)
 
 
 def _is_revived(facts: Facts, record: Record) -> bool:
-    """A failed step is no longer one when the plan is another: changed templates, or a cluster that is another."""
+    """A failed step no longer counts when the plan has changed: other templates, or another cluster."""
     return record.ended_by in KEPT and not facts.is_refused and not _has_failed(facts.run)
 
 
 def _go_on(facts: Facts, record: Record, now: datetime.datetime) -> Lifecycle:
-    """A job that is to run, deadline aside."""
+    """A job that should run, deadline aside."""
     if record.restart is not None:
         return _restart(facts, record, record.restart, now)
     if facts.spec.success_policy and _says(facts.outcome, "Succeeded") and _says(facts.run, "Succeeded"):
-        message = (facts.outcome or {}).get("message") or "what `successPolicy` names is done"
+        message = (facts.outcome or {}).get("message") or "everything that `successPolicy` names is done"
         return _end(facts, record, now, _tell("True", conditions.COMPLETED, message))
     if (failure := _find_failure(facts)) and not facts.is_refused:
         return _fail(facts, record, now, failure)
@@ -142,7 +142,7 @@ def _run(facts: Facts, record: Record, said: Condition) -> Lifecycle:
 
 
 def _fail(facts: Facts, record: Record, now: datetime.datetime, failure: Condition) -> Lifecycle:
-    """By the failure policy."""
+    """Apply the failure policy."""
     policy = facts.spec.failure_policy or FailurePolicy()
     if policy.action == "Ignore":
         message = f"`failurePolicy` ignores this: {failure.message}"
@@ -157,10 +157,10 @@ def _fail(facts: Facts, record: Record, now: datetime.datetime, failure: Conditi
 
 
 def _restart(facts: Facts, record: Record, restart: Restart, now: datetime.datetime) -> Lifecycle:
-    """Under way. The application is stopped meanwhile: nothing may go on, or begin, in the old cluster."""
+    """A restart in progress. The application is stopped meanwhile: nothing may continue or start in the old cluster."""
     left = find_backoff(record.restarts) - seconds_since(restart.time, now)
     most = (facts.spec.failure_policy or FailurePolicy()).max_restarts
-    which = f"restart {record.restarts} of {most} in an empty cluster" if record.restarts else "begins in an empty cluster"
+    which = f"restart {record.restarts} of {most} in an empty cluster" if record.restarts else "starting over in an empty cluster"
     said = _tell("Unknown", conditions.RESTARTING, f"{which}: {restart.message}")
     is_recorded = facts.record.restart == record.restart and not facts.is_refused
     return Lifecycle(
@@ -169,14 +169,14 @@ def _restart(facts: Facts, record: Record, restart: Restart, now: datetime.datet
 
 
 def find_backoff(restarts: int) -> float:
-    """Seconds between a failure and the restart of this number: 10, 20, 40 … 300; none before a run that the user wants."""
+    """Seconds between a failure and the restart with this number: 10, 20, 40 … 300; 0 before a rerun."""
     return float(min(MOST_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** min(restarts - 1, 10))) if restarts else 0.0
 
 
 def _suspend(facts: Facts, record: Record, now: datetime.datetime) -> Lifecycle:
     """Suspended by the user."""
     if not facts.is_made:
-        message = "suspended before it began: nothing is made until `suspend` is false"
+        message = "suspended before it started: nothing is created until `suspend` is false"
         suspend = SuspendState(message, is_reached=True, replicas=0)
     else:
         suspend = decide_suspend(facts.progress, seconds_since(record.suspend_time, now))
@@ -192,7 +192,7 @@ def _end(facts: Facts, record: Record, now: datetime.datetime, said: Condition) 
 
 
 def _stay_ended(facts: Facts, record: Record, now: datetime.datetime) -> Lifecycle:
-    """Ended, whatever is observed. Its application is stopped, unless it is kept for looking at."""
+    """Ended, whatever is observed. The application is stopped, unless it is kept for inspection."""
     said = record.succeeded or _tell("False", conditions.STEP_FAILED, "")
     suspend, since = None, record.completion_time
     if record.ended_by in KEPT:
@@ -210,7 +210,7 @@ def _stay_ended(facts: Facts, record: Record, now: datetime.datetime) -> Lifecyc
 
 
 def _find_failure(facts: Facts) -> Condition | None:
-    """What counts as a failure of the application, by the words in which it would end the job."""
+    """The failure of the application, if any, as the condition that would end the job."""
     if _has_failed(facts.run):
         steps = (facts.run or {}).get("steps") or []
         failed = next((item for item in steps if item.get("state") == "Failed"), {"name": "?"})
@@ -218,7 +218,7 @@ def _find_failure(facts: Facts) -> Condition | None:
         return _tell("False", conditions.STEP_FAILED, f"step '{failed['name']}' failed{said}")
     has_targets = facts.spec.success_policy or (facts.spec.failure_policy and facts.spec.failure_policy.targets)
     if has_targets and _says(facts.outcome, "Failed"):
-        message = (facts.outcome or {}).get("message") or "what the policies name has failed"
+        message = (facts.outcome or {}).get("message") or "an object that the policies name has failed"
         return _tell("False", conditions.TARGET_FAILED, message)
     return None
 
@@ -227,7 +227,7 @@ def _describe_running(facts: Facts) -> str:
     if facts.spec.success_policy is None:
         return "it runs until it is deleted: it has no `successPolicy`"
     said = (facts.outcome or {}).get("message")
-    return f"not done yet: {said}" if said else "what `successPolicy` names is not done yet"
+    return f"not done yet: {said}" if said else "the objects that `successPolicy` names are not done yet"
 
 
 def _has_failed(run: Object | None) -> bool:

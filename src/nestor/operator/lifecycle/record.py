@@ -1,4 +1,4 @@
-"""What a job's status remembers of the job's life: the only memory there is, so that any operator can go on from it. Pure."""
+"""What a job's status remembers about its lifecycle: the only memory, so that any operator can continue from it. Pure."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from nestor.objects import Object, annotations_of, status_of
 
 @dataclass(frozen=True)
 class Restart:
-    """A restart from an empty cluster: under way until the cluster's data is of `epoch`."""
+    """A restart in an empty cluster, in progress until the cluster's data reaches `epoch`."""
 
     epoch: int
     time: str
-    """When its cause was seen; it begins after a back-off."""
+    """When its cause was seen; it starts after a back-off."""
     message: str
 
 
 @dataclass(frozen=True)
 class Record:
-    """The memory. Times are RFC 3339."""
+    """What the status remembers. Times are RFC 3339."""
 
     succeeded: Condition | None = None
     """None: the job was never admitted."""
@@ -43,7 +43,7 @@ class Record:
         return self.succeeded.reason
 
     def to_status(self) -> Object:
-        """Its fields in the job's status; None for those that are to go."""
+        """The fields of the job's status; None for those to remove."""
         restart = self.restart
         return {
             "startTime": self.start_time,
@@ -56,7 +56,7 @@ class Record:
 
 
 def read_record(status: Object, now: datetime.datetime) -> Record:
-    """The memory in a job's status. A time that is yet to come was written by a clock that was ahead: it is taken for now."""
+    """The record in a job's status. A time in the future comes from a clock that was ahead, and is replaced by now."""
     kept = status.get("restart")
     return Record(
         succeeded=_read_condition(status),
@@ -70,18 +70,18 @@ def read_record(status: Object, now: datetime.datetime) -> Record:
 
 
 def find_rerun(job: Object) -> str:
-    """Which run of the job the user wants, by the annotation's value. One who takes the annotation away wants no other one."""
+    """Which run of the job the user wants, by the annotation's value. Removing the annotation does not request a new run."""
     wanted = annotations_of(job).get(labels.RERUN)
     return wanted or status_of(job).get("rerun") or ""
 
 
 def begin_anew(record: Record, rerun: str, restart: Restart | None) -> Record:
-    """The same job, run once more."""
+    """The record of the same job for another run."""
     return replace(record, rerun=rerun, restart=restart, restarts=0, start_time=None, completion_time=None)
 
 
 def seconds_since(time: str | None, now: datetime.datetime) -> float:
-    """Seconds from a recorded time, 0 when there is none."""
+    """Seconds since a recorded time; 0 if there is none."""
     return max(0.0, times.seconds_since(time, now)) if time else 0.0
 
 

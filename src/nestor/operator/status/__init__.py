@@ -1,5 +1,5 @@
-"""From what is observed to what users read: conditions, the status of a job, its events.
+"""Turns observations into what users read: conditions, the status of a job, its events.
 
-`observe` collects, `conditions` decides, `build` puts the status together, `report` writes it. Belongs here: everything about a
-job's status. Does not: the status of a NestedCluster or of a NestedApp, which their reconcilers write.
+`observe` collects, `conditions` decides, `build` assembles the status, `report` writes it. Belongs here: everything about a
+job's status. Does not: the status of a NestedCluster or NestedApp, which their reconcilers write.
 """

@@ -1,4 +1,4 @@
-"""A job's status as it is to be written, and the events that tell of what changed. Pure."""
+"""A job's desired status, and the events about what changed. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nestor.steps import Plan
 
 @dataclass(frozen=True)
 class Event:
-    """An event to be posted once the status that it tells of is written."""
+    """An event, posted after the status that it refers to is written."""
 
     kind: Literal["Normal", "Warning"]
     reason: str
@@ -25,7 +25,7 @@ class Event:
 
 
 def build_status(job: Object, found: list[Condition], time: str, details: Object | None = None) -> Object:
-    """The whole status. What a refused job had before it was refused stays, because its cluster does."""
+    """The whole status. A refused job keeps the details it had before, because its cluster stays."""
     old: Object = status_of(job)
     generation = job["metadata"].get("generation", 0)
     merged = conditions.merge(old.get("conditions") or (), found, generation, time)
@@ -42,9 +42,9 @@ def build_status(job: Object, found: list[Condition], time: str, details: Object
 
 
 def describe(resolved: Resolved, observed: Observed, plan: Plan, life: Lifecycle, kubeconfig: str | None) -> Object:
-    """Everything in an admitted job's status but its conditions; None for what is not (or no longer) there."""
+    """Everything in an admitted job's status except its conditions; None for fields that do not (or no longer) apply."""
     cluster_status = status_of(observed.cluster)
-    # What has ended shows the steps that it came to, whatever the AppDef says by now.
+    # A finished job shows how far its steps got, whatever the AppDef says now.
     run = observed.recorded if life.phase == "Finished" else observed.run
     return life.record.to_status() | {
         "namespace": resolved.home.namespace,
@@ -59,7 +59,7 @@ def describe(resolved: Resolved, observed: Observed, plan: Plan, life: Lifecycle
 
 
 def list_steps(run: Object | None, plan: Plan) -> list[Object]:
-    """The steps as far as they are; all Pending while the runner has not written anything."""
+    """The progress of the steps; all Pending until the runner has written something."""
     if run is not None:
         return [{key: value for key, value in step.items() if value is not None} for step in run.get("steps") or ()]
     return [
@@ -69,13 +69,13 @@ def list_steps(run: Object | None, plan: Plan) -> list[Object]:
 
 
 def _list_warnings(before: str, admitted: Object) -> list[Event]:
-    """One event for all warnings about the AppDef, when there are new ones."""
+    """One event for all warnings about the AppDef, if any of them is new."""
     said = admitted["message"].partition(WARNING)[2] if admitted["status"] == "True" else ""
     return [Event("Warning", "AppDefWarning", said.replace(WARNING, ""))] if said and said not in before else []
 
 
 def list_events(old: Object, new: Object) -> list[Event]:
-    """One event per condition that became True, or that has a new reason which somebody should act upon; and the job's life."""
+    """One event per condition that became True or has a new reason that calls for action; and events of the job's lifecycle."""
     events = []
     for stage in conditions.TIMED:
         condition = conditions.find(new.get("conditions"), stage)
@@ -92,12 +92,12 @@ def list_events(old: Object, new: Object) -> list[Event]:
 
 
 def _is_news(condition: Object, before: Object) -> bool:
-    """Whether somebody must act on a condition and has not been told yet."""
+    """Whether a condition calls for action and has a new reason."""
     return conditions.reason_of(condition).needs != "nobody" and before.get("reason") != condition["reason"]
 
 
 def _list_life(old: Object, new: Object) -> list[Event]:
-    """How the job came to rest, went on, began anew or ended."""
+    """Events for suspend, resume, restart, rerun and end."""
     said = conditions.find(new.get("conditions"), conditions.SUCCEEDED)
     if said is None:
         return []
@@ -110,7 +110,7 @@ def _list_life(old: Object, new: Object) -> list[Event]:
     if new.get("restarts", 0) > old.get("restarts", 0):
         events.append(Event("Warning", "Restarted", said["message"]))
     if before and new.get("rerun") != old.get("rerun"):
-        events.append(Event("Normal", "Rerun", f"all steps run again, by annotation {labels.RERUN}"))
+        events.append(Event("Normal", "Rerun", f"all steps run again: annotation {labels.RERUN} changed"))
     if said["reason"] != before.get("reason") and (end := conditions.reason_of(said).end_event):
         events.append(Event("Normal" if said["status"] == "True" else "Warning", end, said["message"]))
     return events

@@ -1,4 +1,4 @@
-"""A job's conditions from what is observed. Pure; every line here is a row of a table in the tests."""
+"""Decides a job's conditions from what is observed. Pure; every line is a row of a table in the tests."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from nestor.operator.world import pod_status
 
 STOPPED = ("Suspending", "Suspended", "Restarting")
 WARNING = "warning: "
-"""Before each of the AppDef's warnings in the message of `Admitted`."""
+"""Prefix of each AppDef warning in the message of `Admitted`."""
 
 
 @dataclass(frozen=True)
 class Observed:
-    """The children of one admitted job, as they are."""
+    """The observed children of one admitted job."""
 
     cluster: Object | None = None
     """The NestedCluster."""
@@ -28,33 +28,33 @@ class Observed:
     """The runner's pod."""
     plan_hash: str = ""
     problem: str | None = None
-    """What the host's API server, or an object that is not ours, refused us."""
+    """What the host's API server, or a foreign object, prevented."""
     note: str | None = None
-    """Something that the user should know although the cluster is fine."""
+    """What the user should know even though the cluster is fine."""
     warnings: tuple[str, ...] = ()
-    """What he should know about his AppDef although the job is admitted."""
+    """Warnings about the AppDef of an admitted job."""
     runner_problem: str | None = None
-    """Why no further runner is made."""
+    """Why no new runner is created."""
     exposure: Exposure = field(default_factory=Exposure)
     is_overdue: bool = False
-    """The class's `startTimeoutSeconds` are over."""
+    """The class's `startTimeoutSeconds` has passed."""
 
     @property
     def recorded(self) -> Object | None:
-        """The progress of the templates, of whatever plan."""
+        """The runner's recorded progress, whatever its plan."""
         run: Object | None = status_of(self.cluster).get("run")
         return run
 
     @property
     def run(self) -> Object | None:
-        """The progress of the templates, if it is of this plan."""
+        """The runner's recorded progress, if it belongs to this plan."""
         run = self.recorded
         return run if run and run.get("hash") == self.plan_hash else None
 
 
 def decide_conditions(observed: Observed, life: Lifecycle) -> list[Condition]:
     """All conditions of an admitted job."""
-    said = "; ".join(["class, version, command and AppDef are good", *(f"{WARNING}{text}" for text in observed.warnings)])
+    said = "; ".join(["class, version, command and AppDef accepted", *(f"{WARNING}{text}" for text in observed.warnings)])
     admitted = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, said)
     ready = decide_cluster_ready(observed, life)
     steps = decide_steps_applied(observed, life, is_cluster_ready=ready.status == "True")
@@ -63,7 +63,7 @@ def decide_conditions(observed: Observed, life: Lifecycle) -> list[Condition]:
 
 
 def summarize(found: list[Condition], life: Lifecycle | None = None) -> Condition:
-    """`Ready`: as `Succeeded` while the job is suspended, restarting or finished, else as the first one that is not True."""
+    """`Ready` repeats `Succeeded` while the job is suspended, restarting or finished; otherwise the first condition not True."""
     told = life.succeeded if life else None
     if told and life and (life.phase == "Finished" or (life.phase in STOPPED and found[0].status == "True")):
         return Condition(conditions.READY, "False", told.reason, told.message)
@@ -71,13 +71,13 @@ def summarize(found: list[Condition], life: Lifecycle | None = None) -> Conditio
         if condition.status != "True" and condition.reason != conditions.NOT_REQUESTED:
             return Condition(conditions.READY, "False", condition.reason, condition.message)
     if life and life.phase == "Resuming":
-        return Condition(conditions.READY, "False", conditions.RESUMING, "its pods are being started again")
+        return Condition(conditions.READY, "False", conditions.RESUMING, "its pods are starting again")
     ignored = f"; {told.message}" if told and told.reason == conditions.FAILURE_IGNORED else ""
     return Condition(conditions.READY, "True", conditions.APP_READY, found[-1].message + ignored)
 
 
 def decide_cluster_ready(observed: Observed, life: Lifecycle) -> Condition:
-    """`ClusterReady`: the syncer says so, and its pod lives. Waiting is not failing: the pod's own reason is passed on."""
+    """`ClusterReady`: the syncer reports it, and its pod is ready. Otherwise, the pod's own reason is passed on."""
     if observed.problem:
         return _cluster("False", conditions.PROVISIONING_FAILED, observed.problem)
     if life.suspend and not life.replicas:
@@ -86,11 +86,11 @@ def decide_cluster_ready(observed: Observed, life: Lifecycle) -> Condition:
     said = conditions.find(conditions_of(observed.cluster), conditions.READY)
     if said and said.get("status") == "True" and server and pod_status.is_ready(server):
         version = status_of(observed.cluster).get("kubernetesVersion") or "Kubernetes"
-        message = f"{version} answers" + (f"; {observed.note}" if observed.note else "")
+        message = f"{version} is up" + (f"; {observed.note}" if observed.note else "")
         return _cluster("True", conditions.PROVISIONED, message)
     reason, message = _explain_server(server, said)
     if observed.is_overdue and reason not in (conditions.IMAGE_PULL_FAILED, conditions.UNSCHEDULABLE):
-        return _cluster("False", conditions.PROVISIONING_FAILED, f"not ready in the class's `startTimeoutSeconds`: {message}")
+        return _cluster("False", conditions.PROVISIONING_FAILED, f"not ready within the class's `startTimeoutSeconds`: {message}")
     return _cluster("False", reason, message)
 
 
@@ -108,12 +108,12 @@ def _explain_server(server: Object | None, said: Object | None) -> tuple[str, st
     if said and said.get("status") == "False" and said.get("message"):
         return conditions.SERVER_NOT_READY, f"pod '{name}': {said['message']}"
     if status_of(server).get("phase") == "Running":
-        return conditions.SERVER_NOT_READY, f"pod '{name}' runs and is not ready yet"
+        return conditions.SERVER_NOT_READY, f"pod '{name}' is running but not ready yet"
     return conditions.PROVISIONING, f"pod '{name}' is starting"
 
 
 def decide_steps_applied(observed: Observed, life: Lifecycle, *, is_cluster_ready: bool) -> Condition:
-    """`StepsApplied`: what the runner wrote; or, while that is no result, what keeps it from going on."""
+    """`StepsApplied`: what the runner recorded, or, until that is a result, what holds the runner up."""
     has_ended = life.phase == "Finished" and life.succeeded.reason not in KEPT
     run = observed.recorded if has_ended else observed.run
     if run and run.get("state") != "Running":
@@ -127,7 +127,7 @@ def decide_steps_applied(observed: Observed, life: Lifecycle, *, is_cluster_read
     if run:
         return _decide_run(run)
     if not is_cluster_ready:
-        return _steps("False", conditions.WAITING_FOR_CLUSTER, "the steps wait for the nested cluster")
+        return _steps("False", conditions.WAITING_FOR_CLUSTER, "the steps are waiting for the nested cluster")
     return _steps("False", conditions.RUNNER_STARTING, "the runner is starting")
 
 
@@ -144,12 +144,12 @@ def _find_runner_problem(runner: Object | None) -> Condition | None:
 
 
 def _decide_stopped(run: Object | None, life: Lifecycle) -> Condition:
-    """Where the steps stopped, and whether they go on."""
+    """Where the steps stopped, and whether they will continue."""
     steps = (run or {}).get("steps") or []
     left = next(((number, step) for number, step in enumerate(steps, 1) if step.get("state") != "Succeeded"), None)
     where = f"step {left[0]} of {len(steps)} '{left[1]['name']}'" if left else "the first step"
-    says = {"Finished": f"the job ended before {where} was done", "Restarting": "the steps begin anew in an empty cluster"}
-    return _steps("False", life.succeeded.reason, says.get(life.phase, f"resumed, the job goes on with {where}"))
+    says = {"Finished": f"the job ended before {where} was done", "Restarting": "the steps start over in an empty cluster"}
+    return _steps("False", life.succeeded.reason, says.get(life.phase, f"when resumed, the job continues with {where}"))
 
 
 def _decide_run(run: Object) -> Condition:
@@ -166,15 +166,15 @@ def _decide_run(run: Object) -> Condition:
         if state == "Failed":
             return _steps("False", conditions.STEP_FAILED, f"{where} failed, {attempt}{said}")
         if state == "Retrying":
-            return _steps("False", conditions.STEP_RETRYING, f"{where} will be tried again, {attempt} failed{said}")
+            return _steps("False", conditions.STEP_RETRYING, f"{where} will be retried, {attempt} failed{said}")
         if state == "Running":
             return _steps("False", conditions.STEP_RUNNING, f"{where} is running, {attempt}")
         return _steps("False", conditions.STEP_RUNNING, f"{where} is next")
-    return _steps("False", conditions.STEP_RUNNING, "the last step is being recorded")
+    return _steps("False", conditions.STEP_RUNNING, "the result of the last step is being recorded")
 
 
 def _describe_app_image(runner: Object) -> str:
-    """The app image, which the pod's own message does not always name (it is a volume of it)."""
+    """The app image, a volume that the pod's own message does not always name."""
     images = [volume["image"].get("reference") for volume in runner["spec"].get("volumes") or () if "image" in volume]
     return f" (app image '{images[0]}')" if images else ""
 

@@ -1,4 +1,4 @@
-"""What is decided by: a job's children as the caches show them, and its own status. Asks nobody."""
+"""Gathers the input of decisions: a job's children, from the caches, and its own status. Sends no requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nestor.times import seconds_since
 def gather_facts(
     cache: Cache, job: Object, home: Home, spec: NestedAppJobSpec, now: datetime.datetime, *, plan_hash: str | None = None
 ) -> Facts:
-    """The facts of one job. `plan_hash` tells the record of its plan from that of an earlier one; None: the job is refused."""
+    """The facts about one job. `plan_hash` identifies the current plan's progress; None: the job is refused."""
     cluster = cache.clusters.get(home.name, home.namespace)
     status, epoch = status_of(cluster), read_epoch(cluster)
     run = status.get("run")
@@ -41,9 +41,9 @@ def gather_facts(
 
 
 def find_start_deadline(job: Object, resolved: Resolved, start_time: str | None) -> float:
-    """Seconds until the cluster counts as overdue; far away once it was ready, and before the job begins.
+    """Seconds until the cluster is overdue; `RESYNC_SECONDS` once it was ready, and before the job starts.
 
-    `start_time` is what this pass decided: a job that waited for its class, its AppDef or its resumption begins only then.
+    `start_time` is the one this pass decided on: time spent waiting for a class, an AppDef or a resume does not count.
     """
     if (status_of(job).get("timings") or {}).get("clusterReady") or start_time is None:
         return RESYNC_SECONDS
@@ -51,7 +51,7 @@ def find_start_deadline(job: Object, resolved: Resolved, start_time: str | None)
 
 
 def _find_outcome(status: Object, server: Object | None) -> Object | None:
-    """What the application came to, if the server that says so is the one that is there."""
+    """The application's outcome, if the current server reported it."""
     outcome: Object | None = status.get("outcome")
     if not outcome or server is None or is_terminating(server):
         return None

@@ -1,4 +1,4 @@
-"""Writes a job's status, once per pass and only when it changed; then tells of what changed by events."""
+"""Writes a job's status, once per pass and only if it changed; then posts events about the changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nestor.operator.world.context import Context
 
 
 async def report(context: Context, job: Object, status: Object) -> None:
-    """Write the status, then post the events that tell of the difference. The one writer, deletion included."""
+    """Write the status, then post events about the differences."""
     old = status_of(job)
     if status == old:
         return
@@ -19,12 +19,12 @@ async def report(context: Context, job: Object, status: Object) -> None:
 
 
 async def write_status(context: Context, job: Object, status: Object) -> None:
-    """The whole status, by server-side apply; only of this very job, not of a successor of its name."""
+    """Write the whole status by server-side apply; fails if the job was replaced by another of the same name."""
     body = {"metadata": {key: job["metadata"][key] for key in ("name", "namespace", "uid")}, "status": status}
     context.cache.jobs.put(await context.api.apply(kinds.NESTED_APP_JOB, body, subresource="status"))
 
 
 async def post(context: Context, job: Object, event: Event) -> None:
-    """One event about the job."""
+    """Post one event about the job."""
     about = {**job, "apiVersion": kinds.NESTED_APP_JOB.api_version, "kind": kinds.NESTED_APP_JOB.name}
     await context.events.post(about, event.kind, event.reason, event.message)

@@ -1,4 +1,4 @@
-"""What the operator knows of the host cluster, and how it learns it: events, lists, caches, facts; where a job's cluster is.
+"""What the operator knows about the host cluster, and how it learns it: events, lists, caches, facts; and where jobs live.
 
-Belongs here: everything that reads the world without deciding anything. Does not: what is to be done about it.
+Belongs here: everything that reads the world without deciding anything. Does not: decisions and actions.
 """

@@ -1,4 +1,4 @@
-"""What the operator knows of the host cluster: our resources by kopf's events, everything else by informers."""
+"""The operator's view of the host cluster: our resources from kopf's events, everything else from informers."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from nestor.kube.informer import Key, key_of
 from nestor.objects import Object, labels_of
 
 GONE_REMEMBERED = 1000
-"""How many dropped objects a store remembers: more than requests can be on their way at once."""
+"""How many dropped objects a store remembers: more than the number of requests that can be in flight."""
 
 
 class Store:
-    """The newest state of all objects of one kind, fed from outside. Never steps back to an older version."""
+    """The latest state of all objects of one kind, fed from outside. Never goes back to an older version."""
 
     def __init__(self) -> None:
         self._objects: dict[Key, Object] = {}
         self._gone: dict[str, None] = {}
-        """The UIDs that were dropped last."""
+        """The UIDs of the objects dropped last, oldest first."""
 
     def put(self, obj: Object) -> bool:
-        """Take a state, unless a newer one is known: our own write may be ahead of the watch.
+        """Store a state, unless a newer one is known: our own writes may be ahead of the watch.
 
-        It may be behind it as well. False: the object is known to be gone, and is not taken, for nobody would drop it again.
+        They may also be behind it. False: the object is known to be gone and is not stored, as nothing would drop it again.
         """
         key = key_of(obj)
         if obj["metadata"].get("uid") in self._gone:
@@ -36,7 +36,7 @@ class Store:
         return True
 
     def drop(self, obj: Object) -> None:
-        """The object is gone for good (a successor of the same name, which may be known already, is another one)."""
+        """Remove an object that is gone for good. A successor with the same name, which may already be known, stays."""
         self._gone[obj["metadata"]["uid"]] = None
         if len(self._gone) > GONE_REMEMBERED:
             del self._gone[next(iter(self._gone))]
@@ -53,7 +53,7 @@ class Store:
 
 
 class Cache:
-    """All of it. Informers see what carries our label, and all Ingresses, because hosts are claimed by others too."""
+    """All stores and informers. Informers see objects with our label, and all Ingresses, because others claim hosts too."""
 
     def __init__(self, api: Api) -> None:
         self.jobs = Store()
@@ -90,6 +90,6 @@ def _service_of(item: Object) -> Key | None:
 
 
 def _version(obj: Object) -> int:
-    """Resource versions of one kind grow, and may be compared as numbers (Kubernetes 1.35 promises what was always so)."""
+    """Resource versions of one kind only grow and can be compared as numbers (documented since Kubernetes 1.35)."""
     text = str(obj["metadata"].get("resourceVersion", ""))
     return int(text) if text.isdigit() else 0

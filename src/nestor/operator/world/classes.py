@@ -21,7 +21,7 @@ class Classes:
         self._parsed: dict[str, tuple[str, NestedClassSpec | None]] = {}
 
     def all(self) -> dict[str, NestedClassSpec]:
-        """The classes by name. One that does not fit its schema (of an older CRD) is as good as absent, and logged."""
+        """The classes by name. One that does not match the schema (from an older CRD) is logged and treated as absent."""
         parsed = {}
         for item in self._cache:
             name, version = item["metadata"]["name"], item["metadata"].get("resourceVersion", "")
@@ -35,5 +35,5 @@ def _parse(name: str, item: Object) -> NestedClassSpec | None:
     try:
         return NestedClassSpec.model_validate(spec_of(item))
     except ValidationError as error:
-        log.warning("NestedClass '%s' is not usable: %s", name, error)
+        log.warning("NestedClass '%s' is invalid: %s", name, error)
         return None

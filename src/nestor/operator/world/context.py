@@ -1,4 +1,4 @@
-"""`Context`: what every part of the operator needs, put together once."""
+"""`Context`: what every part of the operator needs, assembled once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nestor.operator.world.classes import Classes
 
 @dataclass
 class Context:
-    """One operator's tools and knowledge. What a room remembers for itself is not here."""
+    """One operator's clients, caches and settings. State that only one package needs is not here."""
 
     api: Api
     settings: Settings
@@ -29,7 +29,7 @@ class Context:
 
     @classmethod
     def create(cls, api: Api, settings: Settings, cache: Cache, host: Host) -> Context:
-        """Put the parts together."""
+        """Assemble the parts."""
         applier = Applier(api, {**cache.informers, kinds.NESTED_CLUSTER: cache.clusters})
         events = EventRecorder(api, "nestor-operator")
         return cls(api, settings, cache, Classes(cache.classes), host, events, applier, Provisioner(applier))

@@ -1,4 +1,4 @@
-"""Nestor's finalizer on the objects of users."""
+"""Nestor's finalizer on users' objects."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from nestor.objects import Object
 
 
 def has_finalizer(obj: Object) -> bool:
-    """True while the object waits for us before it goes."""
+    """Whether the object's deletion waits for us."""
     return labels.FINALIZER in (obj["metadata"].get("finalizers") or ())
 
 
 async def ensure_finalizer(api: Api, kind: Kind, obj: Object) -> Object:
-    """Our finalizer on the object; with its resource version, because lists of finalizers have many writers."""
+    """Add our finalizer; the patch includes the resource version, because finalizer lists have many writers."""
     if has_finalizer(obj):
         return obj
     return await _set_finalizers(api, kind, obj, [*(obj["metadata"].get("finalizers") or ()), labels.FINALIZER])
 
 
 async def remove_finalizer(api: Api, kind: Kind, obj: Object) -> None:
-    """Let the object go."""
+    """Remove our finalizer, so that the object can be deleted."""
     left = [item for item in obj["metadata"].get("finalizers") or () if item != labels.FINALIZER]
     await _set_finalizers(api, kind, obj, left)
 

@@ -1,4 +1,4 @@
-"""Where the nested cluster of a job, or of a user, is. The only place that knows; everybody else is handed a `Home`."""
+"""Where the nested cluster of a job or of a user lives. The only module that knows; all others are passed a `Home`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from nestor.objects import Object, owner_reference
 
 
 def find_home(job: Object) -> Home:
-    """The home of a job: a namespace of its own, in which everything goes with the namespace.
+    """The home of a job: its own namespace, with which everything in it is deleted.
 
-    By the job's names alone, never by the labels of what is found: whoever may label a namespace could move in by that.
+    Derived from the job's name and namespace alone, never from labels: anyone who can label a namespace could hijack it.
     """
     meta = job["metadata"]
     own = labels.of_job(meta["name"], meta["namespace"], meta["uid"])
@@ -29,7 +29,7 @@ def find_home(job: Object) -> Home:
 
 
 def find_home_of_cluster(cluster: Object) -> Home:
-    """The home of a cluster that a user made: beside it, where everything is owned by it and goes with it."""
+    """The home of a user's cluster: the same namespace, where the cluster owns everything, so it is deleted with it."""
     meta = cluster["metadata"]
     home = Home(
         name=meta["name"],

@@ -1,4 +1,4 @@
-"""Facts about the host cluster: what every nested cluster is built with, and what the steps of a job must not reach."""
+"""Facts about the host cluster: what every nested cluster is built from, and what a job's steps must not reach."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from nestor.steps import Remote
 
 
 class HostUnknown(Exception):
-    """The host does not say what must be known; the message says how to tell the operator."""
+    """The host does not reveal a required fact; the message says how to configure it."""
 
 
 async def read_host(api: Api, service_cidrs: tuple[str, ...]) -> Host:
-    """Service ranges (those given win) and the addresses behind the host's own API Service. Raises `HostUnknown`."""
+    """Read the Service ranges (unless given) and the addresses behind the host's own API Service. Raises `HostUnknown`."""
     return Host(service_cidrs or await _read_service_cidrs(api), await _read_api_addresses(api))
 
 
 async def _read_service_cidrs(api: Api) -> tuple[str, ...]:
-    """Kubernetes 1.33 and later keep them in the ServiceCIDR object named `kubernetes`."""
+    """Read them from the ServiceCIDR object `kubernetes`, which exists since Kubernetes 1.33."""
     try:
         found = await api.get(kinds.SERVICE_CIDR, "kubernetes")
     except (NotFound, Forbidden) as error:
         raise HostUnknown(
-            f"the host's Service range is not known ({error}); set NESTOR_SERVICE_CIDR (helm: operator.serviceCIDR)"
+            f"the host's Service range is unknown ({error}); set NESTOR_SERVICE_CIDR (helm: operator.serviceCIDR)"
         ) from error
     return tuple(found["spec"]["cidrs"])
 
 
 async def _read_api_addresses(api: Api) -> tuple[str, ...]:
-    """Where Service `kubernetes` leads to: pods could go there directly."""
+    """The endpoints of Service `kubernetes`, which pods could also reach directly."""
     slices = await api.list(kinds.ENDPOINT_SLICE, "default", labels="kubernetes.io/service-name=kubernetes")
     found = {
         address
@@ -45,7 +45,7 @@ async def _read_api_addresses(api: Api) -> tuple[str, ...]:
 
 
 def build_remote(policy: RemotePolicy, host: Host | None) -> Remote:
-    """What the steps of a job may fetch from elsewhere, as a plan carries it: never the host cluster's own addresses. Pure."""
+    """What a job's steps may download, as part of its plan: never from the host cluster's own addresses. Pure."""
     return Remote(
         enabled=policy.enabled,
         allowed_hosts=tuple(policy.allowed_hosts),
@@ -55,9 +55,9 @@ def build_remote(policy: RemotePolicy, host: Host | None) -> Remote:
 
 
 def list_denied(host: Host | None) -> tuple[str, ...]:
-    """Addresses that hand out more than templates: the host's API server, by its Service and directly, and the cloud's metadata.
+    """Addresses that steps must not download from: the host's API server (by Service and directly) and the cloud's metadata.
 
-    The network policies close them as well, where the host's network plugin keeps policies.
+    The network policies block them too, if the host's network plugin enforces policies.
     """
     if host is None:
         return tuple(METADATA)

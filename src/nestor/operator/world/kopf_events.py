@@ -1,4 +1,4 @@
-"""kopf as the source of events of our own resources; the only module that imports it. It writes nothing."""
+"""kopf as the source of events about our own resources; the only module that imports it. It writes nothing."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from nestor.objects import Object
 from nestor.operator.world.cache import Store
 
 END_SECONDS = 5.0
-"""How long kopf may take to end when all must."""
+"""How long kopf may take to stop at shutdown."""
 
 Handler = Callable[[Object], None]
 Feeds = dict[Kind, tuple[Store, Handler]]
-"""By kind: where its objects go, and who is told."""
+"""By kind: the store for its objects, and the handler to call."""
 
 
 def build_settings() -> kopf.OperatorSettings:
-    """Explicit where a default could surprise: nothing is written, nobody is waited for, no request hangs."""
+    """Explicit wherever a default could surprise: kopf writes nothing, waits for no peers, and no request hangs."""
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False
     settings.peering.standalone = True
@@ -43,7 +43,7 @@ def build_settings() -> kopf.OperatorSettings:
 
 
 def build_registry(feeds: Feeds, log_in: Callable[..., Any]) -> kopf.OperatorRegistry:
-    """Each kind's events go into its store, and then to its handler with the object."""
+    """Each kind's events update its store; then its handler is called with the object."""
     registry = kopf.OperatorRegistry()
     kopf.on.login(registry=registry)(log_in)
     for kind, (store, handler) in feeds.items():
@@ -52,11 +52,10 @@ def build_registry(feeds: Feeds, log_in: Callable[..., Any]) -> kopf.OperatorReg
 
 
 class _Login:
-    """kopf's credentials: those of `api`, as kopf else mixes those of all client libraries that it finds.
+    """Gives kopf the credentials of `api`. Otherwise kopf merges the credentials of every client library it finds.
 
-    And the HTTP session is ours: one of kopf's own may stay open when all ends in the middle of a request, which opens another
-    after the first is closed. While the credentials are the same, it is the same: when refused ones come again, kopf ends,
-    instead of asking with them for ever.
+    The HTTP session is ours too: a shutdown during a request makes kopf open another session of its own and never close it.
+    The same session is returned while the credentials are unchanged, so that kopf gives up instead of retrying rejected ones.
     """
 
     def __init__(self, api: Api) -> None:
@@ -96,8 +95,8 @@ async def run(feeds: Feeds, stop: asyncio.Event, api: Api) -> None:
     try:
         await asyncio.shield(running)
     except asyncio.CancelledError:
-        # Something else has died. Cancelled while it starts, kopf would leave tasks behind; told to stop, it ends them. Closed
-        # connections are an error to requests that nobody waits for any more: unread, it would be the log's last word.
+        # Another task has died. If cancelled while starting, kopf leaves tasks behind; if asked to stop, it ends them. Requests
+        # that nobody awaits fail when connections close; gather their errors, or asyncio logs them last of all.
         busy = _tasks_of_kopf()
         stop.set()
         ended, _ = await asyncio.wait({running, *busy}, timeout=END_SECONDS)
@@ -118,7 +117,7 @@ async def _run_kopf(feeds: Feeds, stop: asyncio.Event, api: Api) -> None:
         )
         await kopf.run_tasks(tasks, ignored=_Everything())
     finally:
-        # What it would end itself if it might end what it does not know: requests on their way.
+        # Requests in flight, which kopf does not end because `ignored` covers all tasks.
         left = _tasks_of_kopf()
         for task in left:
             task.cancel()
@@ -127,8 +126,8 @@ async def _run_kopf(feeds: Feeds, stop: asyncio.Event, api: Api) -> None:
 
 
 class _Everything(frozenset[Any]):
-    """At its end, kopf takes every task that it does not know for one of its own: it would wait 5 s for our queue, cancel it in
-    the middle of a job, and raise what some request of ours got for an answer meanwhile.
+    """A set that contains every task. At shutdown, kopf treats all tasks that it may not ignore as its own: it would wait 5 s
+    for our queue, cancel it in the middle of a job, and raise the error of any request of ours that failed meanwhile.
     """
 
     def __contains__(self, _: object) -> bool:
@@ -136,7 +135,7 @@ class _Everything(frozenset[Any]):
 
 
 def _tasks_of_kopf() -> set[asyncio.Task[Any]]:
-    """By the file of their code; kopf's tasks have no other mark."""
+    """Recognized by the file of their code; kopf's tasks have no other mark."""
     codes = ((task, getattr(task.get_coro(), "cr_code", None)) for task in asyncio.all_tasks())
     return {task for task, code in codes if code is not None and code.co_filename.startswith(_KOPF)}
 

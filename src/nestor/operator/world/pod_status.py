@@ -22,7 +22,7 @@ ORDINARY_REASONS = frozenset({"ContainerCreating", "PodInitializing"})
 
 @dataclass(frozen=True)
 class Waiting:
-    """One container that waits, by the pod's own words."""
+    """One waiting container, as the pod's status describes it."""
 
     container: str
     image: str
@@ -35,13 +35,13 @@ class Waiting:
         return self.reason in IMAGE_REASONS
 
     def describe(self, pod: Object) -> str:
-        """A sentence with the pod's own reason and message."""
+        """A message with the pod's own reason and message."""
         text = f"pod '{pod['metadata']['name']}', container '{self.container}': {self.reason}"
         return f"{text}: {self.message}" if self.message else text
 
 
 def find_waiting(pod: Object) -> Waiting | None:
-    """The first container that waits for more than its ordinary start."""
+    """The first container that is waiting for more than its ordinary start."""
     status = status_of(pod)
     for item in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
         waiting = (item.get("state") or {}).get("waiting")
@@ -59,7 +59,7 @@ def find_unschedulable(pod: Object) -> str | None:
 
 
 def is_ready(pod: Object) -> bool:
-    """Whether the pod is Ready, and not on its way out."""
+    """Whether the pod is Ready and not terminating."""
     ready = find_condition(pod, "Ready")
     return bool(ready and ready.get("status") == "True") and not is_terminating(pod)
 
@@ -70,7 +70,7 @@ def is_finished(pod: Object) -> bool:
 
 
 def find_end(pod: Object) -> tuple[int | None, str, str]:
-    """Exit code, when (RFC 3339, may be empty) and why the pod's first container ended."""
+    """Exit code, end time (RFC 3339, may be empty) and reason of the pod's first terminated container."""
     status = status_of(pod)
     for item in status.get("containerStatuses") or ():
         ended = (item.get("state") or {}).get("terminated")

@@ -1,8 +1,8 @@
-"""What kopf's watches cannot promise: that everything is known before the first decision, and that what went is noticed.
+"""Guarantees what kopf's watches do not: that everything is known before the first decision, and that deletions are noticed.
 
-kopf watches each kind on its own, and says that it is ready before the first of them has delivered anything: after a restart
-a job may be seen long before its class. And what was deleted while a watch was broken is never told. So the kinds are listed:
-once before anything is decided, and now and then afterwards.
+kopf watches each kind separately and reports ready before any watch has delivered anything, so after a restart, a job may be
+seen long before its class. And an object deleted while a watch was broken is never reported. So all kinds are listed: once
+before the first decision, and periodically afterwards.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from nestor.operator.world.kopf_events import Feeds, Handler
 log = logging.getLogger(__name__)
 
 SECOND_SECONDS = 30
-"""When it is listed again after the start: what went before kopf's watches began would stay known until the next time."""
+"""When to list again after the start: what was deleted before kopf's watches started would otherwise stay known for long."""
 MOST_SECONDS = 5.0
 
 
 class Lists:
-    """Fills the stores that kopf's events keep fresh."""
+    """Fills the stores that kopf's events keep up to date."""
 
     def __init__(self, api: Api, feeds: Feeds) -> None:
         self._api = api
@@ -37,29 +37,29 @@ class Lists:
         self.is_filled = asyncio.Event()
 
     async def fill(self, first_delay: float = 0.2) -> None:
-        """Know every object. Tries for as long as it takes: the kinds may not be there yet."""
+        """List every object. Retries for as long as it takes: the CRDs may not exist yet."""
         delay = first_delay
         while not self.is_filled.is_set():
             try:
                 await self._refresh_all()
                 self.is_filled.set()
             except ApiError as error:
-                # A CRD may be missing, which `helm upgrade` does not add.
-                log.warning("%s cannot be listed, again in %.1f s: %s", self._listed, delay, error)
+                # A CRD may be missing: `helm upgrade` does not add CRDs.
+                log.warning("cannot list %s, retrying in %.1f s: %s", self._listed, delay, error)
                 await asyncio.sleep(delay)
                 delay = min(MOST_SECONDS, 2 * delay)
 
     async def keep(self, delays: Iterable[float] | None = None) -> None:
-        """List again now and then."""
+        """List again periodically."""
         for delay in delays or itertools.chain((SECOND_SECONDS,), itertools.repeat(RESYNC_SECONDS)):
             await asyncio.sleep(delay)
             try:
                 await self._refresh_all()
             except ApiError as error:
-                log.info("%s could not be listed: %s", self._listed, error)
+                log.info("could not list %s: %s", self._listed, error)
 
     async def _refresh_all(self) -> None:
-        """First into the stores, all of it, then to the handlers: these look at several stores."""
+        """Update all stores first, then call the handlers, because these look at several stores."""
         changes = []
         for kind, (store, tell) in self._feeds.items():
             self._listed = f"{kind.plural}.{kind.group}"
@@ -69,7 +69,7 @@ class Lists:
 
 
 async def _refresh(api: Api, kind: Kind, store: Store) -> list[Object]:
-    """Put what is there, drop what is not; returns what is news. What the watch told meanwhile is newer than the list."""
+    """Store what exists, drop what does not; returns the changes. What the watch delivered meanwhile is newer than the list."""
     before = {key_of(obj): obj for obj in store}
     found = {key_of(obj): obj for obj in await api.list(kind)}
     news = []
@@ -80,7 +80,7 @@ async def _refresh(api: Api, kind: Kind, store: Store) -> list[Object]:
             news.append(obj)
     gone = [obj for key, obj in before.items() if key not in found]
     for obj in gone:
-        log.debug("%s %s went unseen", kind.name, "/".join(key_of(obj)))
+        log.debug("%s %s was deleted unnoticed", kind.name, "/".join(key_of(obj)))
         store.drop(obj)
     return news + gone
 

@@ -24,7 +24,7 @@ RULES = Rules(
         r"/events/",
     ),
     once=(
-        # Deletions are asked for again in each pass, until what is to go is gone; the finalizer's as well.
+        # Deletions, including the finalizer's, are requested again in each pass until the objects are gone.
         r"/(nestedappjobs|nestedclusters|pods|statefulsets|ingresses|rolebindings|clusterrolebindings|namespaces)/[^/]+$",
     ),
     # Server-side apply of a whole object or status: what is applied again while a cache lags, and which states a job's status

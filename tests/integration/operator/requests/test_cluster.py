@@ -25,13 +25,13 @@ async def test_requests(stage: Stage) -> None:
         await stage.recorder.settle()
     async with stage.step("it is suspended"):
         await suspend(api, "own", SPACE)
-        await cluster_saying(api, "own", SPACE, "suspended: its pods are being ended")
+        await cluster_saying(api, "own", SPACE, "suspended: its pods are being stopped")
     async with stage.step("it is at rest"):
         await tell(api, "own", SPACE, suspended=True)
         await until_replicas(api, "own", SPACE, 0)
         await wait_for(api, kinds.POD, "own-k3s-0", SPACE, lambda found: found is None)
         await wait_for(api, kinds.NESTED_CLUSTER, "own", SPACE, has(conditions.READY, "False", conditions.SUSPENDED))
-        await cluster_saying(api, "own", SPACE, "its data is kept")
+        await cluster_saying(api, "own", SPACE, "its data stays")
     async with stage.step("it is resumed"):
         await suspend(api, "own", SPACE, is_suspended=False)
         await until_replicas(api, "own", SPACE, 1)
@@ -42,7 +42,7 @@ async def test_requests(stage: Stage) -> None:
         refused = has(conditions.ADMITTED, "False", conditions.PROVISIONING_FAILED)
         await wait_for(api, kinds.NESTED_CLUSTER, "second", SPACE, refused)
     await _delete(stage, "second")
-    # With it, the operator forgets what it has applied in the namespace: all is applied again at the next event, now.
+    # Its deletion makes the operator forget what it applied in the namespace; the next event, sent here, applies all again.
     await api.patch(kinds.NESTED_CLUSTER, "own", SPACE, {"metadata": {"labels": {"touched": "yes"}}})
     await stage.recorder.settle()
     async with stage.step("the first one is deleted"):

@@ -1,4 +1,4 @@
-"""From what users write to what is made; refusals say what is allowed."""
+"""How users' input becomes an admitted job; refusals say what is allowed."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def two_commands() -> Object:
 @pytest.mark.parametrize(
     ("job", "reason", "message"),
     [
-        (build_job(className="gold"), conditions.CLASS_NOT_FOUND, "no NestedClass named 'gold'; there are: 'big', 'default'"),
-        (build_job(kubernetesVersion="v1.1"), conditions.VERSION_UNSUPPORTED, "it has: v1.9, v1.36"),
+        (build_job(className="gold"), conditions.CLASS_NOT_FOUND, "no NestedClass named 'gold'; available: 'big', 'default'"),
+        (build_job(kubernetesVersion="v1.1"), conditions.VERSION_UNSUPPORTED, "available: v1.9, v1.36"),
         (build_job(command="Stop"), conditions.COMMAND_NOT_FOUND, "no command 'Stop'; it has: 'Hello'"),
         (two_commands(), conditions.COMMAND_NOT_FOUND, "`command` must be set, because the AppDef has several: 'Hello', 'Other'"),
         (build_job(nested={"targets": []}), conditions.APPDEF_INVALID, "nested_kubernetes.templates` must be set"),
@@ -115,7 +115,7 @@ def test_templates_that_make_no_plan_are_refused() -> None:
 
 
 def test_without_any_class_the_message_says_so() -> None:
-    with pytest.raises(Refused, match="there are: none"):
+    with pytest.raises(Refused, match="available: none"):
         resolve(build_job(), {})
 
 
@@ -176,7 +176,7 @@ def test_a_version_that_the_running_cluster_does_not_have_is_a_warning() -> None
     assert warnings_of("v1.36") == []
     assert warnings_of("") == []
     (said,) = warnings_of("v1.9")
-    assert said.startswith("Kubernetes version 'v1.9' of the AppDef is not followed: the cluster is made with v1.36")
+    assert said.startswith("Kubernetes version 'v1.9' of the AppDef is ignored: the cluster already runs v1.36")
     assert warnings_of("v1.9", kubernetesVersion="v1.36") == []
 
 

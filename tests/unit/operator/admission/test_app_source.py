@@ -1,4 +1,4 @@
-"""Where a job's application comes from, and what is kept of it."""
+"""Where a job's application comes from, and what is stored."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def test_an_icon_is_not_kept(image: object, kept: object) -> None:
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        ([], "there are: none"),
-        (["b", "a"], "there are: 'a', 'b'"),
+        ([], "available: none"),
+        (["b", "a"], "available: 'a', 'b'"),
         ([f"app-{number:02}" for number in range(25)], "'app-19', … 5 more"),
     ],
 )

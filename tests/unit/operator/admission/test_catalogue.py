@@ -1,4 +1,4 @@
-"""What the catalogue says of its entries."""
+"""What the catalogue reports about its entries."""
 
 from __future__ import annotations
 

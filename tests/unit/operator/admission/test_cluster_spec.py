@@ -1,4 +1,4 @@
-"""What a cluster is made of: what it has already wins over its spec, and that over its class."""
+"""What a cluster is made of: what it already has wins over its spec, and its spec over its class."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_what_runs_stays_and_what_is_left_out_comes_from_the_class(
 
 
 def test_an_unknown_version_is_refused_unless_it_runs() -> None:
-    with pytest.raises(Refused, match=r"it has: v1\.9, v1\.36"):
+    with pytest.raises(Refused, match=r"available: v1\.9, v1\.36"):
         complete({"kubernetesVersion": "v1.35"})
     assert complete({"kubernetesVersion": "v1.35"}, Running("v1.35", "k3s:35", None))[1] == "k3s:35"
 

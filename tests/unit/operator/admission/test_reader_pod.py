@@ -1,4 +1,4 @@
-"""The reader's pod: when it is made, read, made again; and that what it prints is not trusted."""
+"""The reader's pod: when it is created, read and recreated; and that its output is not trusted."""
 
 from __future__ import annotations
 
@@ -127,16 +127,16 @@ def test_the_printed_appdef_is_read() -> None:
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        (b"", "it is no AppDef: Expecting value"),
+        (b"", "it is not an AppDef: Expecting value"),
         (b"[]\n", "a JSON object"),
         (b'{"a": "', "Unterminated string"),
         (b"\xff", "'utf-8' codec"),
         (b'{"a": NaN}', "`appDef.a` must be a finite number"),
         (b'{"a": "\\ud800"}', "half a character"),
-        (b'{"a": ' + b"9" * 5000 + b"}", "it is no AppDef"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "it is not an AppDef"),
         (b'{"a":' * 200_000, "it has more than"),
         (b'{"a":' * 80 + b"1" + b"}" * 80, "nested deeper than 64 levels"),
-        (b'{"a":' * 5000 + b"1" + b"}" * 5000, "it is no AppDef"),
+        (b'{"a":' * 5000 + b"1" + b"}" * 5000, "it is not an AppDef"),
         (json.dumps({"a": "x" * 2**19}).encode(), "it has more than 524288 bytes"),
     ],
     ids=lambda value: str(value)[:20],

@@ -1,4 +1,4 @@
-"""The order in which a cluster comes into being, and what is made alongside."""
+"""The order in which a cluster's objects are created, and what is created alongside."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class FakeProvisioner:
         """3, which somebody's Secret may be in the way of."""
         self.steps.append("kubeconfig")
         if self.is_foreign:
-            raise ForeignObject("Secret 'hello-kubeconfig' is not Nestor's")
+            raise ForeignObject("Secret 'hello-kubeconfig' already exists and is not Nestor's")
 
     async def ensure_server(self, shape: Shape, addresses: Addresses) -> None:
         """3."""
@@ -82,5 +82,5 @@ async def test_what_is_refused_first_keeps_the_server_from_being_made() -> None:
 async def test_a_kubeconfig_that_cannot_be_written_is_told_and_ends_nothing() -> None:
     provisioner = FakeProvisioner(is_foreign=True)
     made = await ensure(provisioner, Alongside())
-    assert made.problem == "its kubeconfig could not be written: Secret 'hello-kubeconfig' is not Nestor's"
+    assert made.problem == "its kubeconfig could not be written: Secret 'hello-kubeconfig' already exists and is not Nestor's"
     assert "server" in provisioner.steps

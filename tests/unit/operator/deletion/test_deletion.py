@@ -1,4 +1,4 @@
-"""How long a deletion is waited for, and what is told of it: counted from when this process saw it, and said once."""
+"""How long a deletion may take, counted from when this process saw it, and what is reported, once."""
 
 from __future__ import annotations
 
@@ -138,8 +138,8 @@ async def test_a_namespace_without_its_job_is_swept_and_that_is_said_once(
     for _ in range(3):
         assert await reconciler.reconcile("team-a", "hello") == Result(POLL_SECONDS)
     assert (kinds.POD, "app", 10) in api.deleted
-    assert [record.message for record in caplog.records if "has lost its job" in record.message] == [
-        f"namespace {WHERE} has lost its job team-a/hello, deleting it"
+    assert [record.message for record in caplog.records if "no longer exists" in record.message] == [
+        f"deleting namespace {WHERE}: its job team-a/hello no longer exists"
     ]
 
 

@@ -1,4 +1,4 @@
-"""What jobs claim: by their specs, by their last pass, or, when the operator has just started, by the Ingresses they have."""
+"""What jobs claim: by their specs, by their last pass, or, right after the operator's start, by their Ingresses."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ async def test_the_younger_of_two_is_refused_that_host_and_keeps_its_others(cont
     assert second.refusal == (
         conditions.HOSTNAME_CONFLICT,
         f"host '{HOSTS[1]}' is taken by the older job 'api--hello' in namespace 'team-a'; "
-        "it comes from the names of the Service, the job and its namespace",
+        "it is derived from the names of the Service, the job and its namespace",
     )
     assert is_waiting((first, second))
     assert not is_waiting((first,))

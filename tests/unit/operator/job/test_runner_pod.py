@@ -1,4 +1,4 @@
-"""When the runner's pod is made, made again, left alone, or given up; and that it holds nothing of the host."""
+"""When the runner's pod is created, recreated, left alone or given up; and that it has no credentials of the host."""
 
 from __future__ import annotations
 
@@ -69,15 +69,15 @@ def test_what_is_done_with_the_pod(found: Object | None, is_over: bool, action: 
     [
         (ended(137, ago(100), "OOMKilled"), "exit code 137, OOMKilled"),
         (ended(137, ago(0), "OOMKilled"), "exit code 137, OOMKilled"),
-        (ended(1, ago(40)), "exit code 1, Error, its record never arrived"),
-        (ended(0, ago(40), "Completed"), "exit code 0, Completed, its record never arrived"),
+        (ended(1, ago(40)), "exit code 1, Error, its result never arrived"),
+        (ended(0, ago(40), "Completed"), "exit code 0, Completed, its result never arrived"),
         ({"phase": "Failed"}, "unknown"),
     ],
 )
 def test_a_runner_that_always_dies_is_given_up_with_the_reason(status: Object, last: str) -> None:
     action = decide_runner(pod(status, attempt=6), "h", is_over=False, now=NOW)
     assert action.kind == "GiveUp"
-    assert action.message == f"the runner's pod 'hello-run' ended 6 times without a result, last: {last}"
+    assert action.message == f"the runner's pod 'hello-run' ended 6 times without a result; last: {last}"
 
 
 def test_a_pod_that_lost_its_app_image_is_told() -> None:
@@ -88,7 +88,7 @@ def test_a_pod_that_lost_its_app_image_is_told() -> None:
     found["spec"]["volumes"] = found["spec"]["volumes"][1:]
     said = runner.find_dropped(resolved, found, plan) or ""
     assert runner.find_dropped(resolved, found, "the next, whose pod is still to come") is None
-    assert said.startswith("the runner's pod 'hello-run' lost its volume of the app image: this cluster has no image volumes")
+    assert said.startswith("the runner's pod 'hello-run' lost its app image volume: this cluster has no image volumes")
     job = builders.build_job()
     job["spec"]["app"] = {"templatesFrom": {"configMapRef": {"name": "x"}}, "appDef": job["spec"]["app"]["appDef"]}
     assert runner.find_dropped(builders.build_resolved(job), found, plan) is None

@@ -1,4 +1,4 @@
-"""The table of a job's life, row by row, under a clock of the tests' own."""
+"""The table of a job's lifecycle, row by row, with a fake clock."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def build_facts(record: Record = RUNS, *, run: Object | None = DONE, **changes: 
         # A job that runs.
         (build_facts(Record()), "Running", conditions.RUNNING, "it runs until it is deleted"),
         (build_facts(), "Running", conditions.RUNNING, "it has no `successPolicy`"),
-        (build_facts(successPolicy=POLICY), "Running", conditions.RUNNING, "is not done yet"),
+        (build_facts(successPolicy=POLICY), "Running", conditions.RUNNING, "are not done yet"),
         (
             build_facts(successPolicy=POLICY, outcome=came("Running", "Job 'pi' is active")),
             "Running",
@@ -158,13 +158,13 @@ def build_facts(record: Record = RUNS, *, run: Object | None = DONE, **changes: 
             "",
         ),
         # Suspended.
-        (build_facts(Record(), is_made=False, suspend=True), "Suspended", conditions.SUSPENDED, "before it began"),
-        (build_facts(suspend=True, progress=Progress(pods=2)), "Suspending", conditions.SUSPENDED, "are being ended, 2 left"),
+        (build_facts(Record(), is_made=False, suspend=True), "Suspended", conditions.SUSPENDED, "before it started"),
+        (build_facts(suspend=True, progress=Progress(pods=2)), "Suspending", conditions.SUSPENDED, "are being stopped, 2 left"),
         (
             build_facts(suspend=True, progress=Progress(is_told=True)),
             "Suspended",
             conditions.SUSPENDED,
-            "its control plane runs on",
+            "its control plane keeps running",
         ),
         (
             build_facts(suspend=True, progress=Progress(is_told=True), activeDeadlineSeconds=1),
@@ -196,7 +196,7 @@ def build_facts(record: Record = RUNS, *, run: Object | None = DONE, **changes: 
             build_facts(ended(conditions.COMPLETED, rerun="1"), rerun="2"),
             "Restarting",
             conditions.RESTARTING,
-            "begins in an empty cluster: the job is run again",
+            "starting over in an empty cluster: a rerun was requested",
         ),
         (
             build_facts(ended(conditions.DEADLINE_EXCEEDED), rerun="2", activeDeadlineSeconds=1),
@@ -340,7 +340,7 @@ def test_a_new_run_begins_its_times_and_its_restarts_anew() -> None:
     facts = build_facts(ended(conditions.RESTARTS_EXHAUSTED, restarts=3), rerun="2")
     life = decide_lifecycle(facts, NOW)
     assert life.record == Record(
-        facts.record.succeeded, start_time=ago(0), restart=Restart(1, ago(0), "the job is run again"), rerun="2"
+        facts.record.succeeded, start_time=ago(0), restart=Restart(1, ago(0), "a rerun was requested"), rerun="2"
     )
     assert not life.is_reset_due
     assert decide_lifecycle(settle(facts, life), NOW).is_reset_due
@@ -440,19 +440,35 @@ def test_a_record_is_read_as_it_was_written() -> None:
     ("progress", "seconds", "is_reached", "replicas", "is_forced", "delay", "message"),
     [
         # Without a volume the control plane stays.
-        (Progress(), 0, False, 1, False, 120, "its pods are being ended"),
-        (Progress(pods=3), 20, False, 1, False, 100, "its pods are being ended, 3 left"),
+        (Progress(), 0, False, 1, False, 120, "its pods are being stopped"),
+        (Progress(pods=3), 20, False, 1, False, 100, "its pods are being stopped, 3 left"),
         (Progress(is_told=True, pods=1), 20, False, 1, False, 100, "1 left"),
-        (Progress(is_told=True), 20, True, 1, False, math.inf, "its control plane runs on, because its data lives in its pod"),
+        (
+            Progress(is_told=True),
+            20,
+            True,
+            1,
+            False,
+            math.inf,
+            "its control plane keeps running because its data lives in its pod",
+        ),
         # A syncer that cannot, because the nested API is dead, must not keep the pods running beyond a deadline.
         (Progress(pods=1), 120, False, 1, True, math.inf, "did not confirm within 120 s"),
         (Progress(), 120, False, 1, False, math.inf, "did not confirm within 120 s"),
         # With one it goes, after the pods or after the time that they are given.
-        (Progress(claim="data"), 0, False, 1, False, 120, "its pods are being ended"),
+        (Progress(claim="data"), 0, False, 1, False, 120, "its pods are being stopped"),
         (Progress(claim="data", is_told=True, pods=1), 0, False, 1, False, 120, "1 left"),
         (Progress(claim="data", is_told=True), 0, False, 0, False, math.inf, "its control plane is being stopped"),
         (Progress(claim="data", pods=2), 120, False, 0, False, math.inf, "did not confirm within 120 s"),
-        (Progress(claim="data", is_told=True, is_down=True), 5, True, 0, False, math.inf, "kept by PersistentVolumeClaim 'data'"),
+        (
+            Progress(claim="data", is_told=True, is_down=True),
+            5,
+            True,
+            0,
+            False,
+            math.inf,
+            "stays in PersistentVolumeClaim 'data'",
+        ),
         (Progress(claim="data", is_down=True), 500, True, 0, False, math.inf, "stopped"),
         (Progress(claim="data", pods=2, is_down=True), 500, False, 0, True, math.inf, "2 left"),
     ],

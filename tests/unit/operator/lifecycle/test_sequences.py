@@ -1,4 +1,4 @@
-"""Whatever happens to a job in whatever order, and wherever its operator dies: nothing is counted twice, done twice or lost."""
+"""Whatever happens to a job, in any order, and wherever its operator dies: nothing is counted twice, done twice or lost."""
 
 from __future__ import annotations
 

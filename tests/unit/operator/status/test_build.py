@@ -1,4 +1,4 @@
-"""The status as it is written, and the events that tell of it."""
+"""The written status, and the events about its changes."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ RUNS = conditions.merge([], [says("Unknown", conditions.RUNNING)], 1, TIME)
             {"conditions": RUNS},
             {"rerun": "2"},
             says("Unknown", conditions.RUNNING),
-            [("Normal", "Rerun", "all steps run again, by annotation nestor.dev/rerun")],
+            [("Normal", "Rerun", "all steps run again: annotation nestor.dev/rerun changed")],
         ),
         ({}, {"rerun": "2"}, says("Unknown", conditions.RUNNING), []),
         ({"conditions": RUNS}, {}, says("True", conditions.COMPLETED), [("Normal", "Completed", "why")]),

@@ -42,18 +42,18 @@ UNSCHEDULABLE: Object = {
             "CrashLoopBackOff: back-off 10s",
         ),
         (Observed(server=build_pod(status=UNSCHEDULABLE)), "False", conditions.UNSCHEDULABLE, "0/3 nodes are available"),
-        (Observed(server=build_pod(status=READY), cluster=build_cluster()), "True", conditions.PROVISIONED, "k3s1 answers"),
+        (Observed(server=build_pod(status=READY), cluster=build_cluster()), "True", conditions.PROVISIONED, "k3s1 is up"),
         (
             Observed(server=build_pod(status=READY), cluster=build_cluster(), note="no kubeconfig"),
             "True",
             conditions.PROVISIONED,
-            "v1.36.2+k3s1 answers; no kubeconfig",
+            "v1.36.2+k3s1 is up; no kubeconfig",
         ),
         (
             Observed(server=build_pod(status={"phase": "Running"}), cluster=build_cluster()),
             "False",
             conditions.SERVER_NOT_READY,
-            "runs and is not ready yet",
+            "is running but not ready yet",
         ),
         (
             Observed(server=build_pod(status=READY), cluster=build_cluster(is_ready=False)),
@@ -109,7 +109,7 @@ HAS_FAILED = with_run(build_run("Failed", step("a", "Succeeded"), step("b", "Fai
             with_run(build_run("Running", step("a", "Succeeded"), step("b", "Retrying", 2, 3, "exit code 1"))),
             "False",
             conditions.STEP_RETRYING,
-            "step 2 of 2 'b' will be tried again, attempt 2 of 3 failed: exit code 1",
+            "step 2 of 2 'b' will be retried, attempt 2 of 3 failed: exit code 1",
         ),
         (
             with_run(build_run("Failed", step("a", "Failed", 3, 3, "refused"), step("b", "Pending", 0))),
@@ -170,9 +170,9 @@ OTHER_PLAN = replace(GOES_ON, plan_hash="another")
 @pytest.mark.parametrize(
     ("observed", "life", "status", "reason", "message"),
     [
-        (GOES_ON, SUSPENDED, "False", conditions.SUSPENDED, "resumed, the job goes on with step 2 of 2 'b'"),
-        (GOES_ON, RESTING, "False", conditions.SUSPENDED, "goes on with step 2 of 2 'b'"),
-        (Observed(), SUSPENDED, "False", conditions.SUSPENDED, "goes on with the first step"),
+        (GOES_ON, SUSPENDED, "False", conditions.SUSPENDED, "when resumed, the job continues with step 2 of 2 'b'"),
+        (GOES_ON, RESTING, "False", conditions.SUSPENDED, "continues with step 2 of 2 'b'"),
+        (Observed(), SUSPENDED, "False", conditions.SUSPENDED, "continues with the first step"),
         (replace(GOES_ON, runner_problem="ended 6 times"), SUSPENDED, "False", conditions.SUSPENDED, ""),
         (IS_DONE, SUSPENDED, "True", conditions.ALL_STEPS_APPLIED, "2 of 2"),
         (IS_DONE, COMPLETED, "True", conditions.ALL_STEPS_APPLIED, "2 of 2"),
@@ -181,7 +181,7 @@ OTHER_PLAN = replace(GOES_ON, plan_hash="another")
         (OTHER_PLAN, EXCEEDED, "False", conditions.DEADLINE_EXCEEDED, "before step 2 of 2 'b'"),
         (HAS_FAILED, FAILED, "False", conditions.STEP_FAILED, "step 2 of 2 'b' failed"),
         (HAS_FAILED, RESTARTS, "False", conditions.STEP_FAILED, "'b' failed"),
-        (GOES_ON, RESTARTS, "False", conditions.RESTARTING, "the steps begin anew in an empty cluster"),
+        (GOES_ON, RESTARTS, "False", conditions.RESTARTING, "the steps start over in an empty cluster"),
     ],
 )
 def test_steps_of_a_job_at_rest_say_where_they_stopped(
@@ -197,8 +197,8 @@ def test_steps_of_a_job_at_rest_say_where_they_stopped(
     [
         (SUSPENDED, "False", conditions.SUSPENDED, "data kept"),
         (EXCEEDED, "False", conditions.SUSPENDED, "its data is kept"),
-        (RESTING, "True", conditions.PROVISIONED, "answers"),
-        (COMPLETED, "True", conditions.PROVISIONED, "answers"),
+        (RESTING, "True", conditions.PROVISIONED, "is up"),
+        (COMPLETED, "True", conditions.PROVISIONED, "is up"),
     ],
 )
 def test_a_stopped_control_plane_says_what_is_kept(life: Lifecycle, status: str, reason: str, message: str) -> None:
@@ -217,7 +217,7 @@ def test_a_stopped_control_plane_says_what_is_kept(life: Lifecycle, status: str,
             conditions.APP_READY,
             "; ignores this: Job 'x'",
         ),
-        (build_life("Resuming"), "False", conditions.RESUMING, "started again"),
+        (build_life("Resuming"), "False", conditions.RESUMING, "starting again"),
         (SUSPENDED, "False", conditions.SUSPENDED, "suspended: data kept"),
         (RESTING, "False", conditions.SUSPENDED, "suspended: 2 left"),
         (RESTARTS, "False", conditions.RESTARTING, "restart 1 of 3"),

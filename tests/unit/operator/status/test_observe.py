@@ -1,4 +1,4 @@
-"""What of the caches counts for a job's life: this plan's record, this server's word, this data."""
+"""What counts for a job's lifecycle: the current plan's record, the current server's report, the current data."""
 
 from __future__ import annotations
 

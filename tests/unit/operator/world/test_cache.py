@@ -1,4 +1,4 @@
-"""The store never steps back, the index follows its informer, settings and kubeconfigs are read."""
+"""The store never goes back to an older version, the index follows its informer, settings and kubeconfigs are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The classes, parsed once per version; one that cannot be parsed is as good as absent."""
+"""Classes are parsed once per version; an invalid one is treated as absent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_class_that_does_not_fit_is_absent_and_logged_once(caplog: pytest.LogC
     classes = Classes(store)
     assert classes.all() == {"good": build_policy()}
     assert set(classes.all()) == {"good"}
-    assert [record.message.split(":")[0] for record in caplog.records] == ["NestedClass 'bad' is not usable"]
+    assert [record.message.split(":")[0] for record in caplog.records] == ["NestedClass 'bad' is invalid"]
 
 
 def test_a_class_is_parsed_again_when_it_changes_and_only_then() -> None:

@@ -1,4 +1,4 @@
-"""Where a nested cluster is: a job's in a namespace of its own, a user's beside it."""
+"""Where a nested cluster lives: a job's in its own namespace, a user's in the user's namespace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing is decided before everything is known, in whatever order the watches begin."""
+"""Nothing is decided before everything is known, in whatever order the watches start."""
 
 from __future__ import annotations
 
