@@ -26,6 +26,8 @@ class UnknownKey(NamedTuple):
     key: str
     known: Collection[str]
     """Those that may stand in its place."""
+    note: str = ""
+    """What to say of it where it is known elsewhere."""
 
 
 def find_unknown(model: BaseModel, where: str, spelled: dict[str, str] | None = None) -> Iterator[UnknownKey]:
@@ -67,9 +69,12 @@ def find_nearest(key: str, known: Collection[str]) -> str | None:
 
 
 def _describe(item: UnknownKey) -> str:
+    field = faults.name_field(item.where, [item.key])
+    if item.note:
+        return f"`{field}` {item.note}"
     nearest = find_nearest(item.key, item.known)
     hint = f"; did you mean `{nearest}`?" if nearest else ""
-    return f"`{faults.name_field(item.where, [item.key])}`: unknown key, ignored{hint}"
+    return f"`{field}`: unknown key, ignored{hint}"
 
 
 def _simplify(key: str) -> str:
