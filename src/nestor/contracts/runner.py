@@ -21,6 +21,8 @@ RECORD_NAMESPACE = "kube-system"
 RECORD_NAME = "nestor-run"
 """ConfigMap of the nested cluster in which the runner keeps its progress."""
 RECORD_KEY = "run.json"
+RECORD_OWNER_KEY = "runner"
+"""Which runner wrote it last: one that finds another's name there stops."""
 RECORD_LIMIT = 256 * 1024
 """Characters that the syncer accepts: the nested cluster's users can write that ConfigMap as well."""
 
@@ -38,7 +40,7 @@ class Exit(IntEnum):
     NO_VOLUME = 5
     """The volume with the templates is missing: the host's API server dropped it from the pod."""
     SUPERSEDED = 6
-    """Another runner, with another plan, has taken over the record."""
+    """Another runner has taken over the record."""
     CRASHED = 70
     """A bug or an unforeseen error. Python's own code for it, 1, is taken."""
     STOPPED = 128 + signal.SIGTERM

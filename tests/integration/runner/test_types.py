@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import signal
@@ -207,6 +208,75 @@ async def test_a_url_that_is_refused_is_the_end(stage: Stage, server: str, path:
     step = (await stage.record())["steps"][0]
     assert said in step["message"]
     assert step["attempt"] == (3 if path.endswith(("/away", "/loop")) else 1)
+
+
+def large_crd(name: str, properties: int = 600) -> str:
+    """A CRD that a client-side apply cannot take with 600 properties: its text is also to be an annotation of 256 KiB at most."""
+    described = {f"p{number}": {"type": "string", "description": "x" * 500} for number in range(properties)}
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": described}}}
+    crd = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{name}.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"kind": name.capitalize(), "plural": name},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+    return json.dumps(crd) + "\n"
+
+
+async def count_properties(stage: Stage, name: str) -> int:
+    """Of the CRD as it is in the cluster."""
+    [version] = (await stage.api.get(kinds.CRD, f"{name}.example.com"))["spec"]["versions"]
+    return len(version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"])
+
+
+FALLBACK = "an object is too large for client-side apply; all are applied again by server-side apply"
+
+
+async def test_an_object_too_large_for_client_side_apply_is_applied_by_the_server(stage: Stage) -> None:
+    stage.write(all=config_map("beside") + "---\n" + large_crd("gadgets"), alone=large_crd("gizmos"))
+    plan = stage.plan({"name": "all"}, {"name": "alone", "server_side": True})
+    runner = await stage.run(plan)
+    assert await runner.wait() == Exit.SUCCEEDED, runner.log
+    assert await stage.states() == [("Succeeded", 1), ("Succeeded", 1)]
+    assert f"[all] {FALLBACK}" in runner.lines
+    assert runner.log.count(FALLBACK) == 1
+    assert "[all] customresourcedefinition.apiextensions.k8s.io/gadgets.example.com serverside-applied" in runner.lines
+    assert await data(stage, "beside") == {"key": "x"}
+    assert await count_properties(stage, "gadgets") == 600
+    assert "metadata.annotations: Too long" not in (await stage.record())["steps"][0]["message"]
+
+
+async def test_what_was_applied_by_the_server_is_applied_again_whatever_its_size(stage: Stage) -> None:
+    for properties, value, falls_back in (
+        (10, "a", False),
+        (600, "b", True),
+        (601, "c", True),
+        (9, "d", False),
+        (600, "e", True),
+    ):
+        stage.write(crd=config_map("sized", value) + "---\n" + large_crd("sized", properties))
+        plan = stage.plan({"name": "crd"}).model_copy(update={"base": value, "hash": value})
+        runner = await stage.run(plan)
+        assert await runner.wait() == Exit.SUCCEEDED, runner.log
+        assert (f"[crd] {FALLBACK}" in runner.lines) == falls_back
+        assert await data(stage, "sized") == {"key": value}
+        assert await count_properties(stage, "sized") == properties
+
+
+async def test_a_large_object_beside_one_that_is_refused_fails_and_is_retried(stage: Stage) -> None:
+    unknown = "apiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: x}\n"
+    stage.write(both=unknown + "---\n" + large_crd("mixed"))
+    runner = await stage.run(stage.plan({"name": "both", "retry": 1, "retry_sleep_seconds": 0}))
+    assert await runner.wait() == Exit.STEP_FAILED
+    assert await stage.states() == [("Failed", 2)]
+    assert 'no matches for kind "Unknown"' in (await stage.record())["steps"][0]["message"]
+    assert runner.log.count(FALLBACK) == 2
+    assert await stage.api.find(kinds.CRD, "mixed.example.com") is not None
 
 
 async def test_five_thousand_documents_are_applied_within_the_limit(stage: Stage) -> None:

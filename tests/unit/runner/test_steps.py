@@ -339,6 +339,56 @@ async def test_a_file_that_went_with_an_earlier_runner_is_told_so(folder: Path) 
         await Stage(folder, steps=steps[1:]).run(type="kubectl", path="made.yml")
 
 
+SAYS_ONCE = """#!/bin/sh
+echo "kubectl $*"
+[ -e $0.said ] && exit 0
+touch $0.said
+echo '{}'
+exit 1
+"""
+LOST_RACE = 'Error from server (AlreadyExists): error when creating "./web.yml": configmaps "second" already exists'
+TOO_LONG = 'The CustomResourceDefinition "a.b" is invalid: metadata.annotations: Too long: may not be more than 262144 bytes'
+
+
+@pytest.mark.parametrize(
+    ("said", "note", "second"),
+    [
+        (LOST_RACE, "another writer was faster; applied again", "kubectl apply -f ./web.yml"),
+        (
+            LOST_RACE.replace("AlreadyExists", "Conflict"),
+            "another writer was faster; applied again",
+            "kubectl apply -f ./web.yml",
+        ),
+        (
+            TOO_LONG,
+            "an object is too large for client-side apply; all are applied again by server-side apply",
+            "kubectl apply -f ./web.yml --server-side --force-conflicts",
+        ),
+    ],
+)
+async def test_an_apply_that_another_one_heals_is_followed_by_it_at_once(
+    stage: Stage, folder: Path, said: str, note: str, second: str
+) -> None:
+    stage.write(web_yml="a")
+    (folder / "bin" / "kubectl").write_text(SAYS_ONCE.replace("{}", said))
+    assert (await stage.run(type="kubectl", path="web.yml")).is_success
+    assert stage.lines == ["kubectl apply -f ./web.yml", said, note, second]
+
+
+@pytest.mark.parametrize(("said", "count"), [(LOST_RACE, 5), (TOO_LONG, 2), ("error: no matches for kind", 1)])
+async def test_an_apply_is_repeated_a_few_times_and_then_fails(stage: Stage, folder: Path, said: str, count: int) -> None:
+    stage.write(web_yml="a")
+    (folder / "bin" / "kubectl").write_text(SAYS_ONCE.replace("{}", said).replace("touch", ":"))
+    outcome = await stage.run(type="kubectl", path="web.yml")
+    assert outcome.exit_code == 1
+    assert outcome.message.endswith(said)
+    assert sum(line.startswith("kubectl apply") for line in stage.lines) == count
+
+
+async def test_a_script_is_never_repeated_within_an_attempt(stage: Stage) -> None:
+    assert await stage.script(f"#!/bin/sh\necho '{LOST_RACE}'\nexit 1\n") == Outcome(1, LOST_RACE)
+
+
 async def test_a_slow_repetition_of_many_objects_comes_with_what_helps(stage: Stage, folder: Path) -> None:
     stage.write(web_yml="a")
     (folder / "bin" / "kubectl").write_text("#!/bin/sh\necho configmap/a unchanged\nexec sleep 60\n")
