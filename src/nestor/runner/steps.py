@@ -32,7 +32,10 @@ class Executor:
         workspace = self._tools.workspace
         try:
             async with workspace.open(attempt) as desk:
-                return await self._execute(attempt, desk)
+                outcome = await self._execute(attempt, desk)
+            if outcome.is_success:
+                await workspace.accept()
+            return outcome
         except AttemptError as error:
             return Outcome(None, str(error))
         except OSError as error:

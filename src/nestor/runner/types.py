@@ -121,7 +121,7 @@ async def _prepare_custom(tools: Tools, attempt: Attempt, desk: Desk) -> Prepare
         await tools.render(attempt, desk, [rendering.File(str(file), str(file), "the script")])
         content = file.read_bytes()
     command = script.write(content, file)
-    folder = await tools.workspace.make_writable(attempt.show)
+    folder = await tools.workspace.make_writable(attempt)
     return Prepared(command, folder, desk.environment | {"NESTOR_TEMPLATES": str(folder)})
 
 

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,51 @@ kubectl config set-context --current --namespace=kube-public
     assert await data(stage, "after") == {"a": "b"}
     assert any(line.startswith("[helmdeploy] + helm upgrade") for line in runner.lines)
     assert not (stage.templates / "helm-values.yaml").exists()
+
+
+CLONE = """#!/bin/bash
+set -ex
+git clone $SOURCE server && cd server
+[ $NESTOR_ATTEMPT = 1 ] && exit 1
+cat ../earlier > earlier
+kubectl apply -f map.yaml
+"""
+
+
+def make_repository(folder: Path) -> None:
+    """A git repository with one manifest."""
+    folder.mkdir()
+    (folder / "map.yaml").write_text(config_map("cloned"))
+    identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
+    for command in (["init", "--quiet"], ["add", "."], [*identity, "commit", "--quiet", "--message=a"]):
+        subprocess.run(["git", *command], cwd=folder, check=True)
+
+
+async def test_a_script_that_clones_heals_when_it_is_retried(stage: Stage) -> None:
+    make_repository(stage.folder / "source")
+    first = stage.script("earlier", "echo from an earlier step > earlier")
+    clone = stage.script("clone", CLONE, retry=2, retry_sleep_seconds=0)
+    after = stage.script("after", "cat server/earlier")
+    plan = stage.plan(first, clone, after, environment={"SOURCE": str(stage.folder / "source")})
+    runner = await stage.run(plan)
+    assert await runner.wait() == Exit.SUCCEEDED, runner.log
+    assert await stage.states() == [("Succeeded", 1), ("Succeeded", 2), ("Succeeded", 1)]
+    assert "[after] from an earlier step" in runner.lines
+    assert await data(stage, "cloned") == {"key": "x"}
+
+
+async def test_a_script_whose_runner_was_killed_begins_in_a_clean_folder_in_the_next_pod(stage: Stage) -> None:
+    write(stage.templates, earlier="of the image\n")
+    script = "mkdir server && echo begun\nwhile [ ! -e $GO ]; do sleep 0.1; done\ncat earlier"
+    plan = stage.plan(stage.script("clone", script), environment={"GO": str(stage.folder / "go")})
+    runner = await stage.with_whole_starts().start(plan)
+    await runner.wait_for_line("[clone] begun")
+    runner.send(signal.SIGKILL)
+    await runner.wait_for_end()
+    (stage.folder / "go").touch()
+    successor = await stage.run(plan)
+    assert await successor.wait() == Exit.SUCCEEDED, successor.log
+    assert "[clone] of the image" in successor.lines
 
 
 async def test_a_script_is_seen_line_by_line_while_it_runs(stage: Stage) -> None:

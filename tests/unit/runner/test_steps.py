@@ -7,6 +7,7 @@ import base64
 import os
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,7 +15,7 @@ import pytest
 from aiohttp.abc import ResolveResult
 
 from nestor.kube import Api, Unreachable
-from nestor.runner import processes
+from nestor.runner import copying, processes, workspace
 from nestor.runner.attempt import Attempt
 from nestor.runner.command import Outcome
 from nestor.runner.download import Downloader, Fetched
@@ -77,8 +78,8 @@ class Stage:
         self.lines.clear()
         return await self.executor.execute(Attempt(Step(name="web", **step), number, self.lines.append))
 
-    async def script(self, text: str, number: int = 1) -> Outcome:
-        return await self.run(number, type="custom", cmd=base64.b64encode(text.encode()).decode())
+    async def script(self, text: str, number: int = 1, **step: Any) -> Outcome:
+        return await self.run(number, type="custom", cmd=base64.b64encode(text.encode()).decode(), **step)
 
 
 @pytest.fixture
@@ -183,6 +184,72 @@ async def test_scripts_share_a_copy_of_the_templates_and_later_steps_see_what_th
     assert (await stage.script("#!/bin/sh\ncat a.txt made.yml")).message == "changed\nmade"
     assert (await stage.run(type="kubectl", path="made.yml")).is_success
     assert (stage.place.templates / "a.txt").read_text() == "from the image"
+
+
+CLONE = "#!/bin/sh\nset -e\nmkdir server\ntouch server/file\nexit $([ $NESTOR_ATTEMPT = 3 ] && echo 0 || echo 1)\n"
+
+
+async def test_a_retry_begins_with_the_templates_as_they_were(stage: Stage) -> None:
+    stage.write(a_txt="from the image")
+    for number, code in ((1, 1), (2, 1), (3, 0)):
+        assert await stage.script(CLONE, number, retry=5) == Outcome(code, "")
+    assert (await stage.script("#!/bin/sh\nls; cat a.txt")).message == "a.txt\nserver\nfrom the image"
+
+
+async def test_a_retry_begins_with_what_earlier_steps_left(stage: Stage) -> None:
+    stage.write(a_txt="from the image")
+    first = "echo first > a.txt; mkdir b; ln -s ../a.txt b/link; ln -s /gone out; chmod 500 b; touch ..x; touch -d @9 a.txt"
+    assert (await stage.script(first)).is_success
+    spoil = f"rm -r b out ..x; echo spoilt > a.txt; touch new\n{CLONE}"
+    look = "ls -A; stat -c %Y a.txt; cat b/link; readlink b/link out"
+    before = "..x\na.txt\nb\nout\n9\nfirst\n../a.txt\n/gone"
+    for number, code in ((1, 1), (2, 1), (3, 0)):
+        assert await stage.script(f"#!/bin/sh\n{look}\n{spoil}", number, retry=5) == Outcome(code, before)
+    assert (await stage.script("#!/bin/sh\nls -A; cat a.txt")).message == "a.txt\nnew\nserver\nspoilt"
+    assert sorted(entry.name for entry in stage.place.work.iterdir()) == ["home", "templates"]
+
+
+async def test_a_retry_does_not_meet_what_the_failed_attempt_wrote_elsewhere(folder: Path) -> None:
+    stage = Stage(folder)
+    stage.place = stage.workspace.place = replace(stage.place, temporary=folder / "tmp")
+    (folder / "tmp").mkdir()
+    assert (await stage.script("#!/bin/sh\ntouch $HOME/kept ../../tmp/kept")).is_success
+    clone = "#!/bin/sh\nset -e\nmkdir $HOME/server ../../tmp/server\nln -s server ../../tmp/link\nexit $((2 - NESTOR_ATTEMPT))"
+    assert await stage.script(clone, 1, retry=1) == Outcome(1, "")
+    assert await stage.script(clone, 2, retry=1) == Outcome(0, "")
+    assert (await stage.script("#!/bin/sh\nls $HOME ../../tmp | sort | uniq -c | xargs")).message.endswith(
+        "2 kept 1 link 2 server"
+    )
+
+
+async def test_what_is_too_much_to_be_kept_is_told_and_stays(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (await stage.script("#!/bin/sh\nhead -c 3000000 /dev/zero > big")).is_success
+    monkeypatch.setattr(workspace, "KEPT_BYTES", 2**20)
+    assert await stage.script("#!/bin/sh\nls; touch left; exit 1", 1, retry=1) == Outcome(1, "big")
+    said = "earlier steps left too much to be kept (1 MiB): retries begin with what a failed attempt left"
+    assert stage.lines[0] == said
+    assert await stage.script("#!/bin/sh\nls", 2, retry=1) == Outcome(0, "big\nleft")
+    assert stage.lines == ["big", "left"]
+    assert sorted(entry.name for entry in stage.place.work.iterdir()) == ["home", "templates"]
+
+
+async def test_the_last_attempt_keeps_no_copy(stage: Stage) -> None:
+    assert (await stage.script("#!/bin/sh\ntouch a")).is_success
+    assert (await stage.script("#!/bin/sh\nls ..")).message == "attempt-" + stage.lines[0][8:] + "\nhome\ntemplates"
+    assert (await stage.script("#!/bin/sh\nls ..", retry=1)).message.endswith("\nhome\nkept\ntemplates")
+
+
+async def test_a_copy_that_takes_too_long_spoils_nothing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def dawdle(copier: copying.Copier) -> None:
+        copier.stop.wait(20)
+
+    assert (await stage.script("#!/bin/sh\ntouch a")).is_success
+    with monkeypatch.context() as patched:
+        patched.setattr(copying.Copier, "run", dawdle)
+        outcome = await stage.script("#!/bin/sh\nls", retry=5, timeout_seconds=1)
+    assert outcome == Outcome(None, "timed out after 1 s, before its command started")
+    assert await stage.script("#!/bin/sh\nls; exit 1", 2, retry=5) == Outcome(1, "a")
+    assert await stage.script("#!/bin/sh\nls", 3, retry=5) == Outcome(0, "a")
 
 
 async def test_an_attempts_own_files_go_with_it(stage: Stage) -> None:
@@ -387,6 +454,17 @@ async def test_an_apply_is_repeated_a_few_times_and_then_fails(stage: Stage, fol
 
 async def test_a_script_is_never_repeated_within_an_attempt(stage: Stage) -> None:
     assert await stage.script(f"#!/bin/sh\necho '{LOST_RACE}'\nexit 1\n") == Outcome(1, LOST_RACE)
+
+
+async def test_a_script_is_told_that_another_pod_ran_the_ones_before_it(folder: Path) -> None:
+    first, second = (Step(name=name, type="custom", cmd="bHMK") for name in ("first", "second"))
+    stage = Stage(folder, steps=(first, second))
+    await stage.executor.execute(Attempt(second, 1, stage.lines.append))
+    assert stage.lines == ["another pod ran scripts of earlier steps: what they wrote is not there"]
+    stage = Stage(folder, steps=(first, second))
+    for step in (first, second):
+        await stage.executor.execute(Attempt(step, 1, stage.lines.append))
+    assert stage.lines == []
 
 
 async def test_a_slow_repetition_of_many_objects_comes_with_what_helps(stage: Stage, folder: Path) -> None:
