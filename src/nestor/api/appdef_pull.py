@@ -20,7 +20,7 @@ class PullSecret(NamedTuple):
 def choose_pull_secret(
     jobs: str | None, job_namespace: str, entrys: str | None, operator_namespace: str, *, entry: str = ""
 ) -> PullSecret | None:
-    """`jobs`: the job's `app.imagePullSecretName`, in its own namespace. `entrys`: that of the NestedApp `entry`, in the operator's.
+    """`jobs`: the job's `app.imagePullSecretName`, in its namespace. `entrys`: the NestedApp `entry`'s, in the operator's.
 
     An entry's Secret is nowhere else: whoever may write entries must not have Secrets used that he may not read himself.
     """

@@ -111,6 +111,23 @@ def test_the_version_is_major_and_minor(written: str, version: str) -> None:
     assert read_command(read_appdef(appdef(NESTED | {"kubernetes_version": written})), "Hello").kubernetes_version == version
 
 
+def test_the_four_parts_of_the_kubernetes_part_are_read() -> None:
+    settings = {"global_retry": 20, "global_retry_sleep": 15}
+    nested = read_command(read_appdef(appdef(NESTED | {"kubernetes_version": "v1.30", "templates_settings": settings})), "Hello")
+    assert nested.model_dump(include={"kubernetes_version", "targets", "templates_settings", "templates"}) == {
+        "kubernetes_version": "v1.30",
+        "targets": [{"service_name": "web", "service_port": 8080, "service_namespace": "default"}],
+        "templates_settings": settings,
+        "templates": [{"name": "google-sample", "type": "kubectl", "path": "google-sample.yml"}],
+    }
+    assert nested.model_extra == {}
+
+
+def test_a_command_needs_neither_path_nor_parameters() -> None:
+    chosen = choose_command(read_appdef(appdef(commands={"Hello": {"nested_kubernetes": NESTED}})), None)
+    assert (chosen.command.path, chosen.command.parameters, chosen.warnings) == (None, None, [])
+
+
 WHERE = "appDef.commands.Hello.nested_kubernetes"
 
 
