@@ -5,10 +5,52 @@ The same input always gives the same name, so every reconcile finds what an earl
 
 from __future__ import annotations
 
+import enum
 import hashlib
 
 LABEL_LIMIT = 63
 """Longest DNS label (RFC 1123): Services, Namespaces, host names, label values."""
+
+CHILD_LIMIT = 52
+"""Longest name of an object whose controller appends to it: a StatefulSet's revision is the longest suffix, 11 characters."""
+
+CLASS_CERTIFICATE = "tls"
+"""The copy of the class's TLS Secret, in a job's namespace."""
+
+DATA_VOLUME = "data"
+"""The volume of the server's pod that holds the cluster's data, and the template of its claim."""
+
+
+class Part(enum.StrEnum):
+    """The part of a nested cluster, or of a job, that one of its objects is: the word that its name ends with."""
+
+    SERVER = "k3s"
+    """The server's StatefulSet, and the Service of its API."""
+    DNS = "dns"
+    """The Service of its DNS."""
+    COREDNS = "coredns"
+    SYNCER = "syncer"
+    """The syncer's identity and rights."""
+    AUTHORITIES = "pki"
+    ACCESS = "access"
+    """The keys of its own processes."""
+
+    RUNNER = "run"
+    PLAN = "plan"
+    TEMPLATES = "templates"
+    """The copy of the job's templates."""
+    PULL_SECRET = "pull"  # noqa: S105 - a word
+    """The copy of the job's pull secret."""
+    APP_SNAPSHOT = "app"
+    READER = "reader"
+    CERTIFICATE = "tls"
+    """The Secret in which cert-manager puts an Ingress's certificate."""
+
+    DENY_POLICY = "deny"
+    APP_POLICY = "app"
+    EXPOSED_POLICY = "exposed"
+    RUNNER_POLICY = "runner"
+    SERVER_POLICY = "server"
 
 
 def digest(*parts: str, length: int = 8) -> str:
@@ -35,10 +77,35 @@ def host_name(name: str, namespace: str) -> str:
 
 
 def child(cluster: str, part: str) -> str:
-    """The name of a NestedCluster's own object, as `hello-k3s`; leaves room for what controllers append."""
-    if len(cluster) + len(part) + 1 <= 52:
+    """The name of one of a cluster's (or job's) own objects, as `hello-k3s`; leaves room for what controllers append."""
+    if len(cluster) + len(part) + 1 <= CHILD_LIMIT:
         return f"{cluster}-{part}".replace(".", "-")
-    return join_limited([cluster], f"{digest(cluster)}-{part}", limit=52)
+    return join_limited([cluster], f"{digest(cluster)}-{part}", limit=CHILD_LIMIT)
+
+
+def server_pod(cluster: str) -> str:
+    """The only pod of the server's StatefulSet."""
+    return f"{child(cluster, Part.SERVER)}-0"
+
+
+def data_claim(cluster: str) -> str:
+    """The claim that the server's StatefulSet makes for the cluster's data."""
+    return f"{DATA_VOLUME}-{server_pod(cluster)}"
+
+
+def kubeconfig_secret(owner: str) -> str:
+    """The Secret with the admin's kubeconfig, beside the job (or the user's cluster) that it is for."""
+    return f"{owner}-kubeconfig"
+
+
+def nodes_binding(namespace: str, cluster: str, uid: str) -> str:
+    """The ClusterRoleBinding of the syncer of a user's cluster; that of a job is named as the job's namespace."""
+    return join_limited(["nestor", namespace, cluster], digest(namespace, cluster, uid))
+
+
+def further_ingress(job: str, prefix: str) -> str:
+    """The Ingress of a job's further target, whose host begins with `prefix`; that of the first is named as the job."""
+    return join_limited([job, prefix], digest(job, prefix), limit=CHILD_LIMIT)
 
 
 def default_host(name: str, namespace: str, domain: str) -> str:

@@ -22,7 +22,7 @@ from pathlib import Path
 import yaml
 
 from devcluster.build import cache
-from nestor.cluster import certificates, kubeconfig
+from nestor.cluster import certificates, pki
 from nestor.kube import Api, ApiError, Unreachable, kinds
 from tests.waiting import has, wait_for
 
@@ -177,7 +177,7 @@ class ControlPlane:
             "server.crt": server.certificate,
             "server.key": server.key,
             "service.key": certificates.new_key(),
-            "admin.kubeconfig": kubeconfig.build_kubeconfig(self._server, authority.certificate, admin, "admin").encode(),
+            "admin.kubeconfig": pki.build_kubeconfig(self._server, authority.certificate, admin, "admin").encode(),
         }
         for name, content in files.items():
             self._write(name, content)
@@ -185,7 +185,7 @@ class ControlPlane:
     def kubeconfig_of(self, user: str) -> Path:
         """A kubeconfig for a user with no rights but those that RBAC gives to that name."""
         client = certificates.new_leaf(self._authority, user, datetime.datetime.now(datetime.UTC))
-        content = kubeconfig.build_kubeconfig(self._server, self._authority.certificate, client, user)
+        content = pki.build_kubeconfig(self._server, self._authority.certificate, client, user)
         return self._write(f"{user.replace(':', '-')}.kubeconfig", content.encode())
 
     def _write(self, name: str, content: bytes) -> Path:

@@ -69,3 +69,14 @@ def test_default_host_is_one_label_below_the_domain() -> None:
     label, _, domain = names.default_host("h" * 52, "n" * 63, "example.com").partition(".")
     assert len(label) <= 63
     assert domain == "example.com"
+
+
+def test_every_part_of_a_cluster_has_a_name_of_its_own() -> None:
+    found = {names.child("hello", part) for part in names.Part}
+    assert len(found) == len(list(names.Part))
+    assert all(LABEL.match(name) for name in found)
+
+
+def test_what_a_stateful_set_makes_is_named_after_it() -> None:
+    assert names.server_pod("hello") == "hello-k3s-0"
+    assert names.data_claim("hello") == "data-hello-k3s-0"

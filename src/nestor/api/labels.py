@@ -75,6 +75,7 @@ COMPONENT_SERVER = "server"
 COMPONENT_RUNNER = "runner"
 COMPONENT_READER = "reader"
 COMPONENT_APP = "app"
+COMPONENT_EXPOSURE = "exposure"
 
 _RESERVED = ("nestor.dev", "kubernetes.io", "k8s.io")
 

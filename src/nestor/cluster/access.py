@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 
 from nestor.api import labels
-from nestor.cluster.shape import Shape
+from nestor.cluster.home import Home
+from nestor.names import Part
 from nestor.objects import Object
 
 SYNCER_ROLE = "nestor-syncer"
@@ -15,29 +16,29 @@ NODES_ROLE = "nestor-syncer-nodes"
 _RBAC = "rbac.authorization.k8s.io"
 
 
-def build_service_account(shape: Shape) -> Object:
+def build_service_account(home: Home) -> Object:
     """The syncer's identity."""
-    return {"metadata": shape.metadata(shape.child("syncer")), "automountServiceAccountToken": False}
+    return {"metadata": home.metadata(home.child(Part.SYNCER)), "automountServiceAccountToken": False}
 
 
-def build_role_binding(shape: Shape) -> Object:
+def build_role_binding(home: Home) -> Object:
     """The syncer's rights: in this namespace only."""
     return {
-        "metadata": shape.metadata(shape.child("syncer")),
+        "metadata": home.metadata(home.child(Part.SYNCER)),
         "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": SYNCER_ROLE},
-        "subjects": [_subject(shape)],
+        "subjects": [_subject(home)],
     }
 
 
-def build_nodes_binding(shape: Shape, name: str, owner: Object | None) -> Object:
-    """Reading nodes, the one right outside the namespace; `owner` is the Namespace, which takes it along when it goes."""
-    metadata: Object = {"name": name, "labels": shape.labels | {labels.CLUSTER: shape.name}}
-    if owner:
-        metadata["ownerReferences"] = [owner]
+def build_nodes_binding(home: Home) -> Object:
+    """Reading nodes, the one right outside the namespace."""
+    metadata: Object = {"name": home.nodes_binding, "labels": home.labels | {labels.CLUSTER: home.name}}
+    if home.nodes_binding_owner:
+        metadata["ownerReferences"] = [home.nodes_binding_owner]
     return {
         "metadata": metadata,
         "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": NODES_ROLE},
-        "subjects": [_subject(shape)],
+        "subjects": [_subject(home)],
     }
 
 
@@ -48,5 +49,5 @@ def build_secret(metadata: Object, content: dict[str, bytes], *, annotations: di
     return {"metadata": metadata | ({"annotations": merged} if merged else {}), "type": "Opaque", "data": data}
 
 
-def _subject(shape: Shape) -> Object:
-    return {"kind": "ServiceAccount", "name": shape.child("syncer"), "namespace": shape.namespace}
+def _subject(home: Home) -> Object:
+    return {"kind": "ServiceAccount", "name": home.child(Part.SYNCER), "namespace": home.namespace}

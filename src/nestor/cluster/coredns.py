@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nestor.cluster.shape import DNS_PORT, Shape
 from nestor.contracts.cluster import COREDNS_KUBECONFIG, DOMAIN
+from nestor.names import Part
 from nestor.objects import Object
 
 HEALTH_PORT = 8082
@@ -45,7 +46,7 @@ def build_corefile(api_address: str) -> str:
 
 def build_config_map(shape: Shape, api_address: str) -> Object:
     """The ConfigMap with the Corefile."""
-    return {"metadata": shape.metadata(shape.child("coredns")), "data": {"Corefile": build_corefile(api_address)}}
+    return {"metadata": shape.metadata(shape.child(Part.COREDNS)), "data": {"Corefile": build_corefile(api_address)}}
 
 
 def build_container(shape: Shape) -> Object:
@@ -86,9 +87,12 @@ def build_container(shape: Shape) -> Object:
 def build_volumes(shape: Shape) -> list[Object]:
     """What that container mounts."""
     return [
-        {"name": "corefile", "configMap": {"name": shape.child("coredns")}},
+        {"name": "corefile", "configMap": {"name": shape.child(Part.COREDNS)}},
         {
             "name": "coredns-access",
-            "secret": {"secretName": shape.child("access"), "items": [{"key": COREDNS_KUBECONFIG, "path": COREDNS_KUBECONFIG}]},
+            "secret": {
+                "secretName": shape.child(Part.ACCESS),
+                "items": [{"key": COREDNS_KUBECONFIG, "path": COREDNS_KUBECONFIG}],
+            },
         },
     ]

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import base64
 import datetime
+import json
 import secrets
 from dataclasses import dataclass
 
 from nestor import names, times
 from nestor.api import labels
-from nestor.cluster import certificates, kubeconfig
+from nestor.cluster import certificates
 from nestor.cluster.certificates import Pair
 from nestor.contracts import cluster as contract
 from nestor.objects import Object
@@ -26,6 +27,9 @@ AUTHORITIES = {
     "etcd-server-ca": "etcd/server-ca",
 }
 """Key in the Secret → path below K3s' `server/tls`; each with `.crt` and `.key`."""
+
+TLS_SERVER_NAME = "kubernetes"
+"""A name that every K3s serving certificate has, whatever address it is reached by."""
 
 SERVICE_KEY = "service.key"
 TOKEN = "token"  # noqa: S105 - a key in a Secret
@@ -100,6 +104,33 @@ def is_current(secret: Object | None, key: str, now: datetime.datetime) -> bool:
     return annotations.get(labels.CONTENT_KEY) == key and renew > times.write(now)
 
 
+def build_kubeconfig(server: str, authority: bytes, client: Pair, user: str) -> str:
+    """A kubeconfig for one user of one cluster; JSON, which every YAML reader takes, and quick to read."""
+    content: Object = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [
+            {
+                "name": "nested",
+                "cluster": {
+                    "server": server,
+                    "certificate-authority-data": _base64(authority),
+                    "tls-server-name": TLS_SERVER_NAME,
+                },
+            }
+        ],
+        "users": [
+            {
+                "name": user,
+                "user": {"client-certificate-data": _base64(client.certificate), "client-key-data": _base64(client.key)},
+            }
+        ],
+        "contexts": [{"name": "nested", "context": {"cluster": "nested", "user": user}}],
+        "current-context": "nested",
+    }
+    return json.dumps(content, indent=1) + "\n"
+
+
 def format_address(address: str) -> str:
     """An address as URLs want it: IPv6 in brackets."""
     return f"[{address}]" if ":" in address else address
@@ -109,4 +140,8 @@ def _kubeconfig(
     authorities: Authorities, server: str, user: str, now: datetime.datetime, organization: str | None = None
 ) -> bytes:
     client = certificates.new_leaf(authorities.client, user, now, organization=organization)
-    return kubeconfig.build_kubeconfig(server, authorities.server.certificate, client, user).encode()
+    return build_kubeconfig(server, authorities.server.certificate, client, user).encode()
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode()

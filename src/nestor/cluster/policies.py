@@ -11,6 +11,7 @@ from typing import Any
 from nestor.api import labels
 from nestor.api.nestedclass import Peer
 from nestor.cluster.shape import API_PORT, DNS_PORT, Shape
+from nestor.names import Part
 from nestor.objects import Object
 
 METADATA = ["169.254.0.0/16", "192.0.0.0/24", "168.63.129.16/32", "64:ff9b::/96"]
@@ -35,10 +36,10 @@ def build_policies(shape: Shape) -> list[Object]:
     to_internet = [{"to": blocks} for blocks in [build_internet(shape)] if blocks]
     exposed_from = [_dump(peer) for peer in shape.exposed_from] or [_NO_JOBS]
     return [
-        _policy(shape, "deny", {"podSelector": _users_code(shape), "policyTypes": ["Ingress", "Egress"]}),
+        _policy(shape, Part.DENY_POLICY, {"podSelector": _users_code(shape), "policyTypes": ["Ingress", "Egress"]}),
         _policy(
             shape,
-            "app",
+            Part.APP_POLICY,
             {
                 "podSelector": {"matchLabels": app},
                 "policyTypes": ["Ingress", "Egress"],
@@ -49,12 +50,12 @@ def build_policies(shape: Shape) -> list[Object]:
         ),
         _policy(
             shape,
-            "exposed",
+            Part.EXPOSED_POLICY,
             {"podSelector": {"matchLabels": app}, "policyTypes": ["Ingress"], "ingress": [{"from": exposed_from}]},
         ),
         _policy(
             shape,
-            "runner",
+            Part.RUNNER_POLICY,
             {
                 "podSelector": {"matchLabels": runner},
                 "policyTypes": ["Ingress", "Egress"],
@@ -63,7 +64,7 @@ def build_policies(shape: Shape) -> list[Object]:
         ),
         _policy(
             shape,
-            "server",
+            Part.SERVER_POLICY,
             {
                 "podSelector": {"matchLabels": server},
                 "policyTypes": ["Ingress", "Egress"],
@@ -123,7 +124,7 @@ def _users_code(shape: Shape) -> Object:
     }
 
 
-def _policy(shape: Shape, part: str, spec: Object) -> Object:
+def _policy(shape: Shape, part: Part, spec: Object) -> Object:
     return {"metadata": shape.metadata(shape.child(part)), "spec": spec}
 
 

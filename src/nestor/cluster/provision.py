@@ -7,12 +7,14 @@ import datetime
 from dataclasses import dataclass
 
 from nestor import times
-from nestor.cluster import access, coredns, pki, policies, server, services
+from nestor.api import labels
+from nestor.cluster import access, pki, shared
 from nestor.cluster.pki import Authorities
 from nestor.cluster.shape import Shape
 from nestor.kube import Conflict, RetryLater, kinds
 from nestor.kube.applier import RESYNC_SECONDS, Applier
 from nestor.kube.tasks import together
+from nestor.names import Part
 from nestor.objects import Object, labels_of, owners_of
 
 
@@ -49,33 +51,31 @@ class Provisioner:
         """Drop what is remembered of a cluster that goes."""
         self._keys.pop((namespace, name), None)
 
-    async def ensure_surroundings(self, shape: Shape, nodes_binding: Object) -> Addresses:
+    async def ensure_surroundings(self, shape: Shape) -> Addresses:
         """Everything that the cluster's pods need before they start, except what needs the Services' addresses."""
         ensure = self._applier.ensure
         api, dns, *_ = await together(
-            ensure(kinds.SERVICE, services.build_api_service(shape)),
-            ensure(kinds.SERVICE, services.build_dns_service(shape)),
+            *(ensure(kinds.SERVICE, service) for service in shared.build_services(shape)),
             self._ensure_authorities(shape),
-            ensure(kinds.SERVICE_ACCOUNT, access.build_service_account(shape)),
-            ensure(kinds.ROLE_BINDING, access.build_role_binding(shape)),
-            ensure(kinds.CLUSTER_ROLE_BINDING, nodes_binding),
-            *(ensure(kinds.NETWORK_POLICY, policy) for policy in policies.build_policies(shape)),
+            *(ensure(kind, body) for kind, body in shared.build_surroundings(shape)),
         )
         return Addresses(api["spec"]["clusterIP"], dns["spec"]["clusterIP"])
 
     async def ensure_access(self, shape: Shape, addresses: Addresses) -> None:
         """What the pods mount, certificates and DNS configuration; before the pods, or kubelet waits to retry."""
         await together(
-            self._ensure_access_secret(shape, addresses),
-            self._applier.ensure(kinds.CONFIG_MAP, coredns.build_config_map(shape, addresses.api)),
+            self._ensure_access_secret(shape, addresses), self._applier.ensure(*shared.build_configuration(shape, addresses.api))
         )
 
     async def ensure_server(self, shape: Shape, addresses: Addresses) -> None:
         """The cluster's own pod."""
-        await self._applier.ensure(kinds.STATEFUL_SET, server.build_stateful_set(shape, addresses.api))
+        await self._applier.ensure(*shared.build_server(shape, addresses.api))
 
-    async def ensure_kubeconfig(self, shape: Shape, addresses: Addresses, metadata: Object, mark: str) -> None:
-        """The admin's kubeconfig for the user. Raises `ForeignObject` where a Secret of that name lacks our label `mark`."""
+    async def ensure_kubeconfig(self, shape: Shape, addresses: Addresses) -> None:
+        """The admin's kubeconfig for the user. Raises `ForeignObject` where a Secret of that name is somebody else's."""
+        if (metadata := shape.kubeconfig) is None:
+            return
+        mark = labels.JOB_UID if labels.JOB_UID in metadata["labels"] else labels.CLUSTER
         now, keys = _now(), self._keys[shape.namespace, shape.name]
         authorities = keys.authorities
         key = pki.content_key(authorities, addresses.api)
@@ -99,7 +99,7 @@ class Provisioner:
         """Made once. Created, never applied: a second set would make the first one's certificates worthless."""
         if (shape.namespace, shape.name) in self._keys:
             return
-        name = shape.child("pki")
+        name = shape.child(Part.AUTHORITIES)
         secret = await self._api.find(kinds.SECRET, name, shape.namespace)
         if secret is None:
             content = await asyncio.to_thread(pki.mint_authorities, shape.name, _now())
@@ -113,7 +113,7 @@ class Provisioner:
         key = pki.content_key(keys.authorities, addresses.api)
         if keys.access == key and _is_fresh(keys.access_checked, now):
             return
-        name = shape.child("access")
+        name = shape.child(Part.ACCESS)
         found = await self._api.find(kinds.SECRET, name, shape.namespace)
         if not pki.is_current(found, key, now):
             content = await asyncio.to_thread(pki.mint_access, keys.authorities, addresses.api, now)

@@ -1,13 +1,14 @@
-"""The nested cluster's own pod: K3s without agent and scheduler, CoreDNS, and the syncer."""
+"""The nested cluster's own pod (K3s without agent and scheduler, CoreDNS, the syncer), and the Services of its API and DNS."""
 
 from __future__ import annotations
 
 from nestor.api import labels
 from nestor.api.base import Resources
 from nestor.cluster import coredns, pki
-from nestor.cluster.shape import API_PORT, DATA_VOLUME, Shape, choose_cluster_cidr
+from nestor.cluster.shape import API_PORT, DNS_PORT, Shape, choose_cluster_cidr
 from nestor.contracts import syncer
 from nestor.contracts.cluster import DOMAIN
+from nestor.names import DATA_VOLUME, Part
 from nestor.objects import Object
 
 DATA_FOLDER = "/var/lib/rancher/k3s"
@@ -19,19 +20,48 @@ CONTROLLERS = "*,tokencleaner,-node-lifecycle-controller,-taint-eviction-control
 """Nodes are the host's, mirrored: their health, their taints and their pod ranges are decided there."""
 
 
+def build_api_service(shape: Shape) -> Object:
+    """The API server's Service; published before readiness, because the runner and the syncer wait for the API themselves."""
+    return _build_service(shape, Part.SERVER, [{"name": "https", "port": 443, "targetPort": API_PORT, "protocol": "TCP"}])
+
+
+def build_dns_service(shape: Shape) -> Object:
+    """The nested cluster's DNS, the only nameserver of its pods."""
+    return _build_service(
+        shape,
+        Part.DNS,
+        [
+            {"name": "dns", "port": 53, "targetPort": DNS_PORT, "protocol": "UDP"},
+            {"name": "dns-tcp", "port": 53, "targetPort": DNS_PORT, "protocol": "TCP"},
+        ],
+    )
+
+
 def build_stateful_set(shape: Shape, api_address: str) -> Object:
     """The StatefulSet. OnDelete, because the data may go with the pod: a new operator must not restart running clusters."""
     pod_labels = shape.labels | shape.pod_labels(labels.COMPONENT_SERVER)
     return {
-        "metadata": shape.metadata(shape.child("k3s"), component=labels.COMPONENT_SERVER),
+        "metadata": shape.metadata(shape.child(Part.SERVER), component=labels.COMPONENT_SERVER),
         "spec": {
             "replicas": shape.replicas,
-            "serviceName": shape.child("k3s"),
+            "serviceName": shape.child(Part.SERVER),
             "podManagementPolicy": "Parallel",
             "updateStrategy": {"type": "OnDelete"},
             "selector": {"matchLabels": shape.pod_labels(labels.COMPONENT_SERVER)},
             "template": {"metadata": {"labels": pod_labels}, "spec": _build_pod_spec(shape, api_address)},
             **_build_claims(shape),
+        },
+    }
+
+
+def _build_service(shape: Shape, part: Part, ports: list[Object]) -> Object:
+    return {
+        "metadata": shape.metadata(shape.child(part)),
+        "spec": {
+            "type": "ClusterIP",
+            "publishNotReadyAddresses": True,
+            "ports": ports,
+            "selector": shape.pod_labels(labels.COMPONENT_SERVER),
         },
     }
 
@@ -52,7 +82,7 @@ def _build_claims(shape: Shape) -> Object:
 
 def _build_pod_spec(shape: Shape, api_address: str) -> Object:
     return {
-        "serviceAccountName": shape.child("syncer"),
+        "serviceAccountName": shape.child(Part.SYNCER),
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": 5,
@@ -60,12 +90,12 @@ def _build_pod_spec(shape: Shape, api_address: str) -> Object:
         "containers": [_build_k3s(shape, api_address), coredns.build_container(shape), _build_syncer(shape)],
         "volumes": [
             *([] if shape.persistence else [{"name": DATA_VOLUME, "emptyDir": {}}]),
-            {"name": "pki", "secret": {"secretName": shape.child("pki"), "defaultMode": 0o400}},
+            {"name": "pki", "secret": {"secretName": shape.child(Part.AUTHORITIES), "defaultMode": 0o400}},
             *coredns.build_volumes(shape),
             {
                 "name": "syncer-access",
                 "secret": {
-                    "secretName": shape.child("access"),
+                    "secretName": shape.child(Part.ACCESS),
                     "items": [{"key": key, "path": key} for key in syncer.ACCESS_FILES],
                 },
             },

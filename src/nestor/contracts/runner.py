@@ -21,7 +21,7 @@ RECORD_NAMESPACE = "kube-system"
 RECORD_NAME = "nestor-run"
 """ConfigMap of the nested cluster in which the runner keeps its progress."""
 RECORD_KEY = "run.json"
-RECORD_OWNER_KEY = "runner"
+RECORD_OWNER_KEY = "runner-id"
 """Which runner wrote it last: one that finds another's name there stops."""
 RECORD_LIMIT = 256 * 1024
 """Characters that the syncer accepts: the nested cluster's users can write that ConfigMap as well."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from nestor import names
 from nestor.api.appdef import Target
 from nestor.api.nestedclass import ExposePolicy
+from nestor.names import Part
 from nestor.objects import Object
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
-TLS_SECRET = "tls"  # noqa: S105 - a name
-"""Name of the class's TLS Secret's copy, in the job's namespace."""
 ISSUERS = ("cert-manager.io/cluster-issuer", "cert-manager.io/issuer")
 """Annotations by which cert-manager makes the Secrets that an Ingress names in `spec.tls`."""
 
@@ -26,7 +25,7 @@ def build_ingress(name: str, namespace: str, labels: dict[str, str], host: str, 
     if policy.ingress_class_name:
         spec["ingressClassName"] = policy.ingress_class_name
     if policy.tls_secret_name or has_issuer(policy):
-        secret = TLS_SECRET if policy.tls_secret_name else names.child(name, "tls")
+        secret = names.CLASS_CERTIFICATE if policy.tls_secret_name else names.child(name, Part.CERTIFICATE)
         spec["tls"] = [{"hosts": [host], "secretName": secret}]
     metadata: Object = {"name": name, "namespace": namespace, "labels": labels}
     if policy.annotations:

@@ -98,5 +98,5 @@ def _plan_further(job: ExposedJob, target: Target, note: str, taken: set[str]) -
         return Route(target, "", refusal=(conditions.HOST_NOT_ALLOWED, message), note=note)
     prefix = hosts.choose_prefix(target, job.name, job.namespace, domain, taken)
     host = hosts.further_host(prefix, job.name, job.namespace, domain)
-    name = names.join_limited([job.name, prefix], names.digest(job.name, prefix), limit=52)
+    name = names.further_ingress(job.name, prefix)
     return Route(target, name, host, ingress.build_url(host, job.policy), note=note)

@@ -24,6 +24,12 @@ class ApiError(Exception):
         """True when the same request may succeed later without anybody changing anything."""
         return self.status == 429 or self.status >= 500
 
+    @property
+    def is_replaced(self) -> bool:
+        """True when the request named a UID, and the name is another object's by now."""
+        fields = [cause.get("field") for cause in self.details.get("causes") or ()]
+        return "UID in precondition" in self.message or "metadata.uid" in fields
+
 
 class NotFound(ApiError):
     """404: the object, its kind or its namespace is not there."""

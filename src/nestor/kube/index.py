@@ -15,7 +15,7 @@ K = TypeVar("K", bound=Hashable)
 class Index(Generic[K]):
     """The objects of one informer by what `key_of` finds in them; None leaves an object out.
 
-    Make it before any other handler of that informer, so that handlers find it up to date.
+    It hears of a change before the informer's other handlers, which find it up to date.
     """
 
     def __init__(self, informer: Informer, key_of: Callable[[Object], K | None]) -> None:
@@ -23,7 +23,9 @@ class Index(Generic[K]):
         self._found: dict[K, dict[Key, Object]] = defaultdict(dict)
         self._keys: dict[Key, K] = {}
         """Where each object is: a change may move it, and a deletion may bring another key than the one it was found by."""
-        informer.on_change(self._take)
+        for where, obj in informer.store.items():
+            self._take(Change(where, None, obj))
+        informer.on_change(self._take, first=True)
 
     def get(self, key: K) -> Object | None:
         """One object with that key, or None. Do not modify it."""

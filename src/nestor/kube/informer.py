@@ -66,9 +66,12 @@ class Informer:
         self.last_contact = time.monotonic()
         self._version = ""
 
-    def on_change(self, handler: Callable[[Change], None]) -> None:
-        """Register before `run()`; called for every object of the first list too."""
-        self.handlers.append(handler)
+    def on_change(self, handler: Callable[[Change], None], *, first: bool = False) -> None:
+        """Register before `run()`; called for every object of the first list too.
+
+        `first`: it hears of a change before all other handlers, which rely on it.
+        """
+        self.handlers.insert(0 if first else len(self.handlers), handler)
 
     def get(self, name: str, namespace: str = "") -> Object | None:
         """The cached object, or None. Do not modify it."""

@@ -27,13 +27,14 @@ class WorkQueue(Generic[K]):
     """Feeds keys to `work`, `workers` at a time, never two runs of one key at once.
 
     A key added while it runs is run once more afterwards. An exception from `work` is logged and the key retried with
-    exponential back-off and jitter, from `first_delay` to `max_delay` seconds; a success resets its back-off.
+    exponential back-off and jitter, from `first_delay` to `max_delay` seconds; a success resets its back-off. When `work` returns
+    a number, or raises `RetryLater`, the key is worked on again after so many seconds.
     `idle` is set while nothing waits, runs or is due later.
     """
 
     def __init__(
         self,
-        work: Callable[[K], Awaitable[None]],
+        work: Callable[[K], Awaitable[float | None]],
         *,
         workers: int = 10,
         name: str = "queue",
@@ -100,8 +101,10 @@ class WorkQueue(Generic[K]):
             self._waiting.discard(key)
             self._running.add(key)
             try:
-                await self._work(key)
+                delay = await self._work(key)
                 self._failures.pop(key, None)
+                if delay is not None:
+                    self.add(key, delay)
             except RetryLater as later:
                 self._failures.pop(key, None)
                 self.add(key, later.delay)

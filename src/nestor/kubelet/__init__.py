@@ -1,5 +1,6 @@
 """The kubelet API of nodes whose pods run elsewhere: where `kubectl logs`, `exec`, `attach`, `port-forward` and `cp` end up.
 
-Served on loopback, to an API server alone. Streams are passed on byte by byte to the API server that runs the pods, with
-our own credentials, so no stream protocol is spoken here. Which pods there are is its caller's to say.
+Served on loopback, to an API server alone. Logs and streams are the provider's that runs the pods; streams are passed on byte
+by byte, so no stream protocol is spoken here. What a provider cannot do is answered with 501. Which pods there are is the
+caller's to say.
 """

@@ -1,19 +1,19 @@
-"""Container logs: read from the host API server, passed on as they come."""
+"""Container logs: passed on from the provider as they come."""
 
 from __future__ import annotations
 
 import asyncio
-from urllib.parse import urlencode
 
-from nestor.kube import Api
 from nestor.kubelet import http
+from nestor.objects import Object
+from nestor.providers.base import Logs, Options
 
 
 async def stream_logs(
-    api: Api, path: str, query: list[tuple[str, str]], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    logs: Logs, pod: Object, options: Options, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
     """Answer with the log until it ends, or until the caller hangs up: a followed log may be silent for days."""
-    sending = asyncio.create_task(_send(api, path + "?" + urlencode(query), writer))
+    sending = asyncio.create_task(_send(logs, pod, options, writer))
     hangup = asyncio.create_task(_wait_for_hangup(reader))
     try:
         await asyncio.wait([sending, hangup], return_when=asyncio.FIRST_COMPLETED)
@@ -25,10 +25,10 @@ async def stream_logs(
         raise results[0]
 
 
-async def _send(api: Api, target: str, writer: asyncio.StreamWriter) -> None:
-    async with api.open("GET", target, timeout=0) as response:
+async def _send(logs: Logs, pod: Object, options: Options, writer: asyncio.StreamWriter) -> None:
+    async with logs.open_log(pod, options) as pieces:
         writer.write(http.stream_head())
-        async for data in response.content.iter_any():
+        async for data in pieces:
             writer.write(http.chunk(data))
             await writer.drain()
         writer.write(http.chunk(b""))

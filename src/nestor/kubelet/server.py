@@ -7,13 +7,15 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote, urlencode
+from typing import Protocol
 
 import h11
 
-from nestor.kube import Api, ApiError, kinds
-from nestor.kubelet import auth, http, logs, routes, tunnel
+from nestor.kube import ApiError
+from nestor.kubelet import auth, http, logs, routes
 from nestor.objects import Object
+from nestor.providers.base import Call, Logs, ProviderError, Streams
+from nestor.providers.pipe import close, pipe_both
 
 log = logging.getLogger(__name__)
 
@@ -23,20 +25,32 @@ class Served:
     """A pod that this server answers for, as it runs elsewhere."""
 
     pod: Object
-    """The pod at the API server that runs it."""
+    """The pod as its provider knows it."""
     translate: Callable[[str], str]
-    """That server's sentences, in the caller's words."""
+    """The provider's sentences, in the caller's words."""
 
 
 Find = Callable[[routes.Route], Served | None]
 """The pod that a call is about; None where there is none, or where it does not run."""
 
 
-class KubeletServer:
-    """Answers for the pods that `find` knows, and for no others. `api` is the server that runs them."""
+class Capable(Protocol):
+    """What is asked of a provider here."""
 
-    def __init__(self, api: Api, find: Find) -> None:
-        self._api = api
+    @property
+    def logs(self) -> Logs | None:
+        """See `Provider.logs`."""
+
+    @property
+    def streams(self) -> Streams | None:
+        """See `Provider.streams`."""
+
+
+class KubeletServer:
+    """Answers for the pods that `find` knows, and for no others. `provider` runs them."""
+
+    def __init__(self, provider: Capable, find: Find) -> None:
+        self._provider = provider
         self._find = find
 
     async def serve(self, port: int, access: Path) -> None:
@@ -53,9 +67,9 @@ class KubeletServer:
         except asyncio.CancelledError:
             pass  # the process ends
         except Exception:
-            log.exception("kubelet API")
+            log.exception("kubelet API: request failed")
         finally:
-            await tunnel.close(writer)
+            await close(writer)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         request = await http.read_request(reader)
@@ -79,7 +93,7 @@ class KubeletServer:
             return
         try:
             await self._stream(route, request, served, reader, writer)
-        except ApiError as error:
+        except (ProviderError, ApiError) as error:
             await http.respond(writer, error.status, served.translate(error.message))
 
     async def _stream(
@@ -90,13 +104,19 @@ class KubeletServer:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
-        meta = served.pod["metadata"]
-        path = kinds.POD.path(meta["namespace"], quote(meta["name"]), route.subresource)
-        query = routes.build_query(route, request.query)
+        options = routes.build_query(route, request.query)
         if route.subresource == "log":
-            await logs.stream_logs(self._api, path, query, reader, writer)
+            if self._provider.logs is None:
+                await http.respond(writer, 501, "logs are not supported by this pod's provider")
+            else:
+                await logs.stream_logs(self._provider.logs, served.pod, options, reader, writer)
+        elif self._provider.streams is None:
+            await http.respond(writer, 501, f"{route.subresource} is not supported by this pod's provider")
         elif not request.is_upgrade:
             await http.respond(writer, 400, "Upgrade request required")
         else:
-            target = path + ("?" + urlencode(query) if query else "")
-            await tunnel.tunnel(self._api, request, target, reader, writer, served.translate)
+            call = Call(route.subresource, request.method, options, request.headers, request.rest)
+            async with self._provider.streams.open_stream(served.pod, call) as stream:
+                writer.write(stream.head)
+                await writer.drain()
+                await pipe_both(reader, writer, stream.reader, stream.writer)

@@ -1,5 +1,18 @@
-"""The operator: from a NestedAppJob to its objects in the host cluster, and back again.
+"""The operator: from a NestedAppJob, or a user's NestedCluster, to objects in the host cluster, and back to its status.
 
-kopf brings events (`source`), and nothing else of it is used: `reconcile*` recomputes everything from spec and observed children,
-whatever the event was. Belongs here: what a job adds to a nested cluster. Does not: talking to nested clusters, which syncers do.
+kopf brings events of our own kinds, informers those of all others; `wiring` turns them into keys of one queue, and for each key a
+reconciler recomputes everything from spec and observed children, whatever the event was. The rooms, each of which imports only
+those below it:
+
+    wiring        events to keys, keys to reconcilers; main, settings and health are the process
+    job           one pass over a job
+    clusters      nested clusters, a job's and a user's: the one path by which they are made
+    deletion      jobs on their way out, and what jobs left behind
+    status        what is observed, the conditions decided from it, and the job's status
+    admission     whether a job may run, and by which application
+    lifecycle     begin, suspend, restart, end: decided from what the status remembers
+    oneshot       pods that run once to a result
+    world         what is known of the host cluster
+
+Belongs here: decisions about objects in the host cluster. Does not: talking to nested clusters, which their syncers do.
 """

@@ -8,11 +8,11 @@ import logging
 import sys
 
 from nestor.kube import Api
-from nestor.operator.context import Context
-from nestor.operator.hostfacts import HostUnknown, read_host
 from nestor.operator.settings import Settings, read_settings
-from nestor.operator.store import World
 from nestor.operator.wiring import Operator
+from nestor.operator.world.cache import Cache
+from nestor.operator.world.context import Context
+from nestor.operator.world.host_facts import HostUnknown, read_host
 
 log = logging.getLogger(__name__)
 
@@ -27,8 +27,8 @@ async def run_operator(settings: Settings, stop: asyncio.Event, kubeconfig: str 
     """The whole operator, for the process and for tests."""
     async with await Api.connect(kubeconfig, manager="nestor") as api:
         host = await read_host(api, settings.service_cidrs)
-        world = World(api)
-        operator = Operator(Context.create(api, settings, world, host))
+        cache = Cache(api)
+        operator = Operator(Context.create(api, settings, cache, host))
         log.info("nestor operator: Service ranges %s, API at %s", ", ".join(host.service_cidrs), api.host)
         await operator.run(stop)
 

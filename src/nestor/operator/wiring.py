@@ -5,22 +5,37 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from dataclasses import dataclass
 
 from aiohttp import web
 
 from nestor.api import labels
-from nestor.exposure.claim import hosts_of
+from nestor.exposure.host_claims import hosts_of
 from nestor.kube import Change, WorkQueue, kinds
 from nestor.kube.tasks import together
 from nestor.objects import Object, labels_of, spec_of
-from nestor.operator import health, source
-from nestor.operator.catalogue import AppReconciler
-from nestor.operator.cluster import ClusterReconciler
-from nestor.operator.context import APP, CLUSTER, JOB, Context, Key
-from nestor.operator.lists import Lists
-from nestor.operator.reconcile import JobReconciler
+from nestor.operator import health
+from nestor.operator.admission.catalogue import AppReconciler
+from nestor.operator.clusters.reconcile import ClusterReconciler
+from nestor.operator.job.reconcile import JobReconciler
+from nestor.operator.world import kopf_events
+from nestor.operator.world.context import Context
+from nestor.operator.world.finalizers import has_finalizer
+from nestor.operator.world.relist import Lists
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, order=True)
+class Key:
+    """What the work queue holds: a job, a cluster that a user made, or an entry of the catalogue."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+JOB, CLUSTER, APP = kinds.NESTED_APP_JOB.name, kinds.NESTED_CLUSTER.name, kinds.NESTED_APP.name
 
 
 class Operator:
@@ -28,72 +43,76 @@ class Operator:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.world = context.world
+        self.cache = context.cache
         self._jobs = JobReconciler(context)
         self._clusters = ClusterReconciler(context)
         self._apps = AppReconciler(context)
         self._lists = Lists(context.api, self.feeds())
         self.queue: WorkQueue[Key] = WorkQueue(self._reconcile, workers=context.settings.workers, name="reconcile")
-        for kind, informer in self.world.informers.items():
+        for kind, informer in self.cache.informers.items():
             informer.on_change(self._on_ingress if kind == kinds.INGRESS else self._on_child)
 
-    def feeds(self) -> source.Feeds:
+    def feeds(self) -> kopf_events.Feeds:
         """Where kopf's events go."""
         return {
-            kinds.NESTED_APP_JOB: (self.world.jobs, self._on_job),
-            kinds.NESTED_CLUSTER: (self.world.clusters, self._on_cluster),
-            kinds.NESTED_CLASS: (self.world.classes, self._on_class),
-            kinds.NESTED_APP: (self.world.apps, self._on_app),
+            kinds.NESTED_APP_JOB: (self.cache.jobs, self._on_job),
+            kinds.NESTED_CLUSTER: (self.cache.clusters, self._on_cluster),
+            kinds.NESTED_CLASS: (self.cache.classes, self._on_class),
+            kinds.NESTED_APP: (self.cache.apps, self._on_app),
         }
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set or a signal arrives. Any background task that dies ends all, by its error."""
         async with asyncio.TaskGroup() as group:
             tasks = [
-                *(group.create_task(informer.run(), name=informer.kind.plural) for informer in self.world.informers.values()),
+                *(group.create_task(informer.run(), name=informer.kind.plural) for informer in self.cache.informers.values()),
                 group.create_task(self._work(), name="queue"),
                 group.create_task(health.serve(self._build_health(), self.context.settings.port), name="health"),
             ]
-            await source.run(self.feeds(), stop, self.context.api)
+            await kopf_events.run(self.feeds(), stop, self.context.api)
             for task in tasks:
                 task.cancel()
 
     async def _work(self) -> None:
         """Nothing is decided before every cache is filled: what looks missing would be made again."""
-        for informer in self.world.informers.values():
+        for informer in self.cache.informers.values():
             await informer.synced.wait()
         await self._lists.fill()
         await together(self.queue.run(), self._lists.keep())
 
-    async def _reconcile(self, key: Key) -> None:
+    async def _reconcile(self, key: Key) -> float | None:
+        """What the queue is told: when to look again, or, by the error, to try again soon."""
         started = time.monotonic()
         try:
             if key.kind == JOB:
-                await self._jobs.reconcile(key.namespace, key.name)
+                result = await self._jobs.reconcile(key.namespace, key.name)
             elif key.kind == APP:
-                await self._apps.reconcile(key.name)
+                result = await self._apps.reconcile(key.name)
             else:
-                await self._clusters.reconcile(key.namespace, key.name)
+                result = await self._clusters.reconcile(key.namespace, key.name)
         finally:
             log.debug("%s %s/%s reconciled in %.0f ms", key.kind, key.namespace, key.name, 1000 * (time.monotonic() - started))
+        if result.error is not None:
+            raise result.error
+        return result.retry_after
 
     def _on_job(self, job: Object) -> None:
         meta = job["metadata"]
         self.queue.add(Key(JOB, meta["namespace"], meta["name"]))
-        if self.world.jobs.get(meta["name"], meta["namespace"]) is None:
-            self._add_claimants({claim.host for claim in self.context.claims_of(job)})
-            self.context.further_hosts.pop(meta["uid"], None)
+        if self.cache.jobs.get(meta["name"], meta["namespace"]) is None:
+            self._add_claimants({claim.host for claim in self._jobs.hosts.of(job)})
+            self._jobs.hosts.forget(meta["uid"])
 
     def _on_cluster(self, cluster: Object) -> None:
         self._add_owner(cluster)
         meta = cluster["metadata"]
-        if labels.FINALIZER in (meta.get("finalizers") or ()):
+        if has_finalizer(cluster):
             # A user's cluster, whatever its labels say by now: somebody must let it go.
             self.queue.add(Key(CLUSTER, meta["namespace"], meta["name"]))
 
     def _on_class(self, item: Object) -> None:
         """A class may admit what was refused, and change what its jobs look like."""
-        for kind, store in ((JOB, self.world.jobs), (CLUSTER, self.world.clusters)):
+        for kind, store in ((JOB, self.cache.jobs), (CLUSTER, self.cache.clusters)):
             for obj in store:
                 if spec_of(obj).get("className") == item["metadata"]["name"]:
                     self.queue.add(Key(kind, obj["metadata"]["namespace"], obj["metadata"]["name"]))
@@ -102,7 +121,7 @@ class Operator:
         """Jobs that wait for it can start now; those that run have a copy of their own, and do not mind."""
         name = item["metadata"]["name"]
         self.queue.add(Key(APP, "", name))
-        for job in self.world.jobs:
+        for job in self.cache.jobs:
             if (spec_of(job).get("appRef") or {}).get("name") == name:
                 self.queue.add(Key(JOB, job["metadata"]["namespace"], job["metadata"]["name"]))
 
@@ -118,16 +137,16 @@ class Operator:
 
     def _add_claimants(self, hosts: set[str]) -> None:
         """The jobs that want one of these hosts."""
-        for claim in self.context.claims() if hosts else ():
+        for claim in self._jobs.hosts.all() if hosts else ():
             if claim.host in hosts:
                 self.queue.add(Key(JOB, claim.namespace, claim.job))
 
     def _add_owner(self, obj: Object) -> None:
         """Queue the job (or the user's cluster) that an object belongs to, by its labels or its namespace's."""
         meta = obj["metadata"]
-        own = meta.get("labels") or {}
+        own = labels_of(obj)
         if labels.JOB not in own and obj.get("kind") != kinds.NAMESPACE.name:
-            home = self.world.find(kinds.NAMESPACE, meta.get("namespace", ""))
+            home = self.cache.find(kinds.NAMESPACE, meta.get("namespace", ""))
             own = labels_of(home) | own
         if labels.JOB in own and labels.JOB_NAMESPACE in own:
             self.queue.add(Key(JOB, own[labels.JOB_NAMESPACE], own[labels.JOB]))
@@ -138,11 +157,13 @@ class Operator:
 
     def _build_health(self) -> web.Application:
         def find_stale() -> str | None:
-            stale = [item for item in self.world.informers.values() if item.silence > health.STALE_SECONDS]
-            return "; ".join(f"the watch of {item.kind.plural} is silent since {item.silence:.0f} s" for item in stale) or None
+            stale = [item for item in self.cache.informers.values() if item.silence > health.STALE_SECONDS]
+            return (
+                "; ".join(f"the watch of {item.kind.plural} has been silent for {item.silence:.0f} s" for item in stale) or None
+            )
 
         def find_unready() -> str | None:
-            waiting = [item.kind.plural for item in self.world.informers.values() if not item.synced.is_set()]
+            waiting = [item.kind.plural for item in self.cache.informers.values() if not item.synced.is_set()]
             if not self._lists.is_filled.is_set():
                 waiting.append(", ".join(kind.plural for kind in self.feeds()))
             return f"waiting for the first list of {', '.join(waiting)}" if waiting else None

@@ -12,12 +12,12 @@ from typing import Any
 
 from nestor.kube import Api, ApiError
 from nestor.kube.events import EventRecorder
-from nestor.kubelet.server import KubeletServer
-from nestor.syncer import bootstrap, controllers, credentials, health, identity
-from nestor.syncer.caches import Caches
-from nestor.syncer.context import Context, find_target
-from nestor.syncer.served import build_finder
+from nestor.syncer import parts
+from nestor.syncer.cluster import bootstrap
+from nestor.syncer.process import credentials, health, identity
 from nestor.syncer.settings import Settings, parse
+from nestor.syncer.view.caches import Caches
+from nestor.syncer.view.context import Context, find_target
 
 log = logging.getLogger(__name__)
 
@@ -36,9 +36,9 @@ def main(arguments: list[str]) -> int:
     try:
         asyncio.run(_until_signal(settings))
     except* (credentials.Renewed, identity.Replaced) as reasons:
-        log.info("the syncer ends, to begin anew: %s", reasons.exceptions[0])
+        log.info("exiting so that the container restarts: %s", reasons.exceptions[0])
     except* Exception:
-        log.exception("the syncer ends: a part of it has ended")
+        log.exception("exiting: a part of the syncer stopped unexpectedly")
         code = 1
     return code
 
@@ -78,14 +78,16 @@ async def run(settings: Settings) -> None:
         group.create_task(identity.Identity(caches.host_cluster, cluster["metadata"]["uid"]).watch(), name="identity")
         context = Context(host, nested, target, caches, EventRecorder(nested, _MANAGER))
         # 2. Controllers hear of every object, the first lists included, but do not act yet.
-        made = controllers.build(context, cluster, settings)
+        made = parts.build_shared(context, cluster, settings)
+        caches.seal()
         for informer in caches.host_side:
             spawn(informer.run(), f"host {informer.kind.plural}")
         # 3. The nested side, from the moment its API server answers.
         made.status.set_version(await wait_for_api(nested))
         for informer in caches.nested_side:
             spawn(informer.run(), f"nested {informer.kind.plural}")
-        spawn(KubeletServer(host, build_finder(caches, target)).serve(settings.kubelet_port, settings.access), "kubelet API")
+        for name, serve in made.servers.items():
+            spawn(serve(), name)
         spawn(bootstrap.keep_basics(nested, target), "basics")
         # 4. Only with full caches is it known what is gone; from here on things are made and deleted.
         await caches.wait_for_sync()
@@ -95,7 +97,7 @@ async def run(settings: Settings) -> None:
             spawn(watches.run(), f"watches for {name}")
         state.caches, state.queues, state.working = caches, made.queues, True
         spawn(health.watch_nested(nested, state, made.status, settings.dns_ready_url), "nested health")
-        log.info("carrying pods of %s to %s after %.2f s", target.cluster, target.namespace, time.monotonic() - begin)
+        log.info("syncing pods of %s to %s; started in %.2f s", target.cluster, target.namespace, time.monotonic() - begin)
 
 
 async def wait_for_api(nested: Api) -> str:
@@ -109,10 +111,10 @@ async def wait_for_api(nested: Api) -> str:
         except ApiError as error:
             if time.monotonic() - begin > said + 10:
                 said = time.monotonic() - begin
-                log.info("waiting for the nested API server for %.0f s: %s", said, error)
+                log.info("still waiting for the nested API server after %.0f s: %s", said, error)
             await asyncio.sleep(_READY_INTERVAL)
 
 
 async def _must_run(part: Coroutine[Any, Any, None], name: str) -> None:
     await part
-    raise RuntimeError(f"{name} has ended")
+    raise RuntimeError(f"{name} stopped")

@@ -36,6 +36,17 @@ def find_refusals(pod: Object, policy: Policy) -> list[str]:
     return found
 
 
+def find_debug_refusals(pod: Object, policy: Policy) -> list[str]:
+    """A sentence for each field for which a debug container does not run. The pod itself may be of before the policy."""
+    before = find_refusals(without_debug(pod), policy)
+    return [text for text in find_refusals(pod, policy) if text not in before]
+
+
+def without_debug(pod: Object) -> Object:
+    """The pod as it was created: debug containers come later. When one of them is refused, the pod runs on."""
+    return pod | {"spec": {key: value for key, value in pod["spec"].items() if key != "ephemeralContainers"}}
+
+
 def find_permitted_debug(pod: Object, policy: Policy) -> set[str]:
     """Names of the ephemeral containers that may run. A refused one stays in the pod for ever; it must not stop later ones."""
     containers = pod["spec"].get("ephemeralContainers") or []

@@ -35,6 +35,12 @@ def is_terminal(pod: Object) -> bool:
     return status_of(pod).get("phase") in _TERMINAL
 
 
+def is_bound(pod: Object) -> bool:
+    """True for a nested pod that the syncer has bound; one that names its node itself is not, until then."""
+    scheduled = known.is_true(conditions_of(pod), "PodScheduled")
+    return bool(pod["spec"].get("nodeName")) and scheduled
+
+
 def build_status(nested: Object, host: Object, target: Target) -> Object:
     """The status that the nested pod should have while its host pod is `host`."""
     words = messages.build_words(nested, target, host)

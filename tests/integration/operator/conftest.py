@@ -14,10 +14,10 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-import yaml
 
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
+from tests.integration.chart import install_roles
 from tests.integration.operator.world import build_class
 
 ROOT = Path(__file__).parents[3]
@@ -109,18 +109,6 @@ async def lonely(second_plane: apiserver.ControlPlane) -> AsyncIterator[Api]:
     """A client of the control plane without an operator."""
     async with await Api.connect(str(second_plane.kubeconfig), manager="test") as client:
         yield client
-
-
-async def install_roles(api: Api) -> None:
-    """The chart's roles and bindings, rendered by helm."""
-    command = [str(apiserver.binary("helm")), "template", "nestor", str(ROOT / "charts/nestor"), "--namespace", "nestor-system"]
-    process = await asyncio.create_subprocess_exec(*command, "--set", "image.repository=x", stdout=asyncio.subprocess.PIPE)
-    output, _ = await process.communicate()
-    assert process.returncode == 0
-    for document in yaml.safe_load_all(output):
-        for kind in (kinds.CLUSTER_ROLE, kinds.CLUSTER_ROLE_BINDING):
-            if document and document["kind"] == kind.name:
-                await api.apply(kind, document)
 
 
 @pytest.fixture(scope="session")

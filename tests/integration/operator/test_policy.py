@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ import pytest
 from nestor.api import conditions
 from nestor.kube import Api, kinds
 from tests.integration.operator.conftest import Operator
+from tests.integration.operator.test_cluster import build_cluster
 from tests.integration.operator.world import (
     STEP,
     TARGET,
@@ -165,3 +166,53 @@ async def test_a_changed_host_moves_the_url(operator: Operator, api: Api, namesp
     await wait_for(api, kinds.NESTED_APP_JOB, "move", namespace, is_moved)
     ingress = await api.get(kinds.INGRESS, "move", await host_namespace(api, job))
     assert [rule["host"] for rule in ingress["spec"]["rules"]] == [f"new-{namespace}.jobs.test"]
+
+
+def allows(level: str) -> Callable[[Object | None], bool]:
+    """A predicate: the cluster's pods are allowed what that Pod Security level allows."""
+    return lambda found: bool(found and (found.get("status") or {}).get("policy") == {"podSecurity": level})
+
+
+async def test_what_the_class_allows_pods_is_told_to_the_syncers_of_jobs_and_of_users(
+    operator: Operator, api: Api, namespace: str, policy: Any
+) -> None:
+    name = await policy()
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("told", namespace, className=name))
+    await api.create(kinds.NESTED_CLUSTER, build_cluster("own", namespace, className=name))
+    places = (("told", await host_namespace(api, job)), ("own", namespace))
+    for place in places:
+        await wait_for(api, kinds.NESTED_CLUSTER, *place, allows("Baseline"))
+    await policy(namespace={"podSecurity": "Privileged"})
+    for place in places:
+        await wait_for(api, kinds.NESTED_CLUSTER, *place, allows("Privileged"))
+    await policy(namespace={"podSecurity": "Baseline"})
+    for place in places:
+        await wait_for(api, kinds.NESTED_CLUSTER, *place, allows("Baseline"))
+
+
+async def test_a_policy_that_somebody_else_writes_is_written_over(
+    operator: Operator, api: Api, namespace: str, policy: Any
+) -> None:
+    name = await policy()
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("mine", namespace, className=name))
+    await api.create(kinds.NESTED_CLUSTER, build_cluster("own", namespace, className=name))
+    for cluster, where in (("mine", await host_namespace(api, job)), ("own", namespace)):
+        await wait_for(api, kinds.NESTED_CLUSTER, cluster, where, allows("Baseline"))
+        wished = {"status": {"policy": {"podSecurity": "Privileged"}}}
+        written = await api.patch(kinds.NESTED_CLUSTER, cluster, where, wished, subresource="status")
+        assert allows("Privileged")(written)
+        await wait_for(api, kinds.NESTED_CLUSTER, cluster, where, allows("Baseline"))
+        found = await api.get(kinds.NESTED_CLUSTER, cluster, where)
+        assert (cluster == "mine") is not conditions.is_true(found["status"].get("conditions"), conditions.ADMITTED)
+
+
+async def test_a_refused_jobs_pods_are_held_to_the_class_too(operator: Operator, api: Api, namespace: str, policy: Any) -> None:
+    name = await policy(namespace={"podSecurity": "Privileged"})
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("broken", namespace, className=name))
+    where = await host_namespace(api, job)
+    await wait_for(api, kinds.NESTED_CLUSTER, "broken", where, allows("Privileged"))
+    wished: Object = {"spec": {"app": {"appDef": {"commands": {"Hello": {"nested_kubernetes": {"templates": []}}}}}}}
+    await api.patch(kinds.NESTED_APP_JOB, "broken", namespace, wished)
+    await job_with(api, "broken", namespace, conditions.ADMITTED, "False", conditions.APPDEF_INVALID)
+    await policy(namespace={"podSecurity": "Baseline"})
+    await wait_for(api, kinds.NESTED_CLUSTER, "broken", where, allows("Baseline"))

@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from nestor.kube import Api, kinds
-from nestor.operator import source
-from nestor.operator.store import Store
+from nestor.operator.world import kopf_events
+from nestor.operator.world.cache import Store
 from tests.integration import apiserver
 from tests.integration.operator.conftest import ACCOUNT, ROOT, Operator
 
@@ -86,14 +86,14 @@ async def test_refused_credentials_end_it_instead_of_being_sent_for_ever(plane: 
     content["users"][0]["user"] = {"token": "of-nobody"}
     async with await Api.from_kubeconfig(content) as api:
         with pytest.raises(Exception, match="Ran out of valid credentials"):
-            await asyncio.wait_for(source.run({kinds.NESTED_CLASS: (Store(), lambda _: None)}, asyncio.Event(), api), 30)
+            await asyncio.wait_for(kopf_events.run({kinds.NESTED_CLASS: (Store(), lambda _: None)}, asyncio.Event(), api), 30)
 
 
 async def _end_all(api: Api, passes: int | None) -> None:
     """Cancelled after so many passes of the loop; with None, when the first event has come."""
     seen = asyncio.Event()
-    feeds: source.Feeds = {kinds.NESTED_CLASS: (Store(), lambda _: seen.set())}
-    running = asyncio.create_task(source.run(feeds, asyncio.Event(), api))
+    feeds: kopf_events.Feeds = {kinds.NESTED_CLASS: (Store(), lambda _: seen.set())}
+    running = asyncio.create_task(kopf_events.run(feeds, asyncio.Event(), api))
     if passes is None:
         await asyncio.wait_for(seen.wait(), 30)
     for _ in range(passes or 0):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nestor.kube import kinds
-from nestor.syncer import nodes
+from nestor.syncer.copies.rows import nodes
 from tests.integration.syncer.pods import build_pod, condition, is_ready, start
 from tests.integration.syncer.world import NODE, World
 
@@ -141,7 +141,7 @@ async def test_a_refused_field_is_named(world: World, space: str) -> None:
     refused = await world.nested_pod(nested, lambda pod: condition(pod, "PodScheduled").get("reason") == "PodRefused")
     message = condition(refused, "PodScheduled")["message"]
     assert "`spec.volumes[0].hostPath` may not be set" in message
-    assert "`spec.volumes[1].persistentVolumeClaim` may not be set: persistent volumes are not offered here yet" in message
+    assert "`spec.volumes[1].persistentVolumeClaim` may not be set: persistent volumes are not supported yet" in message
     assert refused["status"]["phase"] == "Pending"
 
     async def told() -> list[str]:

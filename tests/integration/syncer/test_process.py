@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from nestor.kube import kinds
-from nestor.syncer import credentials, health, main
+from nestor.syncer import main
+from nestor.syncer.process import credentials, health
 from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.world import CLUSTER, World
 

@@ -22,7 +22,7 @@ from nestor.cluster.certificates import Pair
 from nestor.kube import Api, Kind, NotFound, kinds
 from nestor.syncer import main
 from nestor.syncer.settings import Settings
-from tests.integration import apiserver
+from tests.integration import apiserver, chart
 from tests.waiting import eventually
 
 Object = dict[str, Any]
@@ -30,7 +30,6 @@ Object = dict[str, Any]
 CLUSTER = "hello"
 NODE = "node-1"
 START = "2026-01-01T00:00:00Z"
-ROLES = Path(__file__).parent / "roles.yaml"
 
 
 @dataclass
@@ -312,8 +311,7 @@ async def _create_node(host: Api) -> None:
 
 async def _grant(host: Api, plane: apiserver.ControlPlane, namespace: str) -> Path:
     """A kubeconfig of a service account that has the syncer's roles and no other rights."""
-    for role in yaml.safe_load_all(ROLES.read_text()):
-        await host.apply(kinds.CLUSTER_ROLE, role)
+    await chart.install_roles(host)
     await host.create(
         kinds.SERVICE_ACCOUNT,
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "syncer", "namespace": namespace}},
@@ -349,7 +347,7 @@ async def _grant(host: Api, plane: apiserver.ControlPlane, namespace: str) -> Pa
     )
     config = yaml.safe_load(plane.kubeconfig.read_text())
     config["users"][0]["user"] = {"token": token["status"]["token"]}
-    path = plane.folder / "syncer-host.kubeconfig"
+    path = plane.folder / f"{namespace}.kubeconfig"
     path.write_text(yaml.safe_dump(config))
     return path
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ import yaml
 
 from nestor.api.nestedclass import NamespacePolicy
 from nestor.api.policies import Persistence
-from nestor.cluster import access, coredns, namespace, policies, server, services
+from nestor.cluster import access, coredns, namespace, policies, server
 from nestor.exposure.ingress import build_ingress
-from nestor.operator import runner
+from nestor.operator.job import runner_pod as runner
 from tests.unit.operator.builders import build_policy, build_resolved, build_shape
 
 Object = dict[str, Any]
@@ -33,7 +34,7 @@ def build_namespace() -> list[Object]:
     resolved, shape = build_resolved(), build_shape()
     own = [server.DEFAULT_RESOURCES, runner.RESOURCES]
     return [
-        namespace.build_namespace(shape.namespace, resolved.labels, POLICY),
+        namespace.build_namespace(shape.namespace, resolved.home.labels, POLICY),
         *(item for item in (namespace.build_quota(shape, POLICY, own), namespace.build_limit_range(shape, POLICY)) if item),
     ]
 
@@ -41,8 +42,8 @@ def build_namespace() -> list[Object]:
 def build_runner() -> list[Object]:
     """The runner's plan and pod."""
     resolved = build_resolved()
-    shape, plan = build_shape(resolved), resolved.build_plan("image:registry.test/hello:1", 0)
-    return [runner.build_plan_config_map(shape, plan), runner.build_pod(resolved, shape, plan, "10.43.0.9", 1)]
+    plan = resolved.build_plan("image:registry.test/hello:1", 0)
+    return [runner.build_plan_config_map(resolved.home, plan), runner.build_pod(resolved, "nestor:1", plan, "10.43.0.9", 1)]
 
 
 def build_ingresses() -> list[Object]:
@@ -68,18 +69,15 @@ def build_access() -> list[Object]:
     """The syncer's identity and rights."""
     shape = build_shape()
     owner = {"apiVersion": "v1", "kind": "Namespace", "name": shape.namespace, "uid": "n1"}
-    return [
-        access.build_service_account(shape),
-        access.build_role_binding(shape),
-        access.build_nodes_binding(shape, shape.namespace, owner),
-    ]
+    shape = replace(shape, nodes_binding_owner=owner)
+    return [access.build_service_account(shape), access.build_role_binding(shape), access.build_nodes_binding(shape)]
 
 
 MANIFESTS: dict[str, Callable[[], list[Object]]] = {
     "namespace": build_namespace,
     "server": lambda: [server.build_stateful_set(build_shape(), "10.43.0.5")],
     "server-with-volume": build_persistent_server,
-    "services": lambda: [services.build_api_service(build_shape()), services.build_dns_service(build_shape())],
+    "services": lambda: [server.build_api_service(build_shape()), server.build_dns_service(build_shape())],
     "coredns": lambda: [coredns.build_config_map(build_shape(), "10.43.0.5")],
     "policies": lambda: policies.build_policies(build_shape()),
     "access": build_access,

@@ -37,7 +37,7 @@ async def test_keys_of_a_deleted_cluster_of_the_same_name_are_not_taken_over(own
     content = pki.mint_authorities("hello", datetime.datetime.now(datetime.UTC))
     owners = [{"uid": owner}] if owner else []
     provisioner = Provisioner(Applier(FakeApi(build_secret({"name": "hello-pki", "ownerReferences": owners}, content))))
-    work = provisioner.ensure_surroundings(build_shape(owner={"uid": "now"}), {"metadata": {"name": "nodes"}})
+    work = provisioner.ensure_surroundings(build_shape(owner={"uid": "now"}))
     if is_taken:
         assert (await work).api == "10.43.0.9"
         return

@@ -10,14 +10,14 @@ from nestor.api.policies import Persistence
 from nestor.cluster import namespace, policies, server
 from nestor.cluster.shape import Host, choose_cluster_cidr
 from nestor.kube.applier import contains
-from nestor.operator import runner
+from nestor.operator.job import runner_pod as runner
 from tests.unit.operator.builders import Object, build_resolved, build_shape
 
 
 def own_pods() -> list[Object]:
     """The specs of the cluster's own pods."""
     resolved = build_resolved()
-    pod = runner.build_pod(resolved, build_shape(resolved), resolved.build_plan("x", 0), "10.43.0.9", 1)
+    pod = runner.build_pod(resolved, "nestor:1", resolved.build_plan("x", 0), "10.43.0.9", 1)
     return [server.build_stateful_set(build_shape(), "10.43.0.5")["spec"]["template"]["spec"], pod["spec"]]
 
 

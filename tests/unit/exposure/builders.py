@@ -7,7 +7,7 @@ from typing import Any
 from nestor.api.appdef import Target
 from nestor.api.nestedappjob import JobExpose
 from nestor.api.nestedclass import ExposePolicy
-from nestor.exposure.decide import TargetView
+from nestor.exposure.exposed import TargetView
 from nestor.exposure.routes import ExposedJob, Route, plan_routes
 
 Object = dict[str, Any]

@@ -95,3 +95,21 @@ async def test_the_earliest_wish_counts() -> None:
     queue.add("b")
     await settle(queue)
     assert sorted(seen) == ["a", "b"]
+
+
+@pytest.mark.parametrize("is_raised", [False, True])
+async def test_a_delay_that_work_returns_or_raises_brings_the_key_back(is_raised: bool) -> None:
+    seen: list[str] = []
+
+    async def work(key: str) -> float | None:
+        seen.append(key)
+        if len(seen) == 3:
+            return None
+        if is_raised:
+            raise RetryLater(0.001)
+        return 0.001
+
+    queue = WorkQueue(work)
+    queue.add("a")
+    await settle(queue)
+    assert seen == ["a", "a", "a"]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from nestor.api import conditions
 from nestor.api.conditions import Condition
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.cluster.shape import Host, Shape
-from nestor.operator.life import Life, Phase
-from nestor.operator.record import Record
-from nestor.operator.resolve import Resolved, resolve
+from nestor.operator.admission.admit import Resolved, admit
+from nestor.operator.admission.app_source import find_source
+from nestor.operator.admission.identity import identify
+from nestor.operator.lifecycle.lifecycle import Lifecycle, Phase
+from nestor.operator.lifecycle.record import Record
 
 Object = dict[str, Any]
 
@@ -57,6 +60,14 @@ def build_app(name: str, **spec: Any) -> Object:
     return {"metadata": {"name": name, "uid": f"uid-of-{name}", "generation": 1}, "spec": kept}
 
 
+def resolve(
+    job: Object, classes: dict[str, NestedClassSpec], cluster: Object | None = None, apps: Iterable[Object] = ()
+) -> Resolved:
+    """The job with all that it names. Raises `Refused`, also where an AppDef would have to be read from an image."""
+    known = identify(job, classes)
+    return admit(known, find_source(known, apps), cluster)
+
+
 def build_resolved(job: Object | None = None, policy: NestedClassSpec | None = None) -> Resolved:
     """An admitted job."""
     return resolve(job or build_job(), {"default": policy or build_policy()})
@@ -66,11 +77,8 @@ def build_shape(resolved: Resolved | None = None, **changes: Any) -> Shape:
     """The nested cluster of a job."""
     found = resolved or build_resolved()
     values: Object = {
-        "name": found.name,
-        "namespace": found.host_namespace,
-        "labels": found.labels,
-        "kubernetes_version": found.version,
-        "image": found.image,
+        **vars(found.home),
+        "image": found.cluster.image,
         "core_dns_image": "coredns:1",
         "nestor_image": "nestor:1",
         "host": Host(("10.43.0.0/16",), ("203.0.113.7",)),
@@ -117,7 +125,7 @@ def step(name: str, state: str, attempt: int = 1, most: int = 3, message: str = 
     return {"name": name, "type": "kubectl", "state": state, "attempt": attempt, "maxAttempts": most, "message": message}
 
 
-def build_life(phase: Phase = "Running", reason: str = conditions.RUNNING, message: str = "it runs", **more: Any) -> Life:
+def build_life(phase: Phase = "Running", reason: str = conditions.RUNNING, message: str = "it runs", **more: Any) -> Lifecycle:
     """What a job's life says."""
     status: conditions.Status = "Unknown" if phase != "Finished" else "True" if reason == conditions.COMPLETED else "False"
-    return Life(phase, Condition(conditions.SUCCEEDED, status, reason, message), more.pop("record", Record()), **more)
+    return Lifecycle(phase, Condition(conditions.SUCCEEDED, status, reason, message), more.pop("record", Record()), **more)

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nestor.contracts.reader import OUTPUT_LIMIT, Exit
-from nestor.operator import appreader
+from nestor.operator.admission import reader_pod as appreader
 from nestor.reader import files, main
 
 APPDEF = {"name": "Hällo", "commands": {"Run": {"nested_kubernetes": {"templates": []}}}, "x": [1, 2.5, None, True]}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nestor.syncer import credentials, identity, main
+from nestor.syncer import main
+from nestor.syncer.process import credentials, identity
 from nestor.syncer.settings import Settings
 
 

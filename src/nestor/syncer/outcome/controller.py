@@ -14,9 +14,9 @@ from nestor.api.nestedcluster import Outcome
 from nestor.api.policies import FailurePolicy, SuccessPolicy
 from nestor.kube import Change, WorkQueue, kinds
 from nestor.objects import Object, spec_of, status_of
-from nestor.syncer.context import RETRY_LIMIT, Context
 from nestor.syncer.outcome import criteria, decide
-from nestor.syncer.watches import Selection, Watches
+from nestor.syncer.view.context import RETRY_LIMIT, Context
+from nestor.syncer.view.watches import Selection, Watches
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class OutcomeController:
             return
         if not all(map(self._is_known, (item.selection for item in (*rules.success, *rules.failure)))):
             # What was told before stands until it is known better: a restart is no news.
-            self._tell(self._last or Outcome(message="Looking for the policies' targets", server_uid=self._server_uid))
+            self._tell(self._last or Outcome(message="Looking for the targets of the policies", server_uid=self._server_uid))
             return
         before = self._memory if self._memory is not None else self._load()
         memory = decide.remember(rules, self._find, before)
@@ -79,7 +79,7 @@ class OutcomeController:
         return decide.Seen(tuple(self.watches.find(selection) or ()), self.watches.is_missing(selection))
 
     def _load(self) -> dict[str, str]:
-        found = self._context.caches.nested_config_maps.get(MEMORY[1], MEMORY[0]) or {}
+        found = self._context.caches.nested(kinds.CONFIG_MAP).get(MEMORY[1], MEMORY[0]) or {}
         try:
             memory = json.loads((found.get("data") or {}).get(_KEY) or "{}")
             return {str(key): str(value) for key, value in memory.items()}
@@ -119,7 +119,7 @@ def _read(model: Any, value: object) -> Any:
     try:
         return model.model_validate(value) if value is not None else None
     except ValidationError as error:
-        log.error("a policy cannot be read: %s", error)
+        log.error("ignoring a policy or outcome that cannot be read: %s", error)
         return None
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import logging
 
-from nestor.kube import Change, WorkQueue
+from nestor.kube import Change, WorkQueue, kinds
 from nestor.objects import Object
-from nestor.syncer.context import RETRY_LIMIT, Context
 from nestor.syncer.pods import decide
 from nestor.syncer.pods.create import PodCreator
 from nestor.syncer.pods.delete import PodDeleter
 from nestor.syncer.pods.sync import PodSyncer
 from nestor.syncer.suspend import evict
 from nestor.syncer.suspend.evict import PodEvictor
+from nestor.syncer.view.context import RETRY_LIMIT, Context
 from nestor.translate.target import nested_key, nested_uid
 
 log = logging.getLogger(__name__)
@@ -34,10 +34,11 @@ class PodController:
         self._bound: set[str] = set()
         self._last: dict[str, Object] = {}
         self.queue = WorkQueue(self._reconcile, workers=_WORKERS, name="pods", first_delay=0.1, max_delay=RETRY_LIMIT)
-        self._caches.nested_pods.on_change(self._on_nested)
-        self._caches.host_pods.on_change(self._on_host)
-        self._caches.on_suspend(self._on_suspend)
-        self._caches.nested_config_maps.on_change(self._on_config_map)
+        self._caches.nested(kinds.POD).on_change(self._on_nested)
+        self._caches.host(kinds.POD).on_change(self._on_host)
+        self._caches.on_suspend(self._look_at_all)
+        self._caches.on_policy(self._look_at_all)
+        self._caches.nested(kinds.CONFIG_MAP).on_change(self._on_config_map)
 
     def _on_nested(self, change: Change) -> None:
         for pod in (change.old, change.new):
@@ -53,9 +54,9 @@ class PodController:
             self._wake_successor(host)
         self.queue.add(uid)
 
-    def _on_suspend(self) -> None:
-        """Suspended, or resumed: every pod is looked at, now."""
-        for pod in self._caches.nested_pods:
+    def _look_at_all(self) -> None:
+        """Suspended, resumed, or under another policy: every pod is looked at, now."""
+        for pod in self._caches.nested(kinds.POD):
             self.queue.add(pod["metadata"]["uid"])
 
     def _on_config_map(self, change: Change) -> None:
@@ -65,7 +66,7 @@ class PodController:
     def _wake_successor(self, host: Object) -> None:
         """A nested pod of the same name may be waiting for this one's host name."""
         namespace, name = nested_key(host)
-        pod = self._caches.nested_pods.get(name, namespace)
+        pod = self._caches.nested(kinds.POD).get(name, namespace)
         if pod is not None:
             self.queue.add(pod["metadata"]["uid"])
 
@@ -108,7 +109,7 @@ class PodController:
         elif action == "Finish":
             await self._deleter.finish(nested, self._last.get(uid))
         elif action == "Lose":
-            log.info("host pod of %s is gone", nested["metadata"]["name"])
+            log.info("the host pod of %s was deleted", nested["metadata"]["name"])
             await self._syncer.lose(nested, self._last.get(uid))
 
     def _forget(self, uid: str) -> None:

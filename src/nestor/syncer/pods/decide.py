@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from nestor.api import conditions
-from nestor.objects import Object, conditions_of, is_terminating
-from nestor.translate.status import is_terminal
+from nestor.objects import Object, is_terminating
+from nestor.translate.status import is_bound, is_terminal
 
 Action = Literal[
     "Nothing",
@@ -38,12 +37,6 @@ def decide(nested: Object | None, host: Object | None, *, had_host: bool, is_sus
     if is_suspended:
         return "Evict" if host["spec"].get("nodeName") else "Withdraw"
     return "Sync"
-
-
-def is_bound(pod: Object) -> bool:
-    """True for a nested pod that the syncer has bound; one that names its node itself is not, until then."""
-    scheduled = conditions.is_true(conditions_of(pod), "PodScheduled")
-    return bool(pod["spec"].get("nodeName")) and scheduled
 
 
 def is_removal_due(nested: Object | None, host: Object) -> bool:

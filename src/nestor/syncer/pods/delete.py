@@ -6,17 +6,19 @@ import contextlib
 
 from nestor.kube import Conflict, NotFound, kinds
 from nestor.objects import Object
-from nestor.syncer.context import Context
+from nestor.providers.base import Provider
 from nestor.syncer.pods import decide
 from nestor.syncer.pods.sync import PodSyncer
+from nestor.syncer.view.context import Context
 from nestor.translate import status
 
 
 class PodDeleter:
     """Deletes by UID: a successor of the same name is never touched."""
 
-    def __init__(self, context: Context, syncer: PodSyncer) -> None:
+    def __init__(self, context: Context, provider: Provider, syncer: PodSyncer) -> None:
         self._context = context
+        self._provider = provider
         self._syncer = syncer
 
     async def stop(self, nested: Object, host: Object) -> None:
@@ -29,15 +31,11 @@ class PodDeleter:
         if not decide.is_removal_due(nested, host):
             return
         grace = nested["metadata"].get("deletionGracePeriodSeconds") if nested else None
-        meta = host["metadata"]
-        await self._context.host.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=grace)
+        await self._provider.delete(host, grace_seconds=grace)
 
     async def withdraw(self, host: Object) -> None:
         """Take back a host pod that is on no node. One that gets its node at this very moment is left: it has begun to run."""
-        meta = host["metadata"]
-        await self._context.host.delete(
-            kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], version=meta["resourceVersion"]
-        )
+        await self._provider.delete(host, is_unchanged=True)
 
     async def finish(self, nested: Object, last: Object | None) -> None:
         """The host pod is gone: write how it ended, then let the nested object go.
@@ -45,7 +43,7 @@ class PodDeleter:
         Pods with finalizers (those of Jobs) stay until their controller has read that status.
         """
         meta = nested["metadata"]
-        if last is not None or decide.is_bound(nested):
+        if last is not None or status.is_bound(nested):
             await self._syncer.lose(nested, last)
         if meta.get("deletionGracePeriodSeconds") == 0 and meta.get("finalizers") and status.is_terminal(nested):
             # Asked for already; what still holds it is not ours. Where nothing holds it, a restart of ours cut that request off

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Awaitable, Callable
 
-from nestor.kube import Api, Conflict, Forbidden, Invalid, NotFound, kinds
+from nestor.kube import Conflict, Forbidden, NotFound, RetryLater, kinds
 from nestor.objects import Object
-from nestor.syncer.context import Context
-from nestor.syncer.nodes import NodeController
+from nestor.providers import base as providers
+from nestor.providers.base import InvalidInput, NotYet, Provider
+from nestor.syncer.copies.memory import Told
+from nestor.syncer.view.context import Context
 from nestor.times import timestamp
 from nestor.translate import messages, refusals, status, update
 
@@ -15,10 +18,11 @@ from nestor.translate import messages, refusals, status, update
 class PodSyncer:
     """Writes what differs, by subresource, so that neither side overwrites what the other one owns."""
 
-    def __init__(self, context: Context, nodes: NodeController) -> None:
+    def __init__(self, context: Context, provider: Provider, ensure_node: Callable[[str], Awaitable[None]]) -> None:
         self._context = context
-        self._nodes = nodes
-        self._told: dict[str, str] = {}
+        self._provider = provider
+        self._ensure_node = ensure_node
+        self._told: Told[str] = Told()
 
     async def sync(self, nested: Object, host: Object) -> None:
         """One pass over a pair. A nested pod that is gone or replaced meanwhile brings its own event."""
@@ -27,20 +31,25 @@ class PodSyncer:
             await self.write_status(nested, status.build_status(nested, host, self._context.target))
         try:
             await self._push(nested, host)
-        except NotFound:
+        except providers.NotFound:
             pass  # its own event follows
-        except (Forbidden, Invalid) as error:
+        except NotYet as error:
+            raise RetryLater(1, error.message) from None
+        except InvalidInput as error:
             await self._tell(nested, messages.translate(error.message, messages.build_words(nested, self._context.target, host)))
 
     def forget(self, uid: str) -> None:
         """The pod is gone; what was told about it does not matter any more."""
-        self._told.pop(uid, None)
+        self._told.forget(uid)
 
     async def write_status(self, nested: Object, desired: Object) -> None:
         """Patch the nested pod's status where it differs."""
         patch = status.build_patch(nested, desired)
         if patch is not None:
-            await _patch(self._context.nested, nested, patch, "status")
+            meta = nested["metadata"]
+            await self._context.nested.patch(
+                kinds.POD, meta["name"], meta["namespace"], patch, subresource="status", how="strategic"
+            )
 
     async def lose(self, nested: Object, last: Object | None) -> None:
         """The host pod was taken away: end the nested one, so that its controller replaces it."""
@@ -51,7 +60,7 @@ class PodSyncer:
         node = host["spec"].get("nodeName")
         if not node:
             return
-        await self._nodes.ensure(node)
+        await self._ensure_node(node)
         if nested["spec"].get("nodeName"):
             return
         meta = nested["metadata"]
@@ -70,27 +79,20 @@ class PodSyncer:
                 raise
 
     async def _push(self, nested: Object, host: Object) -> None:
-        target, api = self._context.target, self._context.host
+        target, policy = self._context.target, self._context.caches.policy
         if patch := update.build_update(nested, host, target):
-            await _patch(api, host, patch)
-        policy = self._context.caches.policy
-        if found := refusals.find_refusals(nested, policy):
+            await self._provider.patch(host, patch)
+        if nested["spec"].get("ephemeralContainers") and (found := refusals.find_debug_refusals(nested, policy)):
             await self._tell(nested, "; ".join(found))
         if patch := update.build_debug(nested, host, target, policy):
-            await _patch(api, host, patch, "ephemeralcontainers")
+            await self._provider.patch(host, patch, "ephemeralcontainers")
         if patch := update.build_resize(nested, host):
-            await _patch(api, host, patch, "resize")
+            await self._provider.patch(host, patch, "resize")
         if patch := status.build_gates(nested, host):
-            await _patch(api, host, patch, "status")
+            await self._provider.patch(host, patch, "status")
 
     async def _tell(self, nested: Object, message: str) -> None:
         """A change that the host does not take: said once, the pod goes on as it was."""
         uid = nested["metadata"]["uid"]
-        if self._told.get(uid) != message:
-            self._told[uid] = message
+        if self._told.is_news(uid, message):
             await self._context.recorder.post(nested, "Warning", "PodUpdateRefused", message)
-
-
-async def _patch(api: Api, pod: Object, patch: Object, subresource: str | None = None) -> None:
-    meta = pod["metadata"]
-    await api.patch(kinds.POD, meta["name"], meta["namespace"], patch, subresource=subresource, how="strategic")

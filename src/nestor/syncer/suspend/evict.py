@@ -12,11 +12,10 @@ import logging
 from nestor.api import labels
 from nestor.kube import Conflict, Forbidden, NotFound, RetryLater, kinds
 from nestor.objects import Object, is_terminating
-from nestor.syncer.context import Context
-from nestor.syncer.pods.decide import is_bound
 from nestor.syncer.suspend import decide
 from nestor.syncer.suspend.jobs import JobSuspender
-from nestor.translate.status import is_terminal
+from nestor.syncer.view.context import Context
+from nestor.translate.status import is_bound, is_terminal
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +50,7 @@ class PodEvictor:
 
     async def settle(self, uid: str, nested: Object | None) -> None:
         """Bring back a remembered pod that is gone; forget one that may go on after all."""
-        memory = self._context.caches.nested_config_maps.get(_PREFIX + uid, NAMESPACE)
+        memory = self._context.caches.nested(kinds.CONFIG_MAP).get(_PREFIX + uid, NAMESPACE)
         if memory is None or remembered_uid(memory) != uid:
             return
         if nested is None:
@@ -87,14 +86,14 @@ class PodEvictor:
         name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
         try:
             await self._context.nested.create(kinds.POD, pod)
-            log.info("pod %s of %s waits under its name", name, namespace)
+            log.info("recreated pod %s in namespace %s; it waits for the resume", name, namespace)
         except Conflict:
             there = await self._context.nested.find(kinds.POD, name, namespace)
             if there is None or there["metadata"]["uid"] == uid:
-                raise RetryLater(0.2, "the pod is not gone yet") from None
+                raise RetryLater(0.2, "the old pod still exists") from None
             # Created by us, before we could forget it; or by its owner meanwhile, who is right.
         except NotFound:
-            log.info("pod %s is not made again: its namespace %s is gone", name, namespace)
+            log.info("not recreating pod %s: its namespace %s no longer exists", name, namespace)
         except Forbidden as error:
             if not error.is_terminating:
                 raise

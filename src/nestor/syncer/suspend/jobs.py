@@ -7,9 +7,9 @@ from collections.abc import Callable
 from nestor.kube import Change, WorkQueue, kinds
 from nestor.kube.informer import Key, key_of
 from nestor.objects import Object
-from nestor.syncer.context import RETRY_LIMIT, Context
 from nestor.syncer.suspend import decide
-from nestor.syncer.watches import Selection, Watches
+from nestor.syncer.view.context import RETRY_LIMIT, Context
+from nestor.syncer.view.watches import Selection, Watches
 
 _JOBS = Selection(kinds.JOB.api_version, kinds.JOB.name)
 _CRON_JOBS = Selection(kinds.CRON_JOB.api_version, kinds.CRON_JOB.name)
@@ -70,7 +70,7 @@ class JobSuspender:
             self._tell_pods(lambda owner: owner["uid"] == uid)
 
     def _tell_pods(self, is_about: Callable[[Object], bool]) -> None:
-        for pod in self._context.caches.nested_pods:
+        for pod in self._context.caches.nested(kinds.POD):
             controller = decide.find_controller(pod)
             if controller is not None and is_about(controller):
                 self._on_pod(pod["metadata"]["uid"])

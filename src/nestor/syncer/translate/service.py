@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from nestor.api.labels import MANAGED_BY
 from nestor.objects import Object, labels_of
@@ -11,7 +11,10 @@ from nestor.translate.target import Target
 
 Fate = Literal["Synced", "Nested", "Refused"]
 
-_FIELDS = ("sessionAffinity", "sessionAffinityConfig", "publishNotReadyAddresses", "internalTrafficPolicy", "trafficDistribution")
+FIELDS = ("sessionAffinity", "sessionAffinityConfig", "publishNotReadyAddresses", "internalTrafficPolicy", "trafficDistribution")
+"""What is carried as it is, besides ports and selector."""
+NO_SELECTOR = "`spec.selector` must be set: Services with manually managed endpoints are not supported"
+
 _KEPT = ("name", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
 _PORT_FIELDS = ("name", "protocol", "port", "targetPort", "appProtocol")
 
@@ -38,7 +41,7 @@ def is_ours(service: Object) -> bool:
 def build_service(service: Object, target: Target, cluster_ip: str | None) -> Object:
     """The host Service. `cluster_ip` None lets the host choose one."""
     meta, spec = service["metadata"], service["spec"]
-    result: Object = {key: spec[key] for key in _FIELDS if key in spec}
+    result: Object = {key: spec[key] for key in FIELDS if key in spec}
     result |= {
         "type": "ClusterIP",
         "selector": labels.host_labels(spec["selector"], rename_all=target.is_shared) | target.scope(meta["namespace"]),
@@ -47,31 +50,6 @@ def build_service(service: Object, target: Target, cluster_ip: str | None) -> Ob
     if cluster_ip:
         result["clusterIP"] = cluster_ip
     return {"apiVersion": "v1", "kind": "Service", "metadata": target.metadata(service), "spec": result}
-
-
-def is_current(host: Object, desired: Object) -> bool:
-    """True when the host Service says all that `desired` says; the server adds defaults of its own."""
-    if any(labels_of(host).get(key) != value for key, value in desired["metadata"]["labels"].items()):
-        return False
-    if any(host["spec"].get(key) and key not in desired["spec"] for key in _FIELDS):
-        return False
-    return all(_same(key, host["spec"].get(key), value) for key, value in desired["spec"].items())
-
-
-def build_patch(host: Object, desired: Object) -> Object:
-    """A merge patch from the host Service to `desired`; the cluster IP is not among what can change."""
-    gone = {key: None for key in host["spec"].get("selector") or {} if key not in desired["spec"]["selector"]}
-    spec = {key: desired["spec"].get(key) for key in (*_FIELDS, "ports")}
-    metadata = {key: desired["metadata"][key] for key in ("labels", "annotations")}
-    return {"metadata": metadata, "spec": spec | {"selector": desired["spec"]["selector"] | gone}}
-
-
-def _same(key: str, there: Any, wanted: Any) -> bool:
-    if key != "ports":
-        return bool(there == wanted)
-    if len(there or []) != len(wanted):
-        return False
-    return all(all(one.get(name) == value for name, value in two.items()) for one, two in zip(there, wanted, strict=True))
 
 
 def build_successor(service: Object, cluster_ip: str) -> Object:

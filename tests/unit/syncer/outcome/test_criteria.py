@@ -8,7 +8,7 @@ import pytest
 
 from nestor.api.policies import FailurePolicy, SuccessPolicy
 from nestor.syncer.outcome import criteria
-from nestor.syncer.watches import Selection
+from nestor.syncer.view.watches import Selection
 
 Object = dict[str, Any]
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from nestor.syncer.pods.delete import PodDeleter
+from tests.conformance.providers.memory import MemoryProvider
 from tests.unit.syncer import fakes
-from tests.unit.translate.builders import build_pod
+from tests.unit.translate.builders import build_host_pod, build_pod
 
 Object = dict[str, Any]
 
@@ -33,6 +34,33 @@ async def test_a_nested_pod_is_let_go(grace: int, finalizers: list[str], is_aske
     nested, api = build_pod(nodeName="n"), fakes.FakeApi()
     nested["metadata"] |= {"deletionTimestamp": "t", "deletionGracePeriodSeconds": grace, "finalizers": finalizers}
     nested["status"] = {"phase": "Failed"}
-    deleter = PodDeleter(fakes.context(nested=api), Syncer())  # type: ignore[arg-type]
+    deleter = PodDeleter(fakes.context(nested=api), MemoryProvider(), Syncer())  # type: ignore[arg-type]
     await deleter.finish(nested, None)
     assert api.deleted == (["pods shop/web {'uid': 'pod-uid', 'grace_seconds': 0}"] if is_asked else [])
+
+
+def deleter(*pods: Object) -> tuple[PodDeleter, MemoryProvider]:
+    """With a provider that runs these pods."""
+    provider = MemoryProvider(*pods)
+    return PodDeleter(fakes.context(), provider, Syncer()), provider  # type: ignore[arg-type]
+
+
+async def test_the_host_pod_gets_the_grace_that_the_nested_one_was_given_and_is_asked_once() -> None:
+    host, nested = build_host_pod(nodeName="n"), build_pod(nodeName="n")
+    host["metadata"]["resourceVersion"] = "1"
+    nested["metadata"] |= {"deletionTimestamp": "t", "deletionGracePeriodSeconds": 5}
+    ending, provider = deleter(host)
+    await ending.remove(host, nested)
+    assert provider.pods["web-x-shop-x-host"]["metadata"]["deletionGracePeriodSeconds"] == 5
+    await ending.remove(await provider.get(host), nested)
+    assert provider.asked.count("delete web-x-shop-x-host") == 1
+
+
+@pytest.mark.parametrize(("version", "is_left"), [("1", False), ("2", True)])
+async def test_a_host_pod_that_gets_its_node_meanwhile_is_not_withdrawn(version: str, is_left: bool) -> None:
+    host = build_host_pod()
+    host["metadata"]["resourceVersion"] = version
+    ending, provider = deleter(host)
+    before = host | {"metadata": host["metadata"] | {"resourceVersion": "1"}}
+    await ending.withdraw(before)
+    assert bool(provider.pods) is is_left

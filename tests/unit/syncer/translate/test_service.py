@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from nestor.syncer.copies import fields
+from nestor.syncer.copies.rows.services import ServiceRow
 from nestor.syncer.translate import service
 from tests.unit.translate.builders import TARGET, build_service
 
@@ -14,7 +16,7 @@ def host(**spec: Any) -> Object:
     """A host Service as its server returns it."""
     built = service.build_service(build_service(**spec), TARGET, "10.43.7.7")
     defaults = {"clusterIPs": ["10.43.7.7"], "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"}
-    return built | {"spec": built["spec"] | defaults}
+    return built | {"metadata": built["metadata"] | {"uid": "host-uid"}, "spec": built["spec"] | defaults}
 
 
 @pytest.mark.parametrize(
@@ -85,14 +87,14 @@ def test_a_tenant_cannot_select_other_pods() -> None:
 )
 def test_is_current(change: Object, current: bool) -> None:
     desired = service.build_service(build_service(**change), TARGET, "10.43.7.7")
-    assert service.is_current(host(), desired) is current
+    assert fields.is_current(host(), desired, ServiceRow.fields) is current
 
 
 def test_what_goes_is_taken_away() -> None:
     desired = service.build_service(build_service(), TARGET, "10.43.7.7")
     before = host(publishNotReadyAddresses=True, selector={"app": "web", "tier": "front"})
-    assert not service.is_current(before, desired)
-    patch = service.build_patch(before, desired)
+    assert not fields.is_current(before, desired, ServiceRow.fields)
+    patch = fields.build_patch(before, desired, ServiceRow.fields)
     assert patch["spec"]["publishNotReadyAddresses"] is None
     assert patch["spec"]["selector"]["tier"] is None
     assert "clusterIP" not in patch["spec"]

@@ -1,0 +1,79 @@
+"""Mode Shared, the only one: the application's pods run in the host cluster. Which objects such a cluster consists of. Pure.
+
+A mode decides here what a `Shape` becomes; how that is applied, and in which order, is `provision`'s and the same for all modes.
+"""
+
+from __future__ import annotations
+
+from nestor import names
+from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.nestedcluster import NestedClusterSpec
+from nestor.cluster import access, coredns, policies, server
+from nestor.cluster.home import Home
+from nestor.cluster.shape import Host, Shape
+from nestor.kube import Kind, kinds
+from nestor.names import Part
+from nestor.objects import Object
+
+Body = tuple[Kind, Object]
+
+
+def build_shape(
+    spec: NestedClusterSpec, home: Home, policy: NestedClassSpec, *, host: Host, nestor_image: str, replicas: int = 1
+) -> Shape:
+    """The cluster of a complete `spec`, one that says its image, and its volume if it has one."""
+    return Shape(
+        **vars(home),
+        image=spec.image or "",
+        core_dns_image=policy.cluster.core_dns_image,
+        nestor_image=nestor_image,
+        host=host,
+        resources=spec.resources or policy.cluster.resources,
+        network=policy.network,
+        exposed_from=tuple(policy.expose.from_),
+        persistence=spec.persistence,
+        replicas=replicas,
+    )
+
+
+def build_services(shape: Shape) -> tuple[Object, Object]:
+    """The Services of its API and its DNS, whose addresses the rest is made with."""
+    return server.build_api_service(shape), server.build_dns_service(shape)
+
+
+def build_surroundings(shape: Shape) -> list[Body]:
+    """What its pods need before they start, and that needs no addresses."""
+    return [
+        (kinds.SERVICE_ACCOUNT, access.build_service_account(shape)),
+        (kinds.ROLE_BINDING, access.build_role_binding(shape)),
+        (kinds.CLUSTER_ROLE_BINDING, access.build_nodes_binding(shape)),
+        *((kinds.NETWORK_POLICY, policy) for policy in policies.build_policies(shape)),
+    ]
+
+
+def build_configuration(shape: Shape, api_address: str) -> Body:
+    """What its pods mount besides keys."""
+    return kinds.CONFIG_MAP, coredns.build_config_map(shape, api_address)
+
+
+def build_server(shape: Shape, api_address: str) -> Body:
+    """Its own pod."""
+    return kinds.STATEFUL_SET, server.build_stateful_set(shape, api_address)
+
+
+def list_containers(shape: Shape) -> list[Object]:
+    """The containers of its own pod."""
+    found: list[Object] = build_server(shape, "")[1]["spec"]["template"]["spec"]["containers"]
+    return found
+
+
+def list_names(shape: Shape) -> list[tuple[Kind, str]]:
+    """Everything of it that is applied by force in its namespace."""
+    bodies: list[Body] = [
+        *((kinds.SERVICE, service) for service in build_services(shape)),
+        build_server(shape, ""),
+        *build_surroundings(shape),
+        build_configuration(shape, ""),
+    ]
+    secrets = [(kinds.SECRET, names.child(shape.name, part)) for part in (Part.AUTHORITIES, Part.ACCESS)]
+    return [*((kind, body["metadata"]["name"]) for kind, body in bodies if kind.namespaced), *secrets]

@@ -1,0 +1,140 @@
+"""From what the user wrote and the class allows to what is to be made; or a refusal that says what is allowed. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from nestor import names
+from nestor.api import conditions, faults
+from nestor.api.appdef import AppDefError, Chosen, CommandNotFound, NestedKubernetes, choose_command, read_appdef
+from nestor.api.nestedappjob import JobExpose
+from nestor.api.nestedcluster import NestedClusterSpec
+from nestor.cluster.shape import Host
+from nestor.exposure.routes import ExposedJob, Route, plan_routes
+from nestor.objects import Object
+from nestor.operator.admission.app_source import AppSource
+from nestor.operator.admission.cluster_spec import complete_spec, find_running
+from nestor.operator.admission.identity import JobIdentity, Refused
+from nestor.operator.world.host_facts import build_remote
+from nestor.steps import Parameters, Plan, PlanError, Remote, build_plan, check_parameters
+
+JOBS_PARAMETERS = "`spec.parameters"
+"""How messages about what a job says begin; the others are about the AppDef's declaration."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolved(JobIdentity):
+    """One admitted job."""
+
+    app: AppSource
+    """The application, wherever it comes from."""
+    cluster: NestedClusterSpec
+    """What its nested cluster is made of, complete."""
+    command: str
+    """Which of the AppDef's commands it is."""
+    nested: NestedKubernetes
+    parameters: Parameters
+    """The job's, checked and with their defaults."""
+    remote: Remote
+    """What its steps may fetch from elsewhere."""
+    warnings: tuple[str, ...] = ()
+    """What the user should know although the job is admitted; whole sentences."""
+
+    @property
+    def version(self) -> str:
+        """Kubernetes version of its cluster."""
+        return self.cluster.kubernetes_version or ""
+
+    @cached_property
+    def routes(self) -> tuple[Route, ...]:
+        """Where the AppDef's targets are to be reached."""
+        expose = self.spec.expose or JobExpose()
+        job = ExposedJob(self.name, self.namespace, self.spec.class_name, expose, self.policy.expose)
+        return plan_routes(job, self.nested.targets)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What templates may say about the job."""
+        found = {"name": self.name, "namespace": self.namespace}
+        if self.routes and self.routes[0].is_open:
+            found |= {"host": self.routes[0].host or "", "url": self.routes[0].url or ""}
+        return found
+
+    def build_plan(self, source: str, epoch: int) -> Plan:
+        """The runner's plan. With another `source` of templates, or in a cluster that lost its data (another `epoch`), nothing
+        counts that was done before. Raises `Refused`.
+        """
+        base = names.digest(source, str(epoch), length=16)
+        try:
+            return build_plan(
+                self.nested.model_dump(),
+                base,
+                parameters=self.parameters.values,
+                environment=self.parameters.environment,
+                facts=self.facts,
+                remote=self.remote,
+            )
+        except PlanError as error:
+            raise Refused(conditions.APPDEF_INVALID, self.app.blame(str(error))) from error
+
+
+def admit(known: JobIdentity, source: AppSource, cluster: Object | None = None, host: Host | None = None) -> Resolved:
+    """The job with its command, parameters and version; `cluster` is its NestedCluster, if it is made already, `host` the
+    cluster that it runs in. Raises `Refused`.
+    """
+    chosen = _choose_command(known, source)
+    checked = _check_parameters(known, source, chosen)
+    wanted = known.spec.kubernetes_version or chosen.nested.kubernetes_version
+    made_of = _complete_spec(known, wanted, cluster)
+    version = made_of.kubernetes_version
+    warnings = [source.blame(item) for item in (*chosen.warnings, *checked.warnings)]
+    if wanted and wanted != version:
+        warnings.append(
+            f"Kubernetes version '{wanted}' of the AppDef is not followed: the cluster is made with {version}, and another "
+            "version takes another job"
+        )
+    return Resolved(
+        name=known.name,
+        namespace=known.namespace,
+        uid=known.uid,
+        spec=known.spec,
+        policy=known.policy,
+        app=source,
+        home=known.home,
+        cluster=made_of,
+        command=chosen.id,
+        nested=chosen.nested,
+        parameters=checked,
+        remote=build_remote(known.policy.templates.remote, host),
+        warnings=tuple(warnings),
+    )
+
+
+def _complete_spec(known: JobIdentity, version: str | None, cluster: Object | None) -> NestedClusterSpec:
+    """The spec that the job's NestedCluster is to have. Raises `Refused`."""
+    spec = NestedClusterSpec(
+        class_name=known.spec.class_name, success_policy=known.spec.success_policy, failure_policy=known.spec.failure_policy
+    ).model_copy(update={"kubernetes_version": version})
+    return complete_spec(spec, known.policy.cluster, find_running(cluster, known.uid))
+
+
+def _check_parameters(known: JobIdentity, source: AppSource, chosen: Chosen) -> Parameters:
+    where = faults.name_field("appDef.commands", [chosen.id, "parameters"])
+    try:
+        return check_parameters(chosen.command.parameters, known.spec.parameters, where=where)
+    except PlanError as error:
+        is_users = any(message.startswith(JOBS_PARAMETERS) for message in error.messages)
+        reason = conditions.PARAMETERS_INVALID if is_users else conditions.APPDEF_INVALID
+        raise Refused(reason, source.blame(str(error)) if not is_users else str(error)) from error
+
+
+def _choose_command(known: JobIdentity, source: AppSource) -> Chosen:
+    if source.app_def is None:
+        raise Refused(conditions.READING_APPDEF, f"the AppDef is in image '{source.image}'", status="Unknown")
+    try:
+        return choose_command(read_appdef(source.app_def), known.spec.command)
+    except CommandNotFound as error:
+        raise Refused(conditions.COMMAND_NOT_FOUND, source.blame(str(error))) from error
+    except AppDefError as error:
+        raise Refused(conditions.APPDEF_INVALID, source.blame(str(error))) from error

@@ -1,0 +1,123 @@
+"""The catalogue: each NestedApp is told whether jobs can run it, by the same rules that jobs are held to."""
+
+from __future__ import annotations
+
+import contextlib
+
+from nestor.api import conditions
+from nestor.api.appdef import AppDef, AppDefError, Chosen, choose_command, list_commands, read_appdef
+from nestor.api.conditions import Condition
+from nestor.api.faults import join, name_field
+from nestor.kube import NotFound, kinds
+from nestor.objects import Object, conditions_of, is_terminating, spec_of, status_of
+from nestor.operator.admission.admit import JOBS_PARAMETERS
+from nestor.operator.admission.app_source import read_catalogue
+from nestor.operator.admission.identity import Refused
+from nestor.operator.result import Result
+from nestor.operator.world.context import Context
+from nestor.steps import PlanError, build_plan, check_parameters
+from nestor.times import timestamp
+
+COMMAND_LIMIT, ID_LIMIT, TITLE_LIMIT = 64, 253, 1024
+"""As the schema has them."""
+
+
+class AppReconciler:
+    """Reconciles NestedApps."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    async def reconcile(self, name: str) -> Result:
+        """One pass over one application."""
+        app = self._context.cache.apps.get(name)
+        if app is None or is_terminating(app):
+            return Result()
+        status = build_status(app, timestamp())
+        if status == status_of(app):
+            return Result()
+        body = {"metadata": {key: app["metadata"][key] for key in ("name", "uid")}, "status": status}
+        with contextlib.suppress(NotFound):
+            self._context.cache.apps.put(await self._context.api.apply(kinds.NESTED_APP, body, subresource="status"))
+        return Result()
+
+
+def build_status(app: Object, time: str) -> Object:
+    """The whole status of a NestedApp."""
+    generation = app["metadata"].get("generation", 0)
+    accepted, title, commands = describe(app)
+    old = conditions_of(app)
+    status: Object = {"conditions": conditions.merge(old, [accepted], generation, time), "observedGeneration": generation}
+    if title:
+        status["title"] = title
+    if commands:
+        status["commands"] = commands
+    return status
+
+
+def describe(app: Object) -> tuple[Condition, str, list[Object]]:
+    """Whether jobs can run it, its title, and what their `command` may say."""
+    spec = spec_of(app)
+    title = str(spec.get("title") or "")
+    try:
+        source = read_catalogue(app["metadata"]["name"], [app])
+    except Refused as refused:
+        return _accepted("False", refused.reason, refused.message), title, []
+    if source.app_def is None:
+        said = "the AppDef is read from the image when a job runs; until then nothing is known of its commands"
+        return _accepted("True", conditions.ADMITTED_REASON, said), title, []
+    try:
+        found = read_appdef(source.app_def)
+    except AppDefError as error:
+        return _accepted("False", conditions.APPDEF_INVALID, str(error)), title, []
+    return _check_commands(found), title or (found.name or "")[:TITLE_LIMIT], list_entries(found)
+
+
+def list_entries(app: AppDef) -> list[Object]:
+    """The commands that jobs may choose."""
+    entries = []
+    for command in list_commands(app)[:COMMAND_LIMIT]:
+        content = app.commands[command]
+        texts = {key: str(content.get(key) or "")[:TITLE_LIMIT] for key in ("name", "description")}
+        entries.append({"id": command[:ID_LIMIT], **texts})
+    return entries
+
+
+def _check_commands(app: AppDef) -> Condition:
+    """Every command that a job could choose makes a plan."""
+    faults: list[str] = []
+    warnings: list[str] = []
+    wanted: list[str | None] = [*list_commands(app)]
+    for command in wanted or [None]:
+        try:
+            chosen = choose_command(app, command)
+            warnings += chosen.warnings
+            _check_plan(chosen)
+        except AppDefError as error:
+            faults += error.messages
+        except PlanError as error:
+            faults += [f"command '{command}': {message}" for message in error.messages]
+    if faults:
+        return _accepted("False", conditions.APPDEF_INVALID, join(faults))
+    said = "; ".join(["jobs can run it", *(f"warning: {warning}" for warning in dict.fromkeys(warnings))])
+    return _accepted("True", conditions.ADMITTED_REASON, said)
+
+
+def _check_plan(chosen: Chosen) -> None:
+    """Raises `PlanError`. What a job has to say for itself, as a required parameter, is no fault of the application."""
+    where = name_field("appDef.commands", [chosen.id, "parameters"])
+    found: list[str] = []
+    try:
+        check_parameters(chosen.command.parameters, {}, where=where)
+    except PlanError as error:
+        found += [message for message in error.messages if not message.startswith(JOBS_PARAMETERS)]
+    try:
+        build_plan(chosen.nested.model_dump(), "")
+    except PlanError as error:
+        found += error.messages
+    if found:
+        raise PlanError(found)
+
+
+def _accepted(status: conditions.Status, reason: str, message: str) -> Condition:
+    return Condition(conditions.ACCEPTED, status, reason, message)

@@ -1,0 +1,134 @@
+"""Finds each job's application: in the job, in the snapshot of it, in the catalogue, or by a reader's pod in the app image."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from nestor.api import conditions
+from nestor.cluster.provision import ForeignObject
+from nestor.contracts.reader import OUTPUT_LIMIT
+from nestor.kube import ApiError, Forbidden, Invalid, RetryLater, kinds
+from nestor.kube.tasks import together
+from nestor.names import Part
+from nestor.objects import Object, is_terminating
+from nestor.operator import oneshot
+from nestor.operator.admission import reader_pod
+from nestor.operator.admission.admit import Resolved, admit
+from nestor.operator.admission.app_source import AppSource, find_source
+from nestor.operator.admission.copied_inputs import CopiedInputs
+from nestor.operator.admission.identity import JobIdentity, Refused, identify
+from nestor.operator.oneshot import Action
+from nestor.operator.world.context import Context
+from nestor.times import now, seconds_since
+
+LOG_RETRY_SECONDS = 2.0
+REMEDY = "push a corrected image under another tag, or give `appDef` beside `image`, in a new job"
+CATALOGUE_REMEDY = "an admin can correct the image under another tag, or give `appDef` beside `image` in the NestedApp"
+
+
+class AppResolver:
+    """Resolves jobs. `ensure_namespace` makes a job's own namespace, which a reader's pod needs before anything else is made."""
+
+    def __init__(
+        self, context: Context, inputs: CopiedInputs, ensure_namespace: Callable[[JobIdentity], Awaitable[object]]
+    ) -> None:
+        self._context = context
+        self._api = context.api
+        self._inputs = inputs
+        self._snapshots = inputs.snapshots
+        self._ensure_namespace = ensure_namespace
+
+    async def resolve(self, job: Object) -> Resolved:
+        """The job with all that it names. Raises `Refused`; with status `Unknown` while its AppDef is being read."""
+        known = identify(job, self._context.classes.all())
+        source = await self._find(known)
+        cluster = self._context.cache.clusters.get(known.home.name, known.home.namespace)
+        return admit(known, source, cluster, self._context.host)
+
+    async def _find(self, known: JobIdentity) -> AppSource:
+        if known.spec.app and known.spec.app.app_def is not None:
+            return find_source(known, ())
+        if kept := await self._snapshots.find(known):
+            await self._remove_reader(known)
+            return kept
+        source = find_source(known, self._context.cache.apps)
+        if source.app_def is not None:
+            return source
+        return self._snapshots.recall(known.uid, source) or await self._read(known, source)
+
+    async def _read(self, known: JobIdentity, source: AppSource) -> AppSource:
+        """The AppDef of the image, once a reader's pod has printed it. Raises `Refused` until then."""
+        if known.spec.suspend:
+            message = f"the AppDef is read from image '{source.image}' when the job is resumed"
+            raise Refused(conditions.SUSPENDED, message, status="Unknown")
+        pod = self._find_reader(known)
+        action = reader_pod.decide_reader(pod, str(source.image), now())
+        if action.kind == "Read" and pod is not None:
+            read, action = await self._read_log(known, source, pod)
+            if read is not None:
+                return read
+        if action.kind in ("Create", "Replace"):
+            action = await self._make_pod(known, source, action, former=pod)
+        raise _refuse(source, action)
+
+    async def _read_log(self, known: JobIdentity, source: AppSource, pod: Object) -> tuple[AppSource | None, Action]:
+        meta = pod["metadata"]
+        try:
+            limit = OUTPUT_LIMIT + 2  # the end of the line, and one that tells that there is more
+            output = await self._api.read_log(meta["name"], meta["namespace"], reader_pod.CONTAINER, limit=limit)
+            found = replace(source, app_def=reader_pod.parse_output(output))
+        except reader_pod.Unreadable as error:
+            return None, reader_pod.decide_again(pod, f"what pod '{meta['name']}' printed is not usable: {error}", now())
+        except ApiError as error:
+            action = reader_pod.decide_without_log(pod, error.message, now())
+            return None, replace(action, delay=min(LOG_RETRY_SECONDS, action.delay or LOG_RETRY_SECONDS))
+        self._snapshots.note(known.uid, found)
+        return found, Action("Read")
+
+    async def _make_pod(self, known: JobIdentity, source: AppSource, action: Action, *, former: Object | None) -> Action:
+        """The action, with when to look again. Raises `Refused` where the host refuses the pod, or what it needs."""
+        home = known.home
+        try:
+            await self._ensure_namespace(known)
+            await together(
+                self._inputs.ensure_pull_secret(known, source.image_pull_secret_name),
+                self._context.applier.ensure(kinds.NETWORK_POLICY, reader_pod.build_policy(home)),
+            )
+        except (ForeignObject, Forbidden, Invalid) as error:
+            if isinstance(error, Forbidden) and error.is_terminating:
+                raise RetryLater(1, error.message) from None
+            message = getattr(error, "message", str(error))
+            raise Refused(conditions.PROVISIONING_FAILED, message, retry_seconds=oneshot.NEW_NAMESPACE_SECONDS) from error
+        live = self._context.cache.find(kinds.NAMESPACE, home.namespace)
+        age = seconds_since(live["metadata"]["creationTimestamp"]) if live else 0.0
+        body = reader_pod.build_pod(source, home, self._context.settings.image, action.attempt)
+        made = await oneshot.make(self._api, body, former, is_patient=False, refused_since=age)
+        if made.problem:
+            message = f"{_describe(source)}: {made.problem}"
+            raise Refused(conditions.PROVISIONING_FAILED, message, retry_seconds=made.retry_after)
+        return replace(action, delay=made.retry_after)
+
+    async def _remove_reader(self, known: JobIdentity) -> None:
+        """It has done its work."""
+        pod = self._find_reader(known)
+        if pod is not None and not is_terminating(pod):
+            await self._api.delete(kinds.POD, pod["metadata"]["name"], known.home.namespace, uid=pod["metadata"]["uid"])
+
+    def _find_reader(self, known: JobIdentity) -> Object | None:
+        return self._context.cache.find(kinds.POD, known.home.child(Part.READER), known.home.namespace)
+
+
+def _refuse(source: AppSource, action: Action) -> Refused:
+    """Why the job has to wait, or that its image has no AppDef."""
+    message = _describe(source) + (f": {action.message}" if action.message else "")
+    reason = action.reason or conditions.READING_APPDEF
+    if action.kind != "Refuse":
+        return Refused(reason, message, retry_seconds=action.delay, status="Unknown")
+    if source.origin.startswith("image "):
+        return Refused(reason, f"{message}; {REMEDY}", retry_seconds=action.delay)
+    return Refused(reason, f"{source.blame(message)}; {CATALOGUE_REMEDY}", retry_seconds=action.delay)
+
+
+def _describe(source: AppSource) -> str:
+    return f"reading the AppDef from image '{source.image}'"

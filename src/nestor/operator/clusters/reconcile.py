@@ -1,0 +1,148 @@
+"""NestedClusters that users made, without a job: the same nested cluster, in the user's own namespace."""
+
+from __future__ import annotations
+
+import time
+
+from nestor import names
+from nestor.api import conditions, labels
+from nestor.api.conditions import Condition
+from nestor.api.nestedcluster import NestedClusterSpec
+from nestor.cluster.home import Home
+from nestor.cluster.provision import ForeignObject
+from nestor.cluster.shape import Shape
+from nestor.kube import Forbidden, Invalid, NotFound, RetryLater, kinds
+from nestor.kube.applier import RESYNC_SECONDS
+from nestor.names import Part
+from nestor.objects import Object, conditions_of, is_owned_by, is_terminating, labels_of, owners_of, spec_of
+from nestor.operator.admission.cluster_spec import complete_spec, read_running
+from nestor.operator.admission.identity import Refused, find_class
+from nestor.operator.clusters import ownership
+from nestor.operator.clusters.ensure import build_shape, ensure_cluster
+from nestor.operator.clusters.policy import resolve_policy
+from nestor.operator.clusters.status import write_status
+from nestor.operator.lifecycle.suspend import SuspendState, decide_suspend, end_pods, find_progress
+from nestor.operator.result import Result
+from nestor.operator.world.context import Context
+from nestor.operator.world.finalizers import ensure_finalizer, has_finalizer, remove_finalizer
+from nestor.operator.world.homes import find_home_of_cluster
+
+
+class ClusterReconciler:
+    """Reconciles NestedClusters that carry no job's label; those of jobs are the jobs' children."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._cleared: set[str] = set()
+        self._suspended: dict[str, float] = {}
+        """Since when this process has seen that a cluster is to be suspended, by its UID."""
+
+    async def reconcile(self, namespace: str, name: str) -> Result:
+        """One pass over one cluster."""
+        cluster = self._context.cache.clusters.get(name, namespace)
+        if cluster is None:
+            return Result()
+        if is_terminating(cluster):
+            # Before the label is looked at: a cluster that got it after our finalizer could else never go.
+            await self._finalize(cluster)
+            return Result()
+        if labels.JOB in labels_of(cluster):
+            return Result()
+        # A finalizer, because the binding to read nodes belongs to no namespace and is collected with nothing.
+        cluster = await ensure_finalizer(self._context.api, kinds.NESTED_CLUSTER, cluster)
+        spec, home = NestedClusterSpec.model_validate(spec_of(cluster)), find_home_of_cluster(cluster)
+        suspend = await self._decide_suspend(cluster, home) if spec.suspend else None
+        if suspend is None:
+            self._suspended.pop(cluster["metadata"]["uid"], None)
+        try:
+            problem = await self._ensure(cluster, spec, home, replicas=suspend.replicas if suspend else 1)
+        except Refused as refused:
+            await self._refuse(cluster, spec, refused.reason, refused.message)
+            return Result(RESYNC_SECONDS)
+        except (Forbidden, Invalid, ForeignObject) as error:
+            if isinstance(error, Forbidden) and error.is_terminating:
+                return Result(RESYNC_SECONDS)
+            await self._refuse(cluster, spec, conditions.PROVISIONING_FAILED, getattr(error, "message", str(error)))
+            return Result(error=error)
+        texts = ["class and version are good", problem or "", f"suspended: {suspend.message}" if suspend else ""]
+        admitted = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, "; ".join(text for text in texts if text))
+        kubeconfig = None if problem else names.kubeconfig_secret(name)
+        await self._report(cluster, spec, [admitted, *_stand_in(cluster, suspend)], kubeconfig)
+        return Result(RESYNC_SECONDS).within(suspend.delay if suspend else None)
+
+    async def _decide_suspend(self, cluster: Object, home: Home) -> SuspendState:
+        """How far a cluster that is to be suspended is with that."""
+        seconds = time.monotonic() - self._suspended.setdefault(cluster["metadata"]["uid"], time.monotonic())
+        suspend = decide_suspend(find_progress(self._context.cache, home), seconds)
+        if suspend.is_forced:
+            await end_pods(self._context, home.namespace)
+        return suspend
+
+    async def _ensure(self, cluster: Object, spec: NestedClusterSpec, home: Home, *, replicas: int) -> str | None:
+        """All objects of the cluster; says why there is no kubeconfig. Raises `Refused` and `ForeignObject`."""
+        policy = find_class(spec.class_name, self._context.classes.all())
+        server = self._find_server(home)
+        complete = complete_spec(spec, policy.cluster, read_running(server, spec.kubernetes_version))
+        shape = build_shape(self._context, complete, home, policy, replicas=replicas)
+        await self._check_names(cluster, shape)
+        self._check_claim(shape, server)
+        return (await ensure_cluster(self._context, shape)).problem
+
+    def _find_server(self, home: Home) -> Object | None:
+        """The cluster's StatefulSet, once it is made."""
+        live = self._context.cache.find(kinds.STATEFUL_SET, home.child(Part.SERVER), home.namespace)
+        return live if live is not None and is_owned_by(live, (home.owner or {})["uid"]) else None
+
+    async def _check_names(self, cluster: Object, shape: Shape) -> None:
+        """Nothing in the user's namespace is taken over. Raises `ForeignObject`; asked once per cluster and process."""
+        uid = cluster["metadata"]["uid"]
+        if senior := ownership.find_senior(cluster, self._context.cache.clusters):
+            raise ForeignObject(f"NestedCluster '{senior}' has this namespace: there may be one in a namespace")
+        if uid in self._cleared:
+            return
+        if foreign := await ownership.find_foreign(self._context.api, shape):
+            where = f"{foreign} in namespace '{shape.namespace}'"
+            raise ForeignObject(f"{where} is not this cluster's: delete it, or give the cluster another name")
+        self._cleared.add(uid)
+
+    def _check_claim(self, shape: Shape, server: Object | None) -> None:
+        """A claim that an earlier cluster of this name has left holds data that none of our keys open; it is collected soon."""
+        name = names.data_claim(shape.name)
+        claim = self._context.cache.find(kinds.PERSISTENT_VOLUME_CLAIM, name, shape.namespace)
+        if not shape.persistence or claim is None:
+            return
+        if server is None or (owners_of(claim) and not is_owned_by(claim, server["metadata"]["uid"])):
+            raise RetryLater(1, f"PersistentVolumeClaim '{name}' of an earlier cluster of this name is being collected")
+
+    async def _refuse(self, cluster: Object, spec: NestedClusterSpec, reason: str, message: str) -> None:
+        await self._report(cluster, spec, [Condition(conditions.ADMITTED, "False", reason, message)], None)
+
+    async def _report(self, cluster: Object, spec: NestedClusterSpec, found: list[Condition], kubeconfig: str | None) -> None:
+        policy = self._context.classes.all().get(spec.class_name)
+        resolved = resolve_policy(policy, None) if policy else None
+        self._context.cache.clusters.put(await write_status(self._context.api, cluster, resolved, found, kubeconfig))
+
+    async def _finalize(self, cluster: Object) -> None:
+        """Everything in the namespace is owned by the cluster and goes with it; the binding is ours to delete."""
+        if not has_finalizer(cluster):
+            return
+        uid, home = cluster["metadata"]["uid"], find_home_of_cluster(cluster)
+        await self._context.api.delete(kinds.CLUSTER_ROLE_BINDING, home.nodes_binding)
+        self._context.provisioner.forget(home.namespace, home.name)
+        self._context.applier.forget(home.namespace)
+        self._cleared.discard(uid)
+        self._suspended.pop(uid, None)
+        try:
+            await remove_finalizer(self._context.api, kinds.NESTED_CLUSTER, cluster)
+        except NotFound:
+            return
+
+
+def _stand_in(cluster: Object, suspend: SuspendState | None) -> list[Condition]:
+    """`Ready`, while the syncer, whose word it is, is stopped too; and until it has said something itself."""
+    if suspend and not suspend.replicas:
+        return [Condition(conditions.READY, "False", conditions.SUSPENDED, suspend.message)]
+    said = conditions.find(conditions_of(cluster), conditions.READY) or {}
+    if said.get("reason") in (conditions.SUSPENDED, conditions.RESUMING):
+        return [Condition(conditions.READY, "False", conditions.RESUMING, "its control plane is being started again")]
+    return []

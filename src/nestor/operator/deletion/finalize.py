@@ -1,0 +1,195 @@
+"""Deletion of a job: down to the last object, verified, bounded in time, and honest about what it had to force."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass, field
+
+from nestor import names
+from nestor.api import conditions, labels
+from nestor.api.conditions import Condition
+from nestor.cluster.home import Home
+from nestor.kube import NotFound, kinds
+from nestor.kube.tasks import together
+from nestor.names import Part
+from nestor.objects import Object, conditions_of, is_terminating, labels_of, status_of
+from nestor.operator.admission.copied_inputs import CopiedInputs
+from nestor.operator.result import Result
+from nestor.operator.status.build import Event
+from nestor.operator.status.report import post, write_status
+from nestor.operator.world.context import Context
+from nestor.operator.world.finalizers import has_finalizer, remove_finalizer
+from nestor.operator.world.homes import find_home
+from nestor.times import seconds_since, timestamp
+
+log = logging.getLogger(__name__)
+
+APP_GRACE_SECONDS = 10
+"""The longest that an application's pod may take to end; users wait for the deletion."""
+OWN_GRACE_SECONDS = 1
+"""For the control plane, the syncer, the runner: nothing of theirs is kept, so they need no orderly end."""
+NAMESPACE_LEAD_SECONDS = 2
+POLL_SECONDS = 1.0
+
+
+@dataclass
+class _Deletion:
+    """What this process knows of one job's deletion."""
+
+    since: float = field(default_factory=time.monotonic)
+    """When it was first seen here. The deletion's own time may be long ago: what nobody has tried yet must not be forced."""
+    told: set[str] = field(default_factory=set)
+    """UIDs of what was warned about."""
+
+
+class Finalizer:
+    """Empties and deletes jobs' namespaces."""
+
+    def __init__(self, context: Context, inputs: CopiedInputs) -> None:
+        self._context = context
+        self._api = context.api
+        self._inputs = inputs
+        self._deletions: dict[str, _Deletion] = {}
+
+    async def finalize(self, job: Object) -> Result:
+        """One pass over a job that is being deleted, until nothing is left."""
+        if not has_finalizer(job):
+            return Result()
+        meta, home = job["metadata"], find_home(job)
+        await self._delete_kubeconfig(home)
+        live = await self._find_namespace(home)
+        deletion = self._deletions.setdefault(meta["uid"], _Deletion())
+        age = time.monotonic() - deletion.since
+        if live is not None and age < self._context.settings.give_up_after_seconds:
+            await self._report(job, home.namespace)
+            await self.empty(live, is_forced=age > self._context.settings.force_after_seconds, about=job)
+            return Result(POLL_SECONDS)
+        if live is not None:
+            message = f"Namespace '{home.namespace}' does not go: {_explain(live)}"
+            await self._warn_once(job, live, "NamespaceLeftBehind", message)
+        await self._api.delete(kinds.CLUSTER_ROLE_BINDING, home.nodes_binding)
+        try:
+            await remove_finalizer(self._api, kinds.NESTED_APP_JOB, job)
+        except NotFound:
+            log.debug("%s/%s went by itself", meta["namespace"], meta["name"])
+        # Last, because a conflict above brings us back here, with the time that was given it already.
+        self.forget(home.namespace, home.name, meta["uid"])
+        return Result()
+
+    async def empty(self, namespace: Object, *, is_forced: bool, about: Object | None) -> None:
+        """Pods first, then the namespace: its controller looks after 5 s, and where it finds a pod again only after half of that
+        one's grace period. So the namespace is deleted when its last pods have 2 s left.
+
+        Without its RoleBinding the syncer can make no new pods; without its StatefulSet the server is not made again.
+        """
+        name = namespace["metadata"]["name"]
+        if not is_terminating(namespace):
+            await self._stop_producers(name, namespace["metadata"]["labels"][labels.JOB])
+        pods = self._context.cache.pods_by_namespace.all(name)
+        if pods:
+            await together(*(self._delete_pod(pod, is_forced=is_forced, about=about) for pod in pods))
+        if is_forced:
+            await self._strip_clusters(name, about)
+        if (is_forced or all(_ends_soon(pod) for pod in pods)) and not is_terminating(namespace):
+            await self._api.delete(kinds.NAMESPACE, name, uid=namespace["metadata"]["uid"])
+
+    async def _stop_producers(self, namespace: str, cluster: str) -> None:
+        """Everything that makes or serves something."""
+        cache = self._context.cache
+        found = [
+            *((kinds.STATEFUL_SET, item) for item in cache.informers[kinds.STATEFUL_SET]),
+            *((kinds.INGRESS, item) for item in cache.informers[kinds.INGRESS]),
+        ]
+        deletions = [
+            self._api.delete(kind, item["metadata"]["name"], namespace)
+            for kind, item in found
+            if item["metadata"].get("namespace") == namespace
+        ]
+        binding = names.child(cluster, Part.SYNCER)
+        await together(*deletions, self._api.delete(kinds.ROLE_BINDING, binding, namespace))
+
+    async def _delete_pod(self, pod: Object, *, is_forced: bool, about: Object | None) -> None:
+        meta = pod["metadata"]
+        own = (meta.get("labels") or {}).get(labels.COMPONENT) != labels.COMPONENT_APP
+        wished = pod["spec"].get("terminationGracePeriodSeconds", 30)
+        grace = 0 if is_forced else min(wished, OWN_GRACE_SECONDS if own else APP_GRACE_SECONDS)
+        if meta.get("deletionTimestamp") and not is_forced and meta.get("deletionGracePeriodSeconds", 0) <= grace:
+            return
+        is_gone = not await self._api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=grace)
+        if is_forced and not is_gone and about is not None:
+            message = f"pod '{meta['name']}' did not end and was removed without its node's word"
+            await self._warn_once(about, pod, "PodForceDeleted", message)
+
+    async def _strip_clusters(self, namespace: str, about: Object | None) -> None:
+        """NestedClusters whose finalizers nobody removes."""
+        for cluster in self._context.cache.clusters:
+            meta = cluster["metadata"]
+            if meta["namespace"] == namespace and meta.get("finalizers") and meta.get("deletionTimestamp"):
+                await self._api.patch(kinds.NESTED_CLUSTER, meta["name"], namespace, {"metadata": {"finalizers": None}})
+                if about is not None:
+                    held = ", ".join(meta["finalizers"])
+                    await self._warn(about, "FinalizersRemoved", f"NestedCluster '{meta['name']}' was held by {held}")
+
+    async def _find_namespace(self, home: Home) -> Object | None:
+        """The job's namespace, while it exists. Asked of the API server when the cache has none: it may lag behind."""
+        name = home.namespace
+        live = self._context.cache.find(kinds.NAMESPACE, name) or await self._api.find(kinds.NAMESPACE, name)
+        return live if live is not None and _is_of(live, home) else None
+
+    async def _delete_kubeconfig(self, home: Home) -> None:
+        if (meta := home.kubeconfig) is None:
+            return
+        secret = await self._api.find(kinds.SECRET, meta["name"], meta["namespace"])
+        if secret and _is_of(secret, home):
+            await self._api.delete(kinds.SECRET, meta["name"], meta["namespace"], uid=secret["metadata"]["uid"])
+
+    async def _report(self, job: Object, namespace: str) -> None:
+        """`Ready` says that the job goes; written once."""
+        status = status_of(job)
+        before = conditions.find(status.get("conditions"), conditions.READY)
+        if before and before["reason"] == conditions.TERMINATING:
+            return
+        message = f"namespace '{namespace}' is being deleted"
+        ready = Condition(conditions.READY, "False", conditions.TERMINATING, message)
+        generation = job["metadata"].get("generation", 0)
+        merged = conditions.merge(status.get("conditions") or (), [ready], generation, timestamp())
+        try:
+            await write_status(self._context, job, {**status, "conditions": merged})
+        except NotFound:
+            log.debug("%s/%s went meanwhile", job["metadata"]["namespace"], job["metadata"]["name"])
+
+    async def _warn(self, job: Object, reason: str, message: str) -> None:
+        await post(self._context, job, Event("Warning", reason, message))
+
+    async def _warn_once(self, job: Object, obj: Object, reason: str, message: str) -> None:
+        """Tell of an object that stays on, but not again in every pass."""
+        told = self._deletions.setdefault(job["metadata"]["uid"], _Deletion()).told
+        if obj["metadata"]["uid"] not in told:
+            told.add(obj["metadata"]["uid"])
+            await self._warn(job, reason, message)
+
+    def forget(self, namespace: str, name: str, uid: str) -> None:
+        """Drop what is remembered of a job that is gone."""
+        self._deletions.pop(uid, None)
+        self._context.applier.forget(namespace)
+        self._context.provisioner.forget(namespace, name)
+        self._inputs.forget(uid)
+
+
+def _ends_soon(pod: Object) -> bool:
+    """Whether the pod's grace period is (nearly) over. A deletion timestamp is the time at which it will be."""
+    time = pod["metadata"].get("deletionTimestamp")
+    return bool(time) and seconds_since(time) > -NAMESPACE_LEAD_SECONDS
+
+
+def _is_of(obj: Object, home: Home) -> bool:
+    """True when the object says that it is this very job's."""
+    return labels_of(obj).get(labels.JOB_UID) == home.labels[labels.JOB_UID]
+
+
+def _explain(namespace: Object) -> str:
+    """What the namespace's controller says is left in it."""
+    found = conditions_of(namespace)
+    reasons = [item["message"] for item in found if item.get("status") == "True" and item.get("message")]
+    return "; ".join(reasons) or "no reason given"

@@ -1,0 +1,74 @@
+"""Namespaces that lost their job: somebody removed our finalizer, or the namespace would not go in time."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from nestor.api import labels
+from nestor.kube import kinds
+from nestor.objects import Object, is_terminating, labels_of
+from nestor.operator.deletion.finalize import POLL_SECONDS, Finalizer
+from nestor.operator.result import Result
+from nestor.operator.world.context import Context
+
+log = logging.getLogger(__name__)
+
+SLOW_SECONDS = 30.0
+"""How soon a namespace is looked at again that is on its way out: its events come by themselves, and it may be stuck for days."""
+
+
+class Sweeper:
+    """Deletes what no job answers for."""
+
+    def __init__(self, context: Context, finalizer: Finalizer) -> None:
+        self._context = context
+        self._finalizer = finalizer
+        self._since: dict[str, float] = {}
+        """When this process first saw an orphan, by the namespace's UID."""
+
+    async def sweep(self, namespace: str, name: str) -> Result:
+        """Delete host namespaces that say they are this job's but are not, once the API server confirms it."""
+        self._drop_gone()
+        known = self._context.cache.jobs.get(name, namespace)
+        left = [item for item in self._find(namespace, name) if known is None or _owner(item) != known["metadata"]["uid"]]
+        if not left:
+            return Result()
+        job = await self._context.api.find(kinds.NESTED_APP_JOB, name, namespace)
+        if job is not None:
+            self._context.cache.jobs.put(job)
+        orphans = [item for item in left if job is None or _owner(item) != job["metadata"]["uid"]]
+        for item in orphans:
+            await self._sweep_one(item, namespace, name)
+        is_slow = len(orphans) == len(left) and all(is_terminating(item) for item in orphans)
+        return Result(SLOW_SECONDS if is_slow else POLL_SECONDS)
+
+    def _find(self, namespace: str, name: str) -> list[Object]:
+        """The host namespaces that say that they are of a job of that name."""
+        wanted = {labels.JOB: name, labels.JOB_NAMESPACE: namespace}
+        found = []
+        for item in self._context.cache.informers[kinds.NAMESPACE]:
+            own = labels_of(item)
+            if wanted.items() <= own.items() and own.get(labels.JOB_UID):
+                found.append(item)
+        return found
+
+    async def _sweep_one(self, orphan: Object, namespace: str, name: str) -> None:
+        where, uid = orphan["metadata"]["name"], orphan["metadata"]["uid"]
+        if uid not in self._since:
+            self._since[uid] = time.monotonic()
+            log.warning("namespace %s has lost its job %s/%s, deleting it", where, namespace, name)
+            self._finalizer.forget(where, name, _owner(orphan))
+        is_forced = time.monotonic() - self._since[uid] > self._context.settings.force_after_seconds
+        await self._finalizer.empty(orphan, is_forced=is_forced, about=None)
+        await self._context.api.delete(kinds.CLUSTER_ROLE_BINDING, where)
+
+    def _drop_gone(self) -> None:
+        if self._since:
+            live = {item["metadata"]["uid"] for item in self._context.cache.informers[kinds.NAMESPACE]}
+            self._since = {uid: since for uid, since in self._since.items() if uid in live}
+
+
+def _owner(namespace: Object) -> str:
+    """The UID of the job that a namespace says it is of."""
+    return str(namespace["metadata"]["labels"][labels.JOB_UID])

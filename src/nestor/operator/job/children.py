@@ -1,0 +1,100 @@
+"""Makes and keeps the objects of one admitted job: its nested cluster, and what the job adds to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from nestor.cluster.home import Home
+from nestor.cluster.provision import Addresses
+from nestor.cluster.shape import Shape
+from nestor.kube import kinds
+from nestor.objects import Object
+from nestor.operator.admission.admit import Resolved
+from nestor.operator.admission.copied_inputs import CopiedInputs
+from nestor.operator.admission.identity import JobIdentity
+from nestor.operator.clusters.ensure import Alongside, ensure_cluster
+from nestor.operator.clusters.homes import ensure_home, ensure_limits
+from nestor.operator.clusters.policy import resolve_policy
+from nestor.operator.clusters.status import write_status
+from nestor.operator.job import runner_pod
+from nestor.operator.job.expose import Routes, admit_routes, ensure_ingresses
+from nestor.operator.job.hosts import Hosts
+from nestor.operator.world.context import Context
+from nestor.steps import Plan
+
+
+@dataclass
+class Children:
+    """What a pass over the children found out."""
+
+    routes: Routes = ()
+    """Where the targets are reached, or why they are not."""
+    addresses: Addresses | None = None
+    """Of its cluster; None where that could not be made."""
+    problem: str | None = None
+    """What the user should know although the cluster is fine."""
+
+
+class ChildrenKeeper:
+    """Everything is applied as soon as what it needs is there."""
+
+    def __init__(self, context: Context, inputs: CopiedInputs, hosts: Hosts) -> None:
+        self._context = context
+        self._inputs = inputs
+        self._hosts = hosts
+
+    async def ensure(self, resolved: Resolved, shape: Shape, plan: Plan, *, is_stopped: bool = False) -> Children:
+        """The namespace, and then all that the job has in it."""
+        context, inputs = self._context, self._inputs
+        home = await self.ensure_namespace(resolved)
+        found = Children()
+        cluster: Object = {}
+        certificate_problem: str | None = None
+
+        async def ensure_object() -> None:
+            nonlocal cluster
+            cluster = await context.applier.ensure(kinds.NESTED_CLUSTER, build_cluster(resolved, is_stopped=is_stopped))
+
+        async def ensure_certificate() -> None:
+            nonlocal certificate_problem
+            certificate_problem = await inputs.ensure_tls_secret(resolved)
+
+        async def ensure_policy() -> None:
+            await keep_policy(context, resolved, cluster)
+
+        async def expose() -> None:
+            routes = admit_routes(context.cache, self._hosts, resolved, certificate_problem)
+            found.routes = await ensure_ingresses(context, resolved, routes)
+
+        first = (
+            ensure_certificate,
+            ensure_object,
+            lambda: context.applier.ensure(kinds.CONFIG_MAP, runner_pod.build_plan_config_map(home, plan)),
+            lambda: inputs.ensure_templates(resolved),
+            lambda: inputs.ensure_pull_secret(resolved, resolved.app.image_pull_secret_name),
+            lambda: inputs.snapshots.ensure(resolved),
+            *ensure_limits(context, shape, resolved.policy.namespace, [runner_pod.RESOURCES]),
+        )
+        along = Alongside(first=first, then=(ensure_policy,), last=(expose,))
+        made = await ensure_cluster(context, replace(shape, nodes_binding_owner=home.nodes_binding_owner), along)
+        found.addresses, found.problem = made.addresses, made.problem
+        return found
+
+    async def ensure_namespace(self, known: JobIdentity) -> Home:
+        """The job's own namespace. What was copied into a former one is copied again."""
+        return await ensure_home(
+            self._context, known.home, known.policy.namespace, forget=lambda: self._inputs.forget_copies(known.uid)
+        )
+
+
+async def keep_policy(context: Context, known: JobIdentity, cluster: Object) -> None:
+    """What the class allows the pods of the job's cluster, for its syncer."""
+    written = await write_status(context.api, cluster, resolve_policy(known.policy, known.spec))
+    context.cache.clusters.put(written)
+
+
+def build_cluster(resolved: Resolved, *, is_stopped: bool) -> Object:
+    """The job's NestedCluster: what its syncer is to do is in the spec."""
+    spec = resolved.cluster.model_copy(update={"suspend": is_stopped})
+    home = resolved.home
+    return {"metadata": home.metadata(home.name), "spec": spec.model_dump(by_alias=True, exclude_none=True)}

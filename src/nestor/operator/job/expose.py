@@ -1,0 +1,97 @@
+"""The Ingresses of one admitted job, and what is observed behind them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nestor import names
+from nestor.api import conditions, labels
+from nestor.exposure.exposed import Exposure, TargetView
+from nestor.exposure.host_claims import HostClaim, find_conflicts, find_exposed_job
+from nestor.exposure.ingress import build_ingress
+from nestor.exposure.routes import Route
+from nestor.kube import Forbidden, Invalid, kinds
+from nestor.kube.tasks import together
+from nestor.operator.admission.admit import Resolved
+from nestor.operator.job.hosts import Hosts
+from nestor.operator.world.cache import Cache
+from nestor.operator.world.context import Context
+
+Routes = tuple[Route, ...]
+
+
+def admit_routes(cache: Cache, hosts: Hosts, resolved: Resolved, certificate_problem: str | None = None) -> Routes:
+    """The job's routes; one that it may not have says why. `certificate_problem`: what is wrong with the class's certificate."""
+    if certificate_problem:
+        refusal = conditions.TLS_SECRET_NOT_FOUND, certificate_problem
+        return tuple(replace(route, refusal=refusal) if route.is_open else route for route in resolved.routes)
+    conflicts = _find_conflicts(cache, hosts, resolved)
+    return tuple(
+        replace(route, refusal=(conditions.HOSTNAME_CONFLICT, conflicts[route.host])) if route.host in conflicts else route
+        for route in resolved.routes
+    )
+
+
+def _find_conflicts(cache: Cache, hosts: Hosts, resolved: Resolved) -> dict[str | None, str]:
+    """A sentence for each host that the job may not have."""
+    routes, home = resolved.routes, resolved.home.namespace
+    job = cache.jobs.get(resolved.name, resolved.namespace) or {"metadata": {}}
+    created = job["metadata"].get("creationTimestamp", "")
+    held = hosts.held(home, resolved.uid)
+    mine = [
+        HostClaim(route.host, resolved.name, resolved.namespace, resolved.uid, created, route.host in held, route.is_default)
+        for route in routes
+        if route.host
+    ]
+    found = find_conflicts(mine, hosts.all(), cache.informers[kinds.INGRESS], home)
+    first = routes[0].host if routes else None
+    advice = {
+        host: "choose another one by `expose.host`"
+        if host == first
+        else "it comes from the names of the Service, the job and its namespace"
+        for host in found
+    }
+    return {host: f"{message}; {advice[host]}" for host, message in found.items()}
+
+
+async def ensure_ingresses(context: Context, resolved: Resolved, routes: Routes) -> Routes:
+    """An Ingress for each open route, and no other of ours; what the host cluster refuses is said in the route that comes back.
+
+    A problem with one target never affects the others.
+    """
+    home = resolved.home.namespace
+    wanted = {route.ingress for route in routes if route.is_open}
+    for item in context.cache.ingresses_by_namespace.all(home):
+        if find_exposed_job(item) == resolved.uid and item["metadata"]["name"] not in wanted:
+            await context.api.delete(kinds.INGRESS, item["metadata"]["name"], home)
+    return tuple(await together(*(_ensure_one(context, resolved, route) for route in routes)))
+
+
+async def _ensure_one(context: Context, resolved: Resolved, route: Route) -> Route:
+    if route.host is None or not route.is_open:
+        return route
+    own = resolved.home.labels | {labels.COMPONENT: labels.COMPONENT_EXPOSURE}
+    body = build_ingress(route.ingress, resolved.home.namespace, own, route.host, route.target, resolved.policy.expose)
+    try:
+        await context.applier.ensure(kinds.INGRESS, body)
+    except (Forbidden, Invalid) as error:
+        if isinstance(error, Forbidden) and error.is_terminating:
+            raise
+        message = f"the host cluster refuses the Ingress of host '{route.host}': {error.message}"
+        return replace(route, refusal=(conditions.INGRESS_REFUSED, message))
+    return route
+
+
+def observe_exposure(cache: Cache, resolved: Resolved, routes: Routes) -> Exposure:
+    """What is behind the routes, from the caches."""
+    return Exposure(tuple(_observe_one(cache, resolved.home.namespace, route) for route in routes))
+
+
+def _observe_one(cache: Cache, home: str, route: Route) -> TargetView:
+    name = names.host_name(route.target.service_name, route.target.service_namespace)
+    return TargetView(route, cache.find(kinds.SERVICE, name, home), cache.slices_by_service.all((home, name)))
+
+
+def is_waiting(routes: Routes) -> bool:
+    """Whether a route is closed by something that may pass without an event of ours."""
+    return any(route.is_requested and route.refusal for route in routes)

@@ -1,0 +1,67 @@
+"""Which hosts the jobs claim: by their specs, by their last pass, and by the Ingresses that they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from nestor.api import conditions
+from nestor.api.nestedclass import ExposePolicy
+from nestor.exposure.host_claims import HostClaim, find_exposed_job, hosts_of
+from nestor.exposure.hosts import choose_host, is_default
+from nestor.exposure.routes import Route
+from nestor.objects import Object, conditions_of, spec_of
+from nestor.operator.world.cache import Cache
+from nestor.operator.world.classes import Classes
+from nestor.operator.world.homes import find_home
+
+
+class Hosts:
+    """The claims of all jobs. Remembers the hosts of further targets, which only a pass over the job finds out."""
+
+    def __init__(self, cache: Cache, classes: Classes) -> None:
+        self._cache = cache
+        self._classes = classes
+        self._further: dict[str, frozenset[str]] = {}
+
+    def note(self, uid: str, routes: Sequence[Route]) -> None:
+        """What a pass over a job found: the hosts of its further targets."""
+        self._further[uid] = frozenset(route.host for route in routes[1:] if route.host)
+
+    def forget(self, uid: str) -> None:
+        """Drop what is remembered of a job that is gone."""
+        self._further.pop(uid, None)
+
+    def all(self) -> Iterable[HostClaim]:
+        """The hosts that admitted jobs want, and those that a job had before it was refused: its Ingresses stay."""
+        for job in self._cache.jobs:
+            admitted = conditions.find(conditions_of(job), conditions.ADMITTED)
+            is_refused = admitted is not None and admitted["status"] == "False"
+            yield from (claim for claim in self.of(job) if claim.is_held or not is_refused)
+
+    def of(self, job: Object) -> Iterable[HostClaim]:
+        """The hosts that a job wants. Until its first pass here, of the further ones those that it has; and where its class
+        gives it none for its first target, or is gone, what it still has.
+        """
+        meta, policy = job["metadata"], self._find_policy(job)
+        first = _choose_host(job, policy) if policy else None
+        held = self.held(find_home(job).namespace, meta["uid"])
+        further = self._further.get(meta["uid"], held)
+        for host in further | ({first} if first else held):
+            is_own = host != first or (policy is not None and is_default(host, meta["name"], meta["namespace"], policy))
+            created = meta.get("creationTimestamp", "")
+            yield HostClaim(host, meta["name"], meta["namespace"], meta["uid"], created, host in held, is_own)
+
+    def held(self, namespace: str, uid: str) -> frozenset[str]:
+        """The hosts of the Ingresses by which a job is exposed."""
+        found = self._cache.ingresses_by_namespace.all(namespace)
+        return frozenset(host for item in found if find_exposed_job(item) == uid for host in hosts_of(item))
+
+    def _find_policy(self, job: Object) -> ExposePolicy | None:
+        """What the job's class says of hosts, if the class is there."""
+        found = self._classes.all().get(spec_of(job).get("className", ""))
+        return found.expose if found else None
+
+
+def _choose_host(job: Object, policy: ExposePolicy) -> str | None:
+    meta, wanted = job["metadata"], (spec_of(job).get("expose") or {}).get("host")
+    return choose_host(meta["name"], meta["namespace"], wanted, policy)

@@ -1,0 +1,193 @@
+"""`reconcile(job)`: from spec and observed children to what should be, every time from the start."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+
+from nestor import names
+from nestor.api import conditions
+from nestor.cluster.provision import ForeignObject
+from nestor.cluster.shape import Shape
+from nestor.kube import ApiError, Forbidden, Invalid, NotFound, RetryLater, kinds
+from nestor.kube.applier import LAG_SECONDS, RESYNC_SECONDS
+from nestor.names import Part
+from nestor.objects import Object, conditions_of, is_terminating
+from nestor.operator.admission.admit import Resolved
+from nestor.operator.admission.copied_inputs import CopiedInputs
+from nestor.operator.admission.identity import Refused
+from nestor.operator.admission.resolver import AppResolver
+from nestor.operator.clusters.ensure import build_shape
+from nestor.operator.deletion.finalize import Finalizer
+from nestor.operator.deletion.sweep import SLOW_SECONDS, Sweeper
+from nestor.operator.job.children import Children, ChildrenKeeper
+from nestor.operator.job.expose import admit_routes, is_waiting, observe_exposure
+from nestor.operator.job.hosts import Hosts
+from nestor.operator.job.refused import expire, reconcile_refused
+from nestor.operator.job.runner_pod import ensure_runner
+from nestor.operator.lifecycle.data_epoch import drop_data, track_data
+from nestor.operator.lifecycle.lifecycle import Facts, Lifecycle, decide_lifecycle
+from nestor.operator.lifecycle.record import find_rerun
+from nestor.operator.lifecycle.suspend import stop
+from nestor.operator.result import Result
+from nestor.operator.status.build import build_status, describe
+from nestor.operator.status.conditions import Observed, decide_conditions
+from nestor.operator.status.observe import find_start_deadline, gather_facts
+from nestor.operator.status.report import report
+from nestor.operator.world.context import Context
+from nestor.operator.world.finalizers import ensure_finalizer
+from nestor.steps import Plan
+from nestor.times import now, seconds_since, timestamp
+
+log = logging.getLogger(__name__)
+
+REFUSAL_SECONDS = 10
+"""How soon it is tried again to expose a job whose host is taken or whose TLS secret is missing; not all of it makes events."""
+
+
+@dataclass(frozen=True)
+class _Admitted:
+    """One admitted job, and what this pass is to bring about."""
+
+    job: Object
+    resolved: Resolved
+    shape: Shape
+    plan: Plan
+    facts: Facts
+    life: Lifecycle
+
+
+class JobReconciler:
+    """Reconciles NestedAppJobs."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self.hosts = Hosts(context.cache, context.classes)
+        self._inputs = CopiedInputs(context.applier, context.settings.namespace)
+        self._children = ChildrenKeeper(context, self._inputs, self.hosts)
+        self._apps = AppResolver(context, self._inputs, self._children.ensure_namespace)
+        self._finalizer = Finalizer(context, self._inputs)
+        self._sweeper = Sweeper(context, self._finalizer)
+
+    async def reconcile(self, namespace: str, name: str) -> Result:
+        """One pass over one job, and over what an earlier one of its name left."""
+        swept = await self._sweep(namespace, name)
+        job = self._context.cache.jobs.get(name, namespace)
+        if job is None:
+            return swept
+        try:
+            result = await self._reconcile_present(job)
+        except RetryLater as later:
+            result = Result(later.delay)
+        return result.within(swept.retry_after)
+
+    async def _sweep(self, namespace: str, name: str) -> Result:
+        """What an earlier job of that name left; it must not be in the way of the one that is there."""
+        try:
+            return await self._sweeper.sweep(namespace, name)
+        except ApiError as error:
+            if self._context.cache.jobs.get(name, namespace) is None:
+                raise
+            log.warning("%s/%s: what an earlier job left cannot be deleted: %s", namespace, name, error)
+            return Result(SLOW_SECONDS)
+
+    async def _reconcile_present(self, job: Object) -> Result:
+        if is_terminating(job):
+            return await self._finalizer.finalize(job)
+        try:
+            job = await ensure_finalizer(self._context.api, kinds.NESTED_APP_JOB, job)
+            if not self._context.cache.jobs.put(job):
+                return Result()  # deleted in the moment of our finalizer, which the API server then does not mind
+            return await self._reconcile_admitted(job, await self._apps.resolve(job))
+        except Refused as refused:
+            return await reconcile_refused(self._context, job, refused)
+        except NotFound:
+            meta = job["metadata"]
+            if await self._context.api.find(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"]) is not None:
+                raise
+            return Result()
+
+    async def _reconcile_admitted(self, job: Object, resolved: Resolved) -> Result:
+        """Plan → lifecycle → children → runner → observe → decide → report."""
+        context = self._context
+        self.hosts.note(resolved.uid, resolved.routes)
+        shape = build_shape(context, resolved.cluster, resolved.home, resolved.policy)
+        data = await track_data(context, shape)
+        source = await self._inputs.read_templates(resolved)
+        plan = resolved.build_plan(f"{source}@{find_rerun(job)}", data.number)
+        facts = gather_facts(context.cache, job, resolved.home, resolved.spec, now(), plan_hash=plan.hash)
+        life = decide_lifecycle(facts, now())
+        if life.is_expired:
+            return await expire(context, job, life)
+        admitted = _Admitted(job, resolved, replace(shape, replicas=life.replicas), plan, facts, life)
+        if life.is_stopped and not facts.is_made:
+            return await self._keep_unmade(admitted)
+        if life.is_reset_due:
+            await drop_data(context, shape, data)
+        return await self._keep(admitted)
+
+    async def _keep_unmade(self, it: _Admitted) -> Result:
+        """A job that was made suspended has nothing but a status; its templates are read again when it begins."""
+        await self._report(it, Children(admit_routes(self._context.cache, self.hosts, it.resolved)))
+        self._inputs.forget_templates(it.resolved.uid)
+        return Result(RESYNC_SECONDS).within(it.life.delay)
+
+    async def _keep(self, it: _Admitted) -> Result:
+        """Have everything as the job's life says, and say how it is."""
+        context = self._context
+        children, refused, error = await self._ensure_children(it)
+        runner = Result(RESYNC_SECONDS)
+        if it.life.is_stopped:
+            await stop(context, it.shape, it.life.suspend, is_applied=error is None)
+        elif children.addresses is not None:
+            runner = await self._ensure_runner(it, children.addresses.dns)
+        await self._report(it, children, refused=refused, runner_problem=runner.problem)
+        if error is not None:
+            return Result(error=error)
+        result = Result(runner.retry_after).within(it.life.delay)
+        if is_waiting(children.routes):
+            result = result.within(REFUSAL_SECONDS)
+        if context.applier.is_settling(it.shape.namespace):
+            result = result.within(LAG_SECONDS)
+        deadline = find_start_deadline(it.job, it.resolved, it.life.record.start_time)
+        return result.within(deadline or RESYNC_SECONDS)
+
+    async def _ensure_children(self, it: _Admitted) -> tuple[Children, str | None, Exception | None]:
+        """What was made; or what the host refused, for the user, and the error, for the retry."""
+        try:
+            return await self._children.ensure(it.resolved, it.shape, it.plan, is_stopped=it.life.is_stopped), None, None
+        except (ForeignObject, Forbidden, Invalid) as error:
+            if isinstance(error, Forbidden) and error.is_terminating:
+                raise RetryLater(1, error.message) from None
+            routes = admit_routes(self._context.cache, self.hosts, it.resolved)
+            return Children(routes), getattr(error, "message", str(error)), error
+
+    async def _ensure_runner(self, it: _Admitted, dns_address: str) -> Result:
+        is_over = (it.facts.run or {}).get("state") in ("Succeeded", "Failed")
+        steps = conditions.find(conditions_of(it.job), conditions.STEPS_APPLIED)
+        since = seconds_since(steps["lastTransitionTime"]) if steps and steps["status"] == "False" else 0.0
+        return await ensure_runner(self._context, it.resolved, it.plan, dns_address, is_over=is_over, steps_since=since)
+
+    async def _report(
+        self, it: _Admitted, children: Children, *, refused: str | None = None, runner_problem: str | None = None
+    ) -> None:
+        """Observe, decide, and write what is decided."""
+        context, resolved, start = self._context, it.resolved, it.life.record.start_time
+        cache, home = context.cache, resolved.home
+        observed = Observed(
+            cluster=cache.clusters.get(home.name, home.namespace),
+            server=cache.find(kinds.POD, names.server_pod(home.name), home.namespace),
+            runner=cache.find(kinds.POD, home.child(Part.RUNNER), home.namespace),
+            plan_hash=it.plan.hash,
+            problem=refused,
+            note=children.problem,
+            warnings=resolved.warnings,
+            runner_problem=runner_problem,
+            exposure=observe_exposure(cache, resolved, children.routes),
+            is_overdue=find_start_deadline(it.job, resolved, start) <= 0,
+        )
+        has_kubeconfig = children.addresses is not None and not children.problem
+        kubeconfig = names.kubeconfig_secret(resolved.name) if has_kubeconfig else None
+        details = describe(resolved, observed, it.plan, it.life, kubeconfig)
+        found = decide_conditions(observed, it.life)
+        await report(context, it.job, build_status(it.job, found, timestamp(), details))

@@ -1,0 +1,80 @@
+"""Jobs that cannot be admitted, or no longer, or whose time is over: they may still end, be suspended and be deleted."""
+
+from __future__ import annotations
+
+import logging
+
+from pydantic import ValidationError
+
+from nestor.api import conditions
+from nestor.api.conditions import Condition
+from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.kube import kinds
+from nestor.kube.applier import RESYNC_SECONDS
+from nestor.objects import Object
+from nestor.operator.admission.identity import Refused, identify
+from nestor.operator.job.children import keep_policy
+from nestor.operator.lifecycle.lifecycle import Lifecycle, decide_lifecycle
+from nestor.operator.lifecycle.suspend import stop
+from nestor.operator.result import Result
+from nestor.operator.status.build import Event, build_status
+from nestor.operator.status.conditions import summarize
+from nestor.operator.status.observe import gather_facts
+from nestor.operator.status.report import post, report
+from nestor.operator.world.context import Context
+from nestor.operator.world.homes import find_home
+from nestor.times import now, timestamp
+
+log = logging.getLogger(__name__)
+
+
+async def expire(context: Context, job: Object, life: Lifecycle) -> Result:
+    """Delete a job whose `ttlSecondsAfterFinished` are over, unless it was changed since it was looked at."""
+    meta = job["metadata"]
+    ttl = job["spec"].get("ttlSecondsAfterFinished")
+    message = f"ended at {life.record.completion_time}, deleted after its `ttlSecondsAfterFinished` of {ttl} s"
+    await post(context, job, Event("Normal", "Expired", message))
+    log.info("%s/%s: %s", meta["namespace"], meta["name"], message)
+    is_deleted = await context.api.delete(
+        kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], uid=meta["uid"], version=meta["resourceVersion"]
+    )
+    return Result(RESYNC_SECONDS if is_deleted else 1)
+
+
+async def reconcile_refused(context: Context, job: Object, refused: Refused) -> Result:
+    """Say why a job is refused. What it has goes on, and still ends, is suspended and goes."""
+    found = [Condition(conditions.ADMITTED, refused.status, refused.reason, refused.message)]
+    result = Result(RESYNC_SECONDS).within(refused.retry_seconds)
+    await _keep_policy(context, job)
+    life = _decide_lifecycle(context, job)
+    if life is None:
+        await report(context, job, build_status(job, [*found, summarize(found)], timestamp()))
+        return result
+    if life.is_expired:
+        return await expire(context, job, life)
+    if life.is_stopped:
+        await stop(context, find_home(job), life.suspend, is_applied=False)
+    found += [life.succeeded, summarize(found, life)]
+    await report(context, job, build_status(job, found, timestamp(), life.record.to_status()))
+    return result.within(life.delay)
+
+
+async def _keep_policy(context: Context, job: Object) -> None:
+    """The class holds for the pods of a refused job too, if there are any, and if there is the class."""
+    try:
+        known = identify(job, context.classes.all())
+    except Refused:
+        return
+    cluster = context.cache.clusters.get(known.home.name, known.home.namespace)
+    if cluster is not None:
+        await keep_policy(context, known, cluster)
+
+
+def _decide_lifecycle(context: Context, job: Object) -> Lifecycle | None:
+    """Of a job that was admitted before."""
+    try:
+        spec = NestedAppJobSpec.model_validate(job["spec"])
+    except ValidationError:
+        return None
+    facts = gather_facts(context.cache, job, find_home(job), spec, now())
+    return decide_lifecycle(facts, now()) if facts.record.succeeded else None

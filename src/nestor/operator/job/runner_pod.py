@@ -1,0 +1,172 @@
+"""The runner's pod: how it is built, what to do with the one that is there, and how that is done."""
+
+from __future__ import annotations
+
+import datetime
+
+from nestor import times
+from nestor.api import labels
+from nestor.cluster.home import Home
+from nestor.contracts import runner as contract
+from nestor.contracts.cluster import DOMAIN, RUNNER_KUBECONFIG
+from nestor.contracts.runner import Exit
+from nestor.kube import kinds
+from nestor.kube.applier import RESYNC_SECONDS
+from nestor.names import Part
+from nestor.objects import Object, annotations_of, is_terminating
+from nestor.operator import oneshot
+from nestor.operator.admission.admit import Resolved
+from nestor.operator.oneshot import NO_IMAGE_VOLUMES, Action
+from nestor.operator.result import Result
+from nestor.operator.world import pod_status
+from nestor.operator.world.context import Context
+from nestor.steps import Plan
+
+MAX_ATTEMPTS = 6
+RESULT_SECONDS = 30
+"""How long a result may take from the nested cluster to the NestedCluster's status."""
+PAUSES: dict[int, float] = {Exit.NO_API: 10, Exit.NO_VOLUME: 60}
+"""How long until it waits again. For the API it has waited for long already; this is for one that comes and goes."""
+RESOURCES: Object = {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}}
+
+
+def decide_runner(pod: Object | None, plan_hash: str, *, is_over: bool, now: datetime.datetime) -> Action:
+    """`is_over`: the plan's result is recorded. A pod that ended without one is made anew, later and later.
+
+    That has an end where the runner is at fault, and none where it waits for an API: an image that can be pulled an hour later
+    is no failure, and the templates are still to be applied then.
+    """
+    if pod is None:
+        return Action("Keep") if is_over else Action("Create", attempt=1)
+    if is_terminating(pod):
+        return Action("Keep") if is_over else Action("Wait", delay=oneshot.ENDING_SECONDS)
+    if annotations_of(pod).get(labels.PLAN_HASH) != plan_hash:
+        return Action("Replace", attempt=1)
+    if is_over or not pod_status.is_finished(pod):
+        return Action("Keep")
+    return _decide_ended(pod, oneshot.read_attempt(pod), now)
+
+
+def _decide_ended(pod: Object, attempt: int, now: datetime.datetime) -> Action:
+    code, finished, reason = pod_status.find_end(pod)
+    since = times.seconds_since(finished, now) if finished else 0.0
+    # Results are on their way; if none arrives, that is a crash too.
+    is_result, is_waiting = code in (Exit.SUCCEEDED, Exit.STEP_FAILED), code in PAUSES
+    delay = RESULT_SECONDS if is_result else PAUSES.get(code or 0, oneshot.find_pause(attempt))
+    is_last = attempt >= MAX_ATTEMPTS and not is_waiting
+    if finished and since < delay and (is_result or not is_last):
+        return Action("Wait", delay=delay - since)
+    if is_last:
+        why = [f"exit code {code}" if code is not None else "", reason, "its record never arrived" if is_result else ""]
+        last = ", ".join(part for part in why if part) or "unknown"
+        name = pod["metadata"]["name"]
+        return Action("GiveUp", f"the runner's pod '{name}' ended {attempt} times without a result, last: {last}")
+    return Action("Replace", attempt=attempt if is_waiting else attempt + 1)
+
+
+async def ensure_runner(
+    context: Context, resolved: Resolved, plan: Plan, dns_address: str, *, is_over: bool, steps_since: float
+) -> Result:
+    """The pod as it should be; says why it is not, and when to look again.
+
+    `is_over`: the plan's result is recorded. `steps_since`: for how many seconds the steps are not applied.
+    """
+    home = resolved.home
+    pod = context.cache.find(kinds.POD, home.child(Part.RUNNER), home.namespace)
+    action = decide_runner(pod, plan.hash, is_over=is_over, now=times.now())
+    if action.kind in ("Create", "Replace"):
+        body = build_pod(resolved, context.settings.image, plan, dns_address, action.attempt)
+        # One that still works has its time to stop: there is one runner at a time.
+        former = pod if action.kind == "Replace" else None
+        made = await oneshot.make(context.api, body, former, is_patient=True, refused_since=steps_since)
+        if made.retry_after is not None:
+            return made
+    return Result(action.delay, find_dropped(resolved, pod, plan.hash) or action.message or None).within(RESYNC_SECONDS)
+
+
+def find_dropped(resolved: Resolved, pod: Object | None, plan_hash: str) -> str | None:
+    """What to tell of a pod that lost the app image."""
+    if not resolved.app.image or pod is None:
+        return None
+    if annotations_of(pod).get(labels.PLAN_HASH) != plan_hash or not oneshot.lacks_image_volume(pod):
+        return None
+    return f"the runner's pod '{pod['metadata']['name']}' lost its volume of the app image: {NO_IMAGE_VOLUMES}"
+
+
+def build_plan_config_map(home: Home, plan: Plan) -> Object:
+    """The plan, as the runner reads it."""
+    return {"metadata": home.metadata(home.child(Part.PLAN)), "data": {contract.PLAN_FILE: plan.to_json()}}
+
+
+def build_pod(resolved: Resolved, nestor_image: str, plan: Plan, dns_address: str, attempt: int) -> Object:
+    """The pod. It holds the nested cluster's keys and no token of the host; its DNS is the nested cluster's, which knows both."""
+    home = resolved.home
+    app, templates = _build_sources(resolved)
+    spec: Object = {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": 5,
+        "dnsPolicy": "None",
+        "dnsConfig": {
+            "nameservers": [dns_address],
+            "searches": [f"default.svc.{DOMAIN}", f"svc.{DOMAIN}", DOMAIN],
+            "options": [{"name": "ndots", "value": "5"}],
+        },
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": 65532,
+            "runAsGroup": 65532,
+            "fsGroup": 65532,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [_build_container(nestor_image, templates)],
+        "volumes": [
+            app,
+            {"name": "plan", "configMap": {"name": home.child(Part.PLAN)}},
+            {
+                "name": "kubeconfig",
+                "secret": {
+                    "secretName": home.child(Part.ACCESS),
+                    "defaultMode": 0o440,
+                    "items": [{"key": RUNNER_KUBECONFIG, "path": contract.KUBECONFIG_FILE}],
+                },
+            },
+            {"name": "work", "emptyDir": {"sizeLimit": "1Gi"}},
+            {"name": "tmp", "emptyDir": {"sizeLimit": "256Mi"}},
+        ],
+    }
+    if resolved.app.image_pull_secret_name:
+        spec["imagePullSecrets"] = [{"name": home.child(Part.PULL_SECRET)}]
+    annotations = {labels.PLAN_HASH: plan.hash, labels.RUNNER_ATTEMPT: str(attempt)}
+    metadata = home.metadata(home.child(Part.RUNNER), component=labels.COMPONENT_RUNNER, annotations=annotations)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _build_sources(resolved: Resolved) -> tuple[Object, Object]:
+    """The volume with the templates, and its mount: the app image as a whole, or a copied ConfigMap in its place, or nothing."""
+    if resolved.app.image:
+        image = {"reference": resolved.app.image, "pullPolicy": "IfNotPresent"}
+        return {"name": "app", "image": image}, {"name": "app", "mountPath": contract.IMAGE_FOLDER, "readOnly": True}
+    if not resolved.app.templates_from:
+        return {"name": "app", "emptyDir": {}}, {"name": "app", "mountPath": contract.TEMPLATES_FOLDER, "readOnly": True}
+    config_map = {"name": resolved.home.child(Part.TEMPLATES)}
+    return {"name": "app", "configMap": config_map}, {"name": "app", "mountPath": contract.TEMPLATES_FOLDER, "readOnly": True}
+
+
+def _build_container(nestor_image: str, templates: Object) -> Object:
+    return {
+        "name": "runner",
+        "image": nestor_image,
+        "imagePullPolicy": "IfNotPresent",
+        "args": ["runner"],
+        "resources": RESOURCES,
+        "securityContext": {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
+        "volumeMounts": [
+            templates,
+            {"name": "plan", "mountPath": contract.PLAN_FOLDER, "readOnly": True},
+            {"name": "kubeconfig", "mountPath": contract.KUBECONFIG_FOLDER, "readOnly": True},
+            {"name": "work", "mountPath": contract.WORK_FOLDER},
+            {"name": "tmp", "mountPath": contract.TEMPORARY_FOLDER},
+        ],
+    }

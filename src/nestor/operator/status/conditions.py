@@ -1,0 +1,187 @@
+"""A job's conditions from what is observed. Pure; every line here is a row of a table in the tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from nestor.api import conditions
+from nestor.api.conditions import Condition
+from nestor.exposure.exposed import Exposure, decide_exposed
+from nestor.objects import Object, conditions_of, is_terminating, status_of
+from nestor.operator.lifecycle.lifecycle import KEPT, Lifecycle
+from nestor.operator.world import pod_status
+
+STOPPED = ("Suspending", "Suspended", "Restarting")
+WARNING = "warning: "
+"""Before each of the AppDef's warnings in the message of `Admitted`."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The children of one admitted job, as they are."""
+
+    cluster: Object | None = None
+    """The NestedCluster."""
+    server: Object | None = None
+    """The nested cluster's own pod."""
+    runner: Object | None = None
+    """The runner's pod."""
+    plan_hash: str = ""
+    problem: str | None = None
+    """What the host's API server, or an object that is not ours, refused us."""
+    note: str | None = None
+    """Something that the user should know although the cluster is fine."""
+    warnings: tuple[str, ...] = ()
+    """What he should know about his AppDef although the job is admitted."""
+    runner_problem: str | None = None
+    """Why no further runner is made."""
+    exposure: Exposure = field(default_factory=Exposure)
+    is_overdue: bool = False
+    """The class's `startTimeoutSeconds` are over."""
+
+    @property
+    def recorded(self) -> Object | None:
+        """The progress of the templates, of whatever plan."""
+        run: Object | None = status_of(self.cluster).get("run")
+        return run
+
+    @property
+    def run(self) -> Object | None:
+        """The progress of the templates, if it is of this plan."""
+        run = self.recorded
+        return run if run and run.get("hash") == self.plan_hash else None
+
+
+def decide_conditions(observed: Observed, life: Lifecycle) -> list[Condition]:
+    """All conditions of an admitted job."""
+    said = "; ".join(["class, version, command and AppDef are good", *(f"{WARNING}{text}" for text in observed.warnings)])
+    admitted = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, said)
+    ready = decide_cluster_ready(observed, life)
+    steps = decide_steps_applied(observed, life, is_cluster_ready=ready.status == "True")
+    found = [admitted, ready, steps, decide_exposed(observed.exposure)]
+    return [*found, life.succeeded, summarize(found, life)]
+
+
+def summarize(found: list[Condition], life: Lifecycle | None = None) -> Condition:
+    """`Ready`: as `Succeeded` while the job is suspended, restarting or finished, else as the first one that is not True."""
+    told = life.succeeded if life else None
+    if told and life and (life.phase == "Finished" or (life.phase in STOPPED and found[0].status == "True")):
+        return Condition(conditions.READY, "False", told.reason, told.message)
+    for condition in found:
+        if condition.status != "True" and condition.reason != conditions.NOT_REQUESTED:
+            return Condition(conditions.READY, "False", condition.reason, condition.message)
+    if life and life.phase == "Resuming":
+        return Condition(conditions.READY, "False", conditions.RESUMING, "its pods are being started again")
+    ignored = f"; {told.message}" if told and told.reason == conditions.FAILURE_IGNORED else ""
+    return Condition(conditions.READY, "True", conditions.APP_READY, found[-1].message + ignored)
+
+
+def decide_cluster_ready(observed: Observed, life: Lifecycle) -> Condition:
+    """`ClusterReady`: the syncer says so, and its pod lives. Waiting is not failing: the pod's own reason is passed on."""
+    if observed.problem:
+        return _cluster("False", conditions.PROVISIONING_FAILED, observed.problem)
+    if life.suspend and not life.replicas:
+        return _cluster("False", conditions.SUSPENDED, life.suspend.message)
+    server = observed.server
+    said = conditions.find(conditions_of(observed.cluster), conditions.READY)
+    if said and said.get("status") == "True" and server and pod_status.is_ready(server):
+        version = status_of(observed.cluster).get("kubernetesVersion") or "Kubernetes"
+        message = f"{version} answers" + (f"; {observed.note}" if observed.note else "")
+        return _cluster("True", conditions.PROVISIONED, message)
+    reason, message = _explain_server(server, said)
+    if observed.is_overdue and reason not in (conditions.IMAGE_PULL_FAILED, conditions.UNSCHEDULABLE):
+        return _cluster("False", conditions.PROVISIONING_FAILED, f"not ready in the class's `startTimeoutSeconds`: {message}")
+    return _cluster("False", reason, message)
+
+
+def _explain_server(server: Object | None, said: Object | None) -> tuple[str, str]:
+    if server is None:
+        return conditions.PROVISIONING, "the nested cluster's pod is being created"
+    name = server["metadata"]["name"]
+    if is_terminating(server):
+        return conditions.SERVER_NOT_READY, f"pod '{name}' is being replaced"
+    if waiting := pod_status.find_waiting(server):
+        reason = conditions.IMAGE_PULL_FAILED if waiting.is_image else conditions.SERVER_NOT_READY
+        return reason, waiting.describe(server)
+    if unschedulable := pod_status.find_unschedulable(server):
+        return conditions.UNSCHEDULABLE, f"pod '{name}': {unschedulable}"
+    if said and said.get("status") == "False" and said.get("message"):
+        return conditions.SERVER_NOT_READY, f"pod '{name}': {said['message']}"
+    if status_of(server).get("phase") == "Running":
+        return conditions.SERVER_NOT_READY, f"pod '{name}' runs and is not ready yet"
+    return conditions.PROVISIONING, f"pod '{name}' is starting"
+
+
+def decide_steps_applied(observed: Observed, life: Lifecycle, *, is_cluster_ready: bool) -> Condition:
+    """`StepsApplied`: what the runner wrote; or, while that is no result, what keeps it from going on."""
+    has_ended = life.phase == "Finished" and life.succeeded.reason not in KEPT
+    run = observed.recorded if has_ended else observed.run
+    if run and run.get("state") != "Running":
+        return _decide_run(run)
+    if has_ended or life.phase in STOPPED:
+        return _decide_stopped(run, life)
+    if observed.runner_problem:
+        return _steps("False", conditions.RUNNER_FAILED, observed.runner_problem)
+    if problem := _find_runner_problem(observed.runner):
+        return problem
+    if run:
+        return _decide_run(run)
+    if not is_cluster_ready:
+        return _steps("False", conditions.WAITING_FOR_CLUSTER, "the steps wait for the nested cluster")
+    return _steps("False", conditions.RUNNER_STARTING, "the runner is starting")
+
+
+def _find_runner_problem(runner: Object | None) -> Condition | None:
+    """Why the runner's pod does not run."""
+    if runner is None or is_terminating(runner):
+        return None
+    if waiting := pod_status.find_waiting(runner):
+        reason = conditions.IMAGE_PULL_FAILED if waiting.is_image else conditions.RUNNER_STARTING
+        return _steps("False", reason, waiting.describe(runner) + _describe_app_image(runner))
+    if unschedulable := pod_status.find_unschedulable(runner):
+        return _steps("False", conditions.UNSCHEDULABLE, f"pod '{runner['metadata']['name']}': {unschedulable}")
+    return None
+
+
+def _decide_stopped(run: Object | None, life: Lifecycle) -> Condition:
+    """Where the steps stopped, and whether they go on."""
+    steps = (run or {}).get("steps") or []
+    left = next(((number, step) for number, step in enumerate(steps, 1) if step.get("state") != "Succeeded"), None)
+    where = f"step {left[0]} of {len(steps)} '{left[1]['name']}'" if left else "the first step"
+    says = {"Finished": f"the job ended before {where} was done", "Restarting": "the steps begin anew in an empty cluster"}
+    return _steps("False", life.succeeded.reason, says.get(life.phase, f"resumed, the job goes on with {where}"))
+
+
+def _decide_run(run: Object) -> Condition:
+    steps = run.get("steps") or []
+    if run.get("state") == "Succeeded":
+        return _steps("True", conditions.ALL_STEPS_APPLIED, f"{len(steps)} of {len(steps)} steps applied")
+    for number, step in enumerate(steps, 1):
+        state = step.get("state")
+        if state == "Succeeded":
+            continue
+        where = f"step {number} of {len(steps)} '{step['name']}'"
+        attempt = f"attempt {step.get('attempt', 0)} of {step.get('maxAttempts', 1)}"
+        said = f": {step['message']}" if step.get("message") else ""
+        if state == "Failed":
+            return _steps("False", conditions.STEP_FAILED, f"{where} failed, {attempt}{said}")
+        if state == "Retrying":
+            return _steps("False", conditions.STEP_RETRYING, f"{where} will be tried again, {attempt} failed{said}")
+        if state == "Running":
+            return _steps("False", conditions.STEP_RUNNING, f"{where} is running, {attempt}")
+        return _steps("False", conditions.STEP_RUNNING, f"{where} is next")
+    return _steps("False", conditions.STEP_RUNNING, "the last step is being recorded")
+
+
+def _describe_app_image(runner: Object) -> str:
+    """The app image, which the pod's own message does not always name (it is a volume of it)."""
+    images = [volume["image"].get("reference") for volume in runner["spec"].get("volumes") or () if "image" in volume]
+    return f" (app image '{images[0]}')" if images else ""
+
+
+def _cluster(status: conditions.Status, reason: str, message: str) -> Condition:
+    return Condition(conditions.CLUSTER_READY, status, reason, message)
+
+
+def _steps(status: conditions.Status, reason: str, message: str) -> Condition:
+    return Condition(conditions.STEPS_APPLIED, status, reason, message)

@@ -1,0 +1,58 @@
+"""What is decided by: a job's children as the caches show them, and its own status. Asks nobody."""
+
+from __future__ import annotations
+
+import datetime
+
+from nestor import names
+from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.cluster.home import Home
+from nestor.kube import kinds
+from nestor.kube.applier import RESYNC_SECONDS
+from nestor.objects import Object, is_terminating, status_of
+from nestor.operator.admission.admit import Resolved
+from nestor.operator.lifecycle.data_epoch import read_epoch
+from nestor.operator.lifecycle.lifecycle import Facts
+from nestor.operator.lifecycle.record import find_rerun, read_record
+from nestor.operator.lifecycle.suspend import find_progress
+from nestor.operator.world.cache import Cache
+from nestor.times import seconds_since
+
+
+def gather_facts(
+    cache: Cache, job: Object, home: Home, spec: NestedAppJobSpec, now: datetime.datetime, *, plan_hash: str | None = None
+) -> Facts:
+    """The facts of one job. `plan_hash` tells the record of its plan from that of an earlier one; None: the job is refused."""
+    cluster = cache.clusters.get(home.name, home.namespace)
+    status, epoch = status_of(cluster), read_epoch(cluster)
+    run = status.get("run")
+    return Facts(
+        spec=spec,
+        record=read_record(status_of(job), now),
+        rerun=find_rerun(job),
+        epoch=epoch.number,
+        has_data=epoch.uid is not None,
+        is_made=cluster is not None,
+        is_refused=plan_hash is None,
+        run=run if run and plan_hash in (None, run.get("hash")) else None,
+        outcome=_find_outcome(status, cache.find(kinds.POD, names.server_pod(home.name), home.namespace)),
+        progress=find_progress(cache, home),
+    )
+
+
+def find_start_deadline(job: Object, resolved: Resolved, start_time: str | None) -> float:
+    """Seconds until the cluster counts as overdue; far away once it was ready, and before the job begins.
+
+    `start_time` is what this pass decided: a job that waited for its class, its AppDef or its resumption begins only then.
+    """
+    if (status_of(job).get("timings") or {}).get("clusterReady") or start_time is None:
+        return RESYNC_SECONDS
+    return max(0.0, resolved.policy.cluster.start_timeout_seconds - seconds_since(start_time))
+
+
+def _find_outcome(status: Object, server: Object | None) -> Object | None:
+    """What the application came to, if the server that says so is the one that is there."""
+    outcome: Object | None = status.get("outcome")
+    if not outcome or server is None or is_terminating(server):
+        return None
+    return outcome if outcome.get("serverUID") == server["metadata"]["uid"] else None

@@ -1,0 +1,95 @@
+"""What the operator knows of the host cluster: our resources by kopf's events, everything else by informers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nestor.api import labels
+from nestor.kube import Api, Informer, Kind, kinds
+from nestor.kube.index import Index
+from nestor.kube.informer import Key, key_of
+from nestor.objects import Object, labels_of
+
+GONE_REMEMBERED = 1000
+"""How many dropped objects a store remembers: more than requests can be on their way at once."""
+
+
+class Store:
+    """The newest state of all objects of one kind, fed from outside. Never steps back to an older version."""
+
+    def __init__(self) -> None:
+        self._objects: dict[Key, Object] = {}
+        self._gone: dict[str, None] = {}
+        """The UIDs that were dropped last."""
+
+    def put(self, obj: Object) -> bool:
+        """Take a state, unless a newer one is known: our own write may be ahead of the watch.
+
+        It may be behind it as well. False: the object is known to be gone, and is not taken, for nobody would drop it again.
+        """
+        key = key_of(obj)
+        if obj["metadata"].get("uid") in self._gone:
+            return False
+        known = self._objects.get(key)
+        if known is None or known["metadata"].get("uid") != obj["metadata"].get("uid") or _version(obj) >= _version(known):
+            self._objects[key] = obj
+        return True
+
+    def drop(self, obj: Object) -> None:
+        """The object is gone for good (a successor of the same name, which may be known already, is another one)."""
+        self._gone[obj["metadata"]["uid"]] = None
+        if len(self._gone) > GONE_REMEMBERED:
+            del self._gone[next(iter(self._gone))]
+        known = self._objects.get(key_of(obj))
+        if known is not None and known["metadata"].get("uid") == obj["metadata"].get("uid"):
+            del self._objects[key_of(obj)]
+
+    def get(self, name: str, namespace: str = "") -> Object | None:
+        """The object, or None. Do not modify it."""
+        return self._objects.get((namespace, name))
+
+    def __iter__(self) -> Iterator[Object]:
+        return iter(list(self._objects.values()))
+
+
+class Cache:
+    """All of it. Informers see what carries our label, and all Ingresses, because hosts are claimed by others too."""
+
+    def __init__(self, api: Api) -> None:
+        self.jobs = Store()
+        self.clusters = Store()
+        self.classes = Store()
+        self.apps = Store()
+        ours = f"{labels.MANAGED_BY}=nestor"
+        watched = (
+            kinds.POD,
+            kinds.SERVICE,
+            kinds.NAMESPACE,
+            kinds.STATEFUL_SET,
+            kinds.ENDPOINT_SLICE,
+            kinds.PERSISTENT_VOLUME_CLAIM,
+        )
+        self.informers = {kind: Informer(api, kind, labels=ours) for kind in watched}
+        self.informers[kinds.INGRESS] = Informer(api, kinds.INGRESS)
+        self.ingresses_by_namespace = Index(self.informers[kinds.INGRESS], _namespace_of)
+        self.pods_by_namespace = Index(self.informers[kinds.POD], _namespace_of)
+        self.slices_by_service = Index(self.informers[kinds.ENDPOINT_SLICE], _service_of)
+
+    def find(self, kind: Kind, name: str, namespace: str = "") -> Object | None:
+        """One watched object, or None."""
+        return self.informers[kind].get(name, namespace)
+
+
+def _namespace_of(item: Object) -> str:
+    return str(item["metadata"]["namespace"])
+
+
+def _service_of(item: Object) -> Key | None:
+    service = labels_of(item).get("kubernetes.io/service-name")
+    return (item["metadata"]["namespace"], service) if service else None
+
+
+def _version(obj: Object) -> int:
+    """Resource versions of one kind grow, and may be compared as numbers (Kubernetes 1.35 promises what was always so)."""
+    text = str(obj["metadata"].get("resourceVersion", ""))
+    return int(text) if text.isdigit() else 0

@@ -1,0 +1,39 @@
+"""The NestedClasses, parsed once per version."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from pydantic import ValidationError
+
+from nestor.api.nestedclass import NestedClassSpec
+from nestor.objects import Object, spec_of
+
+log = logging.getLogger(__name__)
+
+
+class Classes:
+    """Reads the classes of a cache."""
+
+    def __init__(self, cache: Iterable[Object]) -> None:
+        self._cache = cache
+        self._parsed: dict[str, tuple[str, NestedClassSpec | None]] = {}
+
+    def all(self) -> dict[str, NestedClassSpec]:
+        """The classes by name. One that does not fit its schema (of an older CRD) is as good as absent, and logged."""
+        parsed = {}
+        for item in self._cache:
+            name, version = item["metadata"]["name"], item["metadata"].get("resourceVersion", "")
+            known = self._parsed.get(name)
+            parsed[name] = known if known and known[0] == version != "" else (version, _parse(name, item))
+        self._parsed = parsed
+        return {name: spec for name, (_, spec) in parsed.items() if spec is not None}
+
+
+def _parse(name: str, item: Object) -> NestedClassSpec | None:
+    try:
+        return NestedClassSpec.model_validate(spec_of(item))
+    except ValidationError as error:
+        log.warning("NestedClass '%s' is not usable: %s", name, error)
+        return None

@@ -1,0 +1,35 @@
+"""`Context`: what every part of the operator needs, put together once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nestor.cluster.provision import Provisioner
+from nestor.cluster.shape import Host
+from nestor.kube import Api, kinds
+from nestor.kube.applier import Applier
+from nestor.kube.events import EventRecorder
+from nestor.operator.settings import Settings
+from nestor.operator.world.cache import Cache
+from nestor.operator.world.classes import Classes
+
+
+@dataclass
+class Context:
+    """One operator's tools and knowledge. What a room remembers for itself is not here."""
+
+    api: Api
+    settings: Settings
+    cache: Cache
+    classes: Classes
+    host: Host
+    events: EventRecorder
+    applier: Applier
+    provisioner: Provisioner
+
+    @classmethod
+    def create(cls, api: Api, settings: Settings, cache: Cache, host: Host) -> Context:
+        """Put the parts together."""
+        applier = Applier(api, {**cache.informers, kinds.NESTED_CLUSTER: cache.clusters})
+        events = EventRecorder(api, "nestor-operator")
+        return cls(api, settings, cache, Classes(cache.classes), host, events, applier, Provisioner(applier))

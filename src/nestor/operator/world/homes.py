@@ -1,0 +1,45 @@
+"""Where the nested cluster of a job, or of a user, is. The only place that knows; everybody else is handed a `Home`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nestor import names
+from nestor.api import labels
+from nestor.cluster.home import Home
+from nestor.kube import Kind, kinds
+from nestor.objects import Object, owner_reference
+
+
+def find_home(job: Object) -> Home:
+    """The home of a job: a namespace of its own, in which everything goes with the namespace.
+
+    By the job's names alone, never by the labels of what is found: whoever may label a namespace could move in by that.
+    """
+    meta = job["metadata"]
+    own = labels.of_job(meta["name"], meta["namespace"], meta["uid"])
+    namespace = names.job_namespace(meta["name"], meta["namespace"], meta["uid"])
+    kubeconfig = {
+        "name": names.kubeconfig_secret(meta["name"]),
+        "namespace": meta["namespace"],
+        "labels": own,
+        "ownerReferences": [_refer(kinds.NESTED_APP_JOB, meta)],
+    }
+    return Home(name=meta["name"], namespace=namespace, labels=own, nodes_binding=namespace, kubeconfig=kubeconfig)
+
+
+def find_home_of_cluster(cluster: Object) -> Home:
+    """The home of a cluster that a user made: beside it, where everything is owned by it and goes with it."""
+    meta = cluster["metadata"]
+    home = Home(
+        name=meta["name"],
+        namespace=meta["namespace"],
+        labels={labels.MANAGED_BY: "nestor"},
+        owner=_refer(kinds.NESTED_CLUSTER, meta),
+        nodes_binding=names.nodes_binding(meta["namespace"], meta["name"], meta["uid"]),
+    )
+    return replace(home, kubeconfig=home.metadata(names.kubeconfig_secret(meta["name"])))
+
+
+def _refer(kind: Kind, meta: Object) -> Object:
+    return owner_reference(kind.api_version, kind.name, meta["name"], meta["uid"], controller=True, blockOwnerDeletion=False)

@@ -1,0 +1,6 @@
+"""Places where pods can run. `base` defines the interface, `host` implements it for the host cluster.
+
+Belongs here: asking a place to run, change and end pods, and mapping its errors to those of `base`. Does not: translating nested
+pods (`nestor.translate`), and deciding which pods run.
+`tests/conformance/providers` tests any provider against `base`.
+"""

@@ -1,0 +1,40 @@
+"""Copying bytes between connections, for providers that open streams and for their callers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+_CHUNK = 65536
+_CLOSE_SECONDS = 2
+
+
+async def pipe_both(
+    left_reader: asyncio.StreamReader,
+    left_writer: asyncio.StreamWriter,
+    right_reader: asyncio.StreamReader,
+    right_writer: asyncio.StreamWriter,
+) -> None:
+    """Copy both ways until either side ends: neither SPDY nor WebSocket works over a half-closed connection."""
+    tasks = [asyncio.create_task(_pipe(left_reader, right_writer)), asyncio.create_task(_pipe(right_reader, left_writer))]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def close(writer: asyncio.StreamWriter) -> None:
+    """Close the connection, ignoring errors."""
+    writer.close()
+    with contextlib.suppress(Exception):
+        async with asyncio.timeout(_CLOSE_SECONDS):
+            await writer.wait_closed()
+
+
+async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while data := await reader.read(_CHUNK):
+            writer.write(data)
+            await writer.drain()

@@ -1,0 +1,6 @@
+"""Synced objects, each with a copy in the other cluster: one engine keeps all copies, a row per kind says what is special.
+
+Belongs here: what holds for every kind (adoption, diff, retries, events), and what is special about one (its row). Does not:
+pods, which are more than copies (`nestor.syncer.pods`).
+A new kind is a module in `rows`, its verbs in the chart's `rbac.yaml`, and a test.
+"""

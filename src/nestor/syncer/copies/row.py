@@ -1,0 +1,151 @@
+"""What is special about one kind: a row of the engine.
+
+A row is mostly data and pure functions. The few requests that a kind needs besides (`settle`, `after_end`) are in its row too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Literal
+
+from nestor import names
+from nestor.api import labels
+from nestor.kube import Api, ApiError, Informer, Kind
+from nestor.kube.informer import Key, key_of
+from nestor.objects import Object, labels_of
+from nestor.syncer.copies.fields import Field
+from nestor.syncer.copies.references import References
+from nestor.syncer.copies.writer import is_synced_from
+from nestor.syncer.view.context import Context
+from nestor.translate.target import nested_key
+
+
+class Row:
+    """One kind. The source is the object that is carried, the copy is its counterpart in the other cluster, and the key is the
+    source's namespace and name.
+
+    A subclass must define `kind`, `fields` and `build`; everything else has a default that suits most kinds.
+    """
+
+    kind: ClassVar[Kind]
+    direction: ClassVar[Literal["Down", "Up"]] = "Down"
+    """Down: nested objects are carried to the host. Up: host objects are carried to the nested cluster."""
+    fields: ClassVar[tuple[Field, ...]]
+    """The fields of a copy that are ours; all others are left as they are."""
+    ensures: ClassVar[Literal["Content", "Presence"]] = "Content"
+    """What `Engine.ensure` waits for: that the copy says what it should, or only that it exists."""
+    refused: ClassVar[str] = ""
+    """Reason of the event for a copy that cannot be made. Empty: no event, because there is no object to attach it to."""
+    name: ClassVar[str] = ""
+    """The queue's name; the kind's plural when empty."""
+    workers: ClassVar[int] = 8
+
+    def __init__(self, context: Context, references: References) -> None:
+        self.context = context
+        self.references = references
+
+    # Which objects there are
+
+    @property
+    def sources(self) -> Informer | None:
+        """The cache of the sources; None if a source is computed from objects of other kinds."""
+        caches = self.context.caches
+        return caches.nested(self.kind) if self.direction == "Down" else caches.host(self.kind)
+
+    @property
+    def copies(self) -> Informer:
+        """The cache of the copies."""
+        caches = self.context.caches
+        return caches.host(self.kind) if self.direction == "Down" else caches.nested(self.kind)
+
+    @property
+    def source_api(self) -> Api:
+        """Where the sources are."""
+        return self.context.nested if self.direction == "Down" else self.context.host
+
+    @property
+    def copy_api(self) -> Api:
+        """Where the copies are."""
+        return self.context.host if self.direction == "Down" else self.context.nested
+
+    def find_source(self, key: Key) -> Object | None:
+        """The source as it is cached."""
+        return self.sources.get(key[1], key[0]) if self.sources is not None else None
+
+    def copy_key(self, key: Key) -> Key:
+        """Namespace and name of a source's copy."""
+        if self.direction == "Up":
+            return key
+        name = names.host_name(key[1], key[0])
+        return (self.context.target.namespace, name) if self.kind.namespaced else ("", name)
+
+    def source_key(self, copy: Object) -> Key | None:
+        """The key of a copy's source; None if the object belongs to another row or to a controller."""
+        if self.direction == "Up":
+            return key_of(copy)
+        return None if labels.PURPOSE in labels_of(copy) else nested_key(copy)
+
+    def is_ours(self, copy: Object) -> bool:
+        """False for an object that merely has a copy's name: it is left alone."""
+        if self.direction == "Up":
+            return labels_of(copy).get(labels.MANAGED_BY) == "nestor"
+        return is_synced_from(self.context.target.cluster, copy)
+
+    # What a copy says
+
+    def is_wanted(self, key: Key, source: Object) -> bool:
+        """Whether there should be a copy."""
+        return True
+
+    def find_refusal(self, source: Object) -> str | None:
+        """Why there can be no copy, in words for the tenant; None if there can be one."""
+        return None
+
+    def build(self, source: Object) -> Object:
+        """The copy. Pure."""
+        raise NotImplementedError
+
+    def version(self, source: Object) -> Any:
+        """Changes whenever the copy may change."""
+        return source["metadata"]["resourceVersion"]
+
+    def lift(self, source: Object, copy: Object) -> Object | None:
+        """A merge patch that brings the source's status up to date with the copy's, or None if it is. Pure."""
+        return None
+
+    @property
+    def linger_seconds(self) -> float:
+        """How long a copy that is no longer wanted stays while its source exists."""
+        return 0
+
+    # When to look again, and at what
+
+    def follow(self, look_at: Callable[[Key], None]) -> None:
+        """Subscribe to other objects that copies depend on. Call `look_at` for the keys concerned; find them by an index."""
+
+    def find_needs(self, pod: Object) -> Iterable[Key]:
+        """Keys of this kind whose copies must exist before the pod is created."""
+        return ()
+
+    def missing(self, key: Key) -> None:
+        """A source is needed that does not exist. Return to go on without it, or raise, for example `RetryLater`."""
+
+    def found(self, key: Key) -> None:
+        """A source is needed, and it exists."""
+
+    # What else there is to do
+
+    def build_substitute(self, source: Object, error: ApiError) -> Object:
+        """Another copy in place of one that the server rejected as invalid. Raises `error` if there is none."""
+        raise error
+
+    async def settle(self, source: Object, copy: Object) -> bool:
+        """Handle a copy that differs in a `fixed` field. False: the engine replaces it."""
+        return False
+
+    def copy_gone(self, copy: Object) -> None:
+        """A copy was deleted, by us or by others."""
+
+    async def after_end(self, copy: Object) -> bool:
+        """Handle a copy whose source is gone. False: the engine deletes it."""
+        return False

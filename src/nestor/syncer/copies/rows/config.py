@@ -1,0 +1,80 @@
+"""ConfigMaps and Secrets that live pods name; their copies are there before the pods."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import ClassVar
+
+from nestor.kube import RetryLater, kinds
+from nestor.kube.informer import Key
+from nestor.objects import Object
+from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, mapping
+from nestor.syncer.copies.references import References
+from nestor.syncer.copies.row import Row
+from nestor.syncer.view.context import Context
+from nestor.translate import config
+from nestor.translate.references import CONFIG_MAPS, SECRETS, find_references
+
+CONFIG_MAP_FIELDS = (LABELS, ANNOTATIONS, mapping("data", is_sparse=True), mapping("binaryData", is_sparse=True))
+SECRET_FIELDS = (*CONFIG_MAP_FIELDS, fixed("type"))
+
+ROOT_CA = "kube-root-ca.crt"
+"""In every pod's token volume; the nested controller-manager writes it into each new namespace, at its own pace."""
+_ROOT_CA_PATIENCE = 40
+
+
+class _ReferredRow(Row):
+    """What exists and is named by a live pod has a copy."""
+
+    resource: ClassVar[str]
+    refused = "NotCopied"
+
+    def is_wanted(self, key: Key, source: Object) -> bool:
+        """True while a pod names it."""
+        return self.references.is_named(self.resource, key)
+
+    def build(self, source: Object) -> Object:
+        """The copy, with the same data."""
+        return config.build_config(source, self.context.target)
+
+    def follow(self, look_at: Callable[[Key], None]) -> None:
+        """Pods begin and cease to name it."""
+        self.references.on_change(self.resource, look_at)
+
+    def find_needs(self, pod: Object) -> Iterable[Key]:
+        """All that the pod names."""
+        return [(item.namespace, item.name) for item in find_references(pod) if item.resource == self.resource]
+
+
+class ConfigMapRow(_ReferredRow):
+    """ConfigMaps."""
+
+    kind = kinds.CONFIG_MAP
+    fields = CONFIG_MAP_FIELDS
+    resource = CONFIG_MAPS
+
+    def __init__(self, context: Context, references: References) -> None:
+        super().__init__(context, references)
+        self._patience: Counter[Key] = Counter()
+
+    def missing(self, key: Key) -> None:
+        """The authority's is on its way. A kubelet that misses it once waits longer than this."""
+        if key[1] == ROOT_CA and self._patience[key] < _ROOT_CA_PATIENCE:
+            self._patience[key] += 1
+            raise RetryLater(0.05, f"waiting for ConfigMap {ROOT_CA}")
+
+    def found(self, key: Key) -> None:
+        """It is there."""
+        self._patience.pop(key, None)
+
+
+class SecretRow(_ReferredRow):
+    """Secrets. A type cannot change, so one of another type takes the place of an earlier one."""
+
+    kind = kinds.SECRET
+    fields = SECRET_FIELDS
+    resource = SECRETS
+
+
+ROWS = (ConfigMapRow, SecretRow)

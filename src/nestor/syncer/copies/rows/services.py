@@ -1,0 +1,117 @@
+"""Services: each nested one that selects pods has a host Service with the same cluster IP.
+
+Both clusters give out addresses of one range, each without knowing the other's. Where the host has given an address away
+already, the host chooses a free one and the nested Service is made again with it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+
+from nestor.api import labels
+from nestor.kube import ApiError, Conflict, Invalid, RetryLater, kinds
+from nestor.kube.informer import Key
+from nestor.objects import Object, annotations_of
+from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, mapping, no_annotation, value
+from nestor.syncer.copies.references import References
+from nestor.syncer.copies.row import Row
+from nestor.syncer.translate import service as translate
+from nestor.syncer.view.context import Context
+from nestor.translate.target import nested_uid
+
+log = logging.getLogger(__name__)
+
+_RELEASE_SECONDS = 5
+
+
+class ServiceRow(Row):
+    """Services with a selector and an address."""
+
+    kind = kinds.SERVICE
+    refused = "ServiceNotSynced"
+    fields = (
+        LABELS,
+        ANNOTATIONS,
+        no_annotation(labels.SUCCESSOR),
+        *(value(f"spec.{name}") for name in translate.FIELDS),
+        value("spec.ports"),
+        mapping("spec.selector"),
+        fixed("spec.clusterIP"),
+    )
+
+    def __init__(self, context: Context, references: References) -> None:
+        super().__init__(context, references)
+        self._released: dict[str, float] = {}
+
+    def is_wanted(self, key: Key, source: Object) -> bool:
+        """Others live in the nested cluster and its DNS alone."""
+        return translate.decide_fate(source) == "Synced"
+
+    def find_refusal(self, source: Object) -> str | None:
+        """One without a selector cannot work."""
+        return translate.NO_SELECTOR if translate.decide_fate(source) == "Refused" else None
+
+    def build(self, source: Object) -> Object:
+        """With the nested Service's address."""
+        return translate.build_service(source, self.context.target, source["spec"]["clusterIP"])
+
+    def build_substitute(self, source: Object, error: ApiError) -> Object:
+        """The address is taken: with one that the host chooses."""
+        if not _is_taken(error):
+            raise error
+        if self._is_being_released(source["spec"]["clusterIP"]):
+            raise RetryLater(0.1, "the host has not released the address yet")
+        return translate.build_service(source, self.context.target, None)
+
+    def copy_gone(self, copy: Object) -> None:
+        """Its address comes free a moment later."""
+        self._released[copy["spec"].get("clusterIP", "")] = time.monotonic()
+
+    def _is_being_released(self, address: str) -> bool:
+        now = time.monotonic()
+        self._released = {key: when for key, when in self._released.items() if when > now - _RELEASE_SECONDS}
+        return address in self._released
+
+    async def settle(self, source: Object, copy: Object) -> bool:
+        """The addresses differ: the host's choice is the nested Service's next one, unless its owner made that anew."""
+        meta = copy["metadata"]
+        if nested_uid(copy) != source["metadata"]["uid"]:
+            await self.context.host.delete(kinds.SERVICE, meta["name"], meta["namespace"], uid=meta["uid"])
+            return True
+        own, address = source["metadata"], copy["spec"]["clusterIP"]
+        log.info("changing the cluster IP of Service %s to %s: the old one is taken in the host cluster", own["name"], address)
+        # The host Service remembers it meanwhile: we may die here.
+        note = json.dumps(translate.build_successor(source, address), separators=(",", ":"))
+        patch = {"metadata": {"uid": meta["uid"], "annotations": {labels.SUCCESSOR: note}}}
+        await self.context.host.patch(kinds.SERVICE, meta["name"], meta["namespace"], patch)
+        await self.context.nested.delete(kinds.SERVICE, own["name"], own["namespace"], uid=own["uid"])
+        return True
+
+    async def after_end(self, copy: Object) -> bool:
+        """The nested Service is gone: for good, or because it is being made again."""
+        note = annotations_of(copy).get(labels.SUCCESSOR)
+        if note is None:
+            return False
+        successor, meta = json.loads(note), copy["metadata"]
+        try:
+            await self.context.nested.create(kinds.SERVICE, successor)
+        except Conflict:
+            pass
+        except Invalid as error:
+            if not _is_taken(error):
+                raise
+            # Free on the host, taken in the nested cluster: let both choose anew, the nested cluster first.
+            del successor["spec"]["clusterIP"]
+            await self.context.host.delete(kinds.SERVICE, meta["name"], meta["namespace"], uid=meta["uid"])
+            await self.context.nested.create(kinds.SERVICE, successor)
+        return True
+
+
+def _is_taken(error: ApiError) -> bool:
+    """True when the server refused a cluster IP because it has given it away, or has another range."""
+    return "failed to allocate IP" in error.message or "provided IP" in error.message
+
+
+ROWS = (ServiceRow,)

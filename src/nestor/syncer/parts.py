@@ -1,0 +1,116 @@
+"""The parts of a syncer, attached to the caches and to each other: the list of what runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from nestor.kube import WorkQueue, kinds
+from nestor.kube.informer import Key
+from nestor.kube.rights import Right, right
+from nestor.kubelet.server import KubeletServer
+from nestor.objects import Object
+from nestor.providers import host
+from nestor.providers.base import Provider
+from nestor.syncer.cluster import status
+from nestor.syncer.cluster.status import ClusterStatus, Suspend
+from nestor.syncer.copies.engine import Engine
+from nestor.syncer.copies.references import References
+from nestor.syncer.copies.rows import find_rows
+from nestor.syncer.outcome.controller import OutcomeController
+from nestor.syncer.pods.controller import PodController
+from nestor.syncer.pods.create import PodCreator
+from nestor.syncer.pods.delete import PodDeleter
+from nestor.syncer.pods.events import EventController
+from nestor.syncer.pods.kubelet import build_finder
+from nestor.syncer.pods.sync import PodSyncer
+from nestor.syncer.pods.tokens import TokenController
+from nestor.syncer.settings import Settings
+from nestor.syncer.suspend.evict import PodEvictor
+from nestor.syncer.suspend.jobs import JobSuspender
+from nestor.syncer.suspend.status import SuspendStatus
+from nestor.syncer.view import context as view
+from nestor.syncer.view.context import Context
+from nestor.syncer.view.watches import Watches
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What is to run: servers at once, queues and watches once the caches are full."""
+
+    status: ClusterStatus
+    queues: dict[str, WorkQueue[Any]]
+    watches: dict[str, Watches]
+    servers: dict[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
+    host_rights: tuple[Right, ...] = ()
+    """What must be allowed on the host, besides its caches (`find_rights`)."""
+
+
+def build_shared(context: Context, cluster: Object, settings: Settings) -> Parts:
+    """All parts, for a nested cluster whose pods run in the host's namespace. `cluster` is the NestedCluster."""
+    provider = host.HostProvider(context.host, context.target.namespace, context.target.selector)
+    engines = build_engines(context)
+    pods = build_pods(context, provider, engines)
+    control = build_control(context, cluster, settings, pods.suspend)
+    kubelet = KubeletServer(provider, build_finder(context.caches, context.target))
+    return Parts(
+        status=control.status,
+        queues={engine.name: engine.queue for engine in engines.values()} | pods.queues | control.queues,
+        watches=pods.watches | control.watches,
+        servers={"kubelet API": partial(kubelet.serve, settings.kubelet_port, settings.access)},
+        host_rights=(*control.host_rights, *host.RIGHTS, *(item for engine in engines.values() for item in engine.host_rights)),
+    )
+
+
+def build_control(context: Context, cluster: Object, settings: Settings, suspend: Suspend | None = None) -> Parts:
+    """What every nested cluster has, wherever its pods run: its status and its outcome."""
+    written = ClusterStatus(context, cluster, suspend)
+    outcome = OutcomeController(context, settings.server_uid, written.set_outcome)
+    return Parts(
+        status=written,
+        queues={"outcome": outcome.queue, "cluster-status": written.queue},
+        watches={"outcome": outcome.watches},
+        host_rights=(*status.RIGHTS, *view.RIGHTS),
+    )
+
+
+def build_engines(context: Context) -> dict[str, Engine]:
+    """An engine for each row, by its name."""
+    references = References(context.caches)
+    engines = [Engine(row(context, references)) for row in find_rows()]
+    return {engine.name: engine for engine in engines}
+
+
+@dataclass(frozen=True)
+class PodParts:
+    """What carries pods."""
+
+    suspend: SuspendStatus
+    queues: dict[str, WorkQueue[Any]]
+    watches: dict[str, Watches]
+
+
+def build_pods(context: Context, provider: Provider, engines: dict[str, Engine]) -> PodParts:
+    """Pods, and what only pods have: tokens, events, their end for a suspend."""
+    tokens, events, jobs = TokenController(context), EventController(context), JobSuspender(context)
+
+    async def ensure_node(name: str) -> None:
+        key: Key = ("", name)
+        await engines[kinds.NODE.plural].ensure(key)
+
+    creator = PodCreator(context, provider, [*(engine.ensure_needs for engine in engines.values()), tokens.ensure])
+    syncer = PodSyncer(context, provider, ensure_node)
+    pods = PodController(context, creator, syncer, PodDeleter(context, provider, syncer), PodEvictor(context, jobs))
+    jobs.on_release(pods.queue.add)
+    return PodParts(
+        suspend=SuspendStatus(context, provider, lambda: creator.creating > 0),
+        queues={"pods": pods.queue, "tokens": tokens.queue, "events": events.queue, "suspended-jobs": jobs.queue},
+        watches={"suspended-jobs": jobs.watches},
+    )
+
+
+def find_rights(parts: Parts, context: Context) -> tuple[Right, ...]:
+    """All that must be allowed on the host: what the parts do there, and what their caches list and watch."""
+    return (*parts.host_rights, *(right(informer.kind, "list", "watch") for informer in context.caches.host_side))

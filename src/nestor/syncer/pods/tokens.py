@@ -1,0 +1,116 @@
+"""Tokens of nested service accounts: a host Secret per pod, renewed before they expire.
+
+The tokens are bound to the nested pod, as a kubelet's are: they die with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import datetime
+from functools import partial
+
+from nestor import times
+from nestor.api import labels
+from nestor.kube import Change, WorkQueue, kinds
+from nestor.kube.index import Index
+from nestor.objects import Object, annotations_of, labels_of
+from nestor.syncer.copies.rows.config import SECRET_FIELDS
+from nestor.syncer.copies.writer import Writer, is_synced_from
+from nestor.syncer.view.context import RETRY_LIMIT, Context
+from nestor.translate import volumes
+from nestor.translate.target import nested_uid
+from nestor.translate.volumes import Token
+
+_PURPOSE = "token"
+_RENEW_AT = 0.8
+"""The share of a token's life after which a kubelet asks for the next one."""
+
+
+class TokenController:
+    """Asks for tokens when a pod is created, renews them while it lives, removes them after it."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        secrets, pods = context.caches.host(kinds.SECRET), context.caches.nested(kinds.POD)
+        self._writer = Writer(context.host, kinds.SECRET, SECRET_FIELDS, partial(is_synced_from, context.target.cluster))
+        self._by_uid = Index(secrets, _pod_uid)
+        self.queue = WorkQueue(self._reconcile, workers=4, name="tokens", max_delay=RETRY_LIMIT)
+        secrets.on_change(self._on_secret)
+        pods.on_change(lambda change: self._on_gone(change.latest["metadata"]["uid"], change))
+        context.caches.host(kinds.POD).on_change(lambda change: self._on_gone(nested_uid(change.latest), change))
+
+    async def ensure(self, pod: Object) -> None:
+        """Have the tokens that this pod mounts, before it is created."""
+        wanted = volumes.find_tokens(pod)
+        if not wanted or self._secret(pod) is not None:
+            return
+        await self._renew(pod, wanted)
+
+    def _on_secret(self, change: Change) -> None:
+        if uid := _pod_uid(change.latest):
+            self.queue.add(uid)
+
+    def _on_gone(self, uid: str, change: Change) -> None:
+        if change.new is None:
+            self.queue.add(uid)
+
+    async def _reconcile(self, uid: str) -> None:
+        pod = self._context.caches.nested_by_uid.get(uid)
+        secret = self._secret(pod) if pod is not None else None
+        if pod is None:
+            await self._remove(uid)
+        elif secret is not None:
+            due = _due(secret)
+            if due <= 0:
+                due = await self._renew(pod, volumes.find_tokens(pod))
+            self.queue.add(uid, due)
+
+    async def _renew(self, pod: Object, wanted: list[Token]) -> float:
+        answers = await asyncio.gather(*(self._request(pod, token) for token in wanted))
+        life = min(token.expiration_seconds for token in wanted)
+        renew = times.now() + datetime.timedelta(seconds=life * _RENEW_AT)
+        metadata = self._context.target.metadata(pod, name=volumes.token_secret_name(pod))
+        metadata["labels"][labels.PURPOSE] = _PURPOSE
+        metadata["annotations"][labels.RENEW_AFTER] = times.write(renew)
+        data = {token.key: base64.b64encode(value.encode()).decode() for token, value in zip(wanted, answers, strict=True)}
+        desired = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
+        await self._writer.write(self._secret(pod), desired)
+        return life * _RENEW_AT
+
+    async def _request(self, pod: Object, token: Token) -> str:
+        meta = pod["metadata"]
+        spec: Object = {
+            "expirationSeconds": token.expiration_seconds,
+            "boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]},
+        }
+        if token.audience:
+            spec["audiences"] = [token.audience]
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+        body["metadata"] = {"namespace": meta["namespace"]}
+        account = pod["spec"].get("serviceAccountName") or "default"
+        answer = await self._context.nested.create(kinds.SERVICE_ACCOUNT, body, subresource="token", name=account)
+        return str(answer["status"]["token"])
+
+    async def _remove(self, uid: str) -> None:
+        if self._context.caches.host_by_uid.get(uid) is not None:
+            return  # its deletion comes first, and brings us back here
+        for secret in self._by_uid.all(uid):
+            await self._writer.remove(secret)
+
+    def _secret(self, pod: Object) -> Object | None:
+        name = volumes.token_secret_name(pod)
+        return self._context.caches.host(kinds.SECRET).get(name, self._context.target.namespace)
+
+
+def _pod_uid(secret: Object) -> str | None:
+    """UID of the pod whose tokens a Secret has; None for Secrets of other kinds."""
+    return nested_uid(secret) if labels_of(secret).get(labels.PURPOSE) == _PURPOSE else None
+
+
+def _due(secret: Object) -> float:
+    """Seconds until a Secret's tokens are to be renewed."""
+    text = annotations_of(secret).get(labels.RENEW_AFTER)
+    if not text:
+        return 0
+    return -times.seconds_since(text)

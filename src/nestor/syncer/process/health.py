@@ -1,0 +1,117 @@
+"""`/readyz`, `/healthz` and `/metrics`, and the watch over the nested API server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+from nestor.kube import Api, ApiError, WorkQueue
+from nestor.syncer.cluster.status import ClusterStatus
+from nestor.syncer.view.caches import Caches, silence
+
+log = logging.getLogger(__name__)
+
+STALE_SECONDS = 300
+"""Servers end a watch after 240 s, and send bookmarks every minute: longer silence means that nobody is at the other end."""
+_CHECK_SECONDS = 2
+_DNS_SECONDS = 0.1
+_FAILURES = 3
+
+
+class Health:
+    """What the process knows about itself; filled in as it starts."""
+
+    def __init__(self) -> None:
+        self.working = False
+        """Caches synced and workers running."""
+        self.nested_ok = False
+        self.caches: Caches | None = None
+        self.queues: Mapping[str, WorkQueue[Any]] = {}
+
+    @property
+    def is_ready(self) -> bool:
+        """True when pods created now will run."""
+        return self.working and self.nested_ok
+
+    @property
+    def silence(self) -> float:
+        """Seconds since the most silent watch was heard of."""
+        return silence(self.caches) if self.caches is not None and self.working else 0.0
+
+    def metrics(self) -> str:
+        """Prometheus' text format."""
+        lines = ["# TYPE nestor_syncer_queue_length gauge"]
+        lines += [f'nestor_syncer_queue_length{{queue="{name}"}} {len(queue)}' for name, queue in self.queues.items()]
+        lines += ["# TYPE nestor_syncer_watch_silence_seconds gauge"]
+        sides = (("host", self.caches.host_side), ("nested", self.caches.nested_side)) if self.caches else ()
+        lines += [
+            f'nestor_syncer_watch_silence_seconds{{side="{side}",resource="{informer.kind.plural}"}} {informer.silence:.1f}'
+            for side, informers in sides
+            for informer in informers
+        ]
+        lines += ["# TYPE nestor_syncer_ready gauge", f"nestor_syncer_ready {int(self.is_ready)}"]
+        return "\n".join(lines) + "\n"
+
+
+async def serve(health: Health, port: int) -> None:
+    """Answer probes until cancelled."""
+
+    async def readyz(_: web.Request) -> web.Response:
+        return _answer(health.is_ready, "not ready")
+
+    async def healthz(_: web.Request) -> web.Response:
+        return _answer(health.silence < STALE_SECONDS, "a watch went silent")
+
+    async def metrics(_: web.Request) -> web.Response:
+        return web.Response(text=health.metrics())
+
+    app = web.Application()
+    for path, handler in (("/readyz", readyz), ("/healthz", healthz), ("/metrics", metrics)):
+        app.router.add_get(path, handler)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, port=port).start()
+        await asyncio.Event().wait()
+    finally:
+        await runner.cleanup()
+
+
+async def wait_for_dns(url: str) -> None:
+    """Until the cluster's DNS server knows its names: its client backs off while the API server starts, for seconds."""
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_CHECK_SECONDS)) as session:
+        while True:
+            with contextlib.suppress(aiohttp.ClientError, TimeoutError):
+                async with session.get(url) as answer:
+                    if answer.status == 200:
+                        return
+            await asyncio.sleep(_DNS_SECONDS)
+
+
+async def watch_nested(nested: Api, health: Health, status: ClusterStatus, dns_ready_url: str = "") -> None:
+    """Ask the nested API server for its health, and say so in the NestedCluster's status; until cancelled."""
+    if dns_ready_url:
+        status.set_ready(ready=False, message="The API server is up; DNS is not ready yet.")
+        await wait_for_dns(dns_ready_url)
+    failures = 0
+    while True:
+        try:
+            await nested.request("GET", "/readyz", timeout=_CHECK_SECONDS)
+            failures, message = 0, ""
+        except ApiError as error:
+            failures, message = failures + 1, error.message
+        if failures in (0, _FAILURES):
+            health.nested_ok = failures == 0
+            text = "The API server is up and pods run in the host cluster." if not failures else message
+            status.set_ready(ready=health.is_ready, message=text)
+        await asyncio.sleep(_CHECK_SECONDS)
+
+
+def _answer(good: bool, otherwise: str) -> web.Response:
+    return web.Response(text="ok" if good else otherwise, status=200 if good else 503)

@@ -1,0 +1,153 @@
+"""What both clusters hold, as the syncer last saw it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+
+from nestor.api.policy import Policy
+from nestor.kube import Api, Change, Informer, Kind, kinds
+from nestor.kube.index import Index
+from nestor.objects import Object, spec_of
+from nestor.translate.target import Target, nested_uid
+
+_NESTED_FIELDS = {kinds.SECRET: "type!=helm.sh/release.v1"}
+"""Helm's records are large, many, and nothing that a pod could want."""
+
+
+class Caches:
+    """An informer per kind and side, made when it is first asked for: before any of them runs.
+
+    Of the host, namespaced kinds hold this nested cluster's objects alone, by their labels; kinds without a namespace hold all.
+    """
+
+    def __init__(self, host: Api, nested: Api, target: Target) -> None:
+        self._apis = {"host": host, "nested": nested}
+        self._target = target
+        self._host: dict[Kind, Informer] = {}
+        self._nested: dict[Kind, Informer] = {}
+        self._policy = Policy()
+        self._is_sealed = False
+        self._by_namespace: dict[Kind, Index[str]] = {}
+        self.host_cluster.on_change(self._read_policy, first=True)
+
+    def nested(self, kind: Kind) -> Informer:
+        """The nested cluster's objects of that kind."""
+        if kind not in self._nested:
+            self._check_open(kind)
+            self._nested[kind] = Informer(self._apis["nested"], kind, fields=_NESTED_FIELDS.get(kind, ""))
+        return self._nested[kind]
+
+    def host(self, kind: Kind) -> Informer:
+        """The host cluster's objects of that kind, as far as they were synced from this nested cluster."""
+        return self._on_host(kind, labels=self._target.selector if kind.namespaced else "")
+
+    def seal(self) -> None:
+        """From here on the informers run: one that is asked for later is a mistake, as it would never be filled."""
+        self._is_sealed = True
+
+    @cached_property
+    def host_cluster(self) -> Informer:
+        """The NestedCluster that this process serves."""
+        return self._on_host(kinds.NESTED_CLUSTER, fields=f"metadata.name={self._target.cluster}")
+
+    @cached_property
+    def host_events(self) -> Informer:
+        """Events of the namespace's pods, whoever's they are."""
+        return self._on_host(kinds.EVENT, fields="involvedObject.kind=Pod")
+
+    def _on_host(self, kind: Kind, *, labels: str = "", fields: str = "") -> Informer:
+        if kind not in self._host:
+            self._check_open(kind)
+            namespace = self._target.namespace if kind.namespaced else None
+            self._host[kind] = Informer(self._apis["host"], kind, namespace, labels=labels, fields=fields)
+        return self._host[kind]
+
+    def _check_open(self, kind: Kind) -> None:
+        if self._is_sealed:
+            raise RuntimeError(f"{kind.plural} requested after the informers started: the cache would stay empty")
+
+    @cached_property
+    def nested_by_uid(self) -> Index[str]:
+        """Nested pods by their UID."""
+        return Index(self.nested(kinds.POD), lambda pod: str(pod["metadata"]["uid"]))
+
+    @cached_property
+    def nested_by_node(self) -> Index[str]:
+        """Nested pods by their node."""
+        return Index(self.nested(kinds.POD), lambda pod: pod["spec"].get("nodeName"))
+
+    @cached_property
+    def host_by_uid(self) -> Index[str]:
+        """Host pods by the UID of the nested pod that each runs for."""
+        return Index(self.host(kinds.POD), nested_uid)
+
+    def by_namespace(self, kind: Kind) -> Index[str]:
+        """Nested objects of that kind by their namespace."""
+        if kind not in self._by_namespace:
+            self._by_namespace[kind] = Index(self.nested(kind), lambda item: str(item["metadata"]["namespace"]))
+        return self._by_namespace[kind]
+
+    @property
+    def host_side(self) -> list[Informer]:
+        """Informers of the host cluster, as far as they were asked for."""
+        return list(self._host.values())
+
+    @property
+    def nested_side(self) -> list[Informer]:
+        """Informers of the nested cluster, as far as they were asked for."""
+        return list(self._nested.values())
+
+    @property
+    def cluster(self) -> Object | None:
+        """The NestedCluster itself: what is asked of us. None once it is gone."""
+        return next(iter(self.host_cluster), None)
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether the nested cluster's pods are to end and wait, by `spec.suspend`."""
+        return _asks_for_suspend(self.cluster)
+
+    @property
+    def policy(self) -> Policy:
+        """What the class allows this cluster's pods, as of now."""
+        return self._policy
+
+    def on_suspend(self, handler: Callable[[], None]) -> None:
+        """Have `handler` called whenever the cluster is suspended or resumed, and once at the start."""
+
+        def check(change: Change) -> None:
+            if change.old is None or _asks_for_suspend(change.old) != _asks_for_suspend(change.new):
+                handler()
+
+        self.host_cluster.on_change(check)
+
+    def on_policy(self, handler: Callable[[], None]) -> None:
+        """Have `handler` called whenever the class allows other things than before."""
+
+        def check(change: Change) -> None:
+            if Policy.read(change.old) != self._policy:
+                handler()
+
+        self.host_cluster.on_change(check)
+
+    def _read_policy(self, change: Change) -> None:
+        if change.new is not None:  # a cluster that goes keeps what it was allowed: its pods are to end in their own way
+            self._policy = Policy.read(change.new)
+
+    def __iter__(self) -> Iterator[Informer]:
+        yield from [*self.host_side, *self.nested_side]
+
+    async def wait_for_sync(self) -> None:
+        """Until every informer has its first list: before that, what seems to be gone may only not be known yet."""
+        for informer in self:
+            await informer.synced.wait()
+
+
+def _asks_for_suspend(cluster: Object | None) -> bool:
+    return bool(spec_of(cluster).get("suspend"))
+
+
+def silence(informers: Iterable[Informer]) -> float:
+    """Seconds since the informer that is silent for longest heard from its server."""
+    return max((informer.silence for informer in informers), default=0.0)

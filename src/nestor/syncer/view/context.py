@@ -1,0 +1,87 @@
+"""What every controller of the syncer works with."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from nestor import names
+from nestor.api import labels
+from nestor.kube import Api, ApiError, kinds
+from nestor.kube.events import EventRecorder
+from nestor.kube.rights import right
+from nestor.objects import Object
+from nestor.syncer.settings import Settings
+from nestor.syncer.view.caches import Caches
+from nestor.translate.target import Target
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+_PATIENCE_SECONDS = 0.2
+
+RETRY_LIMIT = 15
+"""Seconds between attempts at most: after an outage of either API server, work goes on within this time."""
+
+RIGHTS = (right(kinds.NESTED_CLUSTER, "get"), right(kinds.SERVICE, "get"))
+"""What it needs on the host, to find the target."""
+
+_JOB_LABELS = (labels.JOB, labels.JOB_NAMESPACE, labels.JOB_UID)
+
+
+@dataclass(frozen=True)
+class Context:
+    """Both clusters, what is cached of them, and how host objects are marked."""
+
+    host: Api
+    nested: Api
+    target: Target
+    caches: Caches
+    recorder: EventRecorder
+    """Posts events in the nested cluster: they are for the tenant."""
+
+
+async def find_target(host: Api, settings: Settings) -> tuple[Target, Object]:
+    """The target of all synced objects, and the NestedCluster itself."""
+    cluster, api_ip, dns_ip = await asyncio.gather(
+        _patiently(lambda: host.get(kinds.NESTED_CLUSTER, settings.cluster, settings.namespace)),
+        _patiently(lambda: _cluster_ip(host, settings, "k3s")),
+        _patiently(lambda: _cluster_ip(host, settings, "dns")),
+    )
+    meta = cluster["metadata"]
+    target = Target(
+        namespace=settings.namespace,
+        cluster=settings.cluster,
+        labels={key: value for key, value in (meta.get("labels") or {}).items() if key in _JOB_LABELS},
+        # A controller reference keeps the host's own controllers from adopting a pod whose labels please them.
+        owner={
+            "apiVersion": kinds.NESTED_CLUSTER.api_version,
+            "kind": kinds.NESTED_CLUSTER.name,
+            "name": meta["name"],
+            "uid": meta["uid"],
+            "controller": True,
+        },
+        api_ip=api_ip,
+        dns_ip=dns_ip,
+        kubelet_port=settings.kubelet_port,
+    )
+    return target, cluster
+
+
+async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:
+    """The answer, once there is one: the operator makes our role, our Services and ourselves all at the same time."""
+    while True:
+        try:
+            return await ask()
+        except ApiError as error:
+            log.info("waiting for the host cluster: %s", error)
+            await asyncio.sleep(_PATIENCE_SECONDS)
+
+
+async def _cluster_ip(host: Api, settings: Settings, part: str) -> str:
+    service = await host.get(kinds.SERVICE, names.child(settings.cluster, part), settings.namespace)
+    return str(service["spec"]["clusterIP"])

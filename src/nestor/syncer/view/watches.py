@@ -1,0 +1,125 @@
+"""Watches of nested objects that come and go with what is asked for, of kinds that may not even exist yet."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from nestor.kube import Api, ApiError, Change, Informer, Kind, NotFound, kinds
+from nestor.objects import Object
+from nestor.syncer.view.context import RETRY_LIMIT
+
+log = logging.getLogger(__name__)
+
+_RETRY_SECONDS = 0.5
+_API_VERSION = re.compile(r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[a-z0-9]+$")
+_KNOWN = {(kind.api_version, kind.name): kind for kind in (kinds.POD, kinds.JOB, kinds.CRON_JOB)}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which objects to watch. Empty means any."""
+
+    api_version: str
+    kind: str
+    namespace: str = ""
+    name: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+
+
+class Watches:
+    """An informer for each selection that is wanted, and none for others.
+
+    `on_change` is called for each change, and with None once it is known what a selection holds, or that its kind is missing.
+    """
+
+    def __init__(self, api: Api, on_change: Callable[[Selection, Change | None], None]) -> None:
+        self._api = api
+        self._on_change = on_change
+        self._wanted: frozenset[Selection] = frozenset()
+        self._changed = asyncio.Event()
+        self._informers: dict[Selection, Informer] = {}
+        self._kinds = dict(_KNOWN)
+        self._missing: set[Selection] = set()
+
+    def want(self, selections: Iterable[Selection]) -> None:
+        """Watch exactly these from now on."""
+        self._wanted = frozenset(selections)
+        self._changed.set()
+
+    def find(self, selection: Selection) -> list[Object] | None:
+        """The objects, or None where they are not known: the kind is missing, or the first list is still to come."""
+        informer = self._informers.get(selection)
+        return list(informer) if informer is not None and informer.synced.is_set() else None
+
+    def kind_of(self, selection: Selection) -> Kind:
+        """The kind of a selection that something was found for."""
+        return self._kinds[selection.api_version, selection.kind]
+
+    def is_missing(self, selection: Selection) -> bool:
+        """True when the nested cluster was asked, and has no such kind (yet)."""
+        return selection in self._missing
+
+    async def run(self) -> None:
+        """Keep the wanted watches until cancelled."""
+        tasks: dict[Selection, asyncio.Task[None]] = {}
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await self._changed.wait()
+                self._changed.clear()
+                for selection in tasks.keys() - self._wanted:
+                    tasks.pop(selection).cancel()
+                    self._informers.pop(selection, None)
+                    self._missing.discard(selection)
+                for selection in self._wanted - tasks.keys():
+                    tasks[selection] = group.create_task(self._watch(selection), name=f"watch {selection.kind}")
+
+    async def _watch(self, selection: Selection) -> None:
+        kind = await self._resolve(selection)
+        labels = ",".join(f"{key}={value}" for key, value in selection.labels)
+        fields = f"metadata.name={selection.name}" if selection.name else ""
+        informer = Informer(self._api, kind, selection.namespace or None, labels=labels, fields=fields)
+        informer.on_change(lambda change: self._on_change(selection, change))
+        self._informers[selection] = informer
+        async with asyncio.TaskGroup() as group:
+            group.create_task(informer.run())
+            await informer.synced.wait()
+            self._on_change(selection, None)
+
+    async def _resolve(self, selection: Selection) -> Kind:
+        """The kind with its plural, once the nested cluster serves it: templates bring their CRDs in their own time."""
+        key, delay = (selection.api_version, selection.kind), _RETRY_SECONDS
+        while key not in self._kinds:
+            try:
+                found = await discover(self._api, *key)
+                if found is not None:
+                    self._kinds[key] = found
+                    break
+                if selection not in self._missing:
+                    self._missing.add(selection)
+                    self._on_change(selection, None)
+            except ApiError as error:
+                log.info("cannot look up kind %s of %s, retrying: %s", selection.kind, selection.api_version, error)
+            await asyncio.sleep(delay)
+            delay = min(2 * delay, RETRY_LIMIT)
+        # Here, because another selection may have found the kind.
+        self._missing.discard(selection)
+        return self._kinds[key]
+
+
+async def discover(api: Api, api_version: str, name: str) -> Kind | None:
+    """The kind as the API server serves it, or None where it does not."""
+    if not _API_VERSION.match(api_version):  # it would become a part of the path
+        return None
+    group, _, version = api_version.rpartition("/")
+    try:
+        answer = await api.request("GET", f"/apis/{api_version}" if group else f"/api/{api_version}")
+    except NotFound:
+        return None
+    for item in answer.get("resources") or [] if isinstance(answer, dict) else []:
+        if item.get("kind") == name and "/" not in item["name"]:
+            return Kind(group, version, item["name"], name, namespaced=bool(item.get("namespaced")))
+    return None

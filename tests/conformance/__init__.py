@@ -1,0 +1,1 @@
+"""Conformance suites: tests that third parties run against their own extensions of Nestor."""

@@ -1,0 +1,19 @@
+"""The conformance suite for providers: it tests everything that the syncer relies on (see `nestor.providers.base`).
+
+To test your provider, write a class that inherits `contract.ProviderContract`, with a fixture `place` that yields a
+`contract.Place`: your provider, plus a few helpers that are different for every provider.
+
+    from tests.conformance.providers.contract import Place, ProviderContract
+
+    class TestMyProvider(ProviderContract):
+        @pytest.fixture
+        async def place(self) -> AsyncIterator[Place]:
+            async with my_place() as made:
+                yield made
+
+Then run `pytest` on that module from the root of Nestor's repository, with `PYTHONPATH=src:.` and pytest-asyncio's
+`asyncio_mode = auto` (set in `pyproject.toml`).
+
+Two examples: `memory` is the smallest provider that passes (`tests/unit/providers/test_memory.py` runs the suite on it), and
+`tests/integration/providers/test_host.py` runs it for the host cluster on a real API server.
+"""

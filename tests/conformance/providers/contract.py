@@ -1,0 +1,230 @@
+"""The conformance tests. Each uses its own pod name, so that tests can share a place, and does not clean up its pods."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+import pytest
+
+from nestor.api import labels
+from nestor.providers.base import Call, InvalidInput, NotFound, NotYet, Part, Provider, uid_of
+from tests.waiting import eventually
+
+Object = dict[str, Any]
+
+CLUSTER = "conformance"
+SELECTOR = f"{labels.CLUSTER}={CLUSTER},{labels.NESTED_UID}"
+"""Label selector of the pods that the tests create. The provider must ignore all other pods."""
+
+
+class Place(Protocol):
+    """What the tests need: your provider, and control over the place where it runs pods."""
+
+    provider: Provider
+    """The provider under test, set up for the pods that match `SELECTOR` in `namespace`."""
+    namespace: str
+    """`metadata.namespace` of all pods of the tests."""
+    invalid_patch: Object
+    """A patch that the provider rejects with `InvalidInput`."""
+
+    def refuse(self, pod: Object) -> tuple[Object, str]:
+        """Return `pod` changed so that `create` raises `InvalidInput`, and a text that the error message must contain."""
+
+    async def start(self, pod: Object) -> Object:
+        """Make the pod run, so that it takes time to end (bind it to a node, for example). Returns its new state."""
+
+    async def finish(self, pod: Object) -> None:
+        """Remove a terminating pod for good, as its node does once the containers have stopped."""
+
+    async def change(self, pod: Object) -> None:
+        """Change the pod behind the provider's back, so that its `resourceVersion` changes."""
+
+    async def add_foreign(self, name: str) -> None:
+        """Add a pod with this name that does not match `SELECTOR`, in the same namespace."""
+
+
+def build_pod(place: Place, name: str, uid: str | None = None) -> Object:
+    """A small pod as the syncer passes it to a provider. `uid` is that of the nested pod (random by default)."""
+    marks = {labels.CLUSTER: CLUSTER, labels.NESTED_UID: uid or str(uuid.uuid4())}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": place.namespace, "labels": marks},
+        "spec": {
+            "containers": [{"name": "app", "image": "example/web:1"}],
+            "automountServiceAccountToken": False,
+            "terminationGracePeriodSeconds": 30,
+        },
+    }
+
+
+class ProviderContract:
+    """The tests that every provider must pass. A subclass supplies the fixture `place`."""
+
+    @pytest.fixture
+    def name(self) -> str:
+        """A pod name that no other test uses."""
+        return f"web-{uuid.uuid4().hex[:8]}"
+
+    async def test_a_created_pod_is_there(self, place: Place, name: str) -> None:
+        pod = build_pod(place, name)
+        created = await place.provider.create(pod)
+        found = await place.provider.get(created)
+        assert found["metadata"]["uid"] == created["metadata"]["uid"]
+        assert uid_of(found) == uid_of(pod)
+        assert found["spec"]["containers"][0]["image"] == "example/web:1"
+        assert name in [item["metadata"]["name"] for item in await place.provider.list()]
+
+    async def test_creating_it_again_changes_nothing(self, place: Place, name: str) -> None:
+        pod = build_pod(place, name)
+        created = await place.provider.create(pod)
+        pod["spec"]["containers"][0]["image"] = "example/web:2"
+        again = await place.provider.create(pod)
+        assert again["metadata"]["uid"] == created["metadata"]["uid"]
+        assert (await place.provider.get(created))["spec"]["containers"][0]["image"] == "example/web:1"
+
+    async def test_creating_it_several_times_at_once_makes_one(self, place: Place, name: str) -> None:
+        pod = build_pod(place, name)
+        made = await asyncio.gather(*(place.provider.create(pod) for _ in range(5)))
+        assert len({item["metadata"]["uid"] for item in made}) == 1
+        assert [item["metadata"]["name"] for item in await place.provider.list()].count(name) == 1
+
+    async def test_a_name_that_an_earlier_pod_holds_is_waited_for(self, place: Place, name: str) -> None:
+        earlier = await place.start(await place.provider.create(build_pod(place, name)))
+        await place.provider.delete(earlier)
+        later = build_pod(place, name)
+        with pytest.raises(NotYet):
+            await place.provider.create(later)
+        assert uid_of(await place.provider.get(earlier)) == uid_of(earlier)
+        await place.finish(earlier)
+        assert uid_of(await _patiently(place, later)) == uid_of(later)
+
+    async def test_what_is_not_taken_is_told(self, place: Place, name: str) -> None:
+        pod, words = place.refuse(build_pod(place, name))
+        with pytest.raises(InvalidInput) as caught:
+            await place.provider.create(pod)
+        assert words in caught.value.message
+        assert name not in [item["metadata"]["name"] for item in await place.provider.list()]
+
+    async def test_deleting_what_is_gone_is_success(self, place: Place, name: str) -> None:
+        pod = await place.provider.create(build_pod(place, name))
+        await place.provider.delete(pod, grace_seconds=0)
+        await _gone(place, pod)
+        await place.provider.delete(pod, grace_seconds=0)
+        assert name not in [item["metadata"]["name"] for item in await place.provider.list()]
+
+    async def test_a_successor_of_the_same_name_is_not_touched(self, place: Place, name: str) -> None:
+        earlier = await place.provider.create(build_pod(place, name))
+        await place.provider.delete(earlier, grace_seconds=0)
+        await _gone(place, earlier)
+        later = await _patiently(place, build_pod(place, name))
+        await place.provider.delete(earlier, grace_seconds=0)
+        with pytest.raises(NotFound):
+            await place.provider.get(earlier)
+        with pytest.raises(NotFound):
+            await place.provider.patch(earlier, {"metadata": {"labels": {"color": "red"}}})
+        now = await place.provider.get(later)
+        assert now["metadata"]["uid"] == later["metadata"]["uid"]
+        assert "color" not in now["metadata"]["labels"]
+        assert not now["metadata"].get("deletionTimestamp")
+
+    async def test_a_running_pod_gets_its_grace_and_may_get_less(self, place: Place, name: str) -> None:
+        pod = await place.start(await place.provider.create(build_pod(place, name)))
+        await place.provider.delete(pod, grace_seconds=20)
+        first = (await place.provider.get(pod))["metadata"]
+        assert first["deletionTimestamp"]
+        assert first["deletionGracePeriodSeconds"] == 20
+        await place.provider.delete(pod, grace_seconds=5)
+        assert (await place.provider.get(pod))["metadata"]["deletionGracePeriodSeconds"] == 5
+        await place.finish(pod)
+        await _gone(place, pod)
+
+    async def test_a_pod_that_changed_meanwhile_is_kept(self, place: Place, name: str) -> None:
+        pod = await place.provider.create(build_pod(place, name))
+        await place.change(pod)
+        await place.provider.delete(pod, is_unchanged=True, grace_seconds=0)
+        now = await place.provider.get(pod)
+        assert not now["metadata"].get("deletionTimestamp")
+        await place.provider.delete(now, is_unchanged=True, grace_seconds=0)
+        await _gone(place, pod)
+
+    async def test_a_patch_may_be_repeated(self, place: Place, name: str) -> None:
+        pod = await place.provider.create(build_pod(place, name))
+        for _ in range(2):
+            await place.provider.patch(pod, {"metadata": {"labels": {"color": "red"}}})
+        now = await place.provider.get(pod)
+        assert now["metadata"]["labels"] == pod["metadata"]["labels"] | {"color": "red"}
+
+    @pytest.mark.parametrize(
+        ("part", "patch"),
+        [
+            ("status", {"status": {"conditions": [{"type": "example.org/gate", "status": "True"}]}}),
+            ("ephemeralcontainers", {"spec": {"ephemeralContainers": [{"name": "debug", "image": "example/debug:1"}]}}),
+        ],
+    )
+    async def test_parts_are_patched_by_themselves(self, place: Place, name: str, part: Part, patch: Object) -> None:
+        pod = await place.provider.create(build_pod(place, name))
+        await place.provider.patch(pod, patch, part)
+        ((section, fields),) = patch.items()
+        ((field, items),) = fields.items()
+        now = (await place.provider.get(pod))[section][field]
+        assert any(items[0].items() <= item.items() for item in now)
+
+    async def test_a_change_that_is_not_taken_is_told(self, place: Place, name: str) -> None:
+        pod = await place.provider.create(build_pod(place, name))
+        with pytest.raises(InvalidInput) as caught:
+            await place.provider.patch(pod, place.invalid_patch)
+        assert caught.value.message
+
+    async def test_a_patch_of_what_is_gone_is_told(self, place: Place, name: str) -> None:
+        pod = await place.provider.create(build_pod(place, name))
+        await place.provider.delete(pod, grace_seconds=0)
+        await _gone(place, pod)
+        with pytest.raises(NotFound):
+            await place.provider.patch(pod, {"metadata": {"labels": {"color": "red"}}})
+
+    async def test_pods_of_others_are_not_listed(self, place: Place, name: str) -> None:
+        await place.add_foreign(name)
+        assert name not in [item["metadata"]["name"] for item in await place.provider.list()]
+
+    async def test_logs_and_streams_are_none_or_know_what_is_gone(self, place: Place, name: str) -> None:
+        pod = await place.provider.create(build_pod(place, name))
+        await place.provider.delete(pod, grace_seconds=0)
+        await _gone(place, pod)
+        logs, streams = place.provider.logs, place.provider.streams
+        asked: list[AbstractAsyncContextManager[Any]] = []
+        if logs is not None:
+            asked.append(logs.open_log(pod, [("container", "app")]))
+        if streams is not None:
+            headers = [("connection", "Upgrade"), ("upgrade", "SPDY/3.1"), ("x-stream-protocol-version", "v4.channel.k8s.io")]
+            asked.append(streams.open_stream(pod, Call("exec", "POST", [("command", "sh"), ("stdout", "true")], headers)))
+        for opening in asked:
+            with pytest.raises(NotFound):
+                await opening.__aenter__()
+        assert len(asked) == (logs is not None) + (streams is not None)
+
+
+async def _gone(place: Place, pod: Object) -> None:
+    async def look() -> bool:
+        try:
+            await place.provider.get(pod)
+        except NotFound:
+            return True
+        return False
+
+    await eventually(look)
+
+
+async def _patiently(place: Place, pod: Object) -> Object:
+    """Create the pod as soon as its name is free."""
+
+    async def attempt() -> Object | None:
+        try:
+            return await place.provider.create(pod)
+        except NotYet:
+            return None
+
+    return await eventually(attempt)

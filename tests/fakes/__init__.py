@@ -1,0 +1,1 @@
+"""What stands for other systems in unit tests."""

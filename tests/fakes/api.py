@@ -1,0 +1,205 @@
+"""An API server in memory, with lists and watches for real informers: as much of one as controllers rely on."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import copy
+import uuid
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from nestor.kube import ApiError, Conflict, Invalid, Kind, NotFound, kinds
+
+Object = dict[str, Any]
+Key = tuple[str, str, str]
+
+_KINDS: dict[str, Kind] = {item.plural: item for item in vars(kinds).values() if isinstance(item, Kind)}
+
+
+class MemoryApi:
+    """Objects by kind, namespace and name. `asked` notes every request that is not a cache's, as `POST configmaps shop/web`.
+
+    `refusal` may answer a write with an error. `hold` keeps a kind's events back, as a slow watch does, until `release`.
+    """
+
+    def __init__(self, *known: Kind) -> None:
+        self.objects: dict[Key, Object] = {}
+        self.asked: builtins.list[str] = []
+        self.bodies: builtins.list[Any] = []
+        self.refusal: Callable[[str, Object], ApiError | None] = lambda _, __: None
+        self._kinds: dict[str, Kind] = {**_KINDS, **{kind.plural: kind for kind in known}}
+        self._version = 0
+        self._watches: builtins.list[_Watch] = []
+        self._held: dict[str, builtins.list[tuple[Object | None, Object | None]]] = {}
+
+    def put(self, kind: Kind, body: Object) -> Object:
+        """Have an object there, as if somebody else had written it."""
+        meta = body["metadata"]
+        key = (kind.plural, meta.get("namespace", ""), meta["name"])
+        before = self.objects.get(key)
+        uid = before["metadata"]["uid"] if before else meta.get("uid") or str(uuid.uuid4())
+        self._version += 1
+        own = {"uid": uid, "resourceVersion": str(self._version)}
+        new: Object = {"apiVersion": kind.api_version, "kind": kind.name, **copy.deepcopy(body)}
+        new["metadata"] |= own
+        self.objects[key] = new
+        self._publish(kind, before, new)
+        return copy.deepcopy(new)
+
+    def drop(self, kind: Kind, name: str, namespace: str = "") -> None:
+        """Have an object gone, as if somebody else had deleted it."""
+        before = self.objects.pop((kind.plural, namespace, name))
+        self._version += 1
+        gone = copy.deepcopy(before)
+        gone["metadata"]["resourceVersion"] = str(self._version)
+        self._publish(kind, gone, None)
+
+    def look(self, kind: Kind, name: str, namespace: str = "") -> Object | None:
+        """An object as it is now."""
+        return copy.deepcopy(self.objects.get((kind.plural, namespace, name)))
+
+    def hold(self, kind: Kind) -> None:
+        """Keep the events of a kind back."""
+        self._held[kind.plural] = []
+
+    def release(self, kind: Kind) -> None:
+        """Deliver what was kept back."""
+        for before, new in self._held.pop(kind.plural):
+            self._deliver(kind, before, new)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether every watcher has heard of everything that is not held."""
+        return all(watch.events.empty() for watch in self._watches)
+
+    async def request(self, method: str, path: str, query: dict[str, str] | None = None, *_: Any) -> Object:
+        """A cache's list."""
+        kind, namespace = self._read_path(path)
+        labels = (query or {}).get("labelSelector", "")
+        items = [item for item in self._all(kind, namespace) if _is_selected(item, labels)]
+        return {"metadata": {"resourceVersion": str(self._version)}, "items": copy.deepcopy(items)}
+
+    async def watch(self, kind: Kind, namespace: str | None, query: dict[str, str]) -> AsyncIterator[Object]:
+        """A cache's watch."""
+        watch = _Watch(kind, namespace or "", query.get("labelSelector", ""))
+        self._watches.append(watch)
+        try:
+            while True:
+                yield await watch.events.get()
+        finally:
+            self._watches.remove(watch)
+
+    async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object:
+        """See `Api.get`."""
+        found = await self.find(kind, name, namespace)
+        if found is None:
+            raise NotFound(404, "NotFound", f'{kind.plural} "{name}" not found')
+        return found
+
+    async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
+        """See `Api.find`."""
+        self._note("GET", kind, namespace, name, None)
+        await asyncio.sleep(0)
+        return self.look(kind, name, namespace or "")
+
+    async def list(
+        self, kind: Kind, namespace: str | None = None, *, labels: str = "", fields: str = ""
+    ) -> builtins.list[Object]:
+        """See `Api.list`."""
+        self._note("LIST", kind, namespace, "", None)
+        await asyncio.sleep(0)
+        return [copy.deepcopy(item) for item in self._all(kind, namespace or "") if _is_selected(item, labels)]
+
+    async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None) -> Object:
+        """See `Api.create`."""
+        meta = body["metadata"]
+        own = name or meta.get("name") or f"{meta['generateName']}{self._version}"
+        self._note("POST", kind, meta.get("namespace"), own, body)
+        await asyncio.sleep(0)
+        self._check("POST", body)
+        if self.look(kind, own, meta.get("namespace", "")) is not None:
+            raise Conflict(409, "AlreadyExists", f'{kind.plural} "{own}" already exists')
+        return self.put(kind, body | {"metadata": meta | {"name": own}})
+
+    async def patch(
+        self, kind: Kind, name: str, namespace: str | None, patch: Any, *, subresource: str | None = None, how: str = "merge"
+    ) -> Object:
+        """See `Api.patch`: merge patches."""
+        self._note("PATCH", kind, namespace, "/".join(filter(None, (name, subresource))), patch)
+        await asyncio.sleep(0)
+        self._check("PATCH", patch)
+        now = self.look(kind, name, namespace or "")
+        if now is None:
+            raise NotFound(404, "NotFound", f'{kind.plural} "{name}" not found')
+        if patch.get("metadata", {}).get("uid", now["metadata"]["uid"]) != now["metadata"]["uid"]:
+            causes = {"causes": [{"field": "metadata.uid"}]}
+            raise Invalid(422, "Invalid", "metadata.uid: field is immutable", causes)
+        return self.put(kind, _merge(now, patch))
+
+    async def delete(self, kind: Kind, name: str, namespace: str | None = None, *, uid: str | None = None, **_: Any) -> bool:
+        """See `Api.delete`."""
+        self._note("DELETE", kind, namespace, name, None)
+        await asyncio.sleep(0)
+        now = self.look(kind, name, namespace or "")
+        if now is None or (uid and now["metadata"]["uid"] != uid):
+            return False
+        self.drop(kind, name, namespace or "")
+        return True
+
+    def _note(self, verb: str, kind: Kind, namespace: str | None, name: str, body: Any) -> None:
+        self.asked.append(f"{verb} {kind.plural} {'/'.join(filter(None, (namespace, name)))}")
+        self.bodies.append(body)
+
+    def _check(self, verb: str, body: Object) -> None:
+        if (error := self.refusal(verb, body)) is not None:
+            raise error
+
+    def _all(self, kind: Kind, namespace: str) -> builtins.list[Object]:
+        return [item for key, item in self.objects.items() if key[0] == kind.plural and namespace in ("", key[1])]
+
+    def _read_path(self, path: str) -> tuple[Kind, str]:
+        parts = path.split("/")
+        return self._kinds[parts[-1]], parts[parts.index("namespaces") + 1] if "namespaces" in parts[:-1] else ""
+
+    def _publish(self, kind: Kind, before: Object | None, new: Object | None) -> None:
+        if kind.plural in self._held:
+            self._held[kind.plural].append((before, new))
+        else:
+            self._deliver(kind, before, new)
+
+    def _deliver(self, kind: Kind, before: Object | None, new: Object | None) -> None:
+        for watch in self._watches:
+            if watch.kind == kind and watch.namespace in ("", (new or before or {})["metadata"].get("namespace", "")):
+                watch.take(before, new)
+
+
+class _Watch:
+    def __init__(self, kind: Kind, namespace: str, labels: str) -> None:
+        self.kind = kind
+        self.namespace = namespace
+        self.events: asyncio.Queue[Object] = asyncio.Queue()
+        self._labels = labels
+
+    def take(self, before: Object | None, new: Object | None) -> None:
+        was, now = (item is not None and _is_selected(item, self._labels) for item in (before, new))
+        if was or now:
+            word = "MODIFIED" if was and now else "ADDED" if now else "DELETED"
+            self.events.put_nowait({"type": word, "object": copy.deepcopy(new or before)})
+
+
+def _is_selected(obj: Object, selector: str) -> bool:
+    own = obj["metadata"].get("labels") or {}
+    for term in filter(None, selector.split(",")):
+        key, _, value = term.partition("=")
+        if key not in own or (value and own[key] != value):
+            return False
+    return True
+
+
+def _merge(now: Any, patch: Any) -> Any:
+    if not isinstance(patch, dict):
+        return patch
+    there = now if isinstance(now, dict) else {}
+    kept = {key: value for key, value in there.items() if key not in patch}
+    return kept | {key: _merge(there.get(key), value) for key, value in patch.items() if value is not None}

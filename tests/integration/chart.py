@@ -1,0 +1,31 @@
+"""The chart as helm renders it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from nestor.kube import Api, kinds
+from tests.integration import apiserver
+
+CHART = Path(__file__).parents[2] / "charts/nestor"
+
+
+async def install_roles(api: Api) -> None:
+    """Its roles and bindings."""
+    for document in await render():
+        for kind in (kinds.CLUSTER_ROLE, kinds.CLUSTER_ROLE_BINDING):
+            if document["kind"] == kind.name:
+                await api.apply(kind, document)
+
+
+async def render() -> list[dict[str, Any]]:
+    """All its objects, with the values that have no default."""
+    command = [str(apiserver.binary("helm")), "template", "nestor", str(CHART), "--namespace", "nestor-system"]
+    process = await asyncio.create_subprocess_exec(*command, "--set", "image.repository=x", stdout=asyncio.subprocess.PIPE)
+    output, _ = await process.communicate()
+    assert process.returncode == 0
+    return [document for document in yaml.safe_load_all(output) if document]

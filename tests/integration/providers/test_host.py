@@ -1,0 +1,67 @@
+"""The host cluster keeps the contract, on a real API server whose scheduler and kubelet are played."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nestor.kube import Api, kinds
+from nestor.providers.host import HostProvider
+from tests.conformance.providers.contract import SELECTOR, ProviderContract
+from tests.waiting import eventually
+
+Object = dict[str, Any]
+
+NODE = "conformance"
+
+
+class HostPlace:
+    """A namespace of a bare control plane, where Pod Security `baseline` holds."""
+
+    def __init__(self, api: Api, namespace: str) -> None:
+        self.provider = HostProvider(api, namespace, SELECTOR)
+        self.namespace = namespace
+        self.invalid_patch: Object = {"spec": {"hostNetwork": True}}
+        self._api = api
+
+    def refuse(self, pod: Object) -> tuple[Object, str]:
+        """A container without an image's name."""
+        return pod | {"spec": pod["spec"] | {"containers": [{"name": "No Name", "image": "x"}]}}, "spec.containers[0].name"
+
+    async def start(self, pod: Object) -> Object:
+        """Bound to a node: only its kubelet ends it."""
+        meta = pod["metadata"]
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": meta["name"], "namespace": meta["namespace"]},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": NODE},
+        }
+        await self._api.create(kinds.POD, body, subresource="binding", name=meta["name"])
+        return await self._api.get(kinds.POD, meta["name"], meta["namespace"])
+
+    async def finish(self, pod: Object) -> None:
+        """The kubelet's last request."""
+        await self._api.delete(kinds.POD, pod["metadata"]["name"], self.namespace, grace_seconds=0)
+
+    async def change(self, pod: Object) -> None:
+        """Somebody else writes an annotation."""
+        await self._api.patch(kinds.POD, pod["metadata"]["name"], self.namespace, {"metadata": {"annotations": {"a": "b"}}})
+
+    async def add_foreign(self, name: str) -> None:
+        """A pod of a user's."""
+        spec = {"containers": [{"name": "app", "image": "example/web:1"}], "automountServiceAccountToken": False}
+        meta = {"name": name, "namespace": self.namespace}
+        await self._api.create(kinds.POD, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+
+
+class TestHostProvider(ProviderContract):
+    """The contract, in the host cluster."""
+
+    @pytest.fixture
+    async def place(self, host: Api, namespace: str) -> HostPlace:
+        """A fresh namespace that takes pods, and a node."""
+        await eventually(lambda: host.find(kinds.SERVICE_ACCOUNT, "default", namespace))
+        await host.apply(kinds.NODE, {"metadata": {"name": NODE}})
+        return HostPlace(host, namespace)

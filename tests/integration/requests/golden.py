@@ -1,0 +1,155 @@
+"""Recorded requests as text, and the comparison with what was agreed on. NESTOR_REWRITE_GOLDEN=1 writes the files anew.
+
+A file is a list of steps; a step has the objects written to, sorted, each with its requests in the order in which they were sent,
+and the set of paths that were read. What is a set although it was a sequence is said by `Rules`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.integration.requests.recorder import Recorder, Request, Step
+
+Object = dict[str, Any]
+
+FOLDER = Path(__file__).parents[2] / "golden/requests"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Patterns of targets (`host /api/v1/…`) for which a step says less than the full sequence, because that is a race."""
+
+    sets: tuple[str, ...] = ()
+    """Each different request once, sorted, without the answer: sent in any order, or sent again while a cache is behind."""
+    once: tuple[str, ...] = ()
+    """Each different request once, without the answer, in the order in which they were first sent."""
+    news: tuple[str, ...] = ()
+    """Without those that say only what an earlier one of the step has said: sent again because a time is another second's."""
+    latest: tuple[str, ...] = ()
+    """Only the last one, without the answer: each says the whole state, and which are skipped on the way is a matter of time."""
+    left_out: tuple[str, ...] = ()
+    """Patterns of `DELETE host /api/v1/…`: what is sent or not, as others are quicker or not."""
+    masked: tuple[str, ...] = ()
+    """Secrets whose data are keys and certificates: only the keys of `data` stay."""
+
+
+def check(name: str, recorder: Recorder, rules: Rules) -> None:
+    """Compare with the file of that name."""
+    path = FOLDER / f"{name}.yaml"
+    text = render(recorder, rules)
+    if os.environ.get("NESTOR_REWRITE_GOLDEN"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    before = path.read_text() if path.exists() else ""
+    if text != before:
+        lines = difflib.unified_diff(before.splitlines(), text.splitlines(), "agreed on", "sent now", lineterm="", n=12)
+        raise AssertionError(f"other requests than in {path}:\n" + "\n".join(lines))
+
+
+def render(recorder: Recorder, rules: Rules) -> str:
+    """All steps as YAML."""
+    steps = [_render_step(step, recorder, rules) for step in recorder.steps]
+    text: str = yaml.dump(steps, Dumper=_Dumper, sort_keys=False, width=130, allow_unicode=True)
+    return text
+
+
+class _Dumper(yaml.SafeDumper):
+    """Without anchors: what is the same is written out again. Text of several lines stays such."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Never an alias."""
+        return True
+
+
+def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+def _render_step(step: Step, recorder: Recorder, rules: Rules) -> Object:
+    replace = recorder.words.replace
+    written: dict[str, list[Object]] = {}
+    requests = [item for item in step.requests if not _matches(rules.left_out, f"{item.method} {item.target}")]
+    for request in requests:
+        if not request.is_read:
+            masked = _matches(rules.masked, request.target)
+            written.setdefault(request.target, []).append(_render(request, is_masked=masked))
+    writes: dict[str, list[Object]] = {}
+    for target, sent in written.items():
+        said = [replace(item) for item in sent]
+        if _matches(rules.sets, target):
+            said = sorted(_distinct(said), key=yaml.safe_dump)
+        elif _matches(rules.once, target):
+            said = _distinct(said)
+        elif _matches(rules.news, target):
+            said = _news(said)
+        elif _matches(rules.latest, target):
+            said = _distinct(said[-1:])
+        writes.setdefault(replace(target), []).extend(item | {"body": _sorted(item.get("body"))} for item in said)
+    reads = sorted({replace(f"{item.target}{_query(item)}") for item in requests if item.is_read})
+    result: Object = {"step": step.title, "writes": {key: writes[key] for key in sorted(writes)}}
+    return result | ({"reads": reads} if reads else {})
+
+
+def _render(request: Request, *, is_masked: bool) -> Object:
+    body = request.body
+    if is_masked and isinstance(body, dict) and "data" in body:
+        body = body | {"data": dict.fromkeys(body["data"], "<masked>")}
+    result: Object = {"request": request.method + _query(request)}
+    if request.method == "PATCH":
+        result["type"] = request.content_type
+    if request.answer >= 300:
+        result["answer"] = request.answer
+    return result | ({"body": body} if body is not None else {})
+
+
+def _distinct(requests: list[Object]) -> list[Object]:
+    bare = [{key: value for key, value in item.items() if key != "answer"} for item in requests]
+    return list({yaml.safe_dump(item): item for item in bare}.values())
+
+
+def _news(requests: list[Object]) -> list[Object]:
+    """An empty `lastProbeTime` is named or not by whether the condition was there before, so it says nothing."""
+    kept: list[Object] = []
+    for item in _distinct([_without_probes(item) for item in requests]):
+        if not any(_contains(earlier, item) for earlier in kept):
+            kept.append(item)
+    return kept
+
+
+def _without_probes(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_probes(item) for key, item in value.items() if (key, item) != ("lastProbeTime", None)}
+    return [_without_probes(item) for item in value] if isinstance(value, list) else value
+
+
+def _contains(whole: Any, part: Any) -> bool:
+    if isinstance(part, dict):
+        return isinstance(whole, dict) and all(key in whole and _contains(whole[key], item) for key, item in part.items())
+    if isinstance(part, list):
+        return isinstance(whole, list) and all(any(_contains(one, item) for one in whole) for item in part)
+    return bool(whole == part)
+
+
+def _query(request: Request) -> str:
+    return "?" + "&".join(f"{key}={value}" for key, value in sorted(request.query.items())) if request.query else ""
+
+
+def _sorted(value: Any) -> Any:
+    """Keys in one order."""
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
+
+
+def _matches(patterns: tuple[str, ...], target: str) -> bool:
+    return any(re.search(pattern, target) for pattern in patterns)

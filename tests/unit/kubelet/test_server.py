@@ -1,0 +1,105 @@
+"""What is answered where a provider cannot do something, or refuses it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from nestor.kubelet import http
+from nestor.kubelet.routes import find_route
+from nestor.kubelet.server import KubeletServer, Served
+from nestor.providers.base import Call, Connection, InvalidInput, NotFound, Options, ProviderError
+from tests.conformance.providers.memory import MemoryProvider
+from tests.unit.translate.builders import build_host_pod
+
+Object = dict[str, Any]
+
+POD = build_host_pod()
+
+
+class Writer:
+    """Keeps what is written to the caller."""
+
+    def __init__(self) -> None:
+        self.written = b""
+
+    def write(self, data: bytes) -> None:
+        self.written += data
+
+    async def drain(self) -> None:
+        pass
+
+
+class Refusing:
+    """Can do everything, and refuses it."""
+
+    def __init__(self, error: ProviderError) -> None:
+        self._error = error
+
+    @property
+    def logs(self) -> Refusing:
+        return self
+
+    streams = logs
+
+    @asynccontextmanager
+    async def open_log(self, pod: Object, options: Options) -> AsyncIterator[AsyncIterator[bytes]]:
+        yield self._refuse()
+
+    @asynccontextmanager
+    async def open_stream(self, pod: Object, call: Call) -> AsyncIterator[Connection]:
+        yield self._refuse()
+
+    def _refuse(self) -> Any:
+        raise self._error
+
+
+async def call(provider: Any, method: str, path: str, *headers: tuple[str, str]) -> str:
+    """The server's answer to one request about a pod that runs."""
+    parts = [part for part in path.split("/") if part]
+    request = http.Request(method, parts, {}, list(headers), b"")
+    route = find_route(method, parts)
+    assert route is not None
+    server = KubeletServer(provider, lambda _: Served(POD, lambda text: text.replace("web-x-shop-x-host", "web")))
+    writer: Any = Writer()
+    await server._route(route, request, asyncio.StreamReader(), writer)
+    head, _, body = writer.written.decode().partition("\r\n\r\n")
+    return f"{head.split(' ')[1]} {body}"
+
+
+UPGRADE = (("connection", "Upgrade"), ("upgrade", "SPDY/3.1"))
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "answer"),
+    [
+        ("GET", "containerLogs/shop/web/app", (), "501 logs are not supported by this pod's provider"),
+        ("POST", "exec/shop/web/app", UPGRADE, "501 exec is not supported by this pod's provider"),
+        ("POST", "attach/shop/web/app", UPGRADE, "501 attach is not supported by this pod's provider"),
+        ("POST", "portForward/shop/web", UPGRADE, "501 portforward is not supported by this pod's provider"),
+    ],
+)
+async def test_what_a_provider_cannot_do(method: str, path: str, headers: tuple[tuple[str, str], ...], answer: str) -> None:
+    assert await call(MemoryProvider(), method, path, *headers) == answer
+
+
+@pytest.mark.parametrize(
+    ("error", "answer"),
+    [
+        (NotFound("pod web-x-shop-x-host is gone"), "404 pod web is gone"),
+        (InvalidInput("no such container"), "400 no such container"),
+        (InvalidInput("exec is forbidden", 403), "403 exec is forbidden"),
+    ],
+)
+@pytest.mark.parametrize(("method", "path"), [("GET", "containerLogs/shop/web/app"), ("POST", "exec/shop/web/app")])
+async def test_what_it_refuses_is_said_in_the_caller_s_words(error: ProviderError, answer: str, method: str, path: str) -> None:
+    headers = UPGRADE if method == "POST" else ()
+    assert await call(Refusing(error), method, path, *headers) == answer
+
+
+async def test_a_stream_needs_an_upgrade() -> None:
+    assert await call(Refusing(NotFound("never asked")), "POST", "exec/shop/web/app") == "400 Upgrade request required"

@@ -1,0 +1,191 @@
+"""From what users write to what is made; refusals say what is allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nestor.api import conditions, labels
+from nestor.cluster.shape import Host
+from nestor.operator.admission.admit import admit
+from nestor.operator.admission.app_source import find_source
+from nestor.operator.admission.cluster_spec import choose_version
+from nestor.operator.admission.identity import Refused, identify
+from tests.unit.operator.builders import STEPS, TARGET, Object, build_job, build_policy, build_resolved, resolve
+
+CLASSES = {"default": build_policy(), "big": build_policy()}
+
+
+def test_what_is_left_out_comes_from_the_class() -> None:
+    found = build_resolved()
+    assert (found.version, found.cluster.image) == ("v1.36", "k3s:36")
+    assert [(route.host, route.url) for route in found.routes] == [
+        ("hello-team-a.jobs.test", "http://hello-team-a.jobs.test:8080/")
+    ]
+    assert found.home.namespace.startswith("nestor-team-a-hello-")
+
+
+def test_the_highest_version_is_highest_by_number() -> None:
+    assert choose_version(None, "c", build_policy().cluster)[0] == "v1.36"
+
+
+def test_the_version_of_the_job_wins_over_the_appdefs_and_that_over_the_classs() -> None:
+    nested = {"kubernetes_version": "v1.9", "templates": STEPS}
+    assert build_resolved(build_job(nested=nested)).version == "v1.9"
+    assert build_resolved(build_job(nested=nested, kubernetesVersion="v1.36")).version == "v1.36"
+    assert build_resolved(build_job(nested={"kubernetes_version": "", "templates": STEPS})).version == "v1.36"
+    policy = build_policy(cluster={"defaultVersion": "v1.9"})
+    assert build_resolved(policy=policy).version == "v1.9"
+
+
+def build_running(uid: str = "1234", **spec: str) -> Object:
+    """The NestedCluster of a job."""
+    return {"metadata": {"labels": {labels.JOB_UID: uid}}, "spec": {"kubernetesVersion": "v1.36", "image": "k3s:36"} | spec}
+
+
+@pytest.mark.parametrize(
+    "versions",
+    [
+        [{"version": "v1.36", "image": "k3s:36"}, {"version": "v1.37", "image": "k3s:37"}],
+        [{"version": "v1.35", "image": "k3s:35"}],
+        [{"version": "v1.36", "image": "k3s:36-patched"}],
+    ],
+    ids=["gains a higher one", "loses the job's own", "has another image"],
+)
+@pytest.mark.parametrize("spec", [{}, {"kubernetesVersion": "v1.36"}])
+def test_a_running_job_keeps_its_version_when_the_class_changes(versions: list[Object], spec: Object) -> None:
+    found = resolve(build_job(**spec), {"default": build_policy(cluster={"versions": versions})}, build_running())
+    assert (found.version, found.cluster.image) == ("v1.36", "k3s:36")
+
+
+@pytest.mark.parametrize("cluster", [None, build_running(uid="another"), build_running(image=""), {"metadata": {}}])
+def test_without_a_cluster_of_its_own_the_class_decides(cluster: Object | None) -> None:
+    versions = [{"version": "v1.37", "image": "k3s:37"}]
+    found = resolve(build_job(), {"default": build_policy(cluster={"versions": versions})}, cluster)
+    assert (found.version, found.cluster.image) == ("v1.37", "k3s:37")
+
+
+def test_a_job_may_choose_its_host() -> None:
+    assert build_resolved(build_job(expose={"host": "shop.jobs.test"})).routes[0].url == "http://shop.jobs.test:8080/"
+    assert build_resolved(build_job(expose={"host": "bank.example"})).routes[0].url is None
+
+
+@pytest.mark.parametrize(("expose", "is_open"), [({}, False), ({"expose": {"allTargets": True}}, True)])
+def test_further_targets_are_exposed_where_the_job_asks_for_it(expose: Object, is_open: bool) -> None:
+    other = TARGET | {"service_name": "other"}
+    first, second = build_resolved(build_job(nested={"targets": [TARGET, other], "templates": STEPS}, **expose)).routes
+    assert first.is_open
+    assert (second.target.service_name, second.is_open) == ("other", is_open)
+
+
+def test_a_job_without_target_has_no_url() -> None:
+    assert build_resolved(build_job(nested={"templates": STEPS})).routes == ()
+
+
+def two_commands() -> Object:
+    """A job with two entry points that names none."""
+    job = build_job()
+    commands = job["spec"]["app"]["appDef"]["commands"]
+    commands["Other"] = commands["Hello"]
+    return job
+
+
+@pytest.mark.parametrize(
+    ("job", "reason", "message"),
+    [
+        (build_job(className="gold"), conditions.CLASS_NOT_FOUND, "no NestedClass named 'gold'; there are: 'big', 'default'"),
+        (build_job(kubernetesVersion="v1.1"), conditions.VERSION_UNSUPPORTED, "it has: v1.9, v1.36"),
+        (build_job(command="Stop"), conditions.COMMAND_NOT_FOUND, "no command 'Stop'; it has: 'Hello'"),
+        (two_commands(), conditions.COMMAND_NOT_FOUND, "`command` must be set, because the AppDef has several: 'Hello', 'Other'"),
+        (build_job(nested={"targets": []}), conditions.APPDEF_INVALID, "nested_kubernetes.templates` must be set"),
+    ],
+)
+def test_refusals_say_what_is_allowed(job: Object, reason: str, message: str) -> None:
+    with pytest.raises(Refused) as refused:
+        resolve(job, CLASSES)
+    assert refused.value.reason == reason
+    assert message in refused.value.message
+
+
+def test_templates_that_make_no_plan_are_refused() -> None:
+    found = build_resolved(build_job(nested={"templates": [{"name": "x", "type": "kubectl", "path": "../y"}]}))
+    with pytest.raises(Refused, match=r"must not contain '\.\.'"):
+        found.build_plan("image:x", 0)
+
+
+def test_without_any_class_the_message_says_so() -> None:
+    with pytest.raises(Refused, match="there are: none"):
+        resolve(build_job(), {})
+
+
+def with_parameters(declared: Object, **spec: Any) -> Object:
+    """A job whose command declares parameters, and renders them."""
+    job = build_job(**spec)
+    job["spec"]["app"]["appDef"]["commands"]["Hello"] |= {"parameters": declared}
+    return job
+
+
+def test_parameters_are_checked_and_reach_the_plan() -> None:
+    declared = {"SIZE": {"type": "INT", "value": 1, "variable": True}, "name": {"type": "STR", "value": "x"}}
+    found = build_resolved(with_parameters(declared, parameters={"SIZE": 3}))
+    plan = found.build_plan("image:x", 0)
+    assert plan.parameters == {"SIZE": 3, "name": "x"}
+    assert plan.environment == {"SIZE": "3"}
+    assert plan.facts == {
+        "name": "hello",
+        "namespace": "team-a",
+        "host": "hello-team-a.jobs.test",
+        "url": "http://hello-team-a.jobs.test:8080/",
+    }
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "reason", "message"),
+    [
+        ({"size": {"type": "INT"}}, {"size": "big"}, conditions.PARAMETERS_INVALID, "`spec.parameters.size` must be"),
+        ({"size": {"type": "INT"}}, {"siez": 1}, conditions.PARAMETERS_INVALID, "`spec.parameters.siez` is unknown"),
+        ({"size": {"type": "INT", "required": True}}, None, conditions.PARAMETERS_INVALID, "`spec.parameters.size` must be set"),
+        ({}, {"size": 1}, conditions.PARAMETERS_INVALID, "`spec.parameters` may not be set"),
+        ({"size": {"type": "INT", "min": "x"}}, None, conditions.APPDEF_INVALID, "`appDef.commands.Hello.parameters.size.min`"),
+    ],
+)
+def test_faulty_parameters_are_refused_with_the_field(declared: Object, given: Object, reason: str, message: str) -> None:
+    with pytest.raises(Refused) as refused:
+        resolve(with_parameters(declared, parameters=given), CLASSES)
+    assert refused.value.reason == reason
+    assert message in refused.value.message
+
+
+def test_what_is_fetched_is_the_classs_policy_and_never_the_hosts_own() -> None:
+    remote = {"enabled": True, "allowedHosts": ["*.example.com"], "maxBytes": 2048}
+    known = identify(build_job(), {"default": build_policy(templates={"remote": remote})})
+    host = Host(("10.43.0.0/16", "fd00:43::/112"), ("203.0.113.7",))
+    found = admit(known, find_source(known, ()), None, host).build_plan("image:x", 0).remote
+    assert (found.enabled, found.allowed_hosts, found.max_bytes) == (True, ("*.example.com",), 2048)
+    assert {"10.43.0.1", "fd00:43::1", "203.0.113.7", "169.254.0.0/16"} <= set(found.denied_addresses)
+
+
+def test_a_version_that_the_running_cluster_does_not_have_is_a_warning() -> None:
+    def warnings_of(version: str, **spec: str) -> list[str]:
+        nested = {"kubernetes_version": version, "templates": STEPS}
+        found = resolve(build_job(nested=nested, **spec), CLASSES, build_running())
+        assert found.version == "v1.36"
+        return [text for text in found.warnings if "Kubernetes version" in text]
+
+    assert warnings_of("v1.36") == []
+    assert warnings_of("") == []
+    (said,) = warnings_of("v1.9")
+    assert said.startswith("Kubernetes version 'v1.9' of the AppDef is not followed: the cluster is made with v1.36")
+    assert warnings_of("v1.9", kubernetesVersion="v1.36") == []
+
+
+def test_another_source_or_epoch_is_another_base() -> None:
+    found = build_resolved()
+    plans = [found.build_plan(source, epoch) for source, epoch in (("a", 0), ("b", 0), ("a", 1), ("a", 0))]
+    assert len({plan.base for plan in plans}) == 3
+    assert plans[0] == plans[3]
+
+
+def test_without_a_url_templates_are_not_told_one() -> None:
+    assert set(build_resolved(build_job(nested={"templates": STEPS})).facts) == {"name", "namespace"}

@@ -1,0 +1,129 @@
+"""Where a job's application comes from, and what is kept of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from nestor.api import conditions
+from nestor.operator.admission.admit import admit
+from nestor.operator.admission.app_source import KEY, AppSource, dump_snapshot, find_source, parse_snapshot, read_catalogue
+from nestor.operator.admission.identity import JobIdentity, Refused, identify
+from tests.unit.operator.builders import STEPS, Object, build_app, build_job, build_policy, resolve
+
+CLASSES = {"default": build_policy()}
+APPDEF: Object = {"commands": {"Hello": {"nested_kubernetes": {"templates": STEPS}}}}
+
+
+def known(**app: object) -> JobIdentity:
+    """A job with that `app`."""
+    return identify(build_job(app=app), CLASSES)
+
+
+def test_a_jobs_own_appdef_has_no_origin_and_is_its_own() -> None:
+    found = find_source(known(image="a:1", appDef=APPDEF, imagePullSecretName="s"), ())
+    assert found == AppSource(app_def=APPDEF, image="a:1", image_pull_secret_name="s")
+    assert found.blame("x must be y") == "x must be y"
+
+
+def test_templates_of_a_job_are_in_its_own_namespace() -> None:
+    found = find_source(known(appDef=APPDEF, templatesFrom={"configMapRef": {"name": "files"}}), ())
+    assert found.templates_from is not None
+    assert (found.templates_from.namespace, found.templates_from.name) == ("team-a", "files")
+
+
+def test_an_image_without_appdef_is_to_be_read() -> None:
+    found = find_source(known(image="a:1"), ())
+    assert found.app_def is None
+    assert found.origin == "image 'a:1'"
+    with pytest.raises(Refused) as refused:
+        admit(known(image="a:1"), found)
+    assert (refused.value.reason, refused.value.status) == (conditions.READING_APPDEF, "Unknown")
+
+
+@pytest.mark.parametrize("app", [{}, {"templatesFrom": {"configMapRef": {"name": "files"}}}])
+def test_nothing_to_read_an_appdef_from_is_refused(app: Object) -> None:
+    with pytest.raises(Refused, match=r"`app\.appDef` must be set when there is no `image`"):
+        find_source(known(**app), ())
+
+
+def test_an_entry_of_the_catalogue_is_told_with_its_faults() -> None:
+    apps = [build_app("a"), build_app("b", appDef={"commands": {"Hello": {"nested_kubernetes": {}}}})]
+    job = build_job(app=None, appRef={"name": "a"})
+    assert resolve(job, CLASSES, apps=apps).command == "Hello"
+    job["spec"]["appRef"] = {"name": "b"}
+    with pytest.raises(Refused, match=r"^NestedApp 'b': `appDef\.commands\.Hello\.nested_kubernetes\.templates` must be set"):
+        resolve(job, CLASSES, apps=apps)
+
+
+@pytest.mark.parametrize(
+    ("image", "kept"),
+    [
+        ({"type": "image/png", "data": "A" * 2_000_000}, {"type": "image/png", "data": ""}),
+        ({"type": "image/png", "data": ""}, {"type": "image/png", "data": ""}),
+        ("text", "text"),
+        (None, None),
+    ],
+    ids=["big", "empty", "text", "none"],
+)
+def test_an_icon_is_not_kept(image: object, kept: object) -> None:
+    found = read_catalogue("a", [build_app("a", appDef=APPDEF | {"image": image})]).app_def
+    assert found == APPDEF | {"image": kept}
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ([], "there are: none"),
+        (["b", "a"], "there are: 'a', 'b'"),
+        ([f"app-{number:02}" for number in range(25)], "'app-19', … 5 more"),
+    ],
+)
+def test_an_unknown_application_is_refused_with_the_known_ones(names: list[str], said: str) -> None:
+    with pytest.raises(Refused) as refused:
+        read_catalogue("hello", [build_app(name) for name in names])
+    assert refused.value.reason == conditions.APP_NOT_FOUND
+    assert refused.value.message.startswith("no NestedApp named 'hello'; ")
+    assert refused.value.message.endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"image": "", "appDef": APPDEF}, "NestedApp 'hello': `spec.image`"),
+        ({"appDef": 5}, "NestedApp 'hello': `spec.appDef` must be a dictionary"),
+        ({"image": None, "appDef": None}, "NestedApp 'hello': `appDef` must be set when there is no `image`"),
+    ],
+)
+def test_an_entry_that_an_older_crd_let_in_is_refused_with_the_field(spec: Object, message: str) -> None:
+    with pytest.raises(Refused) as refused:
+        read_catalogue("hello", [build_app("hello", **spec)])
+    assert refused.value.message.startswith(message)
+
+
+def test_a_pin_is_read_as_it_was_written() -> None:
+    source = read_catalogue(
+        "hello", [build_app("hello", image=None, templatesFrom={"configMapRef": {"name": "files", "namespace": "apps"}})]
+    )
+    assert source.templates_from is not None
+    assert parse_snapshot({"data": {KEY: dump_snapshot(source)}}, None) == source
+    own = find_source(known(image="a:1", imagePullSecretName="s"), ())
+    read = AppSource(app_def=APPDEF, image="a:1", image_pull_secret_name="s", origin=own.origin)
+    assert parse_snapshot({"data": {KEY: dump_snapshot(read)}}, "s") == read
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        {},
+        {KEY: ""},
+        {KEY: "[]"},
+        {KEY: "{}"},
+        {KEY: "null"},
+        {KEY: '{"appDef": 1, "image": null, "source": ""}'},
+        {KEY: '{"appDef": {}, "image": null, "source": "", "templatesFrom": {"name": 1}}'},
+        {KEY: "[" * 100_000},
+    ],
+)
+def test_a_pin_that_somebody_spoilt_is_none(data: Object | None) -> None:
+    assert parse_snapshot({"data": data}, None) is None

@@ -1,0 +1,63 @@
+"""What a cluster is made of: what it has already wins over its spec, and that over its class."""
+
+from __future__ import annotations
+
+import pytest
+
+from nestor.api import labels
+from nestor.api.nestedcluster import NestedClusterSpec
+from nestor.api.policies import Persistence
+from nestor.cluster import server
+from nestor.operator.admission.cluster_spec import Running, complete_spec, find_running, read_running
+from nestor.operator.admission.identity import Refused
+from tests.unit.operator.builders import Object, build_policy, build_shape
+
+BIG, SMALL = Persistence(size="8Gi"), Persistence(size="1Gi", storage_class_name="fast")
+
+
+def complete(spec: Object, running: Running | None = None, persistence: Persistence | None = None) -> tuple[object, ...]:
+    """Version, image and volume, by a class with `persistence`."""
+    cluster = {"persistence": persistence.model_dump(by_alias=True)} if persistence else {}
+    policy = build_policy(cluster=cluster).cluster
+    found = complete_spec(NestedClusterSpec.model_validate(spec), policy, running)
+    return found.kubernetes_version, found.image, found.persistence
+
+
+@pytest.mark.parametrize(
+    ("running", "persistence", "spec", "expected"),
+    [
+        (None, None, {}, ("v1.36", "k3s:36", None)),
+        (None, BIG, {}, ("v1.36", "k3s:36", BIG)),
+        (None, BIG, {"persistence": {"size": "1Gi", "storageClassName": "fast"}}, ("v1.36", "k3s:36", SMALL)),
+        (None, None, {"kubernetesVersion": "v1.9"}, ("v1.9", "k3s:9", None)),
+        (None, None, {"image": "mine:1"}, ("v1.36", "mine:1", None)),
+        (Running("v1.35", "k3s:35", None), BIG, {}, ("v1.35", "k3s:35", None)),
+        (Running("v1.35", "k3s:35", SMALL), BIG, {}, ("v1.35", "k3s:35", SMALL)),
+        (Running("", "k3s:35", None), None, {"image": "mine:2"}, ("", "mine:2", None)),
+    ],
+)
+def test_what_runs_stays_and_what_is_left_out_comes_from_the_class(
+    running: Running | None, persistence: Persistence | None, spec: Object, expected: tuple[object, ...]
+) -> None:
+    assert complete(spec, running, persistence) == expected
+
+
+def test_an_unknown_version_is_refused_unless_it_runs() -> None:
+    with pytest.raises(Refused, match=r"it has: v1\.9, v1\.36"):
+        complete({"kubernetesVersion": "v1.35"})
+    assert complete({"kubernetesVersion": "v1.35"}, Running("v1.35", "k3s:35", None))[1] == "k3s:35"
+
+
+def test_a_jobs_cluster_says_all_of_it_in_its_spec() -> None:
+    spec = {"kubernetesVersion": "v1.36", "image": "k3s:36", "persistence": {"size": "8Gi"}}
+    cluster = {"metadata": {"labels": {labels.JOB_UID: "1"}}, "spec": spec}
+    assert find_running(cluster, "1") == Running("v1.36", "k3s:36", BIG)
+    assert find_running(cluster, "2") is None
+    assert find_running(None, "1") is None
+
+
+@pytest.mark.parametrize("persistence", [None, SMALL])
+def test_a_users_cluster_is_read_from_its_server(persistence: Persistence | None) -> None:
+    live = server.build_stateful_set(build_shape(persistence=persistence), "10.43.0.5")
+    assert read_running(live, "v1.36") == Running("v1.36", "k3s:36", persistence)
+    assert read_running(None, "v1.36") is None

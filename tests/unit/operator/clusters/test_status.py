@@ -1,0 +1,98 @@
+"""The operator's part of a NestedCluster's status: one body, written only when it differs."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from nestor.api import conditions
+from nestor.api.conditions import Condition
+from nestor.api.policy import Policy
+from nestor.kube import Api, Conflict, Kind, RetryLater
+from nestor.operator.clusters.status import write_status
+from tests.unit.operator.builders import Object
+
+ADMITTED = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, "good")
+SUSPENDED = Condition(conditions.READY, "False", conditions.SUSPENDED, "stopped")
+BASELINE, PRIVILEGED = Policy(), Policy(pod_security="Privileged")
+
+
+class FakeApi:
+    """Answers an apply as the API server would, which keeps what other managers own."""
+
+    def __init__(self, cluster: Object) -> None:
+        self.cluster = cluster
+        self.applied: list[Object] = []
+        self.is_conflicting = False
+
+    async def apply(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
+        """Note it."""
+        assert subresource == "status"
+        if self.is_conflicting:
+            raise Conflict(409, "Conflict", "changed meanwhile")
+        self.applied.append(body)
+        mine = {item["type"] for item in body["status"].get("conditions", ())}
+        others = [item for item in self.cluster["status"].get("conditions", ()) if item["type"] not in mine]
+        status = self.cluster["status"] | body["status"] | {"conditions": [*others, *body["status"].get("conditions", ())]}
+        self.cluster = {**self.cluster, "status": status}
+        return self.cluster
+
+
+def build(**status: Any) -> FakeApi:
+    """A cluster with that status."""
+    meta = {"name": "own", "namespace": "n", "uid": "u", "resourceVersion": "7", "generation": 2}
+    return FakeApi({"metadata": meta, "status": status})
+
+
+async def write(api: FakeApi, policy: Policy | None, *found: Condition, kubeconfig: str | None = None) -> None:
+    """One pass."""
+    api.cluster = await write_status(cast(Api, api), api.cluster, policy, found, kubeconfig)
+
+
+async def test_a_jobs_cluster_gets_its_policy_alone_and_once() -> None:
+    api = build(kubernetesVersion="v1.36", conditions=[{"type": "Ready", "status": "True", "reason": "Synced"}])
+    await write(api, BASELINE)
+    await write(api, BASELINE)
+    meta = {"name": "own", "namespace": "n", "uid": "u"}
+    assert api.applied == [{"metadata": meta, "status": {"policy": {"podSecurity": "Baseline"}}}]
+    await write(api, PRIVILEGED)
+    assert api.applied[-1]["status"] == {"policy": {"podSecurity": "Privileged"}}
+
+
+async def test_what_somebody_else_wrote_into_it_is_written_over() -> None:
+    api = build(policy={"podSecurity": "Privileged"})
+    await write(api, BASELINE)
+    assert api.cluster["status"]["policy"] == {"podSecurity": "Baseline"}
+
+
+async def test_a_users_cluster_gets_all_of_our_part_in_each_body() -> None:
+    api = build()
+    await write(api, BASELINE, ADMITTED, kubeconfig="own-kubeconfig")
+    await write(api, BASELINE, ADMITTED, kubeconfig="own-kubeconfig")
+    assert len(api.applied) == 1
+    await write(api, PRIVILEGED, ADMITTED, kubeconfig="own-kubeconfig")
+    status = api.applied[-1]["status"]
+    assert [item["type"] for item in status["conditions"]] == [conditions.ADMITTED]
+    assert status["kubeconfigSecretName"] == "own-kubeconfig"
+    assert status["policy"] == {"podSecurity": "Privileged"}
+
+
+async def test_a_cluster_whose_class_is_gone_keeps_its_policy() -> None:
+    api = build(policy={"podSecurity": "Privileged"})
+    await write(api, None, ADMITTED)
+    assert api.applied[0]["status"]["policy"] == {"podSecurity": "Privileged"}
+    api = build()
+    await write(api, None, ADMITTED)
+    assert "policy" not in api.applied[0]["status"]
+
+
+async def test_ready_is_said_only_of_what_was_read() -> None:
+    api = build()
+    await write(api, BASELINE, ADMITTED)
+    assert "resourceVersion" not in api.applied[0]["metadata"]
+    await write(api, BASELINE, ADMITTED, SUSPENDED)
+    assert api.applied[1]["metadata"]["resourceVersion"] == "7"
+    api.is_conflicting = True
+    with pytest.raises(RetryLater):
+        await write(api, PRIVILEGED, ADMITTED, SUSPENDED)

@@ -1,0 +1,154 @@
+"""How long a deletion is waited for, and what is told of it: counted from when this process saw it, and said once."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from nestor import names
+from nestor.api import labels
+from nestor.cluster.shape import Host
+from nestor.kube import Api, Conflict, Kind, kinds
+from nestor.operator.admission.copied_inputs import CopiedInputs
+from nestor.operator.deletion.finalize import POLL_SECONDS, Finalizer
+from nestor.operator.deletion.sweep import SLOW_SECONDS
+from nestor.operator.job.reconcile import JobReconciler
+from nestor.operator.result import Result
+from nestor.operator.settings import Settings
+from nestor.operator.world.cache import Cache
+from nestor.operator.world.context import Context
+
+Object = dict[str, Any]
+
+LONG_AGO = "2026-01-01T00:00:00Z"
+WHERE = names.job_namespace("hello", "team-a", "1234")
+
+
+class FakeApi:
+    """Remembers what it was asked; deletes nothing."""
+
+    def __init__(self, job: Object | None = None) -> None:
+        self.job = job
+        self.deleted: list[tuple[Kind, str, int | None]] = []
+        self.events: list[str] = []
+        self.conflicts = 0
+        self.is_freed = False
+
+    async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
+        """Only the job can be found."""
+        return self.job if kind == kinds.NESTED_APP_JOB else None
+
+    async def delete(
+        self, kind: Kind, name: str, namespace: str = "", *, uid: str = "", grace_seconds: int | None = None
+    ) -> bool:
+        """Note it."""
+        self.deleted.append((kind, name, grace_seconds))
+        return True
+
+    async def apply(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
+        """A status."""
+        return body
+
+    async def patch(self, kind: Kind, name: str, namespace: str, patch: Object) -> Object:
+        """The finalizer's removal."""
+        if self.conflicts:
+            self.conflicts -= 1
+            raise Conflict(409, "Conflict", "changed meanwhile")
+        self.is_freed = True
+        return patch
+
+    async def create(self, kind: Kind, body: Object) -> Object:
+        """An event."""
+        self.events.append(body["reason"])
+        return body
+
+
+def build_job(uid: str = "1234", **meta: Any) -> Object:
+    """A job, of which nothing can be made."""
+    own = {"name": "hello", "namespace": "team-a", "uid": uid, "resourceVersion": "1", "finalizers": [labels.FINALIZER]}
+    return {"metadata": own | meta, "spec": {}}
+
+
+def build_context(api: FakeApi, *, is_terminating: bool = False) -> Context:
+    """An operator's knowledge: the job's namespace, with one pod that does not end."""
+    world = Cache(cast(Api, api))
+    own = labels.of_job("hello", "team-a", "1234")
+    gone = {"deletionTimestamp": LONG_AGO} if is_terminating else {}
+    namespace = {"metadata": {"name": WHERE, "uid": "ns", "labels": own} | gone}
+    world.informers[kinds.NAMESPACE].store["", WHERE] = namespace
+    pod = {"metadata": {"name": "app", "namespace": WHERE, "uid": "pod", "labels": {labels.COMPONENT: "app"}}, "spec": {}}
+    world.informers[kinds.POD]._set((WHERE, "app"), pod)
+    return Context.create(cast(Api, api), Settings(image="x"), world, Host(()))
+
+
+def limit(context: Context, force: float, give_up: float) -> None:
+    """Other deadlines."""
+    context.settings = replace(context.settings, force_after_seconds=force, give_up_after_seconds=give_up)
+
+
+async def finalize(finalizer: Finalizer, job: Object) -> None:
+    """One pass that is not the last."""
+    assert (await finalizer.finalize(job)).retry_after == POLL_SECONDS
+
+
+async def test_a_deletion_of_long_ago_is_tried_before_it_is_forced_and_forced_before_it_is_given_up() -> None:
+    api, job = FakeApi(), build_job(deletionTimestamp=LONG_AGO)
+    context = build_context(api)
+    finalizer = Finalizer(context, CopiedInputs(context.applier, "nestor-system"))
+    await finalize(finalizer, job)
+    assert (kinds.POD, "app", 10) in api.deleted
+    assert api.events == []
+    limit(context, force=0, give_up=300)
+    await finalize(finalizer, job)
+    await finalize(finalizer, job)
+    assert (kinds.POD, "app", 0) in api.deleted
+    assert api.events == ["PodForceDeleted"]
+    limit(context, force=0, give_up=0)
+    assert await finalizer.finalize(job) == Result()
+    assert api.is_freed
+    assert api.events == ["PodForceDeleted", "NamespaceLeftBehind"]
+
+
+async def test_the_time_goes_on_after_a_conflict_and_starts_anew_for_a_successor() -> None:
+    api, job = FakeApi(), build_job(deletionTimestamp=LONG_AGO)
+    api.conflicts = 1
+    context = build_context(api)
+    finalizer = Finalizer(context, CopiedInputs(context.applier, "nestor-system"))
+    limit(context, force=0, give_up=0)
+    with pytest.raises(Conflict):
+        await finalizer.finalize(job)
+    await finalizer.finalize(job)
+    assert api.events == ["NamespaceLeftBehind"]
+    assert finalizer._deletions == {}
+
+
+@pytest.mark.parametrize("successor", [None, build_job("5678")], ids=["no job", "made again"])
+async def test_a_namespace_without_its_job_is_swept_and_that_is_said_once(
+    successor: Object | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    api = FakeApi(successor)
+    context = build_context(api)
+    if successor:
+        context.cache.jobs.put(successor)
+    reconciler = JobReconciler(context)
+    for _ in range(3):
+        assert await reconciler.reconcile("team-a", "hello") == Result(POLL_SECONDS)
+    assert (kinds.POD, "app", 10) in api.deleted
+    assert [record.message for record in caplog.records if "has lost its job" in record.message] == [
+        f"namespace {WHERE} has lost its job team-a/hello, deleting it"
+    ]
+
+
+async def test_a_namespace_on_its_way_out_is_looked_at_now_and_then() -> None:
+    context = build_context(FakeApi(), is_terminating=True)
+    assert await JobReconciler(context).reconcile("team-a", "hello") == Result(SLOW_SECONDS)
+
+
+async def test_the_namespace_of_a_job_that_is_there_is_not_swept() -> None:
+    api = FakeApi(build_job())
+    assert (await JobReconciler(build_context(api)).reconcile("team-a", "hello")).retry_after is not None
+    assert not api.deleted

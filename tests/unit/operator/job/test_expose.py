@@ -1,0 +1,183 @@
+"""What jobs claim: by their specs, by their last pass, or, when the operator has just started, by the Ingresses they have."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from nestor import names
+from nestor.api import conditions, labels
+from nestor.cluster.shape import Host
+from nestor.kube import Api, Change, Kind, kinds
+from nestor.operator.job.expose import Routes, admit_routes, ensure_ingresses, is_waiting, observe_exposure
+from nestor.operator.job.hosts import Hosts
+from nestor.operator.settings import Settings
+from nestor.operator.world.cache import Cache
+from nestor.operator.world.context import Context
+from tests.unit.operator.builders import STEPS, TARGET, build_job, build_policy, build_resolved, build_shape
+
+Object = dict[str, Any]
+OTHER = TARGET | {"service_name": "api"}
+HOSTS = ["hello-team-a.jobs.test", "api--hello-team-a.jobs.test"]
+
+
+def job(name: str = "hello", uid: str = "1234", created: str = "2026-01-01T00:00:00Z", **spec: Any) -> Object:
+    """A job with two targets, both exposed."""
+    made = build_job(name, nested={"targets": [TARGET, OTHER], "templates": STEPS}, **{"expose": {"allTargets": True}} | spec)
+    made["metadata"] |= {"uid": uid, "creationTimestamp": created}
+    return made
+
+
+@pytest.fixture
+def context() -> Context:
+    """An operator that knows a class, and jobs as tests put them."""
+    made = Context.create(cast(Api, None), cast(Settings, None), Cache(cast(Api, None)), Host(()))
+    spec = build_policy().model_dump(by_alias=True, exclude_none=True)
+    made.cache.classes.put({"metadata": {"name": "default", "uid": "c", "resourceVersion": "1"}, "spec": spec})
+    return made
+
+
+def put_ingress(context: Context, owner: Object, *hosts: str, name: str = "x", **own: str) -> None:
+    """An Ingress of a job, as a watch tells of it."""
+    meta = owner["metadata"]
+    home = names.job_namespace(meta["name"], meta["namespace"], meta["uid"])
+    item = {
+        "metadata": {"name": name, "namespace": home, "labels": {labels.JOB_UID: meta["uid"]} | own},
+        "spec": {"rules": [{"host": host} for host in hosts]},
+    }
+    informer = context.cache.informers[kinds.INGRESS]
+    informer.store[home, name] = item
+    for handler in informer.handlers:
+        handler(Change((home, name), None, item))
+
+
+@pytest.fixture
+def hosts(context: Context) -> Hosts:
+    """What its jobs claim."""
+    return Hosts(context.cache, context.classes)
+
+
+def admit(context: Context, hosts: Hosts, found: Object, problem: str | None = None) -> Routes:
+    """A pass over a job."""
+    resolved = build_resolved(found)
+    hosts.note(resolved.uid, resolved.routes)
+    return admit_routes(context.cache, hosts, resolved, problem)
+
+
+def claimed(hosts: Hosts) -> set[tuple[str, bool, bool]]:
+    """Host, whether it is held and whether it is by name, of all claims."""
+    return {(claim.host, claim.is_held, claim.is_default) for claim in hosts.all()}
+
+
+async def test_a_job_claims_the_hosts_of_its_last_pass(context: Context, hosts: Hosts) -> None:
+    context.cache.jobs.put(job())
+    assert claimed(hosts) == {(HOSTS[0], False, True)}
+    routes = admit(context, hosts, job())
+    assert [route.host for route in routes] == HOSTS
+    assert claimed(hosts) == {(HOSTS[0], False, True), (HOSTS[1], False, True)}
+
+
+async def test_after_a_start_a_job_claims_what_its_ingresses_have(context: Context, hosts: Hosts) -> None:
+    context.cache.jobs.put(job())
+    put_ingress(context, job(), *HOSTS)
+    assert claimed(hosts) == {(host, True, True) for host in HOSTS}
+
+
+async def test_a_job_that_is_not_admitted_claims_what_it_has_and_nothing_else(context: Context, hosts: Hosts) -> None:
+    refused = job() | {"status": {"conditions": [{"type": conditions.ADMITTED, "status": "False"}]}}
+    context.cache.jobs.put(refused)
+    assert claimed(hosts) == set()
+    # It was admitted before: its Ingresses stay, and nobody may put another one beside them.
+    put_ingress(context, refused, *HOSTS)
+    assert {(host, is_held) for host, is_held, _ in claimed(hosts)} == {(host, True) for host in HOSTS}
+    # Also where its class went, and its last pass is remembered.
+    hosts.note(refused["metadata"]["uid"], build_resolved(refused).routes)
+    for item in list(context.cache.classes):
+        context.cache.classes.drop(item)
+    assert {(host, is_held) for host, is_held, _ in claimed(hosts)} == {(host, True) for host in HOSTS}
+
+
+async def test_a_host_that_a_job_asks_for_is_not_its_own_by_name(context: Context, hosts: Hosts) -> None:
+    context.cache.jobs.put(job(expose={"host": "shop.jobs.test"}))
+    assert claimed(hosts) == {("shop.jobs.test", False, False)}
+
+
+async def test_the_younger_of_two_is_refused_that_host_and_keeps_its_others(context: Context, hosts: Hosts) -> None:
+    # By its name it has the host that the other's further target has.
+    older, younger = job("api--hello", "9", "2025-01-01T00:00:00Z", expose={}), job()
+    for item in (older, younger):
+        context.cache.jobs.put(item)
+    assert all(route.is_open for route in admit(context, hosts, older)[:1])
+    first, second = admit(context, hosts, younger)
+    assert first.is_open
+    assert second.refusal == (
+        conditions.HOSTNAME_CONFLICT,
+        f"host '{HOSTS[1]}' is taken by the older job 'api--hello' in namespace 'team-a'; "
+        "it comes from the names of the Service, the job and its namespace",
+    )
+    assert is_waiting((first, second))
+    assert not is_waiting((first,))
+
+
+async def test_without_the_classs_certificate_no_target_is_open(context: Context, hosts: Hosts) -> None:
+    context.cache.jobs.put(job())
+    routes = admit(context, hosts, job(), "no Secret")
+    assert [route.refusal for route in routes] == [(conditions.TLS_SECRET_NOT_FOUND, "no Secret")] * 2
+
+
+async def test_what_is_behind_the_routes_is_looked_up_by_their_services(context: Context, hosts: Hosts) -> None:
+    resolved = build_resolved(job())
+    shape = build_shape(resolved)
+    service = {"metadata": {"name": names.host_name("api", "default"), "namespace": shape.namespace}}
+    context.cache.informers[kinds.SERVICE].store[shape.namespace, names.host_name("api", "default")] = service
+    exposure = observe_exposure(context.cache, resolved, resolved.routes)
+    assert [view.service for view in exposure.targets] == [None, service]
+
+
+class FakeApi:
+    """Notes what is deleted and applied."""
+
+    def __init__(self) -> None:
+        self.deleted: list[str] = []
+        self.applied: list[Object] = []
+
+    async def delete(self, kind: Kind, name: str, namespace: str) -> bool:
+        """Note it."""
+        self.deleted.append(name)
+        return True
+
+    async def apply(self, kind: Kind, body: Object) -> Object:
+        """Note it."""
+        self.applied.append(body)
+        return body
+
+
+SYNCED = {labels.NESTED_UID: "n1"}
+
+
+async def test_an_ingress_that_a_syncer_carries_is_neither_deleted_nor_counted(context: Context, hosts: Hosts) -> None:
+    api = FakeApi()
+    context = Context.create(cast(Api, api), context.settings, context.cache, Host(()))
+    context.cache.jobs.put(job())
+    put_ingress(context, job(), "tenant.test", name="theirs", **SYNCED)
+    put_ingress(context, job(), "old.test", name="old", **{labels.COMPONENT: labels.COMPONENT_EXPOSURE})
+    resolved = build_resolved(job())
+    assert hosts.held(resolved.home.namespace, resolved.uid) == {"old.test"}
+    await ensure_ingresses(context, resolved, resolved.routes)
+    assert api.deleted == ["old"]
+
+
+async def test_ingresses_of_an_earlier_version_are_adopted_and_what_is_left_of_them_goes(context: Context, hosts: Hosts) -> None:
+    api = FakeApi()
+    context = Context.create(cast(Api, api), context.settings, context.cache, Host(()))
+    context.cache.jobs.put(job())
+    put_ingress(context, job(), HOSTS[0], name="hello")
+    put_ingress(context, job(), "old.test", name="old")
+    resolved = build_resolved(job())
+    assert hosts.held(resolved.home.namespace, resolved.uid) == {HOSTS[0], "old.test"}
+    await ensure_ingresses(context, resolved, resolved.routes)
+    assert api.deleted == ["old"]
+    names_of = [body["metadata"]["name"] for body in api.applied]
+    assert names_of == [route.ingress for route in resolved.routes]
+    assert {body["metadata"]["labels"][labels.COMPONENT] for body in api.applied} == {labels.COMPONENT_EXPOSURE}

@@ -1,0 +1,188 @@
+"""When the runner's pod is made, made again, left alone, or given up; and that it holds nothing of the host."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from nestor.api.labels import PLAN_HASH, RUNNER_ATTEMPT
+from nestor.kube import Forbidden, Invalid
+from nestor.operator import oneshot
+from nestor.operator.job import runner_pod as runner
+from nestor.operator.job.runner_pod import build_plan_config_map, build_pod, decide_runner
+from nestor.operator.oneshot import Action
+from nestor.operator.result import Result
+from tests.unit.operator import builders
+from tests.unit.operator.builders import Object, ended
+
+NOW = datetime.datetime(2026, 1, 1, 12, 0, 0, tzinfo=datetime.UTC)
+
+
+def pod(status: Object, *, plan: str = "h", attempt: int = 1, **meta: str) -> Object:
+    """The runner's pod."""
+    return builders.build_pod("hello-run", status=status, annotations={PLAN_HASH: plan, RUNNER_ATTEMPT: str(attempt)}, **meta)
+
+
+def ago(seconds: int) -> str:
+    """A time before NOW."""
+    return (NOW - datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@pytest.mark.parametrize(
+    ("found", "is_over", "action"),
+    [
+        (None, False, Action("Create", attempt=1)),
+        (None, True, Action("Keep")),
+        (pod({"phase": "Pending"}), False, Action("Keep")),
+        (pod({"phase": "Running"}), False, Action("Keep")),
+        (pod({"phase": "Running"}, plan="old"), False, Action("Replace", attempt=1)),
+        (pod(ended(0, ago(100))), True, Action("Keep")),
+        (pod(ended(0, ago(5))), False, Action("Wait", delay=25)),
+        (pod(ended(0, ago(40))), False, Action("Replace", attempt=2)),
+        (pod(ended(1, ago(5))), False, Action("Wait", delay=25)),
+        (pod(ended(1, ago(40)), attempt=5), False, Action("Replace", attempt=6)),
+        (pod(ended(1, ago(5)), attempt=6), False, Action("Wait", delay=25)),
+        (pod(ended(1, ago(40)), attempt=6), True, Action("Keep")),
+        (pod(ended(70, ago(2))), False, Action("Replace", attempt=2)),
+        (pod(ended(3, ago(4))), False, Action("Wait", delay=6)),
+        (pod(ended(3, ago(11))), False, Action("Replace", attempt=1)),
+        (pod(ended(5, ago(50)), attempt=6), False, Action("Wait", delay=10)),
+        (pod(ended(5, ago(61)), attempt=6), False, Action("Replace", attempt=6)),
+        (pod(ended(3, ago(11)), attempt=6), False, Action("Replace", attempt=6)),
+        (pod(ended(3, ago(11), "Completed"), plan="old", attempt=6), False, Action("Replace", attempt=1)),
+        (pod(ended(137, ago(0))), False, Action("Wait", delay=1)),
+        (pod(ended(137, ago(2))), False, Action("Replace", attempt=2)),
+        (pod(ended(137, ago(2)), attempt=4), False, Action("Wait", delay=6)),
+        (pod(ended(137, ago(9)), attempt=4), False, Action("Replace", attempt=5)),
+        (pod({"phase": "Failed", "reason": "Evicted"}), False, Action("Replace", attempt=2)),
+        (pod({"phase": "Running"}, deletionTimestamp="x"), False, Action("Wait", delay=1)),
+        (pod({"phase": "Running"}, deletionTimestamp="x"), True, Action("Keep")),
+    ],
+)
+def test_what_is_done_with_the_pod(found: Object | None, is_over: bool, action: Action) -> None:
+    assert decide_runner(found, "h", is_over=is_over, now=NOW) == action
+
+
+@pytest.mark.parametrize(
+    ("status", "last"),
+    [
+        (ended(137, ago(100), "OOMKilled"), "exit code 137, OOMKilled"),
+        (ended(137, ago(0), "OOMKilled"), "exit code 137, OOMKilled"),
+        (ended(1, ago(40)), "exit code 1, Error, its record never arrived"),
+        (ended(0, ago(40), "Completed"), "exit code 0, Completed, its record never arrived"),
+        ({"phase": "Failed"}, "unknown"),
+    ],
+)
+def test_a_runner_that_always_dies_is_given_up_with_the_reason(status: Object, last: str) -> None:
+    action = decide_runner(pod(status, attempt=6), "h", is_over=False, now=NOW)
+    assert action.kind == "GiveUp"
+    assert action.message == f"the runner's pod 'hello-run' ended 6 times without a result, last: {last}"
+
+
+def test_a_pod_that_lost_its_app_image_is_told() -> None:
+    found, resolved = build(), builders.build_resolved()
+    plan = found["metadata"]["annotations"][PLAN_HASH]
+    assert runner.find_dropped(resolved, None, plan) is None
+    assert runner.find_dropped(resolved, found, plan) is None
+    found["spec"]["volumes"] = found["spec"]["volumes"][1:]
+    said = runner.find_dropped(resolved, found, plan) or ""
+    assert runner.find_dropped(resolved, found, "the next, whose pod is still to come") is None
+    assert said.startswith("the runner's pod 'hello-run' lost its volume of the app image: this cluster has no image volumes")
+    job = builders.build_job()
+    job["spec"]["app"] = {"templatesFrom": {"configMapRef": {"name": "x"}}, "appDef": job["spec"]["app"]["appDef"]}
+    assert runner.find_dropped(builders.build_resolved(job), found, plan) is None
+
+
+def test_a_cluster_without_image_volumes_is_named() -> None:
+    causes = [{"reason": "FieldValueRequired", "field": "spec.volumes[0]", "message": "must specify a volume type"}]
+    said = "spec.volumes[0]: Required value: must specify a volume type"
+    message = oneshot.explain_refusal(build(), Invalid(422, "Invalid", said, {"causes": causes}))
+    assert message.startswith(f"the runner's pod 'hello-run' is refused: {said} (this cluster has no image volumes")
+    assert "Kubernetes 1.35" in message
+    assert "ImageVolume" in message
+    assert "ConfigMap" in message
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Forbidden(403, "Forbidden", "exceeded quota"),
+        Invalid(400, "BadRequest", "no"),
+        Invalid(422, "Invalid", "no", {"causes": [{"field": "spec.volumes[1]"}, {"field": "spec.volumes[0].image.pullPolicy"}]}),
+    ],
+)
+def test_any_other_refusal_is_told_in_the_servers_words(error: Forbidden | Invalid) -> None:
+    assert oneshot.explain_refusal(build(), error) == f"the runner's pod 'hello-run' is refused: {error.message}"
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds", "is_told", "delay"),
+    [
+        (Forbidden(403, "Forbidden", "status unknown for quota"), -1, False, 0.2),
+        (Forbidden(403, "Forbidden", "status unknown for quota"), 1, False, 1),
+        (Forbidden(403, "Forbidden", "exceeded quota"), 30, True, 30),
+        (Forbidden(403, "Forbidden", "exceeded quota"), 9000, True, 60),
+        (Invalid(422, "Invalid", "no"), 0, True, 0.2),
+    ],
+)
+def test_a_refused_pod_is_told_and_tried_again_later_and_later(
+    error: Forbidden | Invalid, seconds: float, is_told: bool, delay: float
+) -> None:
+    message = f"the runner's pod 'hello-run' is refused: {error.message}" if is_told else None
+    assert oneshot.decide_refused(build(), error, seconds) == Result(delay, message)
+
+
+def test_a_new_plan_gets_a_runner_even_after_the_last_one_was_given_up() -> None:
+    assert decide_runner(pod(ended(137, ago(1)), attempt=6), "new", is_over=False, now=NOW) == Action("Replace", attempt=1)
+
+
+def build(job: Object | None = None) -> Object:
+    """The pod of a job."""
+    resolved = builders.build_resolved(job)
+    return build_pod(resolved, "nestor:1", resolved.build_plan("image:x", 0), "10.43.0.9", 2)
+
+
+def test_it_holds_no_token_of_the_host() -> None:
+    spec = build()["spec"]
+    assert spec["automountServiceAccountToken"] is False
+    assert "serviceAccountName" not in spec
+    assert not any("projected" in volume for volume in spec["volumes"])
+    secrets = [volume["secret"] for volume in spec["volumes"] if "secret" in volume]
+    assert [item["items"] for item in secrets] == [[{"key": "runner.kubeconfig", "path": "kubeconfig"}]]
+
+
+def test_it_has_a_user_of_its_own_and_no_privileges() -> None:
+    spec = build()["spec"]
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert (spec["securityContext"]["runAsUser"], spec["securityContext"]["runAsGroup"]) == (65532, 65532)
+    [container] = spec["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+def test_templates_come_from_the_app_image_or_from_the_copied_config_map() -> None:
+    spec = build()["spec"]
+    assert spec["volumes"][0] == {"name": "app", "image": {"reference": "registry.test/hello:1", "pullPolicy": "IfNotPresent"}}
+    assert spec["containers"][0]["volumeMounts"][0]["mountPath"] == "/app"
+    job = builders.build_job()
+    job["spec"]["app"] = {"templatesFrom": {"configMapRef": {"name": "x"}}, "appDef": job["spec"]["app"]["appDef"]}
+    spec = build(job)["spec"]
+    assert spec["volumes"][0] == {"name": "app", "configMap": {"name": "hello-templates"}}
+    assert spec["containers"][0]["volumeMounts"][0]["mountPath"] == "/app/templates"
+
+
+def test_its_plan_and_attempt_are_written_on_it() -> None:
+    resolved = builders.build_resolved()
+    plan = resolved.build_plan("image:x", 0)
+    assert build()["metadata"]["annotations"] == {PLAN_HASH: plan.hash, RUNNER_ATTEMPT: "2"}
+    assert plan.hash in build_plan_config_map(resolved.home, plan)["data"]["plan.json"]
+
+
+def test_lost_data_makes_another_plan() -> None:
+    resolved = builders.build_resolved()
+    assert resolved.build_plan("image:x", 0).hash != resolved.build_plan("image:x", 1).hash
+    assert resolved.build_plan("image:x", 0).hash != resolved.build_plan("image:y", 0).hash

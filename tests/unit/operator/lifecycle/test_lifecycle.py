@@ -1,0 +1,472 @@
+"""The table of a job's life, row by row, under a clock of the tests' own."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from nestor.api import conditions, labels
+from nestor.api.conditions import Condition
+from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.operator.lifecycle.lifecycle import Facts, Lifecycle, decide_lifecycle, find_backoff
+from nestor.operator.lifecycle.record import Record, Restart, find_rerun, read_record
+from nestor.operator.lifecycle.suspend import SuspendProgress as Progress
+from nestor.operator.lifecycle.suspend import decide_suspend
+from tests.unit.operator.builders import Object, build_run, step
+
+NOW = datetime.datetime(2026, 1, 1, 12, 0, 0, tzinfo=datetime.UTC)
+POLICY = {"targets": [{"kind": "Job", "name": "pi"}]}
+DONE = build_run("Succeeded", step("a", "Succeeded"))
+BROKEN = build_run("Failed", step("a", "Succeeded"), step("b", "Failed", message="exit code 1"))
+BUSY = build_run("Running", step("a", "Running"))
+
+
+def ago(seconds: float) -> str:
+    """A time before NOW."""
+    return (NOW - datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def says(status: conditions.Status, reason: str, message: str = "as it was") -> Condition:
+    """The condition `Succeeded`."""
+    return Condition(conditions.SUCCEEDED, status, reason, message)
+
+
+def came(state: str, message: str = "") -> Object:
+    """What the syncer says of the application."""
+    return {"state": state, "message": message, "serverUID": "p1"}
+
+
+RUNS = Record(says("Unknown", conditions.RUNNING), start_time=ago(60))
+
+
+def ended(reason: str, seconds: float = 60, **more: Any) -> Record:
+    """The record of a job that has ended."""
+    status: conditions.Status = "True" if reason == conditions.COMPLETED else "False"
+    return replace(RUNS, succeeded=says(status, reason), completion_time=ago(seconds), **more)
+
+
+def build_facts(record: Record = RUNS, *, run: Object | None = DONE, **changes: Any) -> Facts:
+    """A job whose steps are applied; what is no field of the facts is one of the spec."""
+    known = {key: changes.pop(key) for key in list(changes) if key in Facts.__dataclass_fields__}
+    spec = NestedAppJobSpec.model_validate({"app": {"image": "x", "appDef": {}}} | changes)
+    values: Object = {"spec": spec, "record": record, "run": run, "is_made": True, "has_data": True}
+    return Facts(**values | known)
+
+
+@pytest.mark.parametrize(
+    ("facts", "phase", "reason", "message"),
+    [
+        # A job that runs.
+        (build_facts(Record()), "Running", conditions.RUNNING, "it runs until it is deleted"),
+        (build_facts(), "Running", conditions.RUNNING, "it has no `successPolicy`"),
+        (build_facts(successPolicy=POLICY), "Running", conditions.RUNNING, "is not done yet"),
+        (
+            build_facts(successPolicy=POLICY, outcome=came("Running", "Job 'pi' is active")),
+            "Running",
+            conditions.RUNNING,
+            "not done yet: Job 'pi' is active",
+        ),
+        (build_facts(progress=Progress(is_told=True)), "Resuming", conditions.RUNNING, ""),
+        (build_facts(progress=Progress(claim="c", is_down=True)), "Resuming", conditions.RUNNING, ""),
+        (build_facts(is_made=False, progress=Progress(is_down=True)), "Running", conditions.RUNNING, ""),
+        # One that is done: the targets and all steps, and only by a policy.
+        (
+            build_facts(successPolicy=POLICY, outcome=came("Succeeded", "Job 'pi' is complete")),
+            "Finished",
+            conditions.COMPLETED,
+            "Job 'pi' is complete",
+        ),
+        (build_facts(successPolicy=POLICY, outcome=came("Succeeded"), run=BUSY), "Running", conditions.RUNNING, ""),
+        (build_facts(successPolicy=POLICY, outcome=came("Succeeded"), run=None), "Running", conditions.RUNNING, ""),
+        (build_facts(outcome=came("Succeeded")), "Running", conditions.RUNNING, ""),
+        # Failures, by policy.
+        (build_facts(run=BROKEN), "Finished", conditions.STEP_FAILED, "step 'b' failed: exit code 1"),
+        (build_facts(run=build_run("Failed")), "Finished", conditions.STEP_FAILED, "step '?' failed"),
+        (build_facts(successPolicy=POLICY, outcome=came("Failed", "Job 'pi'")), "Finished", conditions.TARGET_FAILED, "Job 'pi'"),
+        (build_facts(successPolicy=POLICY, outcome=came("Failed"), run=BUSY), "Finished", conditions.TARGET_FAILED, ""),
+        (build_facts(failurePolicy=POLICY, outcome=came("Failed")), "Finished", conditions.TARGET_FAILED, "has failed"),
+        (build_facts(outcome=came("Failed")), "Running", conditions.RUNNING, ""),
+        (build_facts(run=BROKEN, failurePolicy={"action": "Ignore"}), "Running", conditions.FAILURE_IGNORED, "step 'b' failed"),
+        (
+            build_facts(successPolicy=POLICY, failurePolicy={"action": "Ignore"}, outcome=came("Failed", "Job 'pi'")),
+            "Running",
+            conditions.FAILURE_IGNORED,
+            "`failurePolicy` ignores this: Job 'pi'",
+        ),
+        (
+            build_facts(run=BROKEN, failurePolicy={"action": "Restart"}),
+            "Restarting",
+            conditions.RESTARTING,
+            "restart 1 of 3 in an empty cluster: step 'b' failed",
+        ),
+        (
+            build_facts(replace(RUNS, restarts=2), run=BROKEN, failurePolicy={"action": "Restart", "maxRestarts": 2}),
+            "Finished",
+            conditions.RESTARTS_EXHAUSTED,
+            "restarted 2 of 2 times, then: step 'b' failed",
+        ),
+        (
+            build_facts(run=BROKEN, failurePolicy={"action": "Restart", "maxRestarts": 0}),
+            "Finished",
+            conditions.RESTARTS_EXHAUSTED,
+            "restarted 0 of 0 times",
+        ),
+        # Restarts are under way until the cluster is another one.
+        (
+            build_facts(replace(RUNS, restarts=1, restart=Restart(1, ago(5), "b failed"))),
+            "Restarting",
+            conditions.RESTARTING,
+            "restart 1 of 3 in an empty cluster: b failed",
+        ),
+        (
+            build_facts(replace(RUNS, restarts=1, restart=Restart(1, ago(5), "b failed")), epoch=1, run=BUSY),
+            "Running",
+            conditions.RUNNING,
+            "",
+        ),
+        # The deadline.
+        (build_facts(activeDeadlineSeconds=61), "Running", conditions.RUNNING, ""),
+        (build_facts(activeDeadlineSeconds=60), "Finished", conditions.DEADLINE_EXCEEDED, "`activeDeadlineSeconds` of 60 s"),
+        (build_facts(Record(), activeDeadlineSeconds=1), "Running", conditions.RUNNING, ""),
+        (
+            build_facts(activeDeadlineSeconds=1, successPolicy=POLICY, outcome=came("Succeeded")),
+            "Finished",
+            conditions.COMPLETED,
+            "",
+        ),
+        (build_facts(activeDeadlineSeconds=1, run=BROKEN), "Finished", conditions.STEP_FAILED, ""),
+        (
+            build_facts(activeDeadlineSeconds=1, run=BROKEN, failurePolicy={"action": "Restart"}),
+            "Finished",
+            conditions.DEADLINE_EXCEEDED,
+            "",
+        ),
+        (
+            build_facts(activeDeadlineSeconds=1, run=BROKEN, failurePolicy={"action": "Ignore"}),
+            "Finished",
+            conditions.DEADLINE_EXCEEDED,
+            "",
+        ),
+        (
+            build_facts(replace(RUNS, restart=Restart(1, ago(5), "x")), activeDeadlineSeconds=1),
+            "Finished",
+            conditions.DEADLINE_EXCEEDED,
+            "",
+        ),
+        # Suspended.
+        (build_facts(Record(), is_made=False, suspend=True), "Suspended", conditions.SUSPENDED, "before it began"),
+        (build_facts(suspend=True, progress=Progress(pods=2)), "Suspending", conditions.SUSPENDED, "are being ended, 2 left"),
+        (
+            build_facts(suspend=True, progress=Progress(is_told=True)),
+            "Suspended",
+            conditions.SUSPENDED,
+            "its control plane runs on",
+        ),
+        (
+            build_facts(suspend=True, progress=Progress(is_told=True), activeDeadlineSeconds=1),
+            "Suspended",
+            conditions.SUSPENDED,
+            "",
+        ),
+        (build_facts(suspend=True, progress=Progress(is_told=True), run=BROKEN), "Suspended", conditions.SUSPENDED, ""),
+        (build_facts(suspend=True, successPolicy=POLICY, outcome=came("Succeeded")), "Suspending", conditions.SUSPENDED, ""),
+        (build_facts(replace(RUNS, restart=Restart(1, ago(5), "x")), suspend=True), "Suspending", conditions.SUSPENDED, ""),
+        # What has ended stays so, whatever is seen.
+        (build_facts(ended(conditions.COMPLETED), run=BROKEN), "Finished", conditions.COMPLETED, "as it was"),
+        (build_facts(ended(conditions.COMPLETED), run=None, suspend=True), "Finished", conditions.COMPLETED, ""),
+        (build_facts(ended(conditions.TARGET_FAILED), activeDeadlineSeconds=1), "Finished", conditions.TARGET_FAILED, ""),
+        (
+            build_facts(ended(conditions.DEADLINE_EXCEEDED), activeDeadlineSeconds=900),
+            "Finished",
+            conditions.DEADLINE_EXCEEDED,
+            "",
+        ),
+        (build_facts(ended(conditions.STEP_FAILED), run=BROKEN), "Finished", conditions.STEP_FAILED, "as it was"),
+        # A failed step is revived by another plan, everything by another value of the annotation.
+        (build_facts(ended(conditions.STEP_FAILED), run=None), "Running", conditions.RUNNING, ""),
+        (build_facts(ended(conditions.STEP_FAILED), run=BUSY), "Running", conditions.RUNNING, ""),
+        (build_facts(ended(conditions.STEP_FAILED), run=None, suspend=True), "Suspending", conditions.SUSPENDED, ""),
+        (build_facts(ended(conditions.STEP_FAILED), run=None, rerun="2"), "Running", conditions.RUNNING, ""),
+        (build_facts(ended(conditions.COMPLETED, rerun="1"), rerun="1"), "Finished", conditions.COMPLETED, ""),
+        (
+            build_facts(ended(conditions.COMPLETED, rerun="1"), rerun="2"),
+            "Restarting",
+            conditions.RESTARTING,
+            "begins in an empty cluster: the job is run again",
+        ),
+        (
+            build_facts(ended(conditions.DEADLINE_EXCEEDED), rerun="2", activeDeadlineSeconds=1),
+            "Restarting",
+            conditions.RESTARTING,
+            "",
+        ),
+        (
+            build_facts(ended(conditions.RESTARTS_EXHAUSTED), rerun="2", has_data=False, run=None),
+            "Running",
+            conditions.RUNNING,
+            "",
+        ),
+        # Refused: it may end and rest, but neither begin, nor go on, nor be restarted.
+        (build_facts(is_refused=True), "Running", conditions.RUNNING, ""),
+        (build_facts(is_refused=True, activeDeadlineSeconds=1), "Finished", conditions.DEADLINE_EXCEEDED, ""),
+        (build_facts(is_refused=True, successPolicy=POLICY, outcome=came("Succeeded")), "Finished", conditions.COMPLETED, ""),
+        (build_facts(is_refused=True, suspend=True), "Suspending", conditions.SUSPENDED, ""),
+        (build_facts(is_refused=True, run=BROKEN), "Running", conditions.RUNNING, ""),
+        (
+            build_facts(Record(says("Unknown", conditions.SUSPENDED), suspend_time=ago(9)), is_refused=True),
+            "Suspended",
+            conditions.SUSPENDED,
+            "as it was",
+        ),
+        (build_facts(ended(conditions.STEP_FAILED), is_refused=True, run=None), "Finished", conditions.STEP_FAILED, ""),
+        (build_facts(ended(conditions.COMPLETED), is_refused=True, rerun="2"), "Finished", conditions.COMPLETED, ""),
+    ],
+)
+def test_the_life_of_a_job(facts: Facts, phase: str, reason: str, message: str) -> None:
+    life = decide_lifecycle(facts, NOW)
+    assert (life.phase, life.succeeded.reason) == (phase, reason)
+    assert message in life.succeeded.message
+    expected = {"Finished": "True" if reason == conditions.COMPLETED else "False"}
+    assert life.succeeded.status == expected.get(phase, "Unknown")
+    assert (life.record.completion_time is not None) == (phase == "Finished")
+
+
+@pytest.mark.parametrize(
+    ("facts", "is_stopped"),
+    [
+        (build_facts(), False),
+        (build_facts(suspend=True), True),
+        (build_facts(ended(conditions.COMPLETED)), True),
+        (build_facts(ended(conditions.TARGET_FAILED)), True),
+        (build_facts(ended(conditions.DEADLINE_EXCEEDED)), True),
+        (build_facts(ended(conditions.RESTARTS_EXHAUSTED)), True),
+        (build_facts(ended(conditions.STEP_FAILED), run=BROKEN), False),
+        (build_facts(ended(conditions.STEP_FAILED), run=BROKEN, suspend=True), True),
+        (build_facts(replace(RUNS, restart=Restart(1, ago(1), "x"))), True),
+        (build_facts(Record(says("Unknown", conditions.SUSPENDED), suspend_time=ago(9)), is_refused=True), True),
+        (build_facts(is_refused=True), False),
+    ],
+)
+def test_the_application_rests_while_the_job_does_and_after_its_end_but_not_after_a_failed_step(
+    facts: Facts, is_stopped: bool
+) -> None:
+    assert decide_lifecycle(facts, NOW).is_stopped is is_stopped
+
+
+@pytest.mark.parametrize(
+    ("facts", "delay"),
+    [
+        (build_facts(), math.inf),
+        (build_facts(activeDeadlineSeconds=100), 40),
+        (build_facts(Record(), activeDeadlineSeconds=100), 100),
+        (build_facts(run=BROKEN, failurePolicy={"action": "Restart"}), 10),
+        (build_facts(run=BROKEN, failurePolicy={"action": "Restart"}, activeDeadlineSeconds=65), 5),
+        (build_facts(replace(RUNS, restarts=2, restart=Restart(1, ago(5), "x"))), 15),
+        (build_facts(suspend=True), 120),
+        (build_facts(replace(RUNS, suspend_time=ago(100)), suspend=True), 20),
+        (build_facts(replace(RUNS, suspend_time=ago(500)), suspend=True, activeDeadlineSeconds=5), math.inf),
+        (build_facts(ended(conditions.COMPLETED, 30), ttlSecondsAfterFinished=70), 40),
+        (build_facts(ended(conditions.STEP_FAILED, 30), run=BROKEN, ttlSecondsAfterFinished=70), 40),
+        (build_facts(run=BROKEN, ttlSecondsAfterFinished=0), 0),
+    ],
+)
+def test_it_is_looked_at_again_when_time_changes_something(facts: Facts, delay: float) -> None:
+    assert decide_lifecycle(facts, NOW).delay == delay
+
+
+def settle(facts: Facts, life: Lifecycle, **changes: Any) -> Facts:
+    """The facts after that pass: its record was written, and something changed."""
+    return replace(facts, record=replace(life.record, succeeded=life.succeeded), **changes)
+
+
+def test_a_failure_is_counted_once_and_acted_upon_after_it_is_recorded() -> None:
+    facts = build_facts(run=BROKEN, failurePolicy={"action": "Restart"})
+    first = decide_lifecycle(facts, NOW)
+    assert decide_lifecycle(facts, NOW).record == first.record, "a pass that was not recorded decides the same"
+    assert (first.record.restarts, first.record.restart) == (1, Restart(1, ago(0), "step 'b' failed: exit code 1"))
+    assert not first.is_reset_due
+    facts = settle(facts, first)
+    waiting = decide_lifecycle(facts, NOW + datetime.timedelta(seconds=9))
+    assert (waiting.record.restarts, waiting.is_reset_due, waiting.delay) == (1, False, 1)
+    due = decide_lifecycle(facts, NOW + datetime.timedelta(seconds=10))
+    assert (due.record.restarts, due.is_reset_due) == (1, True)
+    # The new server is seen: what is known of the old one does not count, even before its plan and outcome have changed.
+    again = decide_lifecycle(settle(facts, due, epoch=1, run=None), NOW + datetime.timedelta(seconds=11))
+    assert (again.phase, again.record.restarts, again.record.restart) == ("Running", 1, None)
+    assert again.record.start_time == ago(60), "the deadline is the whole job's"
+    second = decide_lifecycle(settle(facts, again, epoch=1), NOW + datetime.timedelta(seconds=30))
+    assert (second.record.restarts, second.delay) == (2, 20)
+    assert second.record.restart is not None
+    assert second.record.restart.epoch == 2
+
+
+def test_the_cause_of_a_restart_fits_into_the_status_however_much_a_step_said() -> None:
+    talkative = build_run("Failed", step("b", "Failed", message="x" * 30_000))
+    life = decide_lifecycle(build_facts(run=talkative, failurePolicy={"action": "Restart"}), NOW)
+    assert life.record.restart is not None
+    assert len(life.record.restart.message) == 1000
+
+
+def test_a_restart_is_done_when_somebody_took_the_cluster_away_meanwhile() -> None:
+    waiting = replace(RUNS, restarts=1, restart=Restart(1, ago(5), "step 'b' failed"))
+    life = decide_lifecycle(build_facts(waiting, run=None, is_made=False, has_data=False), NOW)
+    assert (life.phase, life.is_stopped, life.record.restarts, life.record.restart) == ("Running", False, 1, None)
+
+
+def test_restarts_come_later_and_later() -> None:
+    assert [find_backoff(number) for number in (0, 1, 2, 3, 4, 5, 6, 7, 1000)] == [0, 10, 20, 40, 80, 160, 300, 300, 300]
+
+
+def test_a_restart_waits_while_the_job_is_suspended() -> None:
+    facts = build_facts(replace(RUNS, restarts=1, restart=Restart(1, ago(50), "x")), suspend=True)
+    life = decide_lifecycle(facts, NOW)
+    assert not life.is_reset_due
+    assert life.record.restart is not None
+    resumed = decide_lifecycle(settle(replace(facts, spec=build_facts().spec), life), NOW)
+    assert (resumed.phase, resumed.is_reset_due) == ("Restarting", True)
+
+
+def test_a_job_that_is_refused_is_not_restarted_until_it_is_admitted_again() -> None:
+    facts = build_facts(replace(RUNS, restarts=1, restart=Restart(1, ago(50), "x")), is_refused=True)
+    assert not decide_lifecycle(facts, NOW).is_reset_due
+    assert decide_lifecycle(replace(facts, is_refused=False), NOW).is_reset_due
+
+
+def test_a_new_run_begins_its_times_and_its_restarts_anew() -> None:
+    facts = build_facts(ended(conditions.RESTARTS_EXHAUSTED, restarts=3), rerun="2")
+    life = decide_lifecycle(facts, NOW)
+    assert life.record == Record(
+        facts.record.succeeded, start_time=ago(0), restart=Restart(1, ago(0), "the job is run again"), rerun="2"
+    )
+    assert not life.is_reset_due
+    assert decide_lifecycle(settle(facts, life), NOW).is_reset_due
+
+
+def test_a_new_run_of_a_job_that_runs_keeps_its_cluster() -> None:
+    life = decide_lifecycle(build_facts(replace(RUNS, restarts=1), rerun="2", run=None), NOW)
+    assert (life.phase, life.record.restarts, life.record.restart, life.record.start_time) == ("Running", 0, None, ago(0))
+
+
+def test_the_annotation_that_a_job_is_made_with_is_no_rerun() -> None:
+    assert decide_lifecycle(build_facts(Record(), rerun="7"), NOW).record.rerun == "7"
+
+
+def test_a_resumed_job_gets_its_whole_deadline_again() -> None:
+    facts = build_facts(suspend=True, activeDeadlineSeconds=100)
+    resting = decide_lifecycle(facts, NOW)
+    assert (resting.record.start_time, resting.record.suspend_time) == (None, ago(0))
+    back = replace(facts, spec=build_facts(activeDeadlineSeconds=100).spec)
+    resumed = decide_lifecycle(settle(back, resting), NOW + datetime.timedelta(hours=1))
+    assert (resumed.record.suspend_time, resumed.delay) == (None, 100)
+
+
+def test_a_job_is_deleted_only_after_its_end_is_recorded() -> None:
+    facts = build_facts(run=BROKEN, ttlSecondsAfterFinished=0)
+    life = decide_lifecycle(facts, NOW)
+    assert not life.is_expired
+    assert decide_lifecycle(settle(facts, life), NOW).is_expired
+    assert not decide_lifecycle(build_facts(ended(conditions.COMPLETED, 59), ttlSecondsAfterFinished=60), NOW).is_expired
+    assert decide_lifecycle(build_facts(ended(conditions.COMPLETED, 60), ttlSecondsAfterFinished=60), NOW).is_expired
+    assert not decide_lifecycle(
+        build_facts(ended(conditions.STEP_FAILED, 60), run=None, ttlSecondsAfterFinished=1), NOW
+    ).is_expired
+
+
+def test_a_failed_step_that_is_suspended_rests_and_is_not_forgotten() -> None:
+    facts = build_facts(ended(conditions.STEP_FAILED), run=BROKEN, suspend=True)
+    life = decide_lifecycle(facts, NOW)
+    assert (life.phase, life.record.suspend_time) == ("Finished", ago(0))
+    back = replace(settle(facts, life), spec=build_facts().spec)
+    assert decide_lifecycle(back, NOW).record.suspend_time is None
+
+
+@pytest.mark.parametrize(
+    ("annotation", "recorded", "found"), [(None, None, ""), ("2", None, "2"), ("2", "1", "2"), (None, "1", "1"), ("", "1", "1")]
+)
+def test_who_takes_the_annotation_away_wants_no_other_run(annotation: str | None, recorded: str | None, found: str) -> None:
+    annotations = {labels.RERUN: annotation} if annotation is not None else None
+    job = {"metadata": {"annotations": annotations}, "status": {"rerun": recorded} if recorded else {}}
+    assert find_rerun(job) == found
+
+
+def test_times_of_a_clock_that_was_ahead_are_taken_for_now() -> None:
+    ahead = "2026-01-01T15:00:00Z"
+    status = {
+        "startTime": ahead,
+        "completionTime": ahead,
+        "suspendTime": ahead,
+        "restarts": 2,
+        "rerun": "1",
+        "restart": {"epoch": 3, "time": ahead, "message": "m"},
+        "conditions": [{"type": "Succeeded", "status": "False", "reason": "TargetFailed", "message": "as it was"}],
+    }
+    record = read_record(status, NOW)
+    assert record == Record(
+        says("False", conditions.TARGET_FAILED),
+        start_time=ago(0),
+        completion_time=ago(0),
+        suspend_time=ago(0),
+        restarts=2,
+        restart=Restart(3, ago(0), "m"),
+        rerun="1",
+    )
+    life = decide_lifecycle(build_facts(record, ttlSecondsAfterFinished=60, rerun="1"), NOW)
+    assert (life.is_expired, life.delay) == (False, 60)
+
+
+def test_a_record_is_read_as_it_was_written() -> None:
+    assert read_record({}, NOW) == Record()
+    record = Record(
+        says("Unknown", conditions.RESTARTING),
+        start_time=ago(9),
+        suspend_time=ago(5),
+        restarts=1,
+        restart=Restart(2, ago(4), "m"),
+        rerun="1",
+    )
+    assert record.succeeded is not None
+    written = [{"type": "Succeeded", "status": "Unknown", "reason": "Restarting", "message": "as it was"}]
+    assert read_record(record.to_status() | {"conditions": written}, NOW) == record
+    assert Record().to_status() == dict.fromkeys(
+        ("startTime", "completionTime", "suspendTime", "restarts", "rerun", "restart")
+    ), "what is not there is taken out of the status"
+
+
+@pytest.mark.parametrize(
+    ("progress", "seconds", "is_reached", "replicas", "is_forced", "delay", "message"),
+    [
+        # Without a volume the control plane stays.
+        (Progress(), 0, False, 1, False, 120, "its pods are being ended"),
+        (Progress(pods=3), 20, False, 1, False, 100, "its pods are being ended, 3 left"),
+        (Progress(is_told=True, pods=1), 20, False, 1, False, 100, "1 left"),
+        (Progress(is_told=True), 20, True, 1, False, math.inf, "its control plane runs on, because its data lives in its pod"),
+        # A syncer that cannot, because the nested API is dead, must not keep the pods running beyond a deadline.
+        (Progress(pods=1), 120, False, 1, True, math.inf, "did not confirm within 120 s"),
+        (Progress(), 120, False, 1, False, math.inf, "did not confirm within 120 s"),
+        # With one it goes, after the pods or after the time that they are given.
+        (Progress(claim="data"), 0, False, 1, False, 120, "its pods are being ended"),
+        (Progress(claim="data", is_told=True, pods=1), 0, False, 1, False, 120, "1 left"),
+        (Progress(claim="data", is_told=True), 0, False, 0, False, math.inf, "its control plane is being stopped"),
+        (Progress(claim="data", pods=2), 120, False, 0, False, math.inf, "did not confirm within 120 s"),
+        (Progress(claim="data", is_told=True, is_down=True), 5, True, 0, False, math.inf, "kept by PersistentVolumeClaim 'data'"),
+        (Progress(claim="data", is_down=True), 500, True, 0, False, math.inf, "stopped"),
+        (Progress(claim="data", pods=2, is_down=True), 500, False, 0, True, math.inf, "2 left"),
+    ],
+)
+def test_how_a_cluster_comes_to_rest(
+    progress: Progress, seconds: float, is_reached: bool, replicas: int, is_forced: bool, delay: float, message: str
+) -> None:
+    rest = decide_suspend(progress, seconds)
+    assert (rest.is_reached, rest.replicas, rest.is_forced, rest.delay) == (is_reached, replicas, is_forced, delay)
+    assert message in rest.message
+
+
+@pytest.mark.parametrize("record", [replace(RUNS, suspend_time=ago(1)), ended(conditions.COMPLETED)])
+def test_a_job_at_rest_with_its_data_on_a_volume_needs_no_server(record: Record) -> None:
+    facts = build_facts(record, suspend=True, progress=Progress(claim="data", is_told=True))
+    assert decide_lifecycle(facts, NOW).replicas == 0
+    assert decide_lifecycle(replace(facts, progress=Progress(claim="data", pods=1)), NOW).replicas == 1

@@ -1,0 +1,168 @@
+"""The status as it is written, and the events that tell of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from nestor.api import conditions
+from nestor.api.conditions import Condition
+from nestor.exposure.exposed import Exposure, TargetView
+from nestor.operator.lifecycle.record import Record
+from nestor.operator.status.build import build_status, describe, list_events, list_steps
+from nestor.operator.status.conditions import Observed
+from tests.unit.operator.builders import build_cluster, build_job, build_life, build_resolved, build_run, step
+
+TIME, LATER = "2026-01-01T00:00:01Z", "2026-01-01T00:00:09Z"
+ADMITTED = Condition(conditions.ADMITTED, "True", "Accepted", "good")
+WAITING = Condition(conditions.READY, "False", conditions.PROVISIONING, "starting")
+
+
+def test_times_of_stages_are_the_first_ones() -> None:
+    job = build_job()
+    job["status"] = build_status(job, [ADMITTED, WAITING], TIME)
+    again = build_status(job, [ADMITTED, WAITING], LATER)
+    assert again["timings"] == {"admitted": TIME}
+    assert again == job["status"], "nothing changed, so nothing is written"
+
+
+def test_everything_that_is_known_is_told() -> None:
+    resolved = build_resolved()
+    plan = resolved.build_plan("image:x", 0)
+    exposure = Exposure(tuple(TargetView(route) for route in resolved.routes))
+    observed = Observed(cluster=build_cluster(), plan_hash=plan.hash, exposure=exposure)
+    observed.cluster["status"]["pods"] = {"running": 2, "waiting": 1}  # type: ignore[index]
+    record = Record(start_time=TIME, restarts=1)
+    status = build_status(build_job(), [ADMITTED], TIME, describe(resolved, observed, plan, build_life(record=record), "k"))
+    assert status["namespace"] == resolved.home.namespace
+    assert status["url"] == "http://hello-team-a.jobs.test:8080/"
+    assert [(item["serviceName"], item["url"], item["ready"]) for item in status["targets"]] == [("web", status["url"], False)]
+    assert status["kubernetesVersion"] == "v1.36.2+k3s1"
+    assert status["kubeconfigSecretName"] == "k"
+    assert status["observedGeneration"] == 3
+    assert (status["command"], status["startTime"], status["restarts"]) == ("Hello", TIME, 1)
+    assert status["pods"] == {"running": 2, "waiting": 1}
+    assert "completionTime" not in status
+    assert [(item["name"], item["state"], item["maxAttempts"]) for item in status["steps"]] == [
+        ("database", "Pending", 3),
+        ("web", "Pending", 1),
+    ]
+
+
+def test_a_refused_host_is_no_url() -> None:
+    resolved = build_resolved()
+    plan = resolved.build_plan("image:x", 0)
+    refused = replace(resolved.routes[0], refusal=("HostnameConflict", "taken"))
+    observed = Observed(exposure=Exposure((TargetView(refused),)))
+    status = build_status(build_job(), [ADMITTED], TIME, describe(resolved, observed, plan, build_life(), None))
+    assert "url" not in status
+    assert [(item.get("url"), item["message"]) for item in status["targets"]] == [(None, "taken")]
+
+
+def test_steps_are_the_runners_without_its_nulls() -> None:
+    plan = build_resolved().build_plan("image:x", 0)
+    run = build_run("Running", step("database", "Running") | {"exitCode": None, "startTime": TIME, "sha256": "ab" * 32})
+    assert list_steps(run, plan) == [step("database", "Running") | {"startTime": TIME, "sha256": "ab" * 32}]
+
+
+def test_what_has_ended_shows_the_steps_that_it_came_to_and_what_goes_on_those_that_are_to_come() -> None:
+    resolved = build_resolved()
+    plan = resolved.build_plan("image:x", 0)
+    observed = Observed(cluster=build_cluster(run=build_run("Succeeded", step("old", "Succeeded"))), plan_hash=plan.hash)
+    ended = describe(resolved, observed, plan, build_life("Finished", conditions.COMPLETED), None)
+    assert [item["name"] for item in ended["steps"]] == ["old"]
+    running = describe(resolved, observed, plan, build_life(), None)
+    assert [item["name"] for item in running["steps"]] == ["database", "web"]
+
+
+def test_what_a_job_has_no_longer_goes_out_of_its_status() -> None:
+    job = build_job()
+    job["status"] = {"startTime": TIME, "suspendTime": TIME, "restart": {"epoch": 1, "time": TIME}, "namespace": "x"}
+    status = build_status(job, [ADMITTED], LATER, Record(start_time=LATER).to_status())
+    assert {key: status[key] for key in status if key.endswith("Time") or key == "restart"} == {"startTime": LATER}
+    assert status["namespace"] == "x"
+
+
+def test_a_refusal_keeps_what_is_known_of_the_running_cluster() -> None:
+    job = build_job()
+    job["status"] = {"namespace": "x", "url": "u"}
+    refused = Condition(conditions.ADMITTED, "False", conditions.CLASS_NOT_FOUND, "gone")
+    assert build_status(job, [refused], TIME)["namespace"] == "x"
+
+
+def test_events_tell_of_what_became_true_and_of_what_needs_somebody() -> None:
+    job = build_job()
+    before = build_status(job, [ADMITTED, WAITING], TIME)
+    job["status"] = before
+    failed = Condition(conditions.STEPS_APPLIED, "False", conditions.STEP_FAILED, "step 1 failed")
+    ready = Condition(conditions.CLUSTER_READY, "True", conditions.PROVISIONED, "answers")
+    summary = Condition(conditions.READY, "False", conditions.STEP_FAILED, "step 1 failed")
+    after = build_status(job, [ADMITTED, ready, failed, summary], LATER)
+    found = {(event.kind, event.reason, event.message) for event in list_events(before, after)}
+    assert found == {("Normal", "ClusterProvisioned", "answers"), ("Warning", "StepFailed", "step 1 failed")}
+    assert list_events(after, after) == []
+
+
+@pytest.mark.parametrize("reason", conditions.REASONS)
+@pytest.mark.parametrize("kind", conditions.STAGES)
+def test_a_warning_tells_of_every_reason_that_somebody_must_act_on(kind: str, reason: conditions.Reason) -> None:
+    status = build_status(build_job(), [Condition(kind, "False", reason, "why")], TIME)
+    told = [(event.kind, event.reason, event.message) for event in list_events({}, status)]
+    assert told == ([] if reason.needs == "nobody" else [("Warning", reason, "why")])
+
+
+def test_ordinary_stages_are_no_events() -> None:
+    assert list_events({}, build_status(build_job(), [WAITING], TIME)) == []
+
+
+def told(old: dict[str, object], new: dict[str, object], *found: Condition) -> list[tuple[str, str, str]]:
+    """The events between two statuses, of which the second has these conditions too."""
+    before = {"conditions": old.pop("conditions", [])} | old
+    merged = conditions.merge(before["conditions"], found, 1, TIME)  # type: ignore[arg-type]
+    return [(event.kind, event.reason, event.message) for event in list_events(before, {"conditions": merged} | new)]
+
+
+def says(status: conditions.Status, reason: str) -> Condition:
+    """The condition `Succeeded`."""
+    return Condition(conditions.SUCCEEDED, status, reason, "why")
+
+
+RUNS = conditions.merge([], [says("Unknown", conditions.RUNNING)], 1, TIME)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found", "events"),
+    [
+        ({}, {}, says("Unknown", conditions.RUNNING), []),
+        ({}, {"suspendTime": TIME}, says("Unknown", conditions.SUSPENDED), [("Normal", "Suspended", "why")]),
+        ({"suspendTime": TIME}, {"suspendTime": TIME}, says("Unknown", conditions.SUSPENDED), []),
+        (
+            {"suspendTime": TIME},
+            {"startTime": LATER},
+            says("Unknown", conditions.RUNNING),
+            [("Normal", "Resumed", f"resumed at {LATER}")],
+        ),
+        ({"suspendTime": TIME}, {}, says("False", conditions.STEP_FAILED), [("Warning", "JobFailed", "why")]),
+        ({"restarts": 1}, {"restarts": 2}, says("Unknown", conditions.RESTARTING), [("Warning", "Restarted", "why")]),
+        ({"restarts": 2}, {}, says("Unknown", conditions.RUNNING), []),
+        (
+            {"conditions": RUNS},
+            {"rerun": "2"},
+            says("Unknown", conditions.RUNNING),
+            [("Normal", "Rerun", "all steps run again, by annotation nestor.dev/rerun")],
+        ),
+        ({}, {"rerun": "2"}, says("Unknown", conditions.RUNNING), []),
+        ({"conditions": RUNS}, {}, says("True", conditions.COMPLETED), [("Normal", "Completed", "why")]),
+        ({"conditions": RUNS}, {}, says("False", conditions.STEP_FAILED), [("Warning", "JobFailed", "why")]),
+        ({"conditions": RUNS}, {}, says("False", conditions.TARGET_FAILED), [("Warning", "JobFailed", "why")]),
+        ({"conditions": RUNS}, {}, says("False", conditions.RESTARTS_EXHAUSTED), [("Warning", "JobFailed", "why")]),
+        ({"conditions": RUNS}, {}, says("False", conditions.DEADLINE_EXCEEDED), [("Warning", "DeadlineExceeded", "why")]),
+        ({"conditions": RUNS}, {}, says("Unknown", conditions.FAILURE_IGNORED), [("Warning", "FailureIgnored", "why")]),
+        ({"conditions": RUNS}, {}, says("Unknown", conditions.RUNNING), []),
+    ],
+)
+def test_events_tell_the_jobs_life_once(
+    old: dict[str, object], new: dict[str, object], found: Condition, events: list[tuple[str, str, str]]
+) -> None:
+    assert told(dict(old), new, found) == events

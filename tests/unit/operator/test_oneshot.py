@@ -1,0 +1,91 @@
+"""How a pod that runs once is made, in place of another one or not, and what of a refusal is told."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from nestor.api import labels
+from nestor.kube import Api, ApiError, Conflict, Forbidden, Kind, RetryLater
+from nestor.operator import oneshot
+from nestor.operator.result import Result
+from tests.unit.operator.builders import Object, build_pod, ended
+
+ENDED = build_pod("hello-run", status=ended(1, "2026-01-01T00:00:00Z"), uid="old")
+WORKING = build_pod("hello-run", status={"phase": "Running"}, uid="old")
+BODY = build_pod("hello-run", labels={labels.COMPONENT: "runner"})
+
+
+class FakeApi:
+    """Notes what it is asked, and answers a creation with an error if there is one."""
+
+    def __init__(self, error: ApiError | None = None) -> None:
+        self.error = error
+        self.requests: list[tuple[Any, ...]] = []
+
+    async def delete(self, kind: Kind, name: str, namespace: str, *, uid: str, grace_seconds: int | None = None) -> bool:
+        """Note it."""
+        self.requests.append(("delete", name, uid, grace_seconds))
+        return True
+
+    async def create(self, kind: Kind, body: Object) -> Object:
+        """Note it, or refuse it."""
+        self.requests.append(("create", body["metadata"]["name"]))
+        if self.error is not None:
+            raise self.error
+        return body
+
+
+async def make(api: FakeApi, former: Object | None = None, *, is_patient: bool = True, refused_since: float = 60) -> Result:
+    """The pod is made."""
+    return await oneshot.make(cast(Api, api), BODY, former, is_patient=is_patient, refused_since=refused_since)
+
+
+CREATED = ("create", "hello-run")
+
+
+@pytest.mark.parametrize(
+    ("former", "is_patient", "requests", "result"),
+    [
+        (None, True, [CREATED], Result()),
+        (ENDED, True, [("delete", "hello-run", "old", 0), CREATED], Result()),
+        (WORKING, True, [("delete", "hello-run", "old", None)], Result(oneshot.ENDING_SECONDS)),
+        (WORKING, False, [("delete", "hello-run", "old", 0), CREATED], Result()),
+    ],
+)
+async def test_one_that_works_gets_its_time_where_there_must_not_be_two(
+    former: Object | None, is_patient: bool, requests: list[tuple[Any, ...]], result: Result
+) -> None:
+    api = FakeApi()
+    assert await make(api, former, is_patient=is_patient) == result
+    assert api.requests == requests
+
+
+async def test_a_former_pod_on_its_way_out_is_waited_for() -> None:
+    assert await make(FakeApi(Conflict(409, "AlreadyExists", "pods already exists"))) == Result(oneshot.ENDING_SECONDS)
+    with pytest.raises(Conflict):
+        await make(FakeApi(Conflict(409, "Conflict", "changed meanwhile")))
+
+
+async def test_what_the_host_refuses_is_told_unless_the_namespace_is_young() -> None:
+    error = Forbidden(403, "Forbidden", "exceeded quota")
+    assert await make(FakeApi(error), refused_since=30) == Result(30, "the runner's pod 'hello-run' is refused: exceeded quota")
+    assert await make(FakeApi(error), refused_since=1) == Result(1)
+
+
+async def test_a_namespace_that_goes_ends_the_pass() -> None:
+    causes = {"causes": [{"reason": "NamespaceTerminating"}]}
+    with pytest.raises(RetryLater):
+        await make(FakeApi(Forbidden(403, "Forbidden", "being terminated", causes)))
+
+
+@pytest.mark.parametrize(
+    ("pod", "is_ended"),
+    [(None, False), (WORKING, True), (ENDED, False), (build_pod("hello-run", deletionTimestamp="x"), False)],
+    ids=["none", "working", "ended", "terminating"],
+)
+async def test_only_a_pod_that_works_is_ended(pod: Object | None, is_ended: bool) -> None:
+    api = FakeApi()
+    await oneshot.end(cast(Api, api), pod)
+    assert bool(api.requests) is is_ended

@@ -1,0 +1,106 @@
+"""Nothing is decided before everything is known, in whatever order the watches begin."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+from nestor.cluster.shape import Host
+from nestor.kube import Api, Kind, WorkQueue, kinds
+from nestor.kube.errors import NotFound
+from nestor.operator.settings import Settings
+from nestor.operator.wiring import APP, CLUSTER, JOB, Key, Operator
+from nestor.operator.world.cache import Cache, Store
+from nestor.operator.world.context import Context
+from nestor.operator.world.kopf_events import Feeds
+from nestor.operator.world.relist import Lists
+
+Object = dict[str, Any]
+
+
+def obj(name: str, version: str = "1", uid: str = "") -> Object:
+    """An object."""
+    return {"metadata": {"name": name, "namespace": "n", "uid": uid or name, "resourceVersion": version}, "spec": {}}
+
+
+class FakeApi:
+    """Lists what it has; fails first, as often as told."""
+
+    def __init__(self, content: dict[Kind, list[Object]], failures: int = 0) -> None:
+        self.content = content
+        self.failures = failures
+
+    async def list(self, kind: Kind) -> list[Object]:
+        """All of a kind."""
+        await asyncio.sleep(0)
+        if self.failures:
+            self.failures -= 1
+            raise NotFound(404, "NotFound", "the server could not find the requested resource")
+        return [{"kind": kind.name, **item} for item in self.content.get(kind, ())]
+
+
+async def test_no_work_is_done_before_jobs_clusters_classes_and_apps_are_listed() -> None:
+    content = {
+        kinds.NESTED_APP_JOB: [obj("job")],
+        kinds.NESTED_CLUSTER: [obj("mine")],
+        kinds.NESTED_CLASS: [obj("default")],
+        kinds.NESTED_APP: [{"metadata": {"name": "app", "resourceVersion": "1"}}],
+    }
+    api = cast(Api, FakeApi(content, failures=2))
+    operator = Operator(Context.create(api, Settings(image="x"), Cache(api), Host(())))
+    worked: dict[Key, tuple[int, ...]] = {}
+    is_done = asyncio.Event()
+
+    async def work(key: Key) -> None:
+        worked[key] = tuple(len(list(store)) for store, _ in operator.feeds().values())
+        if len(worked) == 4:
+            is_done.set()
+
+    operator.queue = WorkQueue(work, name="test")
+    operator.queue.add(Key(JOB, "n", "early"))
+    for informer in operator.cache.informers.values():
+        informer.synced.set()
+    task = asyncio.create_task(operator._work())
+    await asyncio.sleep(0.1)
+    assert not worked
+    await asyncio.wait_for(is_done.wait(), 5)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert set(worked) == {Key(JOB, "n", "early"), Key(JOB, "n", "job"), Key(CLUSTER, "n", "mine"), Key(APP, "", "app")}
+    assert set(worked.values()) == {(1, 1, 1, 1)}
+
+
+async def test_what_went_unseen_is_dropped_and_told_and_what_is_new_too() -> None:
+    store, told = Store(), list[str]()
+    for item in (obj("stays"), obj("goes"), obj("changes")):
+        store.put(item)
+    content = {kinds.NESTED_APP_JOB: [obj("stays"), obj("changes", "2"), obj("comes")]}
+    feeds: Feeds = {kinds.NESTED_APP_JOB: (store, lambda item: told.append(item["metadata"]["name"]))}
+    await Lists(cast(Api, FakeApi(content)), feeds).keep(delays=[0])
+    assert sorted(told) == ["changes", "comes", "goes"]
+    assert sorted(item["metadata"]["name"] for item in store) == ["changes", "comes", "stays"]
+
+
+async def test_a_list_that_is_older_than_the_watch_changes_nothing() -> None:
+    class SlowApi(FakeApi):
+        async def list(self, kind: Kind) -> list[Object]:
+            found = await super().list(kind)
+            # Delivered by the watch while the list was on its way.
+            store.put(obj("new"))
+            store.put(obj("again", "7", uid="second"))
+            return found
+
+    store = Store()
+    store.put(obj("old", "5"))
+    store.put(obj("again", "5", uid="first"))
+    content = {kinds.NESTED_APP_JOB: [obj("old", "4"), obj("again", "6", uid="first")]}
+    await Lists(cast(Api, SlowApi(content)), {kinds.NESTED_APP_JOB: (store, lambda item: None)}).keep(delays=[0])
+    versions = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in store}
+    assert versions == {"new": "1", "old": "5", "again": "7"}
+
+
+async def test_a_failing_list_later_on_ends_nothing() -> None:
+    store = Store()
+    store.put(obj("kept"))
+    await Lists(cast(Api, FakeApi({}, failures=1)), {kinds.NESTED_APP_JOB: (store, lambda item: None)}).keep(delays=[0])
+    assert store.get("kept", "n")

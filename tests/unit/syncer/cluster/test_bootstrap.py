@@ -1,0 +1,38 @@
+"""What the nested cluster needs is asked for at once, and then patiently."""
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from nestor.kube import Api, Forbidden
+from nestor.syncer.cluster import bootstrap
+from tests.unit.translate.builders import TARGET
+
+ANSWERS = [*[False] * 8, True, False]
+
+
+class Server:
+    """A nested API server that refuses writes as `ANSWERS` says, one per attempt."""
+
+    def __init__(self) -> None:
+        self.answers = list(ANSWERS)
+
+    async def apply(self, kind: object, body: dict[str, Any]) -> None:
+        """The first write of an attempt decides."""
+        if body.get("rules") and not self.answers.pop(0):
+            raise Forbidden(403, "Forbidden", "no")
+
+
+async def test_a_lasting_refusal_is_asked_less_and_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    delays: list[float] = []
+
+    async def sleep(delay: float) -> None:
+        delays.append(delay)
+        if len(delays) == len(ANSWERS):
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr(bootstrap.asyncio, "sleep", sleep)  # type: ignore[attr-defined]
+    with pytest.raises(asyncio.CancelledError):
+        await bootstrap.keep_basics(cast("Api", Server()), TARGET)
+    assert delays == pytest.approx([0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10, 10, 60, 0.2])

@@ -1,0 +1,119 @@
+"""Two clusters in memory and an engine between them, with real caches and a real queue."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+from nestor import names
+from nestor.api.labels import COMPONENT
+from nestor.kube import Api, Kind, kinds
+from nestor.kube.events import EventRecorder
+from nestor.syncer.copies.engine import Engine
+from nestor.syncer.copies.references import References
+from nestor.syncer.copies.row import Row
+from nestor.syncer.view.caches import Caches
+from nestor.syncer.view.context import Context
+from tests.fakes.api import MemoryApi
+from tests.unit.translate.builders import TARGET, build_pod
+from tests.waiting import eventually
+
+Object = dict[str, Any]
+
+SPACE = "shop"
+HOST = TARGET.namespace
+
+
+@dataclass
+class Clusters:
+    """Both sides: they live on when a syncer ends."""
+
+    host: MemoryApi
+    nested: MemoryApi
+
+    @classmethod
+    def build(cls, *known: Kind) -> Clusters:
+        """With a NestedCluster on the host."""
+        clusters = cls(MemoryApi(*known), MemoryApi(*known))
+        clusters.host.put(kinds.NESTED_CLUSTER, {"metadata": {"name": TARGET.cluster, "namespace": HOST}, "spec": {}})
+        return clusters
+
+    def copy(self, kind: Kind, name: str) -> Object | None:
+        """The host copy of a nested object in `SPACE`."""
+        return self.host.look(kind, names.host_name(name, SPACE), HOST)
+
+    def add_pod(self, name: str = "web", **spec: Any) -> Object:
+        """A nested pod."""
+        pod = build_pod(**spec)
+        pod["metadata"] |= {"name": name, "uid": f"{name}-uid"}
+        return self.nested.put(kinds.POD, pod)
+
+    def add_foreign(self, kind: Kind, name: str, **content: Any) -> Object:
+        """A host object of somebody else that has a copy's name."""
+        meta = {"name": names.host_name(name, SPACE), "namespace": HOST, "labels": {COMPONENT: "other"}}
+        return self.host.put(kind, {"metadata": meta, **content})
+
+    @property
+    def events(self) -> list[tuple[str, str]]:
+        """What was told in the nested cluster: reasons and messages."""
+        found = [item for key, item in self.nested.objects.items() if key[0] == "events"]
+        return [(item["reason"], item["message"]) for item in found]
+
+
+@dataclass
+class Running:
+    """A syncer's engines at work."""
+
+    clusters: Clusters
+    caches: Caches
+    engines: list[Engine]
+
+    @property
+    def engine(self) -> Engine:
+        """The only one."""
+        (found,) = self.engines
+        return found
+
+    async def settle(self) -> None:
+        """Until both sides' news have arrived and are worked off, apart from what is to be tried again later."""
+        async with asyncio.timeout(10):
+            calm = 0
+            while calm < 5:
+                await asyncio.sleep(0)
+                sides = self.clusters.host.is_quiet and self.clusters.nested.is_quiet
+                calm = calm + 1 if sides and not any(len(engine.queue) for engine in self.engines) else 0
+
+    async def until(self, check: Any) -> None:
+        """Until something is so, while the queue goes on trying."""
+
+        async def look() -> Any:
+            return check()
+
+        await eventually(look, limit=10)
+
+
+@contextlib.asynccontextmanager
+async def running(clusters: Clusters, *rows: type[Row]) -> AsyncIterator[Running]:
+    """A syncer, from its start to its end."""
+    host, nested = cast(Api, clusters.host), cast(Api, clusters.nested)
+    caches = Caches(host, nested, TARGET)
+    context = Context(host, nested, TARGET, caches, EventRecorder(nested, "test"))
+    references = References(caches)
+    engines = [Engine(row(context, references)) for row in rows]
+    caches.seal()
+    tasks = [asyncio.create_task(informer.run()) for informer in caches]
+    try:
+        await caches.wait_for_sync()
+        tasks += [asyncio.create_task(engine.queue.run()) for engine in engines]
+        made = Running(clusters, caches, engines)
+        await made.settle()
+        clusters.host.asked.clear()
+        clusters.nested.asked.clear()
+        yield made
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

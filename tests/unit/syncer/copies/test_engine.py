@@ -1,0 +1,299 @@
+"""What holds for every kind: ConfigMaps stand for all."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from nestor.kube import ApiError, Forbidden, Invalid, kinds
+from nestor.syncer.copies.rows.config import ConfigMapRow, SecretRow
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
+
+Object = dict[str, Any]
+
+VOLUME = [{"name": "settings", "configMap": {"name": "settings"}}]
+FOREIGN = "host ConfigMap 'settings' already exists and belongs to someone else; left untouched"
+
+
+def settings(**data: str) -> Object:
+    """A nested ConfigMap."""
+    return {"metadata": {"name": "settings", "namespace": SPACE}, "data": data}
+
+
+def build(*, pod: bool = True) -> Clusters:
+    """A ConfigMap, and a pod that names it."""
+    clusters = Clusters.build()
+    clusters.nested.put(kinds.CONFIG_MAP, settings(color="red"))
+    if pod:
+        clusters.add_pod(volumes=VOLUME)
+    return clusters
+
+
+def data(clusters: Clusters, name: str = "settings") -> Any:
+    """What the copy says; None where there is none."""
+    return (clusters.copy(kinds.CONFIG_MAP, name) or {}).get("data")
+
+
+def written(clusters: Clusters) -> list[str]:
+    """The verbs that the host was asked for."""
+    return [item.split(" ")[0] for item in clusters.host.asked]
+
+
+async def test_a_copy_comes_follows_and_goes() -> None:
+    clusters = build(pod=False)
+    async with running(clusters, ConfigMapRow) as made:
+        assert data(clusters) is None
+        clusters.add_pod(volumes=VOLUME)
+        await made.settle()
+        assert data(clusters) == {"color": "red"}
+        clusters.nested.put(kinds.CONFIG_MAP, settings(size="1"))
+        await made.settle()
+        assert data(clusters) == {"size": "1"}
+        clusters.nested.drop(kinds.POD, "web", SPACE)
+        await made.settle()
+        assert data(clusters) is None
+        assert written(clusters) == ["POST", "PATCH", "DELETE"]
+        assert clusters.nested.asked == []
+
+
+async def test_what_nobody_names_is_not_copied() -> None:
+    clusters = build(pod=False)
+    async with running(clusters, ConfigMapRow) as made:
+        clusters.nested.put(kinds.CONFIG_MAP, settings(color="blue"))
+        await made.settle()
+        assert clusters.host.asked == []
+
+
+async def test_pods_that_need_it_at_the_same_time_have_it_written_once() -> None:
+    clusters = build(pod=False)
+    async with running(clusters, ConfigMapRow) as made:
+        clusters.host.hold(kinds.CONFIG_MAP)
+        pods = [clusters.add_pod(f"web-{number}", volumes=VOLUME) for number in range(5)]
+        await asyncio.gather(*(made.engine.ensure_needs(pod) for pod in pods))
+        await made.settle()
+        clusters.host.release(kinds.CONFIG_MAP)
+        await made.settle()
+        assert written(clusters) == ["POST"]
+
+
+async def test_what_is_ensured_ahead_of_the_cache_is_not_taken_for_gone() -> None:
+    clusters = Clusters.build()
+    async with running(clusters, ConfigMapRow) as made:
+        clusters.nested.hold(kinds.CONFIG_MAP)
+        clusters.nested.put(kinds.CONFIG_MAP, settings(color="red"))
+        pod = clusters.add_pod(volumes=VOLUME)
+        await made.engine.ensure_needs(pod)
+        await made.settle()
+        assert data(clusters) == {"color": "red"}
+        clusters.nested.release(kinds.CONFIG_MAP)
+        await made.settle()
+        assert data(clusters) == {"color": "red"}
+        assert written(clusters) == ["POST"]
+        clusters.nested.drop(kinds.CONFIG_MAP, "settings", SPACE)
+        await made.settle()
+        assert data(clusters) is None
+
+
+async def test_what_went_before_the_cache_saw_it_is_removed_all_the_same() -> None:
+    clusters = Clusters.build()
+    async with running(clusters, ConfigMapRow) as made:
+        clusters.nested.hold(kinds.CONFIG_MAP)
+        clusters.nested.put(kinds.CONFIG_MAP, settings(color="red"))
+        await made.engine.ensure_needs(clusters.add_pod(volumes=VOLUME))
+        clusters.nested.drop(kinds.CONFIG_MAP, "settings", SPACE)
+        await made.settle()
+        assert data(clusters) is None
+
+
+async def test_a_copy_that_the_cache_does_not_know_yet_is_changed_not_refused() -> None:
+    clusters = build()
+    async with running(clusters, ConfigMapRow) as made:
+        clusters.host.hold(kinds.CONFIG_MAP)
+        clusters.host.drop(kinds.CONFIG_MAP, clusters.copy(kinds.CONFIG_MAP, "settings")["metadata"]["name"], HOST)  # type: ignore[index]
+        clusters.host.release(kinds.CONFIG_MAP)
+        clusters.host.hold(kinds.CONFIG_MAP)
+        await made.until(lambda: data(clusters) is not None)
+        clusters.nested.put(kinds.CONFIG_MAP, settings(color="blue"))
+        await made.settle()
+        assert data(clusters) == {"color": "blue"}
+        assert written(clusters) == ["POST", "POST", "GET", "PATCH"]
+        assert clusters.events == []
+
+
+async def test_a_foreign_object_is_refused_once_and_never_changed() -> None:
+    clusters = build()
+    foreign = clusters.add_foreign(kinds.CONFIG_MAP, "settings", data={"color": "green"})
+    async with running(clusters, ConfigMapRow) as made:
+        await made.until(lambda: written(clusters).count("POST") >= 2)
+        assert clusters.events == [("NotCopied", FOREIGN)]
+        assert data(clusters) == {"color": "green"}
+        clusters.host.drop(kinds.CONFIG_MAP, foreign["metadata"]["name"], HOST)
+        await made.until(lambda: data(clusters) == {"color": "red"})
+        await made.settle()
+        assert clusters.events == [("NotCopied", FOREIGN)]
+
+
+async def test_one_that_needs_it_is_told_of_a_foreign_object() -> None:
+    clusters = build(pod=False)
+    clusters.add_foreign(kinds.CONFIG_MAP, "settings", data={})
+    async with running(clusters, ConfigMapRow) as made:
+        with pytest.raises(Forbidden, match="belongs to someone else"):
+            await made.engine.ensure((SPACE, "settings"))
+
+
+async def test_a_foreign_object_in_the_place_of_a_copy_is_not_changed() -> None:
+    """It came between our look and our patch: the cache still has ours."""
+    clusters = build()
+    async with running(clusters, ConfigMapRow) as made:
+        clusters.host.hold(kinds.CONFIG_MAP)
+        clusters.host.drop(kinds.CONFIG_MAP, clusters.copy(kinds.CONFIG_MAP, "settings")["metadata"]["name"], HOST)  # type: ignore[index]
+        clusters.add_foreign(kinds.CONFIG_MAP, "settings", data={"color": "green"})
+        clusters.nested.put(kinds.CONFIG_MAP, settings(color="blue"))
+        await made.until(lambda: "PATCH" in written(clusters))
+        clusters.host.release(kinds.CONFIG_MAP)
+        await made.until(lambda: clusters.events)
+        assert clusters.events == [("NotCopied", FOREIGN)]
+        assert data(clusters) == {"color": "green"}
+
+
+async def test_what_others_do_to_a_copy_is_put_right() -> None:
+    clusters = build()
+    async with running(clusters, ConfigMapRow) as made:
+        copy = clusters.copy(kinds.CONFIG_MAP, "settings")
+        assert copy is not None
+        clusters.host.put(kinds.CONFIG_MAP, copy | {"data": {"color": "black", "more": "x"}})
+        await made.settle()
+        assert data(clusters) == {"color": "red"}
+        clusters.host.drop(kinds.CONFIG_MAP, copy["metadata"]["name"], HOST)
+        await made.settle()
+        assert data(clusters) == {"color": "red"}
+
+
+async def test_labels_of_others_on_a_copy_stay() -> None:
+    clusters = build()
+    async with running(clusters, ConfigMapRow) as made:
+        copy = clusters.copy(kinds.CONFIG_MAP, "settings")
+        assert copy is not None
+        copy["metadata"]["labels"]["backup"] = "yes"
+        clusters.host.put(kinds.CONFIG_MAP, copy)
+        clusters.nested.put(kinds.CONFIG_MAP, settings(color="blue"))
+        await made.settle()
+        now = clusters.copy(kinds.CONFIG_MAP, "settings")
+        assert now is not None
+        assert (now["data"], now["metadata"]["labels"]["backup"]) == ({"color": "blue"}, "yes")
+
+
+async def test_the_next_process_goes_on() -> None:
+    clusters = build()
+    for name in ("orphan", "gone"):
+        clusters.nested.put(kinds.CONFIG_MAP, {"metadata": {"name": name, "namespace": SPACE}, "data": {"x": "y"}})
+        clusters.add_pod(name, volumes=[{"name": "v", "configMap": {"name": name}}])
+    async with running(clusters, ConfigMapRow):
+        assert data(clusters, "orphan") == {"x": "y"}
+    clusters.nested.put(kinds.CONFIG_MAP, settings(color="blue"))
+    clusters.nested.drop(kinds.CONFIG_MAP, "gone", SPACE)
+    clusters.nested.drop(kinds.POD, "orphan", SPACE)
+    async with running(clusters, ConfigMapRow):
+        assert data(clusters) == {"color": "blue"}
+        assert clusters.copy(kinds.CONFIG_MAP, "gone") is None
+        assert clusters.copy(kinds.CONFIG_MAP, "orphan") is None
+
+
+async def test_an_orphan_of_an_earlier_process_is_removed_although_its_source_is_unknown() -> None:
+    clusters = build()
+    async with running(clusters, ConfigMapRow):
+        pass
+    clusters.nested.drop(kinds.CONFIG_MAP, "settings", SPACE)
+    clusters.nested.drop(kinds.POD, "web", SPACE)
+    async with running(clusters, ConfigMapRow):
+        assert data(clusters) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "is_tried_again"),
+    [(Forbidden(403, "Forbidden", "exceeded quota"), True), (Invalid(422, "Invalid", "no such field"), False)],
+)
+async def test_a_refusal_is_told_once(error: ApiError, is_tried_again: bool) -> None:
+    clusters = build(pod=False)
+    async with running(clusters, ConfigMapRow) as made:
+        clusters.host.refusal = lambda *_: error
+        clusters.add_pod(volumes=VOLUME)
+        await made.until(lambda: len(clusters.host.asked) >= (2 if is_tried_again else 1))
+        clusters.nested.put(kinds.CONFIG_MAP, settings(color="blue"))
+        await made.until(lambda: len(clusters.host.asked) >= (3 if is_tried_again else 2))
+        if not is_tried_again:
+            await made.settle()
+        assert clusters.events == [("NotCopied", error.message)]
+
+
+async def test_a_secret_of_another_type_takes_the_place_of_the_earlier_one() -> None:
+    clusters = Clusters.build()
+    secret = {"metadata": {"name": "key", "namespace": SPACE}, "type": "Opaque", "data": {}}
+    clusters.nested.put(kinds.SECRET, secret)
+    clusters.add_pod(volumes=[{"name": "key", "secret": {"secretName": "key"}}])
+    async with running(clusters, SecretRow) as made:
+        clusters.nested.put(kinds.SECRET, secret | {"type": "kubernetes.io/tls"})
+        await made.settle()
+        copy = clusters.copy(kinds.SECRET, "key")
+        assert copy is not None
+        assert copy["type"] == "kubernetes.io/tls"
+        assert written(clusters) == ["DELETE", "POST"]
+
+
+async def test_a_copy_that_is_needed_while_it_is_removed_is_made_again() -> None:
+    """The cache has it still: it must not be relied on."""
+    clusters = build()
+    async with running(clusters, ConfigMapRow) as made:
+        clusters.host.hold(kinds.CONFIG_MAP)
+        clusters.nested.drop(kinds.POD, "web", SPACE)
+        await made.settle()
+        assert data(clusters) is None
+        await made.engine.ensure_needs(clusters.add_pod("next", volumes=VOLUME))
+        assert data(clusters) == {"color": "red"}
+        clusters.host.release(kinds.CONFIG_MAP)
+        await made.settle()
+        assert data(clusters) == {"color": "red"}
+
+
+async def test_nothing_is_remembered_of_what_is_gone() -> None:
+    clusters = Clusters.build()
+    async with running(clusters, ConfigMapRow) as made:
+        for number in range(20):
+            name = f"settings-{number}"
+            clusters.nested.put(kinds.CONFIG_MAP, {"metadata": {"name": name, "namespace": SPACE}, "data": {}})
+            pod = clusters.add_pod(name, volumes=[{"name": "v", "configMap": {"name": name}}])
+            await made.engine.ensure_needs(pod)
+        await made.settle()
+        assert made.engine.remembered == 20
+        for number in range(20):
+            clusters.nested.drop(kinds.POD, f"settings-{number}", SPACE)
+            clusters.nested.drop(kinds.CONFIG_MAP, f"settings-{number}", SPACE)
+        await made.settle()
+        assert made.engine.remembered == 0
+
+
+async def test_a_refused_object_that_goes_is_forgotten() -> None:
+    clusters = build()
+    clusters.add_foreign(kinds.CONFIG_MAP, "settings", data={})
+    async with running(clusters, ConfigMapRow) as made:
+        await made.until(lambda: clusters.events)
+        clusters.nested.drop(kinds.CONFIG_MAP, "settings", SPACE)
+        clusters.nested.drop(kinds.POD, "web", SPACE)
+        await made.settle()
+        assert made.engine.remembered == 0
+
+
+async def test_one_that_was_replaced_is_not_replaced_again_before_the_cache_knows() -> None:
+    clusters = Clusters.build()
+    secret = {"metadata": {"name": "key", "namespace": SPACE}, "type": "Opaque", "data": {}}
+    clusters.nested.put(kinds.SECRET, secret)
+    clusters.add_pod(volumes=[{"name": "key", "secret": {"secretName": "key"}}])
+    async with running(clusters, SecretRow) as made:
+        clusters.host.hold(kinds.SECRET)
+        clusters.nested.put(kinds.SECRET, secret | {"type": "kubernetes.io/tls"})
+        await made.settle()
+        made.engine.queue.add((SPACE, "key"))
+        await made.settle()
+        assert written(clusters) == ["DELETE", "POST"]

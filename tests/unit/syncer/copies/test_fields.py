@@ -1,0 +1,113 @@
+"""The difference between what is there and what is desired."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nestor.syncer.copies.fields import (
+    ANNOTATIONS,
+    LABELS,
+    Field,
+    build_patch,
+    fixed,
+    is_current,
+    mapping,
+    mirrored,
+    needs_another,
+    no_annotation,
+    value,
+)
+
+Object = dict[str, Any]
+
+
+def obj(**content: Any) -> Object:
+    return {"metadata": {"uid": "u", **content.pop("metadata", {})}, **content}
+
+
+@pytest.mark.parametrize(
+    ("field", "there", "desired", "is_same"),
+    [
+        (value("spec.mode"), {"spec": {"mode": "a"}}, {"spec": {"mode": "a"}}, True),
+        (value("spec.mode"), {"spec": {"mode": "a"}}, {"spec": {"mode": "b"}}, False),
+        (value("spec.mode"), {"spec": {"mode": "a"}}, {}, False),
+        (value("spec.mode"), {}, {"spec": {"mode": ""}}, True),
+        (value("spec.isOn"), {"spec": {}}, {"spec": {"isOn": False}}, True),
+        # Servers add defaults to what was desired, and whole items are never theirs.
+        (value("spec.ports"), {"spec": {"ports": [{"port": 1, "protocol": "TCP"}]}}, {"spec": {"ports": [{"port": 1}]}}, True),
+        (value("spec.ports"), {"spec": {"ports": [{"port": 1}, {"port": 2}]}}, {"spec": {"ports": [{"port": 1}]}}, False),
+        (value("spec.ports"), {"spec": {"ports": [{"port": 1}]}}, {"spec": {"ports": [{"port": 2}]}}, False),
+        (value("spec.ports"), {"spec": {"ports": "none"}}, {"spec": {"ports": [{"port": 2}]}}, False),
+        (value("spec.a", ignores=["at"]), {"spec": {"a": [{"x": 1, "at": 1}]}}, {"spec": {"a": [{"x": 1, "at": 2}]}}, True),
+        (value("spec.a", ignores=["at"]), {"spec": {"a": [{"x": 1, "at": 1}]}}, {"spec": {"a": [{"x": 2, "at": 1}]}}, False),
+        (mapping("data"), {"data": {"a": "1", "b": "2"}}, {"data": {"a": "1"}}, False),
+        (mapping("data"), {"data": {}}, {}, True),
+        (mirrored("data"), {"data": {"a": "1", "b": "2"}}, {"data": {"a": "1"}}, True),
+        (mirrored("data"), {"data": {"b": "2"}}, {"data": {"a": "1"}}, False),
+        (LABELS, {"metadata": {"labels": {"a": "1", "b": "2"}}}, {"metadata": {"labels": {"a": "1"}}}, True),
+        (LABELS, {"metadata": {"labels": {"a": "2"}}}, {"metadata": {"labels": {"a": "1"}}}, False),
+        (ANNOTATIONS, {}, {"metadata": {"annotations": {"a": "1"}}}, True),
+        (no_annotation("x.y/z"), {"metadata": {"annotations": {"x.y/z": "1"}}}, {}, False),
+        (fixed("type"), {"type": "a"}, {"type": "b"}, False),
+        (fixed("type"), {"type": "a"}, {}, True),
+    ],
+)
+def test_what_makes_a_difference(field: Field, there: Object, desired: Object, is_same: bool) -> None:
+    assert is_current(obj(**there), obj(**desired), [field]) is is_same
+
+
+FIELDS = (
+    LABELS,
+    ANNOTATIONS,
+    no_annotation("old"),
+    mapping("data", is_sparse=True),
+    mirrored("tags"),
+    value("mode"),
+    fixed("type"),
+)
+
+
+def test_a_patch_takes_away_what_went_and_leaves_what_is_not_ours() -> None:
+    there = obj(
+        metadata={"labels": {"mine": "1", "theirs": "x"}, "annotations": {"old": "x", "theirs": "x"}},
+        data={"a": "1", "b": "2"},
+        tags={"a": "1", "b": "2"},
+        mode="x",
+        type="t",
+        theirs="x",
+    )
+    desired = obj(
+        metadata={"labels": {"mine": "2"}, "annotations": {"note": "n"}}, data={"a": "1", "c": "3"}, tags={"a": "1"}, type="t"
+    )
+    assert build_patch(there, desired, FIELDS) == {
+        "metadata": {"uid": "u", "labels": {"mine": "2"}, "annotations": {"note": "n", "old": None}},
+        "data": {"a": "1", "b": None, "c": "3"},
+        "tags": {"a": "1", "b": None},
+        "mode": None,
+    }
+
+
+def test_what_may_be_large_is_said_only_where_it_differs() -> None:
+    there, desired = obj(data={"a": "1"}, mode="x"), obj(data={"a": "1"}, mode="y")
+    assert "data" not in build_patch(there, desired, FIELDS)
+
+
+@pytest.mark.parametrize(("there", "is_needed"), [("t", False), ("other", True), (None, True)])
+def test_what_cannot_change_needs_another_object(there: str | None, is_needed: bool) -> None:
+    assert needs_another(obj(type=there, mode="x"), obj(type="t", mode="y"), FIELDS) is is_needed
+
+
+def test_a_patch_makes_it_current() -> None:
+    there = obj(data={"b": "2"}, tags={"b": "2"}, mode="x")
+    desired = obj(metadata={"labels": {"mine": "1"}}, data={"a": "1"}, tags={"a": "1"})
+    assert not is_current(there, desired, FIELDS)
+    assert is_current(_apply(there, build_patch(there, desired, FIELDS)), desired, FIELDS)
+
+
+def _apply(now: Any, patch: Any) -> Any:
+    if not isinstance(patch, dict):
+        return patch
+    merged = {**(now or {}), **{key: _apply((now or {}).get(key), item) for key, item in patch.items()}}
+    return {key: item for key, item in merged.items() if item is not None}

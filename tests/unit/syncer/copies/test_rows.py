@@ -1,0 +1,330 @@
+"""What is special about each kind, between two clusters in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nestor.api import labels
+from nestor.kube import Invalid, NotFound, RetryLater, kinds
+from nestor.syncer.copies.rows import config, find_rows, nodes
+from nestor.syncer.copies.rows.config import ROOT_CA, ConfigMapRow
+from nestor.syncer.copies.rows.nodes import NodeRow
+from nestor.syncer.copies.rows.service_links import ServiceLinksRow
+from nestor.syncer.copies.rows.services import ServiceRow
+from nestor.translate.env import links_name
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
+from tests.unit.translate.builders import TARGET, build_service
+
+Object = dict[str, Any]
+
+TAKEN = "10.43.7.7"
+FREE = "10.43.9.9"
+
+
+def test_every_module_s_rows_are_found() -> None:
+    found = [row.__name__ for row in find_rows()]
+    assert found == ["ConfigMapRow", "SecretRow", "NodeRow", "ServiceLinksRow", "ServiceRow"]
+
+
+async def test_the_authority_s_config_map_is_awaited_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config, "_ROOT_CA_PATIENCE", 2)
+    async with running(Clusters.build(), ConfigMapRow) as made:
+        for _ in range(2):
+            with pytest.raises(RetryLater):
+                await made.engine.ensure((SPACE, ROOT_CA))
+        await made.engine.ensure((SPACE, ROOT_CA))
+        await made.engine.ensure((SPACE, "other"))
+        assert made.clusters.host.asked == []
+
+
+# Services
+
+
+def service(**spec: Any) -> Object:
+    """A nested Service without an identity: the server gives it one."""
+    body = build_service(**spec)
+    del body["metadata"]["uid"]
+    return body
+
+
+def host_service(clusters: Clusters) -> Object | None:
+    return clusters.copy(kinds.SERVICE, "web")
+
+
+def give_addresses(clusters: Clusters) -> None:
+    """The host has given `TAKEN` away, and chooses `FREE` by itself."""
+
+    def refuse(verb: str, body: Object) -> Invalid | None:
+        spec = body.get("spec") or {}
+        if verb == "POST" and spec.get("clusterIP") == TAKEN:
+            return Invalid(422, "Invalid", "spec.clusterIPs: failed to allocate IP 10.43.7.7: provided IP is already allocated")
+        if verb == "POST" and "clusterIP" not in spec:
+            spec["clusterIP"] = FREE
+        return None
+
+    clusters.host.refusal = refuse
+
+
+async def test_a_taken_address_moves_the_nested_service() -> None:
+    clusters = Clusters.build()
+    give_addresses(clusters)
+    async with running(clusters, ServiceRow) as made:
+        before = clusters.nested.put(kinds.SERVICE, service())
+        await made.settle()
+        after, copy = clusters.nested.look(kinds.SERVICE, "web", SPACE), host_service(clusters)
+        assert after is not None
+        assert copy is not None
+        assert after["spec"]["clusterIP"] == copy["spec"]["clusterIP"] == FREE
+        assert after["metadata"]["uid"] != before["metadata"]["uid"]
+        assert labels.SUCCESSOR not in copy["metadata"]["annotations"]
+        assert copy["metadata"]["labels"][labels.NESTED_UID] == after["metadata"]["uid"]
+
+
+async def test_a_syncer_that_ends_in_the_middle_of_a_move_leaves_a_note_for_the_next_one() -> None:
+    clusters = Clusters.build()
+    give_addresses(clusters)
+    async with running(clusters, ServiceRow) as made:
+        clusters.nested.refusal = lambda verb, _: ConnectionError() if verb == "POST" else None  # type: ignore[assignment,return-value]
+        clusters.nested.put(kinds.SERVICE, service())
+        await made.until(lambda: clusters.nested.look(kinds.SERVICE, "web", SPACE) is None)
+        await made.settle()
+    assert clusters.nested.look(kinds.SERVICE, "web", SPACE) is None
+    clusters.nested.refusal = lambda *_: None
+    async with running(clusters, ServiceRow):
+        after = clusters.nested.look(kinds.SERVICE, "web", SPACE)
+        assert after is not None
+        assert after["spec"]["clusterIP"] == FREE
+
+
+async def test_an_address_that_was_just_released_is_waited_for() -> None:
+    clusters = Clusters.build()
+    clusters.nested.put(kinds.SERVICE, service())
+    async with running(clusters, ServiceRow) as made:
+        give_addresses(clusters)
+        copy = host_service(clusters)
+        assert copy is not None
+        clusters.host.drop(kinds.SERVICE, copy["metadata"]["name"], HOST)
+        await made.settle()
+        assert host_service(clusters) is None
+        clusters.host.refusal = lambda *_: None
+        await made.until(lambda: host_service(clusters) is not None)
+        made_again = host_service(clusters)
+        assert made_again is not None
+        assert made_again["spec"]["clusterIP"] == TAKEN
+
+
+async def test_a_service_made_again_by_its_owner_moves_the_host_s() -> None:
+    clusters = Clusters.build()
+    clusters.nested.put(kinds.SERVICE, service())
+    async with running(clusters, ServiceRow) as made:
+        clusters.nested.hold(kinds.SERVICE)
+        clusters.nested.drop(kinds.SERVICE, "web", SPACE)
+        clusters.nested.put(kinds.SERVICE, service(clusterIP=FREE))
+        clusters.nested.release(kinds.SERVICE)
+        await made.settle()
+        copy = host_service(clusters)
+        assert copy is not None
+        assert copy["spec"]["clusterIP"] == FREE
+
+
+async def test_a_foreign_service_in_the_way_is_told_once_and_left_alone() -> None:
+    clusters = Clusters.build()
+    clusters.nested.put(kinds.SERVICE, service())
+    clusters.add_foreign(kinds.SERVICE, "web", spec={"clusterIP": FREE, "selector": {"theirs": "x"}})
+    async with running(clusters, ServiceRow) as made:
+        await made.until(lambda: len(clusters.host.asked) > 2)
+        ((reason, message),) = clusters.events
+        assert reason == "ServiceNotSynced"
+        assert message == "host Service 'web' already exists and belongs to someone else; left untouched"
+        copy = host_service(clusters)
+        assert copy is not None
+        assert copy["spec"]["selector"] == {"theirs": "x"}
+
+
+async def test_one_without_a_selector_is_told_once_for_each_that_is_made() -> None:
+    clusters = Clusters.build()
+    clusters.nested.put(kinds.SERVICE, service(selector=None))
+    async with running(clusters, ServiceRow) as made:
+        changed = service(selector=None, sessionAffinity="ClientIP")
+        clusters.nested.put(kinds.SERVICE, changed)
+        await made.settle()
+        assert [reason for reason, _ in clusters.events] == ["ServiceNotSynced"]
+        clusters.nested.drop(kinds.SERVICE, "web", SPACE)
+        await made.settle()
+        assert made.engine.remembered == 0
+        clusters.nested.put(kinds.SERVICE, service(selector=None))
+        await made.settle()
+        assert [reason for reason, _ in clusters.events] == ["ServiceNotSynced"] * 2
+
+
+async def test_a_service_that_ceases_to_be_carried_loses_its_host_service() -> None:
+    clusters = Clusters.build()
+    clusters.nested.put(kinds.SERVICE, service())
+    async with running(clusters, ServiceRow) as made:
+        assert host_service(clusters) is not None
+        clusters.nested.put(kinds.SERVICE, service(type="ExternalName", clusterIP=""))
+        await made.settle()
+        assert host_service(clusters) is None
+
+
+# Service links
+
+
+def links(clusters: Clusters) -> Any:
+    return (clusters.host.look(kinds.CONFIG_MAP, links_name(SPACE), HOST) or {}).get("data")
+
+
+async def test_links_are_kept_while_there_are_pods() -> None:
+    clusters = Clusters.build()
+    clusters.nested.put(kinds.SERVICE, service())
+    async with running(clusters, ServiceLinksRow, ConfigMapRow) as made:
+        assert links(clusters) is None
+        pod = clusters.add_pod()
+        await made.engines[0].ensure_needs(pod)
+        await made.engines[0].ensure_needs(clusters.add_pod("second", enableServiceLinks=False))
+        assert links(clusters)["WEB_SERVICE_HOST"] == TAKEN
+        await made.settle()
+        clusters.nested.drop(kinds.SERVICE, "web", SPACE)
+        await made.settle()
+        assert links(clusters) == {}
+        clusters.nested.drop(kinds.POD, "web", SPACE)
+        await made.settle()
+        assert links(clusters) == {}
+        clusters.nested.drop(kinds.POD, "second", SPACE)
+        await made.settle()
+        assert links(clusters) is None
+
+
+async def test_links_that_others_change_are_put_right() -> None:
+    clusters = Clusters.build()
+    async with running(clusters, ServiceLinksRow) as made:
+        await made.engine.ensure_needs(clusters.add_pod())
+        await made.settle()
+        copy = clusters.host.look(kinds.CONFIG_MAP, links_name(SPACE), HOST)
+        assert copy is not None
+        clusters.host.put(kinds.CONFIG_MAP, copy | {"data": {"EVIL_SERVICE_HOST": "x"}})
+        await made.settle()
+        assert links(clusters) == {}
+
+
+# Nodes
+
+
+def host_node(**status: Any) -> Object:
+    return {"metadata": {"name": "n", "labels": {"zone": "a"}}, "spec": {}, "status": {"capacity": {"cpu": "8"}, **status}}
+
+
+def nested_node(clusters: Clusters) -> Object | None:
+    return clusters.nested.look(kinds.NODE, "n")
+
+
+async def with_node(made: Running) -> Object:
+    """A node that a pod is bound to."""
+    await made.engine.ensure(("", "n"))
+    made.clusters.add_pod(nodeName="n")
+    await made.settle()
+    found = nested_node(made.clusters)
+    assert found is not None
+    return found
+
+
+async def test_a_node_is_there_before_its_first_pod_and_asked_for_once() -> None:
+    clusters = Clusters.build()
+    clusters.host.put(kinds.NODE, host_node())
+    async with running(clusters, NodeRow) as made:
+        node = await with_node(made)
+        await made.engine.ensure(("", "n"))
+        assert node["metadata"]["labels"] == {"zone": "a", "app.kubernetes.io/managed-by": "nestor"}
+        assert clusters.nested.asked == ["POST nodes n"]
+
+
+async def test_no_pod_is_bound_to_a_node_that_is_gone() -> None:
+    async with running(Clusters.build(), NodeRow) as made:
+        with pytest.raises(NotFound):
+            await made.engine.ensure(("", "n"))
+
+
+async def test_a_resource_that_the_host_s_node_loses_is_taken_away() -> None:
+    clusters = Clusters.build()
+    clusters.host.put(kinds.NODE, host_node(capacity={"cpu": "8", "nvidia.com/gpu": "1"}))
+    async with running(clusters, NodeRow) as made:
+        await with_node(made)
+        clusters.host.put(kinds.NODE, host_node())
+        await made.settle()
+        node = nested_node(clusters)
+        assert node is not None
+        assert node["status"]["capacity"] == {"cpu": "8"}
+
+
+async def test_a_node_lingers_and_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "LINGER_SECONDS", 0.05)
+    clusters = Clusters.build()
+    clusters.host.put(kinds.NODE, host_node())
+    async with running(clusters, NodeRow) as made:
+        await with_node(made)
+        clusters.nested.drop(kinds.POD, "web", SPACE)
+        await made.settle()
+        assert nested_node(clusters) is not None
+        await made.until(lambda: nested_node(clusters) is None)
+        await made.settle()
+        assert made.engine.remembered == 0
+        assert await with_node(made)
+
+
+async def test_a_node_that_is_used_again_in_time_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "LINGER_SECONDS", 0.05)
+    clusters = Clusters.build()
+    clusters.host.put(kinds.NODE, host_node())
+    async with running(clusters, NodeRow) as made:
+        before = await with_node(made)
+        clusters.nested.drop(kinds.POD, "web", SPACE)
+        await made.settle()
+        clusters.add_pod("next", nodeName="n")
+        await made.until(made.engine.queue.idle.is_set)
+        now = nested_node(clusters)
+        assert now is not None
+        assert now["metadata"]["uid"] == before["metadata"]["uid"]
+
+
+async def test_a_host_node_that_goes_takes_the_nested_one_along() -> None:
+    clusters = Clusters.build()
+    clusters.host.put(kinds.NODE, host_node())
+    async with running(clusters, NodeRow) as made:
+        await with_node(made)
+        clusters.host.drop(kinds.NODE, "n")
+        await made.settle()
+        assert nested_node(clusters) is None
+
+
+async def test_a_tenant_s_own_node_is_left_alone() -> None:
+    clusters = Clusters.build()
+    clusters.host.put(kinds.NODE, host_node())
+    clusters.nested.put(kinds.NODE, {"metadata": {"name": "n", "labels": {"type": "virtual"}}, "spec": {}})
+    async with running(clusters, NodeRow) as made:
+        await with_node(made)
+        clusters.nested.drop(kinds.POD, "web", SPACE)
+        await made.settle()
+        assert clusters.nested.asked == []
+
+
+async def test_a_suspended_cluster_keeps_its_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "LINGER_SECONDS", 0.0)
+    clusters = Clusters.build()
+    clusters.host.put(kinds.NODE, host_node())
+
+    def suspend(is_suspended: bool) -> None:
+        body = {"metadata": {"name": TARGET.cluster, "namespace": HOST}, "spec": {"suspend": is_suspended}}
+        clusters.host.put(kinds.NESTED_CLUSTER, body)
+
+    async with running(clusters, NodeRow) as made:
+        await with_node(made)
+        suspend(True)
+        await made.settle()
+        clusters.nested.drop(kinds.POD, "web", SPACE)
+        await made.settle()
+        assert nested_node(clusters) is not None
+        suspend(False)
+        await made.settle()
+        assert nested_node(clusters) is None

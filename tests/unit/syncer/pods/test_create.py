@@ -1,0 +1,137 @@
+"""A host pod is created after what it needs, or its owner is told why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+import pytest
+
+from nestor.api.policy import Policy
+from nestor.kube import Api, Forbidden, RetryLater, kinds
+from nestor.kube.events import EventRecorder
+from nestor.objects import Object, conditions_of
+from nestor.syncer.pods.create import PodCreator
+from tests.conformance.providers.memory import MemoryProvider
+from tests.fakes.api import MemoryApi
+from tests.unit.syncer import fakes
+from tests.unit.translate.builders import TARGET, build_pod
+
+PRIVILEGED = {"securityContext": {"privileged": True}}
+NOT_ALLOWED = "`spec.containers[0].securityContext.privileged` may not be true"
+Need = Callable[[Object], Awaitable[None]]
+
+
+class Scene:
+    """A nested pod, a provider, and what may change meanwhile."""
+
+    def __init__(self, pod: Object, *needs: Need, refusal: str | None = None) -> None:
+        self.nested = MemoryApi()
+        self.pod = self.nested.put(kinds.POD, pod)
+        self.provider = MemoryProvider(refusal=lambda _: refusal)
+        by_uid = {self.pod["metadata"]["uid"]: self.pod}
+        self.caches = fakes.context(policy=Policy(), is_suspended=False, nested_by_uid=by_uid, nested=lambda _: [])
+        recorder = EventRecorder(cast(Api, self.nested), "test")
+        context = fakes.context(caches=self.caches, nested=self.nested, target=TARGET, recorder=recorder)
+        self.creator = PodCreator(context, self.provider, needs)
+
+    async def create(self) -> None:
+        await self.creator.create(self.pod)
+
+    @property
+    def events(self) -> list[str]:
+        return [item["message"] for key, item in self.nested.objects.items() if key[0] == "events"]
+
+    @property
+    def condition(self) -> Object:
+        found: Any = self.nested.look(kinds.POD, "web", "shop")
+        return next((item for item in conditions_of(found) if item["type"] == "PodScheduled"), {})
+
+
+async def test_it_is_created_after_all_its_needs() -> None:
+    log: list[str] = []
+
+    def need(name: str) -> Need:
+        async def note(pod: Object) -> None:
+            log.append(f"{name} {pod['metadata']['name']} {len(scene.provider.pods)}")
+
+        return note
+
+    scene = Scene(build_pod(), need("config"), need("tokens"))
+    await scene.create()
+    assert log == ["config web 0", "tokens web 0"]
+    assert len(scene.provider.pods) == 1
+    assert scene.events == []
+
+
+async def test_a_refused_pod_is_told_once_and_needs_nothing() -> None:
+    async def need(_: Object) -> None:
+        raise AssertionError("nothing is prepared for a pod that does not run")
+
+    scene = Scene(build_pod(container=PRIVILEGED), need)
+    await scene.create()
+    await scene.create()
+    assert scene.events == [NOT_ALLOWED]
+    assert scene.condition["reason"] == "PodRefused"
+    assert scene.provider.asked == []
+
+
+async def test_another_policy_allows_it() -> None:
+    scene = Scene(build_pod(container=PRIVILEGED))
+    scene.caches.policy = Policy(pod_security="Privileged")
+    await scene.create()
+    (host,) = scene.provider.pods.values()
+    assert host["spec"]["containers"][0]["securityContext"] == {"privileged": True}
+
+
+async def test_a_policy_that_changes_meanwhile_is_obeyed() -> None:
+    async def narrow(_: Object) -> None:
+        scene.caches.policy = Policy()
+
+    scene = Scene(build_pod(container=PRIVILEGED), narrow)
+    scene.caches.policy = Policy(pod_security="Privileged")
+    await scene.create()
+    assert scene.provider.pods == {}
+
+
+async def test_a_suspend_that_comes_meanwhile_is_obeyed() -> None:
+    async def suspend(_: Object) -> None:
+        scene.caches.is_suspended = True
+
+    scene = Scene(build_pod(), suspend)
+    await scene.create()
+    assert scene.provider.pods == {}
+
+
+async def test_what_the_provider_does_not_take_is_told_in_nested_words_and_tried_again() -> None:
+    scene = Scene(build_pod(), refusal=f"exceeded quota in {TARGET.namespace}")
+    for _ in range(2):
+        with pytest.raises(RetryLater):
+            await scene.create()
+    assert scene.events == ["exceeded quota in shop"]
+    assert scene.condition["message"] == "exceeded quota in shop"
+
+
+async def test_a_need_that_the_host_refuses_is_told() -> None:
+    async def need(_: Object) -> None:
+        raise Forbidden(403, "Forbidden", "ConfigMap 'x' is in the way")
+
+    scene = Scene(build_pod(), need)
+    with pytest.raises(RetryLater):
+        await scene.create()
+    assert scene.events == ["ConfigMap 'x' is in the way"]
+    assert scene.provider.asked == []
+
+
+async def test_a_name_that_is_still_held_is_waited_for_in_silence() -> None:
+    scene = Scene(build_pod())
+    earlier = Scene(build_pod())
+    await earlier.create()
+    ((name, pod),) = earlier.provider.pods.items()
+    pod["metadata"]["labels"]["nestor.dev/nested-uid"] = "earlier"
+    scene.provider.pods[name] = pod
+    with pytest.raises(RetryLater) as caught:
+        await scene.create()
+    assert caught.value.delay == 1
+    assert scene.events == []
+    assert scene.creator.creating == 0

@@ -1,0 +1,92 @@
+"""What a running pair of pods brings up and takes down."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from nestor.api.policy import Policy
+from nestor.kube import Api, RetryLater, kinds
+from nestor.kube.events import EventRecorder
+from nestor.objects import Object
+from nestor.providers.base import InvalidInput, NotFound, NotYet, Part, ProviderError
+from nestor.syncer.pods.sync import PodSyncer
+from nestor.translate import pod as translate
+from tests.conformance.providers.memory import MemoryProvider
+from tests.fakes.api import MemoryApi
+from tests.unit.syncer import fakes
+from tests.unit.translate.builders import TARGET, build_pod
+
+
+class Refusing(MemoryProvider):
+    """Answers every patch with an error."""
+
+    def __init__(self, error: ProviderError, *pods: Object) -> None:
+        super().__init__(*pods)
+        self._error = error
+
+    async def patch(self, pod: Object, patch: Object, part: Part = "") -> None:
+        raise self._error
+
+
+def build(nested: Object, provider: MemoryProvider) -> tuple[PodSyncer, MemoryApi]:
+    """A syncer of one nested pod."""
+    api = MemoryApi()
+    api.put(kinds.POD, nested)
+    recorder = EventRecorder(cast(Api, api), "test")
+    context = fakes.context(caches=fakes.context(policy=Policy()), nested=api, target=TARGET, recorder=recorder)
+
+    async def ensure_node(name: str) -> None:
+        api.asked.append(f"node {name}")
+
+    return PodSyncer(context, provider, ensure_node), api
+
+
+def build_pair() -> tuple[Object, Object]:
+    """A nested pod whose label has changed, and its host pod as it was made before."""
+    before, nested = build_pod(labels={"color": "red"}), build_pod(labels={"color": "blue"})
+    host: Object = translate.build_pod(before, TARGET, {}, Policy())
+    host["metadata"] |= {"uid": "host-uid", "resourceVersion": "1"}
+    return nested, host
+
+
+async def test_the_node_is_there_before_the_binding() -> None:
+    nested, host = build_pair()
+    host["spec"]["nodeName"] = "n"
+    syncer, api = build(nested, MemoryProvider(host))
+    await syncer.sync(nested, host)
+    assert api.asked[:2] == ["node n", "POST pods shop/web"]
+
+
+async def test_a_change_goes_down() -> None:
+    nested, host = build_pair()
+    provider = MemoryProvider(host)
+    await build(nested, provider)[0].sync(nested, host)
+    (now,) = provider.pods.values()
+    assert now["metadata"]["labels"]["color"] == "blue"
+
+
+@pytest.mark.parametrize(
+    ("error", "told", "is_tried_again"),
+    [
+        (NotFound("gone"), [], False),
+        (NotYet("somebody else writes"), [], True),
+        (InvalidInput(f"not in {TARGET.namespace}"), ["not in shop"], False),
+    ],
+)
+async def test_what_becomes_of_a_refused_change(error: ProviderError, told: list[str], is_tried_again: bool) -> None:
+    nested, host = build_pair()
+    syncer, api = build(nested, Refusing(error, host))
+
+    async def try_twice() -> None:
+        for _ in range(2):
+            await syncer.sync(nested, host)
+
+    if is_tried_again:
+        with pytest.raises(RetryLater):
+            await try_twice()
+    else:
+        await try_twice()
+    events: list[Any] = [item for key, item in api.objects.items() if key[0] == "events"]
+    assert [item["message"] for item in events] == told

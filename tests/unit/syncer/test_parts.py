@@ -1,0 +1,61 @@
+"""What a syncer consists of, by what it watches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from nestor.kube import Api, kinds
+from nestor.kube.events import EventRecorder
+from nestor.syncer import parts
+from nestor.syncer.settings import Settings
+from nestor.syncer.view.caches import Caches
+from nestor.syncer.view.context import Context
+from tests.unit.test_rbac import read_verbs
+from tests.unit.translate.builders import TARGET
+
+API = cast(Api, None)
+CLUSTER = {"metadata": {"name": "hello", "namespace": TARGET.namespace}, "spec": {}}
+SETTINGS = Settings(TARGET.namespace, "hello", Path())
+
+
+@pytest.fixture
+def context() -> Context:
+    return Context(API, API, TARGET, Caches(API, API, TARGET), EventRecorder(API, "test"))
+
+
+async def test_roles_allow_exactly_what_rows_provider_and_controllers_say_that_they_need(context: Context) -> None:
+    built = parts.build_shared(context, CLUSTER, SETTINGS)
+    needed: dict[bool, dict[str, set[str]]] = {True: {}, False: {}}
+    for right in parts.find_rights(built, context):
+        needed[right.kind.namespaced].setdefault(right.resource, set()).update(right.verbs)
+    assert needed[True] == read_verbs("nestor-syncer")
+    assert needed[False] == read_verbs("nestor-syncer-nodes")
+
+
+async def test_pods_in_the_host_need_these_caches(context: Context) -> None:
+    built = parts.build_shared(context, CLUSTER, SETTINGS)
+    host, nested = ({informer.kind for informer in side} for side in (context.caches.host_side, context.caches.nested_side))
+    both = {kinds.POD, kinds.SERVICE, kinds.CONFIG_MAP, kinds.SECRET, kinds.NODE}
+    assert host == both | {kinds.NESTED_CLUSTER, kinds.EVENT}
+    assert nested == both | {kinds.NAMESPACE}
+    assert list(built.servers) == ["kubelet API"]
+
+
+async def test_a_cluster_whose_pods_run_elsewhere_needs_its_status_and_outcome_alone(context: Context) -> None:
+    built = parts.build_control(context, CLUSTER, SETTINGS)
+    assert [informer.kind for informer in context.caches.host_side] == [kinds.NESTED_CLUSTER]
+    assert {informer.kind for informer in context.caches.nested_side} == {kinds.CONFIG_MAP, kinds.POD}
+    assert list(built.queues) == ["outcome", "cluster-status"]
+    assert built.servers == {}
+
+
+async def test_a_cache_that_is_asked_for_too_late_is_a_mistake(context: Context) -> None:
+    known = context.caches.nested(kinds.POD)
+    context.caches.seal()
+    assert context.caches.nested(kinds.POD) is known
+    for ask in (context.caches.nested, context.caches.host):
+        with pytest.raises(RuntimeError, match="jobs requested after the informers started"):
+            ask(kinds.JOB)

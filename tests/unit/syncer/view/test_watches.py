@@ -1,0 +1,93 @@
+"""Kinds are looked for by their API version and name."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from nestor.kube import Change, Kind
+from nestor.syncer.view import watches
+from tests.unit.syncer import fakes
+
+Object = dict[str, Any]
+
+RESOURCES = [
+    {"name": "widgets", "kind": "Widget", "namespaced": True},
+    {"name": "widgets/status", "kind": "Widget", "namespaced": True},
+    {"name": "widgets/scale", "kind": "Scale", "namespaced": True},
+    {"name": "planets", "kind": "Planet", "namespaced": False},
+]
+
+
+@pytest.mark.parametrize(
+    ("api_version", "name", "asked", "found"),
+    [
+        ("example.org/v1", "Widget", "GET /apis/example.org/v1", Kind("example.org", "v1", "widgets", "Widget")),
+        (
+            "example.org/v1",
+            "Planet",
+            "GET /apis/example.org/v1",
+            Kind("example.org", "v1", "planets", "Planet", namespaced=False),
+        ),
+        ("v1", "Widget", "GET /api/v1", Kind("", "v1", "widgets", "Widget")),
+        ("example.org/v1", "Scale", "GET /apis/example.org/v1", None),
+        ("example.org/v1", "Nothing", "GET /apis/example.org/v1", None),
+    ],
+)
+async def test_what_is_found(api_version: str, name: str, asked: str, found: Kind | None) -> None:
+    api = fakes.FakeApi(answer={"resources": RESOURCES})
+    assert await watches.discover(api, api_version, name) == found  # type: ignore[arg-type]
+    assert api.asked == [asked]
+
+
+@pytest.mark.parametrize("api_version", ["", "../../api/v1", "a/b/v1", "example.org/../v1", "example.org/", "/v1", "v1?watch=1"])
+async def test_what_would_be_another_path_is_not_asked_for(api_version: str) -> None:
+    api = fakes.FakeApi(answer={"resources": RESOURCES})
+    assert await watches.discover(api, api_version, "Widget") is None  # type: ignore[arg-type]
+    assert api.asked == []
+
+
+class LateApi(fakes.FakeApi):
+    """Serves the kind only once it is told to, and then nothing but its discovery."""
+
+    def __init__(self) -> None:
+        super().__init__(answer={"resources": []})
+        self.listed: list[Any] = []
+
+    async def request(self, method: str, path: str, *more: Any) -> Object:
+        """Discovery, and empty lists."""
+        if more:
+            self.listed.append(more)
+            return {"metadata": {"resourceVersion": "1"}, "items": []}
+        return self.answer
+
+    async def watch(self, *question: Any) -> Any:
+        """Never an event."""
+        await asyncio.Event().wait()
+        yield None
+
+
+async def test_a_late_kind_is_missing_for_none_of_its_selections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watches, "_RETRY_SECONDS", 0.001)
+    api, told = LateApi(), asyncio.Event()
+
+    def tell(selection: watches.Selection, change: Change | None) -> None:
+        told.set()
+
+    one, other = (watches.Selection("example.org/v1", "Widget", name=name) for name in ("one", "other"))
+    watched = watches.Watches(api, tell)  # type: ignore[arg-type]
+    watched.want([one, other])
+    running = asyncio.create_task(watched.run())
+    async with asyncio.timeout(10):
+        while not (watched.is_missing(one) and watched.is_missing(other)):
+            await told.wait()
+            told.clear()
+        api.answer = {"resources": RESOURCES}
+        while watched.find(one) is None or watched.find(other) is None:
+            await told.wait()
+            told.clear()
+    assert not watched.is_missing(one)
+    assert not watched.is_missing(other)
+    running.cancel()
