@@ -63,10 +63,11 @@ def check(declared: Any, given: Mapping[str, Any] | None, *, where: str = "param
     reading = _Reading(_read_declared(declared, where, found), given, found, [])
     _refuse_unknown(reading)
     checked, environment = _check_all(reading)
-    if reading.faults:
-        raise PlanError(list(dict.fromkeys(reading.faults)))
     unknown = [item for fields in reading.declared.values() for item in _find_unknown(fields)]
-    return Parameters(checked, environment, (*reading.warnings, *warn_of_unknown(unknown)))
+    warnings = (*reading.warnings, *warn_of_unknown(unknown))
+    if reading.faults:
+        raise PlanError(list(dict.fromkeys(reading.faults)), warnings)
+    return Parameters(checked, environment, warnings)
 
 
 def _check_all(reading: _Reading) -> tuple[dict[str, Any], dict[str, str]]:

@@ -321,6 +321,17 @@ def test_keys_that_do_nothing_are_named(declared: Object, warnings: list[str]) -
     assert check({"x": declared}).warnings == tuple(f"`{WHERE}.x{warning}" for warning in warnings)
 
 
+def test_a_job_that_lacks_a_value_does_not_hide_what_is_odd_about_the_others() -> None:
+    declared = {"a": {"required": True}, "b": {"type": "TEXT"}, "c": {"valu": "x"}}
+    with pytest.raises(PlanError) as refused:
+        check(declared)
+    assert refused.value.messages == ["`spec.parameters.a` must be set"]
+    assert [warning.partition("`")[2].partition("`")[0] for warning in refused.value.warnings] == [
+        f"{WHERE}.b.type",
+        f"{WHERE}.c.valu",
+    ]
+
+
 def test_thousands_of_unknown_keys_make_few_sentences() -> None:
     declared = {str(number): {f"key-{key}": 1 for key in range(100)} for number in range(200)}
     warnings = check(declared).warnings
