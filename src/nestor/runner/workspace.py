@@ -8,23 +8,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from enum import Enum, auto
 from pathlib import Path
 
 from nestor.api import labels
 from nestor.runner import copying, guard
 from nestor.runner.attempt import Attempt, Show
-from nestor.runner.errors import AttemptError, StepError
+from nestor.runner.errors import AttemptError
+from nestor.runner.undo import Undo, remove
 from nestor.steps import Plan, Step
 from nestor.steps.types import TYPES
 
 SHOWN_NOTES = 10
-KEPT_BYTES = 256 * 2**20
-"""Of what steps left, to go back to after a failed attempt: both copies must leave room in the pod's volume."""
 HOME = "home"
 HELM_FOLDERS = {"HELM_CACHE_HOME": "cache", "HELM_CONFIG_HOME": "config", "HELM_DATA_HOME": "data"}
 
@@ -53,26 +50,6 @@ class Desk:
     environment: dict[str, str]
 
 
-class _Before(Enum):
-    """What an attempt of a script that fails is to be replaced by."""
-
-    TEMPLATES = auto()
-    """The image's."""
-    KEPT = auto()
-    """A copy of what earlier steps left."""
-    NOTHING = auto()
-    """It did not begin, was the last, or there is too much to copy: the next one goes on from there."""
-
-
-@dataclass
-class _Begun:
-    """An attempt of a script that has not succeeded."""
-
-    before: _Before
-    others: dict[Path, set[str]]
-    """Names that were in the other folders that scripts may write to."""
-
-
 class Workspace:
     """One runner's. Until a script needs it there is no copy of the templates; from then on all steps work in it, since what a
     script leaves there may be what the next step applies."""
@@ -80,17 +57,14 @@ class Workspace:
     def __init__(self, place: Place, plan: Plan) -> None:
         self.place = place
         self._plan = plan
+        self._writable = place.work / "templates"
         self._copy: Path | None = None
-        self._begun: _Begun | None = None
+        self._undo = Undo(self._writable, [place.work / HOME, *([place.temporary] if place.temporary else [])])
 
     @property
     def root(self) -> Path:
         """The templates in their current state."""
         return self._copy or self.place.templates
-
-    @property
-    def _kept(self) -> Path:
-        return self.place.work / "kept"
 
     def explain_missing(self, step: Step) -> str:
         """What to add when a file is not there that an earlier step of this plan may have written; empty when none can have."""
@@ -111,69 +85,30 @@ class Workspace:
 
         Raises `StepError` when the templates are too many or too large, `AttemptError` when copying fails.
         """
-        await self._go_back()
-        begun = self._begun = _Begun(_Before.NOTHING, self._list_others())
-        target = self.place.work / "templates"
-        if self._copy is not None:
-            if attempt.number < attempt.step.max_attempts and await self._keep(target, attempt.show):
-                begun.before = _Before.KEPT
-            return target
-        if self._has_lost(attempt.step):
-            attempt.show("another pod ran scripts of earlier steps: what they wrote is not there")
-        begun.before = _Before.TEMPLATES
-        if self.place.templates.is_dir():
-            await self.copy(self.place.templates, target, attempt.show)
-        else:
-            target.mkdir(exist_ok=True)
-        self._copy = target
+        target, is_last = self._writable, attempt.number >= attempt.step.max_attempts
+        await self._undo.go_back()
+        if not target.is_dir():
+            self._copy = None
+        await self._undo.begin(is_new=self._copy is None, is_last=is_last, show=attempt.show)
+        if self._copy is None:
+            if self._has_lost(attempt.step):
+                attempt.show("another pod ran scripts of earlier steps: what they wrote is not there")
+            if self.place.templates.is_dir():
+                await self.copy(self.place.templates, target, attempt.show)
+            else:
+                target.mkdir(exist_ok=True)
+            self._copy = target
         return target
 
     async def accept(self) -> None:
         """The attempt succeeded: what it wrote stays."""
-        if self._begun is not None and self._begun.before is _Before.KEPT:
-            await asyncio.to_thread(_remove, self._kept)
-        self._begun = None
-
-    async def _keep(self, target: Path, show: Show) -> bool:
-        """Copy what earlier steps left; whether that was possible."""
-        copier = copying.Copier(target, self._kept, bytes_limit=KEPT_BYTES, is_verbatim=True)
-        try:
-            await asyncio.to_thread(_remove, self._kept)
-            await asyncio.to_thread(copier.run)
-        except (OSError, StepError):
-            await asyncio.to_thread(_remove, self._kept)
-            limit = f"{KEPT_BYTES // 2**20} MiB"
-            show(f"earlier steps left too much to be kept ({limit}): retries begin with what a failed attempt left")
-            return False
-        finally:
-            copier.stop.set()
-        return True
-
-    async def _go_back(self) -> None:
-        """Drop what a failed attempt wrote. Cancelled, it is to be called again."""
-        begun = self._begun
-        if begun is not None and begun.before is not _Before.NOTHING:
-            for folder, names in begun.others.items():
-                for name in set(_list(folder)) - names:
-                    await asyncio.to_thread(_remove, folder / name)
-            target = self.place.work / "templates"
-            await asyncio.to_thread(_drop, target, self.place.work)
-            self._copy = None
-            if begun.before is _Before.KEPT:
-                self._kept.rename(target)
-                self._copy = target
-        self._begun = None
-
-    def _list_others(self) -> dict[Path, set[str]]:
-        """What is in the folders besides the templates that outlive an attempt."""
-        folders = [self.place.work / HOME, *([self.place.temporary] if self.place.temporary else [])]
-        return {folder: set(_list(folder)) for folder in folders}
+        await self._undo.accept()
 
     async def copy(self, source: Path, target: Path, show: Show) -> None:
         """Copy a folder of templates to a new place, in a thread. Raises what `make_writable` does."""
         copier = copying.Copier(source, target)
         try:
-            await asyncio.to_thread(_remove, target)
+            await asyncio.to_thread(remove, target)
             await asyncio.to_thread(copier.run)
         except OSError as error:
             raise AttemptError(f"the templates cannot be copied to {target}: {error}") from error
@@ -198,7 +133,7 @@ class Workspace:
             kubeconfig.write_bytes(self.place.kubeconfig.read_bytes())
             yield Desk(folder, self._build_environment(attempt, home, folder))
         finally:
-            await asyncio.to_thread(_remove, folder)
+            await asyncio.to_thread(remove, folder)
 
     def _build_environment(self, attempt: Attempt, home: Path, folder: Path) -> dict[str, str]:
         """The step's whole environment: nothing of the host or the runner. Parameters cannot override our variables."""
@@ -214,40 +149,3 @@ class Workspace:
             "NESTOR_STEP": attempt.step.name,
             "NESTOR_ATTEMPT": str(attempt.number),
         }
-
-
-def _list(folder: Path) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
-
-
-def _drop(folder: Path, parent: Path) -> None:
-    """Clear the folder's place at once, whatever is in it, and then remove it."""
-    with contextlib.suppress(FileNotFoundError):
-        aside = Path(tempfile.mkdtemp(prefix="dropped-", dir=parent))
-        folder.rename(aside / folder.name)
-        _remove(aside)
-
-
-def _remove(path: Path) -> None:
-    """With everything in it; what is nested too deeply to be removed stays, and counts for the limits."""
-    with contextlib.suppress(OSError, RecursionError):
-        if path.is_symlink() or not path.is_dir():
-            path.unlink()
-            return
-        shutil.rmtree(path, ignore_errors=True)
-        if path.exists():
-            _open_up(path)
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def _open_up(folder: Path) -> None:
-    """Scripts leave folders that nobody may write to, as caches of modules are: they are ours all the same."""
-    folder.chmod(0o700)
-    for name, folders, _ in os.walk(folder):
-        for inner in folders:
-            path = os.path.join(name, inner)
-            if not os.path.islink(path):
-                os.chmod(path, 0o700)

@@ -7,7 +7,6 @@ import base64
 import os
 import socket
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,7 +14,7 @@ import pytest
 from aiohttp.abc import ResolveResult
 
 from nestor.kube import Api, Unreachable
-from nestor.runner import copying, processes, workspace
+from nestor.runner import copying, processes, undo
 from nestor.runner.attempt import Attempt
 from nestor.runner.command import Outcome
 from nestor.runner.download import Downloader, Fetched
@@ -60,8 +59,8 @@ class Fake(Downloader):
 class Stage:
     """A place with templates, and a plan's executor."""
 
-    def __init__(self, folder: Path, steps: tuple[Step, ...] = (), **plan: Any) -> None:
-        self.place = Place(folder / "templates", folder / "kubeconfig", folder / "work")
+    def __init__(self, folder: Path, steps: tuple[Step, ...] = (), temporary: Path | None = None, **plan: Any) -> None:
+        self.place = Place(folder / "templates", folder / "kubeconfig", folder / "work", temporary)
         self.plan = Plan(hash="h", steps=steps, **plan)
         self.workspace = Workspace(self.place, self.plan)
         self.downloader = Fake(self.plan.remote)
@@ -210,9 +209,8 @@ async def test_a_retry_begins_with_what_earlier_steps_left(stage: Stage) -> None
 
 
 async def test_a_retry_does_not_meet_what_the_failed_attempt_wrote_elsewhere(folder: Path) -> None:
-    stage = Stage(folder)
-    stage.place = stage.workspace.place = replace(stage.place, temporary=folder / "tmp")
     (folder / "tmp").mkdir()
+    stage = Stage(folder, temporary=folder / "tmp")
     assert (await stage.script("#!/bin/sh\ntouch $HOME/kept ../../tmp/kept")).is_success
     clone = "#!/bin/sh\nset -e\nmkdir $HOME/server ../../tmp/server\nln -s server ../../tmp/link\nexit $((2 - NESTOR_ATTEMPT))"
     assert await stage.script(clone, 1, retry=1) == Outcome(1, "")
@@ -224,7 +222,7 @@ async def test_a_retry_does_not_meet_what_the_failed_attempt_wrote_elsewhere(fol
 
 async def test_what_is_too_much_to_be_kept_is_told_and_stays(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (await stage.script("#!/bin/sh\nhead -c 3000000 /dev/zero > big")).is_success
-    monkeypatch.setattr(workspace, "KEPT_BYTES", 2**20)
+    monkeypatch.setattr(undo, "KEPT_BYTES", 2**20)
     assert await stage.script("#!/bin/sh\nls; touch left; exit 1", 1, retry=1) == Outcome(1, "big")
     said = "earlier steps left too much to be kept (1 MiB): retries begin with what a failed attempt left"
     assert stage.lines[0] == said
