@@ -12,8 +12,9 @@ ARG HELM_IMAGE=docker.io/alpine/helm:4.3.1
 FROM ${KUBECTL_IMAGE} AS kubectl
 FROM ${HELM_IMAGE} AS helm
 
-# The tools for `custom` template steps. Python's standard library is compiled here, like Nestor's packages below: user 65532 cannot
-# store compiled files, so every process would otherwise start a second slower.
+# The tools for `custom` template steps; scripts written for KNS call /usr/bin/kubectl and /usr/bin/helm. Python's standard library
+# is compiled here, like Nestor's packages below: user 65532 cannot store compiled files, so every process would otherwise start a
+# second slower.
 FROM ${BASE} AS system
 RUN set -eu; \
     for tool in git curl jq bash update-ca-certificates; do command -v "$tool" || missing=1; done; \
@@ -25,6 +26,7 @@ RUN set -eu; \
     fi; \
     echo 'nestor:x:65532:65532:Nestor:/tmp:/bin/bash' >> /etc/passwd; \
     echo 'nestor:x:65532:' >> /etc/group; \
+    ln -s /usr/local/bin/kubectl /usr/local/bin/helm /usr/bin/; \
     library=$(python3 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))'); \
     python3 -m compileall -q -j 0 --invalidation-mode unchecked-hash "$library"
 COPY --from=kubectl /bin/kubectl /usr/local/bin/kubectl

@@ -46,5 +46,6 @@ def test_every_feature_names_a_test_that_exists_or_is_refused(row: list[str]) ->
     if not proof:
         assert answer.startswith("refused")
         return
-    file, _, name = proof.strip("`").partition("::")
-    assert re.search(rf"^(async )?def {name}\(", (ROOT / file).read_text(), re.MULTILINE), proof
+    for test in proof.split(", "):
+        file, _, name = test.strip("`").partition("::")
+        assert re.search(rf"^(async )?def {name}\(", (ROOT / file).read_text(), re.MULTILINE), test

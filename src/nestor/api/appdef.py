@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from nestor.api import faults
+from nestor.api.appdef_keys import find_unknown, warn_of_unknown
 from nestor.api.appdef_models import SPELLINGS, AppDef, Command, NestedKubernetes, Target
 from nestor.api.faults import explain
 
@@ -32,6 +33,10 @@ KIND = "kns"
 KIND_DEFAULT = "k8s"
 """What JARVICE takes when `appkind` is left out."""
 _PATCH_FORM = re.compile(r"v?[0-9]+\.[0-9]+\..+", re.ASCII)
+ANY_MACHINE = "*"
+ANY_VAULT = frozenset({"FILE", "BLOCK", "BLOCK_ARRAY", "OBJECT"})
+"""The tutorial's `vault-types`: an application that takes any of them asks for none in particular."""
+NO_VAULT = frozenset({"", "NONE"})
 
 
 class AppDefError(ValueError):
@@ -54,6 +59,8 @@ class Chosen(NamedTuple):
     nested: NestedKubernetes
     warnings: list[str]
     """Sentences about what is accepted and means less here than its author may think."""
+    where: str = ""
+    """The Kubernetes part's place in the AppDef, as the AppDef spells it."""
 
 
 def read_appdef(content: Any) -> AppDef:
@@ -93,7 +100,12 @@ def choose_command(app: AppDef, wanted: str | None) -> Chosen:
     if identifier not in app.commands:
         raise CommandNotFound([f"the AppDef has no command '{identifier}'; it has: {_quote(runnable or list(app.commands))}"])
     command = parse_command(app, identifier)
-    return Chosen(identifier, command, nested_of(identifier, command), list_warnings(app, identifier))
+    nested = nested_of(identifier, command)
+    spelling = _find_spelling(app.commands[identifier]) or SPELLINGS[0]
+    where = faults.name_field("appDef.commands", [identifier])
+    unknown = [*find_unknown(app, "appDef"), *find_unknown(command, where, {SPELLINGS[0]: spelling})]
+    warnings = [*list_warnings(app, identifier), *warn_of_unknown(unknown)]
+    return Chosen(identifier, command, nested, warnings, faults.name_field(where, [spelling]))
 
 
 def read_command(app: AppDef, command: str) -> NestedKubernetes:
@@ -123,12 +135,42 @@ def list_warnings(app: AppDef, identifier: str) -> list[str]:
     if app.appkind != KIND:
         said = f"is '{app.appkind}'" if app.appkind else f"is not set, which JARVICE takes for '{KIND_DEFAULT}'"
         warnings.append(f"`appDef.appkind` {said}: '{KIND}' is recommended for apps in a nested cluster; it is run all the same")
+    warnings += _warn_of_jarvice(app)
     raw = app.commands[identifier]
-    key = next((key for key in SPELLINGS if isinstance(raw.get(key), dict)), None)
-    if key is not None:
+    key = _find_spelling(raw)
+    if key is not None and isinstance(raw[key], dict):
         where = faults.name_field("appDef.commands", [identifier, key])
         warnings += [f"`{where}.{sentence}" for sentence in _warn_of_nested(raw[key])]
     return warnings
+
+
+def _find_spelling(command: dict[str, Any]) -> str | None:
+    """How a command, verbatim, writes the key of its Kubernetes part."""
+    return next((key for key in SPELLINGS if command.get(key) is not None), None)
+
+
+def _warn_of_jarvice(app: AppDef) -> list[str]:
+    """Keys by which JARVICE chooses machines, storage and licences, where they say something."""
+    warnings = []
+    machines = [name for name in _list_words(app.machines) if name.strip()]
+    if machines and ANY_MACHINE not in machines:
+        warnings.append(
+            f"`appDef.machines` {faults.show(machines)} has no effect: there are no machine types here; the job's class "
+            "decides what its pods may use"
+        )
+    vaults = {name.strip().upper() for name in _list_words(app.vault_types)}
+    if vaults and not vaults & NO_VAULT and not vaults >= ANY_VAULT:
+        warnings.append(
+            f"`appDef.vault-types` {faults.show(app.vault_types)} has no effect: no vault is mounted, and pods with persistent "
+            "volumes are refused"
+        )
+    if app.licensed:
+        warnings.append("`appDef.licensed` has no effect: nothing here grants or counts licences")
+    return warnings
+
+
+def _list_words(value: list[str] | str | None) -> list[str]:
+    return [value] if isinstance(value, str) else value or []
 
 
 def _warn_of_nested(nested: dict[str, Any]) -> list[str]:
@@ -141,6 +183,8 @@ def _warn_of_nested(nested: dict[str, Any]) -> list[str]:
         sentences.append("ingress_type` has no effect: every job has a host name of its own, as with 'subdomain'")
     if str(nested.get("enable_gotty_shell") or "").lower() == "true":
         sentences.append("enable_gotty_shell` has no effect: `nestor shell` opens a shell with the nested cluster's keys")
+    if nested.get("limit_range") not in (None, "", [], {}):
+        sentences.append("limit_range` has no effect: the job's class sets the limits of the nested cluster's pods")
     return sentences
 
 

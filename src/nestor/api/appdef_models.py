@@ -88,6 +88,10 @@ class NestedKubernetes(_Verbatim):
         "`custom`, or the extension `helm`) and what the type needs."
     )
 
+    ingress_type: Any = Field(None, description="Of an older tutorial. Not used: every job has a host name of its own.")
+    enable_gotty_shell: Any = Field(None, description="Of an older tutorial. Not used: `nestor shell` opens a shell.")
+    limit_range: Any = Field(None, description="KNS's limits for the app's pods. Not used: the job's class sets them.")
+
     @field_validator("kubernetes_version")
     @classmethod
     def _normalize_version(cls, value: str | None) -> str | None:

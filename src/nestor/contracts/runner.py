@@ -21,6 +21,8 @@ RECORD_NAMESPACE = "kube-system"
 RECORD_NAME = "nestor-run"
 """ConfigMap in the nested cluster where the runner stores its progress."""
 RECORD_KEY = "run.json"
+RECORD_OWNER_KEY = "runner-id"
+"""Which runner wrote it last: one that finds another's name there stops."""
 RECORD_LIMIT = 256 * 1024
 """Maximum length that the syncer accepts, in characters: users of the nested cluster can write that ConfigMap too."""
 
@@ -38,7 +40,7 @@ class Exit(IntEnum):
     NO_VOLUME = 5
     """The volume with the templates is missing: the host API server dropped it from the pod."""
     SUPERSEDED = 6
-    """Another runner with another plan has taken over the record."""
+    """Another runner has taken over the record."""
     CRASHED = 70
     """A bug or an unexpected error. Python's own exit code for that, 1, is taken."""
     STOPPED = 128 + signal.SIGTERM

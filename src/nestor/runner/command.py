@@ -12,7 +12,7 @@ from pathlib import Path
 
 from nestor.runner import exits, guard
 from nestor.runner.output import Output
-from nestor.runner.processes import Family, Process
+from nestor.runner.processes import Family, Process, end_with_parent
 
 GRACE_SECONDS = 5.0
 """Between SIGTERM and SIGKILL for a command that took too long."""
@@ -59,7 +59,7 @@ async def run_command(
     `spent` of them are gone already, on preparing it; it gets `SECONDS_LEFT` at least.
 
     However it ends, and if this call is cancelled as well, all processes that descend from it are ended, those in other sessions
-    included: what a step leaves in the background does not live on into the next one.
+    included: what a step leaves in the background does not live on into the next one. The command also ends with this process.
     """
     output, family = Output(show), Family()
     try:
@@ -68,6 +68,7 @@ async def run_command(
             cwd=folder,
             env=environment,
             start_new_session=True,
+            preexec_fn=end_with_parent(),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,

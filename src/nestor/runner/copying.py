@@ -1,4 +1,4 @@
-"""A writable copy of a folder: limited in size, and with nothing from outside the folder."""
+"""A writable copy of a folder, limited in size: of the templates, with nothing from outside; or of what scripts made of them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ class Copier:
 
     source: Path
     target: Path
+    is_verbatim: bool = False
+    """Whether links stay what they are, wherever they lead, as in a copy of our own to go back to."""
     bytes_limit: int = BYTES_LIMIT
     files_limit: int = FILES_LIMIT
     stop: threading.Event = field(default_factory=threading.Event)
@@ -30,8 +32,9 @@ class Copier:
     def run(self) -> None:
         """Copy all. Raises `StepError` beyond the limits, `OSError` when the target cannot be written.
 
-        Links to files become files, links to folders stay links, and what leads out of the folder is left out, as is what is
-        neither file nor folder. All of the copy is its owner's to write. What begins with `..` is a ConfigMap volume's own.
+        Unless `is_verbatim`, links to files become files, links to folders stay links, and what leads out of the folder is left
+        out. So is what is neither file nor folder. All of the copy is its owner's to write. What begins with `..` is a ConfigMap
+        volume's own.
         """
         root = self.source.resolve()
         self.target.mkdir(parents=True, exist_ok=True)
@@ -45,7 +48,7 @@ class Copier:
                 continue
             for entry in entries:
                 name = folder / entry.name
-                if not entry.name.startswith("..") and self._copy(root, entry, name):
+                if (self.is_verbatim or not entry.name.startswith("..")) and self._copy(root, entry, name):
                     ahead.append(name)
 
     def _copy(self, root: Path, entry: os.DirEntry[str], name: Path) -> bool:
@@ -56,7 +59,9 @@ class Copier:
         if entry.is_dir(follow_symlinks=False):
             target.mkdir(exist_ok=True)
             return True
-        if entry.is_symlink():
+        if entry.is_symlink() and self.is_verbatim:
+            target.symlink_to(os.readlink(entry.path))
+        elif entry.is_symlink():
             self._copy_link(root, Path(entry.path), name)
         elif entry.is_file(follow_symlinks=False):
             self._copy_file(Path(entry.path), name)
@@ -86,6 +91,7 @@ class Copier:
                 with (self.target / name).open("wb") as writer:
                     shutil.copyfileobj(reader, writer, 2**20)
             (self.target / name).chmod(status.st_mode & 0o777 | 0o600)
+            os.utime(self.target / name, ns=(status.st_atime_ns, status.st_mtime_ns))
         except PermissionError as error:
             self.left_out.append(f"'{name}': {error.strerror}")
 

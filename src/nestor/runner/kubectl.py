@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from nestor.runner.attempt import Again
 from nestor.runner.command import Outcome
 from nestor.steps import Step
+
+SERVER_SIDE = ("--server-side", "--force-conflicts")
+TOO_LONG = "metadata.annotations: Too long"
+"""Client-side apply keeps the whole object in an annotation, and annotations have 256 KiB: some CRDs are larger."""
+RACES = ("Error from server (AlreadyExists)", "Error from server (Conflict)")
+"""Somebody else wrote the object between kubectl's read and its write."""
 
 
 def build_command(step: Step, flag: str, path: str) -> list[str]:
@@ -15,7 +22,19 @@ def build_command(step: Step, flag: str, path: str) -> list[str]:
     """
     command = ["kubectl", "apply", flag, path]
     command += ["--namespace", step.namespace] if step.namespace else []
-    return [*command, *(["--server-side", "--force-conflicts"] if step.server_side else [])]
+    return [*command, *(SERVER_SIDE if step.server_side else ())]
+
+
+def repeat(command: list[str], outcome: Outcome) -> Again | None:
+    """What to run at once, in the same attempt, after an apply that failed; None where only the step's own retries may help."""
+    if outcome.exit_code is None:
+        return None
+    if TOO_LONG in outcome.message and SERVER_SIDE[0] not in command:
+        note = "an object is too large for client-side apply; all are applied again by server-side apply"
+        return Again([*command, *SERVER_SIDE], note)
+    if any(race in outcome.message for race in RACES):
+        return Again(command, "another writer was faster; applied again")
+    return None
 
 
 def find_hint(step: Step, outcome: Outcome) -> str:

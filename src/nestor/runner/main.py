@@ -17,6 +17,7 @@ from nestor.contracts.runner import Exit
 from nestor.kube import Api, ApiError
 from nestor.runner import guard, processes, waiting
 from nestor.runner.clock import SystemClock
+from nestor.runner.fence import Fence
 from nestor.runner.record import Record, Superseded
 from nestor.runner.run import Runner
 from nestor.runner.settling import Settling
@@ -112,7 +113,8 @@ async def _run(plan: Plan, place: Place) -> int:
             record = Record(api, clock)
             executor = Executor(Workspace(place, plan), plan, api)
             settling = Settling(api, clock, executor.execute)
-            runner = Runner(plan, record, settling.execute, clock, show)
+            fence = Fence(record.check, clock, settling.execute)
+            runner = Runner(plan, record, fence.execute, clock, show)
             run = await runner.run(await record.load())
         except (waiting.NoApi, ApiError) as error:
             show(f"no result: {error}")

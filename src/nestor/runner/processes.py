@@ -12,11 +12,12 @@ import ctypes
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-PR_SET_CHILD_SUBREAPER = 36
+PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
+PR_SET_CHILD_SUBREAPER = 36
 PAUSE_SECONDS = 0.05
 KILL_LIMIT_SECONDS = 10.0
 LAST_RESORT_SECONDS = 1.0
@@ -47,6 +48,18 @@ def become_subreaper(is_on: bool = True) -> None:
 def hide() -> None:
     """Keep our children, which run as the same user, from our open files (the pod's log among them) and our memory."""
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def end_with_parent() -> Callable[[], None]:
+    """What a new process calls before it runs its program: it is killed when we are, even alone and without notice."""
+    parent, prctl = os.getpid(), ctypes.CDLL(None).prctl
+
+    def prepare() -> None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:  # too late: nobody would send that signal
+            os._exit(1)
+
+    return prepare
 
 
 def read_all() -> Iterator[Process]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import uuid
+
 from pydantic import ValidationError
 
-from nestor.contracts.runner import RECORD_KEY, RECORD_NAME, RECORD_NAMESPACE
+from nestor.contracts.runner import RECORD_KEY, RECORD_NAME, RECORD_NAMESPACE, RECORD_OWNER_KEY
 from nestor.kube import Api, ApiError, Conflict, NotFound, kinds
 from nestor.objects import Object
 from nestor.runner.clock import Clock
@@ -15,15 +17,20 @@ RETRY_SECONDS = 0.5
 
 
 class Superseded(Exception):
-    """Another runner, with another plan, has taken over the record; we must not write to it any more."""
+    """Another runner has taken over the record; we must neither write to it nor run anything any more."""
 
 
 class Record:
-    """Reads and writes the run. A short outage of the API is waited out, at most `WRITE_LIMIT_SECONDS`."""
+    """Reads and writes the run. A short outage of the API is waited out, at most `WRITE_LIMIT_SECONDS`.
+
+    The last runner that began to write owns it: each signs with a name of its own.
+    """
 
     def __init__(self, api: Api, clock: Clock) -> None:
         self._api = api
         self._clock = clock
+        self._owner = uuid.uuid4().hex
+        self._predecessor: str | None = None
         self._version: str | None = None
         self._loaded: str | None = None
         self._is_stale = False
@@ -34,6 +41,7 @@ class Record:
         if found is None:
             return None
         self._version = found["metadata"]["resourceVersion"]
+        self._predecessor = _owner_of(found)
         run = _parse(found)
         self._loaded = run.hash if run else None
         return run
@@ -57,13 +65,28 @@ class Record:
                 raise problem
             await self._clock.sleep(RETRY_SECONDS)
 
+    async def check(self) -> None:
+        """Raises `Superseded` when another runner has begun to write since we did; nothing when the API does not answer."""
+        try:
+            found = await self._api.find(kinds.CONFIG_MAP, RECORD_NAME, RECORD_NAMESPACE)
+        except ApiError:
+            return  # whoever cannot read the record cannot change anything else in that cluster either
+        if found is not None:
+            self._check_owner(found)
+
+    def _check_owner(self, found: Object) -> None:
+        if _owner_of(found) not in (None, self._owner, self._predecessor):
+            raise Superseded("another runner has taken over; this one stops")
+
     async def _refresh(self, run: Run) -> None:
         """Learn the ConfigMap's version, or that there is none.
 
-        Our state is the newest, unless the record belongs to a plan that is neither ours nor its predecessor: then we are the
-        runner that should already be gone.
+        Our state is the newest, unless another runner signed the record after us, or it belongs to a plan that is neither ours
+        nor its predecessor: then we are the runner that should already be gone.
         """
         found = await self._api.find(kinds.CONFIG_MAP, RECORD_NAME, RECORD_NAMESPACE)
+        if found is not None:
+            self._check_owner(found)
         stored = _parse(found) if found else None
         if stored is not None and stored.hash not in (run.hash, self._loaded):
             raise Superseded("a runner with another plan has taken over; this one stops")
@@ -77,7 +100,7 @@ class Record:
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {"name": RECORD_NAME, "namespace": RECORD_NAMESPACE},
-            "data": {RECORD_KEY: run.to_json()},
+            "data": {RECORD_KEY: run.to_json(), RECORD_OWNER_KEY: self._owner},
         }
         if self._version is None:
             written = await self._api.create(kinds.CONFIG_MAP, body)
@@ -85,6 +108,11 @@ class Record:
             body["metadata"]["resourceVersion"] = self._version
             written = await self._api.replace(kinds.CONFIG_MAP, body)
         self._version = written["metadata"]["resourceVersion"]
+
+
+def _owner_of(found: Object) -> str | None:
+    """The runner that wrote the record; None where nobody signed it."""
+    return (found.get("data") or {}).get(RECORD_OWNER_KEY)
 
 
 def _parse(found: Object) -> Run | None:

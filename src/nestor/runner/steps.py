@@ -12,9 +12,13 @@ from nestor.runner.attempt import Attempt
 from nestor.runner.command import Outcome, run_command
 from nestor.runner.download import Downloader
 from nestor.runner.errors import AttemptError, StepError
-from nestor.runner.types import TYPES, Tools
+from nestor.runner.types import TYPES, Prepared, Tools
 from nestor.runner.workspace import Desk, Workspace
 from nestor.steps import Plan
+
+REPEAT_LIMIT = 4
+"""How often a command is followed by another one within an attempt."""
+REPEAT_PAUSE_SECONDS = 0.2
 
 
 class Executor:
@@ -28,7 +32,10 @@ class Executor:
         workspace = self._tools.workspace
         try:
             async with workspace.open(attempt) as desk:
-                return await self._execute(attempt, desk)
+                outcome = await self._execute(attempt, desk)
+            if outcome.is_success:
+                await workspace.accept()
+            return outcome
         except AttemptError as error:
             return Outcome(None, str(error))
         except OSError as error:
@@ -46,13 +53,24 @@ class Executor:
                 prepared = await row.prepare(self._tools, attempt, desk)
         except TimeoutError:
             return Outcome(None, f"timed out after {limit} s, before its command started")
-        outcome = await run_command(
+        outcome = await self._run(attempt, prepared, start)
+        for count in range(REPEAT_LIMIT):
+            again = None if outcome.is_success else row.repeat(prepared.command, outcome)
+            if again is None or time.monotonic() - start > limit:
+                break
+            attempt.show(again.note)
+            await asyncio.sleep(count * REPEAT_PAUSE_SECONDS)
+            prepared = replace(prepared, command=again.command)
+            outcome = await self._run(attempt, prepared, start)
+        return replace(outcome, message=outcome.message + row.find_hint(attempt.step, outcome), sha256=prepared.sha256)
+
+    async def _run(self, attempt: Attempt, prepared: Prepared, start: float) -> Outcome:
+        return await run_command(
             prepared.command,
             folder=prepared.folder,
             environment=prepared.environment,
-            limit=limit,
+            limit=attempt.step.timeout_seconds,
             show=attempt.show,
             limits=self._tools.workspace.place.limits,
             spent=time.monotonic() - start,
         )
-        return replace(outcome, message=outcome.message + row.find_hint(attempt.step, outcome), sha256=prepared.sha256)

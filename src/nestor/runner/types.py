@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nestor.kube import Api
 from nestor.runner import helm, kubectl, kustomize, remote, rendering, script, templates
-from nestor.runner.attempt import Attempt
+from nestor.runner.attempt import Again, Attempt
 from nestor.runner.command import Outcome
 from nestor.runner.download import Downloader
 from nestor.runner.workspace import Desk, Workspace
@@ -54,6 +54,8 @@ class Execution:
     """A step in a few words, for the log."""
     find_hint: Callable[[Step, Outcome], str] = lambda _, __: ""
     """What to add to the message of an attempt that failed; may be empty."""
+    repeat: Callable[[list[str], Outcome], Again | None] = lambda _, __: None
+    """What to run after a command that failed, before the attempt counts as failed; usually nothing."""
 
 
 async def _prepare_kubectl(tools: Tools, attempt: Attempt, desk: Desk) -> Prepared:
@@ -119,7 +121,7 @@ async def _prepare_custom(tools: Tools, attempt: Attempt, desk: Desk) -> Prepare
         await tools.render(attempt, desk, [rendering.File(str(file), str(file), "the script")])
         content = file.read_bytes()
     command = script.write(content, file)
-    folder = await tools.workspace.make_writable(attempt.show)
+    folder = await tools.workspace.make_writable(attempt)
     return Prepared(command, folder, desk.environment | {"NESTOR_TEMPLATES": str(folder)})
 
 
@@ -164,8 +166,8 @@ def _describe_helm(step: Step) -> str:
 
 
 TYPES = {
-    "kubectl": Execution("kubectl", _prepare_kubectl, _describe_path, kubectl.find_hint),
-    "kustomize": Execution("kubectl", _prepare_kustomize, _describe_path, kubectl.find_hint),
+    "kubectl": Execution("kubectl", _prepare_kubectl, _describe_path, kubectl.find_hint, kubectl.repeat),
+    "kustomize": Execution("kubectl", _prepare_kustomize, _describe_path, kubectl.find_hint, kubectl.repeat),
     "custom": Execution("the script", _prepare_custom, lambda _: "custom script"),
     "helm": Execution("helm", _prepare_helm, _describe_helm),
 }

@@ -1,11 +1,13 @@
-"""Where steps work: the templates, a copy of them that scripts may write to, and a fresh folder for each attempt."""
+"""Where steps work: the templates, a copy of them that scripts may write to, and a fresh folder for each attempt.
+
+An attempt of a script begins with what the steps before it left: what a failed attempt wrote is dropped.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
-import shutil
 import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -15,10 +17,12 @@ from nestor.api import labels
 from nestor.runner import copying, guard
 from nestor.runner.attempt import Attempt, Show
 from nestor.runner.errors import AttemptError
+from nestor.runner.undo import Undo, remove
 from nestor.steps import Plan, Step
 from nestor.steps.types import TYPES
 
 SHOWN_NOTES = 10
+HOME = "home"
 HELM_FOLDERS = {"HELM_CACHE_HOME": "cache", "HELM_CONFIG_HOME": "config", "HELM_DATA_HOME": "data"}
 
 
@@ -53,7 +57,9 @@ class Workspace:
     def __init__(self, place: Place, plan: Plan) -> None:
         self.place = place
         self._plan = plan
+        self._writable = place.work / "templates"
         self._copy: Path | None = None
+        self._undo = Undo(self._writable, [place.work / HOME, *([place.temporary] if place.temporary else [])])
 
     @property
     def root(self) -> Path:
@@ -62,30 +68,47 @@ class Workspace:
 
     def explain_missing(self, step: Step) -> str:
         """What to add when a file is not there that an earlier step of this plan may have written; empty when none can have."""
-        earlier = self._plan.steps[: next((index for index, other in enumerate(self._plan.steps) if other == step), 0)]
-        if self._copy is not None or not any(TYPES[other.type].is_script for other in earlier):
+        if not self._has_lost(step):
             return ""
         return (
             "; files that scripts of earlier steps write last as long as the runner's pod, and this pod has not run them: write "
             f"the file in the step that needs it, or run all steps again with the annotation {labels.RERUN}"
         )
 
-    async def make_writable(self, show: Show) -> Path:
-        """The copy of the templates. Raises `StepError` when they are too many or too large, `AttemptError` when it fails."""
+    def _has_lost(self, step: Step) -> bool:
+        """Whether scripts before this step ran in another pod."""
+        earlier = self._plan.steps[: next((index for index, other in enumerate(self._plan.steps) if other == step), 0)]
+        return self._copy is None and any(TYPES[other.type].is_script for other in earlier)
+
+    async def make_writable(self, attempt: Attempt) -> Path:
+        """The copy of the templates for an attempt of a script, as the last step that succeeded left it.
+
+        Raises `StepError` when the templates are too many or too large, `AttemptError` when copying fails.
+        """
+        target, is_last = self._writable, attempt.number >= attempt.step.max_attempts
+        await self._undo.go_back()
+        if not target.is_dir():
+            self._copy = None
+        await self._undo.begin(is_new=self._copy is None, is_last=is_last, show=attempt.show)
         if self._copy is None:
-            target = self.place.work / "templates"
+            if self._has_lost(attempt.step):
+                attempt.show("another pod ran scripts of earlier steps: what they wrote is not there")
             if self.place.templates.is_dir():
-                await self.copy(self.place.templates, target, show)
+                await self.copy(self.place.templates, target, attempt.show)
             else:
                 target.mkdir(exist_ok=True)
             self._copy = target
-        return self._copy
+        return target
+
+    async def accept(self) -> None:
+        """The attempt succeeded: what it wrote stays."""
+        await self._undo.accept()
 
     async def copy(self, source: Path, target: Path, show: Show) -> None:
         """Copy a folder of templates to a new place, in a thread. Raises what `make_writable` does."""
         copier = copying.Copier(source, target)
         try:
-            await asyncio.to_thread(_remove, target)
+            await asyncio.to_thread(remove, target)
             await asyncio.to_thread(copier.run)
         except OSError as error:
             raise AttemptError(f"the templates cannot be copied to {target}: {error}") from error
@@ -99,7 +122,7 @@ class Workspace:
     @contextlib.asynccontextmanager
     async def open(self, attempt: Attempt) -> AsyncIterator[Desk]:
         """A fresh folder and environment for the length of a `with` block."""
-        home = self.place.work / "home"
+        home = self.place.work / HOME
         home.mkdir(exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix="attempt-", dir=self.place.work))
         try:
@@ -110,7 +133,7 @@ class Workspace:
             kubeconfig.write_bytes(self.place.kubeconfig.read_bytes())
             yield Desk(folder, self._build_environment(attempt, home, folder))
         finally:
-            await asyncio.to_thread(_remove, folder)
+            await asyncio.to_thread(remove, folder)
 
     def _build_environment(self, attempt: Attempt, home: Path, folder: Path) -> dict[str, str]:
         """The step's whole environment: nothing of the host or the runner. Parameters cannot override our variables."""
@@ -126,9 +149,3 @@ class Workspace:
             "NESTOR_STEP": attempt.step.name,
             "NESTOR_ATTEMPT": str(attempt.number),
         }
-
-
-def _remove(folder: Path) -> None:
-    """With everything in it; what is nested too deeply to be removed stays, and counts for the limits."""
-    with contextlib.suppress(OSError, RecursionError):
-        shutil.rmtree(folder, ignore_errors=True)

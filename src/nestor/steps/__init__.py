@@ -4,10 +4,22 @@ Belongs here: reading `nested_kubernetes` and `parameters`, retry rules, renderi
 anything (`nestor.runner`).
 """
 
-from nestor.steps.appdef import build_plan
+from nestor.steps.appdef import build_plan, list_warnings
 from nestor.steps.parameters import Parameters
 from nestor.steps.parameters import check as check_parameters
 from nestor.steps.plan import Helm, Plan, PlanError, Remote, Step
 from nestor.steps.state import Run, StepRun
 
-__all__ = ["Helm", "Parameters", "Plan", "PlanError", "Remote", "Run", "Step", "StepRun", "build_plan", "check_parameters"]
+__all__ = [
+    "Helm",
+    "Parameters",
+    "Plan",
+    "PlanError",
+    "Remote",
+    "Run",
+    "Step",
+    "StepRun",
+    "build_plan",
+    "check_parameters",
+    "list_warnings",
+]

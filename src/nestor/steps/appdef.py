@@ -9,6 +9,7 @@ from typing import Any
 
 from nestor import names
 from nestor.api import faults
+from nestor.api.appdef_keys import UnknownKey, warn_of_unknown
 from nestor.steps import helm, one
 from nestor.steps.fields import Fields
 from nestor.steps.plan import DEFAULT_RETRY, DEFAULT_RETRY_SLEEP_SECONDS, Plan, PlanError, Remote, Step
@@ -26,6 +27,9 @@ class _Reading:
 
     remote: Remote
     faults: list[str]
+    settings: Fields | None = None
+    entries: list[Fields] = field(default_factory=list)
+    """The steps, as they are written."""
     retry: int = DEFAULT_RETRY
     retry_sleep: int = DEFAULT_RETRY_SLEEP_SECONDS
     render: bool = False
@@ -79,6 +83,23 @@ def build_plan(
     return plan
 
 
+def list_warnings(nested: Mapping[str, Any], where: str) -> list[str]:
+    """What `build_plan` leaves alone in the steps and their settings: one sentence per key that nothing reads, of the first ones.
+
+    `where` is the place of `nested` in the AppDef. What is no dictionary of a reasonable size has faults, not warnings.
+    """
+    if faults.find_fault(nested, where) is not None:
+        return []
+    reading = _Reading(Remote(), [])
+    _read_settings(nested.get("templates_settings"), reading)
+    _read_steps(nested.get("templates"), reading)
+    settings = reading.settings
+    unknown = [UnknownKey(f"{where}.{settings.where}", key, settings.asked) for key in settings.unread] if settings else []
+    for entry in reading.entries:
+        unknown += one.find_unknown(entry, f"{where}.{entry.where}")
+    return warn_of_unknown(unknown)
+
+
 def hash_step(step: Step, parameters: Mapping[str, Any], environment: Mapping[str, str], facts: Mapping[str, str]) -> str:
     """Changes with what the step does: neither with its name and limits, nor with parameters that it does not see.
 
@@ -115,6 +136,7 @@ def _read_settings(settings: Any, reading: _Reading) -> None:
         )
         return
     fields = Fields(settings, "templates_settings", reading.faults)
+    reading.settings = fields
     retry, sleep = fields.read_count("global_retry", one.COUNT_LIMIT), fields.read_count("global_retry_sleep", one.SECONDS_LIMIT)
     reading.retry = DEFAULT_RETRY if retry is None else retry
     reading.retry_sleep = DEFAULT_RETRY_SLEEP_SECONDS if sleep is None else sleep
@@ -133,6 +155,7 @@ def _read_steps(templates: Any, reading: _Reading) -> list[Step]:
         where = f"templates[{index}]"
         if isinstance(template, dict):
             fields = Fields(template, where, reading.faults)
+            reading.entries.append(fields)
             name = _read_name(fields, reading.names)
             defaults = one.Defaults(reading.retry, reading.retry_sleep, reading.render)
             step = one.read(Entry(fields, name, reading.remote, reading.releases), defaults)

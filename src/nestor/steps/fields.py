@@ -21,11 +21,23 @@ class Fields:
 
     def __init__(self, content: dict[str, Any], where: str, found: list[str]) -> None:
         self._content = content
+        self._asked: set[str] = set()
         self.where = where
         self.faults = found
 
+    @property
+    def asked(self) -> frozenset[str]:
+        """The keys that were read so far, whether they are there or not."""
+        return frozenset(self._asked)
+
+    @property
+    def unread(self) -> list[str]:
+        """The keys that are there and that nobody has read."""
+        return [key for key in self._content if key not in self._asked]
+
     def get(self, key: str) -> Any:
         """What the key holds; None when it is left out."""
+        self._asked.add(key)
         value = self._content.get(key)
         return None if isinstance(value, str) and not value.strip() else value
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
+from nestor.api.appdef_keys import UnknownKey
 from nestor.steps.fields import Fields, list_words
-from nestor.steps.plan import Step
+from nestor.steps.plan import Remote, Step
 from nestor.steps.types import TYPES, Entry, StepType
 
 COUNT_LIMIT = 10_000
@@ -37,6 +39,27 @@ def read(entry: Entry, defaults: Defaults) -> Step | None:
     if len(fields.faults) > before:
         return None
     return Step.model_validate({"name": entry.name, "type": kind, "timeout_seconds": row.timeout_seconds} | content | common)
+
+
+def find_unknown(fields: Fields, where: str) -> list[UnknownKey]:
+    """The keys of an entry that `read` has not asked for. A type that is unknown says nothing about them."""
+    kind = fields.get("type")
+    elsewhere = frozenset().union(*map(_list_keys, TYPES))
+    known = fields.asked if isinstance(kind, str) and kind in TYPES else elsewhere
+    found = []
+    for key in fields.unread:
+        if key not in known:
+            note = f"has no effect for type '{kind}'" if key in elsewhere else ""
+            found.append(UnknownKey(where, key, known, note))
+    return found
+
+
+@cache
+def _list_keys(kind: str) -> frozenset[str]:
+    """The keys that steps of a type may have: those that are asked for where there are none."""
+    fields = Fields({"type": kind}, "", [])
+    read(Entry(fields, "", Remote(), {}), Defaults(0, 0, False))
+    return fields.asked
 
 
 def _read_common(fields: Fields, defaults: Defaults) -> dict[str, int]:

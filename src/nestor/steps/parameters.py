@@ -1,19 +1,21 @@
 """A command's `parameters`, as JARVICE's AppDef declares them, and the values that a job gives them.
 
 Types: `CONST`, `STR` (the default), `INT`, `FLOAT`, `RANGE`, `BOOL`, `selection`, `FILE`, `UPLOAD`.
-Keys: `required`, `value` (the default), `min`, `max`, `step`, `precision`, `values` and `mvalues`, `filter`, `size`, `if` and
-`ifnot`, `variable`; of ours: `multi` (several values). What only means something to a command line or a form (`name`,
-`positional`, `target` …) is left alone.
+Another type is taken as text, with a warning. Keys: `required`, `value` (the default), `min`, `max`, `step`, `precision`,
+`values` and `mvalues`, `filter`, `size`, `if` and `ifnot`, `variable`; of ours: `multi` (several values). What only means
+something to a command line or a form (`FORM_KEYS`) is left alone.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from nestor.api import faults
+from nestor.api.appdef_keys import UnknownKey, warn_of_unknown
 from nestor.steps import values
 from nestor.steps.fields import Fields
 from nestor.steps.plan import PlanError
@@ -21,6 +23,7 @@ from nestor.steps.plan import PlanError
 COUNT_LIMIT = 256
 NAME_LIMIT = 253
 _VARIABLE_FORM = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+FORM_KEYS = frozenset({"name", "description", "positional", "target"})
 _RESERVED = ("PATH", "HOME", "KUBECONFIG", "TMPDIR")
 _SUBSTITUTION_FORM = re.compile(r"%[A-Z0-9]+%", re.ASCII)
 
@@ -59,13 +62,36 @@ def check(declared: Any, given: Mapping[str, Any] | None, *, where: str = "param
     found: list[str] = []
     reading = _Reading(_read_declared(declared, where, found), given, found, [])
     _refuse_unknown(reading)
+    checked, environment = _check_all(reading)
+    unknown = [item for fields in reading.declared.values() for item in _find_unknown(fields)]
+    warnings = (*reading.warnings, *warn_of_unknown(unknown))
+    if reading.faults:
+        raise PlanError(list(dict.fromkeys(reading.faults)), warnings)
+    return Parameters(checked, environment, warnings)
+
+
+def _check_all(reading: _Reading) -> tuple[dict[str, Any], dict[str, str]]:
+    """What templates see, and scripts."""
     checked = {name: _read_value(name, fields, reading) for name, fields in reading.declared.items()}
     active = [name for name in reading.declared if _is_active(name, checked, reading)]
     _require(active, checked, reading)
     environment = _build_environment(active, checked, reading)
-    if reading.faults:
-        raise PlanError(list(dict.fromkeys(reading.faults)))
-    return Parameters({name: checked[name] for name in active if checked[name] is not None}, environment, tuple(reading.warnings))
+    return {name: checked[name] for name in active if checked[name] is not None}, environment
+
+
+def _find_unknown(fields: Fields) -> Iterator[UnknownKey]:
+    """The keys that no type has. JARVICE's own examples carry keys of one type in another, which is not worth a warning."""
+    for key in fields.unread:
+        if key not in FORM_KEYS | _list_keys():
+            yield UnknownKey(fields.where, key, fields.asked | FORM_KEYS)
+
+
+@cache
+def _list_keys() -> frozenset[str]:
+    """The keys of all types: those that are asked for where there are none."""
+    declared = {kind: Fields({"type": kind}, "", []) for kind in values.TYPES}
+    _check_all(_Reading(declared, {}, [], []))
+    return frozenset().union(*(fields.asked for fields in declared.values()))
 
 
 def _read_declared(declared: Any, where: str, found: list[str]) -> dict[str, Fields]:
@@ -100,6 +126,11 @@ def _refuse_unknown(reading: _Reading) -> None:
 def _read_value(name: str, fields: Fields, reading: _Reading) -> Any:
     """The job's value or the default, checked; None when there is neither."""
     rule = values.read_rule(fields)
+    if rule is not None and rule.kind == values.OTHER:
+        known = ", ".join(values.TYPES)
+        reading.warnings.append(
+            f"`{fields.where}.type` {faults.show(fields.get('type'))} is unknown, the value is taken as text; known: {known}"
+        )
     default = _read_default(fields, rule, reading.warnings)
     given = reading.given.get(name)
     if given is None or rule is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -19,11 +20,15 @@ DEFAULT_START_TIMEOUT_SECONDS = 600
 
 
 class PlanError(Exception):
-    """An AppDef that makes no plan: `messages` holds one sentence per fault, each naming the field and what is allowed."""
+    """An AppDef that makes no plan: `messages` holds one sentence per fault, each naming the field and what is allowed.
 
-    def __init__(self, messages: list[str]) -> None:
+    `warnings`: what is worth knowing besides.
+    """
+
+    def __init__(self, messages: list[str], warnings: Iterable[str] = ()) -> None:
         super().__init__(faults.join(messages))
         self.messages = messages
+        self.warnings = tuple(warnings)
 
 
 class Model(BaseModel):

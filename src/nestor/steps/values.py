@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import decimal
 import fnmatch
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +16,9 @@ from nestor.api import faults
 from nestor.steps.fields import Fields
 
 TYPES = ("CONST", "STR", "INT", "FLOAT", "RANGE", "BOOL", "selection", "FILE", "UPLOAD")
-EMPTY: dict[str, Any] = {"CONST": "", "STR": "", "BOOL": False, "FILE": "", "UPLOAD": ""}
+OTHER = "OTHER"
+"""A type that is none of ours. KNS does not read parameters at all, so such an AppDef works there."""
+EMPTY: dict[str, Any] = {OTHER: "", "CONST": "", "STR": "", "BOOL": False, "FILE": "", "UPLOAD": ""}
 """Values of parameters that are neither given nor required; numbers have none."""
 TEXT_LIMIT = 64 * 1024
 """Bytes of a text: less than Linux allows for an environment variable."""
@@ -51,13 +54,12 @@ class Rule:
 
 
 def read_rule(fields: Fields) -> Rule | None:
-    """The rule of a declared parameter; None where it has faults."""
+    """The rule of a declared parameter, of kind `OTHER` where its type is unknown; None where it has faults."""
     before = len(fields.faults)
     kind = fields.get("type")
     kind = "STR" if kind is None else kind
     if not isinstance(kind, str) or kind.upper() not in [name.upper() for name in TYPES]:
-        fields.fault("type", f"must be {', '.join(TYPES[:-1])} or {TYPES[-1]}, not {faults.show(kind)}")
-        return None
+        return Rule(OTHER)
     rule = _READERS.get(kind.upper(), _read_plain)(fields, kind.upper())
     is_list = bool(fields.read_flag("multi"))
     return dataclasses.replace(rule, is_list=is_list) if len(fields.faults) == before else None
@@ -65,6 +67,8 @@ def read_rule(fields: Fields) -> Rule | None:
 
 def check(rule: Rule, value: Any) -> Any:
     """The value as its type has it: a string, number or boolean, or a list of them. Raises `ValueFault`."""
+    if rule.kind == OTHER:
+        return _check_text(rule, value if isinstance(value, str) else _write(value))
     if rule.is_list:
         listed = value if isinstance(value, list) else [value]
         if len(listed) > LIST_LIMIT:
@@ -78,6 +82,11 @@ def to_text(value: Any) -> str:
     if isinstance(value, list):
         return ",".join(to_text(item) for item in value)
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _write(value: Any) -> str:
+    """Anything as text, as JSON has it."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _check_one(rule: Rule, value: Any) -> Any:

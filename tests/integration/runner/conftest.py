@@ -23,6 +23,7 @@ from tests.integration import apiserver
 ROOT = Path(__file__).parents[3]
 
 KUBECTL = """#!/bin/sh
+echo $$ > {folder}/kubectl.pid
 if [ -e {folder}/slow ]; then echo going slow; while [ -e {folder}/slow ]; do sleep 0.1; done; fi
 exec {kubectl} "$@"
 """
@@ -148,6 +149,10 @@ class Stage:
     def speed_up(self) -> None:
         """Let hanging kubectls go on, and later ones."""
         (self.folder / "slow").unlink(missing_ok=True)
+
+    def read_kubectl(self) -> int:
+        """The process id of the kubectl that was started last."""
+        return int((self.folder / "kubectl.pid").read_text())
 
     async def record(self) -> dict[str, Any]:
         """`run.json` as the syncer would read it."""

@@ -12,6 +12,7 @@ import yaml
 from nestor.contracts import runner as contract
 from nestor.contracts.runner import Exit
 from nestor.kube import kinds
+from nestor.runner import processes
 from tests.integration import apiserver
 from tests.integration.runner.conftest import Stage
 
@@ -136,6 +137,42 @@ async def test_a_killed_runner_is_followed_by_one_that_repeats_only_the_interrup
     assert await successor.wait() == Exit.SUCCEEDED
     assert "resuming after 1 of 2 steps" in successor.lines
     assert not any("[first]" in line for line in successor.lines)
+    assert await stage.states() == [("Succeeded", 1), ("Succeeded", 1)]
+
+
+def is_alive(pid: int) -> bool:
+    return any(process.pid == pid and process.is_alive for process in processes.read_all())
+
+
+async def test_a_killed_runners_kubectl_ends_with_it(stage: Stage) -> None:
+    stage.write(a=config_map("orphaned"))
+    stage.slow_down()
+    runner = await stage.with_whole_starts().start(stage.plan({"name": "a"}))
+    await runner.wait_for_line("going slow")
+    kubectl = stage.read_kubectl()
+    runner.send(signal.SIGKILL)
+    await runner.wait_for_end()
+    async with asyncio.timeout(20):
+        while is_alive(kubectl):  # noqa: ASYNC110 - a process of another one tells nobody when it ends
+            await asyncio.sleep(0.01)
+    stage.speed_up()
+    assert await stage.api.find(kinds.CONFIG_MAP, "orphaned", "default") is None
+
+
+async def test_a_runner_that_was_replaced_while_it_lives_stops_and_leaves_no_kubectl(stage: Stage) -> None:
+    stage.write(a=config_map("taken"), b=config_map("over"))
+    plan = stage.plan({"name": "a"}, {"name": "b"})
+    stage.slow_down()
+    lost = await stage.start(plan)
+    await lost.wait_for_line("[a] going slow")
+    kubectl = stage.read_kubectl()
+    successor = await stage.start(plan)
+    await successor.wait_for_line("[a] going slow")
+    assert await lost.wait() == Exit.SUPERSEDED, lost.log
+    assert lost.lines[-1] == "no result: another runner has taken over; this one stops"
+    assert not is_alive(kubectl)
+    stage.speed_up()
+    assert await successor.wait() == Exit.SUCCEEDED, successor.log
     assert await stage.states() == [("Succeeded", 1), ("Succeeded", 1)]
 
 

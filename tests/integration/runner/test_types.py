@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import signal
 import socket
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -128,6 +130,51 @@ kubectl config set-context --current --namespace=kube-public
     assert not (stage.templates / "helm-values.yaml").exists()
 
 
+CLONE = """#!/bin/bash
+set -ex
+git clone $SOURCE server && cd server
+[ $NESTOR_ATTEMPT = 1 ] && exit 1
+cat ../earlier > earlier
+kubectl apply -f map.yaml
+"""
+
+
+def make_repository(folder: Path) -> None:
+    """A git repository with one manifest."""
+    folder.mkdir()
+    (folder / "map.yaml").write_text(config_map("cloned"))
+    identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
+    for command in (["init", "--quiet"], ["add", "."], [*identity, "commit", "--quiet", "--message=a"]):
+        subprocess.run(["git", *command], cwd=folder, check=True)
+
+
+async def test_a_script_that_clones_heals_when_it_is_retried(stage: Stage) -> None:
+    make_repository(stage.folder / "source")
+    first = stage.script("earlier", "echo from an earlier step > earlier")
+    clone = stage.script("clone", CLONE, retry=2, retry_sleep_seconds=0)
+    after = stage.script("after", "cat server/earlier")
+    plan = stage.plan(first, clone, after, environment={"SOURCE": str(stage.folder / "source")})
+    runner = await stage.run(plan)
+    assert await runner.wait() == Exit.SUCCEEDED, runner.log
+    assert await stage.states() == [("Succeeded", 1), ("Succeeded", 2), ("Succeeded", 1)]
+    assert "[after] from an earlier step" in runner.lines
+    assert await data(stage, "cloned") == {"key": "x"}
+
+
+async def test_a_script_whose_runner_was_killed_begins_in_a_clean_folder_in_the_next_pod(stage: Stage) -> None:
+    write(stage.templates, earlier="of the image\n")
+    script = "mkdir server && echo begun\nwhile [ ! -e $GO ]; do sleep 0.1; done\ncat earlier"
+    plan = stage.plan(stage.script("clone", script), environment={"GO": str(stage.folder / "go")})
+    runner = await stage.with_whole_starts().start(plan)
+    await runner.wait_for_line("[clone] begun")
+    runner.send(signal.SIGKILL)
+    await runner.wait_for_end()
+    (stage.folder / "go").touch()
+    successor = await stage.run(plan)
+    assert await successor.wait() == Exit.SUCCEEDED, successor.log
+    assert "[clone] of the image" in successor.lines
+
+
 async def test_a_script_is_seen_line_by_line_while_it_runs(stage: Stage) -> None:
     runner = await stage.start(stage.plan(stage.script("live", "echo first; while [ ! -e go ]; do sleep 0.05; done; echo last")))
     await runner.wait_for_line("[live] first")
@@ -207,6 +254,75 @@ async def test_a_url_that_is_refused_is_the_end(stage: Stage, server: str, path:
     step = (await stage.record())["steps"][0]
     assert said in step["message"]
     assert step["attempt"] == (3 if path.endswith(("/away", "/loop")) else 1)
+
+
+def large_crd(name: str, properties: int = 600) -> str:
+    """A CRD that a client-side apply cannot take with 600 properties: its text is also to be an annotation of 256 KiB at most."""
+    described = {f"p{number}": {"type": "string", "description": "x" * 500} for number in range(properties)}
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": described}}}
+    crd = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{name}.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"kind": name.capitalize(), "plural": name},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+    return json.dumps(crd) + "\n"
+
+
+async def count_properties(stage: Stage, name: str) -> int:
+    """Of the CRD as it is in the cluster."""
+    [version] = (await stage.api.get(kinds.CRD, f"{name}.example.com"))["spec"]["versions"]
+    return len(version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"])
+
+
+FALLBACK = "an object is too large for client-side apply; all are applied again by server-side apply"
+
+
+async def test_an_object_too_large_for_client_side_apply_is_applied_by_the_server(stage: Stage) -> None:
+    stage.write(all=config_map("beside") + "---\n" + large_crd("gadgets"), alone=large_crd("gizmos"))
+    plan = stage.plan({"name": "all"}, {"name": "alone", "server_side": True})
+    runner = await stage.run(plan)
+    assert await runner.wait() == Exit.SUCCEEDED, runner.log
+    assert await stage.states() == [("Succeeded", 1), ("Succeeded", 1)]
+    assert f"[all] {FALLBACK}" in runner.lines
+    assert runner.log.count(FALLBACK) == 1
+    assert "[all] customresourcedefinition.apiextensions.k8s.io/gadgets.example.com serverside-applied" in runner.lines
+    assert await data(stage, "beside") == {"key": "x"}
+    assert await count_properties(stage, "gadgets") == 600
+    assert "metadata.annotations: Too long" not in (await stage.record())["steps"][0]["message"]
+
+
+async def test_what_was_applied_by_the_server_is_applied_again_whatever_its_size(stage: Stage) -> None:
+    for properties, value, falls_back in (
+        (10, "a", False),
+        (600, "b", True),
+        (601, "c", True),
+        (9, "d", False),
+        (600, "e", True),
+    ):
+        stage.write(crd=config_map("sized", value) + "---\n" + large_crd("sized", properties))
+        plan = stage.plan({"name": "crd"}).model_copy(update={"base": value, "hash": value})
+        runner = await stage.run(plan)
+        assert await runner.wait() == Exit.SUCCEEDED, runner.log
+        assert (f"[crd] {FALLBACK}" in runner.lines) == falls_back
+        assert await data(stage, "sized") == {"key": value}
+        assert await count_properties(stage, "sized") == properties
+
+
+async def test_a_large_object_beside_one_that_is_refused_fails_and_is_retried(stage: Stage) -> None:
+    unknown = "apiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: x}\n"
+    stage.write(both=unknown + "---\n" + large_crd("mixed"))
+    runner = await stage.run(stage.plan({"name": "both", "retry": 1, "retry_sleep_seconds": 0}))
+    assert await runner.wait() == Exit.STEP_FAILED
+    assert await stage.states() == [("Failed", 2)]
+    assert 'no matches for kind "Unknown"' in (await stage.record())["steps"][0]["message"]
+    assert runner.log.count(FALLBACK) == 2
+    assert await stage.api.find(kinds.CRD, "mixed.example.com") is not None
 
 
 async def test_five_thousand_documents_are_applied_within_the_limit(stage: Stage) -> None:

@@ -111,6 +111,23 @@ def test_the_version_is_major_and_minor(written: str, version: str) -> None:
     assert read_command(read_appdef(appdef(NESTED | {"kubernetes_version": written})), "Hello").kubernetes_version == version
 
 
+def test_the_four_parts_of_the_kubernetes_part_are_read() -> None:
+    settings = {"global_retry": 20, "global_retry_sleep": 15}
+    nested = read_command(read_appdef(appdef(NESTED | {"kubernetes_version": "v1.30", "templates_settings": settings})), "Hello")
+    assert nested.model_dump(include={"kubernetes_version", "targets", "templates_settings", "templates"}) == {
+        "kubernetes_version": "v1.30",
+        "targets": [{"service_name": "web", "service_port": 8080, "service_namespace": "default"}],
+        "templates_settings": settings,
+        "templates": [{"name": "google-sample", "type": "kubectl", "path": "google-sample.yml"}],
+    }
+    assert nested.model_extra == {}
+
+
+def test_a_command_needs_neither_path_nor_parameters() -> None:
+    chosen = choose_command(read_appdef(appdef(commands={"Hello": {"nested_kubernetes": NESTED}})), None)
+    assert (chosen.command.path, chosen.command.parameters, chosen.warnings) == (None, None, [])
+
+
 WHERE = "appDef.commands.Hello.nested_kubernetes"
 
 
@@ -273,6 +290,8 @@ def test_another_kind_than_kns_is_accepted_with_a_warning(kind: str | None, said
 def test_keys_of_the_older_tutorial_are_accepted_with_a_warning_where_they_do_nothing() -> None:
     older = {"kubernetes_version": "v1.28.11", "enable_gotty_shell": "true", "ingress_type": "prefix"}
     content = appdef(NESTED | older, "nestedkubernetes")
+    kept = read_command(read_appdef(content), "Hello")
+    assert (kept.ingress_type, kept.enable_gotty_shell, kept.limit_range) == ("prefix", "true", None)
     where = "`appDef.commands.Hello.nestedkubernetes"
     assert choose_command(read_appdef(content), None).warnings == [
         f"{where}.kubernetes_version`: only major.minor of 'v1.28.11' is used, the patch is the class's choice",
@@ -305,3 +324,90 @@ def test_many_faults_are_told_in_one_message_of_bounded_length() -> None:
     assert len(refused.value.messages) == 180
     assert str(refused.value).endswith("; and 160 more")
     assert len(str(refused.value)) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("content", "warnings"),
+    [
+        (appdef(vault_type=[]), ["`appDef.vault_type`: unknown key, ignored; did you mean `vault-types`?"]),
+        (appdef(Licensed=True), ["`appDef.Licensed`: unknown key, ignored; did you mean `licensed`?"]),
+        (appdef(zebra=1), ["`appDef.zebra`: unknown key, ignored"]),
+        (appdef(image={"dat": ""}), ["`appDef.image.dat`: unknown key, ignored; did you mean `data`?"]),
+        (
+            appdef(commands={"Hello": command(desription="x")}),
+            ["`appDef.commands.Hello.desription`: unknown key, ignored; did you mean `description`?"],
+        ),
+        (
+            appdef(NESTED | {"target": [], "templates_setting": {}, "version": "v1.30", "templatesSettings": {}}),
+            [
+                f"`{WHERE}.target`: unknown key, ignored; did you mean `targets`?",
+                f"`{WHERE}.templates_setting`: unknown key, ignored; did you mean `templates_settings`?",
+                f"`{WHERE}.version`: unknown key, ignored; did you mean `kubernetes_version`?",
+                f"`{WHERE}.templatesSettings`: unknown key, ignored; did you mean `templates_settings`?",
+            ],
+        ),
+        (
+            appdef(NESTED | {"targets": NESTED["targets"] + [NESTED["targets"][0] | {"port": 80}]}),
+            [f"`{WHERE}.targets[1].port`: unknown key, ignored; did you mean `service_port`?"],
+        ),
+        (
+            appdef(NESTED | {"tagets": []}, "nestedkubernetes"),
+            ["`appDef.commands.Hello.nestedkubernetes.tagets`: unknown key, ignored; did you mean `targets`?"],
+        ),
+    ],
+)
+def test_a_misspelt_key_is_named_with_the_nearest_known_one(content: Object, warnings: list[str]) -> None:
+    assert choose_command(read_appdef(content), None).warnings == warnings
+
+
+def test_the_place_of_the_kubernetes_part_is_spelled_as_in_the_appdef() -> None:
+    assert choose_command(read_appdef(appdef()), None).where == WHERE
+    other = choose_command(read_appdef(appdef(key="nestedkubernetes")), None)
+    assert other.where == "appDef.commands.Hello.nestedkubernetes"
+
+
+def test_unknown_keys_of_a_hostile_appdef_make_few_and_short_sentences() -> None:
+    keys = {f"{'k' * 100_000}{number}": number for number in range(20)} | {f"key-`{number}\n": 1 for number in range(5000)}
+    warnings = choose_command(read_appdef(appdef(NESTED | keys)), None).warnings
+    assert len(warnings) == 11
+    assert warnings[-1] == "5010 more unknown keys of the AppDef, ignored"
+    assert all(len(warning) < 300 and warning.isprintable() for warning in warnings)
+
+
+ALL_VAULTS = ["FILE", "BLOCK", "BLOCK_ARRAY", "OBJECT"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "field"),
+    [
+        ({"machines": ["n0", "n1"]}, "machines` ['n0', 'n1']"),
+        ({"machines": "n0"}, "machines` ['n0']"),
+        ({"machines": ["*", "n0"]}, None),
+        ({"machines": "*"}, None),
+        ({"machines": []}, None),
+        ({"machines": [""]}, None),
+        ({"vault-types": ["FILE"]}, "vault-types` ['FILE']"),
+        ({"vault-types": "BLOCK"}, "vault-types` 'BLOCK'"),
+        ({"vault-types": [*ALL_VAULTS, "NEWER"]}, None),
+        ({"vault-types": ["NONE"]}, None),
+        ({"vault-types": [""]}, None),
+        ({"vault-types": None}, None),
+        ({"licensed": True}, "licensed`"),
+        ({"licensed": "true"}, "licensed`"),
+    ],
+)
+def test_what_means_something_to_jarvice_alone_says_so(keys: Object, field: str | None) -> None:
+    warnings = choose_command(read_appdef(appdef(**keys)), None).warnings
+    if field is None:
+        assert warnings == []
+    else:
+        [warning] = warnings
+        assert warning.startswith(f"`appDef.{field} has no effect: ")
+
+
+def test_kns_own_limits_say_that_the_class_decides() -> None:
+    limits = {"limit_range": {"cpu": "2"}}
+    assert choose_command(read_appdef(appdef(NESTED | limits)), None).warnings == [
+        f"`{WHERE}.limit_range` has no effect: the job's class sets the limits of the nested cluster's pods"
+    ]
+    assert choose_command(read_appdef(appdef(NESTED | {"limit_range": ""})), None).warnings == []

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from nestor.contracts.runner import RECORD_KEY
+from nestor.contracts.runner import RECORD_KEY, RECORD_OWNER_KEY
 from nestor.kube import Api, Conflict, Unreachable
 from nestor.runner.record import Record, Superseded
 from nestor.steps import Run
@@ -20,12 +20,13 @@ class Store:
 
     def __init__(self) -> None:
         self.content: str | None = None
+        self.owner: str | None = None
         self.version = 0
         self.failures: list[Exception] = []
 
-    def put(self, content: str | None) -> None:
+    def put(self, content: str | None, owner: str | None = None) -> None:
         """As another writer."""
-        self.content, self.version = content, self.version + 1
+        self.content, self.owner, self.version = content, owner, self.version + 1
 
     @property
     def hash(self) -> str:
@@ -34,7 +35,10 @@ class Store:
     async def find(self, *_: Any) -> Object | None:
         if self.content is None:
             return None
-        return {"metadata": {"resourceVersion": str(self.version)}, "data": {RECORD_KEY: self.content}}
+        if self.failures:
+            raise self.failures.pop()
+        data = {RECORD_KEY: self.content} | ({RECORD_OWNER_KEY: self.owner} if self.owner else {})
+        return {"metadata": {"resourceVersion": str(self.version)}, "data": data}
 
     async def create(self, _: Any, body: Object) -> Object:
         if self.content is not None:
@@ -49,7 +53,7 @@ class Store:
     def _write(self, body: Object) -> Object:
         if self.failures:
             raise self.failures.pop()
-        self.put(body["data"][RECORD_KEY])
+        self.put(body["data"][RECORD_KEY], body["data"][RECORD_OWNER_KEY])
         return {"metadata": {"resourceVersion": str(self.version)}}
 
 
@@ -101,3 +105,39 @@ async def test_a_successors_record_is_left_alone(store: Store, record: Record, h
     with pytest.raises(Superseded):
         await record.save(run("ours"))
     assert store.hash == "next"
+
+
+async def test_of_two_runners_of_one_plan_the_later_one_goes_on(store: Store, record: Record) -> None:
+    await record.load()
+    await record.save(run("ours"))
+    successor = Record(cast(Api, store), FakeClock())
+    assert await successor.load() == run("ours")
+    await record.save(run("ours"))
+    await record.check()
+    await successor.check()
+    await successor.save(run("ours"))
+    for _ in range(2):
+        with pytest.raises(Superseded, match="another runner has taken over"):
+            await record.save(run("ours"))
+        with pytest.raises(Superseded, match="another runner has taken over"):
+            await record.check()
+    await successor.check()
+    await successor.save(run("ours"))
+
+
+@pytest.mark.parametrize("content", [None, "no JSON"])
+async def test_a_record_that_nobody_signed_is_nobodys(store: Store, record: Record, content: str | None) -> None:
+    await record.save(run("ours"))
+    store.put(content)
+    await record.check()
+    await record.save(run("ours"))
+    assert store.hash == "ours"
+
+
+async def test_an_api_that_does_not_answer_says_nothing_about_successors(store: Store, record: Record) -> None:
+    await record.save(run("ours"))
+    store.put(run("ours").to_json(), "another")
+    store.failures = [Unreachable("refused")]
+    await record.check()
+    with pytest.raises(Superseded):
+        await record.check()

@@ -14,7 +14,7 @@ import pytest
 from aiohttp.abc import ResolveResult
 
 from nestor.kube import Api, Unreachable
-from nestor.runner import processes
+from nestor.runner import copying, processes, undo
 from nestor.runner.attempt import Attempt
 from nestor.runner.command import Outcome
 from nestor.runner.download import Downloader, Fetched
@@ -59,8 +59,8 @@ class Fake(Downloader):
 class Stage:
     """A place with templates, and a plan's executor."""
 
-    def __init__(self, folder: Path, steps: tuple[Step, ...] = (), **plan: Any) -> None:
-        self.place = Place(folder / "templates", folder / "kubeconfig", folder / "work")
+    def __init__(self, folder: Path, steps: tuple[Step, ...] = (), temporary: Path | None = None, **plan: Any) -> None:
+        self.place = Place(folder / "templates", folder / "kubeconfig", folder / "work", temporary)
         self.plan = Plan(hash="h", steps=steps, **plan)
         self.workspace = Workspace(self.place, self.plan)
         self.downloader = Fake(self.plan.remote)
@@ -77,8 +77,8 @@ class Stage:
         self.lines.clear()
         return await self.executor.execute(Attempt(Step(name="web", **step), number, self.lines.append))
 
-    async def script(self, text: str, number: int = 1) -> Outcome:
-        return await self.run(number, type="custom", cmd=base64.b64encode(text.encode()).decode())
+    async def script(self, text: str, number: int = 1, **step: Any) -> Outcome:
+        return await self.run(number, type="custom", cmd=base64.b64encode(text.encode()).decode(), **step)
 
 
 @pytest.fixture
@@ -183,6 +183,71 @@ async def test_scripts_share_a_copy_of_the_templates_and_later_steps_see_what_th
     assert (await stage.script("#!/bin/sh\ncat a.txt made.yml")).message == "changed\nmade"
     assert (await stage.run(type="kubectl", path="made.yml")).is_success
     assert (stage.place.templates / "a.txt").read_text() == "from the image"
+
+
+CLONE = "#!/bin/sh\nset -e\nmkdir server\ntouch server/file\nexit $([ $NESTOR_ATTEMPT = 3 ] && echo 0 || echo 1)\n"
+
+
+async def test_a_retry_begins_with_the_templates_as_they_were(stage: Stage) -> None:
+    stage.write(a_txt="from the image")
+    for number, code in ((1, 1), (2, 1), (3, 0)):
+        assert await stage.script(CLONE, number, retry=5) == Outcome(code, "")
+    assert (await stage.script("#!/bin/sh\nls; cat a.txt")).message == "a.txt\nserver\nfrom the image"
+
+
+async def test_a_retry_begins_with_what_earlier_steps_left(stage: Stage) -> None:
+    stage.write(a_txt="from the image")
+    first = "echo first > a.txt; mkdir b; ln -s ../a.txt b/link; ln -s /gone out; chmod 500 b; touch ..x; touch -d @9 a.txt"
+    assert (await stage.script(first)).is_success
+    spoil = f"rm -r b out ..x; echo spoilt > a.txt; touch new\n{CLONE}"
+    look = "ls -A; stat -c %Y a.txt; cat b/link; readlink b/link out"
+    before = "..x\na.txt\nb\nout\n9\nfirst\n../a.txt\n/gone"
+    for number, code in ((1, 1), (2, 1), (3, 0)):
+        assert await stage.script(f"#!/bin/sh\n{look}\n{spoil}", number, retry=5) == Outcome(code, before)
+    assert (await stage.script("#!/bin/sh\nls -A; cat a.txt")).message == "a.txt\nnew\nserver\nspoilt"
+    assert sorted(entry.name for entry in stage.place.work.iterdir()) == ["home", "templates"]
+
+
+async def test_a_retry_does_not_meet_what_the_failed_attempt_wrote_elsewhere(folder: Path) -> None:
+    (folder / "tmp").mkdir()
+    stage = Stage(folder, temporary=folder / "tmp")
+    assert (await stage.script("#!/bin/sh\ntouch $HOME/kept ../../tmp/kept")).is_success
+    clone = "#!/bin/sh\nset -e\nmkdir $HOME/server ../../tmp/server\nln -s server ../../tmp/link\nexit $((2 - NESTOR_ATTEMPT))"
+    assert await stage.script(clone, 1, retry=1) == Outcome(1, "")
+    assert await stage.script(clone, 2, retry=1) == Outcome(0, "")
+    assert (await stage.script("#!/bin/sh\nls $HOME ../../tmp | sort | uniq -c | xargs")).message.endswith(
+        "2 kept 1 link 2 server"
+    )
+
+
+async def test_what_is_too_much_to_be_kept_is_told_and_stays(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (await stage.script("#!/bin/sh\nhead -c 3000000 /dev/zero > big")).is_success
+    monkeypatch.setattr(undo, "KEPT_BYTES", 2**20)
+    assert await stage.script("#!/bin/sh\nls; touch left; exit 1", 1, retry=1) == Outcome(1, "big")
+    said = "earlier steps left too much to be kept (1 MiB): retries begin with what a failed attempt left"
+    assert stage.lines[0] == said
+    assert await stage.script("#!/bin/sh\nls", 2, retry=1) == Outcome(0, "big\nleft")
+    assert stage.lines == ["big", "left"]
+    assert sorted(entry.name for entry in stage.place.work.iterdir()) == ["home", "templates"]
+
+
+async def test_the_last_attempt_keeps_no_copy(stage: Stage) -> None:
+    assert (await stage.script("#!/bin/sh\ntouch a")).is_success
+    assert (await stage.script("#!/bin/sh\nls ..")).message == "attempt-" + stage.lines[0][8:] + "\nhome\ntemplates"
+    assert (await stage.script("#!/bin/sh\nls ..", retry=1)).message.endswith("\nhome\nkept\ntemplates")
+
+
+async def test_a_copy_that_takes_too_long_spoils_nothing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def dawdle(copier: copying.Copier) -> None:
+        copier.stop.wait(20)
+
+    assert (await stage.script("#!/bin/sh\ntouch a")).is_success
+    with monkeypatch.context() as patched:
+        patched.setattr(copying.Copier, "run", dawdle)
+        outcome = await stage.script("#!/bin/sh\nls", retry=5, timeout_seconds=1)
+    assert outcome == Outcome(None, "timed out after 1 s, before its command started")
+    assert await stage.script("#!/bin/sh\nls; exit 1", 2, retry=5) == Outcome(1, "a")
+    assert await stage.script("#!/bin/sh\nls", 3, retry=5) == Outcome(0, "a")
 
 
 async def test_an_attempts_own_files_go_with_it(stage: Stage) -> None:
@@ -337,6 +402,67 @@ async def test_a_file_that_went_with_an_earlier_runner_is_told_so(folder: Path) 
         await stage.run(type="kubectl", path="made.yml")
     with pytest.raises(StepError, match=r"\(it is empty\)$"):
         await Stage(folder, steps=steps[1:]).run(type="kubectl", path="made.yml")
+
+
+SAYS_ONCE = """#!/bin/sh
+echo "kubectl $*"
+[ -e $0.said ] && exit 0
+touch $0.said
+echo '{}'
+exit 1
+"""
+LOST_RACE = 'Error from server (AlreadyExists): error when creating "./web.yml": configmaps "second" already exists'
+TOO_LONG = 'The CustomResourceDefinition "a.b" is invalid: metadata.annotations: Too long: may not be more than 262144 bytes'
+
+
+@pytest.mark.parametrize(
+    ("said", "note", "second"),
+    [
+        (LOST_RACE, "another writer was faster; applied again", "kubectl apply -f ./web.yml"),
+        (
+            LOST_RACE.replace("AlreadyExists", "Conflict"),
+            "another writer was faster; applied again",
+            "kubectl apply -f ./web.yml",
+        ),
+        (
+            TOO_LONG,
+            "an object is too large for client-side apply; all are applied again by server-side apply",
+            "kubectl apply -f ./web.yml --server-side --force-conflicts",
+        ),
+    ],
+)
+async def test_an_apply_that_another_one_heals_is_followed_by_it_at_once(
+    stage: Stage, folder: Path, said: str, note: str, second: str
+) -> None:
+    stage.write(web_yml="a")
+    (folder / "bin" / "kubectl").write_text(SAYS_ONCE.replace("{}", said))
+    assert (await stage.run(type="kubectl", path="web.yml")).is_success
+    assert stage.lines == ["kubectl apply -f ./web.yml", said, note, second]
+
+
+@pytest.mark.parametrize(("said", "count"), [(LOST_RACE, 5), (TOO_LONG, 2), ("error: no matches for kind", 1)])
+async def test_an_apply_is_repeated_a_few_times_and_then_fails(stage: Stage, folder: Path, said: str, count: int) -> None:
+    stage.write(web_yml="a")
+    (folder / "bin" / "kubectl").write_text(SAYS_ONCE.replace("{}", said).replace("touch", ":"))
+    outcome = await stage.run(type="kubectl", path="web.yml")
+    assert outcome.exit_code == 1
+    assert outcome.message.endswith(said)
+    assert sum(line.startswith("kubectl apply") for line in stage.lines) == count
+
+
+async def test_a_script_is_never_repeated_within_an_attempt(stage: Stage) -> None:
+    assert await stage.script(f"#!/bin/sh\necho '{LOST_RACE}'\nexit 1\n") == Outcome(1, LOST_RACE)
+
+
+async def test_a_script_is_told_that_another_pod_ran_the_ones_before_it(folder: Path) -> None:
+    first, second = (Step(name=name, type="custom", cmd="bHMK") for name in ("first", "second"))
+    stage = Stage(folder, steps=(first, second))
+    await stage.executor.execute(Attempt(second, 1, stage.lines.append))
+    assert stage.lines == ["another pod ran scripts of earlier steps: what they wrote is not there"]
+    stage = Stage(folder, steps=(first, second))
+    for step in (first, second):
+        await stage.executor.execute(Attempt(step, 1, stage.lines.append))
+    assert stage.lines == []
 
 
 async def test_a_slow_repetition_of_many_objects_comes_with_what_helps(stage: Stage, folder: Path) -> None:

@@ -277,3 +277,65 @@ def test_absurd_depth_gives_a_sentence() -> None:
         content = {"a": content}
     [fault] = faults(nested(template(more=content)))
     assert fault == "`nested_kubernetes.templates[0].more.a.a.a.a.a…` must not be nested deeper than 64 levels"
+
+
+WHERE = "appDef.commands.Hello.nested_kubernetes"
+
+
+def warn(*templates: Any, **settings: Any) -> list[str]:
+    return [warning.removeprefix(f"`{WHERE}.") for warning in steps.list_warnings(nested(*templates, **settings), WHERE)]
+
+
+@pytest.mark.parametrize(
+    ("step", "warning"),
+    [
+        (template(retrys=5), "templates[0].retrys`: unknown key, ignored; did you mean `retry`?"),
+        (template(retrySleep=5), "templates[0].retrySleep`: unknown key, ignored; did you mean `retry_sleep`?"),
+        (template(timeout=5), "templates[0].timeout`: unknown key, ignored; did you mean `timeout_seconds`?"),
+        (template(zebra=5), "templates[0].zebra`: unknown key, ignored"),
+        (template(chart="x"), "templates[0].chart` has no effect for type 'kubectl'"),
+        (template(type="kustomize", cmd="x"), "templates[0].cmd` has no effect for type 'kustomize'"),
+        (script(path="x"), "templates[0].path` has no effect for type 'custom'"),
+        (chart(vals={}), "templates[0].vals`: unknown key, ignored; did you mean `values`?"),
+        (chart(cmd=""), "templates[0].cmd` has no effect for type 'helm'"),
+        (template(type="shell", scrpt=""), "templates[0].scrpt`: unknown key, ignored"),
+        (template(type=["kubectl"], retrys=1), "templates[0].retrys`: unknown key, ignored; did you mean `retry`?"),
+    ],
+)
+def test_a_steps_key_that_nothing_reads_is_named(step: Object, warning: str) -> None:
+    assert warn(step) == [warning]
+
+
+def test_keys_of_the_settings_that_nothing_reads_are_named() -> None:
+    assert warn(global_retries=5, retry_sleep=1, zebra=1) == [
+        "templates_settings.global_retries`: unknown key, ignored; did you mean `global_retry`?",
+        "templates_settings.retry_sleep`: unknown key, ignored; did you mean `global_retry_sleep`?",
+        "templates_settings.zebra`: unknown key, ignored",
+    ]
+
+
+@pytest.mark.parametrize("content", [{}, {"templates": 1}, {"templates": ["x"], "templates_settings": [1]}, {"templates": [{}]}])
+def test_what_makes_no_plan_makes_no_trouble_when_its_keys_are_read(content: Object) -> None:
+    assert steps.list_warnings(content, WHERE) == []
+    deep: Any = 1
+    for _ in range(200):
+        deep = [deep]
+    assert steps.list_warnings(content | {"x": deep}, WHERE) == []
+
+
+def test_every_documented_key_is_known_to_its_type() -> None:
+    common = {"retry": 1, "retry_sleep": 1, "timeout_seconds": 5, "render": False}
+    applied = {"namespace": "a", "server_side": True}
+    url = {"format": "url", "path": "https://example.com/a.yml", "sha256": "0" * 64}
+    helm = {"release": "r", "values": {}, "values_files": [], "wait": True, "create_namespace": True, "namespace": "a"}
+    remote = {"path": None, "chart": "web", "repo": "https://example.com", "version": "1"}
+    several = [template(**applied, **url), template(type="kustomize", **applied), script(), chart(**helm), chart(**remote)]
+    numbered = [{**step, **common, "name": f"step-{number}"} for number, step in enumerate(several)]
+    assert warn(*numbered, global_retry=1, global_retry_sleep=1, render=True) == []
+    assert build(*numbered).steps[4].helm is not None
+
+
+def test_thousands_of_a_steps_unknown_keys_make_few_sentences() -> None:
+    found = warn(*[template(**{f"key-{number}": 1 for number in range(300)}) for _ in range(100)])
+    assert len(found) == 11
+    assert found[-1] == "29990 more unknown keys of the AppDef, ignored"

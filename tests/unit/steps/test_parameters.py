@@ -86,7 +86,7 @@ def test_values_come_out_as_their_type_has_them(declared: Object, given: Any, fo
     assert type(value(declared, given)) is type(found)
 
 
-TYPES = "CONST, STR, INT, FLOAT, RANGE, BOOL, selection, FILE or UPLOAD"
+TYPES = "CONST, STR, INT, FLOAT, RANGE, BOOL, selection, FILE, UPLOAD"
 
 
 @pytest.mark.parametrize(
@@ -129,8 +129,6 @@ def test_a_value_that_breaks_its_rule_is_refused(declared: Object, given: Any, f
 @pytest.mark.parametrize(
     ("declared", "fault"),
     [
-        ({"type": "TEXT"}, f".type` must be {TYPES}, not 'TEXT'"),
-        ({"type": 3}, f".type` must be {TYPES}, not 3"),
         ({"type": "INT", "value": "x"}, ".value` must be an integer, not 'x'"),
         ({"type": "INT", "value": 11, "max": 10}, ".value` must be a number to 10, not 11"),
         ({"type": "INT", "min": "low"}, ".min` must be a number, not 'low'"),
@@ -184,11 +182,11 @@ def test_what_is_required_and_has_no_default_must_be_given(kind: str) -> None:
 
 
 def test_all_faults_are_told_at_once() -> None:
-    declared = {"a": {"required": True}, "b": {"type": "INT"}, "c": {"type": "?"}}
+    declared = {"a": {"required": True}, "b": {"type": "INT"}, "c": {"type": "RANGE", "step": "?"}}
     assert faults(declared, {"b": "x", "d": 1}) == [
         "`spec.parameters.d` is unknown; the command has: 'a', 'b', 'c'",
         "`spec.parameters.b` must be an integer, not 'x'",
-        f"`{WHERE}.c.type` must be {TYPES}, not '?'",
+        f"`{WHERE}.c.step` must be a number, not '?'",
         "`spec.parameters.a` must be set",
     ]
 
@@ -267,6 +265,7 @@ def test_every_type_of_jarvices_own_example_is_known() -> None:
         "upload_1": "coucou",
     }
     assert found.environment == {"str_1": "str_1_value"}
+    assert found.warnings == ()
 
 
 def test_absurd_input_gives_a_sentence() -> None:
@@ -275,3 +274,66 @@ def test_absurd_input_gives_a_sentence() -> None:
         deep = [deep]
     assert "must not be nested deeper" in faults({"x": {}}, {"x": deep})[0]
     assert "must not be nested deeper" in faults({"x": deep})[0]
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "found"),
+    [
+        ({"type": "TEXT"}, "a", "a"),
+        ({"type": "TEXT"}, None, ""),
+        ({"type": "COLOR", "value": "red"}, None, "red"),
+        ({"type": "TEXT"}, 1.5, "1.5"),
+        ({"type": "TEXT", "value": True}, None, "true"),
+        ({"type": "TEXT", "value": {"a": [1, "ä"]}}, None, '{"a": [1, "ä"]}'),
+        ({"type": "TEXT", "multi": True}, ["a"], '["a"]'),
+        ({"type": 3}, "a", "a"),
+        ({"type": ["STR"]}, "a", "a"),
+    ],
+)
+def test_an_unknown_type_is_taken_as_text_with_a_warning(declared: Object, given: Any, found: Any) -> None:
+    result = check({"x": declared}, {} if given is None else {"x": given})
+    assert result.values == {"x": found}
+    said = f"`{WHERE}.x.type` {declared['type']!r} is unknown, the value is taken as text; known: {TYPES}"
+    assert result.warnings[0] == said
+
+
+def test_a_value_of_an_unknown_type_is_as_limited_as_any_text() -> None:
+    assert faults({"x": {"type": "TEXT"}}, {"x": ["a" * 70_000]}) == [
+        "`spec.parameters.x` must be a string of at most 65536 bytes, without null characters"
+    ]
+    assert faults({"x": {"type": "TEXT", "required": True}}) == ["`spec.parameters.x` must be set"]
+
+
+@pytest.mark.parametrize(
+    ("declared", "warnings"),
+    [
+        ({"valu": "a"}, [".valu`: unknown key, ignored; did you mean `value`?"]),
+        ({"type": "INT", "minimum": 1}, [".minimum`: unknown key, ignored"]),
+        (
+            {"requird": True, "zebra": 1},
+            [".requird`: unknown key, ignored; did you mean `required`?", ".zebra`: unknown key, ignored"],
+        ),
+        ({"type": "STR", "min": 1}, []),
+        ({"name": "a", "description": "b", "positional": True, "target": "c"}, []),
+    ],
+)
+def test_keys_that_do_nothing_are_named(declared: Object, warnings: list[str]) -> None:
+    assert check({"x": declared}).warnings == tuple(f"`{WHERE}.x{warning}" for warning in warnings)
+
+
+def test_a_job_that_lacks_a_value_does_not_hide_what_is_odd_about_the_others() -> None:
+    declared = {"a": {"required": True}, "b": {"type": "TEXT"}, "c": {"valu": "x"}}
+    with pytest.raises(PlanError) as refused:
+        check(declared)
+    assert refused.value.messages == ["`spec.parameters.a` must be set"]
+    assert [warning.partition("`")[2].partition("`")[0] for warning in refused.value.warnings] == [
+        f"{WHERE}.b.type",
+        f"{WHERE}.c.valu",
+    ]
+
+
+def test_thousands_of_unknown_keys_make_few_sentences() -> None:
+    declared = {str(number): {f"key-{key}": 1 for key in range(100)} for number in range(200)}
+    warnings = check(declared).warnings
+    assert len(warnings) == 11
+    assert warnings[-1] == "19990 more unknown keys of the AppDef, ignored"

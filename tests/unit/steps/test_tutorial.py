@@ -72,8 +72,9 @@ def appdef(templates: list[Object], **nested: Any) -> Object:
 
 def plan_of(content: Object) -> Plan:
     chosen = choose_command(read_appdef(content), None)
-    assert chosen.warnings == []
+    assert chosen.warnings == steps.list_warnings(chosen.nested.model_dump(), chosen.where) == []
     checked = steps.check_parameters(chosen.command.parameters, None)
+    assert checked.warnings == ()
     return steps.build_plan(
         chosen.nested.model_dump(),
         "base",

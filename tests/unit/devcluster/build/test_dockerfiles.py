@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -35,6 +36,16 @@ def test_public_and_local_builds_have_the_same_python_and_packages() -> None:
     assert f"ARG BASE=docker.io/library/python:{wheels.PYTHON_VERSION}-slim-{base.SUITE}\n" in DOCKERFILE
     for package in set(base.PACKAGES) - {"python3"}:
         assert f"'{package}=" in DOCKERFILE
+
+
+def test_kubectl_and_helm_are_where_scripts_written_for_kns_call_them(tmp_path: Path) -> None:
+    tools = {f"/usr/local/bin/{name}" for name in ("kubectl", "helm")}
+    assert set(re.findall(r"^COPY --from=\w+ \S+ (/usr/local/bin/\S+)$", DOCKERFILE, re.MULTILINE)) == tools
+    [command] = re.findall(r"^ +(ln -s .*?); \\$", DOCKERFILE, re.MULTILINE)
+    (tmp_path / "usr" / "bin").mkdir(parents=True)
+    subprocess.run(command.replace(" /usr/bin/", f" {tmp_path}/usr/bin/"), shell=True, check=True)
+    links = {link.name: str(link.readlink()) for link in (tmp_path / "usr" / "bin").iterdir()}
+    assert links == {"kubectl": "/usr/local/bin/kubectl", "helm": "/usr/local/bin/helm"}
 
 
 def test_the_dockerfile_installs_the_build_backend_that_pyproject_names() -> None:

@@ -147,7 +147,7 @@ def test_parameters_are_checked_and_reach_the_plan() -> None:
         ({"size": {"type": "INT"}}, {"siez": 1}, conditions.PARAMETERS_INVALID, "`spec.parameters.siez` is unknown"),
         ({"size": {"type": "INT", "required": True}}, None, conditions.PARAMETERS_INVALID, "`spec.parameters.size` must be set"),
         ({}, {"size": 1}, conditions.PARAMETERS_INVALID, "`spec.parameters` may not be set"),
-        ({"size": {"type": "SIZE"}}, None, conditions.APPDEF_INVALID, "`appDef.commands.Hello.parameters.size.type`"),
+        ({"size": {"type": "INT", "min": "x"}}, None, conditions.APPDEF_INVALID, "`appDef.commands.Hello.parameters.size.min`"),
     ],
 )
 def test_faulty_parameters_are_refused_with_the_field(declared: Object, given: Object, reason: str, message: str) -> None:

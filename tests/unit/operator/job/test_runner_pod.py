@@ -152,6 +152,18 @@ def test_it_holds_no_token_of_the_host() -> None:
     assert [item["items"] for item in secrets] == [[{"key": "runner.kubeconfig", "path": "kubeconfig"}]]
 
 
+def test_it_has_a_user_of_its_own_and_no_privileges() -> None:
+    spec = build()["spec"]
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert (spec["securityContext"]["runAsUser"], spec["securityContext"]["runAsGroup"]) == (65532, 65532)
+    [container] = spec["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
 def test_templates_come_from_the_app_image_or_from_the_copied_config_map() -> None:
     spec = build()["spec"]
     assert spec["volumes"][0] == {"name": "app", "image": {"reference": "registry.test/hello:1", "pullPolicy": "IfNotPresent"}}
