@@ -55,6 +55,12 @@ class ClusterPolicy(Model):
     default_version: KubernetesVersion | None = Field(
         None, description="Version for jobs that do not ask for one. Defaults to the highest of `versions`."
     )
+    app_def_version: Literal["NearestNewer", "Exact"] = Field(
+        "NearestNewer",
+        description="What an AppDef gets that asks for a version that is not in `versions`. `NearestNewer`: the nearest newer "
+        "one, with a warning. `Exact`: its jobs are refused. A job's own `kubernetesVersion` is always exact. Defaults to "
+        "`NearestNewer`.",
+    )
     resources: Resources | None = Field(
         None,
         description="Resources of the K3s server's container. Defaults to requests of 200m CPU and 512Mi, and limits "

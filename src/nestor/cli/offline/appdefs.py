@@ -8,9 +8,8 @@ from typing import Any
 
 from nestor.api import faults
 from nestor.api.appdef import AppDef, AppDefError, Chosen, choose_command, list_commands, read_appdef
-from nestor.api.appdef_models import SPELLINGS
 from nestor.cli.offline.faults import Fault
-from nestor.steps import PlanError, build_plan, check_parameters
+from nestor.steps import PlanError, build_plan, check_parameters, list_warnings
 
 ROOT = "appDef"
 GIVEN = "spec.parameters"
@@ -70,13 +69,14 @@ def _check_command(app: AppDef, command: str | None, path: str, findings: Findin
     except AppDefError as error:
         findings.add(error.messages, path)
         return
-    findings.warn(chosen.warnings, path)
+    findings.warn([*chosen.warnings, *list_warnings(chosen.nested.model_dump(), chosen.where)], path)
     _check_parameters(chosen, path, findings, spec)
     try:
         build_plan(chosen.nested.model_dump(), "")
     except PlanError as error:
-        where = faults.name_field(f"{ROOT}.commands", [chosen.id, _spelling(app, chosen.id)])
-        named = [message.replace("`", f"`{where}.", 1) if message.startswith("`") else message for message in error.messages]
+        named = [
+            message.replace("`", f"`{chosen.where}.", 1) if message.startswith("`") else message for message in error.messages
+        ]
         findings.add(named, path)
 
 
@@ -87,13 +87,9 @@ def _check_parameters(chosen: Chosen, path: str, findings: Findings, spec: dict[
     except PlanError as error:
         # What a job has to give is no fault of an AppDef.
         findings.add([message for message in error.messages if spec is not None or f"`{GIVEN}" not in message], path)
+        findings.warn(error.warnings, path)
     else:
         findings.warn(found.warnings, path)
-
-
-def _spelling(app: AppDef, command: str) -> str:
-    """How this AppDef writes `nested_kubernetes`."""
-    return next((key for key in SPELLINGS if app.commands[command].get(key) is not None), SPELLINGS[0])
 
 
 def relocate(message: str, path: str) -> str:

@@ -8,6 +8,7 @@ from functools import cached_property
 from nestor import names
 from nestor.api import conditions, faults
 from nestor.api.appdef import AppDefError, Chosen, CommandNotFound, NestedKubernetes, choose_command, read_appdef
+from nestor.api.appdef_versions import Offer, find_offer
 from nestor.api.nestedappjob import JobExpose
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.cluster.shape import Host
@@ -17,7 +18,7 @@ from nestor.operator.admission.app_source import AppSource
 from nestor.operator.admission.cluster_spec import complete_spec, find_running
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.world.host_facts import build_remote
-from nestor.steps import Parameters, Plan, PlanError, Remote, build_plan, check_parameters
+from nestor.steps import Parameters, Plan, PlanError, Remote, build_plan, check_parameters, list_warnings
 
 JOBS_PARAMETERS = "`spec.parameters"
 """Prefix of messages about the job's own parameters; all others are about the AppDef's declarations."""
@@ -85,13 +86,17 @@ def admit(known: JobIdentity, source: AppSource, cluster: Object | None = None, 
     """
     chosen = _choose_command(known, source)
     checked = _check_parameters(known, source, chosen)
-    wanted = known.spec.kubernetes_version or chosen.nested.kubernetes_version
-    made_of = _complete_spec(known, wanted, cluster)
+    offer = _choose_offer(known, chosen)
+    asked = known.spec.kubernetes_version or chosen.nested.kubernetes_version
+    made_of = _complete_spec(known, offer.version if offer else asked, cluster)
     version = made_of.kubernetes_version
-    warnings = [source.blame(item) for item in (*chosen.warnings, *checked.warnings)]
-    if wanted and wanted != version:
+    ignored = list_warnings(chosen.nested.model_dump(), chosen.where)
+    warnings = [source.blame(item) for item in (*chosen.warnings, *ignored, *checked.warnings)]
+    if offer and offer.note and offer.version == version:
+        warnings.append(source.blame(offer.note))
+    elif asked and asked != version:
         warnings.append(
-            f"Kubernetes version '{wanted}' of the AppDef is ignored: the cluster already runs {version}; create another job "
+            f"Kubernetes version '{asked}' of the AppDef is ignored: the cluster already runs {version}; create another job "
             "for another version"
         )
     return Resolved(
@@ -109,6 +114,14 @@ def admit(known: JobIdentity, source: AppSource, cluster: Object | None = None, 
         remote=build_remote(known.policy.templates.remote, host),
         warnings=tuple(warnings),
     )
+
+
+def _choose_offer(known: JobIdentity, chosen: Chosen) -> Offer | None:
+    """The version that the AppDef gets; None where it has no say, or the class takes it to the letter."""
+    wanted, policy = chosen.nested.kubernetes_version, known.policy.cluster
+    if known.spec.kubernetes_version or not wanted or policy.app_def_version == "Exact":
+        return None
+    return find_offer(wanted, [entry.version for entry in policy.versions])
 
 
 def _complete_spec(known: JobIdentity, version: str | None, cluster: Object | None) -> NestedClusterSpec:

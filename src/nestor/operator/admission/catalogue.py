@@ -15,7 +15,7 @@ from nestor.operator.admission.app_source import read_catalogue
 from nestor.operator.admission.identity import Refused
 from nestor.operator.result import Result
 from nestor.operator.world.context import Context
-from nestor.steps import PlanError, build_plan, check_parameters
+from nestor.steps import PlanError, build_plan, check_parameters, list_warnings
 from nestor.times import timestamp
 
 COMMAND_LIMIT, ID_LIMIT, TITLE_LIMIT = 64, 253, 1024
@@ -91,8 +91,7 @@ def _check_commands(app: AppDef) -> Condition:
     for command in wanted or [None]:
         try:
             chosen = choose_command(app, command)
-            warnings += chosen.warnings
-            _check_plan(chosen)
+            warnings += [*chosen.warnings, *list_warnings(chosen.nested.model_dump(), chosen.where), *_check_plan(chosen)]
         except AppDefError as error:
             faults += error.messages
         except PlanError as error:
@@ -103,13 +102,14 @@ def _check_commands(app: AppDef) -> Condition:
     return _accepted("True", conditions.ADMITTED_REASON, said)
 
 
-def _check_plan(chosen: Chosen) -> None:
-    """Raises `PlanError`. A required parameter, which only a job can set, is not a fault of the application."""
+def _check_plan(chosen: Chosen) -> tuple[str, ...]:
+    """Warnings about its parameters. Raises `PlanError`, but not for a required parameter, which only a job can set."""
     where = name_field("appDef.commands", [chosen.id, "parameters"])
     found: list[str] = []
     try:
-        check_parameters(chosen.command.parameters, {}, where=where)
+        warnings = check_parameters(chosen.command.parameters, {}, where=where).warnings
     except PlanError as error:
+        warnings = error.warnings
         found += [message for message in error.messages if not message.startswith(JOBS_PARAMETERS)]
     try:
         build_plan(chosen.nested.model_dump(), "")
@@ -117,6 +117,7 @@ def _check_plan(chosen: Chosen) -> None:
         found += error.messages
     if found:
         raise PlanError(found)
+    return warnings
 
 
 def _accepted(status: conditions.Status, reason: str, message: str) -> Condition:

@@ -189,3 +189,41 @@ def test_another_source_or_epoch_is_another_base() -> None:
 
 def test_without_a_url_templates_are_not_told_one() -> None:
     assert set(build_resolved(build_job(nested={"templates": STEPS})).facts) == {"name", "namespace"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "version", "warned"), [("v1.8", "v1.9", True), ("v1.30", "v1.36", True), ("v1.9", "v1.9", False)]
+)
+def test_an_appdefs_version_that_the_class_lacks_is_the_nearest_newer_one(wanted: str, version: str, warned: bool) -> None:
+    found = resolve(build_job(nested={"kubernetes_version": wanted, "templates": STEPS}), CLASSES)
+    assert found.version == version
+    said = f"the AppDef's Kubernetes version '{wanted}' is not offered; {version}, the nearest newer one, is taken"
+    assert (said in found.warnings) == warned
+
+
+@pytest.mark.parametrize(
+    ("job", "cluster"),
+    [
+        (build_job(nested={"kubernetes_version": "v1.37", "templates": STEPS}), {}),
+        (build_job(nested={"kubernetes_version": "v1.30", "templates": STEPS}), {"appDefVersion": "Exact"}),
+        (build_job(kubernetesVersion="v1.30"), {}),
+    ],
+    ids=["all are older", "the class is exact", "the job's own is exact"],
+)
+def test_a_version_that_is_not_offered_is_refused_where_none_may_take_its_place(job: Object, cluster: Object) -> None:
+    with pytest.raises(Refused, match=r"is not offered by class 'default'; it has: v1\.9, v1\.36"):
+        resolve(job, {"default": build_policy(cluster=cluster)})
+
+
+def test_a_running_job_keeps_the_version_that_was_nearest_when_it_began() -> None:
+    job = build_job(nested={"kubernetes_version": "v1.30", "templates": STEPS})
+    versions = [{"version": "v1.31", "image": "k3s:31"}, {"version": "v1.36", "image": "k3s:36"}]
+    found = resolve(job, {"default": build_policy(cluster={"versions": versions})}, build_running())
+    assert found.version == "v1.36"
+    assert any("version 'v1.30' of the AppDef is not followed" in text for text in found.warnings)
+
+
+def test_keys_of_steps_that_nothing_reads_are_warned_of() -> None:
+    misspelt: Object = {"name": "a", "type": "kubectl", "path": "a.yml", "retrys": 3}
+    found = resolve(build_job(nested={"templates": [misspelt]}), CLASSES)
+    assert any("templates[0].retrys`: unknown key, ignored; did you mean `retry`?" in text for text in found.warnings)
