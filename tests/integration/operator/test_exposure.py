@@ -128,8 +128,8 @@ async def test_a_host_of_somebody_else_is_kept_from_that_target_alone(operator: 
     await be_target(api, where, job, service="api", port=9090)
     refused = await job_with(api, "partly", namespace, conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT)
     said = (
-        f"host '{host}' is taken by Ingress 'portal' in namespace '{namespace}'; it is derived from the names of the Service, the "
-        "job and its namespace"
+        f"host '{host}' is taken by Ingress 'portal' in namespace '{namespace}'; it is derived from the names of the Service, "
+        "the job and its namespace"
     )
     assert message_of(refused, conditions.EXPOSED) == target_of(refused)["message"] == said
     assert "url" not in target_of(refused)
