@@ -76,7 +76,7 @@ def host_name(name: str, namespace: str) -> str:
     return join_limited([name, namespace], "x-" + digest(namespace, name), separator="-x-")
 
 
-def child(cluster: str, part: str) -> str:
+def child(cluster: str, part: Part) -> str:
     """The name of one of a cluster's (or job's) own objects, such as `hello-k3s`; leaves room for what controllers append."""
     if len(cluster) + len(part) + 1 <= CHILD_LIMIT:
         return f"{cluster}-{part}".replace(".", "-")

@@ -1,1 +1,1 @@
-"""Suites that others can run against what they write for Nestor."""
+"""Conformance suites: tests that third parties run against their own extensions of Nestor."""

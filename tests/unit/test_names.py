@@ -54,14 +54,14 @@ def test_job_namespace_carries_both_names_and_changes_with_the_uid() -> None:
 
 @pytest.mark.parametrize("cluster", ["hello", "h" * 47, "h" * 48, "h" * 63, "a.b"])
 def test_children_leave_room_for_what_controllers_append(cluster: str) -> None:
-    result = names.child(cluster, "k3s")
+    result = names.child(cluster, names.Part.SERVER)
     assert len(result) <= 52
     assert result.endswith("-k3s")
     assert LABEL.match(result)
 
 
 def test_children_of_long_names_differ() -> None:
-    assert names.child("h" * 60 + "1", "k3s") != names.child("h" * 60 + "2", "k3s")
+    assert names.child("h" * 60 + "1", names.Part.SERVER) != names.child("h" * 60 + "2", names.Part.SERVER)
 
 
 def test_default_host_is_one_label_below_the_domain() -> None:

@@ -93,7 +93,7 @@ async def tunnel(session: Session, job: Object) -> AsyncIterator[int]:
         "port-forward",
         "--address=127.0.0.1",
         f"--namespace={status_of(job).get('namespace')}",
-        f"service/{names.child(job['metadata']['name'], 'k3s')}",
+        f"service/{names.child(job['metadata']['name'], names.Part.SERVER)}",
         ":443",
     ]
     process = await asyncio.create_subprocess_exec(

@@ -67,7 +67,7 @@ class KubeletServer:
         except asyncio.CancelledError:
             pass  # the process ends
         except Exception:
-            log.exception("kubelet API")
+            log.exception("kubelet API: request failed")
         finally:
             await close(writer)
 

@@ -1,6 +1,6 @@
-"""Places where pods run. `base` is what every one of them promises; each other module is one place.
+"""Places where pods can run. `base` defines the interface, `host` implements it for the host cluster.
 
-Belongs here: asking such a place to run, change and end pods, and turning its answers into the errors of `base`. Does not: how a
-nested pod is written for another cluster (`nestor.translate`), and any decision about which pods run.
-`tests/conformance/providers` tests the promises of `base` for any provider.
+Belongs here: asking a place to run, change and end pods, and mapping its errors to those of `base`. Does not: translating nested
+pods (`nestor.translate`), and deciding which pods run.
+`tests/conformance/providers` tests any provider against `base`.
 """

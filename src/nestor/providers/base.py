@@ -1,12 +1,17 @@
-"""What a provider promises: the small interface between the syncer and the place where pods run.
+"""The provider interface: what the syncer needs from a place where pods run.
 
-A pod is a plain Kubernetes object, already translated by the caller and ready to run. Its label `nestor.dev/nested-uid` is the
-UID of the nested pod that it runs for (`uid_of`). A provider runs at most one pod per name, and must never mistake one UID's pod
-for another's: names are reused, by StatefulSets within a second.
+Pods: a pod is a plain Kubernetes object (a dict). The caller has translated it already; run it as it is. Its label
+`nestor.dev/nested-uid` holds the UID of the nested pod that it runs for (`uid_of`); its `metadata.uid` is yours to assign.
+Names are reused, by StatefulSets within a second. Therefore run at most one pod per name, and never confuse pods by name alone.
 
-All methods are coroutines. They may wait a few seconds for the place to answer, but never for a pod to start or to end. They are
-called concurrently for different pods. They raise one of the errors below; any other exception means that the place failed or
-could not be reached, and the call is retried with increasing delays. Every method must therefore be safe to repeat.
+Waiting: all methods are coroutines. They may wait a few seconds for the place to answer, but never for a pod to start or end.
+
+Repetition: every method must be safe to repeat, and is called concurrently for different pods.
+
+Errors: raise one of the errors below. Any other exception means that the place failed or could not be reached; the caller then
+retries with increasing delays.
+
+Not covered yet: telling the syncer that a pod has changed. It watches the host cluster for that.
 """
 
 from __future__ import annotations
@@ -21,11 +26,11 @@ from nestor.api import labels
 from nestor.objects import Object, labels_of
 
 Part = Literal["", "status", "ephemeralcontainers", "resize"]
-"""What of a pod is patched: the pod itself, or one of its subresources."""
+"""What to patch: the pod itself (empty), or one of its subresources."""
 
 
 class ProviderError(Exception):
-    """An answer from the provider. `message` is for the pod's owner; `status` is the HTTP status that says the same."""
+    """The base of all provider errors. `message` is shown to the pod's owner; `status` is the equivalent HTTP status."""
 
     status = 500
 
@@ -36,109 +41,110 @@ class ProviderError(Exception):
 
 
 class NotFound(ProviderError):
-    """There is no pod with that UID, or no longer."""
+    """No pod with that UID exists (any more)."""
 
     status = 404
 
 
 class InvalidInput(ProviderError):
-    """The provider rejects this pod, or this change, and the message says why: a field, a policy, a quota.
+    """The provider rejects this pod or change. The message says why: a field, a policy, a quota.
 
-    The owner is told. Only a different pod, or a change of the provider's rules, can help.
+    The owner is told. The same request can only succeed after the provider's rules or quotas have changed.
     """
 
     status = 400
 
 
 class NotYet(ProviderError):
-    """Not now: ask again in a second. For example, an earlier pod with this name is still terminating."""
+    """Not possible right now: the caller retries after a second. For example, an earlier pod still holds the name."""
 
     status = 503
 
 
 class Provider(Protocol):
-    """A place where pods run. Capabilities that it lacks are None (`logs`, `streams`)."""
+    """A place where pods run. Optional capabilities (`logs`, `streams`) are None where they are missing."""
 
     @property
     def logs(self) -> Logs | None:
-        """Reads container logs. None: `kubectl logs` is answered with 501."""
+        """Reads container logs. None: `kubectl logs` gets status 501."""
 
     @property
     def streams(self) -> Streams | None:
-        """Runs exec, attach and port-forward. None: they are answered with 501."""
+        """Runs exec, attach and port-forward. None: they get status 501."""
 
     async def create(self, pod: Object) -> Object:
-        """Run this pod; returns it as the provider knows it.
+        """Run this pod. Returns the pod as the provider stored it, with its `metadata.uid`.
 
-        Idempotent by UID: if a pod with this name and UID exists already, it is returned unchanged.
-        Raises `InvalidInput` for a pod that the provider rejects, and `NotYet` while another UID's pod holds the name.
+        Idempotent by name and nested UID (`uid_of`): return an existing pod unchanged, also when calls run at the same time.
+        Raises `InvalidInput` if the provider rejects the pod, and `NotYet` while a pod with another nested UID has the name.
         """
 
     async def delete(self, pod: Object, *, grace_seconds: int | None = None, is_unchanged: bool = False) -> None:
-        """Ask for this very pod to end, by the `metadata.uid` that the provider gave it. A pod that is gone is a success.
+        """Ask for exactly this pod (by `metadata.uid`) to end; do not wait for it. Succeeds if the pod is gone already.
 
-        `grace_seconds` is the time that its containers get, None the pod's own; a later call with less makes it end sooner.
-        `is_unchanged`: only if the pod is still as `pod` says; otherwise nothing happens, which is a success too.
+        `grace_seconds`: how long its containers may take to stop; None means the pod's own `terminationGracePeriodSeconds`.
+        A later call with fewer seconds shortens the time.
+        `is_unchanged`: delete only if `metadata.resourceVersion` is still that of `pod`; otherwise do nothing, and succeed.
         """
 
     async def get(self, pod: Object) -> Object:
-        """This very pod as it is now. Raises `NotFound` when it is gone, even if a successor has its name."""
+        """The current state of exactly this pod. Raises `NotFound` if it is gone, even if a successor has its name."""
 
     async def list(self) -> list[Object]:
-        """All pods that the provider runs for this nested cluster, terminating ones included, and no others."""
+        """All pods of this nested cluster, including terminating ones, and no others."""
 
     async def patch(self, pod: Object, patch: Object, part: Part = "") -> None:
-        """Change this very pod by a strategic merge patch. Repeating the same patch changes nothing.
+        """Apply a strategic merge patch to exactly this pod. Repeating a patch changes nothing.
 
-        Raises `NotFound` when the pod is gone, even if a successor has its name, `InvalidInput` for a change that is rejected,
-        and `NotYet` when somebody else changed the pod at the same moment.
+        Raises `NotFound` if the pod is gone, even if a successor has its name; `InvalidInput` if the provider rejects the change;
+        and `NotYet` on a conflict with a concurrent change.
         """
 
 
 class Logs(Protocol):
-    """Optional: container logs."""
+    """Reads container logs. Optional (`Provider.logs`)."""
 
     def open_log(self, pod: Object, options: Options) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        """The log of one container, in pieces as they arrive, for as long as it is followed.
+        """The log of one container, in chunks as they arrive; with `follow`, until the container ends or the caller leaves.
 
-        `options` are those of the `log` subresource: `container`, `follow`, `tailLines` and so on.
-        Raises `NotFound`, `InvalidInput`.
+        `options` are the query parameters of the `log` subresource: `container`, `follow`, `tailLines` and so on.
+        Raises `NotFound` and `InvalidInput` on entering the context.
         """
 
 
 class Streams(Protocol):
-    """Optional: connections into a pod, in the protocols that kubectl speaks (SPDY, WebSocket)."""
+    """Opens connections into a pod, in the protocols that kubectl speaks (SPDY, WebSocket). Optional (`Provider.streams`)."""
 
     def open_stream(self, pod: Object, call: Call) -> AbstractAsyncContextManager[Connection]:
-        """The answer to an upgrade request, and the connection behind it. Raises `NotFound`, `InvalidInput`."""
+        """The upgraded connection for this request. Raises `NotFound` and `InvalidInput` on entering the context."""
 
 
 Options = Sequence[tuple[str, str]]
-"""The query of a subresource; names may repeat."""
+"""Query parameters of a subresource as (name, value); names may repeat."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """A caller's request for a stream. Headers are as the caller sent them; the provider decides which of them to pass on."""
+    """A caller's request for a stream. Headers are as the caller sent them, names in lower case; the provider filters them."""
 
     subresource: Literal["exec", "attach", "portforward"]
     method: str
     options: Options
     headers: Sequence[tuple[str, str]]
     sent: bytes = b""
-    """Bytes that the caller sent right after its request."""
+    """Bytes that the caller sent right after the request; pass them on first."""
 
 
 @dataclass(frozen=True)
 class Connection:
-    """An upgraded connection: from here on, bytes pass in both directions."""
+    """An upgraded connection, over which bytes now flow in both directions."""
 
     head: bytes
-    """The answer's head, with its empty line, and what arrived with it: passed to the caller unchanged."""
+    """The response head with its empty line, and any bytes that arrived with it. The caller gets them unchanged."""
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
 
 def uid_of(pod: Object) -> str:
-    """UID of the nested pod that a pod runs for."""
+    """UID of the nested pod that `pod` runs for."""
     return labels_of(pod).get(labels.NESTED_UID, "")

@@ -1,4 +1,4 @@
-"""The host cluster: pods run in one of its namespaces, and are told apart by their labels."""
+"""The host cluster as a provider: pods run in one of its namespaces; labels tell which nested cluster they belong to."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ RIGHTS = (
     *(right(kinds.POD, "get", "create", subresource=name) for name in ("exec", "attach", "portforward")),
     *(right(kinds.POD, "patch", subresource=name) for name in ("ephemeralcontainers", "resize", "status")),
 )
-"""What it needs in the host namespace."""
+"""The permissions it needs in the host namespace."""
 
 
 class HostProvider:
-    """Runs pods in `namespace`; `selector` finds this nested cluster's among the others there."""
+    """Runs pods in `namespace`; `selector` selects those of this nested cluster."""
 
     def __init__(self, api: Api, namespace: str, selector: str) -> None:
         self._api = api
@@ -33,16 +33,16 @@ class HostProvider:
 
     @property
     def logs(self) -> HostProvider:
-        """The host's API server has them."""
+        """The host API server serves them."""
         return self
 
     @property
     def streams(self) -> HostProvider:
-        """The host's API server opens them."""
+        """The host API server opens them."""
         return self
 
     async def create(self, pod: Object) -> Object:
-        """See `Provider.create`: the name alone is unique on the host, so a taken one is looked at."""
+        """See `Provider.create`. Only names are unique on the host: if one is taken, the UID of its pod decides."""
         meta = pod["metadata"]
         try:
             with _in_our_words():
@@ -50,7 +50,7 @@ class HostProvider:
         except Conflict:
             there = await self._api.find(kinds.POD, meta["name"], meta["namespace"])
             if there is None or uid_of(there) != uid_of(pod):
-                raise NotYet("an earlier pod of this name is still ending") from None
+                raise NotYet("an earlier pod with this name is still terminating") from None
             return there
 
     async def delete(self, pod: Object, *, grace_seconds: int | None = None, is_unchanged: bool = False) -> None:
@@ -76,7 +76,7 @@ class HostProvider:
         return await self._api.list(kinds.POD, self._namespace, labels=self._selector)
 
     async def patch(self, pod: Object, patch: Object, part: Part = "") -> None:
-        """See `Provider.patch`: the UID in the patch makes the API server refuse it for a successor."""
+        """See `Provider.patch`. The UID in the patch makes the API server reject it for a successor."""
         meta = pod["metadata"]
         body = patch | {"metadata": {"uid": meta["uid"]} | (patch.get("metadata") or {})}
         try:
@@ -108,7 +108,7 @@ def _path(pod: Object, subresource: str, options: Options) -> str:
 
 @contextmanager
 def _in_our_words() -> Iterator[None]:
-    """What a caller tells apart; the status stays as the host's API server said it."""
+    """Turn API errors into provider errors. The HTTP status stays that of the host API server."""
     try:
         yield
     except NotThere as error:

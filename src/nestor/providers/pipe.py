@@ -1,4 +1,4 @@
-"""Connections whose bytes are passed on as they are: for providers that open some, and for whoever asked for them."""
+"""Copying bytes between connections, for providers that open streams and for their callers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ async def pipe_both(
     right_reader: asyncio.StreamReader,
     right_writer: asyncio.StreamWriter,
 ) -> None:
-    """Copy both ways. The end of either side ends both: neither SPDY nor WebSocket goes on with half a connection."""
+    """Copy both ways until either side ends: neither SPDY nor WebSocket works over a half-closed connection."""
     tasks = [asyncio.create_task(_pipe(left_reader, right_writer)), asyncio.create_task(_pipe(right_reader, left_writer))]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -26,7 +26,7 @@ async def pipe_both(
 
 
 async def close(writer: asyncio.StreamWriter) -> None:
-    """Close, and do not mind how the other side takes it."""
+    """Close the connection, ignoring errors."""
     writer.close()
     with contextlib.suppress(Exception):
         async with asyncio.timeout(_CLOSE_SECONDS):

@@ -1,4 +1,4 @@
-"""A stream of an API server: the caller's request is rewritten, everything after the answer passes untouched."""
+"""Streams through an API server: the request is rewritten, everything after the response passes through untouched."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from nestor.providers.pipe import close
 _CHUNK = 65536
 _CONNECT_SECONDS = 10
 _HEAD_LIMIT = 64 * 1024
-# What belongs to the upgrade; neither the caller's credentials nor its idea of the host get through.
+# The headers of an upgrade. The caller's credentials and its `Host` must not get through.
 _PASSED = ("connection", "upgrade", "accept", "origin", "user-agent", "x-stream-protocol-version")
 _PASSED_PREFIX = "sec-websocket-"
 
 
 @contextlib.asynccontextmanager
 async def connect(api: Api, call: Call, target: str) -> AsyncIterator[Connection]:
-    """An upgraded connection to `target` of the API server. Raises `ApiError` when it refuses the upgrade, or does not answer."""
+    """An upgraded connection to path `target` of the API server. Raises `ApiError` if it refuses or does not answer."""
     reader, writer = await _open(api)
     try:
         writer.write(await _head(api, call, target) + call.sent)
@@ -56,12 +56,12 @@ async def _head(api: Api, call: Call, target: str) -> bytes:
 
 
 async def _read_head(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
-    """The answer's head with its empty line, and what came with it."""
+    """The response head with its empty line, and the bytes that came with it."""
     data = b""
     while b"\r\n\r\n" not in data:
         piece = await reader.read(_CHUNK)
         if not piece or len(data) > _HEAD_LIMIT:
-            raise Unreachable("host API server: no answer to the upgrade")
+            raise Unreachable("host API server: no response to the upgrade request")
         data += piece
     head, _, rest = data.partition(b"\r\n\r\n")
     return head + b"\r\n\r\n", rest
@@ -73,7 +73,7 @@ def _status(head: bytes) -> int:
 
 
 async def _refusal(head: bytes, rest: bytes, reader: asyncio.StreamReader) -> ApiError:
-    """What the API server says instead of an upgrade."""
+    """The error that the API server returned instead of an upgrade."""
     parser = h11.Connection(h11.CLIENT)
     parser.send(h11.Request(method="GET", target="/", headers=[("Host", "host")]))
     parser.send(h11.EndOfMessage())

@@ -36,9 +36,9 @@ def main(arguments: list[str]) -> int:
     try:
         asyncio.run(_until_signal(settings))
     except* (credentials.Renewed, identity.Replaced) as reasons:
-        log.info("the syncer ends, to begin anew: %s", reasons.exceptions[0])
+        log.info("exiting so that the container restarts: %s", reasons.exceptions[0])
     except* Exception:
-        log.exception("the syncer ends: a part of it has ended")
+        log.exception("exiting: a part of the syncer stopped unexpectedly")
         code = 1
     return code
 
@@ -97,7 +97,7 @@ async def run(settings: Settings) -> None:
             spawn(watches.run(), f"watches for {name}")
         state.caches, state.queues, state.working = caches, made.queues, True
         spawn(health.watch_nested(nested, state, made.status, settings.dns_ready_url), "nested health")
-        log.info("carrying pods of %s to %s after %.2f s", target.cluster, target.namespace, time.monotonic() - begin)
+        log.info("syncing pods of %s to %s; started in %.2f s", target.cluster, target.namespace, time.monotonic() - begin)
 
 
 async def wait_for_api(nested: Api) -> str:
@@ -111,10 +111,10 @@ async def wait_for_api(nested: Api) -> str:
         except ApiError as error:
             if time.monotonic() - begin > said + 10:
                 said = time.monotonic() - begin
-                log.info("waiting for the nested API server for %.0f s: %s", said, error)
+                log.info("still waiting for the nested API server after %.0f s: %s", said, error)
             await asyncio.sleep(_READY_INTERVAL)
 
 
 async def _must_run(part: Coroutine[Any, Any, None], name: str) -> None:
     await part
-    raise RuntimeError(f"{name} has ended")
+    raise RuntimeError(f"{name} stopped")

@@ -34,7 +34,7 @@ class Settings:
 
 def parse(arguments: list[str]) -> Settings:
     """Settings from the environment that the operator sets, and flags that tests use."""
-    parser = argparse.ArgumentParser(prog="nestor syncer", description="Carry a nested cluster's pods into its host namespace.")
+    parser = argparse.ArgumentParser(prog="nestor syncer", description="Run a nested cluster's pods in its host namespace.")
     parser.add_argument(
         "--namespace", default=os.environ.get(syncer.NAMESPACE_VARIABLE), help="host namespace (env POD_NAMESPACE)"
     )
@@ -43,7 +43,7 @@ def parse(arguments: list[str]) -> Settings:
         "--access",
         type=Path,
         default=Path(os.environ.get("NESTOR_ACCESS", syncer.ACCESS_FOLDER)),
-        help="folder of the access Secret (env NESTOR_ACCESS)",
+        help="folder where the access Secret is mounted (env NESTOR_ACCESS)",
     )
     parser.add_argument("--host-kubeconfig", help="kubeconfig of the host cluster instead of the pod's service account")
     parser.add_argument("--health-port", type=int, default=syncer.HEALTH_PORT, help="port of /readyz, /healthz and /metrics")

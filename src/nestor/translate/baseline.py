@@ -50,11 +50,11 @@ def check_pod(spec: Object) -> Iterator[str]:
     """A sentence for each field of the pod itself that the level refuses."""
     for field in ("hostNetwork", "hostPID", "hostIPC"):
         if spec.get(field):
-            yield f"`spec.{field}` may not be true: pods of a nested cluster do not share the node's namespaces"
+            yield f"`spec.{field}` may not be true: pods of a nested cluster cannot share the node's namespaces"
     context = spec.get("securityContext") or {}
     for sysctl in context.get("sysctls") or []:
         if sysctl["name"] not in _SYSCTLS:
-            yield f"`spec.securityContext.sysctls` must not contain '{sysctl['name']}': only safe ones are allowed"
+            yield f"`spec.securityContext.sysctls` must not contain '{sysctl['name']}': only safe sysctls are allowed"
     yield from _security("spec.securityContext", context)
 
 
@@ -72,7 +72,7 @@ def check_container(path: str, container: Object) -> Iterator[str]:
     for index, port in enumerate(container.get("ports") or []):
         for field in ("hostPort", "hostIP"):
             if port.get(field):
-                yield f"`{path}.ports[{index}].{field}` may not be set: use a Service"
+                yield f"`{path}.ports[{index}].{field}` may not be set: use a Service instead"
     yield from _handlers(path, container)
 
 
@@ -83,7 +83,7 @@ def _handlers(path: str, container: Object) -> Iterator[str]:
     for name, handler in handlers.items():
         for action in ("httpGet", "tcpSocket"):
             if (handler.get(action) or {}).get("host"):
-                yield f"`{path}.{name}.{action}.host` may not be set: probes reach the pod itself only"
+                yield f"`{path}.{name}.{action}.host` may not be set: probes and hooks can only reach the pod itself"
 
 
 def _security(path: str, context: Object) -> Iterator[str]:

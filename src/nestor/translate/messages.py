@@ -15,7 +15,7 @@ def build_words(pod: Object, target: Target, host: Object | None = None) -> dict
     words = {names.host_name(item.name, namespace): item.name for item in references.find_references(pod)}
     words |= {
         names.host_name(meta["name"], namespace): meta["name"],
-        volumes.token_secret_name(pod): "token of the service account",
+        volumes.token_secret_name(pod): "service account token",
         env.links_name(namespace): "service links",
         target.namespace: namespace,
     }

@@ -1,7 +1,7 @@
-"""The contract of `nestor.providers.base.Provider` as tests: what the syncer relies on, for any place where pods run.
+"""The conformance suite for providers: it tests everything that the syncer relies on (see `nestor.providers.base`).
 
-To hold a provider of yours to it, write a test module with a class that inherits `contract.ProviderContract`, and a fixture
-`place` that gives a `contract.Place`: the provider, and the few things that only you know how to do there.
+To test your provider, write a class that inherits `contract.ProviderContract`, with a fixture `place` that yields a
+`contract.Place`: your provider, plus a few helpers that are different for every provider.
 
     from tests.conformance.providers.contract import Place, ProviderContract
 
@@ -11,6 +11,9 @@ To hold a provider of yours to it, write a test module with a class that inherit
             async with my_place() as made:
                 yield made
 
-pytest must know asyncio tests (`asyncio_mode = auto`). `memory` is the smallest provider that passes, and stands for one in unit
-tests; `tests/integration/providers` holds the host cluster to the contract, on a real API server.
+Then run `pytest` on that module from the root of Nestor's repository, with `PYTHONPATH=src:.` and pytest-asyncio's
+`asyncio_mode = auto` (set in `pyproject.toml`).
+
+Two examples: `memory` is the smallest provider that passes (`tests/unit/providers/test_memory.py` runs the suite on it), and
+`tests/integration/providers/test_host.py` runs it for the host cluster on a real API server.
 """

@@ -1,4 +1,4 @@
-"""The contract. Every test has a place of its own or names of its own in a shared one, and leaves its pods behind."""
+"""The conformance tests. Each uses its own pod name, so that tests can share a place, and does not clean up its pods."""
 
 from __future__ import annotations
 
@@ -17,36 +17,37 @@ Object = dict[str, Any]
 
 CLUSTER = "conformance"
 SELECTOR = f"{labels.CLUSTER}={CLUSTER},{labels.NESTED_UID}"
-"""What marks the pods of these tests; others are nobody's business."""
+"""Label selector of the pods that the tests create. The provider must ignore all other pods."""
 
 
 class Place(Protocol):
-    """A place where pods run, as far as the tests must know it."""
+    """What the tests need: your provider, and control over the place where it runs pods."""
 
     provider: Provider
-    """Knows the pods that `SELECTOR` finds in `namespace`."""
+    """The provider under test, set up for the pods that match `SELECTOR` in `namespace`."""
     namespace: str
+    """`metadata.namespace` of all pods of the tests."""
     invalid_patch: Object
-    """A change of a pod that the provider does not take."""
+    """A patch that the provider rejects with `InvalidInput`."""
 
     def refuse(self, pod: Object) -> tuple[Object, str]:
-        """The pod, changed so that it is not taken, and some words that the refusal must contain."""
+        """Return `pod` changed so that `create` raises `InvalidInput`, and a text that the error message must contain."""
 
     async def start(self, pod: Object) -> Object:
-        """Have the pod run so far that it cannot end at once; returns it as it is then."""
+        """Make the pod run, so that it takes time to end (bind it to a node, for example). Returns its new state."""
 
     async def finish(self, pod: Object) -> None:
-        """Have a pod whose deletion was asked for be gone, as its node would in the end."""
+        """Remove a terminating pod for good, as its node does once the containers have stopped."""
 
     async def change(self, pod: Object) -> None:
-        """Change the pod without the provider's help."""
+        """Change the pod behind the provider's back, so that its `resourceVersion` changes."""
 
     async def add_foreign(self, name: str) -> None:
-        """Add a pod that is not of this nested cluster."""
+        """Add a pod with this name that does not match `SELECTOR`, in the same namespace."""
 
 
 def build_pod(place: Place, name: str, uid: str | None = None) -> Object:
-    """A small pod as the syncer hands it to a provider; `uid` is the nested pod's."""
+    """A small pod as the syncer passes it to a provider. `uid` is that of the nested pod (random by default)."""
     marks = {labels.CLUSTER: CLUSTER, labels.NESTED_UID: uid or str(uuid.uuid4())}
     return {
         "apiVersion": "v1",
@@ -61,11 +62,11 @@ def build_pod(place: Place, name: str, uid: str | None = None) -> Object:
 
 
 class ProviderContract:
-    """What every provider promises. A subclass gives the fixture `place`."""
+    """The tests that every provider must pass. A subclass supplies the fixture `place`."""
 
     @pytest.fixture
     def name(self) -> str:
-        """A name that no other test has."""
+        """A pod name that no other test uses."""
         return f"web-{uuid.uuid4().hex[:8]}"
 
     async def test_a_created_pod_is_there(self, place: Place, name: str) -> None:
@@ -218,7 +219,7 @@ async def _gone(place: Place, pod: Object) -> None:
 
 
 async def _patiently(place: Place, pod: Object) -> Object:
-    """Created once its name is free."""
+    """Create the pod as soon as its name is free."""
 
     async def attempt() -> Object | None:
         try:

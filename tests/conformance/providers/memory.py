@@ -1,4 +1,4 @@
-"""The smallest provider that keeps the contract: pods are dictionaries. It stands for a real one in unit tests."""
+"""The smallest conforming provider: it keeps pods in a dictionary. Unit tests use it in place of a real one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Object = dict[str, Any]
 
 
 class MemoryProvider:
-    """Keeps pods by name. `refusal` says why a pod is not taken; `asked` notes every call, as `delete web`."""
+    """Keeps pods by name. `refusal` returns why a pod is rejected, or None; `asked` records every call, such as `delete web`."""
 
     logs = None
     streams = None
@@ -30,7 +30,7 @@ class MemoryProvider:
         await asyncio.sleep(0)
         if name in self.pods:
             if uid_of(self.pods[name]) != uid_of(pod):
-                raise NotYet("an earlier pod of this name is still ending")
+                raise NotYet("an earlier pod with this name is still terminating")
             return copy.deepcopy(self.pods[name])
         if message := self._refusal(pod):
             raise InvalidInput(message)
@@ -40,7 +40,7 @@ class MemoryProvider:
         return copy.deepcopy(self.pods[name])
 
     async def delete(self, pod: Object, *, grace_seconds: int | None = None, is_unchanged: bool = False) -> None:
-        """See `Provider.delete`. What is on a node ends only when `pods` loses it."""
+        """See `Provider.delete`. A pod on a node keeps terminating until the test removes it from `pods`."""
         name = self._note("delete", pod)
         there, version = self.pods.get(name), pod["metadata"].get("resourceVersion")
         if there is None or there["metadata"]["uid"] != pod["metadata"]["uid"]:
@@ -68,7 +68,7 @@ class MemoryProvider:
         return [copy.deepcopy(pod) for pod in self.pods.values() if uid_of(pod)]
 
     async def patch(self, pod: Object, patch: Object, part: Part = "") -> None:
-        """See `Provider.patch`. Lists are merged by name or type."""
+        """See `Provider.patch`. List items are merged by `name` or `type`."""
         name = self._note(f"patch {part}".strip(), pod)
         changed = _merge(self._find(name, pod), patch)
         if message := self._refusal(changed):
@@ -77,7 +77,7 @@ class MemoryProvider:
         self.touch(name)
 
     def touch(self, name: str) -> None:
-        """The pod has changed."""
+        """Give the pod a new `resourceVersion`, as any change does."""
         self._count += 1
         self.pods[name]["metadata"]["resourceVersion"] = str(self._count)
 

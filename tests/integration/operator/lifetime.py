@@ -54,7 +54,7 @@ async def server_of(api: Api, name: str, where: str, *, after: str = "") -> Obje
     def is_it(found: Object | None) -> bool:
         return bool(found and found["metadata"]["uid"] != after and not found["metadata"].get("deletionTimestamp"))
 
-    pod = await wait_for(api, kinds.POD, f"{names.child(name, 'k3s')}-0", where, is_it, limit=60)
+    pod = await wait_for(api, kinds.POD, f"{names.child(name, names.Part.SERVER)}-0", where, is_it, limit=60)
     assert pod is not None
     return pod
 
@@ -95,7 +95,7 @@ async def until_replicas(api: Api, name: str, where: str, replicas: int) -> None
     def is_met(found: Object | None) -> bool:
         return bool(found and found["spec"]["replicas"] == replicas)
 
-    await wait_for(api, kinds.STATEFUL_SET, names.child(name, "k3s"), where, is_met, limit=30)
+    await wait_for(api, kinds.STATEFUL_SET, names.child(name, names.Part.SERVER), where, is_met, limit=30)
 
 
 async def until_told(api: Api, namespace: str, reason: str, text: str = "", *, limit: float = 30) -> Object:

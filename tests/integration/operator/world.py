@@ -95,12 +95,14 @@ async def be_syncer(api: Api, name: str, namespace: str, **status: Any) -> None:
 async def be_ready_server(api: Api, name: str, namespace: str, **status: Any) -> None:
     """The nested cluster's pod runs and its syncer works."""
     await be_syncer(api, name, namespace, **status)
-    await set_pod_status(api, f"{names.child(name, 'k3s')}-0", namespace, READY_POD)
+    await set_pod_status(api, f"{names.child(name, names.Part.SERVER)}-0", namespace, READY_POD)
 
 
 async def plan_hash(api: Api, name: str, namespace: str) -> str:
     """The plan that the job's runner is told to run."""
-    pod = await wait_for(api, kinds.POD, names.child(name, "run"), namespace, lambda found: found is not None, limit=20)
+    pod = await wait_for(
+        api, kinds.POD, names.child(name, names.Part.RUNNER), namespace, lambda found: found is not None, limit=20
+    )
     assert pod is not None
     return str(pod["metadata"]["annotations"]["nestor.dev/plan-hash"])
 

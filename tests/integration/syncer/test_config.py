@@ -144,12 +144,12 @@ async def test_what_is_not_this_cluster_s_is_not_overwritten(world: World, space
         kinds.POD, build_pod(space, volumes=[{"name": "settings", "configMap": {"name": "settings"}}])
     )
     refused = await world.nested_pod(nested, lambda pod: condition(pod, "PodScheduled").get("reason") == "PodRefused")
-    assert "ConfigMap 'settings' is in the way on the host" in condition(refused, "PodScheduled")["message"]
+    assert "host ConfigMap 'settings' already exists" in condition(refused, "PodScheduled")["message"]
 
     async def told() -> list[Object]:
         return await world.nested.list(kinds.EVENT, space, fields="involvedObject.kind=ConfigMap,reason=NotCopied")
 
-    assert "ConfigMap 'settings' is in the way on the host" in (await world.eventually(told))[0]["message"]
+    assert "host ConfigMap 'settings' already exists" in (await world.eventually(told))[0]["message"]
     assert await host_data(world, kinds.CONFIG_MAP, space, "settings") == {"color": "green"}
     await world.host.delete(kinds.CONFIG_MAP, name, world.namespace)
     await world.host_pod(nested)

@@ -126,7 +126,7 @@ async def test_what_stays_nested_and_what_is_refused(world: World, space: str) -
         return await events(world, space, "ServiceNotSynced")
 
     assert await world.eventually(told) == [
-        "`spec.selector` must be set: Services with endpoints of their own are not offered here"
+        "`spec.selector` must be set: Services with manually managed endpoints are not supported"
     ]
     for name in ("headless", "name", "bare"):
         assert await host_service(world, space, name) is None

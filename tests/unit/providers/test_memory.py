@@ -20,7 +20,7 @@ class MemoryPlace:
     def __init__(self) -> None:
         self.invalid_patch: Object = {"spec": {"hostNetwork": True}}
         self.provider = MemoryProvider(
-            refusal=lambda pod: "hostNetwork is not offered" if pod["spec"].get("hostNetwork") else None
+            refusal=lambda pod: "hostNetwork is not supported" if pod["spec"].get("hostNetwork") else None
         )
 
     def refuse(self, pod: Object) -> tuple[Object, str]:

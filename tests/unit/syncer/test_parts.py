@@ -57,5 +57,5 @@ async def test_a_cache_that_is_asked_for_too_late_is_a_mistake(context: Context)
     context.caches.seal()
     assert context.caches.nested(kinds.POD) is known
     for ask in (context.caches.nested, context.caches.host):
-        with pytest.raises(RuntimeError, match="jobs are asked for too late"):
+        with pytest.raises(RuntimeError, match="jobs requested after the informers started"):
             ask(kinds.JOB)

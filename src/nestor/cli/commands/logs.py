@@ -85,7 +85,7 @@ async def _print_steps(opened: Session, job: Object, step: str | None, wanted: W
     where, name = status_of(job).get("namespace"), job["metadata"]["name"]
     if not where:
         raise Failure(f"no step of job '{name}' has run yet: {nested.describe_cluster(job)}")
-    pod = names.child(name, "run")
+    pod = names.child(name, names.Part.RUNNER)
     # `--tail` counts the lines that are shown, of which a step has only some: the server cannot count them.
     everything = Wanted(follow=wanted.follow, tail=None if step else wanted.tail)
     try:

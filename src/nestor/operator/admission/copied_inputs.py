@@ -61,7 +61,7 @@ class CopiedInputs:
 
     async def _fetch_templates(self, resolved: Resolved, origin: NamespacedConfigMapRef) -> Object:
         """The copy made when the job started, or else the current original."""
-        copy = names.child(resolved.name, "templates")
+        copy = resolved.home.child(Part.TEMPLATES)
         found = await self._api.find(kinds.CONFIG_MAP, copy, resolved.home.namespace)
         if found is None:
             found = await self._api.find(kinds.CONFIG_MAP, origin.name, origin.namespace)

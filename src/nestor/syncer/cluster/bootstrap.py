@@ -27,7 +27,7 @@ async def keep_basics(nested: Api, target: Target) -> None:
             delay, retry = _CHECK_SECONDS, _RETRY_SECONDS
         except ApiError as error:
             # Right after its start the server may not have made `kube-system` yet; a tenant's own policy may refuse for ever.
-            log.info("basics of the nested cluster: %s", error)
+            log.info("cannot set up DNS in the nested cluster, retrying: %s", error)
             delay, retry = retry, min(2 * retry, _RETRY_LIMIT)
         await asyncio.sleep(delay)
 

@@ -102,7 +102,7 @@ class ClusterStatus:
                 if "run" not in status:
                     raise
                 # The tenant can write that ConfigMap too; nonsense in it must not hide that the cluster is ready.
-                log.warning("progress of the templates is not well-formed: %s", error)
+                log.warning("ignoring the runner's record, which is malformed: %s", error)
                 await self._apply({key: value for key, value in status.items() if key != "run"})
             self._written = status
         if self._suspend is not None and self._suspend.is_undecided:
@@ -144,7 +144,7 @@ def read_run(config_map: Object | None) -> Object | None:
     try:
         run = RunStatus.model_validate(json.loads(text), by_alias=True)
     except (ValueError, RecursionError) as error:  # brackets without end are a tenant's nonsense as well
-        message = f"{error.error_count()} faults" if isinstance(error, ValidationError) else str(error)
-        log.warning("progress of the templates is not well-formed: %s", message)
+        message = f"{error.error_count()} errors" if isinstance(error, ValidationError) else str(error)
+        log.warning("ignoring the runner's record, which is malformed: %s", message)
         return None
     return run.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)

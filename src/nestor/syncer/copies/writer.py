@@ -48,10 +48,10 @@ class Writer:
         meta = desired["metadata"]
         there = await self._api.find(self._kind, meta["name"], meta.get("namespace"))
         if there is None:
-            raise RetryLater(_AGAIN_SECONDS, f"{self._kind.name} {meta['name']} went at this very moment")
+            raise RetryLater(_AGAIN_SECONDS, f"{self._kind.name} {meta['name']} was deleted just now")
         if not self._is_ours(there):
             what = f"{self._kind.name} '{meta['name']}'"
-            message = f"{what} is in the way on the host: it is not this nested cluster's and stays as it is"
+            message = f"host {what} already exists and belongs to someone else; left untouched"
             raise Forbidden(403, "Forbidden", message)
         return there
 

@@ -57,7 +57,7 @@ class OutcomeController:
             return
         if not all(map(self._is_known, (item.selection for item in (*rules.success, *rules.failure)))):
             # What was told before stands until it is known better: a restart is no news.
-            self._tell(self._last or Outcome(message="Looking for the policies' targets", server_uid=self._server_uid))
+            self._tell(self._last or Outcome(message="Looking for the targets of the policies", server_uid=self._server_uid))
             return
         before = self._memory if self._memory is not None else self._load()
         memory = decide.remember(rules, self._find, before)
@@ -119,7 +119,7 @@ def _read(model: Any, value: object) -> Any:
     try:
         return model.model_validate(value) if value is not None else None
     except ValidationError as error:
-        log.error("a policy cannot be read: %s", error)
+        log.error("ignoring a policy or outcome that cannot be read: %s", error)
         return None
 
 

@@ -75,7 +75,7 @@ def _find_failure(criterion: Criterion, seen: Seen, memory: Memory) -> str | Non
         return f"{criterion.selection.kind} {_name(failed)} has failed" + (f" ({why})" if why else "")
     is_other = bool(criterion.selection.name and seen.objects)
     if criterion.key in memory and not is_other:
-        return f"{criterion.selection.kind} {memory[criterion.key]} has failed, and is gone"
+        return f"{criterion.selection.kind} {memory[criterion.key]} failed and no longer exists"
     return None
 
 
@@ -87,7 +87,7 @@ def _explain(criterion: Criterion, obj: Object) -> str:
     texts = [status.get("reason"), status.get("message")]
     for item in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
         if code := ((item.get("state") or {}).get("terminated") or {}).get("exitCode"):
-            texts.append(f"container {item['name']} ended with exit code {code}")
+            texts.append(f"container {item['name']} exited with code {code}")
     return ": ".join(filter(None, texts))
 
 

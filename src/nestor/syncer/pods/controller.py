@@ -109,7 +109,7 @@ class PodController:
         elif action == "Finish":
             await self._deleter.finish(nested, self._last.get(uid))
         elif action == "Lose":
-            log.info("host pod of %s is gone", nested["metadata"]["name"])
+            log.info("the host pod of %s was deleted", nested["metadata"]["name"])
             await self._syncer.lose(nested, self._last.get(uid))
 
     def _forget(self, uid: str) -> None:

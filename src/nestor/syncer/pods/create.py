@@ -19,7 +19,7 @@ from nestor.translate import messages, refusals, status
 from nestor.translate import pod as translate
 
 REFUSED = "PodRefused"
-_SUSPENDED = "The nested cluster is suspended: the pod starts when it is resumed."
+_SUSPENDED = "The nested cluster is suspended; the pod will start when the cluster is resumed."
 _RETRY_SECONDS = 5
 """A quota or policy of the host may give way, what is missing may come; nothing tells us when."""
 

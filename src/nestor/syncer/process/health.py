@@ -97,7 +97,7 @@ async def wait_for_dns(url: str) -> None:
 async def watch_nested(nested: Api, health: Health, status: ClusterStatus, dns_ready_url: str = "") -> None:
     """Ask the nested API server for its health, and say so in the NestedCluster's status; until cancelled."""
     if dns_ready_url:
-        status.set_ready(ready=False, message="The API server answers; its DNS is not ready yet.")
+        status.set_ready(ready=False, message="The API server is up; DNS is not ready yet.")
         await wait_for_dns(dns_ready_url)
     failures = 0
     while True:
@@ -108,7 +108,7 @@ async def watch_nested(nested: Api, health: Health, status: ClusterStatus, dns_r
             failures, message = failures + 1, error.message
         if failures in (0, _FAILURES):
             health.nested_ok = failures == 0
-            text = "The API server answers and pods are carried to the host." if not failures else message
+            text = "The API server is up and pods run in the host cluster." if not failures else message
             status.set_ready(ready=health.is_ready, message=text)
         await asyncio.sleep(_CHECK_SECONDS)
 

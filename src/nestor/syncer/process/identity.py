@@ -33,4 +33,4 @@ class Identity:
     async def watch(self) -> None:
         """Raise `Replaced` once there is another; its own one's end is none of it."""
         await self._is_replaced.wait()
-        raise Replaced(f"NestedCluster '{self._name}' was made anew")
+        raise Replaced(f"NestedCluster '{self._name}' was deleted and recreated")

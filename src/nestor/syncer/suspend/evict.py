@@ -86,14 +86,14 @@ class PodEvictor:
         name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
         try:
             await self._context.nested.create(kinds.POD, pod)
-            log.info("pod %s of %s waits under its name", name, namespace)
+            log.info("recreated pod %s in namespace %s; it waits for the resume", name, namespace)
         except Conflict:
             there = await self._context.nested.find(kinds.POD, name, namespace)
             if there is None or there["metadata"]["uid"] == uid:
-                raise RetryLater(0.2, "the pod is not gone yet") from None
+                raise RetryLater(0.2, "the old pod still exists") from None
             # Created by us, before we could forget it; or by its owner meanwhile, who is right.
         except NotFound:
-            log.info("pod %s is not made again: its namespace %s is gone", name, namespace)
+            log.info("not recreating pod %s: its namespace %s no longer exists", name, namespace)
         except Forbidden as error:
             if not error.is_terminating:
                 raise

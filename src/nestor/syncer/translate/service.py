@@ -13,7 +13,7 @@ Fate = Literal["Synced", "Nested", "Refused"]
 
 FIELDS = ("sessionAffinity", "sessionAffinityConfig", "publishNotReadyAddresses", "internalTrafficPolicy", "trafficDistribution")
 """What is carried as it is, besides ports and selector."""
-NO_SELECTOR = "`spec.selector` must be set: Services with endpoints of their own are not offered here"
+NO_SELECTOR = "`spec.selector` must be set: Services with manually managed endpoints are not supported"
 
 _KEPT = ("name", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
 _PORT_FIELDS = ("name", "protocol", "port", "targetPort", "appProtocol")

@@ -65,7 +65,7 @@ class Caches:
 
     def _check_open(self, kind: Kind) -> None:
         if self._is_sealed:
-            raise RuntimeError(f"{kind.plural} are asked for too late: nobody would fill the cache")
+            raise RuntimeError(f"{kind.plural} requested after the informers started: the cache would stay empty")
 
     @cached_property
     def nested_by_uid(self) -> Index[str]:

@@ -13,6 +13,7 @@ from nestor.api import labels
 from nestor.kube import Api, ApiError, kinds
 from nestor.kube.events import EventRecorder
 from nestor.kube.rights import right
+from nestor.names import Part
 from nestor.objects import Object
 from nestor.syncer.settings import Settings
 from nestor.syncer.view.caches import Caches
@@ -49,8 +50,8 @@ async def find_target(host: Api, settings: Settings) -> tuple[Target, Object]:
     """The target of all synced objects, and the NestedCluster itself."""
     cluster, api_ip, dns_ip = await asyncio.gather(
         _patiently(lambda: host.get(kinds.NESTED_CLUSTER, settings.cluster, settings.namespace)),
-        _patiently(lambda: _cluster_ip(host, settings, "k3s")),
-        _patiently(lambda: _cluster_ip(host, settings, "dns")),
+        _patiently(lambda: _cluster_ip(host, settings, Part.SERVER)),
+        _patiently(lambda: _cluster_ip(host, settings, Part.DNS)),
     )
     meta = cluster["metadata"]
     target = Target(
@@ -78,10 +79,10 @@ async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:
         try:
             return await ask()
         except ApiError as error:
-            log.info("waiting for the host: %s", error)
+            log.info("waiting for the host cluster: %s", error)
             await asyncio.sleep(_PATIENCE_SECONDS)
 
 
-async def _cluster_ip(host: Api, settings: Settings, part: str) -> str:
+async def _cluster_ip(host: Api, settings: Settings, part: Part) -> str:
     service = await host.get(kinds.SERVICE, names.child(settings.cluster, part), settings.namespace)
     return str(service["spec"]["clusterIP"])

@@ -102,7 +102,7 @@ class Watches:
                     self._missing.add(selection)
                     self._on_change(selection, None)
             except ApiError as error:
-                log.info("looking for kind %s of %s: %s", selection.kind, selection.api_version, error)
+                log.info("cannot look up kind %s of %s, retrying: %s", selection.kind, selection.api_version, error)
             await asyncio.sleep(delay)
             delay = min(2 * delay, RETRY_LIMIT)
         # Here, because another selection may have found the kind.

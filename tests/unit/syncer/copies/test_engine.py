@@ -14,7 +14,7 @@ from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
 Object = dict[str, Any]
 
 VOLUME = [{"name": "settings", "configMap": {"name": "settings"}}]
-FOREIGN = "ConfigMap 'settings' is in the way on the host: it is not this nested cluster's and stays as it is"
+FOREIGN = "host ConfigMap 'settings' already exists and belongs to someone else; left untouched"
 
 
 def settings(**data: str) -> Object:
@@ -139,7 +139,7 @@ async def test_one_that_needs_it_is_told_of_a_foreign_object() -> None:
     clusters = build(pod=False)
     clusters.add_foreign(kinds.CONFIG_MAP, "settings", data={})
     async with running(clusters, ConfigMapRow) as made:
-        with pytest.raises(Forbidden, match="in the way"):
+        with pytest.raises(Forbidden, match="belongs to someone else"):
             await made.engine.ensure((SPACE, "settings"))
 
 

@@ -137,7 +137,7 @@ async def test_a_foreign_service_in_the_way_is_told_once_and_left_alone() -> Non
         await made.until(lambda: len(clusters.host.asked) > 2)
         ((reason, message),) = clusters.events
         assert reason == "ServiceNotSynced"
-        assert message == "Service 'web' is in the way on the host: it is not this nested cluster's and stays as it is"
+        assert message == "host Service 'web' already exists and belongs to someone else; left untouched"
         copy = host_service(clusters)
         assert copy is not None
         assert copy["spec"]["selector"] == {"theirs": "x"}

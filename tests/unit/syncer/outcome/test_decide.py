@@ -88,7 +88,7 @@ def test_a_failed_pod_tells_its_exit_code() -> None:
     }
     policy = Rules((), (Criterion(pod, "", "Failed"),))
     state, message = judge(policy, {pod: [{"metadata": {"name": "a", "namespace": "default"}, "status": status}]})
-    assert (state, message) == ("Failed", "Pod default/a has failed (container app ended with exit code 3)")
+    assert (state, message) == ("Failed", "Pod default/a has failed (container app exited with code 3)")
 
 
 def remember(policy: Rules, *rounds: dict[Selection, list[Object]]) -> dict[str, str]:

@@ -62,7 +62,7 @@ class ServiceRow(Row):
         if not _is_taken(error):
             raise error
         if self._is_being_released(source["spec"]["clusterIP"]):
-            raise RetryLater(0.1, "the host has not taken the address back yet")
+            raise RetryLater(0.1, "the host has not released the address yet")
         return translate.build_service(source, self.context.target, None)
 
     def copy_gone(self, copy: Object) -> None:
@@ -81,7 +81,7 @@ class ServiceRow(Row):
             await self.context.host.delete(kinds.SERVICE, meta["name"], meta["namespace"], uid=meta["uid"])
             return True
         own, address = source["metadata"], copy["spec"]["clusterIP"]
-        log.info("Service %s moves to %s: its address is taken in the host cluster", own["name"], address)
+        log.info("changing the cluster IP of Service %s to %s: the old one is taken in the host cluster", own["name"], address)
         # The host Service remembers it meanwhile: we may die here.
         note = json.dumps(translate.build_successor(source, address), separators=(",", ":"))
         patch = {"metadata": {"uid": meta["uid"], "annotations": {labels.SUCCESSOR: note}}}
