@@ -56,7 +56,7 @@ def _run_command(arguments: list[str]) -> int:
             raise
         sys.stderr.write(
             f"nestor: the command line needs the Python package '{error.name}'; install it with: pip install 'nestor[cli]'\n"
-            f"Without it there are: nestor {' | '.join(PROCESSES)} | version\n"
+            f"Available without it: nestor {' | '.join(PROCESSES)} | version\n"
         )
         return 2
     return run_cli(arguments)

@@ -96,9 +96,9 @@ def choose_command(app: AppDef, wanted: str | None) -> Chosen:
             f"{which} has {'no ' if identifier else ''}`nested_kubernetes`, which makes it an app for a nested cluster; "
             "without it, it is a container for JARVICE's own schedulers"
         )
-        raise CommandNotFound([message + (f"; there are: {_quote(runnable)}" if runnable else "")])
+        raise CommandNotFound([message + (f"; available: {_quote(runnable)}" if runnable else "")])
     if identifier not in app.commands:
-        raise CommandNotFound([f"the AppDef has no command '{identifier}'; it has: {_quote(runnable or list(app.commands))}"])
+        raise CommandNotFound([f"the AppDef has no command '{identifier}'; available: {_quote(runnable or list(app.commands))}"])
     command = parse_command(app, identifier)
     nested = nested_of(identifier, command)
     spelling = _find_spelling(app.commands[identifier]) or SPELLINGS[0]

@@ -42,7 +42,7 @@ def read_context(kubeconfig: str | None = None, context: str | None = None) -> U
     chosen = next((item for item in contexts if item["name"] == context), None) if context else current
     if chosen is None:
         known = ", ".join(f"'{item['name']}'" for item in contexts)
-        raise Unreachable(f"no context '{context}' in {path}; there are: {known}")
+        raise Unreachable(f"no context '{context}' in {path}; available: {known}")
     return UserContext(chosen["name"], (chosen.get("context") or {}).get("namespace") or "default", path)
 
 

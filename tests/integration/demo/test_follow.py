@@ -97,8 +97,8 @@ async def test_a_job_is_followed_to_its_page(api: Api, site: str) -> None:
 
 async def test_a_job_that_cannot_get_ready_is_given_up_at_once_with_the_conditions_words(api: Api) -> None:
     following = asyncio.create_task(follow.Follower(api, NAME, "default", lambda _: None).run(30))
-    await report(api, *(condition(kind, "False", "VersionUnsupported", "there are: v1.36") for kind in ("Admitted", "Ready")))
-    with pytest.raises(follow.Failed, match=r"VersionUnsupported: there are: v1\.36"):
+    await report(api, *(condition(kind, "False", "VersionUnsupported", "available: v1.36") for kind in ("Admitted", "Ready")))
+    with pytest.raises(follow.Failed, match=r"VersionUnsupported: available: v1\.36"):
         await following
 
 

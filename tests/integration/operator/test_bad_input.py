@@ -35,7 +35,7 @@ from tests.waiting import job_with, wait_for, wait_for_any
             "Kubernetes version 'v1.99' is not offered by class 'default'; available: v1.35, v1.36",
         ),
         ({"className": "gold"}, conditions.CLASS_NOT_FOUND, "no NestedClass named 'gold'; available: 'default'"),
-        ({"command": "Start"}, conditions.COMMAND_NOT_FOUND, "the AppDef has no command 'Start'; it has: 'Hello'"),
+        ({"command": "Start"}, conditions.COMMAND_NOT_FOUND, "the AppDef has no command 'Start'; available: 'Hello'"),
     ],
 )
 async def test_unknown_names_are_refused_with_the_known_ones(

@@ -252,12 +252,12 @@ def test_the_command_may_be_left_out_where_one_can_run(commands: Object, wanted:
     ("commands", "wanted", "message"),
     [
         ({"a": command(), "b": command()}, None, "`command` must be set, because the AppDef has several: 'a', 'b'"),
-        ({"a": command(), "b": command(), "s": SHELL}, "c", "the AppDef has no command 'c'; it has: 'a', 'b'"),
+        ({"a": command(), "b": command(), "s": SHELL}, "c", "the AppDef has no command 'c'; available: 'a', 'b'"),
         (
             {"a": command(), "s": SHELL},
             "s",
             "command 's' has no `nested_kubernetes`, which makes it an app for a nested cluster; without it, it is a container "
-            "for JARVICE's own schedulers; there are: 'a'",
+            "for JARVICE's own schedulers; available: 'a'",
         ),
     ],
 )

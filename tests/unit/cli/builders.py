@@ -47,7 +47,7 @@ def build_job(*found: Object, spec: Object | None = None, name: str = "shop", **
     }
 
 
-ADMITTED = condition(conditions.ADMITTED, "True", "Accepted", "class, version, command and AppDef are good")
+ADMITTED = condition(conditions.ADMITTED, "True", "Accepted", "class, version, command and AppDef accepted")
 CLUSTER = condition(conditions.CLUSTER_READY, "True", "Provisioned", "v1.36.2+k3s1 answers")
 APPLIED = condition(conditions.STEPS_APPLIED, "True", "AllStepsApplied", "2 of 2 steps applied")
 EXPOSED = condition(conditions.EXPOSED, "True", "IngressReady", "http://shop-team-a.apps.test/ leads to 1 ready endpoint")
@@ -93,7 +93,7 @@ def running() -> Object:
 
 
 def retrying() -> Object:
-    """It failed and will be tried again; what it said would steer a terminal."""
+    """It failed and will be retried; what it said would steer a terminal."""
     job = running()
     job["status"]["steps"][1] |= {
         "state": "Retrying",
@@ -101,8 +101,8 @@ def retrying() -> Object:
         "exitCode": 1,
         "message": "kubectl exited with code 1: namespace/web\x1b[31m\nerror: no such host",
     }
-    job["status"]["conditions"][2] |= {"reason": conditions.STEP_RETRYING, "message": "step 2 of 3 'web' will be tried again"}
-    job["status"]["conditions"][3] |= {"reason": conditions.STEP_RETRYING, "message": "step 2 of 3 'web' will be tried again"}
+    job["status"]["conditions"][2] |= {"reason": conditions.STEP_RETRYING, "message": "step 2 of 3 'web' will be retried"}
+    job["status"]["conditions"][3] |= {"reason": conditions.STEP_RETRYING, "message": "step 2 of 3 'web' will be retried"}
     return job
 
 

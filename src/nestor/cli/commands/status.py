@@ -122,7 +122,7 @@ def find_url(job: Object, target: str | None) -> str:
     found = next((item for item in targets if item.get("serviceName") == target), None)
     if found is None:
         known = ", ".join(f"'{item.get('serviceName')}'" for item in targets) or "none"
-        raise Failure(f"job '{name}' has no target '{target}'; it has: {known}", Code.NOT_FOUND)
+        raise Failure(f"job '{name}' has no target '{target}'; available: {known}", Code.NOT_FOUND)
     if not found.get("url"):
         raise Failure(
             f"target '{target}' of job '{name}' is not exposed: {found.get('message') or 'see expose.allTargets'}",

@@ -96,7 +96,7 @@ def two_commands() -> Object:
     [
         (build_job(className="gold"), conditions.CLASS_NOT_FOUND, "no NestedClass named 'gold'; available: 'big', 'default'"),
         (build_job(kubernetesVersion="v1.1"), conditions.VERSION_UNSUPPORTED, "available: v1.9, v1.36"),
-        (build_job(command="Stop"), conditions.COMMAND_NOT_FOUND, "no command 'Stop'; it has: 'Hello'"),
+        (build_job(command="Stop"), conditions.COMMAND_NOT_FOUND, "no command 'Stop'; available: 'Hello'"),
         (two_commands(), conditions.COMMAND_NOT_FOUND, "`command` must be set, because the AppDef has several: 'Hello', 'Other'"),
         (build_job(nested={"targets": []}), conditions.APPDEF_INVALID, "nested_kubernetes.templates` must be set"),
     ],
@@ -211,7 +211,7 @@ def test_an_appdefs_version_that_the_class_lacks_is_the_nearest_newer_one(wanted
     ids=["all are older", "the class is exact", "the job's own is exact"],
 )
 def test_a_version_that_is_not_offered_is_refused_where_none_may_take_its_place(job: Object, cluster: Object) -> None:
-    with pytest.raises(Refused, match=r"is not offered by class 'default'; it has: v1\.9, v1\.36"):
+    with pytest.raises(Refused, match=r"is not offered by class 'default'; available: v1\.9, v1\.36"):
         resolve(job, {"default": build_policy(cluster=cluster)})
 
 
@@ -220,7 +220,7 @@ def test_a_running_job_keeps_the_version_that_was_nearest_when_it_began() -> Non
     versions = [{"version": "v1.31", "image": "k3s:31"}, {"version": "v1.36", "image": "k3s:36"}]
     found = resolve(job, {"default": build_policy(cluster={"versions": versions})}, build_running())
     assert found.version == "v1.36"
-    assert any("version 'v1.30' of the AppDef is not followed" in text for text in found.warnings)
+    assert any("version 'v1.30' of the AppDef is ignored: the cluster already runs v1.36" in text for text in found.warnings)
 
 
 def test_keys_of_steps_that_nothing_reads_are_warned_of() -> None:
