@@ -15,6 +15,7 @@ COMMANDS = {
     "kubeconfig": "print the path of the kubeconfig",
     "build": "build the binaries and images only",
     "load": "rebuild the images that changed and give them to the cluster",
+    "node": "stop a node of the embedded cluster, as a power cut does, or start it again",
 }
 
 
@@ -23,20 +24,23 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m devcluster", description=cluster.__doc__, formatter_class=_Raw)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in COMMANDS.items():
-        commands.add_parser(name, help=text)
-    command = parser.parse_args(arguments).command
+        added = commands.add_parser(name, help=text)
+        if name == "node":
+            added.add_argument("action", choices=("stop", "start"))
+            added.add_argument("name")
+    chosen = parser.parse_args(arguments)
     try:
-        return _run(command)
+        return _run(chosen)
     except RuntimeError as error:
-        print(f"devcluster {command}: {error}", file=sys.stderr)
+        print(f"devcluster {chosen.command}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
 
 
-def _run(command: str) -> int:
+def _run(chosen: argparse.Namespace) -> int:
     progress = Console()
-    match command:
+    match chosen.command:
         case "up":
             found = cluster.up(progress)
             print(f"export KUBECONFIG={found.kubeconfig}")
@@ -56,6 +60,8 @@ def _run(command: str) -> int:
             build.ensure_images(progress)
         case "load":
             cluster.load(progress)
+        case "node":
+            cluster.node(chosen.action, chosen.name, progress)
     return 0
 
 

@@ -6,12 +6,14 @@ import contextlib
 import fcntl
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 from devcluster.cluster import (
     cgroups,
     configs,
+    control,
     health,
     images,
     launcher,
@@ -24,10 +26,12 @@ from devcluster.cluster import (
     state,
 )
 from devcluster.cluster.info import ClusterInfo, Status
+from devcluster.cluster.node import runtime
 from devcluster.cluster.paths import Paths
 from devcluster.progress import Progress
 
 ADDONS = Path(__file__).parent / "addons"
+NOT_RUNNING = "the embedded cluster does not run; 'python -m devcluster up' starts it"
 
 
 def info(layout: Paths) -> ClusterInfo:
@@ -45,23 +49,40 @@ def up(progress: Progress) -> ClusterInfo:
     with _only_one(layout, progress):
         kept = _keep_or_start(layout, progress)
         # While the control plane starts by itself.
-        health.wait(layout, health.registry_check(), progress)
+        _wait(layout, [health.registry_check(), *health.runtime_checks(layout)], progress)
         _load(layout, progress)
-        health.wait(layout, health.api_check(layout), progress)
+        _wait(layout, [health.api_check(layout)], progress)
         if not kept:
             _apply_addons(layout, progress)
-        for check in health.service_checks(layout):
-            health.wait(layout, check, progress)
+        _wait(layout, [*health.node_checks(layout), *health.service_checks()], progress)
     return info(layout)
 
 
 def load(progress: Progress) -> list[str]:
-    """Build what changed, push it to the cluster's registry, have the node pull it again; the tags that it will pull."""
+    """Build what changed, push it to the cluster's registry, have the nodes pull it again; the tags that they will pull."""
     layout = paths.default()
     if not launcher.is_running(layout):
-        raise RuntimeError("the embedded cluster does not run; 'python -m devcluster up' starts it")
+        raise RuntimeError(NOT_RUNNING)
     with _only_one(layout, progress):
         return _load(layout, progress)
+
+
+def node(action: Literal["stop", "start"], name: str, progress: Progress) -> None:
+    """Stop a node as a power cut does, or start it again and wait until it is ready. That a node is stopped, the cluster notices
+    by itself, later. Raises `RuntimeError` when it cannot be done."""
+    layout = paths.default()
+    if not launcher.is_running(layout):
+        raise RuntimeError(NOT_RUNNING)
+    with _only_one(layout, progress), progress.stage(f"{action.capitalize()} node {name}"):
+        control.send(layout, control.Order(action, name))
+    if action == "start":
+        _wait(layout, [health.node_check(found) for found in layout.nodes() if found.node.name == name], progress)
+
+
+def nodes() -> list[str]:
+    """Names of the running cluster's nodes."""
+    layout = paths.default()
+    return [found.node.name for found in layout.nodes()] if launcher.is_running(layout) else []
 
 
 def down(progress: Progress) -> list[str]:
@@ -77,7 +98,7 @@ def down(progress: Progress) -> list[str]:
 def status() -> Status:
     """How the cluster is, each part asked once."""
     layout = paths.default()
-    known = state.load(layout)
+    known = state.load(layout.state)
     if not launcher.is_running(layout):
         failed = known is not None and known.phase == "Failed"
         return Status("embedded", False, False, f"failed: {known.message}" if known and failed else "not running")
@@ -119,13 +140,18 @@ def _end(layout: Paths) -> None:
             path.unlink(missing_ok=True)
 
 
+def _wait(layout: Paths, checks: Sequence[health.Check], progress: Progress) -> None:
+    for check in checks:
+        health.wait(layout, check, progress)
+
+
 def _load(layout: Paths, progress: Progress) -> list[str]:
     from devcluster import build  # noqa: PLC0415 - see `up`
 
     build.push_images(settings.REGISTRY, progress)
-    stale = images.refresh(layout)
+    stale = sorted({name for node in layout.nodes() if runtime.answers(node) for name in images.refresh(node)})
     for name in stale:
-        progress.note(f"Rebuilt, the node will pull it again: {name}")
+        progress.note(f"Rebuilt, the nodes will pull it again: {name}")
     return stale
 
 

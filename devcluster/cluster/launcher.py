@@ -11,21 +11,10 @@ import time
 from pathlib import Path
 
 from devcluster.cluster import configs, pki, state
-from devcluster.cluster.paths import Paths
+from devcluster.cluster.node import components, facts
+from devcluster.cluster.node import configs as node_configs
+from devcluster.cluster.paths import NodePaths, Paths
 
-NAMESPACES = (
-    # --kill-child: when `unshare` itself is ended, the kernel ends process 1 of the cluster, and with it all others.
-    "unshare",
-    "--pid",
-    "--fork",
-    "--kill-child",
-    "--mount",
-    "--propagation",
-    "private",
-    "--mount-proc",
-    "--uts",
-    "--ipc",
-)
 INIT_SECONDS = 5.0
 STOP_SECONDS = 30.0
 KILL_SECONDS = 10.0
@@ -37,14 +26,18 @@ def start(paths: Paths) -> state.Supervisor:
     _wipe(paths.cluster)
     paths.log.mkdir(parents=True)
     pki.write(paths.pki)
-    configs.write(paths)
+    configs.write(paths.etc, configs.files(paths))
+    for node in facts.wanted():
+        files = NodePaths(paths, node)
+        files.log.mkdir()
+        configs.write(files.etc, node_configs.files(files))
     _write_kubeconfig(paths)
-    state.save(paths, state.State("Starting"))
+    state.save(paths.state, state.State("Starting"))
     outer = _process(_spawn(paths))
     # At once: should we be ended now, `down` must still know whom to end.
-    state.save_supervisor(paths, state.Supervisor(outer, outer, 0))
+    state.save_supervisor(paths, state.Supervisor(outer, outer))
     init = _wait_for_init(outer.pid, paths)
-    supervisor = state.Supervisor(outer, init, state.pid_namespace(init.pid))
+    supervisor = state.Supervisor(outer, init)
     state.save_supervisor(paths, supervisor)
     return supervisor
 
@@ -79,7 +72,7 @@ def _spawn(paths: Paths) -> int:
         (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
         (os.POSIX_SPAWN_DUP2, 1, 2),
     ]
-    argv = [*NAMESPACES, sys.executable, "-m", "devcluster.cluster.supervisor"]
+    argv = [*components.NAMESPACES, sys.executable, "-m", "devcluster.cluster.supervisor"]
     return os.posix_spawnp(argv[0], argv, configs.environment(paths), file_actions=actions, setsid=True)
 
 
@@ -107,11 +100,9 @@ def _wait_until_gone(supervisor: state.Supervisor, seconds: float) -> None:
 
 
 def members(supervisor: state.Supervisor) -> list[int]:
-    """Processes that live in the cluster's pid namespace. None once its process 1 is gone, even if a later namespace (a
-    container somebody runs) has got the same number."""
-    if not supervisor.init.is_alive():
-        return []
-    return [stat.pid for stat in state.processes() if state.pid_namespace(stat.pid) == supervisor.pid_namespace]
+    """The cluster's processes, those of its nodes and pods among them. None once its process 1 is gone, since the kernel lets it
+    end only as the last of them."""
+    return state.descendants(supervisor.init.pid, state.processes()) if supervisor.init.is_alive() else []
 
 
 def _signal(process: state.Process, number: signal.Signals) -> None:

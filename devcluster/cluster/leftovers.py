@@ -7,17 +7,31 @@ import subprocess
 from pathlib import Path
 
 from devcluster.cluster import cgroups, launcher, machine, network, settings, state
+from devcluster.cluster.node import facts
 from devcluster.cluster.paths import Paths
 
-CLUSTER_FILES = ("process.json", "state.json", "kubeconfig", "pki", "etcd", "var", "run", "netns", "caddy.sock")
+SOCKETS = tuple(f"node-{node.number}.sock{kind}" for node in facts.ALL for kind in ("", ".ttrpc"))
+CLUSTER_FILES = (
+    "process.json",
+    "state.json",
+    "kubeconfig",
+    "pki",
+    "etcd",
+    "nodes",
+    "netns",
+    "caddy.sock",
+    "control.sock",
+    *SOCKETS,
+)
 CHAINS = ("KUBE-", "CNI-")
 
 
 def find(paths: Paths) -> list[str]:
     """Everything of the cluster that is still there, a sentence each."""
+    folders = [paths.cluster, *(node.containerd for node in paths.all_nodes())]
     return [
         *_processes(paths),
-        *(f"mount {place}" for folder in (paths.cluster, paths.containerd) for place in launcher.mounts_below(folder)),
+        *(f"mount {place}" for folder in folders for place in launcher.mounts_below(folder)),
         *([f"network link {settings.MACHINE_LINK}"] if network.link_exists() else []),
         *(f"route {route}" for route in _routes()),
         *(f"network namespace {path}" for path in Path("/run/netns").glob("*") if path.name.startswith(("cni-", "nestor"))),
@@ -30,10 +44,17 @@ def find(paths: Paths) -> list[str]:
 
 
 def _processes(paths: Paths) -> list[str]:
-    """By the pid namespace where it is known; by their configuration files too, as the record may be lost."""
+    """By descent where that is known; by their configuration files too, as the record may be lost."""
     supervisor = state.load_supervisor(paths)
     found = set(launcher.members(supervisor)) if supervisor else set()
-    marks = ("devcluster.cluster.supervisor", f"{paths.etc}/", f"{paths.pki}/", f"{paths.netns}")
+    marks = (
+        "devcluster.cluster.supervisor",
+        "devcluster.cluster.node",
+        f"{paths.etc}/",
+        f"{paths.nodes_home}/",
+        f"{paths.pki}/",
+        f"{paths.netns}",
+    )
     for stat in state.processes():
         if any(mark in word for word in _command(stat.pid) for mark in marks):
             found.add(stat.pid)
