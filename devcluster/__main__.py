@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import signal
+import subprocess
 import sys
 
 from devcluster import cluster
@@ -15,6 +17,7 @@ COMMANDS = {
     "kubeconfig": "print the path of the kubeconfig",
     "build": "build the binaries and images only",
     "load": "rebuild the images that changed and give them to the cluster",
+    "hold": "run a program while nobody else on this machine starts or ends a cluster",
     "node": "stop a node of the embedded cluster, as a power cut does, or start it again",
 }
 
@@ -28,6 +31,8 @@ def main(arguments: list[str] | None = None) -> int:
         if name == "node":
             added.add_argument("action", choices=("stop", "start"))
             added.add_argument("name")
+        if name == "hold":
+            added.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM …")
     chosen = parser.parse_args(arguments)
     try:
         return _run(chosen)
@@ -62,7 +67,20 @@ def _run(chosen: argparse.Namespace) -> int:
             cluster.load(progress)
         case "node":
             cluster.node(chosen.action, chosen.name, progress)
+        case "hold":
+            return _hold(chosen.program[1:], progress)
     return 0
+
+
+def _hold(program: list[str], progress: Console) -> int:
+    """Run a program, with the cluster ours, to its end; its exit code. Signals that would end us are for the program."""
+    if not program:
+        raise RuntimeError("name a program: 'python -m devcluster hold -- make jobs'")
+    with cluster.hold(" ".join(program), progress):
+        process = subprocess.Popen(program)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda number, _: process.send_signal(number))
+        return process.wait()
 
 
 def _status() -> int:

@@ -10,17 +10,19 @@ Belongs here: processes, namespaces, configuration and readiness of the cluster.
 
 from __future__ import annotations
 
+import contextlib
 import os
+from contextlib import AbstractContextManager
 from typing import Literal
 
-from devcluster.cluster import current, embedded, kind, paths
+from devcluster.cluster import current, embedded, kind, lock, paths, power
 from devcluster.cluster.info import ClusterInfo, Status
 from devcluster.cluster.leftovers import find
 from devcluster.progress import Progress, Silent
 
 KINDS = ("embedded", "current", "kind")
 
-__all__ = ["ClusterInfo", "Status", "down", "kubeconfig", "leftovers", "load", "node", "nodes", "status", "up"]
+__all__ = ["ClusterInfo", "Status", "down", "hold", "kubeconfig", "leftovers", "load", "node", "nodes", "status", "up"]
 
 
 def up(progress: Progress | None = None) -> ClusterInfo:
@@ -61,7 +63,15 @@ def node(action: Literal["stop", "start"], name: str, progress: Progress | None 
 
 def nodes() -> list[str]:
     """Names of the embedded cluster's nodes, the first of which carries the control plane; none of another cluster's."""
-    return embedded.nodes() if _kind() == "embedded" else []
+    return power.names(paths.default()) if _kind() == "embedded" else []
+
+
+def hold(what: str, progress: Progress | None = None) -> AbstractContextManager[None]:
+    """Have this machine's one embedded cluster for as long as the `with` lasts: others wait, and so do we for them. `up` and
+    `down` hold it by themselves; who wants the cluster to stay as it is between them holds it for longer."""
+    if _kind() != "embedded":
+        return contextlib.nullcontext()
+    return lock.run(paths.default(), what, progress or Silent())
 
 
 def status() -> Status:

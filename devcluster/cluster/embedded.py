@@ -13,14 +13,15 @@ from typing import Literal
 from devcluster.cluster import (
     cgroups,
     configs,
-    control,
     health,
     images,
     launcher,
     leftovers,
+    lock,
     machine,
     network,
     paths,
+    power,
     preflight,
     settings,
     state,
@@ -31,7 +32,6 @@ from devcluster.cluster.paths import Paths
 from devcluster.progress import Progress
 
 ADDONS = Path(__file__).parent / "addons"
-NOT_RUNNING = "the embedded cluster does not run; 'python -m devcluster up' starts it"
 
 
 def info(layout: Paths) -> ClusterInfo:
@@ -46,7 +46,7 @@ def up(progress: Progress) -> ClusterInfo:
 
     layout = paths.default()
     build.ensure_binaries(progress)
-    with _only_one(layout, progress):
+    with lock.run(layout, "devcluster up", progress), _only_one(layout, progress):
         kept = _keep_or_start(layout, progress)
         # While the control plane starts by itself.
         _wait(layout, [health.registry_check(), *health.runtime_checks(layout)], progress)
@@ -61,37 +61,30 @@ def up(progress: Progress) -> ClusterInfo:
 def load(progress: Progress) -> list[str]:
     """Build what changed, push it to the cluster's registry, have the nodes pull it again; the tags that they will pull."""
     layout = paths.default()
-    if not launcher.is_running(layout):
-        raise RuntimeError(NOT_RUNNING)
-    with _only_one(layout, progress):
+    _require_running(layout)
+    with lock.run(layout, "devcluster load", progress), _only_one(layout, progress):
         return _load(layout, progress)
 
 
 def node(action: Literal["stop", "start"], name: str, progress: Progress) -> None:
-    """Stop a node as a power cut does, or start it again and wait until it is ready. That a node is stopped, the cluster notices
-    by itself, later. Raises `RuntimeError` when it cannot be done."""
+    """Stop a node as a power cut does, or start it again. Raises `RuntimeError` that says why not."""
     layout = paths.default()
-    if not launcher.is_running(layout):
-        raise RuntimeError(NOT_RUNNING)
-    with _only_one(layout, progress), progress.stage(f"{action.capitalize()} node {name}"):
-        control.send(layout, control.Order(action, name))
-    if action == "start":
-        _wait(layout, [health.node_check(found) for found in layout.nodes() if found.node.name == name], progress)
-
-
-def nodes() -> list[str]:
-    """Names of the running cluster's nodes."""
-    layout = paths.default()
-    return [found.node.name for found in layout.nodes()] if launcher.is_running(layout) else []
+    _require_running(layout)
+    act = {"stop": power.stop, "start": power.start}[action]
+    with lock.run(layout, f"devcluster node {action}", progress), _only_one(layout, progress):
+        act(layout, name, progress)
 
 
 def down(progress: Progress) -> list[str]:
     """End the cluster, whatever state it is in, and return what is left of it (nothing, unless something went wrong)."""
     layout = paths.default()
-    with _only_one(layout, progress), progress.stage("End the embedded cluster") as stage:
-        _end(layout)
-        left = leftovers.find(layout)
-        stage.detail = f"{len(left)} things are left" if left else "nothing is left"
+    with lock.run(layout, "devcluster down", progress, wants_cluster=False), _only_one(layout, progress):
+        with progress.stage("End the embedded cluster") as stage:
+            _end(layout)
+            left = leftovers.find(layout)
+            stage.detail = f"{len(left)} things are left" if left else "nothing is left"
+        if other := lock.other_cluster(layout):
+            progress.note(f"Left alone: {other}")
     return left
 
 
@@ -104,31 +97,41 @@ def status() -> Status:
         return Status("embedded", False, False, f"failed: {known.message}" if known and failed else "not running")
     found = {check.title: check.is_ok() for check in health.checks(layout)}
     healthy = all(found.values()) and known is not None and known.phase == "Running"
-    return Status("embedded", True, healthy, "running" if healthy else "running, but not healthy", found)
+    return Status("embedded", True, healthy, power.describe(healthy, power.stopped(layout)), found)
 
 
 def _keep_or_start(layout: Paths, progress: Progress) -> bool:
     """Whether the running cluster could be kept."""
     if launcher.is_running(layout):
+        power.start_all(layout, progress)
         if status().healthy:
             progress.note("The embedded cluster runs already.")
             return True
         progress.note("The embedded cluster is not healthy; it is started anew.")
     _end(layout)
     preflight.check(layout)
-    with progress.stage("Start the embedded cluster"):
+    with progress.stage("Start the embedded cluster"), lock.claim(layout) as claimed:
+        if claimed is None:
+            raise RuntimeError(f"this machine has a cluster already: {lock.other_cluster(layout)}")
         machine.prepare(layout.machine)
         cgroups.create()
-        launcher.start(layout)
+        launcher.start(layout, claimed)
     return False
+
+
+def _require_running(layout: Paths) -> None:
+    if not launcher.is_running(layout):
+        raise RuntimeError("the embedded cluster does not run; 'python -m devcluster up' starts it")
 
 
 def _end(layout: Paths) -> None:
     """End the supervisor, remove what outlives processes. Each step is harmless when there is nothing to do."""
     launcher.stop(layout)
-    network.remove_link()
-    cgroups.remove()
-    machine.restore(layout.machine)
+    with lock.claim(layout) as claimed:
+        if claimed is not None:  # else these are of another cache's cluster
+            network.remove_link()
+            cgroups.remove()
+            machine.restore(layout.machine)
     mounted = launcher.mounts_below(layout.cluster)
     if mounted:
         raise RuntimeError(f"still mounted, so nothing was removed: {', '.join(mounted)}")

@@ -20,8 +20,9 @@ STOP_SECONDS = 30.0
 KILL_SECONDS = 10.0
 
 
-def start(paths: Paths) -> state.Supervisor:
-    """Make a new cluster's files, start its supervisor, return as soon as it runs."""
+def start(paths: Paths, claimed: int) -> state.Supervisor:
+    """Make a new cluster's files, start its supervisor, return as soon as it runs. The file descriptor `claimed`, of the
+    machine's one cluster, stays open for as long as the cluster runs."""
     _keep_last_log(paths)
     _wipe(paths.cluster)
     paths.log.mkdir(parents=True)
@@ -33,7 +34,7 @@ def start(paths: Paths) -> state.Supervisor:
         configs.write(files.etc, node_configs.files(files))
     _write_kubeconfig(paths)
     state.save(paths.state, state.State("Starting"))
-    outer = _process(_spawn(paths))
+    outer = _process(_spawn(paths, claimed))
     # At once: should we be ended now, `down` must still know whom to end.
     state.save_supervisor(paths, state.Supervisor(outer, outer))
     init = _wait_for_init(outer.pid, paths)
@@ -64,7 +65,7 @@ def stop(paths: Paths) -> None:
         os.waitpid(supervisor.outer.pid, os.WNOHANG)
 
 
-def _spawn(paths: Paths) -> int:
+def _spawn(paths: Paths, claimed: int) -> int:
     """The supervisor in new namespaces; the pid of `unshare`. Spawned, not run by `subprocess`, because it outlives us."""
     log = str(paths.log / "supervisor.log")
     actions = [
@@ -72,6 +73,7 @@ def _spawn(paths: Paths) -> int:
         (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
         (os.POSIX_SPAWN_DUP2, 1, 2),
     ]
+    os.set_inheritable(claimed, True)
     argv = [*components.NAMESPACES, sys.executable, "-m", "devcluster.cluster.supervisor"]
     return os.posix_spawnp(argv[0], argv, configs.environment(paths), file_actions=actions, setsid=True)
 
@@ -93,9 +95,10 @@ def _wait_for_init(outer: int, paths: Paths) -> state.Process:
 
 
 def _wait_until_gone(supervisor: state.Supervisor, seconds: float) -> None:
-    """Wait for process 1 alone: the kernel lets it end only after every other process of its pid namespace."""
+    """Wait for process 1, which the kernel lets end only after every other process of its pid namespace, and for who waits for
+    it outside."""
     deadline = time.monotonic() + seconds
-    while supervisor.init.is_alive() and time.monotonic() < deadline:
+    while (supervisor.init.is_alive() or supervisor.outer.is_alive()) and time.monotonic() < deadline:
         time.sleep(0.05)
 
 

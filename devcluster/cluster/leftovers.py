@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from devcluster.cluster import cgroups, launcher, machine, network, settings, state
+from devcluster.cluster import cgroups, launcher, lock, machine, network, settings, state
 from devcluster.cluster.node import facts
 from devcluster.cluster.paths import Paths
 
@@ -28,10 +28,22 @@ CHAINS = ("KUBE-", "CNI-")
 
 def find(paths: Paths) -> list[str]:
     """Everything of the cluster that is still there, a sentence each."""
+    return [*_own(paths), *([] if lock.other_cluster(paths) else _machine_wide(paths))]
+
+
+def _own(paths: Paths) -> list[str]:
+    """What nobody else's cluster can be the owner of."""
     folders = [paths.cluster, *(node.containerd for node in paths.all_nodes())]
     return [
         *_processes(paths),
         *(f"mount {place}" for folder in folders for place in launcher.mounts_below(folder)),
+        *(f"file {paths.cluster / name}" for name in CLUSTER_FILES if (paths.cluster / name).exists()),
+    ]
+
+
+def _machine_wide(paths: Paths) -> list[str]:
+    """What a machine has once, ours unless another cache's cluster runs."""
+    return [
         *([f"network link {settings.MACHINE_LINK}"] if network.link_exists() else []),
         *(f"route {route}" for route in _routes()),
         *(f"network namespace {path}" for path in Path("/run/netns").glob("*") if path.name.startswith(("cni-", "nestor"))),
@@ -39,7 +51,6 @@ def find(paths: Paths) -> list[str]:
         *(f"cgroup {path}" for path in cgroups.existing()),
         *(f"machine setting {setting}" for setting in machine.changed(paths.machine)),
         *(f"file {place}" for place in machine.new_places(paths.machine)),
-        *(f"file {paths.cluster / name}" for name in CLUSTER_FILES if (paths.cluster / name).exists()),
     ]
 
 

@@ -152,6 +152,11 @@ class NodePaths:
         return self.home / "state.json"
 
     @cached_property
+    def stopped(self) -> Path:
+        """Marker: the node was stopped by order."""
+        return self.home / "stopped"
+
+    @cached_property
     def log(self) -> Path:
         """One file per component of the node."""
         return self.base.log / self.node.name

@@ -72,6 +72,7 @@ class Supervisor:
         component = node_components.init(node)
         if order.action == "stop":
             # A power cut: nothing of the node is heard from the first moment on, and nothing in it gets a chance to tidy up.
+            node.stopped.touch()
             node_network.unplug(self._layout.netns)
             await self._processes.end(component.name, 0)
             cgroups.remove(name=node.node.cgroup)
@@ -79,6 +80,7 @@ class Supervisor:
             cgroups.create()
             with _api_is_ready() as wait_for_api:
                 self._spawn(component, wait_for_api)
+            node.stopped.unlink(missing_ok=True)
 
 
 def find_stoppable(nodes: list[NodePaths], name: str) -> NodePaths:
