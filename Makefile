@@ -29,9 +29,7 @@ demo-down: $(VENV)/.ready ## Take down what `make demo` brought up
 test: $(VENV)/.ready ## Run everything: lint, types, unit, integration (real API server), e2e (real nested clusters)
 	@# Built first, so that no test runs beside a compiler.
 	@$(RUN) -m devcluster.build images >/dev/null
-	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target lint types unit lifecycle
-	@$(MAKE) --no-print-directory integration
-	@$(MAKE) --no-print-directory jobs
+	@$(HOLD) $(MAKE) --no-print-directory held-test
 
 ##@ Develop
 
@@ -71,17 +69,32 @@ e2e: lifecycle jobs ## Run the tests that need the embedded cluster (a fresh one
 
 .PHONY: lifecycle
 lifecycle: $(VENV)/.ready ## Run the tests of the embedded cluster's own start, crash and end
-	@$(RUN) -m devcluster down
-	@$(RUN) -m pytest $(LIFECYCLE) $(PYTEST_ARGS)
+	@$(HOLD) $(MAKE) --no-print-directory held-lifecycle
 
 .PHONY: jobs
 jobs: $(VENV)/.ready ## Run the tests that share an embedded cluster: real pods, nested clusters, HTTP through the Ingress
+	@$(HOLD) $(MAKE) --no-print-directory held-jobs
+
+# The machine has one embedded cluster: two runs, also of different checkouts, wait for each other.
+HOLD := $(RUN) -m devcluster hold --
+
+.PHONY: held-test held-lifecycle held-jobs
+held-test:
+	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target lint types unit lifecycle
+	@$(MAKE) --no-print-directory integration
+	@$(MAKE) --no-print-directory jobs
+
+held-lifecycle:
+	@$(RUN) -m devcluster down
+	@$(RUN) -m pytest $(LIFECYCLE) $(PYTEST_ARGS)
+
+held-jobs:
 	@$(RUN) -m devcluster down
 	@[ -n "$$NESTOR_KEEP" ] || trap '$(RUN) -m devcluster down' EXIT; export NESTOR_KEEP=1; \
-	$(RUN) -m pytest tests/e2e --ignore=$(LIFECYCLE) -m 'not alone' -n 3 --dist loadgroup $(PYTEST_ARGS) && \
-	$(RUN) -m pytest tests/e2e --ignore=$(LIFECYCLE) -m alone $(PYTEST_ARGS)
+	$(RUN) -m pytest tests/e2e $(addprefix --ignore=,$(LIFECYCLE)) -m 'not alone' -n 3 --dist loadgroup $(PYTEST_ARGS) && \
+	$(RUN) -m pytest tests/e2e $(addprefix --ignore=,$(LIFECYCLE)) -m alone $(PYTEST_ARGS)
 
-LIFECYCLE := tests/e2e/devcluster/test_cluster.py
+LIFECYCLE := tests/e2e/devcluster/test_cluster.py tests/e2e/devcluster/test_node_stop.py
 
 .PHONY: crds
 crds: $(VENV)/.ready ## Write crds/ and the chart's copy from the models

@@ -73,13 +73,13 @@ def _run(chosen: argparse.Namespace) -> int:
 
 
 def _hold(program: list[str], progress: Console) -> int:
-    """Run a program, with the cluster ours, to its end; its exit code. Signals that would end us are for the program."""
+    """Run a program, with the cluster ours, to its end; its exit code. What would end us first is for the program."""
     if not program:
         raise RuntimeError("name a program: 'python -m devcluster hold -- make jobs'")
     with cluster.hold(" ".join(program), progress):
-        process = subprocess.Popen(program)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda number, _: process.send_signal(number))
+        process = subprocess.Popen(program, close_fds=False)  # make hands its jobs on by file descriptors
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the program as well
+        signal.signal(signal.SIGTERM, lambda *_: process.terminate())
         return process.wait()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Literal
 
 from devcluster.cluster import cgroups, launcher, lock, machine, network, settings, state
 from devcluster.cluster.node import facts
@@ -23,6 +24,7 @@ CLUSTER_FILES = (
     "control.sock",
     *SOCKETS,
 )
+PROGRAMS = {"devcluster.cluster.supervisor", "devcluster.cluster.node"}
 CHAINS = ("KUBE-", "CNI-")
 
 
@@ -55,26 +57,22 @@ def _machine_wide(paths: Paths) -> list[str]:
 
 
 def _processes(paths: Paths) -> list[str]:
-    """By descent where that is known; by their configuration files too, as the record may be lost."""
+    """By descent where that is known; by what they were started with too, as the record may be lost."""
     supervisor = state.load_supervisor(paths)
     found = set(launcher.members(supervisor)) if supervisor else set()
-    marks = (
-        "devcluster.cluster.supervisor",
-        "devcluster.cluster.node",
-        f"{paths.etc}/",
-        f"{paths.nodes_home}/",
-        f"{paths.pki}/",
-        f"{paths.netns}",
-    )
+    files = (f"{paths.etc}/", f"{paths.nodes_home}/", f"{paths.pki}/", f"{paths.netns}")
     for stat in state.processes():
-        if any(mark in word for word in _command(stat.pid) for mark in marks):
+        command = _words(stat.pid, "cmdline")
+        if any(mark in word for word in command for mark in files) or (
+            not PROGRAMS.isdisjoint(command) and f"NESTOR_CACHE={paths.cache}" in _words(stat.pid, "environ")
+        ):
             found.add(stat.pid)
-    return [f"process {pid}: {' '.join(_command(pid))[:120]}" for pid in sorted(found)]
+    return [f"process {pid}: {' '.join(_words(pid, 'cmdline'))[:120]}" for pid in sorted(found)]
 
 
-def _command(pid: int) -> list[str]:
+def _words(pid: int, name: Literal["cmdline", "environ"]) -> list[str]:
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+        return Path(f"/proc/{pid}/{name}").read_bytes().decode(errors="replace").split("\0")
     except OSError:
         return []
 

@@ -36,8 +36,11 @@ class NodeProcesses:
         loop.add_reader(sys.stdin, api_is_ready.set)
         await api_is_ready.wait()
         loop.remove_reader(sys.stdin)
-        for component in (components.kubelet(self._layout), components.proxy(self._layout)):
-            self._processes.spawn(component)
+        self._processes.spawn(components.proxy(self._layout))
+        # A kubelet that does not find containerd at once ends itself.
+        while not runtime.answers(self._layout):  # noqa: ASYNC110 - there is no event to wait for
+            await asyncio.sleep(0.02)
+        self._processes.spawn(components.kubelet(self._layout))
 
     async def _stop(self) -> None:
         """End the kubelet, then the pods, then containerd, in this order, so that the image store stays usable."""

@@ -144,17 +144,3 @@ def test_each_node_gives_its_pods_addresses_of_the_range_in_its_object(web: Web)
     ranges = {node: web.kubectl("get", "node", node, "-o", "jsonpath={.spec.podCIDR}") for node in NODES}
     assert ranges == {FIRST: "10.42.0.0/24", SECOND: "10.42.1.0/24"}
     assert [web.addresses[node].rpartition(".")[0] for node in NODES] == ["10.42.0", "10.42.1"]
-
-
-def test_a_drained_node_is_left_by_its_pods_and_takes_new_ones_again(kubectl: Kubectl) -> None:
-    kubectl("create", "deployment", "app", f"--image={BUSYBOX}", "--", "sleep", "1000")
-    pod = {"terminationGracePeriodSeconds": 0, "nodeSelector": {"kubernetes.io/hostname": SECOND}}
-    patch = {"spec": {"template": {"spec": pod}}}
-    kubectl("patch", "deployment", "app", "-p", json.dumps(patch))
-    kubectl("rollout", "status", "deployment/app", "--timeout=120s")
-    try:
-        kubectl("drain", SECOND, "--ignore-daemonsets", "--delete-emptydir-data", "--pod-selector=app=app", "--timeout=60s")
-        kubectl("wait", "pod", "-l=app=app", "--for=jsonpath={.status.phase}=Pending", "--timeout=30s")
-    finally:
-        kubectl("uncordon", SECOND)
-    kubectl("rollout", "status", "deployment/app", "--timeout=60s")
