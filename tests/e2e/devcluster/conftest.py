@@ -68,8 +68,9 @@ def idle_machine(was_running: bool) -> Iterator[None]:
     """A machine whose cluster is ours to kill. Each test begins with `up`, whatever was left; the end leaves none."""
     if was_running:
         pytest.skip("a cluster runs already on this machine and is left alone ('python -m devcluster down' ends it)")
-    yield
-    assert cluster.down(Console()) == []
+    with cluster.hold("tests that start and end the cluster", Console()):
+        yield
+        assert cluster.down(Console()) == []
 
 
 @contextlib.contextmanager

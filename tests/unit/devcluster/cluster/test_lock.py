@@ -146,3 +146,11 @@ def test_ones_own_cluster_is_not_waited_for(tmp_path: Path, layout: Paths) -> No
         said = Lines()
         with lock.run(layout, "devcluster up", said):
             assert said.titles == []
+
+
+@pytest.mark.parametrize(("program", "code"), [(["sh", "-c", "exit 7"], 7), (["true"], 0), ([], 1)])
+def test_what_a_held_program_returns_is_returned(program: list[str], code: int) -> None:
+    command = [sys.executable, "-m", "devcluster", "hold", "--", *program]
+    environment = {**os.environ, "CLUSTER": "current", "PYTHONPATH": os.pathsep.join(sys.path)}
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert result.returncode == code, result.stderr
