@@ -1,9 +1,9 @@
-# The one image of all of Nestor's processes: operator, syncer and runner.
+# The one image for all of Nestor's processes: operator, syncer, runner and reader.
 #
 #   docker build -t nestor .
 #
-# `python -m devcluster.build image` builds the same file on a machine without a registry: it gives BASE, KUBECTL_IMAGE and
-# HELM_IMAGE other names and mounts every wheel at /wheels, so that nothing is downloaded in here.
+# `python -m devcluster.build image` builds the same file on a machine without a registry: it replaces BASE, KUBECTL_IMAGE and
+# HELM_IMAGE and mounts all wheels at /wheels, so that nothing is downloaded here.
 
 ARG BASE=docker.io/library/python:3.11-slim-bookworm
 ARG KUBECTL_IMAGE=registry.k8s.io/kubectl:v1.36.3
@@ -12,8 +12,8 @@ ARG HELM_IMAGE=docker.io/alpine/helm:4.3.1
 FROM ${KUBECTL_IMAGE} AS kubectl
 FROM ${HELM_IMAGE} AS helm
 
-# What `custom` template steps may call. Python's own library is compiled here, as Nestor's packages are below: user 65532 could
-# not keep what it compiled, and every process would start a second slower.
+# The tools for `custom` template steps. Python's standard library is compiled here, like Nestor's packages below: user 65532 cannot
+# store compiled files, so every process would otherwise start a second slower.
 FROM ${BASE} AS system
 RUN set -eu; \
     for tool in git curl jq bash update-ca-certificates; do command -v "$tool" || missing=1; done; \
@@ -30,7 +30,7 @@ RUN set -eu; \
 COPY --from=kubectl /bin/kubectl /usr/local/bin/kubectl
 COPY --from=helm /usr/bin/helm /usr/local/bin/helm
 
-# pip and the build backend; later steps borrow them, the result does not carry them.
+# pip and the build backend: used by later stages, not part of the final image.
 FROM system AS builder
 ARG PIP_OPTIONS=
 RUN set -eu; \
@@ -65,7 +65,7 @@ RUN --mount=type=bind,from=builder,source=/opt/backend,target=/opt/backend set -
     PYTHONPATH=/opt/backend python -m pip install ${PIP_OPTIONS} \
         --quiet --no-cache-dir --no-compile --require-hashes -r /opt/nestor/requirements.txt; \
     python -m compileall -q -j 0 --invalidation-mode unchecked-hash /opt/nestor/lib
-# The last and thin layer: all that changes when only Nestor's own code did.
+# The last, thin layer: the only one that changes with Nestor's own code.
 COPY --from=nestor /out /
 USER 65532:65532
 WORKDIR /tmp

@@ -5,7 +5,7 @@ export NESTOR_CACHE
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-# Debian's interpreter, or any Python of 3.11 and later: PYTHON3=… make …
+# Debian's interpreter, or any Python ≥ 3.11: PYTHON3=… make …
 PYTHON3 ?= python3
 VENV := $(NESTOR_CACHE)/venv-$(shell sha256sum requirements/dev.txt | cut -c1-12)
 PYTHON := $(VENV)/bin/python
@@ -18,26 +18,27 @@ help: ## Print this list
 ##@ Try it
 
 .PHONY: demo
-demo: $(VENV)/.ready ## Bring up a cluster, install Nestor, run hello-world to its page (CLUSTER=embedded|current|kind)
+demo: $(VENV)/.ready ## Start a cluster, install Nestor, run hello-world and fetch its page (CLUSTER=embedded|current|kind)
 	@$(RUN) -m devcluster.demo up
 
 .PHONY: demo-down
-demo-down: $(VENV)/.ready ## Take down what `make demo` brought up
+demo-down: $(VENV)/.ready ## Remove what `make demo` started
 	@$(RUN) -m devcluster.demo down
 
 .PHONY: test
 test: $(VENV)/.ready ## Run everything: lint, types, unit, integration (real API server), e2e (real nested clusters)
-	@# Built first, so that no test runs beside a compiler.
+	@# Build first, so that no test competes with a compiler.
 	@$(RUN) -m devcluster.build images >/dev/null
 	@$(HOLD) $(MAKE) --no-print-directory held-test
 
 ##@ Develop
 
 .PHONY: lint
-lint: $(VENV)/.ready ## Check format, style, import directions, dead code
+lint: $(VENV)/.ready ## Check formatting, style, import directions and dead code
 	@$(VENV)/bin/ruff format --check --quiet --diff .
 	@$(VENV)/bin/ruff check .
 	@PYTHONPATH=src:. $(VENV)/bin/lint-imports --no-cache
+	@$(VENV)/bin/vulture
 
 .PHONY: format
 format: $(VENV)/.ready ## Format the Python code (ruff)
@@ -49,7 +50,7 @@ types: $(VENV)/.ready ## Check types (mypy, strict)
 	@$(VENV)/bin/mypy
 
 .PHONY: unit
-unit: $(VENV)/.ready ## Run the tests that need nothing but Python
+unit: $(VENV)/.ready ## Run the tests that need only Python
 	@$(RUN) -m pytest tests/unit -n 2 $(PYTEST_ARGS)
 
 .PHONY: integration
@@ -57,7 +58,7 @@ integration: $(VENV)/.ready ## Run the tests that need a real API server
 	@$(RUN) -m devcluster.build binaries
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target integration-operator integration-others
 
-# Side by side but apart: in one run every worker would start the API servers of both. 5: `PYTEST_ARGS` selects none here.
+# Two concurrent runs: in a single one, every worker would start the API servers of both. 5: `PYTEST_ARGS` selected no tests here.
 .PHONY: integration-operator integration-others
 integration-operator: INTEGRATION := tests/integration/operator -n 3
 integration-others: INTEGRATION := tests/integration --ignore=tests/integration/operator -n 2
@@ -65,17 +66,17 @@ integration-operator integration-others: $(VENV)/.ready
 	@$(RUN) -m pytest $(INTEGRATION) --dist loadgroup $(PYTEST_ARGS) || [ $$? -eq 5 ]
 
 .PHONY: e2e
-e2e: lifecycle jobs ## Run the tests that need the embedded cluster (a fresh one): its lifecycle, then jobs in it
+e2e: lifecycle jobs ## Run the tests that need a fresh embedded cluster: its lifecycle, then jobs in it
 
 .PHONY: lifecycle
-lifecycle: $(VENV)/.ready ## Run the tests of the embedded cluster's own start, crash and end
+lifecycle: $(VENV)/.ready ## Test how the embedded cluster itself starts, crashes and ends
 	@$(HOLD) $(MAKE) --no-print-directory held-lifecycle
 
 .PHONY: jobs
 jobs: $(VENV)/.ready ## Run the tests that share an embedded cluster: real pods, nested clusters, HTTP through the Ingress
 	@$(HOLD) $(MAKE) --no-print-directory held-jobs
 
-# The machine has one embedded cluster: two runs, also of different checkouts, wait for each other.
+# A machine has one embedded cluster: two runs wait for each other, even from different checkouts.
 HOLD := $(RUN) -m devcluster hold --
 
 .PHONY: held-test held-lifecycle held-jobs
@@ -97,15 +98,15 @@ held-jobs:
 LIFECYCLE := tests/e2e/devcluster/test_cluster.py tests/e2e/devcluster/test_node_stop.py
 
 .PHONY: crds
-crds: $(VENV)/.ready ## Write crds/ and the chart's copy from the models
+crds: $(VENV)/.ready ## Generate crds/ and the chart's copy from the models
 	@$(RUN) -m nestor.api.crd crds
 
 .PHONY: image
-image: $(VENV)/.ready ## Build the one image of Nestor's processes from the Dockerfile
+image: $(VENV)/.ready ## Build Nestor's image from the Dockerfile
 	@$(RUN) -m devcluster.build image
 
 .PHONY: cluster-up
-cluster-up: $(VENV)/.ready ## Start the embedded cluster alone
+cluster-up: $(VENV)/.ready ## Start only the embedded cluster
 	@$(RUN) -m devcluster up
 
 .PHONY: cluster-down
@@ -113,11 +114,11 @@ cluster-down: $(VENV)/.ready ## Stop the embedded cluster
 	@$(RUN) -m devcluster down
 
 .PHONY: lock
-lock: $(VENV)/.ready ## Pin the dependencies of pyproject.toml anew, with hashes and without addresses
+lock: $(VENV)/.ready ## Pin the dependencies of pyproject.toml again, with hashes and without index addresses
 	@$(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 pyproject.toml -o requirements/runtime.txt
 	@$(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --extra cli --extra dev pyproject.toml -o requirements/dev.txt
 
-# No prerequisite: the folder's name says which requirements are in it, and a fresh checkout's files are newer than any cache.
+# No prerequisites: the folder's name identifies its requirements, and a fresh checkout's files are newer than any cache.
 $(VENV)/.ready:
 	@echo "Setting up Python in $(VENV)"
 	@$(PYTHON3) -c 'import ensurepip' 2>/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-venv; }

@@ -103,5 +103,5 @@ def describe_delay(job: Object) -> str:
     """What a job that took too long waits for."""
     ready = facts.condition(job, conditions.READY)
     if ready is None:
-        return "nobody has reported on the job: is the operator running?"
+        return "no status reported yet; is the operator running?"
     return f"{ready['reason']}: {ready['message']}"

@@ -1,6 +1,6 @@
 #!/bin/bash
 set -ex
-# The working directory is the templates folder of the image; what is written here is this run's own.
+# The working directory is a writable copy of the image's templates folder.
 cat > ./helm-values.yaml << 'EOF'
 replicas: 1
 greeting: Hello from a script with helm

@@ -20,7 +20,7 @@ def main() -> None:
 
 def complete_kubectl() -> None:
     """What kubectl calls for the completion of `kubectl nestor …`: prints candidates, and a directive."""
-    from nestor.cli.completion import complete_kubectl as complete  # noqa: PLC0415
+    from nestor.cli.main import complete_kubectl as complete  # noqa: PLC0415
 
     sys.exit(complete(sys.argv[1:]))
 

@@ -61,7 +61,7 @@ async def test_a_failed_job_is_corrected_until_its_target_alone_is_missing(api: 
     missing = {"name": "install", "type": "kubectl", "path": "c.yml"}
     job = await corrected(conditions.STEPS_APPLIED, "False", conditions.STEP_FAILED, missing)
     assert "'c.yml'" in message_of(job, conditions.STEPS_APPLIED)
-    assert "(there are: a.yml, b.yml)" in message_of(job, conditions.STEPS_APPLIED)
+    assert "(found: a.yml, b.yml)" in message_of(job, conditions.STEPS_APPLIED)
 
     broken = {"name": "broken", "type": "kubectl", "path": "b.yml", "retry": 2, "retry_sleep": 0}
     job = await corrected(conditions.STEPS_APPLIED, "False", conditions.STEP_FAILED, fine, broken, fine | {"name": "never"})

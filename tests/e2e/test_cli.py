@@ -81,7 +81,7 @@ async def test_an_application_by_the_command_line_alone(
     await nestor("suspend", "four")
     await nestor("resume", "four")
     doctored = await nestor("doctor")
-    assert "all is well" in doctored
+    assert "no problems found" in doctored
     await nestor("delete", "four", "--wait")
     assert await api.find(kinds.NESTED_APP_JOB, "four", namespace) is None
     assert "four" in await nestor("status", "four", code=3)

@@ -148,7 +148,7 @@ class StepStatus(Model):
     """Progress of one step."""
 
     name: str = Field(description="The step's name in the AppDef.", max_length=253)
-    type: str = Field("", description="The step's type: `kubectl`, `kustomize`, `custom` or `helm`.", max_length=63)
+    type: str = Field("", description="The step's type, such as `kubectl`.", max_length=63)
     state: Literal["Pending", "Running", "Retrying", "Succeeded", "Failed"] = Field(
         "Pending",
         description="`Pending` (not started yet), `Running`, `Retrying` (failed, will be retried), `Succeeded`, or "

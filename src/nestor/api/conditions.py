@@ -1,70 +1,179 @@
-"""Condition types and reasons, and how a condition is set; the only place with these words."""
+"""Condition types and reasons, each with what it means, and how a condition is set; the only place with these words.
+
+A row here is all that the operator's events and the command line need: a new reason is a row and the decision that gives it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 Status = Literal["True", "False", "Unknown"]
+Needs = Literal["user", "somebody", "nobody"]
+Activity = Literal["waiting", "busy", "retry"]
 
-ADMITTED = "Admitted"
-CLUSTER_READY = "ClusterReady"
-STEPS_APPLIED = "StepsApplied"
-EXPOSED = "Exposed"
-READY = "Ready"
-SUCCEEDED = "Succeeded"
-ACCEPTED = "Accepted"
+
+class Type(str):
+    """A condition's type. One with `event` is a stage that a job reaches; `status.timings` then has a field for it."""
+
+    event: str
+    """Normal event when it becomes True."""
+    words: str
+    """What to tell a user who waits for it when it becomes True."""
+    reached: str
+    """Description of its field in `status.timings`."""
+
+    def __new__(cls, name: str, *, event: str = "", words: str = "", reached: str = "") -> Self:
+        self = super().__new__(cls, name)
+        self.event, self.words, self.reached = event, words, reached
+        return self
+
+    @property
+    def timing(self) -> str:
+        """Its field in `status.timings`."""
+        return self[0].lower() + self[1:]
+
+
+class Reason(str):
+    """A condition's reason."""
+
+    needs: Needs
+    """Who must act. `user`: waiting changes nothing, so `nestor run` ends. `somebody`: it may pass by itself, but seldom does.
+    Both are told by a Warning event of the reason's name. `nobody`: a stage of an ordinary job, or its end."""
+    advice: str
+    """What to do about it, for `nestor doctor`."""
+    activity: Activity
+    """What happens in the meantime, where nobody must act."""
+    end_event: str
+    """Event when `Succeeded` takes this reason: Normal if the condition is True, otherwise Warning."""
+
+    def __new__(
+        cls, name: str, needs: Needs = "nobody", advice: str = "", *, activity: Activity = "waiting", end_event: str = ""
+    ) -> Self:
+        self = super().__new__(cls, name)
+        self.needs, self.advice, self.activity, self.end_event = needs, advice, activity, end_event
+        return self
+
+
+ADMITTED = Type(
+    "Admitted", event="JobAdmitted", words="admitted", reached="The class, version, command and AppDef were accepted."
+)
+CLUSTER_READY = Type("ClusterReady", event="ClusterProvisioned", words="cluster ready", reached="The nested cluster was ready.")
+STEPS_APPLIED = Type("StepsApplied", event="StepsApplied", words="all steps applied", reached="The last step succeeded.")
+EXPOSED = Type("Exposed", event="JobExposed", words="exposed", reached="All exposed targets had ready endpoints.")
+READY = Type("Ready", event="JobReady", words="ready", reached="All of the above.")
+SUCCEEDED = Type("Succeeded")
+ACCEPTED = Type("Accepted")
 """Of a NestedApp."""
 
+STAGES = (ADMITTED, CLUSTER_READY, STEPS_APPLIED, EXPOSED)
+"""The stages of a job, in the order in which it passes them."""
+TIMED = (*STAGES, READY)
+"""The stages and their summary."""
+
 # Admitted
-ADMITTED_REASON = "Accepted"
-CLASS_NOT_FOUND = "ClassNotFound"
-VERSION_UNSUPPORTED = "VersionUnsupported"
-COMMAND_NOT_FOUND = "CommandNotFound"
-APPDEF_INVALID = "AppDefInvalid"
-APP_NOT_FOUND = "AppNotFound"
-READING_APPDEF = "ReadingAppDef"
-PARAMETERS_INVALID = "ParametersInvalid"
-TEMPLATES_NOT_FOUND = "TemplatesNotFound"
-PULL_SECRET_NOT_FOUND = "PullSecretNotFound"  # noqa: S105 - a reason
+ADMITTED_REASON = Reason("Accepted")
+CLASS_NOT_FOUND = Reason("ClassNotFound", "user", "delete the job and create it again with the `className` of an existing class")
+VERSION_UNSUPPORTED = Reason(
+    "VersionUnsupported",
+    "user",
+    "delete the job and create it again with a listed version, or ask an admin to add yours to the class",
+)
+COMMAND_NOT_FOUND = Reason("CommandNotFound", "user", "delete the job and create it again with one of the listed commands")
+APPDEF_INVALID = Reason(
+    "AppDefInvalid",
+    "user",
+    "correct the fields that the message names and apply the job again; `nestor validate FILE` checks a file beforehand",
+)
+APP_NOT_FOUND = Reason("AppNotFound", "user", "`nestor apps` lists the catalogue")
+READING_APPDEF = Reason(
+    "ReadingAppDef", advice="wait until the app image is read; a private image needs `app.imagePullSecretName`"
+)
+PARAMETERS_INVALID = Reason(
+    "ParametersInvalid", "user", "correct `spec.parameters`; `nestor apps NAME` lists the command's parameters"
+)
+TEMPLATES_NOT_FOUND = Reason(
+    "TemplatesNotFound", "user", "create the ConfigMap in the job's namespace; the job then continues by itself"
+)
+PULL_SECRET_NOT_FOUND = Reason(
+    "PullSecretNotFound",
+    "user",
+    "create the Secret, of type kubernetes.io/dockerconfigjson, in the job's namespace; the job then continues by itself",
+)
 # ClusterReady
-PROVISIONED = "Provisioned"
-PROVISIONING = "Provisioning"
-SERVER_NOT_READY = "ServerNotReady"
-IMAGE_PULL_FAILED = "ImagePullFailed"
-UNSCHEDULABLE = "Unschedulable"
-PROVISIONING_FAILED = "ProvisioningFailed"
+PROVISIONED = Reason("Provisioned")
+PROVISIONING = Reason("Provisioning", activity="busy")
+SERVER_NOT_READY = Reason("ServerNotReady", advice="wait; if this does not change, look at the pod's log")
+IMAGE_PULL_FAILED = Reason(
+    "ImagePullFailed", "somebody", "check the image's name, its pull secret, and that the nodes can reach its registry"
+)
+UNSCHEDULABLE = Reason("Unschedulable", "somebody", "free capacity on the nodes, or lower the class's `cluster.resources`")
+PROVISIONING_FAILED = Reason(
+    "ProvisioningFailed",
+    "somebody",
+    "the message says what the host cluster refuses, or what takes too long; an admin can change the class",
+)
 # StepsApplied
-ALL_STEPS_APPLIED = "AllStepsApplied"
-WAITING_FOR_CLUSTER = "WaitingForCluster"
-RUNNER_STARTING = "RunnerStarting"
-STEP_RUNNING = "StepRunning"
-STEP_RETRYING = "StepRetrying"
-STEP_FAILED = "StepFailed"
-RUNNER_FAILED = "RunnerFailed"
+ALL_STEPS_APPLIED = Reason("AllStepsApplied")
+WAITING_FOR_CLUSTER = Reason("WaitingForCluster")
+RUNNER_STARTING = Reason("RunnerStarting", activity="busy")
+STEP_RUNNING = Reason("StepRunning", activity="busy")
+STEP_RETRYING = Reason(
+    "StepRetrying", advice="wait for the next attempt; `nestor logs` shows the output of the last one", activity="retry"
+)
+STEP_FAILED = Reason(
+    "StepFailed",
+    "user",
+    "correct the template or the AppDef and apply the job again, or run all steps again with `nestor rerun`",
+    end_event="JobFailed",
+)
+RUNNER_FAILED = Reason("RunnerFailed", "user", "`nestor logs` shows the runner's output; `nestor rerun` starts it again")
 # Exposed
-INGRESS_READY = "IngressReady"
-TARGET_NOT_FOUND = "TargetNotFound"
-NO_READY_ENDPOINT = "NoReadyEndpoint"
-HOSTNAME_CONFLICT = "HostnameConflict"
-HOST_NOT_ALLOWED = "HostNotAllowed"
-INGRESS_REFUSED = "IngressRefused"
-TLS_SECRET_NOT_FOUND = "TlsSecretNotFound"  # noqa: S105 - a reason
-NOT_REQUESTED = "NotRequested"
+INGRESS_READY = Reason("IngressReady")
+TARGET_NOT_FOUND = Reason(
+    "TargetNotFound",
+    advice="`service_name` and `service_namespace` of the AppDef's target must name a Service that a step creates",
+)
+NO_READY_ENDPOINT = Reason(
+    "NoReadyEndpoint", advice="the Service's pods are not ready, or its selector does not match them; see the pods below"
+)
+HOSTNAME_CONFLICT = Reason("HostnameConflict", "user", "choose another `expose.host`")
+HOST_NOT_ALLOWED = Reason(
+    "HostNotAllowed",
+    "user",
+    "choose a host below the class's domain, or ask an admin to add yours to the class's `expose.allowedHosts`",
+)
+INGRESS_REFUSED = Reason(
+    "IngressRefused",
+    "user",
+    "choose another `expose.host` if the message is about it; otherwise an admin can change the class's `expose`",
+)
+TLS_SECRET_NOT_FOUND = Reason("TlsSecretNotFound", "user", "ask an admin to create that Secret in the operator's namespace")
+NOT_REQUESTED = Reason("NotRequested")
 # Ready
-APP_READY = "AppReady"
-TERMINATING = "Terminating"
-# Succeeded, and Ready of a job that rests or has ended
-RUNNING = "Running"
-SUSPENDED = "Suspended"
-RESUMING = "Resuming"
-RESTARTING = "Restarting"
-FAILURE_IGNORED = "FailureIgnored"
-COMPLETED = "Completed"
-TARGET_FAILED = "TargetFailed"
-DEADLINE_EXCEEDED = "DeadlineExceeded"
-RESTARTS_EXHAUSTED = "RestartsExhausted"
+APP_READY = Reason("AppReady")
+TERMINATING = Reason("Terminating")
+# Succeeded, and Ready of a job that is suspended or has ended
+RUNNING = Reason("Running", activity="busy")
+SUSPENDED = Reason("Suspended", advice="resume it with `nestor resume`")
+RESUMING = Reason("Resuming")
+RESTARTING = Reason("Restarting", activity="retry")
+FAILURE_IGNORED = Reason("FailureIgnored", end_event="FailureIgnored")
+COMPLETED = Reason("Completed", end_event="Completed")
+TARGET_FAILED = Reason("TargetFailed", advice="look at the logs of that object's pods: they are kept", end_event="JobFailed")
+DEADLINE_EXCEEDED = Reason(
+    "DeadlineExceeded", advice="create it again with a larger `activeDeadlineSeconds`", end_event="DeadlineExceeded"
+)
+RESTARTS_EXHAUSTED = Reason(
+    "RestartsExhausted",
+    advice="the application failed every time; `nestor logs` shows its steps, the job's kubeconfig opens its cluster",
+    end_event="JobFailed",
+)
+
+REASONS: tuple[Reason, ...] = tuple(row for row in globals().values() if isinstance(row, Reason))
+"""All of the above."""
+_BY_NAME = {str(row): row for row in REASONS}
 
 
 @dataclass(frozen=True)
@@ -103,3 +212,9 @@ def is_true(conditions: Iterable[dict[str, Any]] | None, kind: str) -> bool:
     """True when that condition is there and True."""
     found = find(conditions, kind)
     return found is not None and found.get("status") == "True"
+
+
+def reason_of(condition: Mapping[str, Any] | None) -> Reason:
+    """The row of a condition's reason; one without meaning where there is no condition, or another version's word."""
+    name = str((condition or {}).get("reason") or "")
+    return _BY_NAME.get(name) or Reason(name)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints, create_model
+from pydantic.alias_generators import to_snake
 
+from nestor.api import conditions
 from nestor.api.base import (
     Conditions,
     HostName,
@@ -196,14 +198,14 @@ class NestedAppJobSpec(Model):
     )
 
 
-class Timings(Model):
-    """When the job first reached each stage (RFC 3339)."""
+_TIMINGS: dict[str, Any] = {
+    to_snake(stage): (str | None, Field(None, description=stage.reached, max_length=64)) for stage in conditions.TIMED
+}
+_Timings: Any = create_model("Timings", __base__=Model, **_TIMINGS)
 
-    admitted: str | None = Field(None, description="The class, version, command and AppDef were accepted.", max_length=64)
-    cluster_ready: str | None = Field(None, description="The nested cluster was ready.", max_length=64)
-    steps_applied: str | None = Field(None, description="The last step succeeded.", max_length=64)
-    exposed: str | None = Field(None, description="All exposed targets had ready endpoints.", max_length=64)
-    ready: str | None = Field(None, description="All of the above.", max_length=64)
+
+class Timings(_Timings):
+    """When the job first reached each stage (RFC 3339)."""
 
 
 class TargetStatus(Model):
@@ -234,7 +236,7 @@ class NestedAppJobStatus(Model):
 
     conditions: Conditions = Field(
         default_factory=list,
-        description="`Admitted`, `ClusterReady`, `StepsApplied`, `Exposed`, `Ready` (the summary of these), and "
+        description=f"{', '.join(f'`{stage}`' for stage in conditions.STAGES)}, `Ready` (the summary of these), and "
         "`Succeeded` (whether the job has done what it was created for).",
     )
     observed_generation: int | None = Field(None, description="The `metadata.generation` that this status describes.", ge=0)

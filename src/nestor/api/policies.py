@@ -8,9 +8,6 @@ from pydantic import ConfigDict, Field, StringConstraints
 
 from nestor.api.base import Model, ObjectName, Quantity, immutable, rule, rules
 
-KNOWN_KINDS = ("Job", "JobSet", "Pod")
-"""Kinds whose API version and conditions need not be given."""
-
 Labels = Annotated[dict[str, Annotated[str, StringConstraints(max_length=63)]], Field(min_length=1, max_length=16)]
 Word = Annotated[str, StringConstraints(min_length=1, max_length=316, pattern=r"^[A-Za-z0-9][-A-Za-z0-9_./]*$")]
 

@@ -1,11 +1,9 @@
-"""Shell completion of names: what the cluster has, asked for briefly; a cluster that does not answer completes nothing."""
+"""Shell completion of names: asked from the cluster with a short time-out; without an answer there are no completions."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import io
-import os
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -21,8 +19,6 @@ Candidates = list[tuple[str, str]]
 """Each with a word of help."""
 
 LIMIT_SECONDS = 3
-NO_FILES = 4
-"""kubectl's directive: do not offer file names."""
 
 
 def complete_job(ctx: typer.Context, incomplete: str) -> Candidates:
@@ -73,19 +69,6 @@ def complete_context(ctx: typer.Context, incomplete: str) -> Candidates:
     with contextlib.suppress(ApiError):
         return [(name, "") for name in list_contexts(ctx.params.get("kubeconfig")) if name.startswith(incomplete)]
     return []
-
-
-def complete_kubectl(arguments: list[str]) -> int:
-    """kubectl's own protocol: a candidate per line, its help after a tab, then a directive."""
-    from nestor.cli.main import app  # noqa: PLC0415
-
-    line = " ".join(["nestor", *arguments])
-    os.environ |= {"_NESTOR_COMPLETE": "complete_fish", "_TYPER_COMPLETE_FISH_ACTION": "get-args", "_TYPER_COMPLETE_ARGS": line}
-    output = io.StringIO()
-    with contextlib.redirect_stdout(output), contextlib.suppress(SystemExit):
-        app(prog_name="nestor")
-    print(output.getvalue() + f":{NO_FILES}")
-    return 0
 
 
 def _names(kind: Kind) -> Callable[[Session], Awaitable[Candidates]]:

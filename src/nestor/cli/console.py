@@ -1,4 +1,4 @@
-"""The terminal, or what stands in its place: where colours, symbols and live lines are allowed.
+"""The terminal, or the file or pipe in its place: where colours, symbols and live lines are allowed.
 
 Results go to standard output, alone, so that scripts can take them; progress, notes and problems go to standard error.
 """
@@ -92,12 +92,12 @@ def show(part: RenderableType, *, target: Console | None = None) -> None:
         return
     with target.capture() as captured:
         target.print(part)
-    # Padding and columns go on to the edge, which in a file is far away.
+    # Padding and columns extend to the edge, which is far away in a file.
     target.file.write("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
 
 
 def clean(text: str) -> str:
-    """Text from elsewhere without control characters: it must not steer the user's terminal. Newlines and tabs stay."""
+    """Text without control characters, so that it cannot control the user's terminal. Newlines and tabs stay."""
     return "".join(
         character if character in "\n\t" or (character.isprintable() or character == " ") else "\N{REPLACEMENT CHARACTER}"
         for character in text.replace("\r\n", "\n")

@@ -32,25 +32,25 @@ class Failure(Exception):
 
 
 def explain(error: ApiError) -> Failure:
-    """An API server's answer, as the user should read it."""
+    """An API server's error in words for the user."""
     if isinstance(error, Unreachable):
         return Failure(
             f"no connection to the cluster: {error.message}",
             Code.NO_ACCESS,
-            hint="choose another one by --context or --kubeconfig",
+            hint="choose another cluster with --context or --kubeconfig",
         )
     if error.status == 401:
-        return Failure("the cluster does not accept your credentials", Code.NO_ACCESS, hint="log in again, as for kubectl")
+        return Failure("the cluster does not accept your credentials", Code.NO_ACCESS, hint="log in again, as you do for kubectl")
     if isinstance(error, Forbidden):
-        return Failure(f"you may not do that: {error.message}", Code.NO_ACCESS)
+        return Failure(f"permission denied: {error.message}", Code.NO_ACCESS)
     if isinstance(error, NotFound):
         if not error.details.get("name"):
             return Failure(
-                "this cluster does not know Nestor's resources", Code.FAILED, hint="`nestor doctor` says what is missing"
+                "Nestor's resources are not installed in this cluster", Code.FAILED, hint="`nestor doctor` shows what is missing"
             )
         return Failure(error.message, Code.NOT_FOUND)
     if isinstance(error, Conflict) and error.already_exists:
-        return Failure(error.message, Code.FAILED, hint="choose another name by --name, or delete it first")
+        return Failure(error.message, Code.FAILED, hint="choose another name with --name, or delete the existing object first")
     if isinstance(error, Invalid):
-        return Failure(f"the cluster refuses it: {error.message}", Code.FAILED)
+        return Failure(f"the cluster rejected it: {error.message}", Code.FAILED)
     return Failure(f"the cluster answered {error}", Code.NO_ACCESS if error.is_transient else Code.FAILED)

@@ -1,4 +1,4 @@
-"""Following a job until it is ready, or has ended: its states by a watch, each told once or redrawn in place."""
+"""Following a job until it is ready or has ended: a watch delivers its states, each is told once or redrawn in place."""
 
 from __future__ import annotations
 
@@ -122,9 +122,9 @@ async def follow(session: Session, job: Object, *, until_finished: bool, timeout
         except TimeoutError:
             name = job["metadata"]["name"]
             raise Failure(
-                f"job '{name}' was not done in time: {describe_delay(last)}",
+                f"timed out waiting for job '{name}': {describe_delay(last)}",
                 Code.TIMED_OUT,
-                hint=f"it goes on; `nestor status {address(job)} --follow` follows it",
+                hint=f"the job keeps running; `nestor status {address(job)} --follow` follows it again",
             ) from None
         finally:
             wondering.cancel()
@@ -134,7 +134,7 @@ async def follow(session: Session, job: Object, *, until_finished: bool, timeout
 async def states(session: Session, job: Object) -> AsyncGenerator[Object]:
     """Each state of the job from now on. Raises `Failure` when it is deleted."""
     meta = job["metadata"]
-    # An informer goes on for ever, whatever it is answered; who may not list hears it here.
+    # An informer retries for ever; a missing permission to list is reported here.
     await session.api.list(kinds.NESTED_APP_JOB, meta["namespace"], fields=f"metadata.name={meta['name']}")
     informer = Informer(session.api, kinds.NESTED_APP_JOB, meta["namespace"], fields=f"metadata.name={meta['name']}")
     changes: asyncio.Queue[Change] = asyncio.Queue()
@@ -157,16 +157,16 @@ async def states(session: Session, job: Object) -> AsyncGenerator[Object]:
 
 
 async def _wonder(shown: Display, job: Object) -> None:
-    """Say so when nobody takes care of the job."""
+    """Say so if the job gets no status."""
     if condition(job, "Ready"):
         return
     await asyncio.sleep(NOBODY_SECONDS)
-    shown.note("nobody has reported on the job yet: is the operator running? `nestor doctor` tells")
+    shown.note("no status reported yet; is the operator running? Check with `nestor doctor`")
 
 
 def describe_delay(job: Object) -> str:
-    """What a job that took too long waits for."""
+    """What a job that took too long is waiting for."""
     ready = condition(job, "Ready")
     if ready is None:
-        return "nobody has reported on it; is the operator running? `nestor doctor` tells"
+        return "no status reported yet; is the operator running? Check with `nestor doctor`"
     return f"{ready.get('reason')}: {ready.get('message')}"

@@ -21,7 +21,7 @@ def build(what: str | None, file: Path | None, wishes: Wishes, random: str) -> O
     if file is not None:
         return _build_from_file(file, wishes, ending, is_app=what is not None and not is_image)
     if wishes.config_map:
-        raise Failure("--templates belongs to an AppDef: give one by -f", Code.USAGE)
+        raise Failure("--templates needs an AppDef: specify one with -f", Code.USAGE)
     assert what is not None
     return manifests.build_job(wishes, app=None if is_image else what, name=manifests.base_name(what) + ending)
 
@@ -30,12 +30,12 @@ def _build_from_file(file: Path, wishes: Wishes, ending: str, *, is_app: bool) -
     found = read_one(file)
     if found.get("kind") == "NestedAppJob":
         if is_app or wishes.image or wishes.config_map:
-            raise Failure(f"{file} is a whole job: leave out the application, image and --templates", Code.USAGE)
+            raise Failure(f"{file} is a complete job: omit the application, image and --templates", Code.USAGE)
         return manifests.with_wishes(found, wishes)
     if found.get("kind") or not isinstance(found.get("commands"), dict):
         raise Failure(f"{file}: neither an AppDef (no `commands`) nor a NestedAppJob", Code.USAGE)
     if is_app or (wishes.image and wishes.config_map):
-        raise Failure("an AppDef goes with an image or --templates, one of them", Code.USAGE)
+        raise Failure("an AppDef is run with either an image or --templates", Code.USAGE)
     name = manifests.base_name(str(found.get("name") or "app")) + ending
     return manifests.build_job(wishes, appdef=found, name=name)
 
@@ -44,5 +44,5 @@ def read_one(file: Path) -> Object:
     """The one document of a file. Raises `Failure`."""
     found = [document.content for document in documents.read(documents.load(file), str(file))]
     if len(found) != 1 or not isinstance(found[0], dict):
-        raise Failure(f"{file}: must hold one AppDef or NestedAppJob, not {len(found)} documents", Code.USAGE)
+        raise Failure(f"{file}: must contain one AppDef or NestedAppJob, not {len(found)} documents", Code.USAGE)
     return found[0]

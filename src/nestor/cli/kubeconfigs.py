@@ -24,7 +24,7 @@ def read_secret(secret: Object) -> Object:
         content = yaml.safe_load(base64.b64decode(encoded, validate=True))
         _ = content["clusters"][0]["cluster"]["server"]
     except (binascii.Error, ValueError, yaml.YAMLError, KeyError, IndexError, TypeError) as error:
-        raise Failure(f"Secret '{name}' holds no kubeconfig in its key `kubeconfig`") from error
+        raise Failure(f"Secret '{name}' has no kubeconfig in its key `kubeconfig`") from error
     result: Object = content
     return result
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
 import sys
 from typing import Annotated
 
@@ -12,8 +15,11 @@ from nestor.cli import options
 from nestor.cli.commands import access, apps, convert, doctor, life, listing, logs, run, status, validate
 from nestor.cli.session import OUTER
 
-EPILOG = """Exit codes: 0 done · 1 the job or a step failed, or something is wrong · 2 wrong usage · 3 not found ·
-4 no connection or no permission · 5 timed out · 130 interrupted. NO_COLOR=1 turns colours off."""
+EPILOG = """Exit codes: 0 success · 1 the job or a step failed, or a problem was found · 2 usage error · 3 not found ·
+4 no connection or no permission · 5 timed out · 130 interrupted. NO_COLOR=1 disables colours."""
+
+NO_FILES = 4
+"""A directive of kubectl's completion protocol: do not offer file names."""
 
 app = typer.Typer(
     name="nestor",
@@ -47,7 +53,7 @@ def nestor(
 JOBS = "Jobs"
 INSIDE = "Inside a job's cluster"
 APPLICATIONS = "Applications and files"
-HELP = "When something is wrong"
+HELP = "Troubleshooting"
 
 app.command("run", rich_help_panel=JOBS)(run.run)
 app.command("list", rich_help_panel=JOBS)(listing.list_jobs)
@@ -70,7 +76,7 @@ app.command("doctor", rich_help_panel=HELP)(doctor.doctor)
 
 @app.command("version", rich_help_panel=HELP)
 def version() -> None:
-    """Print the version of this command line."""
+    """Print the version of this command-line tool."""
     typer.echo(__version__)
 
 
@@ -81,4 +87,15 @@ def main(arguments: list[str]) -> int:
         app(args=arguments, prog_name="kubectl nestor" if is_plugin else "nestor")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(bool(end.code))
+    return 0
+
+
+def complete_kubectl(arguments: list[str]) -> int:
+    """Complete `kubectl nestor …` by kubectl's own protocol: a candidate per line, its help after a tab, then a directive."""
+    line = " ".join(["nestor", *arguments])
+    os.environ |= {"_NESTOR_COMPLETE": "complete_fish", "_TYPER_COMPLETE_FISH_ACTION": "get-args", "_TYPER_COMPLETE_ARGS": line}
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.suppress(SystemExit):
+        app(prog_name="nestor")
+    print(output.getvalue() + f":{NO_FILES}")
     return 0

@@ -1,4 +1,4 @@
-"""A way into a nested cluster from the user's machine: its address if that is reachable, else a tunnel by kubectl."""
+"""A way into a nested cluster from the user's machine: its address if that is reachable, otherwise a kubectl tunnel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nestor.kube import Api, ApiError, NotFound, kinds
 from nestor.objects import Object, status_of
 
 TRY_SECONDS = 2.0
-"""A ClusterIP that is not routed answers nothing at all."""
+"""A ClusterIP that is not routed does not respond at all."""
 TUNNEL_SECONDS = 20.0
 _FORWARDING = re.compile(rb"Forwarding from 127\.0\.0\.1:(\d+)")
 
@@ -40,12 +40,12 @@ async def read_kubeconfig(session: Session, job: Object) -> Object:
 
 
 def describe_cluster(job: Object) -> str:
-    """Why its cluster is not there."""
+    """Why the job has no cluster yet."""
     for kind in ("ClusterReady", "Admitted", "Ready"):
         found = condition(job, kind)
         if found and found.get("status") != "True":
             return str(found.get("message") or found.get("reason"))
-    return "nobody has reported on it"
+    return "no status reported yet"
 
 
 @asynccontextmanager
@@ -59,7 +59,7 @@ async def reachable(session: Session, job: Object) -> AsyncIterator[Object]:
         forwarded = kubeconfigs.with_server(content, f"https://127.0.0.1:{port}")
         if not await answers(forwarded, seconds=TUNNEL_SECONDS):
             name = job["metadata"]["name"]
-            raise Failure(f"the cluster of job '{name}' does not answer: {describe_cluster(job)}", Code.NO_ACCESS)
+            raise Failure(f"the cluster of job '{name}' does not respond: {describe_cluster(job)}", Code.NO_ACCESS)
         yield forwarded
 
 
@@ -83,7 +83,7 @@ async def tunnel(session: Session, job: Object) -> AsyncIterator[int]:
     kubectl = os.environ.get("KUBECTL") or shutil.which("kubectl")
     if kubectl is None:
         raise Failure(
-            "the nested cluster's address is not reachable from here, and there is no kubectl to tunnel with",
+            "the nested cluster's address is not reachable from here, and kubectl, which could open a tunnel, is not installed",
             Code.NO_ACCESS,
             hint="install kubectl, or set $KUBECTL",
         )
@@ -97,7 +97,7 @@ async def tunnel(session: Session, job: Object) -> AsyncIterator[int]:
         ":443",
     ]
     process = await asyncio.create_subprocess_exec(
-        # A session of its own: Ctrl-C is meant for what the user runs, not for the tunnel under it.
+        # In its own session: Ctrl-C is meant for the user's command, not for the tunnel.
         *command,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
@@ -136,11 +136,11 @@ async def _read_port(process: asyncio.subprocess.Process) -> int:
                     return int(found[1])
             said = (await process.stderr.read()).decode(errors="replace").strip()
     except TimeoutError:
-        said = f"it said nothing in {TUNNEL_SECONDS:.0f} s"
+        said = f"no output within {TUNNEL_SECONDS:.0f} s"
     raise Failure(
-        f"no tunnel to the nested cluster: {said}",
+        f"could not open a tunnel to the nested cluster: {said}",
         Code.NO_ACCESS,
-        hint="`nestor doctor` tells whether you may `create` pods/portforward in the job's namespace",
+        hint="`nestor doctor` shows whether you have permission to `create` pods/portforward in the job's namespace",
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -35,7 +34,7 @@ Namespace = Annotated[
     typer.Option(
         "--namespace",
         "-n",
-        help="Namespace of the job. Default: the one of the kubeconfig's context.",
+        help="Namespace of the job. Default: the namespace of the kubeconfig context.",
         autocompletion=completion.complete_namespace,
         rich_help_panel=CLUSTER_PANEL,
         show_default=False,
@@ -45,7 +44,7 @@ Context = Annotated[
     str | None,
     typer.Option(
         "--context",
-        help="Context of the kubeconfig. Default: its current one.",
+        help="Kubeconfig context to use. Default: the current one.",
         autocompletion=completion.complete_context,
         rich_help_panel=CLUSTER_PANEL,
         show_default=False,
@@ -55,7 +54,7 @@ Kubeconfig = Annotated[
     str | None,
     typer.Option(
         "--kubeconfig",
-        help="Kubeconfig of the host cluster. Default: $KUBECONFIG, else ~/.kube/config.",
+        help="Kubeconfig of the host cluster. Default: $KUBECONFIG, or ~/.kube/config.",
         rich_help_panel=CLUSTER_PANEL,
         show_default=False,
     ),
@@ -64,20 +63,20 @@ JobName = Annotated[
     str, typer.Argument(metavar="NAME", help="Name of the job.", autocompletion=completion.complete_job, show_default=False)
 ]
 JobNames = Annotated[
-    list[str], typer.Argument(metavar="NAME…", help="Names of jobs.", autocompletion=completion.complete_job, show_default=False)
+    list[str],
+    typer.Argument(metavar="NAME…", help="Names of the jobs.", autocompletion=completion.complete_job, show_default=False),
 ]
-OutputOption = Annotated[Output | None, typer.Option("--output", "-o", help="Format of the output.", show_default=False)]
-DocumentOption = Annotated[Document, typer.Option("--output", "-o", help="Format of the output.")]
+OutputOption = Annotated[Output | None, typer.Option("--output", "-o", help="Output format.", show_default=False)]
+DocumentOption = Annotated[Document, typer.Option("--output", "-o", help="Output format.")]
 Timeout = Annotated[
     str | None,
     typer.Option(
         "--timeout",
         metavar="TIME",
         show_default=False,
-        help="Give up waiting after this time, as `90s`, `10m` or `1h30m` (exit code 5). The job goes on.",
+        help="Stop waiting after this time, for example `90s`, `10m` or `1h30m` (exit code 5). The job keeps running.",
     ),
 ]
-ExistingFile = Annotated[Path, typer.Argument(exists=True, dir_okay=False, allow_dash=True, show_default=False)]
 
 
 def place(namespace: str | None, context: str | None, kubeconfig: str | None) -> Place:

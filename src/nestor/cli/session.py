@@ -19,7 +19,7 @@ REQUEST_SECONDS = 20
 
 @dataclass(frozen=True)
 class Place:
-    """What the user said about where to act; None: by his kubeconfig."""
+    """Where the user wants to act; None: as the kubeconfig says."""
 
     namespace: str | None = None
     context: str | None = None
@@ -45,7 +45,7 @@ class Session:
     context: UserContext
 
     async def get_job(self, name: str) -> Object:
-        """A job. Raises `Failure` that says where it was looked for."""
+        """A job. Raises `Failure` that names the namespace searched."""
         return await self.get(kinds.NESTED_APP_JOB, name, self.namespace)
 
     async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object:
@@ -57,7 +57,9 @@ class Session:
                 raise
             where = f" in namespace '{namespace}'" if namespace else ""
             listing = "nestor apps" if kind is kinds.NESTED_APP else "nestor list -A"
-            raise Failure(f"no {kind.name} '{name}'{where}", Code.NOT_FOUND, hint=f"`{listing}` shows those there are") from error
+            raise Failure(
+                f"no {kind.name} '{name}'{where}", Code.NOT_FOUND, hint=f"`{listing}` lists those that exist"
+            ) from error
 
 
 def find_context(place: Place) -> UserContext:
@@ -76,7 +78,7 @@ async def opened(place: Place, *, timeout: float = REQUEST_SECONDS) -> AsyncIter
 
 
 def run(command: Callable[[], Awaitable[int | None]]) -> int:
-    """Run a command to its exit code; whatever it raises is told in a sentence."""
+    """Run a command and return its exit code; errors are reported as sentences."""
     logging.basicConfig(level=logging.CRITICAL)
     try:
         return int(asyncio.run(_await(command)) or 0)
@@ -87,7 +89,7 @@ def run(command: Callable[[], Awaitable[int | None]]) -> int:
     except ApiError as error:
         return _tell(explain(error))
     except TimeoutError:
-        return _tell(Failure("the cluster did not answer in time", Code.TIMED_OUT))
+        return _tell(Failure("the cluster did not respond in time", Code.TIMED_OUT))
     except BrokenPipeError:
         return Code.OK
 

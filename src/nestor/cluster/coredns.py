@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from nestor.cluster.shape import CLUSTER_DOMAIN, DNS_PORT, Shape
+from nestor.cluster.shape import DNS_PORT, Shape
+from nestor.contracts.cluster import COREDNS_KUBECONFIG, DOMAIN
 from nestor.objects import Object
 
 HEALTH_PORT = 8082
@@ -22,21 +23,21 @@ def build_corefile(api_address: str) -> str:
     health :{HEALTH_PORT}
     ready 127.0.0.1:{READY_PORT}
     hosts {{
-        {api_address} kubernetes.default.svc.{CLUSTER_DOMAIN}
+        {api_address} kubernetes.default.svc.{DOMAIN}
         ttl 5
         no_reverse
         fallthrough
     }}
-    kubernetes {CLUSTER_DOMAIN} in-addr.arpa ip6.arpa {{
-        kubeconfig {KUBECONFIG_FOLDER}/coredns.kubeconfig
+    kubernetes {DOMAIN} in-addr.arpa ip6.arpa {{
+        kubeconfig {KUBECONFIG_FOLDER}/{COREDNS_KUBECONFIG}
         pods verified
         ttl 5
         fallthrough in-addr.arpa ip6.arpa
     }}
     forward . /etc/resolv.conf
     cache 30 {{
-        disable success {CLUSTER_DOMAIN}
-        disable denial {CLUSTER_DOMAIN}
+        disable success {DOMAIN}
+        disable denial {DOMAIN}
     }}
 }}
 """
@@ -88,9 +89,6 @@ def build_volumes(shape: Shape) -> list[Object]:
         {"name": "corefile", "configMap": {"name": shape.child("coredns")}},
         {
             "name": "coredns-access",
-            "secret": {
-                "secretName": shape.child("access"),
-                "items": [{"key": "coredns.kubeconfig", "path": "coredns.kubeconfig"}],
-            },
+            "secret": {"secretName": shape.child("access"), "items": [{"key": COREDNS_KUBECONFIG, "path": COREDNS_KUBECONFIG}]},
         },
     ]

@@ -15,6 +15,7 @@ from nestor import names, times
 from nestor.api import labels
 from nestor.cluster import certificates, kubeconfig
 from nestor.cluster.certificates import Pair
+from nestor.contracts import cluster as contract
 from nestor.objects import Object
 
 AUTHORITIES = {
@@ -66,12 +67,12 @@ def mint_access(authorities: Authorities, address: str, now: datetime.datetime) 
     local, remote = "https://127.0.0.1:6443", f"https://{format_address(address)}"
     kubelet = certificates.new_leaf(authorities.server, "nestor:kubelet", now, hosts=["localhost", "127.0.0.1"])
     return {
-        "runner.kubeconfig": _kubeconfig(authorities, remote, "nestor:runner", now, "system:masters"),
-        "syncer.kubeconfig": _kubeconfig(authorities, local, "nestor:syncer", now, "system:masters"),
-        "coredns.kubeconfig": _kubeconfig(authorities, local, "nestor:coredns", now),
-        "kubelet.crt": kubelet.certificate,
-        "kubelet.key": kubelet.key,
-        "client-ca.crt": authorities.client.certificate,
+        contract.RUNNER_KUBECONFIG: _kubeconfig(authorities, remote, "nestor:runner", now, "system:masters"),
+        contract.SYNCER_KUBECONFIG: _kubeconfig(authorities, local, "nestor:syncer", now, "system:masters"),
+        contract.COREDNS_KUBECONFIG: _kubeconfig(authorities, local, "nestor:coredns", now),
+        contract.KUBELET_CERTIFICATE: kubelet.certificate,
+        contract.KUBELET_KEY: kubelet.key,
+        contract.CLIENT_AUTHORITY: authorities.client.certificate,
     }
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from nestor.api import labels
 from nestor.api.base import Resources
 from nestor.cluster import coredns, pki
-from nestor.cluster.shape import API_PORT, CLUSTER_DOMAIN, DATA_VOLUME, Shape, choose_cluster_cidr
+from nestor.cluster.shape import API_PORT, DATA_VOLUME, Shape, choose_cluster_cidr
+from nestor.contracts import syncer
+from nestor.contracts.cluster import DOMAIN
 from nestor.objects import Object
 
 DATA_FOLDER = "/var/lib/rancher/k3s"
 TLS_FOLDER = f"{DATA_FOLDER}/server/tls"
 TOKEN_FILE = "/etc/nestor/token"  # noqa: S105 - a path
-ACCESS_FOLDER = "/etc/nestor/access"
 HOST_TOKEN_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path
-HEALTH_PORT = 8081
-SYNCER_FILES = ("syncer.kubeconfig", "kubelet.crt", "kubelet.key", "client-ca.crt")
 DEFAULT_RESOURCES: Object = {"requests": {"cpu": "200m", "memory": "512Mi"}, "limits": {"cpu": "2", "memory": "2Gi"}}
 CONTROLLERS = "*,tokencleaner,-node-lifecycle-controller,-taint-eviction-controller,-node-ipam-controller,-node-route-controller"
 """Nodes are the host's, mirrored: their health, their taints and their pod ranges are decided there."""
@@ -65,7 +64,10 @@ def _build_pod_spec(shape: Shape, api_address: str) -> Object:
             *coredns.build_volumes(shape),
             {
                 "name": "syncer-access",
-                "secret": {"secretName": shape.child("access"), "items": [{"key": key, "path": key} for key in SYNCER_FILES]},
+                "secret": {
+                    "secretName": shape.child("access"),
+                    "items": [{"key": key, "path": key} for key in syncer.ACCESS_FILES],
+                },
             },
             {"name": "syncer-tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
             {
@@ -125,7 +127,7 @@ def build_arguments(shape: Shape, api_address: str) -> list[str]:
         f"--https-listen-port={API_PORT}",
         f"--service-cidr={','.join(shape.host.service_cidrs)}",
         f"--cluster-cidr={choose_cluster_cidr(shape.host.service_cidrs)}",
-        f"--cluster-domain={CLUSTER_DOMAIN}",
+        f"--cluster-domain={DOMAIN}",
         f"--token-file={TOKEN_FILE}",
         f"--tls-san={api_address}",
         f"--tls-san={shape.server_host}",
@@ -146,22 +148,25 @@ def _build_syncer(shape: Shape) -> Object:
         "imagePullPolicy": "IfNotPresent",
         "args": ["syncer"],
         "env": [
-            {"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}},
-            {"name": "POD_UID", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.uid"}}},
-            {"name": "NESTOR_CLUSTER", "value": shape.name},
-            {"name": "NESTOR_DNS_READY_URL", "value": f"http://127.0.0.1:{coredns.READY_PORT}/ready"},
+            {
+                "name": syncer.NAMESPACE_VARIABLE,
+                "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}},
+            },
+            {"name": syncer.SERVER_UID_VARIABLE, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.uid"}}},
+            {"name": syncer.CLUSTER_VARIABLE, "value": shape.name},
+            {"name": syncer.DNS_READY_URL_VARIABLE, "value": f"http://127.0.0.1:{coredns.READY_PORT}/ready"},
         ],
-        "ports": [{"name": "health", "containerPort": HEALTH_PORT, "protocol": "TCP"}],
+        "ports": [{"name": "health", "containerPort": syncer.HEALTH_PORT, "protocol": "TCP"}],
         # Every second: its readiness is the cluster's.
         "readinessProbe": {
-            "httpGet": {"path": "/readyz", "port": HEALTH_PORT, "scheme": "HTTP"},
+            "httpGet": {"path": "/readyz", "port": syncer.HEALTH_PORT, "scheme": "HTTP"},
             "periodSeconds": 1,
             "timeoutSeconds": 3,
             "failureThreshold": 5,
             "successThreshold": 1,
         },
         "livenessProbe": {
-            "httpGet": {"path": "/healthz", "port": HEALTH_PORT, "scheme": "HTTP"},
+            "httpGet": {"path": "/healthz", "port": syncer.HEALTH_PORT, "scheme": "HTTP"},
             "initialDelaySeconds": 30,
             "periodSeconds": 10,
             "timeoutSeconds": 5,
@@ -177,7 +182,7 @@ def _build_syncer(shape: Shape) -> Object:
             "capabilities": {"drop": ["ALL"]},
         },
         "volumeMounts": [
-            {"name": "syncer-access", "mountPath": ACCESS_FOLDER, "readOnly": True},
+            {"name": "syncer-access", "mountPath": syncer.ACCESS_FOLDER, "readOnly": True},
             {"name": "host-token", "mountPath": HOST_TOKEN_FOLDER, "readOnly": True},
             {"name": "syncer-tmp", "mountPath": "/tmp"},  # noqa: S108 - the container's own
         ],

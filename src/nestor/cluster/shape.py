@@ -12,7 +12,6 @@ from nestor.api.nestedclass import NetworkPolicyModel, Peer
 from nestor.api.policies import Persistence
 from nestor.objects import Object
 
-CLUSTER_DOMAIN = "cluster.local"
 DATA_VOLUME = "data"
 API_PORT = 6443
 DNS_PORT = 1053

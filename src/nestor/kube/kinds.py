@@ -57,7 +57,6 @@ CLUSTER_ROLE_BINDING = Kind("rbac.authorization.k8s.io", "v1", "clusterrolebindi
 JOB = Kind("batch", "v1", "jobs", "Job")
 CRON_JOB = Kind("batch", "v1", "cronjobs", "CronJob")
 ACCESS_REVIEW = Kind("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False)
-LEASE = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 CRD = Kind("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
 NESTED_APP_JOB = Kind("nestor.dev", "v1alpha1", "nestedappjobs", "NestedAppJob")
 NESTED_APP = Kind("nestor.dev", "v1alpha1", "nestedapps", "NestedApp", namespaced=False)

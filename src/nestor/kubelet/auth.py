@@ -6,6 +6,8 @@ import ssl
 from pathlib import Path
 from typing import Any
 
+from nestor.contracts.cluster import CLIENT_AUTHORITY, KUBELET_CERTIFICATE, KUBELET_KEY
+
 CALLER = "system:apiserver"
 
 
@@ -13,8 +15,8 @@ def build_tls(access: Path) -> ssl.SSLContext:
     """TLS of the kubelet API: our certificate from the server authority, callers' from the client authority."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(access / "kubelet.crt", access / "kubelet.key")
-    context.load_verify_locations(access / "client-ca.crt")
+    context.load_cert_chain(access / KUBELET_CERTIFICATE, access / KUBELET_KEY)
+    context.load_verify_locations(access / CLIENT_AUTHORITY)
     context.verify_mode = ssl.CERT_REQUIRED
     context.set_alpn_protocols(["http/1.1"])
     return context

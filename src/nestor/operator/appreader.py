@@ -10,17 +10,13 @@ from typing import Literal
 from nestor import times
 from nestor.api import conditions, faults, labels
 from nestor.cluster.shape import Shape
+from nestor.contracts.reader import FAULTS, IMAGE_FOLDER, OUTPUT_LIMIT, Exit
 from nestor.objects import Object, annotations_of, is_terminating, status_of
 from nestor.operator import pods
 from nestor.operator.appsource import AppSource
 from nestor.operator.runner import NO_IMAGE_VOLUMES
 
 PART, CONTAINER = "reader", "reader"
-OUTPUT_LIMIT = 2**19
-"""Bytes of an AppDef (`nestor.reader.main`); what says more is no reader of ours."""
-FAULT_CODES = frozenset({10, 11, 12, 13})
-"""The reader's exit codes for what is wrong with the image itself. The image does not change, so it is not read again."""
-NO_VOLUME_CODE = 14
 NO_VOLUME_SECONDS = 60
 MOST_SECONDS = 60.0
 LOG_SECONDS = 60
@@ -62,12 +58,12 @@ def decide_reader(pod: Object | None, image: str, now: datetime.datetime) -> Act
     if not pods.is_finished(pod):
         return _explain_waiting(pod)
     code, _, reason = pods.find_end(pod)
-    if code == 0:
+    if code == Exit.READ:
         return Action("Read")
-    if code in FAULT_CODES:
+    if code in FAULTS:
         said = _last_words(pod) or f"its AppDef cannot be read (exit code {code})"
         return Action("Refuse", said, reason=conditions.APPDEF_INVALID)
-    if code == NO_VOLUME_CODE:
+    if code == Exit.NO_VOLUME:
         return decide_again(pod, NO_IMAGE_VOLUMES, now, NO_VOLUME_SECONDS)
     why = ", ".join(part for part in (f"exit code {code}" if code is not None else "", reason) if part) or "for no told reason"
     return decide_again(pod, f"pod '{pod['metadata']['name']}' ended without a result: {why}", now)
@@ -149,7 +145,7 @@ def build_pod(source: AppSource, shape: Shape, attempt: int) -> Object:
                     "readOnlyRootFilesystem": True,
                     "capabilities": {"drop": ["ALL"]},
                 },
-                "volumeMounts": [{"name": "app", "mountPath": "/app", "readOnly": True}],
+                "volumeMounts": [{"name": "app", "mountPath": IMAGE_FOLDER, "readOnly": True}],
             }
         ],
         "volumes": [{"name": "app", "image": {"reference": source.image, "pullPolicy": "IfNotPresent"}}],

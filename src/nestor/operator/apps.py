@@ -9,6 +9,7 @@ from dataclasses import replace
 from nestor.api import conditions
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
+from nestor.contracts.reader import OUTPUT_LIMIT
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, RetryLater, kinds
 from nestor.kube.tasks import together
 from nestor.objects import Object, is_terminating
@@ -73,7 +74,7 @@ class Apps:
     async def _read_log(self, known: Known, source: AppSource, pod: Object) -> tuple[AppSource | None, Action]:
         meta = pod["metadata"]
         try:
-            limit = appreader.OUTPUT_LIMIT + 2  # the end of the line, and one that tells that there is more
+            limit = OUTPUT_LIMIT + 2  # the end of the line, and one that tells that there is more
             output = await self._api.read_log(meta["name"], meta["namespace"], appreader.CONTAINER, limit=limit)
             found = replace(source, app_def=appreader.parse_output(output))
         except appreader.Unreadable as error:

@@ -9,6 +9,9 @@ from typing import Literal
 from nestor import times
 from nestor.api import labels
 from nestor.cluster.shape import Shape
+from nestor.contracts import runner as contract
+from nestor.contracts.cluster import DOMAIN, RUNNER_KUBECONFIG
+from nestor.contracts.runner import Exit
 from nestor.kube import Forbidden, Invalid
 from nestor.objects import Object, annotations_of, is_terminating
 from nestor.operator import pods
@@ -18,9 +21,7 @@ from nestor.steps import Plan
 MAX_ATTEMPTS = 6
 RESULT_SECONDS = 30
 """How long a result may take from the nested cluster to the NestedCluster's status."""
-NO_API_CODE, NO_VOLUME_CODE = 3, 5
-"""The runner's exit codes (`nestor.runner.main`) for what it waits for: the nested API, the volume with the templates."""
-PAUSES = {NO_API_CODE: 10, NO_VOLUME_CODE: 60}
+PAUSES: dict[int, float] = {Exit.NO_API: 10, Exit.NO_VOLUME: 60}
 """How long until it waits again. For the API it has waited for long already; this is for one that comes and goes."""
 NO_IMAGE_VOLUMES = (
     "this cluster has no image volumes, which app images need: on by default from Kubernetes 1.35, feature gate ImageVolume "
@@ -61,8 +62,8 @@ def decide_runner(pod: Object | None, plan_hash: str, *, is_over: bool, now: dat
 def _decide_ended(pod: Object, attempt: int, now: datetime.datetime) -> Action:
     code, finished, reason = pods.find_end(pod)
     since = times.seconds_since(finished, now) if finished else 0.0
-    # 0 and 1 are results, on their way; if none arrives, that is a crash too. Crashes are repeated, 1, 2, 4 … s later.
-    is_result, is_waiting = code in (0, 1), code in PAUSES
+    # Results are on their way; if none arrives, that is a crash too. Crashes are repeated, 1, 2, 4 … s later.
+    is_result, is_waiting = code in (Exit.SUCCEEDED, Exit.STEP_FAILED), code in PAUSES
     delay = RESULT_SECONDS if is_result else PAUSES.get(code or 0, min(60.0, 2.0 ** (attempt - 1)))
     is_last = attempt >= MAX_ATTEMPTS and not is_waiting
     if finished and since < delay and (is_result or not is_last):
@@ -107,7 +108,7 @@ def find_dropped(resolved: Resolved, pod: Object | None, plan_hash: str) -> str 
 
 def build_plan_config_map(shape: Shape, plan: Plan) -> Object:
     """The plan, as the runner reads it."""
-    return {"metadata": shape.metadata(shape.child("plan")), "data": {"plan.json": plan.to_json()}}
+    return {"metadata": shape.metadata(shape.child("plan")), "data": {contract.PLAN_FILE: plan.to_json()}}
 
 
 def build_pod(resolved: Resolved, shape: Shape, plan: Plan, dns_address: str, attempt: int) -> Object:
@@ -121,7 +122,7 @@ def build_pod(resolved: Resolved, shape: Shape, plan: Plan, dns_address: str, at
         "dnsPolicy": "None",
         "dnsConfig": {
             "nameservers": [dns_address],
-            "searches": ["default.svc.cluster.local", "svc.cluster.local", "cluster.local"],
+            "searches": [f"default.svc.{DOMAIN}", f"svc.{DOMAIN}", DOMAIN],
             "options": [{"name": "ndots", "value": "5"}],
         },
         "securityContext": {
@@ -140,7 +141,7 @@ def build_pod(resolved: Resolved, shape: Shape, plan: Plan, dns_address: str, at
                 "secret": {
                     "secretName": shape.child("access"),
                     "defaultMode": 0o440,
-                    "items": [{"key": "runner.kubeconfig", "path": "kubeconfig"}],
+                    "items": [{"key": RUNNER_KUBECONFIG, "path": contract.KUBECONFIG_FILE}],
                 },
             },
             {"name": "work", "emptyDir": {"sizeLimit": "1Gi"}},
@@ -158,11 +159,11 @@ def _build_sources(resolved: Resolved, shape: Shape) -> tuple[Object, Object]:
     """The volume with the templates, and its mount: the app image as a whole, or a copied ConfigMap in its place, or nothing."""
     if resolved.app.image:
         image = {"reference": resolved.app.image, "pullPolicy": "IfNotPresent"}
-        return {"name": "app", "image": image}, {"name": "app", "mountPath": "/app", "readOnly": True}
+        return {"name": "app", "image": image}, {"name": "app", "mountPath": contract.IMAGE_FOLDER, "readOnly": True}
     if not resolved.app.templates_from:
-        return {"name": "app", "emptyDir": {}}, {"name": "app", "mountPath": "/app/templates", "readOnly": True}
+        return {"name": "app", "emptyDir": {}}, {"name": "app", "mountPath": contract.TEMPLATES_FOLDER, "readOnly": True}
     config_map = {"name": shape.child("templates")}
-    return {"name": "app", "configMap": config_map}, {"name": "app", "mountPath": "/app/templates", "readOnly": True}
+    return {"name": "app", "configMap": config_map}, {"name": "app", "mountPath": contract.TEMPLATES_FOLDER, "readOnly": True}
 
 
 def _build_container(shape: Shape, templates: Object) -> Object:
@@ -175,9 +176,9 @@ def _build_container(shape: Shape, templates: Object) -> Object:
         "securityContext": {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
         "volumeMounts": [
             templates,
-            {"name": "plan", "mountPath": "/etc/nestor/plan", "readOnly": True},
-            {"name": "kubeconfig", "mountPath": "/etc/nestor/kubeconfig", "readOnly": True},
-            {"name": "work", "mountPath": "/work"},
-            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - the container's own
+            {"name": "plan", "mountPath": contract.PLAN_FOLDER, "readOnly": True},
+            {"name": "kubeconfig", "mountPath": contract.KUBECONFIG_FOLDER, "readOnly": True},
+            {"name": "work", "mountPath": contract.WORK_FOLDER},
+            {"name": "tmp", "mountPath": contract.TEMPORARY_FOLDER},
         ],
     }

@@ -14,52 +14,6 @@ from nestor.operator.life import Life
 from nestor.operator.resolve import Resolved
 from nestor.steps import Plan
 
-TIMINGS = {
-    conditions.ADMITTED: "admitted",
-    conditions.CLUSTER_READY: "clusterReady",
-    conditions.STEPS_APPLIED: "stepsApplied",
-    conditions.EXPOSED: "exposed",
-    conditions.READY: "ready",
-}
-
-GOOD_EVENTS = {
-    conditions.ADMITTED: "JobAdmitted",
-    conditions.CLUSTER_READY: "ClusterProvisioned",
-    conditions.STEPS_APPLIED: "StepsApplied",
-    conditions.EXPOSED: "JobExposed",
-    conditions.READY: "JobReady",
-}
-BAD_REASONS = frozenset(
-    {
-        conditions.CLASS_NOT_FOUND,
-        conditions.VERSION_UNSUPPORTED,
-        conditions.COMMAND_NOT_FOUND,
-        conditions.APPDEF_INVALID,
-        conditions.APP_NOT_FOUND,
-        conditions.PARAMETERS_INVALID,
-        conditions.TEMPLATES_NOT_FOUND,
-        conditions.PULL_SECRET_NOT_FOUND,
-        conditions.IMAGE_PULL_FAILED,
-        conditions.UNSCHEDULABLE,
-        conditions.PROVISIONING_FAILED,
-        conditions.STEP_FAILED,
-        conditions.RUNNER_FAILED,
-        conditions.HOSTNAME_CONFLICT,
-        conditions.TLS_SECRET_NOT_FOUND,
-        conditions.INGRESS_REFUSED,
-    }
-)
-"""Reasons that somebody should act upon; the others are stages of an ordinary start."""
-ENDS = {
-    conditions.COMPLETED: "Completed",
-    conditions.STEP_FAILED: "JobFailed",
-    conditions.TARGET_FAILED: "JobFailed",
-    conditions.RESTARTS_EXHAUSTED: "JobFailed",
-    conditions.DEADLINE_EXCEEDED: "DeadlineExceeded",
-    conditions.FAILURE_IGNORED: "FailureIgnored",
-}
-"""Events by the reason of `Succeeded`."""
-
 
 @dataclass(frozen=True)
 class Event:
@@ -77,9 +31,10 @@ def build_status(job: Object, found: list[Condition], time: str, details: Object
     merged = conditions.merge(old.get("conditions") or (), found, generation, time)
     status: Object = {**old, "conditions": merged, "observedGeneration": generation}
     timings = dict(old.get("timings") or {})
-    for condition in found:
-        if condition.status == "True" and condition.type in TIMINGS:
-            timings.setdefault(TIMINGS[condition.type], time)
+    reached = {condition.type for condition in found if condition.status == "True"}
+    for stage in conditions.TIMED:
+        if stage in reached:
+            timings.setdefault(stage.timing, time)
     if timings:
         status["timings"] = timings
     status |= details or {}
@@ -122,20 +77,23 @@ def _list_warnings(before: str, admitted: Object) -> list[Event]:
 def list_events(old: Object, new: Object) -> list[Event]:
     """One event per condition that became True, or that has a new reason which somebody should act upon; and the job's life."""
     events = []
-    for condition in new.get("conditions") or ():
-        before = conditions.find(old.get("conditions"), condition["type"]) or {}
-        if condition["type"] == conditions.ADMITTED:
+    for stage in conditions.TIMED:
+        condition = conditions.find(new.get("conditions"), stage)
+        if condition is None:
+            continue
+        before = conditions.find(old.get("conditions"), stage) or {}
+        if stage == conditions.ADMITTED:
             events += _list_warnings(before.get("message", ""), condition)
-        if condition["status"] == "True" and before.get("status") != "True" and condition["type"] in GOOD_EVENTS:
-            events.append(Event("Normal", GOOD_EVENTS[condition["type"]], condition["message"]))
-        elif condition["type"] in TIMINGS and condition["type"] != conditions.READY and _is_news(condition, before):
+        if condition["status"] == "True" and before.get("status") != "True":
+            events.append(Event("Normal", stage.event, condition["message"]))
+        elif stage in conditions.STAGES and _is_news(condition, before):
             events.append(Event("Warning", condition["reason"], condition["message"]))
     return events + _list_life(old, new)
 
 
 def _is_news(condition: Object, before: Object) -> bool:
-    """Whether somebody should act upon a condition, and was not told."""
-    return condition["reason"] in BAD_REASONS and before.get("reason") != condition["reason"]
+    """Whether somebody must act on a condition and has not been told yet."""
+    return conditions.reason_of(condition).needs != "nobody" and before.get("reason") != condition["reason"]
 
 
 def _list_life(old: Object, new: Object) -> list[Event]:
@@ -153,6 +111,6 @@ def _list_life(old: Object, new: Object) -> list[Event]:
         events.append(Event("Warning", "Restarted", said["message"]))
     if before and new.get("rerun") != old.get("rerun"):
         events.append(Event("Normal", "Rerun", f"all steps run again, by annotation {labels.RERUN}"))
-    if said["reason"] != before.get("reason") and said["reason"] in ENDS:
-        events.append(Event("Normal" if said["status"] == "True" else "Warning", ENDS[said["reason"]], said["message"]))
+    if said["reason"] != before.get("reason") and (end := conditions.reason_of(said).end_event):
+        events.append(Event("Normal" if said["status"] == "True" else "Warning", end, said["message"]))
     return events

@@ -1,1 +1,1 @@
-"""What runs in the reader's pod: takes the AppDef out of an app image, which is mounted and never run. No API server, no plan."""
+"""The reader's pod: extracts the AppDef from an app image, which is mounted but never run. No API server, no plan."""

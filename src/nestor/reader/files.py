@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 LINK_LIMIT = 40
-"""As the kernel's."""
+"""The kernel's own limit."""
 
 
 def follow(root: Path, path: str) -> Path:

@@ -15,26 +15,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from nestor.api import faults
+from nestor.contracts.reader import IMAGE_FOLDER, OUTPUT_LIMIT, Exit
 from nestor.reader import files
-
-EXIT_READ = 0
-EXIT_MISSING = 10
-"""No such file in the image."""
-EXIT_UNREADABLE = 11
-"""There, and not readable by our user, or no file."""
-EXIT_TOO_BIG = 12
-EXIT_INVALID = 13
-"""No JSON, or none that an AppDef can be."""
-EXIT_NO_VOLUME = 14
-"""The volume with the image is missing: the host's API server left it out of the pod."""
-EXIT_CRASHED = 70
-"""A bug, or something that nobody foresaw. Python's own code for it, 1, would tell nothing."""
 
 PATH = "etc/NAE/AppDef.json"
 FILE_LIMIT = 4 * 2**20
-"""Bytes of the file, its icon included; what it makes in memory is some 40 times as much, which the pod's limit allows."""
-OUTPUT_LIMIT = 2**19
-"""Bytes of the AppDef without its icon: it has to fit into a ConfigMap, and into the operator's memory for each job."""
+"""Bytes of the file, including its icon. Parsed, it takes about 40 times as much memory, which the pod's limit allows."""
 
 
 class Fault(Exception):
@@ -47,16 +33,17 @@ class Fault(Exception):
 
 
 def main(arguments: list[str]) -> int:
-    """0: the AppDef is printed. Anything else: a sentence is."""
+    """Print the AppDef and return 0, or print what is wrong and return another code."""
     parser = argparse.ArgumentParser(prog="nestor reader", description="Print the AppDef of a mounted app image.")
-    parser.add_argument("--image", type=Path, default=Path("/app"), help="where the image is mounted")
+    parser.add_argument("--image", type=Path, default=Path(IMAGE_FOLDER), help="where the image is mounted")
     options = parser.parse_args(arguments)
+    code: int = Exit.READ
     try:
-        said, code = read_appdef(options.image), EXIT_READ
+        said = read_appdef(options.image)
     except Fault as fault:
         said, code = fault.message.encode(), fault.code
     except Exception:
-        said, code = f"the reader itself failed:\n{traceback.format_exc()}".encode(), EXIT_CRASHED
+        said, code = f"the reader itself failed:\n{traceback.format_exc()}".encode(), Exit.CRASHED
     sys.stdout.buffer.write(said + b"\n")
     sys.stdout.buffer.flush()
     return code
@@ -65,37 +52,37 @@ def main(arguments: list[str]) -> int:
 def read_appdef(image: Path) -> bytes:
     """The AppDef as one line. Raises `Fault`."""
     if not image.is_dir():
-        raise Fault(EXIT_NO_VOLUME, f"{image} is not mounted: the host cluster has no image volumes")
+        raise Fault(Exit.NO_VOLUME, f"{image} is not mounted: the host cluster has no image volumes")
     content = _parse(_read(image))
     _drop_icon(content)
-    # The operator's own rules: what it would not take is told here, once and for all.
+    # The operator's own rules: what it would refuse is reported here already.
     if fault := faults.find_fault(content, "AppDef"):
-        raise Fault(EXIT_INVALID, f"/{PATH} of the image: {fault}")
+        raise Fault(Exit.INVALID, f"/{PATH} of the image: {fault}")
     line = json.dumps(content, allow_nan=False, ensure_ascii=False).encode()
     if len(line) > OUTPUT_LIMIT:
         said = f"/{PATH} of the image has {len(line)} bytes without its icon; at most {OUTPUT_LIMIT} are allowed"
-        raise Fault(EXIT_TOO_BIG, said)
+        raise Fault(Exit.TOO_BIG, said)
     return line
 
 
 def _read(image: Path) -> bytes:
     try:
-        # Without blocking: opening a pipe would wait for its writer.
+        # Non-blocking: opening a pipe would wait for a writer.
         descriptor = os.open(files.follow(image, PATH), os.O_RDONLY | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise Fault(EXIT_UNREADABLE, f"/{PATH} of the image is no file")
+                raise Fault(Exit.UNREADABLE, f"/{PATH} of the image is not a regular file")
             content = file.read(FILE_LIMIT + 1)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise Fault(EXIT_MISSING, f"the image has no file /{PATH}") from error
+        raise Fault(Exit.MISSING, f"the image has no file /{PATH}") from error
     except PermissionError as error:
-        said = f"/{PATH} of the image cannot be read by user {os.geteuid()}, as which it is read"
-        remedy = f"let everybody read it, by `RUN chmod a+rX /etc/NAE /{PATH}` in the image's Dockerfile"
-        raise Fault(EXIT_UNREADABLE, f"{said}: {remedy}") from error
+        said = f"/{PATH} of the image cannot be read by the reader's user {os.geteuid()}"
+        remedy = f"make it world-readable with `RUN chmod a+rX /etc/NAE /{PATH}` in the image's Dockerfile"
+        raise Fault(Exit.UNREADABLE, f"{said}: {remedy}") from error
     except OSError as error:
-        raise Fault(EXIT_UNREADABLE, f"/{PATH} of the image cannot be read: {error.strerror}") from error
+        raise Fault(Exit.UNREADABLE, f"/{PATH} of the image cannot be read: {error.strerror}") from error
     if len(content) > FILE_LIMIT:
-        raise Fault(EXIT_TOO_BIG, f"/{PATH} of the image is bigger than {FILE_LIMIT} bytes")
+        raise Fault(Exit.TOO_BIG, f"/{PATH} of the image is larger than {FILE_LIMIT} bytes")
     return content
 
 
@@ -104,24 +91,24 @@ def _parse(content: bytes) -> dict[str, Any]:
         found = json.loads(content.decode("utf-8-sig"), parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         said = f"/{PATH} of the image is not JSON: line {error.lineno}, column {error.colno}: {error.msg}"
-        raise Fault(EXIT_INVALID, said) from error
+        raise Fault(Exit.INVALID, said) from error
     except UnicodeDecodeError as error:
-        raise Fault(EXIT_INVALID, f"/{PATH} of the image is not JSON: byte {error.start} is not UTF-8") from error
+        raise Fault(Exit.INVALID, f"/{PATH} of the image is not JSON: byte {error.start} is not UTF-8") from error
     except RecursionError as error:
-        raise Fault(EXIT_INVALID, f"/{PATH} of the image is nested deeper than {faults.DEPTH_LIMIT} levels") from error
+        raise Fault(Exit.INVALID, f"/{PATH} of the image is nested deeper than {faults.DEPTH_LIMIT} levels") from error
     except ValueError as error:
-        raise Fault(EXIT_INVALID, f"/{PATH} of the image is not JSON: {error}") from error
+        raise Fault(Exit.INVALID, f"/{PATH} of the image is not JSON: {error}") from error
     if not isinstance(found, dict):
-        raise Fault(EXIT_INVALID, f"/{PATH} of the image must be a JSON object, with `commands` in it")
+        raise Fault(Exit.INVALID, f"/{PATH} of the image must be a JSON object with `commands`")
     return found
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"it holds {name}, which JSON does not know")
+    raise ValueError(f"it contains {name}, which is not valid JSON")
 
 
 def _drop_icon(content: dict[str, Any]) -> None:
-    """The icon is the bigger part of many AppDefs, and nothing here shows it."""
+    """The icon is the largest part of many AppDefs, and nothing displays it."""
     icon = content.get("image")
     if isinstance(icon, dict) and icon.get("data"):
         content["image"] = icon | {"data": ""}

@@ -42,7 +42,7 @@ def _explain(address: Address) -> str | None:
         return "is a multicast address"
     # 0.0.0.0/8 all means "this host".
     if address.is_unspecified or (address.version == 4 and int(address) >> 24 == 0):
-        return "is no address of a server"
+        return "is not a server's address"
     if isinstance(address, ipaddress.IPv4Address) and address == ipaddress.IPv4Address("255.255.255.255"):
         return "is the broadcast address"
     return None

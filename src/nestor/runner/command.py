@@ -15,15 +15,15 @@ from nestor.runner.output import Output
 from nestor.runner.processes import Family, Process
 
 GRACE_SECONDS = 5.0
-"""Between being asked and being made to end, for a command that took too long."""
+"""Between SIGTERM and SIGKILL for a command that took too long."""
 LEFTOVER_GRACE_SECONDS = 2.0
-"""The same for what a command left in the background, and for a runner that has to go itself."""
+"""The same for background processes that a command left, and when the runner itself is stopped."""
 SILENCE_SECONDS = 30.0
 PATIENCE_SECONDS = 0.3
-"""For what ends by itself right after its parent, as the last part of a pipe does."""
+"""For processes that end by themselves right after their parent, like the last part of a pipe."""
 PIPE_SECONDS = 2.0
 SECONDS_LEFT = 1.0
-"""What a command gets of its limit at least, however long its preparation took."""
+"""The least time that a command gets, however long its preparation took."""
 POLL_SECONDS = 0.1
 SHOWN_NAMES = 5
 
@@ -86,7 +86,7 @@ async def run_command(
     output.close()
     said = output.tail()
     if reason is not None:
-        return Outcome(None, f"{reason}, stopped" + (f"; it said last:\n{said}" if said else ""))
+        return Outcome(None, f"{reason}, stopped" + (f"; its last output:\n{said}" if said else ""))
     if lived:
         show(_describe_leftovers(lived))
     return Outcome(exits.normalize(process.returncode or 0), said)
@@ -95,7 +95,7 @@ async def run_command(
 async def _await_end(
     process: asyncio.subprocess.Process, family: Family, output: Output, limit: float, spent: float, limits: guard.Limits
 ) -> str | None:
-    """None when the command ended by itself, else why it must not go on."""
+    """Why the command must not continue; None if it ended by itself."""
     ended = asyncio.create_task(_ended(process))
     watch = asyncio.create_task(guard.watch(family, limits))
     pulse = asyncio.create_task(_tell_silence(output))
@@ -104,7 +104,7 @@ async def _await_end(
         await asyncio.wait({ended, watch}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
         if ended.done():
             return None
-        return watch.result() if watch.done() else f"no end within {limit:g} s"
+        return watch.result() if watch.done() else f"timed out after {limit:g} s"
     finally:
         for task in (ended, watch, pulse):
             task.cancel()
@@ -135,7 +135,7 @@ async def _read(process: asyncio.subprocess.Process, output: Output) -> None:
 
 
 async def _tell_silence(output: Output) -> None:
-    """Say now and then that a command is at work that says nothing."""
+    """Report now and then that a silent command is still running."""
     start = since = time.monotonic()
     seen = output.amount
     while True:
@@ -151,7 +151,7 @@ async def _tell_silence(output: Output) -> None:
 async def _clean_up(
     process: asyncio.subprocess.Process, family: Family, reader: asyncio.Task[None], grace: float, patience: float = 0
 ) -> list[Process]:
-    """End what is left and read what it said; returns what lived on after the first process."""
+    """End the remaining processes and read their output; returns those that outlived the first process."""
     lived = await family.end(grace, patience)
     with contextlib.suppress(TimeoutError):  # a process that no signal ends holds the output open
         async with asyncio.timeout(PIPE_SECONDS):
@@ -164,4 +164,4 @@ def _describe_leftovers(lived: list[Process]) -> str:
     names = sorted({process.name for process in lived})
     shown = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
     count = "1 process" if len(lived) == 1 else f"{len(lived)} processes"
-    return f"ended {count} that the step left in the background: {shown}"
+    return f"ended {count} that the step had left in the background: {shown}"

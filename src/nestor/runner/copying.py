@@ -1,4 +1,4 @@
-"""A folder's copy that may be written to: bounded, and nothing in it comes from outside of the folder."""
+"""A writable copy of a folder: limited in size, and with nothing from outside the folder."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ class Copier:
         try:
             found = link.resolve(strict=True)
         except (OSError, RuntimeError):
-            self.left_out.append(f"'{name}': a link that leads nowhere")
+            self.left_out.append(f"'{name}': a broken link")
             return
         if not found.is_relative_to(root):
-            self.left_out.append(f"'{name}': a link that leads out of the folder")
+            self.left_out.append(f"'{name}': a link to outside the folder")
         elif found.is_dir():
             (self.target / name).symlink_to(os.path.relpath(found, (root / name).parent))
         elif found.is_file():

@@ -74,7 +74,7 @@ class Downloader:
         except aiohttp.InvalidURL as error:
             raise StepError(f"'{shown}' is refused: {error}") from error
         except TimeoutError as error:
-            raise AttemptError(f"'{shown}' cannot be fetched: {str(error) or f'no end within {limit:g} s'}") from error
+            raise AttemptError(f"'{shown}' cannot be fetched: {str(error) or f'timed out after {limit:g} s'}") from error
         except (aiohttp.ClientError, OSError) as error:
             raise AttemptError(f"'{shown}' cannot be fetched: {str(error) or type(error).__name__}") from error
         if sha256 is not None and fetched.sha256 != sha256.lower():
@@ -92,7 +92,7 @@ class Downloader:
         raise StepError(f"'{remote.redact(url)}' is refused: more than {remote.MAX_REDIRECTS} redirects")
 
     async def check_host(self, host: str, what: str) -> None:
-        """What kubectl or helm is about to fetch by itself, by the same rules as far as they can be told beforehand.
+        """Apply the same rules to what kubectl or helm will fetch themselves, as far as possible beforehand.
 
         Raises `StepError`, also for what is no name. One that cannot be resolved is left to them.
         """
@@ -103,7 +103,7 @@ class Downloader:
             return
 
     def _check(self, host: str, what: str) -> None:
-        """An address in place of a name is not resolved, so it is checked here. Raises `StepError`."""
+        """Check an address given instead of a name, which is not resolved. Raises `StepError`."""
         if not host:
             raise StepError(f"'{what}' names no host to fetch it from")
         remote.check_host(host, self._rules, what)
@@ -115,9 +115,9 @@ class Downloader:
         if response.status != 200:
             raise AttemptError(f"'{shown}' cannot be fetched: the server answers {response.status} {response.reason}")
         if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-            raise AttemptError(f"'{shown}' cannot be fetched: the server compresses what was asked for as it is")
+            raise AttemptError(f"'{shown}' cannot be fetched: the server sent compressed content, which was not requested")
         if response.content_type == "text/html":
-            raise AttemptError(f"'{shown}' is a web page, not a manifest: the URL of the raw file is needed")
+            raise AttemptError(f"'{shown}' is a web page, not a manifest: use the URL of the raw file")
         most = self._rules.max_bytes
         too_large = StepError(f"'{shown}' is refused: it is larger than the {most} bytes that the job's class allows")
         if (response.content_length or 0) > most:
@@ -134,7 +134,7 @@ class Downloader:
 
 
 class _CheckedResolver(AbstractResolver):
-    """Names → the addresses that are then connected to, all of them allowed."""
+    """Resolves names to addresses, all of which are allowed; connections go to these."""
 
     def __init__(self, explain: Explain, resolve: Resolve | None) -> None:
         self._explain = explain
@@ -144,7 +144,7 @@ class _CheckedResolver(AbstractResolver):
         try:
             found = await self._resolve(host, port, family)
         except ValueError as error:  # a label that is empty or too long, half a character
-            raise StepError(f"{faults.show(host)} is no host name: {error}") from error
+            raise StepError(f"{faults.show(host)} is not a host name: {error}") from error
         for item in found:
             if reason := self._explain(item["host"]):
                 raise StepError(f"the host '{host}' is refused: its address {item['host']} {reason}")

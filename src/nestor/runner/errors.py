@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 class StepError(Exception):
-    """What no retry can heal: the image, the script or the rules are as they are. The step fails at once, with this message."""
+    """A retry would fail in the same way, because the image, the script and the rules do not change. The step fails at once."""
 
 
 class AttemptError(Exception):
-    """What the next attempt may find healed, as a server that does not answer; it counts as a failed attempt."""
+    """A retry may succeed, for example when a server did not answer. Counts as a failed attempt."""

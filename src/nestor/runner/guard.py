@@ -1,4 +1,4 @@
-"""What one attempt may use; whoever uses more is ended with a reason, before the kernel or kubelet end the pod without one."""
+"""What one attempt may use. Beyond that it is stopped with a reason, before the kernel or kubelet kill the pod without one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Limits:
 
 
 async def watch(family: Family, limits: Limits) -> str:
-    """Return when a limit is passed, with the reason."""
+    """Return the reason once a limit is exceeded."""
     tick, next_disk = 0, 0.0
     while True:
         if tick % PROCESSES_EVERY == 0 and (reason := _check_processes(family, limits)):
@@ -44,7 +44,7 @@ async def watch(family: Family, limits: Limits) -> str:
             try:
                 reason = await asyncio.to_thread(check_folders, limits)
             except RuntimeError as error:  # not even a thread can be started
-                reason = f"the runner's pod has as many processes as it may have ({error})"
+                reason = f"the runner's pod has reached its limit of processes ({error})"
             if reason:
                 return reason
             next_disk = time.monotonic() + max(1.0, (time.monotonic() - start) * DISK_SHARE)
@@ -57,11 +57,11 @@ def _check_processes(family: Family, limits: Limits) -> str | None:
     family.settle(processes)
     if len(processes) <= limits.processes:
         return None
-    return f"{len(processes)} processes at the same time, allowed are {limits.processes}"
+    return f"{len(processes)} processes at the same time, more than the allowed {limits.processes}"
 
 
 def check_memory(memory: usage.Memory | None) -> str | None:
-    """Whether the pod is about to be killed; with it would go the runner, and what it knows about the step."""
+    """Whether the pod is about to run out of memory and be killed, together with the runner."""
     if memory is None or memory.used <= memory.limit * MEMORY_SHARE:
         return None
     return f"the runner's pod uses {_mib(memory.used)} of its {_mib(memory.limit)} of memory"
@@ -72,9 +72,9 @@ def check_folders(limits: Limits) -> str | None:
     for folder, most in limits.folders:
         size, files = usage.measure_folder(folder, bytes_limit=most, files_limit=limits.files)
         if size > most:
-            return f"{folder} holds more than the {_mib(most)} that a runner may write there"
+            return f"{folder} holds more than the {_mib(most)} that a runner may store there"
         if files > limits.files:
-            return f"{folder} holds more than the {limits.files} files that a runner may write there"
+            return f"{folder} holds more than the {limits.files} files that a runner may store there"
     return None
 
 

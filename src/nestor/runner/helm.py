@@ -1,4 +1,4 @@
-"""`helm` steps: the command, its values, and releases that a killed helm left in the middle."""
+"""`helm` steps: the command, its values, and releases that a killed helm left unfinished."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nestor.steps import Step
 from nestor.steps.plan import Helm
 
 MARGIN_SECONDS = 10
-"""helm's own limit ends this much earlier than the step's, so that it is helm that says what was not ready."""
+"""helm's own limit ends this much earlier than the step's, so that helm can report what was not ready."""
 PENDING = "pending-install,pending-upgrade,pending-rollback"
 
 
@@ -33,7 +33,7 @@ def find_timeout(seconds: int) -> int:
 
 
 def write_values(helm: Helm, file: Path) -> list[Path]:
-    """The values that the step itself has, as a file; none when it has none. JSON is YAML."""
+    """Write the step's own values to a file, if it has any. JSON is valid YAML."""
     if not helm.values:
         return []
     file.write_text(json.dumps(helm.values))
@@ -41,7 +41,7 @@ def write_values(helm: Helm, file: Path) -> list[Path]:
 
 
 def find_host(helm: Helm) -> str | None:
-    """From where helm fetches the chart; None for a chart that is a file."""
+    """The host that helm fetches the chart from; None for a chart that is a file."""
     return urlsplit(helm.repo or helm.chart or "").hostname
 
 

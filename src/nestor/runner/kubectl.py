@@ -11,7 +11,7 @@ def build_command(step: Step, flag: str, path: str) -> list[str]:
 
     Client-side apply is the default, as KNS documents it: fields that the file drops are removed on the next run, unknown fields
     are refused by the server. Server-side apply wins over other managers of a field, as client-side apply does without asking:
-    the template says what is to be, and no retry would heal a conflict.
+    the template is authoritative, and a retry would not resolve a conflict.
     """
     command = ["kubectl", "apply", flag, path]
     command += ["--namespace", step.namespace] if step.namespace else []
@@ -19,12 +19,12 @@ def build_command(step: Step, flag: str, path: str) -> list[str]:
 
 
 def find_hint(step: Step, outcome: Outcome) -> str:
-    """What to do about an apply that took too long; empty for all else.
+    """What to do about an apply that took too long; otherwise empty.
 
-    kubectl reads the API's whole schema anew for each object that exists already (kubernetes/kubernetes#127095), some 0.1 s:
-    thousands of documents are applied in seconds at first, and in many minutes again.
+    For each object that already exists, kubectl reads the whole API schema again, about 0.1 s (kubernetes/kubernetes#127095):
+    thousands of documents take seconds the first time, and many minutes the next.
     """
-    is_slow_apply = step.type in ("kubectl", "kustomize") and not step.server_side and " unchanged" in outcome.message
+    is_slow_apply = not step.server_side and " unchanged" in outcome.message
     if outcome.exit_code is not None or not is_slow_apply:
         return ""
-    return "\n(for thousands of objects that exist already, `server_side: true` is many times faster)"
+    return "\n(when thousands of objects already exist, `server_side: true` is many times faster)"

@@ -1,4 +1,4 @@
-"""What a kustomization would fetch from elsewhere: kustomize downloads bases by itself, by git or HTTP, by rules of nobody's."""
+"""What a kustomization would fetch from elsewhere: kustomize downloads bases itself, by git or HTTP, without any rules."""
 
 from __future__ import annotations
 
@@ -88,10 +88,10 @@ def _read_references(folder: Path) -> Iterator[str]:
     if file.stat().st_size > SIZE_LIMIT:
         raise StepError(f"'{file.name}' is larger than {SIZE_LIMIT} bytes")
     try:
-        # Nodes, not objects: aliases stay references, so that no bomb goes off.
+        # Nodes, not objects: aliases stay references and cannot multiply.
         root = yaml.compose(file.read_text(), Loader=yaml.SafeLoader)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise StepError(f"'{file.name}' in folder '{folder.name}' is no YAML: {error}") from error
+        raise StepError(f"'{file.name}' in folder '{folder.name}' is not YAML: {error}") from error
     yield from _walk(root)
 
 

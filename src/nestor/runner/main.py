@@ -12,8 +12,8 @@ import tempfile
 import traceback
 from pathlib import Path
 
-from pydantic import ValidationError
-
+from nestor.contracts import runner as contract
+from nestor.contracts.runner import Exit
 from nestor.kube import Api, ApiError
 from nestor.runner import guard, processes, waiting
 from nestor.runner.clock import SystemClock
@@ -21,50 +21,45 @@ from nestor.runner.record import Record, Superseded
 from nestor.runner.run import Runner
 from nestor.runner.settling import Settling
 from nestor.runner.steps import Executor
+from nestor.runner.types import TYPES
 from nestor.runner.workspace import Place, Workspace
 from nestor.steps import Plan, Run
 
-EXIT_SUCCEEDED = 0
-EXIT_STEP_FAILED = 1
-EXIT_BAD_PLAN = 2
-EXIT_NO_API = 3
-"""The API never came, or went away: nobody's failure."""
-EXIT_REFUSED = 4
-"""The API is there and does not let us record."""
-EXIT_NO_VOLUME = 5
-"""The volume with the templates is missing: the host's API server left it out of the pod."""
-EXIT_SUPERSEDED = 6
-"""Another runner, with another plan, has the record by now."""
-EXIT_CRASHED = 70
-"""A bug, or something that nobody foresaw. Python's own code for it, 1, is taken."""
-EXIT_STOPPED = 128 + signal.SIGTERM
-
 
 def main(arguments: list[str]) -> int:
-    """0: all steps succeeded. 1: a step failed and the record says so. Anything else: no result, run it again."""
-    # Whatever happens, only a recorded failure may end with 1.
+    """Run the plan; returns an `Exit` code."""
+    # Only a recorded failure may exit with 1.
     try:
         return _main(arguments)
     except Exception:
         show(f"no result, the runner itself failed:\n{traceback.format_exc()}")
-        return EXIT_CRASHED
+        return Exit.CRASHED
 
 
 def _main(arguments: list[str]) -> int:
     options = _parse(arguments)
     try:
-        plan = Plan.model_validate_json(options.plan.read_bytes())
-    except (OSError, ValidationError) as error:
+        plan = _read_plan(options.plan)
+    except (OSError, ValueError) as error:
         show(f"the plan {options.plan} cannot be read: {error}")
-        return EXIT_BAD_PLAN
+        return Exit.BAD_PLAN
     if not options.templates.parent.is_dir():
         show(f"{options.templates.parent} is not mounted: the host cluster has no image volumes")
-        return EXIT_NO_VOLUME
-    # The only folder that is surely writable; the kubeconfig's certificates pass through temporary files.
+        return Exit.NO_VOLUME
+    # The one folder that is certainly writable: the kubeconfig's certificates are written to temporary files.
     tempfile.tempdir = str(options.work)
     _prepare_process()
     place = Place(options.templates, options.kubeconfig, options.work, options.temporary)
     return asyncio.run(_run_until_stopped(plan, place))
+
+
+def _read_plan(file: Path) -> Plan:
+    """The plan. Raises `OSError`, or `ValueError` for what is none that this runner can execute."""
+    plan = Plan.model_validate_json(file.read_bytes())
+    for step in plan.steps:
+        if step.type not in TYPES:
+            raise ValueError(f"step '{step.name}' is of type '{step.type}', which this runner does not know")
+    return plan
 
 
 def show(line: str) -> None:
@@ -75,11 +70,15 @@ def show(line: str) -> None:
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="nestor runner", description=__doc__)
-    parser.add_argument("--plan", type=Path, default=Path("/etc/nestor/plan/plan.json"))
-    parser.add_argument("--kubeconfig", type=Path, default=Path("/etc/nestor/kubeconfig/kubeconfig"))
-    parser.add_argument("--templates", type=Path, default=Path("/app/templates"))
-    parser.add_argument("--work", type=Path, default=Path("/work"), help="a writable folder: home and temporary files")
-    parser.add_argument("--temporary", type=Path, default=Path("/tmp"), help="where programs write that ask nobody")  # noqa: S108
+    parser.add_argument("--plan", type=Path, default=Path(contract.PLAN_FOLDER, contract.PLAN_FILE))
+    parser.add_argument("--kubeconfig", type=Path, default=Path(contract.KUBECONFIG_FOLDER, contract.KUBECONFIG_FILE))
+    parser.add_argument("--templates", type=Path, default=Path(contract.TEMPLATES_FOLDER))
+    parser.add_argument(
+        "--work", type=Path, default=Path(contract.WORK_FOLDER), help="writable: home and scratch folders of steps"
+    )
+    parser.add_argument(
+        "--temporary", type=Path, default=Path(contract.TEMPORARY_FOLDER), help="writable: where programs write by default"
+    )
     return parser.parse_args(arguments)
 
 
@@ -100,8 +99,8 @@ async def _run_until_stopped(plan: Plan, place: Place) -> int:
     try:
         return await task
     except asyncio.CancelledError:
-        show("stopped before the end; the next runner goes on from here")
-        return EXIT_STOPPED
+        show("stopped early; the next runner resumes from here")
+        return Exit.STOPPED
 
 
 async def _run(plan: Plan, place: Place) -> int:
@@ -118,18 +117,18 @@ async def _run(plan: Plan, place: Place) -> int:
         except (waiting.NoApi, ApiError) as error:
             show(f"no result: {error}")
             is_refused = isinstance(error, ApiError) and not error.is_transient
-            return EXIT_REFUSED if is_refused else EXIT_NO_API
+            return Exit.REFUSED if is_refused else Exit.NO_API
         except Superseded as error:
             show(f"no result: {error}")
-            return EXIT_SUPERSEDED
+            return Exit.SUPERSEDED
     return _conclude(run, clock.seconds() - start)
 
 
 def _conclude(run: Run, elapsed: float) -> int:
     if run.state == "Succeeded":
         show(f"all steps succeeded in {elapsed:.1f} s")
-        return EXIT_SUCCEEDED
+        return Exit.SUCCEEDED
     failed = next((step.name for step in run.steps if step.state == "Failed"), "?")
     left = sum(step.state == "Pending" for step in run.steps)
     show(f"step '{failed}' failed{f', {left} not run' if left else ''}")
-    return EXIT_STEP_FAILED
+    return Exit.STEP_FAILED

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
+from nestor.contracts.runner import RECORD_KEY, RECORD_NAME, RECORD_NAMESPACE
 from nestor.kube import Api, ApiError, Conflict, NotFound, kinds
 from nestor.objects import Object
 from nestor.runner.clock import Clock
 from nestor.steps import Run
 
-NAMESPACE = "kube-system"
-NAME = "nestor-run"
-KEY = "run.json"
 WRITE_LIMIT_SECONDS = 60.0
 RETRY_SECONDS = 0.5
 
 
 class Superseded(Exception):
-    """The record is another runner's by now, which has another plan; ours says nothing more."""
+    """Another runner, with another plan, has taken over the record; we must not write to it any more."""
 
 
 class Record:
@@ -32,7 +30,7 @@ class Record:
 
     async def load(self) -> Run | None:
         """The run of an earlier runner; None when there is none, or none that can be read."""
-        found = await self._api.find(kinds.CONFIG_MAP, NAME, NAMESPACE)
+        found = await self._api.find(kinds.CONFIG_MAP, RECORD_NAME, RECORD_NAMESPACE)
         if found is None:
             return None
         self._version = found["metadata"]["resourceVersion"]
@@ -62,13 +60,13 @@ class Record:
     async def _refresh(self, run: Run) -> None:
         """Learn the ConfigMap's version, or that there is none.
 
-        Ours is the newest state, unless the record is of a plan that is neither ours nor the one before it: then a runner that
-        was to be gone is this one.
+        Our state is the newest, unless the record belongs to a plan that is neither ours nor its predecessor: then we are the
+        runner that should already be gone.
         """
-        found = await self._api.find(kinds.CONFIG_MAP, NAME, NAMESPACE)
+        found = await self._api.find(kinds.CONFIG_MAP, RECORD_NAME, RECORD_NAMESPACE)
         stored = _parse(found) if found else None
         if stored is not None and stored.hash not in (run.hash, self._loaded):
-            raise Superseded("a runner with another plan has taken over, this one stops and leaves the record to it")
+            raise Superseded("a runner with another plan has taken over; this one stops")
         self._version = found["metadata"]["resourceVersion"] if found else None
         self._is_stale = False
 
@@ -78,8 +76,8 @@ class Record:
         body: Object = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "metadata": {"name": NAME, "namespace": NAMESPACE},
-            "data": {KEY: run.to_json()},
+            "metadata": {"name": RECORD_NAME, "namespace": RECORD_NAMESPACE},
+            "data": {RECORD_KEY: run.to_json()},
         }
         if self._version is None:
             written = await self._api.create(kinds.CONFIG_MAP, body)
@@ -92,6 +90,6 @@ class Record:
 def _parse(found: Object) -> Run | None:
     """The run in a ConfigMap; None when it cannot be read."""
     try:
-        return Run.model_validate_json((found.get("data") or {}).get(KEY, ""))
+        return Run.model_validate_json((found.get("data") or {}).get(RECORD_KEY, ""))
     except ValidationError:
         return None

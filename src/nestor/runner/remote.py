@@ -19,7 +19,7 @@ def parse(text: str) -> URL:
         url = URL(text)
         host, port = url.host, url.port
     except ValueError as error:
-        raise StepError(f"'{redact(text)}' is no URL: {error}") from error
+        raise StepError(f"'{redact(text)}' is not a URL: {error}") from error
     if url.scheme not in ("http", "https") or not host or not port:
         raise StepError(f"'{redact(url)}' must begin with https:// or http://, and name a host")
     return url
@@ -28,7 +28,7 @@ def parse(text: str) -> URL:
 def check_host(host: str, rules: Remote, what: str) -> None:
     """Raises `StepError` when the class does not allow to fetch `what` from this host."""
     if not rules.enabled:
-        raise StepError(f"'{what}' is refused: the job's class does not allow steps to fetch anything from elsewhere")
+        raise StepError(f"'{what}' is refused: the job's class does not allow steps to fetch anything from remote hosts")
     if not remote.is_allowed(host, rules):
         allowed = ", ".join(rules.allowed_hosts)
         raise StepError(f"'{what}' is refused: the job's class does not allow the host '{host}', allowed: {allowed}")
@@ -39,7 +39,7 @@ def redirect(url: URL, location: str) -> URL:
     try:
         target = url.join(URL(location))
     except ValueError as error:
-        raise StepError(f"'{redact(url)}' redirects to what is no URL: {error}") from error
+        raise StepError(f"'{redact(url)}' redirects to something that is not a URL: {error}") from error
     target = parse(str(target))
     if url.scheme == "https" and target.scheme == "http":
         raise StepError(f"'{redact(url)}' is refused: it redirects from https to http ('{redact(target)}')")

@@ -72,7 +72,7 @@ def _render(file: File, parameters: dict[str, Any], facts: dict[str, str]) -> No
         text = Path(file.source).read_bytes().decode()
     except UnicodeDecodeError as error:
         if file.kind != "any":
-            raise StepError(f"template '{file.name}' is no UTF-8 text (byte {error.start}), so it cannot be rendered") from error
+            raise StepError(f"template '{file.name}' is not UTF-8 text (byte {error.start}), so it cannot be rendered") from error
         if file.source != file.target:
             shutil.copyfile(file.source, file.target)
         return

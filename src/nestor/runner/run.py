@@ -10,13 +10,12 @@ from nestor.runner.attempt import Attempt, Execute, Show
 from nestor.runner.clock import Clock
 from nestor.runner.command import Outcome
 from nestor.runner.errors import StepError
-from nestor.runner.steps import describe
+from nestor.runner.types import TYPES
 from nestor.steps import Plan, Run, Step, state
 
 INTERRUPT_LIMIT_SECONDS = 5.0
 MESSAGE_LIMIT = 5000
 """Characters of a message in the record, which is copied to the job's status."""
-PROGRAMS = {"kubectl": "kubectl", "kustomize": "kubectl", "custom": "the script", "helm": "helm"}
 
 
 class Saves(Protocol):
@@ -58,9 +57,9 @@ class Runner:
     def _describe(self, run: Run, earlier: Run | None) -> str:
         done = sum(step.state == "Succeeded" for step in run.steps)
         if run.state != "Running":
-            return f"this plan's run is over already: {run.state}"
+            return f"this plan has already been run: {run.state}"
         if earlier is not None and earlier.hash != run.hash:
-            kept = f"going on after {done} of {len(run.steps)} steps, which did not" if done else "starting over"
+            kept = f"resuming after {done} of {len(run.steps)} unchanged steps" if done else "starting over"
             return f"the steps or templates changed, {kept}"
         if earlier is not None:
             return f"resuming after {done} of {len(run.steps)} steps"
@@ -75,7 +74,7 @@ class Runner:
     async def _attempt(self, run: Run, index: int) -> Run:
         step, status = self._plan.steps[index], run.steps[index]
         count = f", attempt {status.attempt} of {status.max_attempts}" if status.max_attempts > 1 else ""
-        self._say(step, f"step {index + 1} of {len(run.steps)}: {describe(step)}{count}")
+        self._say(step, f"step {index + 1} of {len(run.steps)}: {TYPES[step.type].describe(step)}{count}")
         start = self._clock.seconds()
         try:
             outcome = await self._execute(Attempt(step, status.attempt, lambda line: self._say(step, line)))
@@ -106,12 +105,12 @@ class Runner:
 
     async def _record_interrupt(self, run: Run, index: int) -> None:
         """Best effort: without it, the record still says Running, which means the same on resume."""
-        self._say(self._plan.steps[index], "stopped; it is repeated when the runner is back")
+        self._say(self._plan.steps[index], "stopped; it will be repeated when the runner is back")
         try:
             async with asyncio.timeout(INTERRUPT_LIMIT_SECONDS):
                 await self._record.save(state.interrupt(run, index))
         except Exception as error:
-            self._show(f"the stop was not recorded: {error or type(error).__name__}")
+            self._show(f"the interruption could not be recorded: {error or type(error).__name__}")
 
     def _say(self, step: Step, text: str) -> None:
         for line in text.splitlines() or [""]:
@@ -122,7 +121,7 @@ def _describe_end(step: Step, outcome: Outcome) -> str:
     """One line; what the command said is in the log already."""
     if outcome.exit_code is None:
         return outcome.message.partition("\n")[0]
-    return f"{PROGRAMS[step.type]} {exits.describe(outcome.exit_code)}"
+    return f"{TYPES[step.type].program} {exits.describe(outcome.exit_code)}"
 
 
 def _describe_failure(step: Step, outcome: Outcome) -> str:

@@ -20,12 +20,12 @@ def decode(step: Step) -> bytes:
     except scripts.ScriptError as error:
         raise StepError(f"`cmd` {error}") from error
     if script.startswith(BYTE_ORDER_MARK):
-        raise StepError("the script begins with a byte order mark, before which no `#!` counts: save it as UTF-8 without one")
+        raise StepError("the script starts with a byte order mark, which hides its `#!` line: save it as UTF-8 without one")
     first = script.partition(b"\n")[0]
     if first.endswith(b"\r"):
         raise StepError(
-            "the script's first line ends with CR LF, as on Windows, and the CR would be part of the program's name: "
-            "save it with LF line ends"
+            "the script's first line ends with CR LF, as on Windows, which makes the CR part of the program's name: "
+            "save it with LF line endings"
         )
     return script
 

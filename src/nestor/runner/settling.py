@@ -2,8 +2,8 @@
 
 The API answers before the controllers have made the service account without which no pod is accepted. Waiting for it would cost
 every job that time; most templates (Deployments, Services …) do not need it yet. So a step begins at once, and only if it fails
-in that first second is it repeated, uncounted, when the service account is there: no step fails because of our own start. A
-script may not bear a repetition, so it is what waits.
+in that first second is it repeated, uncounted, once the service account exists: no step fails because of our own start. A
+script must not be repeated without being asked for, so scripts wait.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from nestor.kube import Api, ApiError, kinds
 from nestor.runner.attempt import Attempt, Execute
 from nestor.runner.clock import Clock
 from nestor.runner.command import Outcome
+from nestor.steps.types import TYPES
 
 LIMIT_SECONDS = 60.0
 PAUSE_SECONDS = 0.2
@@ -29,13 +30,15 @@ class Settling:
     async def execute(self, attempt: Attempt) -> Outcome:
         """One attempt. Raises what `execute` raises."""
         had_settled = await self._check()
-        if not had_settled and attempt.step.type == "custom":
+        if not had_settled and TYPES[attempt.step.type].is_script:
             await self._wait()
             had_settled = True
         outcome = await self._execute(attempt)
         if outcome.is_success or had_settled:
             return outcome
-        attempt.show("the cluster was still starting; repeated when it has its service account, not counted as an attempt")
+        attempt.show(
+            "the cluster was still starting; this is repeated once it has its service account and does not count as an attempt"
+        )
         await self._wait()
         return await self._execute(attempt)
 

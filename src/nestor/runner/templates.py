@@ -34,17 +34,17 @@ def resolve(root: Path, path: str) -> str:
 
 
 def resolve_kustomization(root: Path, path: str) -> str:
-    """A folder that kustomize reads, the same way."""
+    """A folder with a kustomization, resolved like `resolve`."""
     return _resolve(root, path, _check_kustomization, needs_folder=True)
 
 
 def resolve_file(root: Path, path: str) -> str:
-    """A file alone, the same way."""
+    """A file, resolved like `resolve`."""
     return _resolve(root, path, _refuse_folder)
 
 
 def resolve_chart(root: Path, path: str) -> str:
-    """A chart's folder or archive, the same way."""
+    """A chart's folder or archive, resolved like `resolve`."""
     return _resolve(root, path, _check_chart)
 
 
@@ -56,11 +56,11 @@ def _resolve(root: Path, path: str, check_folder: CheckFolder, *, needs_folder: 
         _check(root, path, check_folder, needs_folder)
     except PermissionError as error:
         raise TemplateError(
-            f"template '{path}' cannot be read by user {os.geteuid()}, as which the runner works ({error}): let everybody read "
-            "it, by `RUN chmod -R a+rX /templates` in the image's Dockerfile"
+            f"template '{path}' cannot be read by the runner's user {os.geteuid()} ({error}): make it "
+            "world-readable with `RUN chmod -R a+rX /templates` in the image's Dockerfile"
         ) from error
     except OSError as error:
-        raise TemplateError(f"template '{path}' cannot be read by user {os.geteuid()}: {error}") from error
+        raise TemplateError(f"template '{path}' cannot be read by the runner's user {os.geteuid()}: {error}") from error
     normalized = posixpath.normpath(path)
     return normalized if normalized == "." else f"./{normalized}"
 
@@ -82,7 +82,7 @@ def _check(root: Path, path: str, check_folder: CheckFolder, needs_folder: bool)
 
 def _check_kustomization(root: Path, folder: Path, path: str) -> None:
     if not any((folder / name).is_file() for name in KUSTOMIZATIONS):
-        raise TemplateError(f"template folder '{path}' holds no {KUSTOMIZATIONS[0]} ({_describe(root)})")
+        raise TemplateError(f"template folder '{path}' has no {KUSTOMIZATIONS[0]} ({_describe(root)})")
     _check_links(root, folder, path)
 
 
@@ -92,7 +92,7 @@ def _refuse_folder(root: Path, folder: Path, path: str) -> None:
 
 def _check_chart(root: Path, folder: Path, path: str) -> None:
     if not (folder / "Chart.yaml").is_file():
-        raise TemplateError(f"chart folder '{path}' holds no Chart.yaml ({_describe(root)})")
+        raise TemplateError(f"chart folder '{path}' has no Chart.yaml ({_describe(root)})")
     _check_links(root, folder, path)
 
 
@@ -117,7 +117,7 @@ def _follow(root: Path, name: str, path: str) -> Path:
     except RuntimeError as error:  # a loop of links
         raise TemplateError(f"template '{path}' cannot be read: {error}") from error
     if not inside:
-        raise TemplateError(f"template '{path}' must stay inside /templates, but a link leads out of it")
+        raise TemplateError(f"template '{path}' must stay inside /templates, but a link leads outside")
     return target
 
 
@@ -125,7 +125,7 @@ def _check_folder(root: Path, folder: Path, path: str) -> None:
     """kubectl reads the files of a folder, not of those below it, and follows links."""
     files = [entry for entry in sorted(folder.iterdir()) if entry.suffix in SUFFIXES and not entry.is_dir()]
     if not files:
-        raise TemplateError(f"template folder '{path}' holds no {', '.join(SUFFIXES)} file ({_describe(root)})")
+        raise TemplateError(f"template folder '{path}' has no {', '.join(SUFFIXES)} file ({_describe(root)})")
     for entry in files:
         _check_readable(_follow(root, str(entry), path))
 
@@ -142,7 +142,7 @@ def _describe(root: Path) -> str:
     if not names:
         return "it is empty"
     more = f", … {len(names) - SHOWN_FILES} more" if len(names) > SHOWN_FILES else ""
-    return f"there are: {', '.join(names[:SHOWN_FILES])}{more}"
+    return f"found: {', '.join(names[:SHOWN_FILES])}{more}"
 
 
 def list_files(root: Path, limit: int = 1000) -> list[str]:

@@ -24,7 +24,7 @@ async def wait_for_api(api: Api, clock: Clock, limit: float, show: Callable[[str
     while (trouble := await _probe(api)) is not None:
         waited = clock.seconds() - start
         if waited > limit:
-            raise NoApi(f"the nested API at {api.host} did not get ready within {limit:g} s: {trouble}")
+            raise NoApi(f"the nested API at {api.host} was not ready within {limit:g} s: {trouble}")
         if waited - said >= SAY_EVERY:
             show(f"still waiting for the nested API after {waited:.0f} s: {trouble}")
             said = waited
@@ -39,7 +39,7 @@ async def _probe(api: Api) -> str | None:
         await api.request("GET", "/readyz", timeout=PROBE_LIMIT)
         for name in ("kube-system", "default"):
             if await api.find(kinds.NAMESPACE, name) is None:
-                return f"namespace '{name}' is not there yet"
+                return f"namespace '{name}' does not exist yet"
     except Unreachable as error:
         return error.message.removeprefix("GET /readyz: ")
     except ApiError as error:

@@ -16,6 +16,7 @@ from nestor.runner import copying, guard
 from nestor.runner.attempt import Attempt, Show
 from nestor.runner.errors import AttemptError
 from nestor.steps import Plan, Step
+from nestor.steps.types import TYPES
 
 SHOWN_NOTES = 10
 HELM_FOLDERS = {"HELM_CACHE_HOME": "cache", "HELM_CONFIG_HOME": "config", "HELM_DATA_HOME": "data"}
@@ -56,17 +57,17 @@ class Workspace:
 
     @property
     def root(self) -> Path:
-        """The templates, as they are by now."""
+        """The templates in their current state."""
         return self._copy or self.place.templates
 
     def explain_missing(self, step: Step) -> str:
         """What to add when a file is not there that an earlier step of this plan may have written; empty when none can have."""
         earlier = self._plan.steps[: next((index for index, other in enumerate(self._plan.steps) if other == step), 0)]
-        if self._copy is not None or not any(other.type == "custom" for other in earlier):
+        if self._copy is not None or not any(TYPES[other.type].is_script for other in earlier):
             return ""
         return (
-            "; what scripts of earlier steps write lasts as long as the runner's pod, and this one has not run them: write the "
-            f"file in the step that needs it, or run all steps again by the annotation {labels.RERUN}"
+            "; files that scripts of earlier steps write last as long as the runner's pod, and this pod has not run them: write "
+            f"the file in the step that needs it, or run all steps again with the annotation {labels.RERUN}"
         )
 
     async def make_writable(self, show: Show) -> Path:
@@ -81,7 +82,7 @@ class Workspace:
         return self._copy
 
     async def copy(self, source: Path, target: Path, show: Show) -> None:
-        """Copy a folder of templates to where nothing is, in a thread. Raises what `make_writable` does."""
+        """Copy a folder of templates to a new place, in a thread. Raises what `make_writable` does."""
         copier = copying.Copier(source, target)
         try:
             await asyncio.to_thread(_remove, target)
@@ -97,13 +98,13 @@ class Workspace:
 
     @contextlib.asynccontextmanager
     async def open(self, attempt: Attempt) -> AsyncIterator[Desk]:
-        """A fresh folder and environment, for as long as the block lasts."""
+        """A fresh folder and environment for the length of a `with` block."""
         home = self.place.work / "home"
         home.mkdir(exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix="attempt-", dir=self.place.work))
         try:
             (folder / "tmp").mkdir()
-            # A copy: scripts set its namespace, and helm warns about one that others can read.
+            # A copy: scripts may set its namespace, and helm warns if others can read it.
             kubeconfig = folder / "kubeconfig"
             kubeconfig.touch(mode=0o600)
             kubeconfig.write_bytes(self.place.kubeconfig.read_bytes())
@@ -112,7 +113,7 @@ class Workspace:
             await asyncio.to_thread(_remove, folder)
 
     def _build_environment(self, attempt: Attempt, home: Path, folder: Path) -> dict[str, str]:
-        """All that a step sees: nothing of the host, nothing of the runner's own. Parameters do not change what is ours."""
+        """The step's whole environment: nothing of the host or the runner. Parameters cannot override our variables."""
         return {
             "LANG": "C.UTF-8",
             **self._plan.environment,
@@ -128,6 +129,6 @@ class Workspace:
 
 
 def _remove(folder: Path) -> None:
-    """Whatever is in it; what is deeper than we can reach stays, and counts for the limits."""
+    """With everything in it; what is nested too deeply to be removed stays, and counts for the limits."""
     with contextlib.suppress(OSError, RecursionError):
         shutil.rmtree(folder, ignore_errors=True)

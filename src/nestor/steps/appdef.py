@@ -1,4 +1,4 @@
-"""`nested_kubernetes` of an AppDef command → plan. All faults are found at once, so that a user corrects them at once."""
+"""`nested_kubernetes` of an AppDef command → plan. All faults are reported together."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from nestor.api import faults
 from nestor.steps import helm, one
 from nestor.steps.fields import Fields
 from nestor.steps.plan import DEFAULT_RETRY, DEFAULT_RETRY_SLEEP_SECONDS, Plan, PlanError, Remote, Step
+from nestor.steps.types import TYPES, Entry
 
 STEP_LIMIT = 100
 NAME_LIMIT = 100
@@ -21,7 +22,7 @@ PLAN_LIMIT = 900 * 1024
 
 @dataclass
 class _Reading:
-    """What the steps of one plan share while they are read."""
+    """State that the steps of one plan share while they are read."""
 
     remote: Remote
     faults: list[str]
@@ -71,7 +72,7 @@ def build_plan(
     if size > PLAN_LIMIT:
         raise PlanError(
             [
-                f"`templates` and parameters make a plan of {size // 1024} KiB, more than {PLAN_LIMIT // 1024} KiB: put scripts "
+                f"`templates` and parameters make a plan of {size // 1024} KiB, more than {PLAN_LIMIT // 1024} KiB: move scripts "
                 "and values into files in /templates of the image"
             ]
         )
@@ -88,7 +89,7 @@ def hash_step(step: Step, parameters: Mapping[str, Any], environment: Mapping[st
     content: dict[str, Any] = {"does": step.model_dump(exclude=ignored, exclude_defaults=True)}
     if step.render:
         content |= {"parameters": dict(parameters), "facts": dict(facts)}
-    if step.type == "custom" and environment:
+    if TYPES[step.type].is_script and environment:
         content |= {"environment": dict(environment)}
     return names.digest(json.dumps(content, sort_keys=True), length=16)
 
@@ -96,22 +97,16 @@ def hash_step(step: Step, parameters: Mapping[str, Any], environment: Mapping[st
 def _hash_plan(base: str, steps: tuple[Step, ...], remote: Remote) -> str:
     """Changes with all that a runner must know; what a class says about URLs only where a step may fetch something.
 
-    Addresses of the host's API do not count: they may be others whenever the operator starts, and what runs or failed with the
-    earlier ones is not to begin anew.
+    Addresses of the host's API do not count: they may change whenever the operator starts, and that must not restart a plan.
     """
     content = [[step.hash, step.name, step.retry, step.retry_sleep_seconds, step.timeout_seconds] for step in steps]
     rules = remote.model_dump_json(exclude_defaults=True, exclude={"denied_addresses"})
-    says = rules if rules != "{}" and any(map(_may_fetch, steps)) else ""
+    says = rules if rules != "{}" and any(TYPES[step.type].may_fetch(step) for step in steps) else ""
     return names.digest(base, json.dumps(content), says, length=16)
 
 
-def _may_fetch(step: Step) -> bool:
-    """A kustomization may name bases that are elsewhere; which ones, only the runner sees."""
-    return step.type == "kustomize" or step.format == "url" or bool(step.helm and step.helm.chart)
-
-
 def _read_settings(settings: Any, reading: _Reading) -> None:
-    """What holds for steps that do not say otherwise."""
+    """The defaults of all steps."""
     if settings is None or settings == "":
         return
     if not isinstance(settings, dict):
@@ -131,7 +126,7 @@ def _read_steps(templates: Any, reading: _Reading) -> list[Step]:
         reading.faults.append("`templates` must be a list of at least one step, each with `name` and `type`")
         return []
     if len(templates) > STEP_LIMIT:
-        reading.faults.append(f"`templates` must not have more than {STEP_LIMIT} steps, not {len(templates)}")
+        reading.faults.append(f"`templates` must have at most {STEP_LIMIT} steps, not {len(templates)}")
         return []
     steps = []
     for index, template in enumerate(templates):
@@ -140,15 +135,15 @@ def _read_steps(templates: Any, reading: _Reading) -> list[Step]:
             fields = Fields(template, where, reading.faults)
             name = _read_name(fields, reading.names)
             defaults = one.Defaults(reading.retry, reading.retry_sleep, reading.render)
-            step = one.read(fields, name, defaults, reading.remote, reading.releases)
+            step = one.read(Entry(fields, name, reading.remote, reading.releases), defaults)
             steps += [step] if step is not None else []
         else:
-            reading.faults.append(f"`{where}` must be a dictionary with `name`, `type` and what the type needs")
+            reading.faults.append(f"`{where}` must be a dictionary with `name`, `type` and the type's own fields")
     return steps
 
 
 def _read_name(fields: Fields, taken: set[str]) -> str:
-    """The step's label. KNS lets several steps have the same; here each has its own, for logs and states to be told apart."""
+    """The step's name. KNS allows duplicates; here they are made unique, to tell logs and states apart."""
     name = fields.read_text("name", NAME_LIMIT)
     if name is None:
         if fields.get("name") is None:

@@ -1,4 +1,4 @@
-"""Reading the keys of one dictionary of an AppDef one by one; what is wrong with them is collected, not raised."""
+"""Reads the keys of one dictionary of an AppDef; faults are collected, not raised."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FLAGS = {"true": True, "false": False}
 
 
 class Fields:
-    """A dictionary, its place in the AppDef, and the list that takes what is wrong with it.
+    """A dictionary, its place in the AppDef, and the list that collects its faults.
 
     A key that is null or blank counts as left out: that is how AppDefs are written. Numbers and booleans may be strings,
     as JARVICE's own examples have them.
@@ -30,7 +30,7 @@ class Fields:
         return None if isinstance(value, str) and not value.strip() else value
 
     def fault(self, key: str, sentence: str) -> None:
-        """`sentence` goes on after the field's name."""
+        """Add a fault; `sentence` follows the field's name."""
         self.faults.append(f"`{self.where}.{key}` {sentence}")
 
     def read_count(self, key: str, most: int, *, least: int = 0) -> int | None:
@@ -67,7 +67,7 @@ class Fields:
         return value.strip()
 
     def read_form(self, key: str, form: re.Pattern[str], limit: int, meaning: str) -> str | None:
-        """An optional string of some form, which `meaning` says in words."""
+        """An optional string of a certain form, which `meaning` describes."""
         value = self.read_text(key, limit)
         if value is None or form.fullmatch(value):
             return value
@@ -75,7 +75,7 @@ class Fields:
         return None
 
     def read_choice(self, key: str, allowed: Sequence[str]) -> str | None:
-        """An optional word of a list."""
+        """An optional string from a list."""
         value = self.get(key)
         if value is None or (isinstance(value, str) and value in allowed):
             return value

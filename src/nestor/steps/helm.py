@@ -25,10 +25,10 @@ Releases = dict[tuple[str, str], str]
 
 
 def read(fields: Fields, name: str, policy: Remote, taken: Releases) -> Helm | None:
-    """What the step installs, besides its `path`; None where it cannot be told. `taken`: releases of the steps before."""
+    """What the step installs, besides its `path`; None if it has faults. `taken`: releases of earlier steps."""
     has_path, chart = fields.get("path") is not None, fields.read_text("chart", remote.URL_LIMIT)
     if has_path == (fields.get("chart") is not None):
-        fields.fault("chart", "or `path` must be set, one of the two: a remote chart, or one in /templates of the image")
+        fields.fault("chart", "or `path` must be set, but not both: a remote chart, or one in /templates of the image")
     release = fields.read_form(
         "release", _NAME_FORM, RELEASE_LIMIT, "a release's name of lower-case letters, digits and '-'"
     ) or _name_release(name, {taken_name for _, taken_name in taken})
@@ -47,7 +47,7 @@ def read(fields: Fields, name: str, policy: Remote, taken: Releases) -> Helm | N
 
 
 def _take(fields: Fields, name: str, release: str, taken: Releases) -> None:
-    """Refuses a release that an earlier step installs: helm would make this step's chart of it without a word."""
+    """Refuse a release that an earlier step installs: helm would silently replace its chart."""
     said = fields.get("namespace")
     namespace = said.strip() if isinstance(said, str) else "default"
     other = taken.setdefault((namespace, release), name)
@@ -60,7 +60,7 @@ def _take(fields: Fields, name: str, release: str, taken: Releases) -> None:
 
 
 def _name_release(name: str, taken: set[str]) -> str:
-    """The step's name, made one that Helm takes, and that no other step has: the same release would be replaced."""
+    """A valid release name made from the step's name, and unique, because the same release would be replaced."""
     made = re.sub(r"[^a-z0-9]+", "-", name.lower(), flags=re.ASCII)[:RELEASE_LIMIT].strip("-")
     if made and made not in taken:
         return made
@@ -102,10 +102,10 @@ def _read_values(fields: Fields) -> dict[str, Any]:
     if values is None:
         return {}
     if not isinstance(values, dict):
-        fields.fault("values", f"must be a dictionary, not {faults.show(values)}; files of values go into `values_files`")
+        fields.fault("values", f"must be a dictionary, not {faults.show(values)}; files with values go into `values_files`")
         return {}
     if len(json.dumps(values)) > VALUES_LIMIT:
-        fields.fault("values", f"must not be bigger than {VALUES_LIMIT // 1024} KiB: put them into a file of the image")
+        fields.fault("values", f"must not be larger than {VALUES_LIMIT // 1024} KiB: put them into a file of the image")
     return values
 
 
@@ -126,6 +126,6 @@ def _find_file_fault(path: Any) -> str | None:
     if not isinstance(path, str):
         return "must be a string"
     if "," in path or '"' in path:
-        # Its `--values` reads a list as CSV has them, and knows no way to say one file alone.
-        return f"{faults.show(path)} must not hold ',' or '\"': helm would take it for several files"
+        # `--values` reads its argument as a CSV list and has no way to quote a single file.
+        return f"{faults.show(path)} must not hold ',' or '\"': helm would treat it as several files"
     return paths.find_fault(path)

@@ -74,7 +74,7 @@ def _read_declared(declared: Any, where: str, found: list[str]) -> dict[str, Fie
     if not isinstance(declared, dict):
         raise PlanError([f"`{where}` must be a dictionary of parameters by name, or `{{}}`"])
     if len(declared) > COUNT_LIMIT:
-        raise PlanError([f"`{where}` must not have more than {COUNT_LIMIT} entries, not {len(declared)}"])
+        raise PlanError([f"`{where}` must have at most {COUNT_LIMIT} entries, not {len(declared)}"])
     entries = {}
     for name, content in declared.items():
         field = faults.name_field(where, [name])
@@ -122,7 +122,9 @@ def _read_default(fields: Fields, rule: values.Rule | None, warnings: list[str])
     if default is None:
         return _find_blank(fields, rule)
     if rule.kind == "CONST" and isinstance(default, str) and _SUBSTITUTION_FORM.search(default):
-        warnings.append(f"`{fields.where}.value`: {_SUBSTITUTION_FORM.findall(default)[0]} is JARVICE's and is not replaced here")
+        warnings.append(
+            f"`{fields.where}.value`: {_SUBSTITUTION_FORM.findall(default)[0]} is a JARVICE placeholder and is not replaced"
+        )
     try:
         return values.check(rule, default)
     except values.ValueFault as fault:
@@ -131,7 +133,7 @@ def _read_default(fields: Fields, rule: values.Rule | None, warnings: list[str])
 
 
 def _find_blank(fields: Fields, rule: values.Rule) -> Any:
-    """What stands for a default that is not there: a list's first entry, as in a form; nothing, where there must be a value."""
+    """The value used without a default: the first choice of a list, as in a form; None if a value is required."""
     if rule.kind == "SELECTION":
         return values.check(rule, rule.choices[0])
     if rule.kind != "CONST" and fields.read_flag("required"):
@@ -185,7 +187,9 @@ def _build_environment(active: list[str], checked: dict[str, Any], reading: _Rea
         if not fields.read_flag("variable"):
             continue
         if not _VARIABLE_FORM.fullmatch(name) or name in _RESERVED or name.startswith(("NESTOR_", "LD_")):
-            fields.fault("variable", f"may be true only for names that an environment variable may have, not {faults.show(name)}")
+            fields.fault(
+                "variable", f"may be true only if the name is valid for an environment variable, unlike {faults.show(name)}"
+            )
         elif name in active and checked[name] is not None:
             environment[name] = values.to_text(checked[name])
     return environment

@@ -9,14 +9,12 @@ from pydantic.alias_generators import to_camel
 
 from nestor.api import faults
 
-StepType = Literal["kubectl", "kustomize", "custom", "helm"]
-
 DEFAULT_RETRY = 0
 DEFAULT_RETRY_SLEEP_SECONDS = 5
 DEFAULT_TIMEOUT_SECONDS = 300
 """Of kubectl, which waits for nothing."""
 LONG_TIMEOUT_SECONDS = 3600
-"""Of scripts and helm, which wait for what they install: KubeAI's in the KNS tutorial ten minutes."""
+"""Of scripts and helm, which wait for what they install: KubeAI in the KNS tutorial takes ten minutes."""
 DEFAULT_START_TIMEOUT_SECONDS = 600
 
 
@@ -53,7 +51,8 @@ class Step(Model):
     """One step with its retry rules already resolved."""
 
     name: str
-    type: StepType
+    type: str
+    """A key of `nestor.steps.types.TYPES`."""
     hash: str = ""
     """Changes with what the step does; not with how often or how long it is tried."""
     path: str | None = None
@@ -90,7 +89,7 @@ class Remote(Model):
     allowed_hosts: tuple[str, ...] = ()
     """Host names, or `*.example.com`; none: any."""
     denied_addresses: tuple[str, ...] = ()
-    """Addresses and ranges that are refused besides the node's own and the cloud's: the host's API server."""
+    """Addresses and ranges that are refused in addition to the node's and the cloud's own: the host's API server."""
     max_bytes: int = Field(default=16 * 2**20, ge=1)
 
 
@@ -100,7 +99,7 @@ class Plan(Model):
     version: Literal[2] = 2
     hash: str
     base: str = ""
-    """Changes when nothing that was done counts any more: other templates, a cluster that lost its data, a rerun."""
+    """Changes when earlier progress no longer counts: other templates, a cluster that lost its data, a rerun."""
     steps: tuple[Step, ...]
     parameters: dict[str, Any] = Field(default_factory=dict)
     """The job's parameters, checked and with their defaults: what templates are rendered with."""

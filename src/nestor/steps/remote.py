@@ -1,4 +1,4 @@
-"""Which URLs an AppDef may name. Addresses are the runner's business: a name tells nothing about where it leads."""
+"""Which URLs an AppDef may name. The runner checks addresses, because a name does not tell where it leads."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def find_fault(url: str, remote: Remote, *, schemes: Sequence[str] = WEB_SCHEMES
     """Why `url` is refused, as the end of a sentence that starts with the field's name; None when it is fine."""
     if len(url) > URL_LIMIT:
         return f"must not be longer than {URL_LIMIT} characters"
-    # `urlsplit` drops some of these without a word, and what it then shows is not what a client asks for.
+    # `urlsplit` silently drops some of these, so its result would differ from what a client requests.
     if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
-        return f"{faults.show(url)} must be a URL of plain characters, without blanks; others are written as %XX"
+        return f"{faults.show(url)} must be a URL of ASCII characters without spaces; encode all others as %XX"
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -31,7 +31,7 @@ def find_fault(url: str, remote: Remote, *, schemes: Sequence[str] = WEB_SCHEMES
     if parts.scheme not in schemes:
         return f"{faults.show(url)} must be a URL that starts with {' or '.join(f'{scheme}://' for scheme in schemes)}"
     if "@" in parts.netloc:
-        return "must not hold a user name or password: plans are no place for secrets"
+        return "must not contain a user name or password: plans are not kept secret"
     if not host or port == 0 or not _is_host(host):
         return f"{faults.show(url)} must name a host"
     return _check_policy(host, remote)

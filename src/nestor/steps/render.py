@@ -38,17 +38,17 @@ def render(text: str, *, name: str, parameters: Mapping[str, Any], facts: Mappin
     if len(text) > OUTPUT_LIMIT:
         raise RenderError(f"template '{name}' must not be longer than {OUTPUT_LIMIT} characters to be rendered")
     if text.count("{{") + text.count("{%") > MARK_LIMIT:
-        raise RenderError(f"template '{name}' must not hold more than {MARK_LIMIT} marks")
+        raise RenderError(f"template '{name}' must not contain more than {MARK_LIMIT} template tags")
     known = dict(parameters) | {"parameters": Named("parameters", dict(parameters)), "job": Named("job", dict(facts))}
     try:
         return _render(text, known)
     except TemplateSyntaxError as error:
         raise RenderError(f"template '{name}', line {error.lineno}: {_explain_syntax(error)}") from error
     except UndefinedError as error:
-        raise RenderError(f"template '{name}'{_find_line(error)}: {error.message}; there are: {_list_names(known)}") from error
+        raise RenderError(f"template '{name}'{_find_line(error)}: {error.message}; available: {_list_names(known)}") from error
     except RecursionError as error:
-        raise RenderError(f"template '{name}' is nested too deep") from error
-    # A template can provoke whatever Python knows; none of it is a fault of the caller's.
+        raise RenderError(f"template '{name}' is nested too deeply") from error
+    # A template can provoke any exception; none of them is the caller's fault.
     except Exception as error:
         said = str(error) or type(error).__name__
         raise RenderError(f"template '{name}'{_find_line(error)}: {said[:500]}") from error
@@ -88,8 +88,8 @@ def _find_line(error: BaseException) -> str:
 
 
 def _explain_syntax(error: TemplateSyntaxError) -> str:
-    said = error.message or "is no template"
-    return f"{said} There are: {', '.join(FILTERS)}" if said.startswith("No filter named") else said
+    said = error.message or "is not a template"
+    return f"{said} Available: {', '.join(FILTERS)}" if said.startswith("No filter named") else said
 
 
 def _list_names(known: dict[str, Any]) -> str:

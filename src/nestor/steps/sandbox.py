@@ -1,4 +1,4 @@
-"""A Jinja2 environment for templates that nobody trusts: no way to Python, to files, or to sizes that grow beyond a limit.
+"""A Jinja2 environment for untrusted templates: no access to Python or files, and no unbounded growth.
 
 Statements are `if`, `for`, `set`, `with` and `raw`; there are no macros, blocks, includes or imports. Each string, list and
 number that an expression makes is bounded, as is the number of all loops' rounds together. What is left to a template is to take
@@ -137,7 +137,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.globals = {"range": _range}
 
     def guard(self, template: nodes.Template) -> nodes.Template:
-        """The same template, bounded. Raises `TemplateAssertionError` for statements that there are not."""
+        """The same template, bounded. Raises `TemplateAssertionError` for statements that are not allowed."""
         for node in template.find_all(_REFUSED):
             raise TemplateAssertionError(f"only {', '.join(STATEMENTS)} are allowed as statements", node.lineno)
         for loop in template.find_all(nodes.For):
@@ -148,7 +148,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return template
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        """`+`, `*`, `**` and `%`, which can make much of little."""
+        """`+`, `*`, `**` and `%`, which can produce large results."""
         _CHECKS[operator](left, right)
         return super().call_binop(context, operator, left, right)
 
@@ -169,7 +169,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         for item in items:
             self._rounds += 1
             if self._rounds > ROUND_LIMIT:
-                raise TemplateRuntimeError(f"loops have more than {ROUND_LIMIT} rounds together")
+                raise TemplateRuntimeError(f"loops have more than {ROUND_LIMIT} rounds in total")
             yield item
 
 
@@ -196,7 +196,7 @@ def _to_text(value: Any) -> str:
         return str(value)  # raises, with its name
     if value is None or isinstance(value, int | float):
         return "" if value is None else str(value)
-    raise TemplateRuntimeError(f"{type(value).__name__} has no form as text: use `join` or `tojson`")
+    raise TemplateRuntimeError(f"{type(value).__name__} cannot be converted to text: use `join` or `tojson`")
 
 
 def _bound(size: int, what: str) -> None:
@@ -224,7 +224,7 @@ def _check_power(left: Any, right: Any) -> None:
 
 def _check_modulo(left: Any, _: Any) -> None:
     if isinstance(left, str):
-        raise TemplateRuntimeError("texts are put together by `~`; `%` is for numbers")
+        raise TemplateRuntimeError("use `~` to join texts; `%` is for numbers")
 
 
 def _bits(value: Any) -> int:

@@ -7,7 +7,7 @@ import binascii
 import re
 
 SCRIPT_LIMIT = 256 * 1024
-"""Bytes of one decoded script. What is bigger belongs into the templates folder."""
+"""Bytes of one decoded script. Larger ones belong into the templates folder."""
 _BLANKS = re.compile(r"[ \t\r\n\f\v]+")
 _FORM = re.compile(r"[A-Za-z0-9+/]*={0,2}", re.ASCII)
 
@@ -22,7 +22,7 @@ def normalize(cmd: str) -> str:
     if not _FORM.fullmatch(text) or len(text) % 4:
         raise ScriptError("must be the script in base64, as `base64 -w 0 < script.sh` prints it")
     if len(text) // 4 * 3 > SCRIPT_LIMIT + 2:
-        raise ScriptError(f"must be a script of at most {SCRIPT_LIMIT // 1024} KiB: put bigger ones into /templates of the image")
+        raise ScriptError(f"must be a script of at most {SCRIPT_LIMIT // 1024} KiB: put larger ones into /templates of the image")
     _check(decode(text))
     return text
 
@@ -39,8 +39,8 @@ def _check(script: bytes) -> None:
     if not script.strip(b" \t\r\n\f\v\0"):
         raise ScriptError("must not be an empty script")
     if len(script) > SCRIPT_LIMIT:
-        raise ScriptError(f"must be a script of at most {SCRIPT_LIMIT // 1024} KiB: put bigger ones into /templates of the image")
+        raise ScriptError(f"must be a script of at most {SCRIPT_LIMIT // 1024} KiB: put larger ones into /templates of the image")
     first, _, rest = script.partition(b"\n")
     if first.startswith(b"#!") and first.endswith(b"\r") and rest:
         # The kernel would look for a program named `bash\r`, and say that the script does not exist.
-        raise ScriptError("must not be a script with Windows line ends (CRLF), no interpreter starts it: use `dos2unix`")
+        raise ScriptError("must not be a script with Windows line endings (CRLF), which no interpreter starts: use `dos2unix`")

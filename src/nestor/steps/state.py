@@ -17,11 +17,11 @@ StepState = Literal["Pending", "Running", "Retrying", "Succeeded", "Failed"]
 
 VERSION = 2
 START_LIMIT = 3
-"""How often one attempt is begun. When the runner died in it that often, the step is what kills it."""
+"""How often one attempt is started. If the runner died in it that often, the step is to blame."""
 
 
 class StepRun(Model):
-    """How far one step is. `message` holds the last lines of what went wrong, or why it is repeated."""
+    """Progress of one step. `message` holds the last lines of a failure, or why the attempt is repeated."""
 
     name: str
     type: str
@@ -41,7 +41,7 @@ class StepRun(Model):
 
 
 class Run(Model):
-    """How far the plan with this `hash` is."""
+    """Progress of the plan with this `hash`."""
 
     version: int = Field(default=VERSION, ge=1)
     """1: a record without `base` and the steps' hashes; it can be read, and no other plan goes on from it."""
@@ -51,7 +51,7 @@ class Run(Model):
     steps: tuple[StepRun, ...]
 
     def to_json(self) -> str:
-        """`run.json`. What is not known yet is left out: the schema of the status that it is copied to knows no null."""
+        """`run.json`. Unknown values are left out: the schema of the status that it is copied to allows no null."""
         return self.model_dump_json(by_alias=True, exclude_none=True)
 
     def current(self) -> int | None:
@@ -67,10 +67,10 @@ def begin(plan: Plan) -> Run:
 
 
 def resume(plan: Plan, earlier: Run | None, time: str) -> Run:
-    """The run to go on with, after a runner that stopped, died, or had another plan.
+    """The run to continue with, after a runner that stopped, died, or had another plan.
 
-    The same plan goes on where it was. Another one on the same base keeps what Succeeded up to the first step that changed; that
-    one and all after it begin anew, with all their attempts, as does one that Failed. Another base begins anew.
+    The same plan continues where it was. Another plan on the same base keeps what Succeeded up to the first step that changed or
+    Failed; that step and all later ones start over, with all their attempts. Another base starts over.
     """
     if earlier is None or earlier.version > VERSION:
         return begin(plan)
@@ -121,7 +121,7 @@ def succeed(run: Run, index: int, time: str, *, sha256: str | None = None) -> Ru
 def fail_attempt(
     run: Run, index: int, time: str, *, exit_code: int | None, message: str, is_final: bool = False, sha256: str | None = None
 ) -> Run:
-    """The attempt failed: the step is Retrying while attempts are left, else Failed, and the run with it.
+    """The attempt failed: the step is Retrying while attempts are left, otherwise it and the run are Failed.
 
     `is_final` is for what repeating cannot help. Later steps stay Pending.
     """
@@ -135,14 +135,14 @@ def fail_attempt(
 
 
 def interrupt(run: Run, index: int) -> Run:
-    """The runner was asked to stop in the middle of an attempt; the state stays Running, so that it is repeated.
+    """The runner was asked to stop during an attempt; the state stays Running, so that the attempt is repeated.
 
     That start does not count: it is nobody's fault.
     """
     step = run.steps[index]
     if step.state != "Running":
         return run
-    message = f"the runner was stopped during attempt {step.attempt}, it is repeated when it is back"
+    message = f"the runner was stopped during attempt {step.attempt}; the attempt is repeated when it is back"
     return _change(run, index, starts=max(0, step.starts - 1), message=message)
 
 
@@ -151,20 +151,20 @@ def _await(step: Step) -> StepRun:
 
 
 def _fail_deadly_attempt(run: Run, time: str) -> Run:
-    """An attempt in which the runner died again and again is the step's last: retries are for what may heal."""
+    """An attempt in which the runner died again and again is the step's last: a retry would not help."""
     index = run.current()
     if index is None or run.steps[index].state != "Running" or run.steps[index].starts < START_LIMIT:
         return run
     step = run.steps[index]
     message = (
-        f"the runner died {step.starts} times during attempt {step.attempt} of step '{step.name}'; the step ends it, as by using "
-        "more memory than the runner's pod has"
+        f"the runner died {step.starts} times during attempt {step.attempt} of step '{step.name}'; the step seems to end it, "
+        "for example by using more memory than the runner's pod has"
     )
     return fail_attempt(run, index, time, exit_code=None, message=message, is_final=True)
 
 
 def _conclude(run: Run) -> Run:
-    """A run all of whose steps Succeeded has."""
+    """Mark a run as Succeeded if all its steps have."""
     is_over = all(step.state == "Succeeded" for step in run.steps)
     return run.model_copy(update={"state": "Succeeded"}) if is_over else run
 

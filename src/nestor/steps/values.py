@@ -1,4 +1,4 @@
-"""One parameter's type and limits, and whether a value keeps to them. Numbers may be strings, as JARVICE's forms send them."""
+"""One parameter's type and limits, and whether a value conforms. Numbers may be strings, as JARVICE's forms send them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from nestor.steps.fields import Fields
 
 TYPES = ("CONST", "STR", "INT", "FLOAT", "RANGE", "BOOL", "selection", "FILE", "UPLOAD")
 EMPTY: dict[str, Any] = {"CONST": "", "STR": "", "BOOL": False, "FILE": "", "UPLOAD": ""}
-"""What a parameter is that is neither given nor required; numbers are not there at all then."""
+"""Values of parameters that are neither given nor required; numbers have none."""
 TEXT_LIMIT = 64 * 1024
-"""Bytes of a text: what Linux takes as an environment variable, with room to spare."""
+"""Bytes of a text: less than Linux allows for an environment variable."""
 CHOICE_LIMIT = 1000
 LIST_LIMIT = 100
 _INTEGER_FORM = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
@@ -68,7 +68,7 @@ def check(rule: Rule, value: Any) -> Any:
     if rule.is_list:
         listed = value if isinstance(value, list) else [value]
         if len(listed) > LIST_LIMIT:
-            raise ValueFault(f"must not have more than {LIST_LIMIT} values, not {len(listed)}")
+            raise ValueFault(f"must have at most {LIST_LIMIT} values, not {len(listed)}")
         return [_check_one(rule, item) for item in listed]
     return _check_one(rule, value)
 
@@ -111,7 +111,7 @@ def _read_selection(fields: Fields, kind: str) -> Rule:
     choices = _read_choices(fields, "values")
     machine = _read_choices(fields, "mvalues") if fields.get("mvalues") is not None else choices
     if not choices:
-        fields.fault("values", "must be a list of what there is to choose from, strings or numbers")
+        fields.fault("values", "must be a list of choices: strings or numbers")
     elif len(choices) != len(machine):
         fields.fault("mvalues", f"must have as many entries as `values`, {len(choices)}, not {len(machine)}")
     return Rule(kind, choices=choices, machine_values=machine)

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from nestor.api import conditions
 from nestor.api.nestedcluster import Outcome, RunStatus
+from nestor.contracts import runner
 from nestor.kube import Change, Invalid, WorkQueue, kinds
 from nestor.objects import Object, conditions_of, status_of
 from nestor.syncer.context import RETRY_LIMIT, Context
@@ -18,10 +19,6 @@ from nestor.times import timestamp
 
 log = logging.getLogger(__name__)
 
-RUN = ("kube-system", "nestor-run")
-"""The nested ConfigMap in which the runner keeps its progress."""
-_RUN_KEY = "run.json"
-_RUN_LIMIT = 256 * 1024
 _COUNT_DELAY = 0.25
 """Pods come in bursts; their count is no news that anything waits for."""
 
@@ -71,7 +68,7 @@ class ClusterStatus:
             self.queue.add("")
 
     def _on_config_map(self, change: Change) -> None:
-        if change.key == RUN:
+        if change.key == (runner.RECORD_NAMESPACE, runner.RECORD_NAME):
             self._run = read_run(change.new)
             self.queue.add("")
 
@@ -123,8 +120,8 @@ def read_run(config_map: Object | None) -> Object | None:
 
     Server-side apply refuses fields that it does not know: a newer runner's record must not be lost for them.
     """
-    text = ((config_map or {}).get("data") or {}).get(_RUN_KEY) or ""
-    if not text or len(text) > _RUN_LIMIT:
+    text = ((config_map or {}).get("data") or {}).get(runner.RECORD_KEY) or ""
+    if not text or len(text) > runner.RECORD_LIMIT:
         return None
     try:
         run = RunStatus.model_validate(json.loads(text), by_alias=True)

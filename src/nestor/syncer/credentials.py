@@ -11,10 +11,10 @@ import hashlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from nestor.contracts.syncer import ACCESS_FILES
+
 CHECK_SECONDS = 60.0
 """The kubelet itself takes about a minute to write a changed Secret into the pod."""
-
-_FILES = ("syncer.kubeconfig", "kubelet.crt", "kubelet.key", "client-ca.crt")
 
 
 class Renewed(Exception):
@@ -33,6 +33,6 @@ async def watch(access: Path, first: str | None, sleep: Callable[[float], Awaita
 def read_digest(access: Path) -> str | None:
     """Changes with what the files say; None while one of them is missing."""
     try:
-        return hashlib.sha256(b"\0".join((access / name).read_bytes() for name in _FILES)).hexdigest()
+        return hashlib.sha256(b"\0".join((access / name).read_bytes() for name in ACCESS_FILES)).hexdigest()
     except OSError:
         return None

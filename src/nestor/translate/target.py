@@ -8,6 +8,8 @@ from typing import Any
 
 from nestor import names
 from nestor.api import labels
+from nestor.contracts.cluster import DOMAIN
+from nestor.contracts.syncer import KUBELET_PORT
 from nestor.objects import Object, annotations_of, labels_of
 
 ALLOWED_TOLERATIONS = frozenset(
@@ -30,8 +32,8 @@ class Target:
     """ClusterIP of the nested API server's Service."""
     dns_ip: str
     """ClusterIP of the nested DNS server's Service."""
-    domain: str = "cluster.local"
-    kubelet_port: int = 10250
+    domain: str = DOMAIN
+    kubelet_port: int = KUBELET_PORT
     """Port of the syncer's kubelet API, which nested nodes advertise."""
     tolerations: frozenset[str] = field(default=ALLOWED_TOLERATIONS)
 

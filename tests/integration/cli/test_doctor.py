@@ -22,11 +22,11 @@ async def test_an_installation_is_repaired_by_what_it_says(cli: CommandLine, hos
     assert call.code == Code.FAILED
     for part in (
         "answers: Kubernetes v1.",
-        "image volumes are there",
-        "resources are there and current",
+        "image volumes are supported",
+        "resources are installed and up to date",
         "no operator is installed",
         "there is no NestedClass",
-        "you may run jobs",
+        "you can run jobs",
     ):
         assert part in call.stdout, part
 
@@ -57,7 +57,7 @@ async def test_a_job_is_explained(cli: CommandLine, host: Api, namespace: str) -
     call = await cli("doctor", "shop")
     assert call.code == Code.FAILED
     assert "Admitted is False, CommandNotFound: the AppDef has no command 'Stop'" in call.stdout
-    assert "→ delete the job and create it with one of these commands" in call.stdout
+    assert "→ delete the job and create it again with one of the listed commands" in call.stdout
 
 
 async def test_who_may_see_little_is_told_what_is_unknown(
@@ -66,9 +66,9 @@ async def test_who_may_see_little_is_told_what_is_unknown(
     await grant(host, "jill", namespace, JOBS, SECRETS)
     call = await replace(cli, kubeconfig=control_plane.kubeconfig_of("jill"))("doctor")
     assert call.code == Code.OK, call.stdout
-    assert "you may not list Deployments" in call.stdout
-    assert "you may not read their definitions" in call.stdout
-    assert call.stdout.splitlines()[-1] == "all is well"
+    assert "you have no permission to list Deployments" in call.stdout
+    assert "you have no permission to read their definitions" in call.stdout
+    assert call.stdout.splitlines()[-1] == "no problems found"
 
 
 async def test_names_are_completed(cli: CommandLine, host: Api, namespace: str) -> None:

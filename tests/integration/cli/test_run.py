@@ -43,7 +43,7 @@ async def test_run_follows_the_job_to_its_url(cli: CommandLine, host: Api, names
     retrying = step("web", "Retrying", attempt=1, maxAttempts=3, message="error: no such host")
     await report(host, job, *not_ready("StepRetrying"), steps=[step("database"), retrying], **FACTS)
     await call.read_line("step 1 of 2 'database' succeeded in 2s")
-    await call.read_line("step 2 of 2 'web' failed, will be tried again, attempt 1 of 3: error: no such host")
+    await call.read_line("step 2 of 2 'web' failed, will be retried, attempt 1 of 3: error: no such host")
     await report(
         host, job, ADMITTED, CLUSTER, APPLIED, EXPOSED, READY, RUNNING, steps=[step("database"), step("web")], url=URL, **FACTS
     )
@@ -68,7 +68,7 @@ async def test_run_ends_with_1_when_a_step_fails(cli: CommandLine, host: Api, na
 async def test_run_gives_up_waiting_and_leaves_the_job(cli: CommandLine, host: Api, namespace: str) -> None:
     call = await cli("run", "registry.test/shop:1", "--name", "slow", "--timeout", "1s")
     assert call.code == Code.TIMED_OUT
-    assert "job 'slow' was not done in time: nobody has reported on it" in call.stderr
+    assert "timed out waiting for job 'slow': no status reported yet" in call.stderr
     assert await host.find(kinds.NESTED_APP_JOB, "slow", namespace)
 
 
@@ -125,7 +125,7 @@ async def test_run_refuses_what_there_is_not(cli: CommandLine, host: Api, namesp
     await create(host, namespace, "taken")
     call = await cli("run", "registry.test/shop:1", "--name", "taken")
     assert call.code == Code.FAILED
-    assert "choose another name by --name" in call.stderr
+    assert "choose another name with --name" in call.stderr
     call = await cli("run", "registry.test/shop:1", "--name", "Bad")
     assert call.code == Code.FAILED
     assert "`metadata.name` must be at most 52" in call.stderr
@@ -161,7 +161,7 @@ async def test_status_and_list(cli: CommandLine, host: Api, namespace: str) -> N
     assert call.code == Code.NOT_FOUND
     assert call.stderr.splitlines() == [
         f"error: no NestedAppJob 'other' in namespace '{namespace}'",
-        "hint: `nestor list -A` shows those there are",
+        "hint: `nestor list -A` lists those that exist",
     ]
 
 
@@ -169,7 +169,7 @@ async def test_a_job_rests_goes_on_and_runs_again(cli: CommandLine, host: Api, n
     await create(host, namespace)
     assert (await cli("suspend", "shop")).stderr == "✓ job 'shop' is being suspended\n"
     assert (await host.get(kinds.NESTED_APP_JOB, "shop", namespace))["spec"]["suspend"] is True
-    assert "suspended already" in (await cli("suspend", "shop")).stderr
+    assert "already suspended" in (await cli("suspend", "shop")).stderr
     assert "once it is resumed" in (await cli("rerun", "shop")).stderr
     assert (await cli("resume", "shop")).code == Code.OK
     job = await host.get(kinds.NESTED_APP_JOB, "shop", namespace)
@@ -178,14 +178,14 @@ async def test_a_job_rests_goes_on_and_runs_again(cli: CommandLine, host: Api, n
     await report(host, job, condition("Succeeded", "True", "Completed"), condition("Ready", "False", "Completed"))
     call = await cli("suspend", "shop")
     assert call.code == Code.FAILED
-    assert "has ended already (Completed)" in call.stderr
+    assert "has already ended (Completed)" in call.stderr
 
 
 async def test_a_rerun_is_followed_from_its_own_beginning(cli: CommandLine, host: Api, namespace: str) -> None:
     job = await create(host, namespace)
     await report(host, job, *not_ready("StepFailed"), steps=[step("web", "Failed")], **FACTS)
     call = await cli.start("rerun", "shop", "--follow")
-    await call.read_line("all steps of job 'shop' run again")
+    await call.read_line("all steps of job 'shop' will run again")
     value = (await host.get(kinds.NESTED_APP_JOB, "shop", namespace))["metadata"]["annotations"]["nestor.dev/rerun"]
     await report(host, job, *not_ready("StepRunning"), steps=[step("web", "Running")], rerun=value, **FACTS)
     await call.read_line("step 1 of 1 'web' is running")
@@ -259,7 +259,7 @@ async def test_the_page_is_opened_or_its_absence_explained(cli: CommandLine, hos
     await report(host, job, *not_ready("StepRunning"))
     call = await cli("open", "shop", "--print")
     assert call.code == Code.FAILED
-    assert "job 'shop' has no page right now" in call.stderr
+    assert "job 'shop' has no page at the moment" in call.stderr
     await report(host, job, EXPOSED, READY, url=URL)
     assert (await cli("open", "shop", "--print")).stdout == f"{URL}\n"
 

@@ -70,7 +70,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "links-out": (command(templates=[STEP | {"path": "a/../../b"}]), "must not contain '..'"),
     "bad-base64": (command(templates=[{"name": "a", "type": "custom", "cmd": "%%%"}]), "`templates[0]"),
     "empty-script": (command(templates=[{"name": "a", "type": "custom", "cmd": ""}]), "`templates[0]"),
-    "many-steps": (command(templates=[STEP | {"name": f"s{number}"} for number in range(5000)]), "must not have more than"),
+    "many-steps": (command(templates=[STEP | {"name": f"s{number}"} for number in range(5000)]), "must have at most"),
     "right-to-left": ({"commands": {"\u202eoll\u0000eH": {"nested_kubernetes": {}}}}, "templates` must be set"),
 }
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from nestor import names, steps
+from nestor.contracts import runner as contract
 from nestor.kube import Api, kinds
-from nestor.runner import record
 from tests.integration import apiserver
 
 ROOT = Path(__file__).parents[3]
@@ -151,8 +151,8 @@ class Stage:
 
     async def record(self) -> dict[str, Any]:
         """`run.json` as the syncer would read it."""
-        found = await self.api.get(kinds.CONFIG_MAP, record.NAME, record.NAMESPACE)
-        content: dict[str, Any] = json.loads(found["data"][record.KEY])
+        found = await self.api.get(kinds.CONFIG_MAP, contract.RECORD_NAME, contract.RECORD_NAMESPACE)
+        content: dict[str, Any] = json.loads(found["data"][contract.RECORD_KEY])
         return content
 
     async def states(self) -> list[tuple[str, int]]:
@@ -171,7 +171,7 @@ async def stage(nestor: list[str], host: Api, control_plane: apiserver.ControlPl
     helm = tmp_path / "bin" / "helm"
     helm.write_text(HELM.format(folder=tmp_path, helm=apiserver.binary("helm")))
     helm.chmod(0o755)
-    await host.delete(kinds.CONFIG_MAP, record.NAME, record.NAMESPACE)
+    await host.delete(kinds.CONFIG_MAP, contract.RECORD_NAME, contract.RECORD_NAMESPACE)
     result = Stage(nestor, host, control_plane.kubeconfig, tmp_path)
     yield result
     result.speed_up()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from nestor.contracts.runner import Exit
 from nestor.kube import kinds
-from nestor.runner import main
 from tests.integration.runner.conftest import RunnerProcess, Stage
 from tests.integration.runner.test_types import config_map
 
@@ -38,20 +38,20 @@ BOMB = "\n".join(
 async def test_what_is_no_manifest_fails_with_kubectls_words(stage: Stage, content: bytes, said: str) -> None:
     (stage.templates / "bad.yml").write_bytes(content)
     runner = await stage.run(stage.plan({"name": "bad"}))
-    assert await runner.wait() == main.EXIT_STEP_FAILED
+    assert await runner.wait() == Exit.STEP_FAILED
     assert said in (await stage.record())["steps"][0]["message"]
 
 
 async def test_windows_line_ends_in_a_manifest_are_fine(stage: Stage) -> None:
     (stage.templates / "crlf.yml").write_bytes(config_map("crlf").replace("\n", "\r\n").encode())
     runner = await stage.run(stage.plan({"name": "crlf"}))
-    assert await runner.wait() == main.EXIT_SUCCEEDED, runner.log
+    assert await runner.wait() == Exit.SUCCEEDED, runner.log
     assert await stage.api.find(kinds.CONFIG_MAP, "crlf", "default") is not None
 
 
 async def test_windows_line_ends_in_a_script_are_told_at_once(stage: Stage) -> None:
     runner = await stage.run(stage.plan(stage.script("crlf", "#!/bin/bash\r\necho\r\n", retry=5)))
-    assert await runner.wait() == main.EXIT_STEP_FAILED
+    assert await runner.wait() == Exit.STEP_FAILED
     assert await stage.states() == [("Failed", 1)]
     assert "CR LF" in runner.log
 
@@ -62,7 +62,7 @@ async def test_a_gigabyte_of_output_leaves_the_runner_and_its_log_small(stage: S
     await runner.wait_for_line("the rest is not shown", limit=100)
     before = read_peak(runner)
     (stage.folder / "work" / "templates" / "go").touch()
-    assert await runner.wait(limit=100) == main.EXIT_SUCCEEDED
+    assert await runner.wait(limit=100) == Exit.SUCCEEDED
     assert "[next] next" in runner.lines
     assert before < 150_000
     assert len(runner.log) < 1_300_000
@@ -75,7 +75,7 @@ async def test_what_a_script_leaves_in_the_background_does_not_meet_the_next_ste
     )
     check = "kill -0 $(cat daemon.pid) 2> /dev/null && echo alive || echo gone"
     runner = await stage.run(stage.plan(stage.script("leave", daemon), stage.script("check", check)))
-    assert await runner.wait() == main.EXIT_SUCCEEDED, runner.log
+    assert await runner.wait() == Exit.SUCCEEDED, runner.log
     assert "[check] gone" in runner.lines
     assert any(line.startswith("[leave] ended ") and "left in the background: s" in line for line in runner.lines)
 
@@ -83,14 +83,14 @@ async def test_what_a_script_leaves_in_the_background_does_not_meet_the_next_ste
 async def test_a_fork_bomb_is_ended_with_the_reason_and_the_next_attempt_begins(stage: Stage) -> None:
     bomb = "[ $NESTOR_ATTEMPT = 2 ] && exit 0; i=0; while [ $i -lt 2000 ]; do sleep 60 & i=$((i+1)); done; wait"
     runner = await stage.run(stage.plan(stage.script("bomb", bomb, retry=1, retry_sleep_seconds=0)))
-    assert await runner.wait() == main.EXIT_SUCCEEDED, runner.log
+    assert await runner.wait() == Exit.SUCCEEDED, runner.log
     assert await stage.states() == [("Succeeded", 2)]
-    assert "processes at the same time, allowed are 512, stopped" in runner.log
+    assert "processes at the same time, more than the allowed 512, stopped" in runner.log
 
 
 async def test_a_script_that_is_killed_is_told_in_words(stage: Stage) -> None:
     runner = await stage.run(stage.plan(stage.script("oom", "kill -9 $$")))
-    assert await runner.wait() == main.EXIT_STEP_FAILED
+    assert await runner.wait() == Exit.STEP_FAILED
     step = (await stage.record())["steps"][0]
     assert (step["exitCode"], step["message"]) == (137, "the script was killed (exit code 137): out of memory?")
 
@@ -109,11 +109,11 @@ async def test_a_killed_runner_never_repeats_what_an_earlier_step_did(stage: Sta
     successor = await stage.start(plan)
     await successor.wait_for_line("[second] going slow")
     successor.send(signal.SIGTERM)
-    assert await successor.wait() == main.EXIT_STOPPED
+    assert await successor.wait() == Exit.STOPPED
 
     stage.speed_up()
     last = await stage.run(plan)
-    assert await last.wait() == main.EXIT_SUCCEEDED, last.log
+    assert await last.wait() == Exit.SUCCEEDED, last.log
     found = [item["metadata"]["name"] for item in await stage.api.list(kinds.CONFIG_MAP, "default")]
     assert [sum(name.startswith(prefix) for name in found) for prefix in ("first-", "third-")] == [1, 1]
     # Begun three times; a runner that is killed cannot know what became of it, so steps are to be repeatable.

@@ -9,8 +9,9 @@ from collections.abc import AsyncIterator
 
 import yaml
 
+from nestor.contracts import runner as contract
+from nestor.contracts.runner import Exit
 from nestor.kube import kinds
-from nestor.runner import main, record
 from tests.integration import apiserver
 from tests.integration.runner.conftest import Stage
 
@@ -41,7 +42,7 @@ async def test_steps_run_in_order_and_leave_their_objects_and_a_record(stage: St
     stage.write(namespace="apiVersion: v1\nkind: Namespace\nmetadata: {name: ordered}\n")
     stage.write(inside=config_map("inside").replace("default", "ordered"))
     runner = await stage.run(stage.plan({"name": "namespace"}, {"name": "inside"}))
-    assert await runner.wait() == main.EXIT_SUCCEEDED, runner.log
+    assert await runner.wait() == Exit.SUCCEEDED, runner.log
     assert await stage.states() == [("Succeeded", 1), ("Succeeded", 1)]
     assert await stage.api.find(kinds.CONFIG_MAP, "inside", "ordered") is not None
     assert "[namespace] namespace/ordered created" in runner.lines
@@ -59,7 +60,7 @@ async def test_a_step_is_retried_until_what_it_needs_is_there(stage: Stage) -> N
     assert (await stage.states())[0] in [("Retrying", 1), ("Running", 2)]
     assert 'no matches for kind "Widget"' in (await stage.record())["steps"][0]["message"]
     await stage.api.create(kinds.CRD, yaml.safe_load(CRD))
-    assert await runner.wait() == main.EXIT_SUCCEEDED, runner.log
+    assert await runner.wait() == Exit.SUCCEEDED, runner.log
     assert (await stage.states())[0][1] >= 2
     await stage.api.delete(kinds.CRD, "widgets.example.com")
 
@@ -68,10 +69,10 @@ async def test_a_refused_template_fails_after_its_attempts_with_kubectls_last_li
     stage.write(fine=config_map("fine"), broken=UNKNOWN, never=config_map("never"))
     plan = stage.plan({"name": "fine"}, {"name": "broken", "retry": 2, "retry_sleep_seconds": 0}, {"name": "never"})
     runner = await stage.run(plan)
-    assert await runner.wait() == main.EXIT_STEP_FAILED
+    assert await runner.wait() == Exit.STEP_FAILED
     assert await stage.states() == [("Succeeded", 1), ("Failed", 3), ("Pending", 0)]
     broken = (await stage.record())["steps"][1]
-    assert broken["message"].startswith("kubectl exited 1: ")
+    assert broken["message"].startswith("kubectl exited with code 1: ")
     assert 'no matches for kind "Unknown" in version "example.org/v1"' in broken["message"]
     assert (broken["exitCode"], broken["maxAttempts"]) == (1, 3)
     assert (await stage.record())["state"] == "Failed"
@@ -88,18 +89,18 @@ async def test_an_unknown_field_is_refused_and_not_dropped(stage: Stage) -> None
 async def test_a_missing_template_fails_at_once_and_names_those_there_are(stage: Stage) -> None:
     stage.write(a=config_map("a"), b=config_map("b"))
     runner = await stage.run(stage.plan({"name": "x", "retry": 9, "retry_sleep_seconds": 60}))
-    assert await runner.wait() == main.EXIT_STEP_FAILED
+    assert await runner.wait() == Exit.STEP_FAILED
     assert await stage.states() == [("Failed", 1)]
     message = (await stage.record())["steps"][0]["message"]
-    assert message == "template 'x.yml' does not exist in /templates (there are: a.yml, b.yml)"
+    assert message == "template 'x.yml' does not exist in /templates (found: a.yml, b.yml)"
 
 
 async def test_a_template_that_is_a_link_out_of_the_folder_is_not_read(stage: Stage) -> None:
     (stage.folder / "secret.yml").write_text(config_map("leaked"))
     (stage.templates / "x.yml").symlink_to("../secret.yml")
     runner = await stage.run(stage.plan({"name": "x"}))
-    assert await runner.wait() == main.EXIT_STEP_FAILED
-    assert "a link leads out of it" in (await stage.record())["steps"][0]["message"]
+    assert await runner.wait() == Exit.STEP_FAILED
+    assert "a link leads outside" in (await stage.record())["steps"][0]["message"]
     assert await stage.api.find(kinds.CONFIG_MAP, "leaked", "default") is None
 
 
@@ -108,7 +109,7 @@ async def test_a_path_that_leaves_is_refused_even_when_the_plan_has_it(stage: St
     plan = stage.plan({"name": "x"})
     step = plan.steps[0].model_copy(update={"path": "../secret.yml"})
     runner = await stage.run(plan.model_copy(update={"steps": (step,)}))
-    assert await runner.wait() == main.EXIT_STEP_FAILED
+    assert await runner.wait() == Exit.STEP_FAILED
     assert "must not contain '..'" in (await stage.record())["steps"][0]["message"]
 
 
@@ -132,7 +133,7 @@ async def test_a_killed_runner_is_followed_by_one_that_repeats_only_the_interrup
 
     stage.speed_up()
     successor = await stage.run(plan)
-    assert await successor.wait() == main.EXIT_SUCCEEDED
+    assert await successor.wait() == Exit.SUCCEEDED
     assert "resuming after 1 of 2 steps" in successor.lines
     assert not any("[first]" in line for line in successor.lines)
     assert await stage.states() == [("Succeeded", 1), ("Succeeded", 1)]
@@ -144,7 +145,7 @@ async def test_a_runner_told_to_stop_records_it_and_leaves_no_kubectl(stage: Sta
     runner = await stage.start(stage.plan({"name": "a"}))
     await runner.wait_for_line("going slow")
     runner.send(signal.SIGTERM)
-    assert await runner.wait() == main.EXIT_STOPPED
+    assert await runner.wait() == Exit.STOPPED
     step = (await stage.record())["steps"][0]
     assert (step["state"], step["attempt"]) == ("Running", 1)
     assert "stopped during attempt 1" in step["message"]
@@ -156,7 +157,7 @@ async def test_a_finished_plan_is_not_run_again_and_a_changed_one_is(stage: Stag
     await stage.run(plan)
     await stage.api.delete(kinds.CONFIG_MAP, "again", "default")
     runner = await stage.run(plan)
-    assert await runner.wait() == main.EXIT_SUCCEEDED
+    assert await runner.wait() == Exit.SUCCEEDED
     assert await stage.api.find(kinds.CONFIG_MAP, "again", "default") is None
     runner = await stage.run(stage.plan({"name": "a", "retry": 1}))
     assert await stage.api.find(kinds.CONFIG_MAP, "again", "default") is None
@@ -170,9 +171,9 @@ async def test_a_step_that_hangs_is_ended_at_its_limit(stage: Stage) -> None:
     stage.slow_down()
     started = time.monotonic()
     runner = await stage.run(stage.plan({"name": "a", "timeout_seconds": 1, "retry": 1, "retry_sleep_seconds": 0}))
-    assert await runner.wait() == main.EXIT_STEP_FAILED
+    assert await runner.wait() == Exit.STEP_FAILED
     step = (await stage.record())["steps"][0]
-    assert step["message"] == "no end within 1 s, stopped; it said last:\ngoing slow"
+    assert step["message"] == "timed out after 1 s, stopped; its last output:\ngoing slow"
     assert ("exitCode" in step, step["attempt"]) == (False, 2)
     assert time.monotonic() - started < 20
 
@@ -187,7 +188,7 @@ async def test_a_cluster_that_comes_up_late_is_waited_for(stage: Stage) -> None:
     await asyncio.sleep(1.5)
     assert runner.process.returncode is None
     async with forwarder(port, int(real)):
-        assert await runner.wait() == main.EXIT_SUCCEEDED, runner.log
+        assert await runner.wait() == Exit.SUCCEEDED, runner.log
     assert any(re.search(r"the nested API answers \(waited \d\.\d s\)", line) for line in runner.lines)
 
 
@@ -197,18 +198,17 @@ async def test_a_cluster_that_never_comes_up_is_no_result(stage: Stage) -> None:
     lost.write_text(re.sub(r"127\.0\.0\.1:\d+", f"127.0.0.1:{port}", stage.kubeconfig.read_text()))
     plan = stage.plan({"name": "a"}).model_copy(update={"start_timeout_seconds": 1})
     runner = await stage.start(plan, lost)
-    assert await runner.wait() == main.EXIT_NO_API
-    assert f"the nested API at https://127.0.0.1:{port} did not get ready within 1 s: " in runner.log
+    assert await runner.wait() == Exit.NO_API
+    assert f"the nested API at https://127.0.0.1:{port} was not ready within 1 s: " in runner.log
     assert "Connect call failed" in runner.log
 
 
 async def test_a_record_that_nobody_can_read_starts_a_new_run(stage: Stage) -> None:
     stage.write(a=config_map("a"))
-    await stage.api.create(
-        kinds.CONFIG_MAP, {"metadata": {"name": record.NAME, "namespace": record.NAMESPACE}, "data": {record.KEY: "{"}}
-    )
+    meta = {"name": contract.RECORD_NAME, "namespace": contract.RECORD_NAMESPACE}
+    await stage.api.create(kinds.CONFIG_MAP, {"metadata": meta, "data": {contract.RECORD_KEY: "{"}})
     runner = await stage.run(stage.plan({"name": "a"}))
-    assert await runner.wait() == main.EXIT_SUCCEEDED
+    assert await runner.wait() == Exit.SUCCEEDED
     assert await stage.states() == [("Succeeded", 1)]
 
 

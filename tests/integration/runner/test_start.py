@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from nestor.contracts.runner import Exit
 from nestor.kube import Api, kinds
-from nestor.runner import main
 from tests.integration import apiserver
 from tests.integration.runner.conftest import Stage
 
@@ -33,5 +33,5 @@ async def test_a_bare_pod_without_retries_does_not_fail_because_the_cluster_is_y
     await runner.wait_for_line("[pod] the cluster was still starting")
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "default"}}
     await young.api.create(kinds.SERVICE_ACCOUNT, account)
-    assert await runner.wait() == main.EXIT_SUCCEEDED, runner.log
+    assert await runner.wait() == Exit.SUCCEEDED, runner.log
     assert await young.states() == [("Succeeded", 1), ("Succeeded", 1)]

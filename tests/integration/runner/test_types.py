@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from nestor.contracts.runner import Exit
 from nestor.kube import kinds
-from nestor.runner import main
 from nestor.steps.plan import Remote
 from tests.integration.runner.conftest import Stage
 from tests.waiting import wait_for
@@ -64,7 +64,7 @@ async def test_a_kustomize_overlay_is_applied(stage: Stage) -> None:
         "configMapGenerator: [{name: made, literals: [a=b], options: {disableNameSuffixHash: true}}]",
     )
     runner = await stage.run(stage.plan({"name": "k", "type": "kustomize", "path": "over"}))
-    assert await runner.wait() == main.EXIT_SUCCEEDED, runner.log
+    assert await runner.wait() == Exit.SUCCEEDED, runner.log
     assert "[k] configmap/prod-kustomized created" in runner.lines
     assert await data(stage, "prod-made") == {"a": "b"}
 
@@ -72,7 +72,7 @@ async def test_a_kustomize_overlay_is_applied(stage: Stage) -> None:
 async def test_a_manifest_without_namespaces_goes_where_the_step_says(stage: Stage) -> None:
     stage.write(space="apiVersion: v1\nkind: Namespace\nmetadata: {name: elsewhere}\n", map=config_map("moved"))
     runner = await stage.run(stage.plan({"name": "space"}, {"name": "map", "namespace": "elsewhere", "server_side": True}))
-    assert await runner.wait() == main.EXIT_SUCCEEDED, runner.log
+    assert await runner.wait() == Exit.SUCCEEDED, runner.log
     assert "[map] configmap/moved serverside-applied" in runner.lines
     assert await data(stage, "moved", "elsewhere") == {"key": "x"}
 
@@ -83,7 +83,7 @@ async def test_a_chart_of_the_templates_is_installed_and_upgraded(stage: Stage) 
     field: dict[str, Any] = {"name": "chart", "type": "helm", "path": "charts/web", "namespace": "charts"}
     helm = {"release": "site", "values": {"c": 3}, "values_files": ("more.yaml",)}
     runner = await stage.run(stage.plan({**field, "helm": helm}))
-    assert await runner.wait() == main.EXIT_SUCCEEDED, runner.log
+    assert await runner.wait() == Exit.SUCCEEDED, runner.log
     assert await data(stage, "site", "charts") == {"a": "1", "b": "2", "c": "3"}
     assert "[chart] REVISION: 1" in runner.lines
     assert "WARNING" not in runner.log  # as of a kubeconfig that others may read
@@ -103,8 +103,8 @@ async def test_a_release_whose_helm_was_killed_in_the_middle_is_installed_by_the
     await runner.wait()
     (stage.templates / "charts/web/templates/hook.yaml").unlink()
     runner = await stage.run(plan)
-    assert await runner.wait() == main.EXIT_SUCCEEDED, runner.log
-    assert "[chart] helm was ended in the middle of an earlier attempt: unfinished revisions forgotten: 1" in runner.lines
+    assert await runner.wait() == Exit.SUCCEEDED, runner.log
+    assert "[chart] helm was interrupted in an earlier attempt; unfinished revisions removed: 1" in runner.lines
     assert "[chart] REVISION: 1" in runner.lines
 
 
@@ -120,7 +120,7 @@ kubectl config set-context --current --namespace=kube-public
 """
     after = stage.script("next", "kubectl create configmap after --from-literal=a=b")
     runner = await stage.run(stage.plan(stage.script("helmdeploy", script), after))
-    assert await runner.wait() == main.EXIT_SUCCEEDED, runner.log
+    assert await runner.wait() == Exit.SUCCEEDED, runner.log
     assert (await data(stage, "kubeai"))["a"] == "from the script"
     # One step's context is not the next one's.
     assert await data(stage, "after") == {"a": "b"}
@@ -133,7 +133,7 @@ async def test_a_script_is_seen_line_by_line_while_it_runs(stage: Stage) -> None
     await runner.wait_for_line("[live] first")
     assert "[live] last" not in runner.lines
     (stage.folder / "work" / "templates" / "go").touch()
-    assert await runner.wait() == main.EXIT_SUCCEEDED
+    assert await runner.wait() == Exit.SUCCEEDED
     assert "[live] last" in runner.lines
 
 
@@ -179,7 +179,7 @@ async def test_a_manifest_by_url_is_retried_checked_and_recorded(stage: Stage, s
     field = {"type": "kubectl", "format": "url", "path": f"{server}/map.yaml?token=hunter2", "retry": 5, "retry_sleep_seconds": 0}
     plan = stage.plan({"name": "url", "sha256": digest, **field}, {"name": "wrong", "sha256": "0" * 64, **field})
     runner = await stage.run(plan)
-    assert await runner.wait() == main.EXIT_STEP_FAILED
+    assert await runner.wait() == Exit.STEP_FAILED
     assert await stage.states() == [("Succeeded", 3), ("Failed", 1)]
     url, wrong = (await stage.record())["steps"]
     assert url["sha256"] == digest
@@ -203,7 +203,7 @@ async def test_a_url_that_is_refused_is_the_end(stage: Stage, server: str, path:
     url = path.format(server=server, api=stage.api.host)
     field = {"name": "url", "type": "kubectl", "format": "url", "path": url, "retry": 9, "retry_sleep_seconds": 0}
     runner = await stage.run(stage.plan(field, remote=Remote(**remote)))
-    assert await runner.wait() == main.EXIT_STEP_FAILED
+    assert await runner.wait() == Exit.STEP_FAILED
     step = (await stage.record())["steps"][0]
     assert said in step["message"]
     assert step["attempt"] == (3 if path.endswith(("/away", "/loop")) else 1)
@@ -212,5 +212,5 @@ async def test_a_url_that_is_refused_is_the_end(stage: Stage, server: str, path:
 async def test_five_thousand_documents_are_applied_within_the_limit(stage: Stage) -> None:
     stage.write(many="---\n".join(config_map(f"many-{number}") for number in range(5000)))
     runner = await stage.start(stage.plan({"name": "many"}))
-    assert await runner.wait(limit=280) == main.EXIT_SUCCEEDED, runner.log[-500:]
+    assert await runner.wait(limit=280) == Exit.SUCCEEDED, runner.log[-500:]
     assert sum(bool(re.fullmatch(r"\[many\] configmap/many-\d+ created", line)) for line in runner.lines) == 5000

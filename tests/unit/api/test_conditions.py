@@ -1,7 +1,11 @@
-"""How conditions change over time."""
+"""What the words mean, and how conditions change over time."""
+
+from __future__ import annotations
+
+import pytest
 
 from nestor.api import conditions
-from nestor.api.conditions import Condition
+from nestor.api.conditions import Condition, Reason, Type
 
 BEFORE = {
     "type": "Ready",
@@ -30,3 +34,33 @@ def test_other_types_stay_and_new_ones_are_added() -> None:
     assert conditions.find(result, "Exposed") is not None
     assert not conditions.is_true(result, "Ready")
     assert not conditions.is_true(None, "Ready")
+
+
+NEEDED = {
+    "user": """ClassNotFound VersionUnsupported CommandNotFound AppDefInvalid AppNotFound ParametersInvalid TemplatesNotFound
+    PullSecretNotFound StepFailed RunnerFailed HostnameConflict HostNotAllowed IngressRefused TlsSecretNotFound""",
+    "somebody": "ImagePullFailed Unschedulable ProvisioningFailed",
+}
+
+
+@pytest.mark.parametrize("needs", NEEDED)
+def test_who_must_act(needs: str) -> None:
+    assert {reason for reason in conditions.REASONS if reason.needs == needs} == set(NEEDED[needs].split())
+
+
+@pytest.mark.parametrize("reason", [reason for reason in conditions.REASONS if reason.needs != "nobody"])
+def test_whoever_must_act_has_advice(reason: Reason) -> None:
+    assert reason.advice
+
+
+def test_reasons_differ_and_are_found_in_a_condition() -> None:
+    assert len(set(conditions.REASONS)) == len(conditions.REASONS)
+    assert [conditions.reason_of({"reason": str(reason)}) for reason in conditions.REASONS] == list(conditions.REASONS)
+    assert conditions.reason_of({"reason": "StepFailed"}).needs == "user"
+    assert conditions.reason_of({"reason": "OfAnotherVersion"}) == "OfAnotherVersion"
+    assert conditions.reason_of(None).needs == "nobody"
+
+
+@pytest.mark.parametrize("stage", conditions.TIMED)
+def test_every_stage_has_its_words(stage: Type) -> None:
+    assert all((stage.event, stage.words, stage.reached))

@@ -99,7 +99,7 @@ def retrying() -> Object:
         "state": "Retrying",
         "attempt": 1,
         "exitCode": 1,
-        "message": "kubectl exited 1: namespace/web\x1b[31m\nerror: no such host",
+        "message": "kubectl exited with code 1: namespace/web\x1b[31m\nerror: no such host",
     }
     job["status"]["conditions"][2] |= {"reason": conditions.STEP_RETRYING, "message": "step 2 of 3 'web' will be tried again"}
     job["status"]["conditions"][3] |= {"reason": conditions.STEP_RETRYING, "message": "step 2 of 3 'web' will be tried again"}

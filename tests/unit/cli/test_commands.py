@@ -89,7 +89,7 @@ def test_no_connection_is_4_and_says_what_to_do(arguments: tuple[str, ...]) -> N
     result = call(*arguments)
     assert result.exit_code == Code.NO_ACCESS
     assert "error: no connection to the cluster" in result.stderr
-    assert "hint: choose another one by --context or --kubeconfig" in result.stderr
+    assert "hint: choose another cluster with --context or --kubeconfig" in result.stderr
     assert not result.stdout
 
 
@@ -109,7 +109,7 @@ def test_validate_names_file_line_and_field(tmp_path: Path) -> None:
     assert lines[0] == f"✓ {file}:1: NestedAppJob 'shop'"
     assert lines[1].endswith("NestedAppJob 'Shop'")
     assert lines[2].startswith("    `metadata.name` must be at most 253 lower-case letters")
-    assert lines[-1].endswith("ConfigMap 'x'  not Nestor's, not checked")
+    assert lines[-1].endswith("ConfigMap 'x'  not a Nestor resource, not checked")
 
 
 def test_validate_goes_on_after_a_file_that_cannot_be_read(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_convert_refuses_what_the_cluster_would_refuse() -> None:
 def test_convert_warns_beside_its_output() -> None:
     result = call("convert", "-", text=json.dumps(APPDEF))
     assert result.exit_code == 0
-    assert "give --image or --templates" in result.stderr
+    assert "specify --image or --templates" in result.stderr
     assert yaml.safe_load(result.stdout)["kind"] == "NestedAppJob"
 
 

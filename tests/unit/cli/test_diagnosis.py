@@ -15,7 +15,6 @@ from nestor.cli.commands import doctor
 from nestor.cli.diagnosis import installation, job
 from nestor.cli.diagnosis.facts import JOB_RIGHTS, RIGHTS, Installation, JobFacts
 from nestor.cli.diagnosis.pods import describe_trouble
-from nestor.cli.view.facts import NEEDS_THE_USER
 from tests.unit.cli import builders
 from tests.unit.cli.builders import condition
 
@@ -70,34 +69,34 @@ def newer_crds() -> dict[str, Object]:
 def test_a_healthy_installation_has_nothing_but_good_findings() -> None:
     findings = installation.judge(HEALTHY)
     assert {finding.level for finding in findings} == {"good"}
-    assert any("you may run jobs in namespace 'team-a'" in finding.text for finding in findings)
+    assert any("you can run jobs in namespace 'team-a'" in finding.text for finding in findings)
 
 
 BROKEN = [
     ({"version": "v1.29.4"}, "bad", "Nestor needs 1.33 or later"),
-    ({"has_image_volumes": False}, "bad", "no image volumes"),
-    ({"served": set(), "crds": {}}, "bad", "does not know NestedAppJob, NestedApp, NestedCluster, NestedClass"),
-    ({"served": HEALTHY.served - {"nestedapps"}}, "bad", "does not know NestedApp"),
-    ({"crds": older_crds()}, "bad", "NestedAppJob is older than this nestor: it has no `spec.failurePolicy`, `spec.suspend`"),
+    ({"has_image_volumes": False}, "bad", "does not support image volumes"),
+    ({"served": set(), "crds": {}}, "bad", "not installed in the cluster: NestedAppJob, NestedApp, NestedCluster, NestedClass"),
+    ({"served": HEALTHY.served - {"nestedapps"}}, "bad", "not installed in the cluster: NestedApp"),
+    ({"crds": older_crds()}, "bad", "NestedAppJob is older than this nestor: it lacks `spec.failurePolicy`, `spec.suspend`"),
     ({"crds": newer_crds()}, "warn", "NestedClass is newer than this nestor: it has `spec.placement`"),
     ({"operators": []}, "bad", "no operator is installed"),
-    ({"operators": None}, "warn", "whether the operator runs cannot be seen"),
+    ({"operators": None}, "warn", "cannot tell whether the operator is running"),
     ({"operators": [OPERATOR, OPERATOR]}, "bad", "several operators"),
     ({"operators": [changed(OPERATOR, replicas=0)]}, "bad", "scaled to 0"),
-    ({"operators": [OPERATOR | {"status": {}}]}, "bad", "nestor-system/nestor is not ready: it has no pod that runs"),
+    ({"operators": [OPERATOR | {"status": {}}]}, "bad", "nestor-system/nestor is not ready: it has no running pod"),
     (
         {"operators": [OPERATOR | {"metadata": OPERATOR["metadata"] | {"labels": {"app.kubernetes.io/version": "0.0.1"}}}]},
         "warn",
         "the operator is version 0.0.1",
     ),
     ({"classes": []}, "bad", "there is no NestedClass"),
-    ({"classes": None}, "warn", "which classes there are cannot be seen"),
-    ({"classes": [CLASS | {"metadata": {"name": "big"}}]}, "warn", "no class is called 'default'"),
+    ({"classes": None}, "warn", "cannot check the classes"),
+    ({"classes": [CLASS | {"metadata": {"name": "big"}}]}, "warn", "no class is named 'default'"),
     ({"classes": [changed(CLASS, expose={"ingressClassName": "nginx"})]}, "warn", "no `expose.domain`"),
     (
         {"classes": [changed(CLASS, expose={"domain": "x", "ingressClassName": "none"})]},
         "bad",
-        "IngressClass 'none', which is not there",
+        "IngressClass 'none', which does not exist",
     ),
     ({"classes": [changed(CLASS, expose={"domain": "x"})]}, "bad", "the cluster has no default one"),
     ({"ingress_classes": []}, "bad", "no IngressClass"),
@@ -109,7 +108,11 @@ BROKEN = [
         "bad",
         "TLS Secret 'wild'",
     ),
-    ({"rights": HEALTHY.rights | {("create", "nestedappjobs", ""): False}}, "bad", "you may not create nestedappjobs"),
+    (
+        {"rights": HEALTHY.rights | {("create", "nestedappjobs", ""): False}},
+        "bad",
+        "you have no permission to create nestedappjobs",
+    ),
 ]
 
 
@@ -162,7 +165,7 @@ def container(state: Object, **more: Any) -> Object:
                     )
                 ]
             ),
-            "pod 'web', container 'main': CrashLoopBackOff (it ended before: OOMKilled, exit code 137)",
+            "pod 'web', container 'main': CrashLoopBackOff (it ended earlier: OOMKilled, exit code 137)",
         ),
         (
             build_pod(containerStatuses=[container({"terminated": {"reason": "Error", "exitCode": 2}})]),
@@ -174,7 +177,7 @@ def container(state: Object, **more: Any) -> Object:
         ),
         (
             build_pod(conditions=[{"type": "PodScheduled", "status": "False", "message": "0/1 nodes"}]),
-            "pod 'web' has no node: 0/1 nodes",
+            "pod 'web' is not scheduled: 0/1 nodes",
         ),
         (build_pod(phase="Failed", reason="Evicted"), "pod 'web' failed: Evicted"),
         (build_pod(phase="Succeeded", containerStatuses=[container({"terminated": {"exitCode": 0}})]), None),
@@ -188,7 +191,7 @@ def test_pods(pod: Object, expected: str | None) -> None:
 @pytest.mark.parametrize(
     ("state", "level", "part"),
     [
-        ("created", "bad", "nobody has reported"),
+        ("created", "bad", "has no status yet"),
         ("ready", "good", "job 'shop': Ready"),
         ("completed", "good", "Completed"),
         ("failed", "bad", "StepsApplied is False, StepFailed"),
@@ -203,10 +206,6 @@ def test_what_is_wrong_with_a_job(state: str, level: str, part: str) -> None:
     assert level in {finding.level for finding in findings if part in finding.text}, findings
     if level != "bad":
         assert not [finding for finding in findings if finding.level == "bad"]
-
-
-def test_every_reason_that_needs_the_user_has_advice() -> None:
-    assert not NEEDS_THE_USER - set(job.ADVICE)
 
 
 def test_a_jobs_pods_events_and_missing_rights_are_told() -> None:
@@ -227,7 +226,7 @@ def test_a_jobs_pods_events_and_missing_rights_are_told() -> None:
     assert "pod 'web' failed: Evicted" in texts
     assert "Pod 'web', FailedMount: no such Secret (4 times)" in texts
     lacking = "get pods/log, get pods, list pods, watch pods, get services, create pods/portforward"
-    assert any(f"you may not {lacking}" in text for text in texts)
+    assert any(f"you have no permission to {lacking}" in text for text in texts)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +238,7 @@ def test_a_jobs_pods_events_and_missing_rights_are_told() -> None:
         (conditions.TARGET_FAILED, False),
     ],
 )
-def test_what_has_ended_is_not_to_be_resumed(reason: str, is_advised: bool) -> None:
+def test_what_has_ended_is_not_to_be_resumed(reason: conditions.Reason, is_advised: bool) -> None:
     """What failed in a step is kept, and rests and goes on as jobs that run do."""
     rests = [
         condition(kind, "False", conditions.SUSPENDED, f"{kind}: it rests")
@@ -262,9 +261,9 @@ def test_the_same_message_is_told_once() -> None:
 @pytest.mark.parametrize(
     ("facts", "expected"),
     [
-        (HEALTHY, "all is well"),
-        (dataclasses.replace(HEALTHY, classes=[]), "1 thing is wrong"),
-        (dataclasses.replace(HEALTHY, classes=[], operators=[]), "2 things are wrong"),
+        (HEALTHY, "no problems found"),
+        (dataclasses.replace(HEALTHY, classes=[]), "1 problem found"),
+        (dataclasses.replace(HEALTHY, classes=[], operators=[]), "2 problems found"),
     ],
 )
 def test_the_verdict(facts: Installation, expected: str, capsys: pytest.CaptureFixture[str]) -> None:

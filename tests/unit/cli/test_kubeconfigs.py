@@ -56,7 +56,7 @@ def test_the_kubeconfig_of_a_secret() -> None:
     [{"metadata": {"name": "x"}}, {"metadata": {"name": "x"}, "data": {"kubeconfig": "%"}}, secret("[1"), secret({}), secret([])],
 )
 def test_secrets_without_a_kubeconfig(found: Object) -> None:
-    with pytest.raises(Failure, match="holds no kubeconfig"):
+    with pytest.raises(Failure, match="has no kubeconfig"):
         kubeconfigs.read_secret(found)
 
 

@@ -97,8 +97,8 @@ def test_a_rerun_says_when_it_deletes_the_data(monkeypatch: pytest.MonkeyPatch, 
     api = FakeApi(job)
     result = call(monkeypatch, api, "rerun", "shop")
     assert result.exit_code == Code.OK
-    assert "all steps of job 'shop' run again" in result.stderr
-    assert ("in an empty cluster" in result.stderr and "data is deleted" in result.stderr) is is_deleted
+    assert "all steps of job 'shop' will run again" in result.stderr
+    assert ("in an empty cluster" in result.stderr and "data of the previous run is deleted" in result.stderr) is is_deleted
     assert api.patches["shop"]["metadata"]["annotations"][labels.RERUN]
 
 
@@ -123,7 +123,7 @@ def test_what_has_ended_does_not_rest(monkeypatch: pytest.MonkeyPatch, reason: s
     api = FakeApi(ended(reason))
     result = call(monkeypatch, api, "suspend", "shop")
     assert (result.exit_code, api.patches) == (Code.FAILED, {})
-    assert f"job 'shop' has ended already ({reason}); it cannot be suspended" in result.stderr
+    assert f"job 'shop' has already ended ({reason}) and cannot be suspended" in result.stderr
 
 
 def test_one_failure_does_not_keep_the_other_jobs_from_resting(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +131,7 @@ def test_one_failure_does_not_keep_the_other_jobs_from_resting(monkeypatch: pyte
     result = call(monkeypatch, api, "suspend", "a", "b", "c", "d")
     assert result.exit_code == Code.FAILED, "the first failure's"
     assert list(api.patches) == ["d"]
-    for part in ("job 'a' has ended", "no NestedAppJob 'b'", "not c", "job 'd' is being suspended"):
+    for part in ("job 'a' has already ended", "no NestedAppJob 'b'", "not c", "job 'd' is being suspended"):
         assert part in result.stderr
 
 

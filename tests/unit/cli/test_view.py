@@ -9,6 +9,7 @@ import pytest
 from rich.console import Group
 from rich.text import Text
 
+from nestor.api import conditions
 from nestor.cli.commands import apps, listing
 from nestor.cli.console import ASCII, Symbols, clean
 from nestor.cli.view import times
@@ -29,7 +30,7 @@ def test_a_jobs_page(state: str, form: str) -> None:
 @pytest.mark.parametrize("form", golden.FORMS)
 @pytest.mark.parametrize("state", ["created", "running", "retrying"])
 def test_a_job_that_is_followed(state: str, form: str) -> None:
-    note = "nobody has reported on the job yet" if state == "created" else ""
+    note = "no status reported yet" if state == "created" else ""
     shown = render_live(STATES[state](), NOW, Symbols(), elapsed=75.3, spinner=Text("⠋", "busy"), note=note)
     golden.check(f"live-{state}.{form}.txt", golden.render(shown, form))
 
@@ -60,7 +61,7 @@ def test_a_restart_tells_the_steps_again() -> None:
     job = builders.ready()
     job["status"]["restarts"] = 1
     lines = story.tell(job, NOW)
-    assert lines[0] == "restart 1: the application begins again in an empty cluster"
+    assert lines[0] == "restart 1: the application starts over in an empty cluster"
     assert "step 1 of 2 'database' succeeded in 2s" in lines
 
 
@@ -112,6 +113,14 @@ def test_an_application_of_the_catalogue(form: str) -> None:
 def test_when_waiting_ends(state: str, until_finished: bool, expected: tuple[bool, str] | None) -> None:
     ending = find_ending(STATES[state](), until_finished=until_finished)
     assert (ending and (ending.is_good, ending.reason)) == expected
+
+
+@pytest.mark.parametrize("reason", [reason for reason in conditions.REASONS if reason.needs == "user"])
+def test_what_only_the_user_can_mend_ends_the_wait(reason: conditions.Reason) -> None:
+    job = builders.running()
+    job["status"]["conditions"] = [builders.condition("Ready", "False", reason, "why")]
+    assert find_ending(job, until_finished=False) == Ending(False, reason, "why")
+    assert mood(job) == ("bad", reason)
 
 
 def test_a_status_of_an_earlier_spec_ends_nothing() -> None:
@@ -208,7 +217,7 @@ def test_time_spans(text: str, expected: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "soon", "5 m", "-1s", "m", "5x"])
 def test_what_is_no_time_span(text: str) -> None:
-    with pytest.raises(ValueError, match="no time span"):
+    with pytest.raises(ValueError, match="not a duration"):
         times.parse_duration(text)
 
 

@@ -74,12 +74,6 @@ def test_what_is_done_with_the_pod(found: Object | None, kind: str, attempt: int
     assert (action.kind, action.attempt, action.delay) == (kind, attempt, delay)
 
 
-def test_codes_and_limits_are_the_readers() -> None:
-    faults = {main.EXIT_MISSING, main.EXIT_UNREADABLE, main.EXIT_TOO_BIG, main.EXIT_INVALID}
-    assert faults == appreader.FAULT_CODES
-    assert (main.EXIT_NO_VOLUME, main.OUTPUT_LIMIT) == (appreader.NO_VOLUME_CODE, appreader.OUTPUT_LIMIT)
-
-
 @pytest.mark.parametrize(
     ("status", "reason", "message"),
     [

@@ -10,7 +10,6 @@ from nestor.api.labels import PLAN_HASH, RUNNER_ATTEMPT
 from nestor.kube import Forbidden, Invalid
 from nestor.operator import runner
 from nestor.operator.runner import Action, build_plan_config_map, build_pod, decide_runner
-from nestor.runner import main
 from tests.unit.operator import builders
 from tests.unit.operator.builders import Object, ended
 
@@ -76,10 +75,6 @@ def test_a_runner_that_always_dies_is_given_up_with_the_reason(status: Object, l
     action = decide_runner(pod(status, attempt=6), "h", is_over=False, now=NOW)
     assert action.kind == "GiveUp"
     assert action.message == f"the runner's pod 'hello-run' ended 6 times without a result, last: {last}"
-
-
-def test_it_knows_the_runners_exit_codes_for_waiting() -> None:
-    assert (runner.NO_API_CODE, runner.NO_VOLUME_CODE) == (main.EXIT_NO_API, main.EXIT_NO_VOLUME)
 
 
 def test_a_pod_that_lost_its_app_image_is_told() -> None:

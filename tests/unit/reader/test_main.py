@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from nestor.contracts.reader import OUTPUT_LIMIT, Exit
 from nestor.operator import appreader
 from nestor.reader import files, main
 
@@ -37,38 +38,38 @@ def read(image: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> tuple[int, s
 def test_an_appdef_is_printed_as_one_line(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], prefix: bytes) -> None:
     image = build_image(tmp_path, prefix + json.dumps(APPDEF, indent=4, ensure_ascii=False).replace("\n", "\r\n").encode())
     code, said = read(image, capfdbinary)
-    assert code == main.EXIT_READ
+    assert code == Exit.READ
     assert said.count("\n") == 1
     assert json.loads(said) == APPDEF
 
 
 def test_the_icon_stays_behind_and_does_not_count(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    icon = {"type": "image/png", "data": "A" * 2 * main.OUTPUT_LIMIT}
+    icon = {"type": "image/png", "data": "A" * 2 * OUTPUT_LIMIT}
     code, said = read(build_image(tmp_path, json.dumps(APPDEF | {"image": icon})), capfdbinary)
-    assert code == main.EXIT_READ
+    assert code == Exit.READ
     assert json.loads(said) == APPDEF | {"image": {"type": "image/png", "data": ""}}
 
 
 @pytest.mark.parametrize(
     ("content", "code", "message"),
     [
-        (None, main.EXIT_MISSING, "the image has no file /etc/NAE/AppDef.json"),
-        ("", main.EXIT_INVALID, "is not JSON: line 1, column 1: Expecting value"),
-        ('{"commands": {\n  "Run": tru}}', main.EXIT_INVALID, "is not JSON: line 2, column 10: Expecting value"),
-        ('{"a": 1} trailing', main.EXIT_INVALID, "line 1, column 10: Extra data"),
-        (b'{"a": "\xff"}', main.EXIT_INVALID, "is not JSON: byte 7 is not UTF-8"),
-        (b'{"a": "\x00"}', main.EXIT_INVALID, "line 1, column 8: Invalid control character"),
-        ('["commands"]', main.EXIT_INVALID, "must be a JSON object, with `commands` in it"),
-        ('{"a": NaN}', main.EXIT_INVALID, "it holds NaN, which JSON does not know"),
-        ('{"a": 1e999}', main.EXIT_INVALID, "`AppDef.a` must be a finite number"),
-        ('{"a": {"b": 9223372036854775808}}', main.EXIT_INVALID, "`AppDef.a.b` must be a number of at most 63 bits"),
-        ('{"a": [' + "0," * 100_000 + "0]}", main.EXIT_INVALID, "`AppDef` must not hold more than 100000 values"),
-        ('{"a": ' + "9" * 5000 + "}", main.EXIT_INVALID, "is not JSON: "),
-        ('{"a": "\\ud800"}', main.EXIT_INVALID, "`AppDef.a` must not hold half a character"),
-        ('{"a":' + "[" * 70 + "]" * 70 + "}", main.EXIT_INVALID, "must not be nested deeper than 64 levels"),
-        ('{"a":' + "[" * 90_000 + "]" * 90_000 + "}", main.EXIT_INVALID, "is nested deeper than 64 levels"),
-        (json.dumps({"a": "x" * main.OUTPUT_LIMIT}), main.EXIT_TOO_BIG, f"at most {main.OUTPUT_LIMIT} are allowed"),
-        (" " * main.FILE_LIMIT + "{}", main.EXIT_TOO_BIG, f"is bigger than {main.FILE_LIMIT} bytes"),
+        (None, Exit.MISSING, "the image has no file /etc/NAE/AppDef.json"),
+        ("", Exit.INVALID, "is not JSON: line 1, column 1: Expecting value"),
+        ('{"commands": {\n  "Run": tru}}', Exit.INVALID, "is not JSON: line 2, column 10: Expecting value"),
+        ('{"a": 1} trailing', Exit.INVALID, "line 1, column 10: Extra data"),
+        (b'{"a": "\xff"}', Exit.INVALID, "is not JSON: byte 7 is not UTF-8"),
+        (b'{"a": "\x00"}', Exit.INVALID, "line 1, column 8: Invalid control character"),
+        ('["commands"]', Exit.INVALID, "must be a JSON object with `commands`"),
+        ('{"a": NaN}', Exit.INVALID, "it contains NaN, which is not valid JSON"),
+        ('{"a": 1e999}', Exit.INVALID, "`AppDef.a` must be a finite number"),
+        ('{"a": {"b": 9223372036854775808}}', Exit.INVALID, "`AppDef.a.b` must be a number of at most 63 bits"),
+        ('{"a": [' + "0," * 100_000 + "0]}", Exit.INVALID, "`AppDef` must not hold more than 100000 values"),
+        ('{"a": ' + "9" * 5000 + "}", Exit.INVALID, "is not JSON: "),
+        ('{"a": "\\ud800"}', Exit.INVALID, "`AppDef.a` must not hold half a character"),
+        ('{"a":' + "[" * 70 + "]" * 70 + "}", Exit.INVALID, "must not be nested deeper than 64 levels"),
+        ('{"a":' + "[" * 90_000 + "]" * 90_000 + "}", Exit.INVALID, "is nested deeper than 64 levels"),
+        (json.dumps({"a": "x" * OUTPUT_LIMIT}), Exit.TOO_BIG, f"at most {OUTPUT_LIMIT} are allowed"),
+        (" " * main.FILE_LIMIT + "{}", Exit.TOO_BIG, f"is larger than {main.FILE_LIMIT} bytes"),
     ],
     ids=lambda value: str(value)[:30],
 )
@@ -99,19 +100,19 @@ def test_what_the_reader_prints_the_operator_reads(tmp_path: Path, value: Any) -
 
 def test_an_image_that_is_not_mounted_is_no_missing_file(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     code, said = read(tmp_path / "app", capfdbinary)
-    assert code == main.EXIT_NO_VOLUME
+    assert code == Exit.NO_VOLUME
     assert "the host cluster has no image volumes" in said
 
 
 def test_a_file_where_a_folder_should_be_is_a_missing_file(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     (tmp_path / "etc").write_text("x")
-    assert read(tmp_path, capfdbinary)[0] == main.EXIT_MISSING
+    assert read(tmp_path, capfdbinary)[0] == Exit.MISSING
 
 
 def test_a_pipe_does_not_hang(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     image = build_image(tmp_path, None)
     os.mkfifo(image / main.PATH)
-    assert read(image, capfdbinary) == (main.EXIT_UNREADABLE, "/etc/NAE/AppDef.json of the image is no file\n")
+    assert read(image, capfdbinary) == (Exit.UNREADABLE, "/etc/NAE/AppDef.json of the image is not a regular file\n")
 
 
 def test_what_our_user_may_not_read_is_told_with_the_remedy(
@@ -122,7 +123,7 @@ def test_what_our_user_may_not_read_is_told_with_the_remedy(
 
     monkeypatch.setattr(files, "follow", refuse)
     code, said = read(build_image(tmp_path, "{}"), capfdbinary)
-    assert code == main.EXIT_UNREADABLE
+    assert code == Exit.UNREADABLE
     assert "`RUN chmod a+rX /etc/NAE /etc/NAE/AppDef.json`" in said
 
 
@@ -131,5 +132,5 @@ def test_an_unforeseen_error_is_no_fault_of_the_image(
 ) -> None:
     monkeypatch.setattr(main, "_drop_icon", lambda content: 1 / 0)
     code, said = read(build_image(tmp_path, "{}"), capfdbinary)
-    assert code == main.EXIT_CRASHED
+    assert code == Exit.CRASHED
     assert "ZeroDivisionError" in said

@@ -95,7 +95,7 @@ def daemon(ignore):
 async def test_a_timeout_ends_the_whole_family(tmp_path: Path) -> None:
     outcome, [child] = await run(FAMILY, tmp_path, limit=1)
     assert outcome.exit_code is None
-    assert outcome.message == f"no end within 1 s, stopped; it said last:\n{child}"
+    assert outcome.message == f"timed out after 1 s, stopped; its last output:\n{child}"
     assert not is_running(int(child))
 
 
@@ -110,7 +110,7 @@ async def test_a_success_ends_what_is_left_in_the_background_too_whatever_it_hol
     outcome, lines = await run(DAEMON + "daemon(False)\ntime.sleep(0.5)", tmp_path)
     assert outcome.is_success
     assert not is_running(int(lines[0]))
-    assert lines[1].startswith("ended 1 process that the step left in the background: python")
+    assert lines[1].startswith("ended 1 process that the step had left in the background: python")
 
 
 async def test_what_ignores_a_request_is_made_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +136,7 @@ async def test_a_family_that_grows_is_ended_with_the_reason(tmp_path: Path) -> N
     script = "import subprocess, time\nfor _ in range(200): subprocess.Popen(['sleep', '60']); time.sleep(0.01)\ntime.sleep(60)"
     outcome, _ = await run(script, tmp_path, limits=Limits(processes=40))
     assert outcome.exit_code is None
-    assert " processes at the same time, allowed are 40, stopped" in outcome.message
+    assert " processes at the same time, more than the allowed 40, stopped" in outcome.message
     assert not processes.Family().find()
 
 
@@ -157,7 +157,7 @@ while time.monotonic() < end:
 async def test_a_process_that_is_always_another_one_is_caught(tmp_path: Path, leaves: str) -> None:
     family = processes.Family()
     outcome, _ = await run(HOPPING.format(leaves), tmp_path, limit=1)
-    assert outcome.message == "no end within 1 s, stopped"
+    assert outcome.message == "timed out after 1 s, stopped"
     assert family.find() == []
 
 
@@ -176,7 +176,7 @@ async def test_a_full_disk_is_told_before_it_is_full(tmp_path: Path) -> None:
         "for _ in range(1000): file.write(b'x' * 100_000); file.flush(); time.sleep(0.01)"
     )
     outcome, _ = await run(script, tmp_path, limits=Limits(folders=((work, 3 * 2**20),)))
-    assert outcome.message == f"{work} holds more than the 3 MiB that a runner may write there, stopped"
+    assert outcome.message == f"{work} holds more than the 3 MiB that a runner may store there, stopped"
     assert (work / "big").stat().st_size < 50 * 2**20
 
 
@@ -184,7 +184,7 @@ async def test_so_are_too_many_files(tmp_path: Path) -> None:
     for number in range(30):
         (tmp_path / str(number)).touch()
     outcome, _ = await run("import time; time.sleep(60)", tmp_path, limits=Limits(folders=((tmp_path, 2**30),), files=20))
-    assert outcome.message == f"{tmp_path} holds more than the 20 files that a runner may write there, stopped"
+    assert outcome.message == f"{tmp_path} holds more than the 20 files that a runner may store there, stopped"
 
 
 async def test_a_gigabyte_of_output_costs_no_memory_and_little_time(tmp_path: Path) -> None:

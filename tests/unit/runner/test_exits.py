@@ -8,12 +8,12 @@ from nestor.runner import exits
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        (1, "exited 1"),
-        (127, "did not find a program (exit code 127)"),
+        (1, "exited with code 1"),
+        (127, "could not find a program (exit code 127)"),
         (137, "was killed (exit code 137): out of memory?"),
-        (143, "was ended by SIGTERM (exit code 143)"),
-        (139, "was ended by SIGSEGV (exit code 139)"),
-        (255, "exited 255"),
+        (143, "was terminated by SIGTERM (exit code 143)"),
+        (139, "was terminated by SIGSEGV (exit code 139)"),
+        (255, "exited with code 255"),
     ],
 )
 def test_codes_that_mean_something_are_told_in_words(code: int, words: str) -> None:

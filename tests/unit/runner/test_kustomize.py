@@ -69,14 +69,14 @@ def test_it_is_found_through_included_folders_even_in_a_circle(tmp_path: Path) -
 
 @pytest.mark.parametrize("text", ["a: [", "\tresources: []", "a: b\n---\nc: d\n", "\x00", "[" * 5000])
 def test_what_is_no_yaml_is_told(tmp_path: Path, text: str) -> None:
-    with pytest.raises(StepError, match="is no YAML"):
+    with pytest.raises(StepError, match="is not YAML"):
         kustomize.find_remote(write(tmp_path / "x", text))
 
 
 def test_so_is_what_is_no_text(tmp_path: Path) -> None:
     folder = write(tmp_path / "x", "")
     (folder / "kustomization.yaml").write_bytes(b"\xff\xfe")
-    with pytest.raises(StepError, match="is no YAML"):
+    with pytest.raises(StepError, match="is not YAML"):
         kustomize.find_remote(folder)
 
 

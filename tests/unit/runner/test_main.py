@@ -9,6 +9,7 @@ from typing import NoReturn
 import pytest
 
 from nestor import steps
+from nestor.contracts.runner import Exit
 from nestor.kube import Api
 from nestor.runner import main, waiting
 from nestor.runner.record import Record, Superseded
@@ -28,6 +29,15 @@ def arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ]
 
 
+def test_a_step_of_a_type_that_another_version_knows_makes_a_bad_plan(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_text(plan.read_text().replace('"kubectl"', '"teleport"'))
+    assert main.main(arguments) == Exit.BAD_PLAN
+    assert "step 'a' is of type 'teleport', which this runner does not know" in capsys.readouterr().out
+
+
 def test_an_unforeseen_error_is_no_failed_step_and_leaves_its_traceback(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -35,7 +45,7 @@ def test_an_unforeseen_error_is_no_failed_step_and_leaves_its_traceback(
         raise RuntimeError("out of luck")
 
     monkeypatch.setattr(Api, "connect", fail)
-    assert main.main(arguments) == main.EXIT_CRASHED == 70
+    assert main.main(arguments) == Exit.CRASHED
     said = capsys.readouterr().out
     assert "Traceback" in said
     assert "RuntimeError: out of luck" in said
@@ -63,18 +73,18 @@ def test_a_runner_that_another_one_took_over_from_ends_without_a_result(
     monkeypatch.setattr(Api, "connect", connect)
     monkeypatch.setattr(waiting, "wait_for_api", ready)
     monkeypatch.setattr(Record, "load", load)
-    assert main.main(arguments) == main.EXIT_SUPERSEDED
+    assert main.main(arguments) == Exit.SUPERSEDED
     assert capsys.readouterr().out == "no result: another one is at it\n"
 
 
 def test_neither_is_a_kubeconfig_that_is_not_there(arguments: list[str]) -> None:
-    assert main.main(arguments) == main.EXIT_CRASHED
+    assert main.main(arguments) == Exit.CRASHED
 
 
 def test_a_volume_that_the_host_left_out_is_no_failed_step(arguments: list[str], tmp_path: Path) -> None:
-    assert main.main([*arguments, f"--templates={tmp_path / 'app' / 'templates'}"]) == main.EXIT_NO_VOLUME
+    assert main.main([*arguments, f"--templates={tmp_path / 'app' / 'templates'}"]) == Exit.NO_VOLUME
 
 
 def test_a_plan_that_cannot_be_read_has_its_own_code(arguments: list[str], tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text("{")
-    assert main.main(arguments) == main.EXIT_BAD_PLAN
+    assert main.main(arguments) == Exit.BAD_PLAN

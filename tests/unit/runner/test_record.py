@@ -6,8 +6,9 @@ from typing import Any, cast
 
 import pytest
 
+from nestor.contracts.runner import RECORD_KEY
 from nestor.kube import Api, Conflict, Unreachable
-from nestor.runner.record import KEY, Record, Superseded
+from nestor.runner.record import Record, Superseded
 from nestor.steps import Run
 from tests.unit.runner.test_run import FakeClock
 
@@ -33,7 +34,7 @@ class Store:
     async def find(self, *_: Any) -> Object | None:
         if self.content is None:
             return None
-        return {"metadata": {"resourceVersion": str(self.version)}, "data": {KEY: self.content}}
+        return {"metadata": {"resourceVersion": str(self.version)}, "data": {RECORD_KEY: self.content}}
 
     async def create(self, _: Any, body: Object) -> Object:
         if self.content is not None:
@@ -48,7 +49,7 @@ class Store:
     def _write(self, body: Object) -> Object:
         if self.failures:
             raise self.failures.pop()
-        self.put(body["data"][KEY])
+        self.put(body["data"][RECORD_KEY])
         return {"metadata": {"resourceVersion": str(self.version)}}
 
 

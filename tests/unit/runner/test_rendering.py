@@ -100,7 +100,7 @@ async def test_what_cannot_be_rendered_fails_at_once_with_file_and_line(stage: S
 
 async def test_what_is_no_text_is_told(stage: Stage) -> None:
     (stage.place.templates / "web.yml").write_bytes(b"name: \xff\xfe")
-    with pytest.raises(StepError, match=r"template 'web\.yml' is no UTF-8 text \(byte 6\), so it cannot be rendered"):
+    with pytest.raises(StepError, match=r"template 'web\.yml' is not UTF-8 text \(byte 6\), so it cannot be rendered"):
         await stage.run(type="kubectl", path="web.yml", render=True)
 
 
@@ -121,5 +121,5 @@ async def test_a_rendering_that_takes_all_memory_is_ended_by_its_own(stage: Stag
 async def test_one_that_takes_too_long_is_a_failed_attempt(stage: Stage, tmp_path: Path) -> None:
     (tmp_path / "in").write_text("a")
     files = [rendering.File(str(tmp_path / "in"), str(tmp_path / "out"), "in")]
-    with pytest.raises(AttemptError, match=r"the templates cannot be rendered: no end within 0 s"):
+    with pytest.raises(AttemptError, match=r"the templates cannot be rendered: timed out after 0 s"):
         await rendering.render(stage.plan, files, tmp_path, 0, guard.Limits())

@@ -95,11 +95,11 @@ async def test_a_failing_step_is_retried_with_its_sleep_and_then_the_rest_runs()
         "2 steps to run",
         "[a] step 1 of 2: kubectl a.yml, attempt 1 of 3",
         "[a] output of a",
-        "[a] failed after 1.5 s: kubectl exited 1",
+        "[a] failed after 1.5 s: kubectl exited with code 1",
         "[a] attempt 2 of 3 in 30 s",
         "[a] step 1 of 2: kubectl a.yml, attempt 2 of 3",
         "[a] output of a",
-        "[a] failed after 1.5 s: kubectl exited 1",
+        "[a] failed after 1.5 s: kubectl exited with code 1",
         "[a] attempt 3 of 3 in 30 s",
         "[a] step 1 of 2: kubectl a.yml, attempt 3 of 3",
         "[a] output of a",
@@ -114,7 +114,7 @@ async def test_spent_attempts_fail_the_run_and_later_steps_are_not_run() -> None
     stage = Stage(step("a", retry=1, sleep=0), step("b"), outcomes=[REFUSED, REFUSED])
     run = await stage.run()
     assert (run.state, stage.executed, stage.clock.slept) == ("Failed", ["a", "a"], [])
-    assert run.steps[0].message == "kubectl exited 1: error: no matches for kind"
+    assert run.steps[0].message == "kubectl exited with code 1: error: no matches for kind"
     assert stage.transitions()[-1] == "a=Failed/2 b=Pending/0 Failed"
 
 
@@ -125,8 +125,8 @@ async def test_a_missing_template_is_not_retried() -> None:
 
 
 async def test_a_timeout_is_a_failure_with_its_own_words() -> None:
-    run = await Stage(step("a"), outcomes=[Outcome(None, "no end within 3 s, stopped")]).run()
-    assert (run.steps[0].exit_code, run.steps[0].message) == (None, "no end within 3 s, stopped")
+    run = await Stage(step("a"), outcomes=[Outcome(None, "timed out after 3 s, stopped")]).run()
+    assert (run.steps[0].exit_code, run.steps[0].message) == (None, "timed out after 3 s, stopped")
 
 
 async def test_a_stopped_runner_records_where_and_the_next_one_repeats_only_that_step() -> None:
@@ -149,7 +149,7 @@ async def test_a_finished_run_is_not_run_again(outcome: Outcome) -> None:
     again = Stage(step("a"), outcomes=[])
     assert await again.run(first) == first
     assert (again.executed, again.saved) == ([], [])
-    assert again.log == [f"this plan's run is over already: {first.state}"]
+    assert again.log == [f"this plan has already been run: {first.state}"]
 
 
 async def test_another_plan_starts_over() -> None:
@@ -212,7 +212,7 @@ async def test_unchanged_steps_are_not_run_again_by_a_changed_plan() -> None:
     changed = Stage(hashed("a", "1"), hashed("b", "2"), outcomes=[OK], plan_hash="other")
     assert (await changed.run(done)).state == "Succeeded"
     assert changed.executed == ["b"]
-    assert changed.log[0] == "the steps or templates changed, going on after 1 of 2 steps, which did not"
+    assert changed.log[0] == "the steps or templates changed, resuming after 1 of 2 unchanged steps"
 
 
 def hashed(name: str, digest: str) -> Step:

@@ -19,9 +19,10 @@ from nestor.runner.attempt import Attempt
 from nestor.runner.command import Outcome
 from nestor.runner.download import Downloader, Fetched
 from nestor.runner.errors import AttemptError, StepError
-from nestor.runner.steps import Executor, describe
-from nestor.runner.workspace import Place, Workspace
-from nestor.steps import Plan, Step
+from nestor.runner.steps import Executor
+from nestor.runner.types import TYPES, Execution, Prepared, Tools
+from nestor.runner.workspace import Desk, Place, Workspace
+from nestor.steps import Plan, PlanError, Step, build_plan, types
 from nestor.steps.plan import Helm, Remote
 
 TELL = """#!/bin/sh
@@ -99,6 +100,30 @@ def stage(folder: Path) -> Stage:
     return Stage(folder)
 
 
+def test_every_type_of_step_can_be_executed() -> None:
+    assert list(TYPES) == list(types.TYPES)
+
+
+async def test_another_type_is_a_row_in_either_table(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def prepare(tools: Tools, attempt: Attempt, desk: Desk) -> Prepared:
+        return Prepared(["echo", str(attempt.step.path)], desk.folder, desk.environment)
+
+    row = types.StepType(lambda entry: {"path": entry.fields.read_text("path", 99)}, timeout_seconds=5)
+    monkeypatch.setitem(types.TYPES, "echo", row)
+    monkeypatch.setitem(TYPES, "echo", Execution("echo", prepare, lambda step: f"echo {step.path}"))
+    plan = build_plan({"templates": [{"name": "a", "type": "echo", "path": "hello"}]}, "base")
+    assert (plan.steps[0].timeout_seconds, describe(plan.steps[0])) == (5, "echo hello")
+    outcome = await stage.executor.execute(Attempt(plan.steps[0], 1, stage.lines.append))
+    assert outcome.is_success, outcome
+    assert stage.lines[-1] == "hello"
+    with pytest.raises(PlanError, match="server_side` may be set only for types 'kubectl' and 'kustomize'"):
+        build_plan({"templates": [{"name": "a", "type": "echo", "server_side": True}]}, "base")
+
+
+def describe(step: Step) -> str:
+    return TYPES[step.type].describe(step)
+
+
 def test_steps_are_described_in_a_few_words() -> None:
     assert describe(Step(name="a", type="kubectl", path="a.yml")) == "kubectl a.yml"
     url = Step(name="a", type="kubectl", format="url", path="https://me:secret@example.com/a.yml?token=secret")
@@ -169,7 +194,7 @@ async def test_an_attempts_own_files_go_with_it(stage: Stage) -> None:
 async def test_what_cannot_be_copied_is_told(stage: Stage) -> None:
     (stage.place.templates / "leaves").symlink_to("/etc")
     assert (await stage.script("#!/bin/sh\nls")).is_success
-    assert stage.lines == ["left out of the copy of /templates: 'leaves': a link that leads out of the folder"]
+    assert stage.lines == ["left out of the copy of /templates: 'leaves': a link to outside the folder"]
 
 
 async def test_a_script_that_fails_tells_its_code_and_last_lines(stage: Stage) -> None:
@@ -188,11 +213,11 @@ async def test_a_kustomization_is_applied_as_a_folder(stage: Stage) -> None:
     ("path", "said"),
     [
         ("web.yml", "must be a folder with a kustomization.yaml, not a file"),
-        ("empty", "holds no kustomization.yaml"),
+        ("empty", "has no kustomization.yaml"),
         ("missing", "does not exist"),
         ("../x", "must not contain"),
-        ("leaves", "a link leads out of it"),
-        ("inner", "a link leads out of it"),
+        ("leaves", "a link leads outside"),
+        ("inner", "a link leads outside"),
     ],
 )
 async def test_a_folder_that_is_no_kustomization_fails_at_once(stage: Stage, path: str, said: str) -> None:
@@ -226,7 +251,7 @@ async def test_a_remote_base_at_what_is_no_host_name_fails_at_once(stage: Stage,
     real = Downloader(Remote())  # it refuses such a name before it asks anybody
     stage.executor = Executor(stage.workspace, stage.plan, cast(Api, NoApi()), real)
     stage.write(over__kustomization_yaml=f'resources: ["https://{host}/repo//base"]')
-    with pytest.raises(StepError, match=r"is no host name|is no URL") as refused:
+    with pytest.raises(StepError, match=r"is not a host name|is not a URL") as refused:
         await stage.run(type="kustomize", path="over")
     assert str(refused.value).isprintable()
     with pytest.raises(StepError, match="does not allow steps to fetch anything") as refused:
@@ -247,7 +272,7 @@ async def test_a_chart_in_the_templates_is_installed_with_its_values(stage: Stag
 
 async def test_a_folder_that_is_no_chart_fails_at_once(stage: Stage) -> None:
     stage.write(charts__web__values_yaml="")
-    with pytest.raises(StepError, match=r"chart folder 'charts/web' holds no Chart\.yaml"):
+    with pytest.raises(StepError, match=r"chart folder 'charts/web' has no Chart\.yaml"):
         await stage.run(type="helm", path="charts/web", helm=Helm(release="web"))
     stage.write(charts__web__Chart_yaml="")
     with pytest.raises(StepError, match="'charts' must be a file, not a folder"):
@@ -308,7 +333,7 @@ async def test_a_file_that_went_with_an_earlier_runner_is_told_so(folder: Path) 
     script = Step(name="make", type="custom", cmd="eA==")
     steps = (script, Step(name="web", type="kubectl", path="made.yml"))
     stage = Stage(folder, steps=steps)
-    with pytest.raises(StepError, match="what scripts of earlier steps write lasts as long as the runner's pod"):
+    with pytest.raises(StepError, match="files that scripts of earlier steps write last as long as the runner's pod"):
         await stage.run(type="kubectl", path="made.yml")
     with pytest.raises(StepError, match=r"\(it is empty\)$"):
         await Stage(folder, steps=steps[1:]).run(type="kubectl", path="made.yml")
@@ -318,7 +343,7 @@ async def test_a_slow_repetition_of_many_objects_comes_with_what_helps(stage: St
     stage.write(web_yml="a")
     (folder / "bin" / "kubectl").write_text("#!/bin/sh\necho configmap/a unchanged\nexec sleep 60\n")
     outcome = await stage.run(type="kubectl", path="web.yml", timeout_seconds=1)
-    assert outcome.message.startswith("no end within 1 s, stopped; it said last:\nconfigmap/a unchanged\n(for thousands of")
+    assert outcome.message.startswith("timed out after 1 s, stopped; its last output:\nconfigmap/a unchanged\n(when thousands of")
     outcome = await stage.run(type="kubectl", path="web.yml", timeout_seconds=1, server_side=True)
     assert "thousands" not in outcome.message
 
@@ -333,7 +358,7 @@ async def test_what_preparing_took_counts_and_the_limit_is_told_as_it_was_writte
     monkeypatch.setattr(stage.downloader, "fetch", dawdle)
     (folder / "bin" / "kubectl").write_text("#!/bin/sh\nexec sleep 60\n")
     outcome = await stage.run(type="kubectl", format="url", path="https://example.com/a", timeout_seconds=2)
-    assert outcome.message.startswith("no end within 2 s, stopped")
+    assert outcome.message.startswith("timed out after 2 s, stopped")
 
 
 async def test_the_limit_holds_for_the_preparation_too(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -343,4 +368,4 @@ async def test_the_limit_holds_for_the_preparation_too(stage: Stage, monkeypatch
 
     monkeypatch.setattr(stage.downloader, "fetch", hang)
     outcome = await stage.run(type="kubectl", format="url", path="https://example.com/a", timeout_seconds=1)
-    assert outcome == Outcome(None, "no end within 1 s, stopped before its command began")
+    assert outcome == Outcome(None, "timed out after 1 s, before its command started")

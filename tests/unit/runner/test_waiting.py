@@ -65,5 +65,5 @@ async def test_a_cluster_that_never_comes_is_given_up_with_the_last_trouble() ->
     with pytest.raises(waiting.NoApi) as given_up:
         await wait(clock, FakeApi(clock, api=1, namespace=99), limit=30)
     assert str(given_up.value) == (
-        "the nested API at https://10.0.0.1 did not get ready within 30 s: namespace 'kube-system' is not there yet"
+        "the nested API at https://10.0.0.1 was not ready within 30 s: namespace 'kube-system' does not exist yet"
     )

@@ -172,7 +172,7 @@ WORDS = "'kubectl', 'kustomize', 'custom' or 'helm'"
         ({"namespace": {}}, "`templates[0].namespace` must be a string, not {}"),
         (
             {"sha256": "f" * 64},
-            "`templates[0].sha256` may be set only together with `format: url`: files of the image are what they are",
+            "`templates[0].sha256` may be set only together with `format: url`: files of the image need no checksum",
         ),
         ({"type": "kustomize", "format": "url"}, "`templates[0].format` may be 'url' only for type 'kubectl'"),
     ],
@@ -190,7 +190,7 @@ def test_a_fault_names_its_field_and_what_is_allowed(changes: Object, fault: str
         (chart(server_side="true"), "`templates[0].server_side` may be set only for types 'kubectl' and 'kustomize'"),
         (
             script(namespace="web"),
-            "`templates[0].namespace` may not be set for type 'custom': the script says it to the tools that it calls",
+            "`templates[0].namespace` may not be set for type 'custom': the script passes it to the tools that it calls",
         ),
     ],
 )
@@ -260,14 +260,14 @@ def test_settings_must_be_a_dictionary(settings: Any) -> None:
 def test_there_is_a_limit_of_steps() -> None:
     assert len(build(*[template(name=str(number)) for number in range(100)]).steps) == 100
     assert faults(nested(*[template(name=str(number)) for number in range(101)])) == [
-        "`templates` must not have more than 100 steps, not 101"
+        "`templates` must have at most 100 steps, not 101"
     ]
 
 
 def test_there_is_a_limit_of_the_plan_because_it_lives_in_a_config_map() -> None:
     big = [script("#" * 200_000, name=str(number)) for number in range(4)]
     [fault] = faults(nested(*big))
-    assert fault.startswith("`templates` and parameters make a plan of 1043 KiB, more than 900 KiB: put scripts and values")
+    assert fault.startswith("`templates` and parameters make a plan of 1043 KiB, more than 900 KiB: move scripts and values")
     assert len(build(*big[:3]).to_json()) < 900 * 1024
 
 

@@ -100,11 +100,11 @@ def test_releases_of_one_name_in_two_namespaces_are_two() -> None:
     [
         (
             {"path": None},
-            ["`templates[0].chart` or `path` must be set, one of the two: a remote chart, or one in /templates of the image"],
+            ["`templates[0].chart` or `path` must be set, but not both: a remote chart, or one in /templates of the image"],
         ),
         (
             {"chart": "oci://x.test/a"},
-            ["`templates[0].chart` or `path` must be set, one of the two: a remote chart, or one in /templates of the image"],
+            ["`templates[0].chart` or `path` must be set, but not both: a remote chart, or one in /templates of the image"],
         ),
         (
             {"path": None, "chart": "bitnami/web"},
@@ -124,7 +124,7 @@ def test_releases_of_one_name_in_two_namespaces_are_two() -> None:
         ),
         (
             {"path": None, "chart": "oci://u:p@x.test/a"},
-            ["`templates[0].chart` must not hold a user name or password: plans are no place for secrets"],
+            ["`templates[0].chart` must not contain a user name or password: plans are not kept secret"],
         ),
         ({"path": None, "chart": 7}, ["`templates[0].chart` must be a string, not 7: put it in quotes"]),
         (
@@ -150,10 +150,13 @@ def test_releases_of_one_name_in_two_namespaces_are_two() -> None:
             ["`templates[0].release` must be a release's name of lower-case letters, digits and '-', not 'My_App'"],
         ),
         ({"release": "x" * 54}, ["`templates[0].release` must be at most 53 printable characters on one line"]),
-        ({"values": "a: 1"}, ["`templates[0].values` must be a dictionary, not 'a: 1'; files of values go into `values_files`"]),
+        (
+            {"values": "a: 1"},
+            ["`templates[0].values` must be a dictionary, not 'a: 1'; files with values go into `values_files`"],
+        ),
         (
             {"values": {"a": "x" * 256 * 1024}},
-            ["`templates[0].values` must not be bigger than 256 KiB: put them into a file of the image"],
+            ["`templates[0].values` must not be larger than 256 KiB: put them into a file of the image"],
         ),
         (
             {"values_files": {"a": 1}},
@@ -169,8 +172,8 @@ def test_releases_of_one_name_in_two_namespaces_are_two() -> None:
         (
             {"values_files": ["a,b.yml", 'c"d.yml', "e.yml"]},
             [
-                "`templates[0].values_files[0]` 'a,b.yml' must not hold ',' or '\"': helm would take it for several files",
-                "`templates[0].values_files[1]` 'c\"d.yml' must not hold ',' or '\"': helm would take it for several files",
+                "`templates[0].values_files[0]` 'a,b.yml' must not hold ',' or '\"': helm would treat it as several files",
+                "`templates[0].values_files[1]` 'c\"d.yml' must not hold ',' or '\"': helm would treat it as several files",
             ],
         ),
         ({"wait": "perhaps"}, ["`templates[0].wait` must be true or false, not 'perhaps'"]),

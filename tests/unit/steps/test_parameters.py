@@ -119,7 +119,7 @@ TYPES = "CONST, STR, INT, FLOAT, RANGE, BOOL, selection, FILE or UPLOAD"
         ({"type": "UPLOAD", "size": 4}, "12345", "must be a string of at most 4 bytes, without null characters"),
         ({"type": "INT", "multi": True}, [1, "x"], "must be an integer, not 'x'"),
         ({"type": "INT", "multi": True}, [1, [2]], "must be one value, not [2]"),
-        ({"type": "INT", "multi": True}, [1] * 101, "must not have more than 100 values, not 101"),
+        ({"type": "INT", "multi": True}, [1] * 101, "must have at most 100 values, not 101"),
     ],
 )
 def test_a_value_that_breaks_its_rule_is_refused(declared: Object, given: Any, fault: str) -> None:
@@ -137,9 +137,9 @@ def test_a_value_that_breaks_its_rule_is_refused(declared: Object, given: Any, f
         ({"type": "INT", "min": 2, "max": 1}, ".min` must not be greater than `max`: 2 and 1"),
         ({"type": "RANGE", "step": 0}, ".step` must be greater than 0, not 0"),
         ({"type": "FLOAT", "precision": -1}, ".precision` must be an integer from 0 to 18, not -1"),
-        ({"type": "selection"}, ".values` must be a list of what there is to choose from, strings or numbers"),
-        ({"type": "selection", "values": []}, ".values` must be a list of what there is to choose from, strings or numbers"),
-        ({"type": "selection", "values": [[]]}, ".values` must be a list of what there is to choose from, strings or numbers"),
+        ({"type": "selection"}, ".values` must be a list of choices: strings or numbers"),
+        ({"type": "selection", "values": []}, ".values` must be a list of choices: strings or numbers"),
+        ({"type": "selection", "values": [[]]}, ".values` must be a list of choices: strings or numbers"),
         (
             {"type": "selection", "values": ["a"], "mvalues": ["1", "2"]},
             ".mvalues` must have as many entries as `values`, 1, not 2",
@@ -162,7 +162,7 @@ def test_a_declaration_that_makes_no_sense_is_the_appdefs_fault(declared: Object
         ([], f"`{WHERE}` must be a dictionary of parameters by name, or `{{}}`"),
         ({"x": "STR"}, f"`{WHERE}.x` must be a dictionary that describes the parameter"),
         ({"": {}}, f"`{WHERE}` must have names of 1 to 253 characters, not ''"),
-        ({str(number): {} for number in range(257)}, f"`{WHERE}` must not have more than 256 entries, not 257"),
+        ({str(number): {} for number in range(257)}, f"`{WHERE}` must have at most 256 entries, not 257"),
     ],
 )
 def test_declarations_are_dictionaries_by_name(declared: Any, fault: str) -> None:
@@ -210,7 +210,7 @@ def test_those_marked_as_variables_are_the_environment_as_strings() -> None:
 @pytest.mark.parametrize("name", ["-c", "a b", "1a", "a=b", "PATH", "KUBECONFIG", "LD_PRELOAD", "NESTOR_X", "ä"])
 def test_a_variable_has_a_name_that_hurts_nobody(name: str) -> None:
     assert faults({name: {"variable": True}}) == [
-        f"`{WHERE}.{name}.variable` may be true only for names that an environment variable may have, not '{name}'"
+        f"`{WHERE}.{name}.variable` may be true only if the name is valid for an environment variable, unlike '{name}'"
     ]
     assert check({name: {"value": "v"}}).values == {name: "v"}
 
@@ -239,7 +239,7 @@ def test_a_value_whose_condition_does_not_hold_is_left_out_with_a_warning() -> N
 def test_jarvices_substitutions_stay_as_they_are_with_a_warning() -> None:
     found = check({"cores": {"type": "CONST", "value": "-n %CORES%"}, "rate": {"type": "CONST", "value": "5%"}})
     assert found.values == {"cores": "-n %CORES%", "rate": "5%"}
-    assert found.warnings == (f"`{WHERE}.cores.value`: %CORES% is JARVICE's and is not replaced here",)
+    assert found.warnings == (f"`{WHERE}.cores.value`: %CORES% is a JARVICE placeholder and is not replaced",)
 
 
 def test_every_type_of_jarvices_own_example_is_known() -> None:

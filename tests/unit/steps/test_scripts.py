@@ -54,13 +54,13 @@ def test_the_size_of_a_script_is_limited() -> None:
     assert read(script("#" * 256 * 1024))
     for size in (256 * 1024 + 1, 2**20):
         assert faults_of(script("#" * size)) == [
-            "`templates[0].cmd` must be a script of at most 256 KiB: put bigger ones into /templates of the image"
+            "`templates[0].cmd` must be a script of at most 256 KiB: put larger ones into /templates of the image"
         ]
 
 
 def test_windows_line_ends_after_the_interpreter_are_refused_because_nothing_would_start() -> None:
     assert faults_of(script("#!/bin/bash\r\necho hi\r\n")) == [
-        "`templates[0].cmd` must not be a script with Windows line ends (CRLF), no interpreter starts it: use `dos2unix`"
+        "`templates[0].cmd` must not be a script with Windows line endings (CRLF), which no interpreter starts: use `dos2unix`"
     ]
     assert read(script("echo hi\r\n"))
 

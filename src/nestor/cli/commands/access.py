@@ -23,7 +23,7 @@ from nestor.cli.yamltext import dump_yaml
 from nestor.objects import Object
 
 EXIT_NOT_FOUND = 127
-"""As shells have it for a command that is not there."""
+"""What shells use for a command that does not exist."""
 FILE_MODE = 0o600
 
 
@@ -40,7 +40,7 @@ def kubeconfig(
         ),
     ] = None,
     merge: Annotated[
-        bool, typer.Option("--merge", help="Add it to your kubeconfig ($KUBECONFIG, else ~/.kube/config) as a context.")
+        bool, typer.Option("--merge", help="Add it to your kubeconfig ($KUBECONFIG, or ~/.kube/config) as a context.")
     ] = False,
     context_name: Annotated[
         str | None,
@@ -53,11 +53,11 @@ def kubeconfig(
 ) -> None:
     """Print the admin kubeconfig of a job's nested cluster, write it to a file, or merge it into yours.
 
-    It points at a Service address of the host cluster, which works from its nodes, pods and routed networks. From elsewhere use
-    `nestor exec` and `nestor shell`, which open a tunnel when they need one.
+    Its address is that of a Service in the host cluster, which can be reached from the host's nodes and pods and from networks
+    routed to them. From elsewhere, use `nestor exec` or `nestor shell`, which open a tunnel if necessary.
     """
     if merge and output_file:
-        raise typer.BadParameter("--merge and --output-file may not be given together", param_hint="--merge")
+        raise typer.BadParameter("--merge and --output-file cannot be combined", param_hint="--merge")
     place = options.place(namespace, context, kubeconfig_)
     raise typer.Exit(session.run(lambda: _kubeconfig(place, name, output_file, context_name, merge=merge, use=use)))
 
@@ -81,8 +81,8 @@ async def _kubeconfig(place: Place, name: str, file: Path | None, context_name: 
         output.write(dump_yaml(chosen))
     if not is_reachable:
         host, _ = kubeconfigs.server_address(content)
-        way = f"`nestor shell {name}` goes through a tunnel"
-        console.tell(f"its address {host} is not reachable from this machine; {way}", mark="warn")
+        way = f"`nestor shell {name}`, which opens a tunnel"
+        console.tell(f"its address {host} is not reachable from this machine; use {way}", mark="warn")
     return Code.OK
 
 
@@ -92,7 +92,7 @@ def _own_file(place: Place) -> Path:
 
 
 def _merge_into(path: Path, nested_config: Object, *, use: bool) -> None:
-    """Write it beside and move it into place: whoever reads meanwhile sees the old file or the new one."""
+    """Write a file beside it and move that into place, so that readers see either the old content or the new."""
     path = path.resolve()
     try:
         # Not `safe_load`: it makes dates of timestamps, and these would be written back in another form.
@@ -100,13 +100,13 @@ def _merge_into(path: Path, nested_config: Object, *, use: bool) -> None:
     except (OSError, yaml.YAMLError) as error:
         raise Failure(f"{path} cannot be read: {error}") from error
     if not isinstance(mine or {}, dict):
-        raise Failure(f"{path} is no kubeconfig")
+        raise Failure(f"{path} is not a kubeconfig")
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     write_private(path, dump_yaml(kubeconfigs.merged(mine or {}, nested_config, use=use)))
 
 
 def write_private(path: Path, text: str) -> None:
-    """A file for the user's eyes alone, whole or not at all. Raises `Failure`."""
+    """A file that only the user can read, written completely or not at all. Raises `Failure`."""
     try:
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # made with mode 0600
         with os.fdopen(descriptor, "w") as stream:
@@ -119,7 +119,7 @@ def write_private(path: Path, text: str) -> None:
 def execute(
     name: options.JobName,
     command: Annotated[
-        list[str], typer.Argument(metavar="-- COMMAND…", help="What to run, with its arguments.", show_default=False)
+        list[str], typer.Argument(metavar="-- COMMAND…", help="Command to run, with its arguments.", show_default=False)
     ],
     namespace: options.Namespace = None,
     context: options.Context = None,
@@ -127,12 +127,12 @@ def execute(
 ) -> None:
     """Run a command on this machine with KUBECONFIG set to a job's nested cluster: `nestor exec hello -- kubectl get pods -A`.
 
-    The kubeconfig is a temporary file that only you can read. Where the cluster's address is not reachable from here, a tunnel by
-    `kubectl port-forward` is open for as long as the command runs. Exits with the command's code.
+    The kubeconfig is a temporary file that only you can read. If the cluster's address is not reachable from here, a `kubectl
+    port-forward` tunnel is open while the command runs. Exits with the command's exit code.
     """
     words = command[1:] if command[:1] == ["--"] else command
     if not words:
-        raise typer.BadParameter("give a command after --", param_hint="COMMAND")
+        raise typer.BadParameter("specify a command after --", param_hint="COMMAND")
     place = options.place(namespace, context, kubeconfig)
     raise typer.Exit(session.run(lambda: _execute(place, name, words)))
 
@@ -143,9 +143,9 @@ def shell(
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
 ) -> None:
-    """Open your shell with KUBECONFIG set to a job's nested cluster; leave it with `exit`.
+    """Open your shell with KUBECONFIG set to a job's nested cluster. Leave it with `exit`.
 
-    As `nestor exec`, it opens a tunnel by `kubectl port-forward` where the cluster's address is not reachable from here.
+    Like `nestor exec`, it opens a `kubectl port-forward` tunnel if the cluster's address is not reachable from here.
     """
     place = options.place(namespace, context, kubeconfig)
     command = [os.environ.get("SHELL") or "/bin/sh"]
@@ -158,7 +158,7 @@ async def _execute(place: Place, name: str, command: list[str], *, is_shell: boo
         async with nested.reachable(opened, job) as content:
             with _temporary_kubeconfig(content) as path:
                 if is_shell:
-                    console.tell(f"kubectl now means the cluster of job '{name}'; `exit` leaves it", mark="good")
+                    console.tell(f"kubectl now uses the cluster of job '{name}'; type `exit` to leave", mark="good")
                 where = f"{job['metadata']['namespace']}/{name}"
                 return await _run_child(command, {**os.environ, "KUBECONFIG": path, "NESTOR_JOB": where})
 
@@ -173,13 +173,13 @@ def _temporary_kubeconfig(content: dict[str, Any]) -> Iterator[str]:
 
 
 async def _run_child(command: list[str], environment: dict[str, str]) -> int:
-    """Run it in the foreground. Ctrl-C is the child's own business: it is in our process group and gets it, too."""
+    """Run it in the foreground. Ctrl-C is left to the child, which is in our process group and receives it as well."""
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, lambda: None)
     try:
         process = await asyncio.create_subprocess_exec(*command, env=environment)
     except FileNotFoundError:
-        console.tell_problem(f"no command '{command[0]}' on this machine")
+        console.tell_problem(f"command '{command[0]}' not found on this machine")
         return EXIT_NOT_FOUND
     except OSError as error:
         console.tell_problem(f"'{command[0]}' cannot be run: {error.strerror or error}")

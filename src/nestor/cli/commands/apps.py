@@ -23,7 +23,7 @@ AppName = Annotated[
     str | None,
     typer.Argument(
         metavar="[NAME]",
-        help="One application: its description, commands and parameters.",
+        help="Application to show, with its description, commands and parameters.",
         autocompletion=completion.complete_app,
         show_default=False,
     ),
@@ -36,7 +36,7 @@ def apps(
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
 ) -> None:
-    """List the applications of the catalogue, or show one with its commands and parameters."""
+    """List the applications in the catalogue, or show one with its commands and parameters."""
     place = options.place(None, context, kubeconfig)
     raise typer.Exit(session.run(lambda: _apps(place, name, output_form)))
 
@@ -54,7 +54,7 @@ async def _apps(place: Place, name: str | None, form: Output | None) -> int:
     elif found:
         output.print_table(*build_rows(found, datetime.datetime.now(datetime.UTC), wide=form is Output.WIDE))
     else:
-        console.tell("the catalogue is empty; `nestor convert AppDef.json --kind app` makes an entry for it")
+        console.tell("the catalogue is empty; create an entry with `nestor convert AppDef.json --kind app`")
     return 0
 
 

@@ -27,31 +27,32 @@ class KindOption(StrEnum):
 
 
 def convert(
-    file: Annotated[Path, typer.Argument(metavar="APPDEF.JSON", help="An AppDef; '-' is standard input.", show_default=False)],
+    file: Annotated[Path, typer.Argument(metavar="APPDEF.JSON", help="An AppDef; '-' reads standard input.", show_default=False)],
     kind: Annotated[
         KindOption, typer.Option("--kind", help="A NestedAppJob to run, or a NestedApp for the catalogue.")
     ] = KindOption.JOB,
     image: Annotated[
-        str | None, typer.Option("--image", help="App image with the folder /templates.", show_default=False)
+        str | None, typer.Option("--image", help="App image that contains the folder /templates.", show_default=False)
     ] = None,
     templates: Annotated[
         str | None,
         typer.Option(
             "--templates",
             metavar="CONFIGMAP",
-            help="ConfigMap with the templates, instead of an image (jobs only).",
+            help="ConfigMap that holds the templates, instead of an image (jobs only).",
             show_default=False,
         ),
     ] = None,
     name: Annotated[
-        str | None, typer.Option("--name", help="Name of the object. Default: from the AppDef's name.", show_default=False)
+        str | None,
+        typer.Option("--name", help="Name of the object. Default: derived from the AppDef's name.", show_default=False),
     ] = None,
     command: Annotated[str | None, typer.Option("--command", help="The job's `command`.", show_default=False)] = None,
     form: options.DocumentOption = Document.YAML,
 ) -> None:
-    """Print a NestedAppJob or NestedApp that is ready to apply, made of an AppDef; needs no cluster.
+    """Print a NestedAppJob or NestedApp that is made from an AppDef and ready to apply. Needs no cluster.
 
-    The AppDef is kept to the letter: all keys, known or not, in their spelling and order.
+    The AppDef is copied verbatim: all keys, known or unknown, keep their spelling and order.
     """
     wishes = Wishes(name=name, image=image, config_map=templates, command=command)
 
@@ -64,13 +65,13 @@ def convert(
 def _convert(file: Path, kind: KindOption, wishes: Wishes, form: Document) -> int:
     appdef = read_appdef(file)
     if wishes.image and wishes.config_map:
-        raise Failure("--image and --templates may not be given together", Code.USAGE)
+        raise Failure("--image and --templates cannot be combined", Code.USAGE)
     if kind is KindOption.APP and (wishes.command or wishes.config_map):
-        raise Failure("--command and --templates belong to a job: leave them out with --kind app", Code.USAGE)
+        raise Failure("--command and --templates apply to jobs only: omit them with --kind app", Code.USAGE)
     made = build(appdef, kind, wishes)
     result = check.check_one(made)
     if result.faults:
-        raise Failure(f"{file}: the cluster would refuse it:\n" + "\n".join(f"  {fault}" for fault in result.faults))
+        raise Failure(f"{file}: the cluster would reject it:\n" + "\n".join(f"  {fault}" for fault in result.faults))
     text = output.to_json(made) if form is Document.JSON else dump_yaml(made)
     for warning in [*result.warnings, *advise(made, text)]:
         console.tell(warning, mark="warn")
@@ -82,7 +83,7 @@ def read_appdef(file: Path) -> dict[str, Any]:
     """The AppDef of a file. Raises `Failure`."""
     found = list(documents.read(documents.load(file), str(file)))
     if len(found) != 1 or not isinstance(found[0].content, dict) or "commands" not in found[0].content:
-        raise Failure(f"{file}: no AppDef: a JSON object with `commands` is expected")
+        raise Failure(f"{file}: not an AppDef: expected a JSON object with `commands`")
     content: dict[str, Any] = found[0].content
     return content
 
@@ -96,13 +97,13 @@ def build(appdef: dict[str, Any], kind: KindOption, wishes: Wishes) -> dict[str,
 
 
 def advise(made: dict[str, Any], text: str) -> list[str]:
-    """What will not be refused, and not work either. Pure."""
+    """What the cluster accepts although it will not work. Pure."""
     found = []
     app = made["spec"].get("app") or made["spec"]
     if "image" not in app and "templatesFrom" not in app and needs_files(app["appDef"]):
-        found.append("its steps name files, which are in no image and no ConfigMap: give --image or --templates")
+        found.append("its steps refer to files, but no image or ConfigMap holds them: specify --image or --templates")
     if len(text) > SIZE_LIMIT:
-        found.append(f"it has {len(text) // 1024} KiB, which may be too much for an API server: drop the icon's `image.data`")
+        found.append(f"it is {len(text) // 1024} KiB, which may be too large for an API server: remove the icon's `image.data`")
     return found
 
 

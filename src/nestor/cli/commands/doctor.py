@@ -1,4 +1,4 @@
-"""`nestor doctor`: what is wrong with this installation, or with one job, in sentences with what to do."""
+"""`nestor doctor`: what is wrong with the installation, or with one job, and what to do about it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NameArgument = Annotated[
     str | None,
     typer.Argument(
         metavar="[NAME]",
-        help="A job to look at, besides the installation.",
+        help="A job to check in addition to the installation.",
         autocompletion=completion.complete_job,
         show_default=False,
     ),
@@ -30,14 +30,14 @@ NameArgument = Annotated[
 
 def doctor(
     name: NameArgument = None,
-    form: Annotated[Document | None, typer.Option("--output", "-o", help="Format of the output.", show_default=False)] = None,
+    form: Annotated[Document | None, typer.Option("--output", "-o", help="Output format.", show_default=False)] = None,
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
 ) -> None:
-    """Say what is wrong with this installation, or with a job, and what to do about it.
+    """Find out what is wrong with the installation, or with a job, and what to do about it.
 
-    Exits with 1 when something is wrong. It changes nothing; what you may not see is said to be unknown.
+    Exits with code 1 if there is a problem. It changes nothing. What you have no permission to see is reported as unknown.
     """
     place = options.place(namespace, context, kubeconfig)
     raise typer.Exit(session.run(lambda: _doctor(place, name, form)))
@@ -67,5 +67,5 @@ def show(groups: dict[str, list[Finding]], form: Document | None) -> None:
             if finding.advice:
                 console.show(Padding(Text(f"{marks.advice} {console.clean(finding.advice)}", "dim"), (0, 0, 0, 4)))
     wrong = sum(finding.level == "bad" for group in groups.values() for finding in group)
-    verdict = Text(f"{wrong} {'thing is' if wrong == 1 else 'things are'} wrong", "bad")
-    console.show(verdict if wrong else Text("all is well", "good"))
+    verdict = Text(f"{wrong} {'problem' if wrong == 1 else 'problems'} found", "bad")
+    console.show(verdict if wrong else Text("no problems found", "good"))

@@ -24,7 +24,7 @@ def suspend(
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
 ) -> None:
-    """Let jobs rest: their pods end, their cluster's data is kept."""
+    """Suspend jobs: their pods are stopped, their clusters' data is kept."""
     place = options.place(namespace, context, kubeconfig)
     raise typer.Exit(session.run(lambda: _set_suspend(place, names, wanted=True)))
 
@@ -35,13 +35,13 @@ def resume(
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
 ) -> None:
-    """Let suspended jobs go on."""
+    """Resume suspended jobs."""
     place = options.place(namespace, context, kubeconfig)
     raise typer.Exit(session.run(lambda: _set_suspend(place, names, wanted=False)))
 
 
 async def _set_suspend(place: Place, names: list[str], *, wanted: bool) -> int:
-    """One job after the other, whatever becomes of those before; the exit code is the first failure's."""
+    """One job after the other, even if an earlier one fails; the exit code is that of the first failure."""
     code: int = Code.OK
     async with session.opened(place) as opened:
         for name in names:
@@ -59,11 +59,11 @@ async def _set_suspend(place: Place, names: list[str], *, wanted: bool) -> int:
 async def _set_suspend_of(opened: Session, name: str, *, wanted: bool) -> None:
     word, job = "suspended" if wanted else "resumed", await opened.get_job(name)
     ended = condition(job, conditions.SUCCEEDED) or {}
-    # After a failed step its pods run on, to be looked at.
+    # After a failed step its pods keep running for inspection.
     if ended.get("status") in ("True", "False") and ended.get("reason") != conditions.STEP_FAILED:
-        raise Failure(f"job '{name}' has ended already ({ended.get('reason')}); it cannot be {word}")
+        raise Failure(f"job '{name}' has already ended ({ended.get('reason')}) and cannot be {word}")
     if bool(job["spec"].get("suspend")) == wanted:
-        console.tell(f"job '{name}' is {'suspended' if wanted else 'not suspended'} already")
+        console.tell(f"job '{name}' is {'already' if wanted else 'not'} suspended")
         return
     await opened.api.patch(kinds.NESTED_APP_JOB, name, opened.namespace, {"spec": {"suspend": wanted}})
     console.tell(f"job '{name}' is being {word}", mark="good")
@@ -79,8 +79,8 @@ def rerun(
 ) -> None:
     """Run all steps of a job again.
 
-    A job that runs, or failed in a step, keeps its nested cluster and what is in it. One that has ended otherwise begins in an
-    empty cluster: its data is deleted, that on a volume too.
+    A job that is running or has failed in a step keeps its nested cluster and everything in it. A job that has ended in any
+    other way starts over in an empty cluster: its data is deleted, including data on a volume.
     """
     seconds = read_timeout(timeout)
     place = options.place(namespace, context, kubeconfig)
@@ -95,8 +95,8 @@ async def _rerun(place: Place, name: str, timeout: float | None, *, follow_it: b
             kinds.NESTED_APP_JOB, name, opened.namespace, {"metadata": {"annotations": {labels.RERUN: value}}}
         )
         rests = " once it is resumed" if job["spec"].get("suspend") else ""
-        where = ", in an empty cluster: the ended run's data is deleted" if is_emptied else ""
-        console.tell(f"all steps of job '{name}' run again{rests}{where}", mark="good")
+        where = ", in an empty cluster: the data of the previous run is deleted" if is_emptied else ""
+        console.tell(f"all steps of job '{name}' will run again{rests}{where}", mark="good")
         if not follow_it or rests:
             return Code.OK
         job, ending = await follow.follow(opened, job, until_finished=waits_for_end(job), timeout=timeout)
@@ -105,13 +105,15 @@ async def _rerun(place: Place, name: str, timeout: float | None, *, follow_it: b
 
 def delete(
     names: options.JobNames,
-    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Return when the jobs and all they made are gone.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait/--no-wait", help="Return only when the jobs and everything they created are gone.")
+    ] = False,
     timeout: options.Timeout = None,
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
 ) -> None:
-    """Delete jobs, with their nested clusters and everything in them."""
+    """Delete jobs together with their nested clusters and everything in them."""
     seconds = read_timeout(timeout)
     place = options.place(namespace, context, kubeconfig)
     raise typer.Exit(session.run(lambda: _delete(place, names, seconds, wait=wait)))
@@ -130,9 +132,9 @@ async def _delete(place: Place, names: list[str], timeout: float | None, *, wait
 
 
 async def wait_until_gone(opened: Session, jobs: list[Object], timeout: float | None) -> None:
-    """Await the end of deleted jobs. Raises `Failure` on time-out, with what they still wait for, and `Forbidden`."""
+    """Wait until deleted jobs are gone. Raises `Forbidden`, and on time-out `Failure` with what they are waiting for."""
     left = {job["metadata"]["uid"]: job for job in jobs}
-    # An informer goes on for ever, whatever it is answered; who may not list hears it here.
+    # An informer retries for ever; a missing permission to list is reported here.
     await opened.api.list(kinds.NESTED_APP_JOB, opened.namespace)
     informer = Informer(opened.api, kinds.NESTED_APP_JOB, opened.namespace)
     changed = asyncio.Event()
@@ -151,7 +153,7 @@ async def wait_until_gone(opened: Session, jobs: list[Object], timeout: float | 
                     await changed.wait()
     except TimeoutError:
         waiting = "; ".join(f"'{job['metadata']['name']}': {follow.describe_delay(job)}" for job in left.values())
-        raise Failure(f"not gone in time: {waiting}", Code.TIMED_OUT, hint="deletion goes on") from None
+        raise Failure(f"timed out waiting for the deletion: {waiting}", Code.TIMED_OUT, hint="the deletion continues") from None
     finally:
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)

@@ -19,8 +19,10 @@ from nestor.objects import Object, status_of
 
 
 def list_jobs(
-    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Jobs of all namespaces.")] = False,
-    selector: Annotated[str, typer.Option("--selector", "-l", help="Only jobs with these labels, as `team=a`.")] = "",
+    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="List the jobs of all namespaces.")] = False,
+    selector: Annotated[
+        str, typer.Option("--selector", "-l", help="List only jobs with these labels, for example `team=a`.")
+    ] = "",
     output_form: options.OutputOption = None,
     namespace: options.Namespace = None,
     context: options.Context = None,
@@ -28,7 +30,7 @@ def list_jobs(
 ) -> None:
     """List jobs with their state, URL, version and age.
 
-    `-o wide` adds the command, the application, the steps done and the reason in a sentence.
+    `-o wide` adds the steps done, the command, the application and the reason as a sentence.
     """
     place = options.place(namespace, context, kubeconfig)
     raise typer.Exit(session.run(lambda: _list(place, all_namespaces, selector, output_form)))

@@ -1,4 +1,4 @@
-"""`nestor logs`: what a job's steps said, or one of its pods."""
+"""`nestor logs`: the output of a job's steps, or of one of its pods."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Part = Annotated[
     str | None,
     typer.Argument(
         metavar="[STEP|POD]",
-        help="A step's name, or a pod of the nested cluster: NAME, or NAMESPACE/NAME. Default: all steps.",
+        help="A step, or a pod of the nested cluster as NAME or NAMESPACE/NAME. Default: all steps.",
         autocompletion=completion.complete_part,
         show_default=False,
     ),
@@ -52,17 +52,19 @@ class Wanted:
 def logs(
     name: options.JobName,
     part: Part = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new lines until the pod ends.")] = False,
-    tail: Annotated[int | None, typer.Option("--tail", min=0, help="Only the last lines of the log.", show_default=False)] = None,
-    container: Annotated[str | None, typer.Option("--container", "-c", help="Container of a pod.", show_default=False)] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new lines until the pod ends.")] = False,
+    tail: Annotated[
+        int | None, typer.Option("--tail", min=0, help="Print only this many of the last lines.", show_default=False)
+    ] = None,
+    container: Annotated[str | None, typer.Option("--container", "-c", help="Container of the pod.", show_default=False)] = None,
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
 ) -> None:
-    """Print what a job's steps said, each line with its step's name; what one step said; or the log of a pod of its application.
+    """Print the output of all steps of a job, of one step, or of one of the application's pods.
 
-    Pods are read through the nested cluster where you may not read the job's own namespace; where its address is not reachable
-    from here, by a tunnel (`kubectl port-forward`).
+    If you have no permission to read the job's own namespace, pods are read through the nested cluster, and through a `kubectl
+    port-forward` tunnel if its address is not reachable from here.
     """
     place = options.place(namespace, context, kubeconfig)
     raise typer.Exit(session.run(lambda: _logs(place, name, part, Wanted(follow, tail, container))))
@@ -92,19 +94,23 @@ async def _print_steps(opened: Session, job: Object, step: str | None, wanted: W
         lines = pick_lines(stream(opened.api, pod, where, everything), step)
         await print_lines(lines if wanted.follow or not step else last_lines(lines, wanted.tail))
     except NotFound:
-        _print_messages(job, step, "its runner is not there (the job is suspended, or has not begun)")
+        _print_messages(job, step)
+        why, code = "the runner's pod does not exist (the job is suspended or has not started)", Code.NOT_FOUND
     except Forbidden:
-        _print_messages(job, step, f"you may not `get` pods/log in namespace '{where}'")
+        _print_messages(job, step)
+        why, code = f"you have no permission to `get` pods/log in namespace '{where}'", Code.NO_ACCESS
     except Invalid as error:
         raise Failure(f"the runner of job '{name}' has no log yet: {error.message}") from error
+    else:
+        return
+    raise Failure(f"the full log of the steps cannot be read: {why}", code)
 
 
-def _print_messages(job: Object, step: str | None, why: str) -> None:
-    """What the status knows of the steps' output: the last lines of what failed. Raises `Failure`."""
+def _print_messages(job: Object, step: str | None) -> None:
+    """What the status holds of the steps' output: the last lines of what failed."""
     for item in status_of(job).get("steps") or ():
         if item.get("message") and step in (None, item["name"]):
             output.write("".join(f"[{item['name']}] {line}\n" for line in console.clean(item["message"]).splitlines()))
-    raise Failure(f"the steps' full log cannot be read: {why}", Code.NO_ACCESS if "may not" in why else Code.NOT_FOUND)
 
 
 async def _print_pod(opened: Session, job: Object, part: str, wanted: Wanted, steps: list[str]) -> None:
@@ -125,7 +131,7 @@ async def _print_pod(opened: Session, job: Object, part: str, wanted: Wanted, st
     raise Failure(
         f"job '{job['metadata']['name']}' has no step and no running pod '{part}'; its steps: {known}",
         Code.NOT_FOUND,
-        hint=f"`nestor exec {address(job)} -- kubectl get pods -A` shows its pods",
+        hint=f"`nestor exec {address(job)} -- kubectl get pods -A` lists its pods",
     )
 
 
@@ -143,7 +149,7 @@ async def find_host_pod(api: Api, job: Object, name: str, nested_namespace: str)
     ]
     if len(found) > 1:
         spaces = ", ".join(f"'{notes.get(labels.NESTED_NAMESPACE)}/{name}'" for _, notes in found)
-        raise Failure(f"several pods are called '{name}': {spaces}", Code.USAGE)
+        raise Failure(f"several pods are named '{name}': {spaces}", Code.USAGE)
     return found[0][0] if found else None
 
 

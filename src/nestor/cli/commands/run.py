@@ -25,7 +25,7 @@ What = Annotated[
     str | None,
     typer.Argument(
         metavar="APP|IMAGE",
-        help="An application of the catalogue (`nestor apps`), or an app image: something with '/' or ':'.",
+        help="An application from the catalogue (see `nestor apps`), or an app image: anything with '/' or ':'.",
         autocompletion=completion.complete_app,
         show_default=False,
     ),
@@ -40,7 +40,7 @@ def run(  # noqa: PLR0913, PLR0917 - the command line's options
         typer.Option(
             "--file",
             "-f",
-            help="An AppDef (JSON), for an IMAGE or --templates, or a NestedAppJob (YAML or JSON); `-` is standard input.",
+            help="An AppDef (JSON) to run with IMAGE or --templates, or a NestedAppJob (YAML or JSON); `-` reads standard input.",
             show_default=False,
             rich_help_panel=JOB_PANEL,
         ),
@@ -50,7 +50,7 @@ def run(  # noqa: PLR0913, PLR0917 - the command line's options
         typer.Option(
             "--templates",
             metavar="CONFIGMAP",
-            help="ConfigMap with the templates of the AppDef, instead of an image.",
+            help="ConfigMap that holds the AppDef's templates, instead of an image.",
             show_default=False,
             rich_help_panel=JOB_PANEL,
         ),
@@ -59,14 +59,13 @@ def run(  # noqa: PLR0913, PLR0917 - the command line's options
         str | None,
         typer.Option(
             "--name",
-            help="Name of the job. Default: the application's, with a random ending.",
+            help="Name of the job. Default: the application's name with a random suffix.",
             show_default=False,
             rich_help_panel=JOB_PANEL,
         ),
     ] = None,
     command: Annotated[
-        str | None,
-        typer.Option("--command", help="Which of the AppDef's commands to run.", show_default=False, rich_help_panel=JOB_PANEL),
+        str | None, typer.Option("--command", help="The AppDef command to run.", show_default=False, rich_help_panel=JOB_PANEL)
     ] = None,
     parameter: Annotated[
         list[str] | None,
@@ -74,7 +73,7 @@ def run(  # noqa: PLR0913, PLR0917 - the command line's options
             "--parameter",
             "-p",
             metavar="NAME=VALUE",
-            help="A parameter of the command; may be repeated.",
+            help="A parameter of the command. Can be repeated.",
             show_default=False,
             rich_help_panel=JOB_PANEL,
         ),
@@ -83,7 +82,7 @@ def run(  # noqa: PLR0913, PLR0917 - the command line's options
         str | None,
         typer.Option(
             "--class",
-            help="NestedClass. Default: `default`.",
+            help="NestedClass of the job. Default: `default`.",
             autocompletion=completion.complete_class,
             show_default=False,
             rich_help_panel=JOB_PANEL,
@@ -93,7 +92,7 @@ def run(  # noqa: PLR0913, PLR0917 - the command line's options
         str | None,
         typer.Option(
             "--version",
-            help="Kubernetes version of the nested cluster, as `v1.36`.",
+            help="Kubernetes version of the nested cluster, for example `v1.36`.",
             show_default=False,
             rich_help_panel=JOB_PANEL,
         ),
@@ -102,36 +101,38 @@ def run(  # noqa: PLR0913, PLR0917 - the command line's options
         str | None, typer.Option("--host", help="Host name of the job's URL.", show_default=False, rich_help_panel=JOB_PANEL)
     ] = None,
     all_targets: Annotated[
-        bool, typer.Option("--all-targets", help="Expose all targets, not the first one only.", rich_help_panel=JOB_PANEL)
+        bool, typer.Option("--all-targets", help="Expose all targets, not only the first one.", rich_help_panel=JOB_PANEL)
     ] = False,
     detach: Annotated[
         bool,
         typer.Option(
             "--detach/--follow",
             "-d",
-            help="Return at once (also --no-follow), or follow the job until it is ready; with a success "
-            "policy until it has ended.",
+            help="Return immediately (also: --no-follow), or follow the job until it is ready, or until it ends if it has a "
+            "success policy.",
         ),
     ] = False,
     no_follow: Annotated[bool, typer.Option("--no-follow", hidden=True)] = False,
-    remove: Annotated[bool, typer.Option("--rm", help="Follow the job to its end, or to Ctrl-C, and delete it then.")] = False,
+    remove: Annotated[
+        bool, typer.Option("--rm", help="Follow the job until it ends or you press Ctrl-C, then delete it.")
+    ] = False,
     timeout: options.Timeout = None,
     output_form: options.OutputOption = None,
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
 ) -> None:
-    """Run an application as a job and follow it: stages, steps with their attempts and times, and at the end its URL.
+    """Run an application as a job and follow it: its stages, its steps with attempts and times, and finally its URL.
 
-    The URL alone goes to standard output, everything else to standard error: `URL=$(nestor run hello)`. Ctrl-C leaves the job
+    Only the URL is written to standard output, so that `URL=$(nestor run hello)` works. Ctrl-C stops following; the job keeps
     running.
     """
     detach = detach or no_follow
     seconds = read_timeout(timeout)
     if what is None and file is None:
-        raise typer.BadParameter("give an application, an image, or a file by -f", param_hint="APP|IMAGE")
+        raise typer.BadParameter("specify an application, an image, or a file with -f", param_hint="APP|IMAGE")
     if remove and detach:
-        raise typer.BadParameter("a job that is not followed cannot be removed at its end", param_hint="--rm")
+        raise typer.BadParameter("only a job that is followed can be deleted at its end", param_hint="--rm")
     place = options.place(namespace, context, kubeconfig)
 
     async def start() -> int:
@@ -152,7 +153,7 @@ def run(  # noqa: PLR0913, PLR0917 - the command line's options
 
 
 class _Manner:
-    """How to go on once the job is made."""
+    """What to do after the job is created."""
 
     def __init__(self, detach: bool, remove: bool, timeout: float | None, form: Output | None) -> None:
         self.detach = detach
@@ -182,7 +183,7 @@ async def _run(place: Place, job: Object, manner: _Manner) -> int:
 
 
 async def _create(opened: Session, job: Object) -> Object:
-    """Make the job, after a look whether its application is in the catalogue: the operator would only refuse it later."""
+    """Create the job, but first check that its application is in the catalogue: the operator would only refuse it later."""
     if "appRef" in job["spec"]:
         with contextlib.suppress(Forbidden):
             await opened.get(kinds.NESTED_APP, str(job["spec"]["appRef"]["name"]))
@@ -206,12 +207,12 @@ def _print_detached(made: Object, manner: _Manner) -> None:
 
 
 def _say_how_to_go_on(made: Object) -> None:
-    console.tell(f"\njob '{made['metadata']['name']}' goes on without you")
+    console.tell(f"\njob '{made['metadata']['name']}' keeps running")
     console.tell(f"  nestor status {address(made)} --follow   follow it again")
-    console.tell(f"  nestor delete {address(made)}            end it")
+    console.tell(f"  nestor delete {address(made)}            delete it")
 
 
 async def _remove(opened: Session, made: Object) -> None:
-    """Also when the user interrupts: the clean-up is what he asked for."""
+    """Even after an interrupt: the clean-up was requested."""
     await opened.api.delete(kinds.NESTED_APP_JOB, made["metadata"]["name"], opened.namespace, uid=made["metadata"]["uid"])
     await wait_until_gone(opened, [made], None)

@@ -30,7 +30,8 @@ def read_timeout(text: str | None) -> float | None:
 def status(
     name: options.JobName,
     follow_it: Annotated[
-        bool, typer.Option("--follow", "-f", help="Follow the job until it is ready (with a success policy: until it has ended).")
+        bool,
+        typer.Option("--follow", "-f", help="Follow the job until it is ready, or until it ends if it has a success policy."),
     ] = False,
     timeout: options.Timeout = None,
     output_form: options.OutputOption = None,
@@ -38,9 +39,9 @@ def status(
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
 ) -> None:
-    """Show one job: what it is, its stages, its steps with attempts and times, its URL.
+    """Show one job: its application, its stages, its steps with attempts and times, and its URL.
 
-    Exits with 1 when the job has failed, so that scripts can ask.
+    Exits with code 1 if the job has failed, for use in scripts.
     """
     seconds = read_timeout(timeout)
     place = options.place(namespace, context, kubeconfig)
@@ -61,21 +62,21 @@ async def _status(place: Place, name: str, timeout: float | None, form: Output |
 
 
 def waits_for_end(job: Object) -> bool:
-    """Whether the job is one that ends by itself."""
+    """Whether the job is expected to end by itself."""
     return bool(job["spec"].get("successPolicy"))
 
 
 def conclude(job: Object, ending: Ending, form: Output | None) -> int:
-    """The last words about a job that was followed: its URL alone on standard output, all else beside it."""
+    """Report how a followed job ended: only its URL goes to standard output."""
     name = job["metadata"]["name"]
     if form is not None:
         output.print_objects([job], Output.JSON if form is Output.WIDE else form, is_list=False)
     if not ending.is_good:
         console.tell(f"job '{name}' failed, {ending.reason}: {ending.message}", mark="bad")
-        console.tell(f"`nestor logs {address(job)}` shows what its steps said, `nestor doctor {address(job)}` what to do")
+        console.tell(f"`nestor logs {address(job)}` shows the output of its steps, `nestor doctor {address(job)}` what to do")
         return Code.FAILED
     if ending.reason == conditions.SUSPENDED:
-        console.tell(f"job '{name}' is suspended; `nestor resume {address(job)}` lets it go on", mark="waiting")
+        console.tell(f"job '{name}' is suspended; `nestor resume {address(job)}` resumes it", mark="waiting")
     elif form is None and (url := url_of(job)) and not status_of(job).get("completionTime"):
         output.write(url + "\n")
     return Code.OK
@@ -84,14 +85,15 @@ def conclude(job: Object, ending: Ending, form: Output | None) -> int:
 def open_page(
     name: options.JobName,
     target: Annotated[
-        str | None, typer.Option("--target", help="Service of another target of the job.", show_default=False)
+        str | None,
+        typer.Option("--target", help="Service of the target to open. Default: the job's first target.", show_default=False),
     ] = None,
-    only_print: Annotated[bool, typer.Option("--print", help="Print the URL, open nothing.")] = False,
+    only_print: Annotated[bool, typer.Option("--print", help="Print the URL without opening it.")] = False,
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
 ) -> None:
-    """Open a job's page in the browser, and print its URL."""
+    """Open a job's page in the browser and print its URL."""
     place = options.place(namespace, context, kubeconfig)
     raise typer.Exit(session.run(lambda: _open(place, name, target, only_print=only_print)))
 
@@ -101,7 +103,7 @@ async def _open(place: Place, name: str, target: str | None, *, only_print: bool
         url = find_url(await opened.get_job(name), target)
     output.write(url + "\n")
     if not only_print and not webbrowser.open(url):
-        console.tell("no browser was found here; open the URL yourself", mark="warn")
+        console.tell("no browser found; open the URL yourself", mark="warn")
     return Code.OK
 
 
@@ -112,8 +114,10 @@ def find_url(job: Object, target: str | None) -> str:
         exposed = condition(job, conditions.EXPOSED) or {}
         if (url := url_of(job)) and exposed.get("status") == "True":
             return url
-        said = exposed.get("message") or "nobody has exposed it yet"
-        raise Failure(f"job '{name}' has no page right now: {said}", hint=f"`nestor status {address(job)} --follow` waits for it")
+        said = exposed.get("message") or "it is not exposed yet"
+        raise Failure(
+            f"job '{name}' has no page at the moment: {said}", hint=f"`nestor status {address(job)} --follow` waits for it"
+        )
     targets = status.get("targets") or []
     found = next((item for item in targets if item.get("serviceName") == target), None)
     if found is None:

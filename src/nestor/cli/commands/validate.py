@@ -19,20 +19,18 @@ Files = Annotated[
     list[Path],
     typer.Argument(
         metavar="FILE…",
-        help="YAML or JSON, with one or several documents; a folder means those of its .yaml, .yml and .json files "
-        "that hold Nestor's resources or an AppDef; '-' is standard input.",
+        help="YAML or JSON, with one or more documents. A folder stands for those of its .yaml, .yml and .json files that hold "
+        "Nestor's resources or an AppDef. '-' reads standard input.",
         show_default=False,
     ),
 ]
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
-def validate(
-    files: Files, quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing about what is good.")] = False
-) -> None:
-    """Check NestedAppJobs, NestedApps, NestedClasses, NestedClusters and AppDefs, offline, by the same rules as the cluster.
+def validate(files: Files, quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only problems.")] = False) -> None:
+    """Check NestedAppJobs, NestedApps, NestedClasses, NestedClusters and AppDefs offline, by the same rules as the cluster.
 
-    Names file, line, document, field and what is allowed. Exits with 1 when anything is wrong.
+    Reports the file, line and field of every fault, and what is allowed. Exits with code 1 if anything is wrong.
     """
 
     async def start() -> int:
@@ -88,7 +86,7 @@ def tell(file: str, document: Document, result: check.Result, *, quiet: bool) ->
         for fault in result.faults:
             target.print(Text(f"    {console.clean(str(fault))}"), soft_wrap=True)
     elif not quiet:
-        note = "  not Nestor's, not checked" if result.is_skipped else ""
+        note = "  not a Nestor resource, not checked" if result.is_skipped else ""
         mark, style = (marks.waiting, "dim") if result.is_skipped else (marks.good, "good")
         target.print(Text.assemble((f"{mark} ", style), where, (note, "dim")), soft_wrap=True)
     if not quiet:

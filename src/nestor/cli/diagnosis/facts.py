@@ -1,4 +1,4 @@
-"""Reading what a diagnosis needs. What the user may not read is None, which is not the same as empty."""
+"""Reads the facts for a diagnosis. What the user has no permission to read is None, as opposed to empty."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class JobFacts:
 
 
 async def read_installation(session: Session) -> Installation:
-    """All of it, asked for side by side."""
+    """All facts, read concurrently."""
     api = session.api
     version = await api.request("GET", "/version")
     crds, operators, classes, ingress_classes = await asyncio.gather(
@@ -116,7 +116,7 @@ async def read_job(session: Session, job: Object) -> JobFacts:
 
 
 async def read_rights(api: Api, namespace: str, wanted: tuple[tuple[str, str, str], ...]) -> dict[tuple[str, str, str], bool]:
-    """What the user may do in a namespace, by the API server's own word."""
+    """The user's permissions in a namespace, as the API server reports them."""
     answers = await asyncio.gather(*[_may(api, namespace, *right) for right in wanted])
     return dict(zip(wanted, answers, strict=True))
 
@@ -163,7 +163,7 @@ async def _read_served(api: Api) -> set[str]:
 
 
 async def _has_image_volumes(api: Api, namespace: str) -> bool | None:
-    """Asked by a pod that is not made (dry run): an API server without them leaves the volume's source out, or refuses it."""
+    """Tested by a dry-run pod: an API server without image volumes drops the volume's source or refuses the pod."""
     volume = {"name": "probe", "image": {"reference": "nestor.dev/probe:1", "pullPolicy": "IfNotPresent"}}
     body = {
         "apiVersion": "v1",

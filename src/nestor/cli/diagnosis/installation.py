@@ -12,8 +12,10 @@ from nestor.cli.diagnosis.findings import Finding, bad, good, warn
 from nestor.cli.diagnosis.pods import describe_trouble
 from nestor.objects import Object, annotations_of, spec_of, status_of
 
-INSTALL = "install Nestor by its chart: helm upgrade --install nestor charts/nestor -n nestor-system --create-namespace …"
-UPDATE_CRDS = "apply the new ones, helm does not: kubectl apply --server-side --force-conflicts -f charts/nestor/crds/"
+INSTALL = "install Nestor with its chart: helm upgrade --install nestor charts/nestor -n nestor-system --create-namespace …"
+UPDATE_CRDS = (
+    "apply the new definitions, which helm does not do: kubectl apply --server-side --force-conflicts -f charts/nestor/crds/"
+)
 DEFAULT_INGRESS_CLASS = "ingressclass.kubernetes.io/is-default-class"
 OLDEST_VERSION = (1, 33)
 
@@ -28,29 +30,33 @@ def _judge_server(facts: Installation) -> Iterator[Finding]:
     numbers = tuple(int(part) for part in facts.version.lstrip("v").split(".")[:2] if part.isdigit())
     if len(numbers) == 2 and numbers < OLDEST_VERSION:
         needed = "Nestor needs 1.33 or later"
-        yield bad(f"the cluster at {facts.server} is Kubernetes {facts.version}; {needed}", "upgrade the cluster")
+        yield bad(f"the cluster at {facts.server} runs Kubernetes {facts.version}; {needed}", "upgrade the cluster")
     else:
         yield good(f"the cluster at {facts.server} answers: Kubernetes {facts.version}")
     if facts.has_image_volumes is False:
         yield bad(
-            "the cluster has no image volumes, which app images need",
-            "they are on by default from Kubernetes 1.35; before, switch on the feature gate ImageVolume of API server and "
-            "kubelets. Jobs with templates from a ConfigMap work without",
+            "the cluster does not support image volumes, which app images need",
+            "they are enabled by default from Kubernetes 1.35; before that, enable the feature gate ImageVolume in API server "
+            "and kubelets. Jobs with templates from a ConfigMap do not need them",
         )
     elif facts.has_image_volumes:
-        yield good("image volumes are there, for app images")
+        yield good("image volumes are supported, so app images can be used")
 
 
 def _judge_resources(facts: Installation) -> Iterator[Finding]:
     missing = [resource.kind for resource in RESOURCES if resource.plural not in facts.served]
     if missing:
         everything = len(missing) == len(RESOURCES)
-        yield bad(f"the cluster does not know {', '.join(missing)}", INSTALL if everything else UPDATE_CRDS)
+        yield bad(
+            f"these resources are not installed in the cluster: {', '.join(missing)}", INSTALL if everything else UPDATE_CRDS
+        )
     if len(missing) == len(RESOURCES):
         return
     if facts.crds is None:
         if not missing:
-            yield good("Nestor's resources are there (you may not read their definitions, so their age is unknown)")
+            yield good(
+                "Nestor's resources are installed (you have no permission to read their definitions, so their version is unknown)"
+            )
         return
     is_current = True
     for resource in RESOURCES:
@@ -61,18 +67,18 @@ def _judge_resources(facts: Installation) -> Iterator[Finding]:
             is_current = False
             yield finding
     if is_current and not missing:
-        yield good("Nestor's resources are there and current")
+        yield good("Nestor's resources are installed and up to date")
 
 
 def _compare(resource: Resource, crd: Object) -> Iterator[Finding]:
     wanted = _fields(_schema(build_crd(resource)))
     found = _fields(_schema(crd))
     if lacking := sorted(wanted - found):
-        yield bad(f"the definition of {resource.kind} is older than this nestor: it has no {_some(lacking)}", UPDATE_CRDS)
+        yield bad(f"the definition of {resource.kind} is older than this nestor: it lacks {_some(lacking)}", UPDATE_CRDS)
     elif extra := sorted(found - wanted):
         yield warn(
             f"the definition of {resource.kind} is newer than this nestor: it has {_some(extra)}",
-            "install the command line of the cluster's version",
+            "install the version of nestor that the cluster runs",
         )
 
 
@@ -95,7 +101,7 @@ def _fields(schema: Any, path: str = "") -> set[str]:
 
 
 def _some(fields: list[str]) -> str:
-    """The first ones; what is below a field that is missing goes without saying."""
+    """The first few; fields below a missing field are left out."""
     tops = [field for field in fields if not any(field.startswith(f"{other}.") for other in fields)]
     shown = ", ".join(f"`{field}`" for field in tops[:3])
     return f"{shown} and {len(tops) - 3} more" if len(tops) > 3 else shown
@@ -104,14 +110,15 @@ def _some(fields: list[str]) -> str:
 def _judge_operator(facts: Installation) -> Iterator[Finding]:
     if facts.operators is None:
         yield warn(
-            "whether the operator runs cannot be seen: you may not list Deployments", "ask an admin to run `nestor doctor`"
+            "cannot tell whether the operator is running: you have no permission to list Deployments",
+            "ask an admin to run `nestor doctor`",
         )
         return
     if not facts.operators:
         yield bad("no operator is installed (no Deployment with label app.kubernetes.io/name=nestor)", INSTALL)
     if len(facts.operators) > 1:
         places = ", ".join(f"{item['metadata']['namespace']}/{item['metadata']['name']}" for item in facts.operators)
-        yield bad(f"several operators are installed, which act on the same jobs: {places}", "uninstall all but one")
+        yield bad(f"several operators are installed and act on the same jobs: {places}", "uninstall all but one")
     for operator in facts.operators:
         yield from _judge_deployment(operator, facts.operator_pods)
 
@@ -128,17 +135,17 @@ def _judge_deployment(operator: Object, pods: list[Object]) -> Iterator[Finding]
     if not status_of(operator).get("readyReplicas"):
         mine = [pod for pod in pods if pod["metadata"]["namespace"] == meta["namespace"]]
         troubles = [trouble for pod in mine if (trouble := describe_trouble(pod))]
-        yield bad(f"the operator {where} is not ready: {'; '.join(troubles) or 'it has no pod that runs'}", logs)
+        yield bad(f"the operator {where} is not ready: {'; '.join(troubles) or 'it has no running pod'}", logs)
         return
     version = (meta.get("labels") or {}).get("app.kubernetes.io/version")
     if version and version != __version__:
-        yield warn(f"the operator is version {version}, this command line {__version__}", "install the same version of both")
+        yield warn(f"the operator is version {version}, this nestor is version {__version__}", "install the same version of both")
     yield good(f"the operator {where} is ready" + (f", version {version}" if version else ""))
 
 
 def _judge_classes(facts: Installation) -> Iterator[Finding]:
     if facts.classes is None:
-        yield warn("which classes there are cannot be seen: you may not list NestedClasses")
+        yield warn("cannot check the classes: you have no permission to list NestedClasses")
         return
     if not facts.classes:
         if "nestedclasses" in facts.served:
@@ -149,7 +156,7 @@ def _judge_classes(facts: Installation) -> Iterator[Finding]:
         return
     names = [item["metadata"]["name"] for item in facts.classes]
     if "default" not in names:
-        yield warn(f"no class is called 'default': jobs must set `className` to one of {', '.join(names)}")
+        yield warn(f"no class is named 'default': jobs must set `className` to one of {', '.join(names)}")
     for item in facts.classes:
         yield from _judge_class(item, facts)
 
@@ -161,13 +168,13 @@ def _judge_class(item: Object, facts: Installation) -> Iterator[Finding]:
         findings.append(
             warn(
                 f"class '{name}' has no `expose.domain`: only jobs that set `expose.host` get a URL",
-                "set it in the class (of the chart's: `defaultClass.expose.domain` in its values)",
+                "set it in the class (for the chart's class: `defaultClass.expose.domain` in its values)",
             )
         )
     if facts.tls_secrets.get(name) is False:
         findings.append(
             bad(
-                f"class '{name}' names TLS Secret '{expose.get('tlsSecretName')}', which is not there",
+                f"class '{name}' names TLS Secret '{expose.get('tlsSecretName')}', which does not exist",
                 "create it in the operator's namespace, of type kubernetes.io/tls",
             )
         )
@@ -181,16 +188,16 @@ def _judge_ingress(name: str, expose: Object, facts: Installation) -> Iterator[F
     known = [item["metadata"]["name"] for item in facts.ingress_classes]
     wanted = expose.get("ingressClassName")
     if not known:
-        yield bad("the cluster has no IngressClass, so no job gets a page", "install an Ingress controller")
+        yield bad("the cluster has no IngressClass, so no job can be exposed", "install an Ingress controller")
     elif wanted and wanted not in known:
         yield bad(
-            f"class '{name}' names IngressClass '{wanted}', which is not there; there are: {', '.join(known)}",
-            "change `expose.ingressClassName` of the class",
+            f"class '{name}' names IngressClass '{wanted}', which does not exist; available: {', '.join(known)}",
+            "change `expose.ingressClassName` in the class",
         )
     elif not wanted and not any(_is_default(item) for item in facts.ingress_classes):
         yield bad(
-            f"class '{name}' names no IngressClass and the cluster has no default one; there are: {', '.join(known)}",
-            "set `expose.ingressClassName` of the class",
+            f"class '{name}' names no IngressClass and the cluster has no default one; available: {', '.join(known)}",
+            "set `expose.ingressClassName` in the class",
         )
 
 
@@ -201,11 +208,11 @@ def _is_default(item: Object) -> bool:
 def _judge_rights(facts: Installation) -> Iterator[Finding]:
     if lacking := [describe_right(right) for right, is_allowed in facts.rights.items() if not is_allowed]:
         yield bad(
-            f"in namespace '{facts.namespace}' you may not {', '.join(lacking)}",
+            f"in namespace '{facts.namespace}' you have no permission to {', '.join(lacking)}",
             "ask an admin for the role 'edit' in that namespace: the chart adds Nestor's resources to it",
         )
     elif facts.rights:
-        yield good(f"you may run jobs in namespace '{facts.namespace}'")
+        yield good(f"you can run jobs in namespace '{facts.namespace}'")
 
 
 def describe_right(right: tuple[str, str, str]) -> str:

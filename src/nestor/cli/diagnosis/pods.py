@@ -1,4 +1,4 @@
-"""Why a pod does not do what it should, by its own status. Pure."""
+"""Why a pod does not run, according to its status. Pure."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from nestor.objects import Object, status_of
 
 ORDINARY = ("ContainerCreating", "PodInitializing")
 RESTARTS = 3
-"""Restarts after which a container that runs right now is suspicious all the same."""
+"""Restarts that are suspicious even if the container is running now."""
 
 
 def describe_trouble(pod: Object) -> str | None:
-    """One sentence, or None when all is well or on its ordinary way."""
+    """One sentence, or None if the pod is fine or starting normally."""
     name, status = pod["metadata"]["name"], status_of(pod)
     for item in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
         if said := _describe_container(item):
             return f"pod '{name}', container '{item['name']}': {said}"
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return f"pod '{name}' has no node: {condition.get('message') or condition.get('reason')}"
+            return f"pod '{name}' is not scheduled: {condition.get('message') or condition.get('reason')}"
     if status.get("phase") == "Failed":
         return f"pod '{name}' failed: {status.get('message') or status.get('reason') or 'a container exited'}"
     return None
@@ -28,7 +28,7 @@ def _describe_container(item: Object) -> str | None:
     waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
     if waiting.get("reason") and waiting["reason"] not in ORDINARY:
         last = ((item.get("lastState") or {}).get("terminated")) or {}
-        ending = f" (it ended before: {_describe_end(last)})" if last else ""
+        ending = f" (it ended earlier: {_describe_end(last)})" if last else ""
         return f"{waiting['reason']}{': ' + waiting['message'] if waiting.get('message') else ''}{ending}"
     if ended.get("exitCode"):
         return f"ended: {_describe_end(ended)}"

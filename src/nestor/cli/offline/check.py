@@ -59,7 +59,7 @@ def check_one(content: dict[str, Any]) -> Result:
 
 def _check_resource(content: dict[str, Any], resource: Resource, title: str) -> Result:
     schema = root_schema(resource.kind)
-    # An API server drops the status of what is created; whatever it says, it harms nobody.
+    # An API server ignores the status of a new object, so it does no harm.
     whole = structure.with_defaults({key: value for key, value in content.items() if key != "status"}, schema)
     faults = list(metadata.check(content, is_namespaced=resource.scope == "Namespaced"))
     spec_faults = [Fault("spec", "must be set")]

@@ -1,4 +1,4 @@
-"""Files of YAML or JSON documents, read as an API server's clients read them: bounded, without aliases that multiply."""
+"""Files of YAML or JSON documents, read as an API server's clients read them: bounded, and without multiplying aliases."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def load(file: Path) -> str:
     except OSError as error:
         raise Failure(f"{file}: {error.strerror or error}", Code.USAGE) from error
     if len(content) > BYTES_LIMIT:
-        raise Failure(f"{file}: larger than {BYTES_LIMIT // 2**20} MiB, which no API server takes")
+        raise Failure(f"{file}: larger than {BYTES_LIMIT // 2**20} MiB, which no API server accepts")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -85,13 +85,13 @@ def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise Unreadable(f"key '{key}' is there twice")
+            raise Unreadable(f"duplicate key '{key}'")
         found[key] = value
     return found
 
 
 def _refuse_constant(name: str) -> Any:
-    raise Unreadable(f"{name} is no number of JSON")
+    raise Unreadable(f"{name} is not a JSON number")
 
 
 def _describe(error: Exception) -> str:

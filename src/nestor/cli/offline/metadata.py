@@ -83,7 +83,7 @@ def _check_annotations(meta: dict[str, Any]) -> Iterator[Fault]:
             yield Fault(child("metadata.annotations", key), f"must be a string, not {show(value)}: put it in quotes")
         size += len(key.encode()) + len(str(value).encode())
     if size > ANNOTATIONS_LIMIT:
-        yield Fault("metadata.annotations", f"must be at most {ANNOTATIONS_LIMIT // 1024} KiB together")
+        yield Fault("metadata.annotations", f"must be at most {ANNOTATIONS_LIMIT // 1024} KiB in total")
 
 
 def _check_key(key: str, path: str) -> Iterator[Fault]:
@@ -91,4 +91,4 @@ def _check_key(key: str, path: str) -> Iterator[Fault]:
     is_good = _LABEL_NAME.fullmatch(name) and (not separator or (len(domain) <= NAME_LIMIT and _NAME.fullmatch(domain)))
     if not is_good:
         form = "an optional domain and '/', then at most 63 letters, digits, '-', '_' and '.'"
-        yield Fault(child(path, key), f"is no valid key: {form}")
+        yield Fault(child(path, key), f"is not a valid key: {form}")

@@ -48,7 +48,7 @@ def _construct_mapping(loader: Loader, node: yaml.MappingNode) -> dict[Any, Any]
             raise yaml.constructor.ConstructorError(None, None, "a key must be a string", key_node.start_mark)
         key = _key_text(key)
         if key in found:
-            raise yaml.constructor.ConstructorError(None, None, f"key '{key}' is there twice", key_node.start_mark)
+            raise yaml.constructor.ConstructorError(None, None, f"duplicate key '{key}'", key_node.start_mark)
         found[key] = loader.construct_object(value_node, deep=True)
     return found
 
@@ -89,7 +89,7 @@ class _Counter:
         line = f"line {_line(event)}"
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self.sizes:
-                raise Unreadable(f"{line}: alias '*{event.anchor}' is unknown, or inside of what it stands for")
+                raise Unreadable(f"{line}: alias '*{event.anchor}' is undefined or refers to itself")
             self.total += self.sizes[event.anchor]
         elif isinstance(event, yaml.ScalarEvent):
             self.total += 1
@@ -103,7 +103,7 @@ class _Counter:
             if anchor:
                 self.sizes[anchor] = self.total - before
         if self.total > NODES_LIMIT:
-            raise Unreadable(f"{line}: more than {NODES_LIMIT} values once its aliases are followed; no API server takes that")
+            raise Unreadable(f"{line}: more than {NODES_LIMIT} values once its aliases are expanded; no API server accepts that")
         if len(self.open) > DEPTH_LIMIT:
             raise Unreadable(f"{line}: nested more than {DEPTH_LIMIT} levels deep")
 

@@ -10,31 +10,7 @@ from nestor.objects import Object, annotations_of, conditions_of, is_terminating
 
 Mood = Literal["good", "bad", "warn", "busy", "waiting", "retry"]
 
-NEEDS_THE_USER = frozenset(
-    {
-        conditions.CLASS_NOT_FOUND,
-        conditions.VERSION_UNSUPPORTED,
-        conditions.COMMAND_NOT_FOUND,
-        conditions.APPDEF_INVALID,
-        conditions.APP_NOT_FOUND,
-        conditions.PARAMETERS_INVALID,
-        conditions.TEMPLATES_NOT_FOUND,
-        conditions.PULL_SECRET_NOT_FOUND,
-        conditions.STEP_FAILED,
-        conditions.RUNNER_FAILED,
-        conditions.HOSTNAME_CONFLICT,
-        conditions.HOST_NOT_ALLOWED,
-        conditions.TLS_SECRET_NOT_FOUND,
-    }
-)
-"""Reasons that no waiting ends; somebody has to change something."""
-
-NEEDS_SOMEBODY = frozenset({conditions.IMAGE_PULL_FAILED, conditions.UNSCHEDULABLE, conditions.PROVISIONING_FAILED})
-"""Reasons that may end by themselves, and mostly do not."""
-
 LINE_LIMIT = 200
-ORDER = (conditions.ADMITTED, conditions.CLUSTER_READY, conditions.STEPS_APPLIED, conditions.EXPOSED)
-"""The stages of a job, in the order in which it passes them."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +23,7 @@ class Ending:
 
 
 def address(job: Object) -> str:
-    """How commands name it, whatever the kubeconfig's own namespace is: to be copied from a hint."""
+    """The job as commands name it, with its namespace, so that hints can be copied."""
     return f"{job['metadata']['name']} -n {job['metadata']['namespace']}"
 
 
@@ -63,7 +39,7 @@ def is_restarting(job: Object) -> bool:
 
 
 def is_over(job: Object) -> bool:
-    """Whether it has ended and its application with it. What failed in a step is kept: it may rest, and go on."""
+    """Whether the job and its application have ended. A job that failed in a step is kept: it can be suspended and resumed."""
     succeeded = condition(job, conditions.SUCCEEDED) or {}
     return bool(status_of(job).get("completionTime")) and succeeded.get("reason") != conditions.STEP_FAILED
 
@@ -81,7 +57,7 @@ def find_ending(job: Object, *, until_finished: bool) -> Ending | None:
         return None
     if ready.get("status") == "True":
         return None if until_finished else Ending(True, ready.get("reason", ""), ready.get("message", ""))
-    if ready.get("reason") in NEEDS_THE_USER and not (succeeded and is_restarting(job)):
+    if conditions.reason_of(ready).needs == "user" and not (succeeded and is_restarting(job)):
         return Ending(False, ready["reason"], ready.get("message", ""))
     if ready.get("reason") == conditions.SUSPENDED and not until_finished:
         return Ending(True, conditions.SUSPENDED, ready.get("message", ""))
@@ -93,7 +69,7 @@ def is_stale(job: Object) -> bool:
     generation, seen = job["metadata"].get("generation"), status_of(job).get("observedGeneration")
     if generation is not None and seen is not None and seen < generation:
         return True
-    # A refused job does not begin another run.
+    # A refused job starts no further run.
     return _awaits_rerun(job) and _find_refusal(job) is None
 
 
@@ -110,7 +86,7 @@ def _find_refusal(job: Object) -> Object | None:
 
 
 def mood(job: Object) -> tuple[Mood, str]:
-    """The job in a word, and how that feels."""
+    """The job's mood, and its state in a word."""
     if is_terminating(job):
         return "waiting", conditions.TERMINATING
     ready, succeeded = condition(job, conditions.READY), condition(job, conditions.SUCCEEDED)
@@ -118,14 +94,14 @@ def mood(job: Object) -> tuple[Mood, str]:
         return "good", succeeded.get("reason", "")
     if ready is None:
         return "waiting", "Created"
-    reason = ready.get("reason", "")
+    reason = conditions.reason_of(ready)
     if ready.get("status") == "True":
         return "good", "Ready"
-    if reason in NEEDS_THE_USER or (succeeded and succeeded.get("status") == "False" and not is_restarting(job)):
+    if reason.needs == "user" or (succeeded and succeeded.get("status") == "False" and not is_restarting(job)):
         return "bad", reason
-    if reason == conditions.STEP_RETRYING or is_restarting(job):
+    if reason.activity == "retry" or is_restarting(job):
         return "retry", reason
-    if reason in NEEDS_SOMEBODY:
+    if reason.needs == "somebody":
         return "warn", reason
     return ("waiting" if reason == conditions.SUSPENDED else "busy"), reason
 
@@ -145,7 +121,7 @@ def url_of(job: Object) -> str | None:
 
 
 def describe_app(spec: Object) -> str:
-    """What it runs, in a few words."""
+    """The job's application in a few words."""
     if spec.get("appRef"):
         return str(spec["appRef"].get("name", ""))
     app = spec.get("app") or {}

@@ -13,7 +13,7 @@ from rich.text import Text
 from nestor.api import conditions
 from nestor.cli.console import Symbols, clean
 from nestor.cli.view import times
-from nestor.cli.view.facts import NEEDS_SOMEBODY, NEEDS_THE_USER, ORDER, Mood, condition, describe_app, mood, pick_line
+from nestor.cli.view.facts import Mood, condition, describe_app, mood, pick_line
 from nestor.objects import Object, spec_of, status_of
 
 STEP_MOODS: dict[str, Mood] = {"Pending": "waiting", "Running": "busy", "Retrying": "retry", "Succeeded": "good", "Failed": "bad"}
@@ -53,12 +53,12 @@ def render_stages(job: Object, marks: Symbols) -> Table | Text:
         message = clean(pick_line(found.get("message") or found.get("reason") or ""))
         mark = Text(getattr(marks, feeling), STYLES[feeling])
         table.add_row(mark, found["type"], Text(message, "" if feeling != "waiting" else "dim"))
-    return table if shown else Text(f"{marks.waiting}  nobody has reported on the job yet", "dim")
+    return table if shown else Text(f"{marks.waiting}  no status reported yet", "dim")
 
 
 def list_stages(job: Object) -> list[Object]:
     """The conditions worth a line: `Succeeded` only where it says something that no stage says."""
-    shown = [found for kind in ORDER if (found := condition(job, kind))]
+    shown = [found for kind in conditions.STAGES if (found := condition(job, kind))]
     end = condition(job, conditions.SUCCEEDED)
     is_news = end is not None and end.get("message") not in [found.get("message") for found in shown]
     if end is not None and is_news and (end.get("status") != "Unknown" or spec_of(job).get("successPolicy")):
@@ -105,15 +105,10 @@ def _describe_attempts(step: Object) -> str:
 def _stage_mood(found: Object) -> Mood:
     if found.get("status") == "True":
         return "good"
-    if found.get("reason") in NEEDS_THE_USER or (found["type"] == conditions.SUCCEEDED and found.get("status") == "False"):
+    reason = conditions.reason_of(found)
+    if reason.needs == "user" or (found["type"] == conditions.SUCCEEDED and found.get("status") == "False"):
         return "bad"
-    if found.get("reason") in NEEDS_SOMEBODY:
-        return "warn"
-    if found.get("reason") in (conditions.STEP_RETRYING, conditions.RESTARTING):
-        return "retry"
-    if found.get("reason") in (conditions.STEP_RUNNING, conditions.PROVISIONING, conditions.RUNNER_STARTING, conditions.RUNNING):
-        return "busy"
-    return "waiting"
+    return "warn" if reason.needs == "somebody" else reason.activity
 
 
 def _facts(job: Object, now: datetime.datetime) -> Table:

@@ -1,17 +1,21 @@
-"""A job's states → the lines that a person who waits for it wants to read, each once. Pure."""
+"""A job's states as lines for a person who is waiting for it, each told once. Pure."""
 
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from nestor.api import conditions
+from nestor.api.conditions import Type
 from nestor.cli.view import times
 from nestor.cli.view.facts import condition, pick_line
 from nestor.objects import Object, status_of
 
+_APPLIED = conditions.TIMED.index(conditions.STEPS_APPLIED)
+_BEFORE_STEPS, _AFTER_STEPS = conditions.TIMED[:_APPLIED], conditions.TIMED[_APPLIED:]
 _STEP_REASONS = (conditions.STEP_RUNNING, conditions.STEP_RETRYING, conditions.STEP_FAILED)
-"""The steps' own lines say these better."""
+"""The steps' own lines say more."""
 
 
 @dataclass
@@ -21,11 +25,11 @@ class Story:
     told: dict[str, str] = field(default_factory=dict)
 
     def tell(self, job: Object, now: datetime.datetime) -> list[str]:
-        """The news in this state of the job, in the order in which a job lives."""
+        """What is new in this state of the job, in the order of its stages."""
         lines = self._tell_restart(job)
-        lines += self._tell_stages(job, conditions.ADMITTED, conditions.CLUSTER_READY)
+        lines += self._tell_stages(job, _BEFORE_STEPS)
         lines += self._tell_steps(status_of(job).get("steps") or [], now)
-        lines += self._tell_stages(job, conditions.STEPS_APPLIED, conditions.EXPOSED, conditions.READY)
+        lines += self._tell_stages(job, _AFTER_STEPS)
         return lines + self._tell_end(job) + self._tell_waiting(job)
 
     def _tell_restart(self, job: Object) -> list[str]:
@@ -33,9 +37,9 @@ class Story:
         if not count or not self._is_new("restarts", str(count)):
             return []
         self.told = {key: value for key, value in self.told.items() if not key.startswith("step ")}
-        return [f"restart {count}: the application begins again in an empty cluster"]
+        return [f"restart {count}: the application starts over in an empty cluster"]
 
-    def _tell_stages(self, job: Object, *kinds: str) -> list[str]:
+    def _tell_stages(self, job: Object, kinds: Iterable[Type]) -> list[str]:
         lines = []
         for kind in kinds:
             found = condition(job, kind)
@@ -61,7 +65,7 @@ class Story:
         return []
 
     def _tell_waiting(self, job: Object) -> list[str]:
-        """What the job waits for, when that is something else than before and nothing says it better."""
+        """What the job is waiting for, if that has changed and no other line says it."""
         ready = condition(job, conditions.READY)
         if ready is None or ready["status"] == "True" or ready.get("reason") in _STEP_REASONS:
             return []
@@ -75,20 +79,20 @@ class Story:
         return is_new
 
 
-def _describe_stage(kind: str, job: Object) -> str:
+def _describe_stage(kind: Type, job: Object) -> str:
+    """The stage's words, with what the status has to add to them."""
     status = status_of(job)
     if kind == conditions.ADMITTED:
         details = [f"class '{job['spec'].get('className', 'default')}'"]
         details += [f"command '{status['command']}'"] if status.get("command") else []
-        return f"admitted: {', '.join(details)}"
+        return f"{kind.words}: {', '.join(details)}"
     if kind == conditions.CLUSTER_READY:
-        return f"cluster ready: Kubernetes {status.get('kubernetesVersion', '')}".rstrip()
-    if kind == conditions.STEPS_APPLIED:
-        count = len(status.get("steps") or ())
-        return f"all {count} steps applied" if count > 1 else "all steps applied"
-    if kind == conditions.EXPOSED:
-        return f"exposed at {status['url']}" if status.get("url") else "exposed"
-    return "ready"
+        return f"{kind.words}: Kubernetes {status.get('kubernetesVersion', '')}".rstrip()
+    if kind == conditions.STEPS_APPLIED and (count := len(status.get("steps") or ())) > 1:
+        return kind.words.replace("all", f"all {count}")
+    if kind == conditions.EXPOSED and status.get("url"):
+        return f"{kind.words} at {status['url']}"
+    return kind.words
 
 
 def _describe_step(step: Object, title: str, now: datetime.datetime) -> str | None:
@@ -104,5 +108,5 @@ def _describe_step(step: Object, title: str, now: datetime.datetime) -> str | No
     if state == "Succeeded":
         return f"{title} succeeded{took}" + (count if step.get("attempt", 1) > 1 else "")
     why = pick_line(step.get("message") or "")
-    ending = "failed, will be tried again" if state == "Retrying" else f"failed{took}"
+    ending = "failed, will be retried" if state == "Retrying" else f"failed{took}"
     return f"{title} {ending}{count}" + (f": {why}" if why else "")

@@ -10,7 +10,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 
 
 def parse_time(value: str | None) -> datetime.datetime | None:
-    """A time of Kubernetes (RFC 3339); None when there is none, or it is none."""
+    """A time of Kubernetes (RFC 3339); None if it is missing or malformed."""
     if not value:
         return None
     try:
@@ -61,5 +61,5 @@ def parse_duration(text: str) -> float:
     if text.isdigit():
         return float(text)
     if not text or _DURATION.sub("", text):
-        raise ValueError(f"'{text}' is no time span; write it as '90s', '10m' or '1h30m'")
+        raise ValueError(f"'{text}' is not a duration; write, for example, '90s', '10m' or '1h30m'")
     return sum(float(count) * UNITS[unit] for count, unit in _DURATION.findall(text))
