@@ -156,7 +156,7 @@ async def test_a_job_rests_before_it_begins_and_while_it_runs_and_is_stopped_at_
 
 @pytest.fixture
 async def persistent_class(api: Api) -> AsyncIterator[str]:
-    """A class like the default one whose clusters keep their data on a volume: one, below `/run` of a node, gone with the node."""
+    """A class like the default one whose clusters keep their data on a volume: one, below `/run` of a node, gone with it."""
     name = f"keep-{uuid.uuid4().hex[:6]}"
     await api.create(
         STORAGE_CLASS,
