@@ -89,13 +89,13 @@ def down(progress: Progress) -> list[str]:
 
 
 def status() -> Status:
-    """How the cluster is, each part asked once."""
+    """How the cluster is, each part asked once, all at the same time."""
     layout = paths.default()
     known = state.load(layout.state)
     if not launcher.is_running(layout):
         failed = known is not None and known.phase == "Failed"
         return Status("embedded", False, False, f"failed: {known.message}" if known and failed else "not running")
-    found = {check.title: check.is_ok() for check in health.checks(layout)}
+    found = health.ask(health.checks(layout))
     healthy = all(found.values()) and known is not None and known.phase == "Running"
     return Status("embedded", True, healthy, power.describe(healthy, power.stopped(layout)), found)
 
