@@ -29,9 +29,7 @@ demo-down: $(VENV)/.ready ## Remove what `make demo` started
 test: $(VENV)/.ready ## Run everything: lint, types, unit, integration (real API server), e2e (real nested clusters)
 	@# Build first, so that no test competes with a compiler.
 	@$(RUN) -m devcluster.build images >/dev/null
-	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target lint types unit lifecycle
-	@$(MAKE) --no-print-directory integration
-	@$(MAKE) --no-print-directory jobs
+	@$(HOLD) $(MAKE) --no-print-directory held-test
 
 ##@ Develop
 
@@ -72,17 +70,32 @@ e2e: lifecycle jobs ## Run the tests that need a fresh embedded cluster: its lif
 
 .PHONY: lifecycle
 lifecycle: $(VENV)/.ready ## Test how the embedded cluster itself starts, crashes and ends
-	@$(RUN) -m devcluster down
-	@$(RUN) -m pytest $(LIFECYCLE) $(PYTEST_ARGS)
+	@$(HOLD) $(MAKE) --no-print-directory held-lifecycle
 
 .PHONY: jobs
 jobs: $(VENV)/.ready ## Run the tests that share an embedded cluster: real pods, nested clusters, HTTP through the Ingress
+	@$(HOLD) $(MAKE) --no-print-directory held-jobs
+
+# A machine has one embedded cluster: two runs wait for each other, even from different checkouts.
+HOLD := $(RUN) -m devcluster hold --
+
+.PHONY: held-test held-lifecycle held-jobs
+held-test:
+	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target lint types unit lifecycle
+	@$(MAKE) --no-print-directory integration
+	@$(MAKE) --no-print-directory jobs
+
+held-lifecycle:
+	@$(RUN) -m devcluster down
+	@$(RUN) -m pytest $(LIFECYCLE) $(PYTEST_ARGS)
+
+held-jobs:
 	@$(RUN) -m devcluster down
 	@[ -n "$$NESTOR_KEEP" ] || trap '$(RUN) -m devcluster down' EXIT; export NESTOR_KEEP=1; \
-	$(RUN) -m pytest tests/e2e --ignore=$(LIFECYCLE) -m 'not alone' -n 3 --dist loadgroup $(PYTEST_ARGS) && \
-	$(RUN) -m pytest tests/e2e --ignore=$(LIFECYCLE) -m alone $(PYTEST_ARGS)
+	$(RUN) -m pytest tests/e2e $(addprefix --ignore=,$(LIFECYCLE)) -m 'not alone' -n 3 --dist loadgroup $(PYTEST_ARGS) && \
+	$(RUN) -m pytest tests/e2e $(addprefix --ignore=,$(LIFECYCLE)) -m alone $(PYTEST_ARGS)
 
-LIFECYCLE := tests/e2e/devcluster/test_cluster.py
+LIFECYCLE := tests/e2e/devcluster/test_cluster.py tests/e2e/devcluster/test_node_stop.py
 
 .PHONY: crds
 crds: $(VENV)/.ready ## Generate crds/ and the chart's copy from the models

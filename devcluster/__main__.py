@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import signal
+import subprocess
 import sys
 
 from devcluster import cluster
@@ -15,6 +17,8 @@ COMMANDS = {
     "kubeconfig": "print the path of the kubeconfig",
     "build": "build the binaries and images only",
     "load": "rebuild the images that changed and give them to the cluster",
+    "hold": "run a program while nobody else on this machine starts or ends a cluster",
+    "node": "stop a node of the embedded cluster, as a power cut does, or start it again",
 }
 
 
@@ -23,20 +27,25 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m devcluster", description=cluster.__doc__, formatter_class=_Raw)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in COMMANDS.items():
-        commands.add_parser(name, help=text)
-    command = parser.parse_args(arguments).command
+        added = commands.add_parser(name, help=text)
+        if name == "node":
+            added.add_argument("action", choices=("stop", "start"))
+            added.add_argument("name")
+        if name == "hold":
+            added.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM …")
+    chosen = parser.parse_args(arguments)
     try:
-        return _run(command)
+        return _run(chosen)
     except RuntimeError as error:
-        print(f"devcluster {command}: {error}", file=sys.stderr)
+        print(f"devcluster {chosen.command}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
 
 
-def _run(command: str) -> int:
+def _run(chosen: argparse.Namespace) -> int:
     progress = Console()
-    match command:
+    match chosen.command:
         case "up":
             found = cluster.up(progress)
             print(f"export KUBECONFIG={found.kubeconfig}")
@@ -56,7 +65,22 @@ def _run(command: str) -> int:
             build.ensure_images(progress)
         case "load":
             cluster.load(progress)
+        case "node":
+            cluster.node(chosen.action, chosen.name, progress)
+        case "hold":
+            return _hold(chosen.program[1:], progress)
     return 0
+
+
+def _hold(program: list[str], progress: Console) -> int:
+    """Run a program, with the cluster ours, to its end; its exit code. What would end us first is for the program."""
+    if not program:
+        raise RuntimeError("name a program: 'python -m devcluster hold -- make jobs'")
+    with cluster.hold(" ".join(program), progress):
+        process = subprocess.Popen(program, close_fds=False)  # make hands its jobs on by file descriptors
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the program as well
+        signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+        return process.wait()
 
 
 def _status() -> int:

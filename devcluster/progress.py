@@ -11,7 +11,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol, TextIO
@@ -26,14 +26,18 @@ class Stage:
     """One piece of work that is under way."""
 
     title: str
-    started: float = field(default_factory=time.monotonic)
     detail: str = ""
     """What is happening now; set it freely. The last value stays on the finished line ("from the cache", "12 MB")."""
+    clock: Callable[[], float] = time.monotonic
+    started: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.started = self.clock()
 
     @property
     def elapsed(self) -> float:
         """Seconds since the stage began."""
-        return time.monotonic() - self.started
+        return self.clock() - self.started
 
     def line(self) -> str:
         """Title, detail and elapsed time."""
@@ -65,8 +69,9 @@ class Silent:
 class Console:
     """Reports to a text stream, live when the stream is a terminal."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream or sys.stderr
+        self._clock = clock
         self._live = self._stream.isatty()
         self._running: list[Stage] = []
         self._lock = threading.Lock()
@@ -76,7 +81,7 @@ class Console:
     @contextlib.contextmanager
     def stage(self, title: str) -> Iterator[Stage]:
         """Show the body of the `with` while it runs; leave one line behind, marked by how it ended."""
-        stage = Stage(title)
+        stage = Stage(title, clock=self._clock)
         self._begin(stage)
         try:
             yield stage

@@ -1,6 +1,6 @@
 """A cluster to develop and test against, chosen by the environment variable `CLUSTER`:
 
-- `embedded` (default): a real one-node Kubernetes that this package starts on a bare Linux machine;
+- `embedded` (default): a real Kubernetes of two nodes that this package starts on a bare Linux machine;
 - `current`: the cluster that kubectl's current context names, only looked at;
 - `kind`: a kind cluster, where Docker and kind are installed.
 
@@ -10,16 +10,19 @@ Belongs here: processes, namespaces, configuration and readiness of the cluster.
 
 from __future__ import annotations
 
+import contextlib
 import os
+from contextlib import AbstractContextManager
+from typing import Literal
 
-from devcluster.cluster import current, embedded, kind, paths
+from devcluster.cluster import current, embedded, kind, lock, paths, power
 from devcluster.cluster.info import ClusterInfo, Status
 from devcluster.cluster.leftovers import find
 from devcluster.progress import Progress, Silent
 
 KINDS = ("embedded", "current", "kind")
 
-__all__ = ["ClusterInfo", "Status", "down", "kubeconfig", "leftovers", "load", "status", "up"]
+__all__ = ["ClusterInfo", "Status", "down", "hold", "kubeconfig", "leftovers", "load", "node", "nodes", "status", "up"]
 
 
 def up(progress: Progress | None = None) -> ClusterInfo:
@@ -49,6 +52,26 @@ def load(progress: Progress | None = None) -> None:
             kind.load([archive for _, archive in build.ensure_images(progress or Silent())], progress or Silent())
         case _:
             raise RuntimeError("CLUSTER=current: push the images to a registry that the cluster pulls from")
+
+
+def node(action: Literal["stop", "start"], name: str, progress: Progress | None = None) -> None:
+    """Stop a node of the embedded cluster as a power cut does, or start it again. Raises `RuntimeError` that says why not."""
+    if _kind() != "embedded":
+        raise RuntimeError("only the embedded cluster's nodes can be stopped and started")
+    embedded.node(action, name, progress or Silent())
+
+
+def nodes() -> list[str]:
+    """Names of the embedded cluster's nodes, the first of which carries the control plane; none of another cluster's."""
+    return power.names(paths.default()) if _kind() == "embedded" else []
+
+
+def hold(what: str, progress: Progress | None = None) -> AbstractContextManager[None]:
+    """Have this machine's one embedded cluster for as long as the `with` lasts: others wait, and so do we for them. `up` and
+    `down` hold it by themselves; who wants the cluster to stay as it is between them holds it for longer."""
+    if _kind() != "embedded":
+        return contextlib.nullcontext()
+    return lock.run(paths.default(), what, progress or Silent())
 
 
 def status() -> Status:

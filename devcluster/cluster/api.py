@@ -1,4 +1,4 @@
-"""A few read-only questions to the embedded API server, with the standard library alone.
+"""The few requests to the embedded API server that start a cluster, with the standard library alone.
 
 The supervisor and `up` only need to know whether it answers. `nestor.kube` is the door for everything else, but importing it
 takes a second, which is a tenth of the time a warm start may take.
@@ -34,9 +34,18 @@ class Client:
 
     def get(self, path: str) -> tuple[int, bytes]:
         """Status and body of a GET. Raises `OSError` when nobody answers."""
-        connection = http.client.HTTPSConnection(settings.NODE_IP, 6443, timeout=TIMEOUT_SECONDS, context=self._tls)
+        return self._ask("GET", path)
+
+    def create(self, path: str, content: dict[str, object]) -> None:
+        """Create an object, unless it is there. Raises `RuntimeError` when it is refused, `OSError` when nobody answers."""
+        status, body = self._ask("POST", path, json.dumps(content))
+        if status not in (201, 409):
+            raise RuntimeError(f"creating an object at {path}: HTTP {status}: {body.decode(errors='replace')[:500]}")
+
+    def _ask(self, method: str, path: str, body: str | None = None) -> tuple[int, bytes]:
+        connection = http.client.HTTPSConnection(settings.CONTROL_PLANE_IP, 6443, timeout=TIMEOUT_SECONDS, context=self._tls)
         try:
-            connection.request("GET", path)
+            connection.request(method, path, body, {"Content-Type": "application/json"} if body else {})
             answer = connection.getresponse()
             return answer.status, answer.read()
         except http.client.HTTPException as error:

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from devcluster.cluster import settings
+from devcluster.cluster.node import facts
 
 ROOT = Path("/sys/fs/cgroup")
 REMOVE_SECONDS = 10.0
@@ -19,22 +20,23 @@ def hierarchies(root: Path = ROOT) -> list[Path]:
 
 
 def create(root: Path = ROOT) -> None:
-    """Make our directory in each hierarchy; the kubelet insists that its cgroup root exists."""
+    """Make the nodes' directories in each hierarchy; a kubelet insists that its cgroup root exists."""
     for hierarchy in hierarchies(root):
-        (hierarchy / settings.CGROUP).mkdir(exist_ok=True)
+        for node in facts.ALL:
+            (hierarchy / node.cgroup).mkdir(parents=True, exist_ok=True)
 
 
-def existing(root: Path = ROOT) -> list[Path]:
-    """Our directories that are there."""
-    candidates = [hierarchy / settings.CGROUP for hierarchy in hierarchies(root)]
+def existing(root: Path = ROOT, name: str = settings.CGROUP) -> list[Path]:
+    """Our directories of that name that are there."""
+    candidates = [hierarchy / name for hierarchy in hierarchies(root)]
     return [path for path in candidates if path.is_dir()]
 
 
-def remove(root: Path = ROOT) -> None:
-    """Remove our directories and all below. The processes in them must have been ended; the kernel may need a moment for
-    the last of them, so a busy directory is tried again for a while."""
+def remove(root: Path = ROOT, name: str = settings.CGROUP) -> None:
+    """Remove our directories of that name and all below. The processes in them must have been ended; the kernel may need a
+    moment for the last of them, so a busy directory is tried again for a while."""
     deadline = time.monotonic() + REMOVE_SECONDS
-    for top in existing(root):
+    for top in existing(root, name):
         folders = sorted((path for path in top.rglob("*") if path.is_dir()), key=lambda path: len(path.parts), reverse=True)
         for folder in [*folders, top]:
             _remove_one(folder, deadline)

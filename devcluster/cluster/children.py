@@ -23,11 +23,14 @@ class Children:
         """Start reaping; call once, inside the running event loop, before the first `spawn`."""
         asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, self._reap)
 
-    def spawn(self, argv: Sequence[str], environment: Mapping[str, str], log: Path) -> tuple[int, asyncio.Future[int]]:
-        """Start a program, its output appended to `log`; its pid, and the future of its exit code."""
+    def spawn(
+        self, argv: Sequence[str], environment: Mapping[str, str], log: Path, stdin: int | None = None
+    ) -> tuple[int, asyncio.Future[int]]:
+        """Start a program, its output appended to `log`, its input from a file descriptor of ours or empty; its pid, and the
+        future of its exit code."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         actions = [
-            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0) if stdin is None else (os.POSIX_SPAWN_DUP2, stdin, 0),
             (os.POSIX_SPAWN_OPEN, 1, str(log), flags, 0o644),
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ]
@@ -37,11 +40,6 @@ class Children:
         # Nothing can have been reaped in between: the handler runs in this same event loop.
         self._exits[pid] = exited
         return pid, exited
-
-    def signal(self, pid: int, number: signal.Signals) -> None:
-        """Send a signal, unless the process was reaped already."""
-        if pid in self._exits:
-            os.kill(pid, number)
 
     def _reap(self) -> None:
         while True:

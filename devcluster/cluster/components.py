@@ -1,4 +1,4 @@
-"""The programs that make up the cluster: what each is started with, and on which side of the link it lives. Pure."""
+"""The programs that a cluster has once: what each is started with, and on which side of the link it lives. Pure."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from devcluster.cluster import settings
 from devcluster.cluster.paths import Paths
 
 ETCD_URL = "https://127.0.0.1:2379"
+
+# A node that stops is noticed after 20 s instead of 50 s: the values of Kubespray's "fast update and fast reaction", for which
+# its kubelets renew their leases more often, too (see `node.configs`).
+NODE_MONITOR = {"node-monitor-period": "2s", "node-monitor-grace-period": "20s"}
 
 BINARIES = (
     "kube",
@@ -31,27 +35,30 @@ BINARIES = (
 
 @dataclass(frozen=True)
 class Component:
-    """One program. `side` is the network namespace it lives in: the cluster's own, or the machine's."""
+    """One program, named as its log is. `side` is the network namespace it lives in: the cluster's own, the machine's, or its
+    node's."""
 
     name: str
     argv: tuple[str, ...]
-    side: Literal["cluster", "machine"] = "cluster"
+    side: Literal["cluster", "machine", "node"] = "cluster"
+    holds_namespace: bool = False
+    """Whether it only waits for its child, process 1 of a pid namespace, for which its signals are meant."""
 
 
 def first(paths: Paths) -> list[Component]:
     """What needs nothing else and is started at once."""
-    return [etcd(paths), registry(paths), containerd(paths), api_server(paths), caddy(paths)]
+    return [etcd(paths), registry(paths), api_server(paths), caddy(paths)]
 
 
 def after_api(paths: Paths) -> list[Component]:
     """What ends, or waits long, when it does not find a ready API server."""
-    return [controller_manager(paths), scheduler(paths), kubelet(paths), proxy(paths), ingress(paths)]
+    return [controller_manager(paths), scheduler(paths), ingress(paths)]
 
 
 def etcd(paths: Paths) -> Component:
     """The store; without fsync, because nobody keeps this cluster over a power cut."""
     pki = paths.pki
-    return _kube(
+    return kube(
         paths,
         "etcd",
         {
@@ -73,14 +80,14 @@ def etcd(paths: Paths) -> Component:
 
 
 def api_server(paths: Paths) -> Component:
-    """The API server, on the node's address only."""
+    """The API server, on the cluster's side of the link only."""
     pki = paths.pki
-    return _kube(
+    return kube(
         paths,
         "kube-apiserver",
         {
-            "advertise-address": settings.NODE_IP,
-            "bind-address": settings.NODE_IP,
+            "advertise-address": settings.CONTROL_PLANE_IP,
+            "bind-address": settings.CONTROL_PLANE_IP,
             "secure-port": "6443",
             "etcd-servers": ETCD_URL,
             "etcd-cafile": pki / "etcd-ca.crt",
@@ -115,7 +122,7 @@ def api_server(paths: Paths) -> Component:
 def controller_manager(paths: Paths) -> Component:
     """The controllers; the service account ones get their own identities, as in production."""
     pki = paths.pki
-    return _kube(
+    return kube(
         paths,
         "kube-controller-manager",
         {
@@ -133,6 +140,7 @@ def controller_manager(paths: Paths) -> Component:
             # Many short-lived namespaces: the default of 20 requests a second makes their removal the slowest part of a test.
             "kube-api-qps": "200",
             "kube-api-burst": "400",
+            **NODE_MONITOR,
         },
     )
 
@@ -140,49 +148,7 @@ def controller_manager(paths: Paths) -> Component:
 def scheduler(paths: Paths) -> Component:
     """The scheduler."""
     own = {"bind-address": "127.0.0.1", "leader-elect": "false", "kube-api-qps": "200", "kube-api-burst": "400"}
-    return _kube(paths, "kube-scheduler", {**_login(paths, "scheduler"), **own})
-
-
-def kubelet(paths: Paths) -> Component:
-    """The node's agent."""
-    return _kube(
-        paths,
-        "kubelet",
-        {
-            "config": paths.etc / "kubelet.yaml",
-            "kubeconfig": paths.pki / "kubelet.kubeconfig",
-            "hostname-override": settings.NODE_NAME,
-            "node-ip": settings.NODE_IP,
-        },
-    )
-
-
-def proxy(paths: Paths) -> Component:
-    """Services as iptables rules of the cluster's network namespace."""
-    return _kube(
-        paths,
-        "kube-proxy",
-        {
-            "kubeconfig": paths.pki / "proxy.kubeconfig",
-            "hostname-override": settings.NODE_NAME,
-            "cluster-cidr": settings.POD_CIDR,
-            "proxy-mode": "iptables",
-            "bind-address": settings.NODE_IP,
-            "healthz-bind-address": "127.0.0.1:10256",
-            # Rules are written as soon as endpoints change; tests wait for it.
-            "iptables-min-sync-period": "100ms",
-            # conntrack's size is the machine's, not ours to set.
-            "conntrack-max-per-core": "0",
-            "conntrack-min": "0",
-            "conntrack-tcp-timeout-established": "0s",
-            "conntrack-tcp-timeout-close-wait": "0s",
-        },
-    )
-
-
-def containerd(paths: Paths) -> Component:
-    """The container runtime."""
-    return Component("containerd", (str(paths.bin / "containerd"), "--config", str(paths.etc / "containerd.toml")))
+    return kube(paths, "kube-scheduler", {**_login(paths, "scheduler"), **own})
 
 
 def registry(paths: Paths) -> Component:
@@ -210,9 +176,10 @@ def ingress(paths: Paths) -> Component:
     return Component("ingress", argv, side="machine")
 
 
-def _kube(paths: Paths, name: str, flags: Mapping[str, object]) -> Component:
-    """A part of the multi-call binary `kube`."""
-    return Component(name, (str(paths.bin / "kube"), name, *(f"--{key}={value}" for key, value in flags.items())))
+def kube(paths: Paths, name: str, flags: Mapping[str, object], node: str = "") -> Component:
+    """A part of the multi-call binary `kube`, on a node when one is named."""
+    argv = (str(paths.bin / "kube"), name, *(f"--{key}={value}" for key, value in flags.items()))
+    return Component(f"{node}/{name}", argv, side="node") if node else Component(name, argv)
 
 
 def _login(paths: Paths, name: str) -> dict[str, object]:

@@ -6,8 +6,9 @@ import contextlib
 import fcntl
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 from devcluster.cluster import (
     cgroups,
@@ -16,14 +17,17 @@ from devcluster.cluster import (
     images,
     launcher,
     leftovers,
+    lock,
     machine,
     network,
     paths,
+    power,
     preflight,
     settings,
     state,
 )
 from devcluster.cluster.info import ClusterInfo, Status
+from devcluster.cluster.node import runtime
 from devcluster.cluster.paths import Paths
 from devcluster.progress import Progress
 
@@ -42,72 +46,92 @@ def up(progress: Progress) -> ClusterInfo:
 
     layout = paths.default()
     build.ensure_binaries(progress)
-    with _only_one(layout, progress):
+    with lock.run(layout, "devcluster up", progress), _only_one(layout, progress):
         kept = _keep_or_start(layout, progress)
         # While the control plane starts by itself.
-        health.wait(layout, health.registry_check(), progress)
+        _wait(layout, [health.registry_check(), *health.runtime_checks(layout)], progress)
         _load(layout, progress)
-        health.wait(layout, health.api_check(layout), progress)
+        _wait(layout, [health.api_check(layout)], progress)
         if not kept:
             _apply_addons(layout, progress)
-        for check in health.service_checks(layout):
-            health.wait(layout, check, progress)
+        _wait(layout, [*health.node_checks(layout), *health.service_checks()], progress)
     return info(layout)
 
 
 def load(progress: Progress) -> list[str]:
-    """Build what changed, push it to the cluster's registry, have the node pull it again; the tags that it will pull."""
+    """Build what changed, push it to the cluster's registry, have the nodes pull it again; the tags that they will pull."""
     layout = paths.default()
-    if not launcher.is_running(layout):
-        raise RuntimeError("the embedded cluster does not run; 'python -m devcluster up' starts it")
-    with _only_one(layout, progress):
+    _require_running(layout)
+    with lock.run(layout, "devcluster load", progress), _only_one(layout, progress):
         return _load(layout, progress)
+
+
+def node(action: Literal["stop", "start"], name: str, progress: Progress) -> None:
+    """Stop a node as a power cut does, or start it again. Raises `RuntimeError` that says why not."""
+    layout = paths.default()
+    _require_running(layout)
+    act = {"stop": power.stop, "start": power.start}[action]
+    with lock.run(layout, f"devcluster node {action}", progress), _only_one(layout, progress):
+        act(layout, name, progress)
 
 
 def down(progress: Progress) -> list[str]:
     """End the cluster, whatever state it is in, and return what is left of it (nothing, unless something went wrong)."""
     layout = paths.default()
-    with _only_one(layout, progress), progress.stage("End the embedded cluster") as stage:
-        _end(layout)
-        left = leftovers.find(layout)
-        stage.detail = f"{len(left)} things are left" if left else "nothing is left"
+    with lock.run(layout, "devcluster down", progress, wants_cluster=False), _only_one(layout, progress):
+        with progress.stage("End the embedded cluster") as stage:
+            _end(layout)
+            left = leftovers.find(layout)
+            stage.detail = f"{len(left)} things are left" if left else "nothing is left"
+        if other := lock.other_cluster(layout):
+            progress.note(f"Left alone: {other}")
     return left
 
 
 def status() -> Status:
-    """How the cluster is, each part asked once."""
+    """How the cluster is, each part asked once, all at the same time."""
     layout = paths.default()
-    known = state.load(layout)
+    known = state.load(layout.state)
     if not launcher.is_running(layout):
         failed = known is not None and known.phase == "Failed"
         return Status("embedded", False, False, f"failed: {known.message}" if known and failed else "not running")
-    found = {check.title: check.is_ok() for check in health.checks(layout)}
+    found = health.ask(health.checks(layout))
     healthy = all(found.values()) and known is not None and known.phase == "Running"
-    return Status("embedded", True, healthy, "running" if healthy else "running, but not healthy", found)
+    return Status("embedded", True, healthy, power.describe(healthy, power.stopped(layout)), found)
 
 
 def _keep_or_start(layout: Paths, progress: Progress) -> bool:
     """Whether the running cluster could be kept."""
     if launcher.is_running(layout):
+        power.start_all(layout, progress)
         if status().healthy:
             progress.note("The embedded cluster runs already.")
             return True
         progress.note("The embedded cluster is not healthy; it is started anew.")
     _end(layout)
     preflight.check(layout)
-    with progress.stage("Start the embedded cluster"):
+    with progress.stage("Start the embedded cluster"), lock.claim(layout) as claimed:
+        if claimed is None:
+            raise RuntimeError(f"this machine has a cluster already: {lock.other_cluster(layout)}")
         machine.prepare(layout.machine)
         cgroups.create()
-        launcher.start(layout)
+        launcher.start(layout, claimed)
     return False
+
+
+def _require_running(layout: Paths) -> None:
+    if not launcher.is_running(layout):
+        raise RuntimeError("the embedded cluster does not run; 'python -m devcluster up' starts it")
 
 
 def _end(layout: Paths) -> None:
     """End the supervisor, remove what outlives processes. Each step is harmless when there is nothing to do."""
     launcher.stop(layout)
-    network.remove_link()
-    cgroups.remove()
-    machine.restore(layout.machine)
+    with lock.claim(layout) as claimed:
+        if claimed is not None:  # else these are of another cache's cluster
+            network.remove_link()
+            cgroups.remove()
+            machine.restore(layout.machine)
     mounted = launcher.mounts_below(layout.cluster)
     if mounted:
         raise RuntimeError(f"still mounted, so nothing was removed: {', '.join(mounted)}")
@@ -119,13 +143,18 @@ def _end(layout: Paths) -> None:
             path.unlink(missing_ok=True)
 
 
+def _wait(layout: Paths, checks: Sequence[health.Check], progress: Progress) -> None:
+    for check in checks:
+        health.wait(layout, check, progress)
+
+
 def _load(layout: Paths, progress: Progress) -> list[str]:
     from devcluster import build  # noqa: PLC0415 - see `up`
 
     build.push_images(settings.REGISTRY, progress)
-    stale = images.refresh(layout)
+    stale = sorted({name for node in layout.nodes() if runtime.answers(node) for name in images.refresh(node)})
     for name in stale:
-        progress.note(f"Rebuilt, the node will pull it again: {name}")
+        progress.note(f"Rebuilt, the nodes will pull it again: {name}")
     return stale
 
 

@@ -7,15 +7,19 @@ import secrets
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from devcluster.cluster import api, logs, settings, state
-from devcluster.cluster.paths import Paths
+from devcluster.cluster.node import facts, runtime
+from devcluster.cluster.paths import NodePaths, Paths
 from devcluster.progress import Progress
 
 POLL_SECONDS = 0.05
 DNS_SECONDS = 0.3
+KUBELET_PORT = 10250
+KUBELET_SECONDS = 1.0
 
 
 class NotReady(RuntimeError):
@@ -34,7 +38,7 @@ class Check:
 
 def checks(paths: Paths) -> list[Check]:
     """All of them, in the order in which they become true."""
-    return [registry_check(), api_check(paths), *service_checks(paths)]
+    return [registry_check(), *runtime_checks(paths), api_check(paths), *node_checks(paths), *service_checks()]
 
 
 def registry_check() -> Check:
@@ -42,20 +46,50 @@ def registry_check() -> Check:
     return Check("Image registry answers", registry_answers, 30, ("registry",))
 
 
+def runtime_checks(paths: Paths) -> list[Check]:
+    """What must be there before anything is said to the nodes' image stores."""
+    return [_runtime_check(node) for node in paths.nodes()]
+
+
+def _runtime_check(node: NodePaths) -> Check:
+    title = f"containerd of {node.node.name} answers"
+    return Check(title, lambda: runtime.answers(node), 30, _logs(node, "node", "containerd"))
+
+
 def api_check(paths: Paths) -> Check:
     """The condition of those that follow."""
     return Check("API server is ready", api.Client(paths).is_ready, 60, ("kube-apiserver", "etcd"))
 
 
-def service_checks(paths: Paths) -> list[Check]:
-    """What needs the API server and the addons."""
-    client = api.Client(paths)
+def node_checks(paths: Paths) -> list[Check]:
+    """What needs the API server."""
+    return [node_check(node) for node in paths.nodes()]
+
+
+def node_check(node: NodePaths) -> Check:
+    """That one node accepts pods. One that has just been stopped still says so, hence the question to its kubelet."""
+    client = api.Client(node.base)
+
+    def is_ok() -> bool:
+        return kubelet_listens(node.node) and node_is_ready(client, node.node)
+
+    return Check(f"Node {node.node.name} is ready", is_ok, 60, _logs(node, "kubelet", "containerd"))
+
+
+def service_checks() -> list[Check]:
+    """What needs the nodes and the addons."""
+    node = facts.FIRST.name
     return [
-        Check("Node is ready", lambda: node_is_ready(client), 60, ("kubelet", "containerd")),
         # The limit covers the first pull of the image.
-        Check("Cluster DNS answers", dns_answers, 120, ("kubelet", "kube-proxy")),
+        Check("Cluster DNS answers", dns_answers, 120, (f"{node}/kubelet", f"{node}/kube-proxy")),
         Check("Ingress controller serves", ingress_serves, 60, ("ingress", "caddy")),
     ]
+
+
+def ask(all_checks: Sequence[Check]) -> dict[str, bool]:
+    """Ask each check once, side by side: one that hangs holds up no other."""
+    with ThreadPoolExecutor(len(all_checks)) as pool:
+        return dict(zip((check.title for check in all_checks), pool.map(lambda check: check.is_ok(), all_checks), strict=True))
 
 
 def wait(paths: Paths, check: Check, progress: Progress) -> None:
@@ -63,7 +97,7 @@ def wait(paths: Paths, check: Check, progress: Progress) -> None:
     with progress.stage(check.title):
         deadline = time.monotonic() + check.seconds
         while not check.is_ok():
-            known = state.load(paths)
+            known = state.load(paths.state)
             if known is not None and known.phase not in ("Starting", "Running"):
                 raise NotReady(known.message or f"the cluster is {known.phase.lower()}")
             if time.monotonic() > deadline:
@@ -72,11 +106,20 @@ def wait(paths: Paths, check: Check, progress: Progress) -> None:
             time.sleep(POLL_SECONDS)
 
 
-def node_is_ready(client: api.Client) -> bool:
+def node_is_ready(client: api.Client, node: facts.Node) -> bool:
     """Whether the node accepts pods."""
-    node = client.get_object(f"/api/v1/nodes/{settings.NODE_NAME}") or {}
-    conditions = node.get("status", {}).get("conditions", [])
+    found = client.get_object(f"/api/v1/nodes/{node.name}") or {}
+    conditions = found.get("status", {}).get("conditions", [])
     return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+
+
+def kubelet_listens(node: facts.Node) -> bool:
+    """Whether the node's kubelet runs."""
+    try:
+        socket.create_connection((node.ip, KUBELET_PORT), KUBELET_SECONDS).close()
+    except OSError:
+        return False
+    return True
 
 
 def dns_answers() -> bool:
@@ -107,6 +150,10 @@ def ingress_serves() -> bool:
 def registry_answers() -> bool:
     """Whether the image registry takes requests."""
     return _http_status(settings.REGISTRY, "/v2/", {}) == 200
+
+
+def _logs(node: NodePaths, *names: str) -> tuple[str, ...]:
+    return tuple(f"{node.node.name}/{name}" for name in names)
 
 
 def _http_status(address: str, path: str, headers: dict[str, str]) -> int:

@@ -1,12 +1,12 @@
-"""Makes the node forget images that the registry knows better by now, so that a rebuilt image is pulled again under its tag."""
+"""Makes a node forget images that the registry knows better by now, so that a rebuilt image is pulled again under its tag."""
 
 from __future__ import annotations
 
 import http.client
-from pathlib import Path
 
-from devcluster.cluster import configs, runtime, settings, state
-from devcluster.cluster.paths import Paths
+from devcluster.cluster import settings
+from devcluster.cluster.node import runtime
+from devcluster.cluster.paths import NodePaths
 
 MANIFESTS = ", ".join(
     (
@@ -18,20 +18,14 @@ MANIFESTS = ", ".join(
 )
 
 
-def refresh(paths: Paths) -> list[str]:
-    """Forget every tag whose digest differs from the registry's; their names. Running pods keep what they have."""
-    supervisor = state.load_supervisor(paths)
-    if supervisor is None or not supervisor.init.is_alive():
-        return []
-    # containerd's socket is on the cluster's own /run; /proc leads into the mount namespace of the supervisor.
-    node_socket = Path(f"/proc/{supervisor.init.pid}/root{configs.CONTAINERD_SOCKET}")
+def refresh(paths: NodePaths) -> list[str]:
+    """Forget every tag whose digest differs from the registry's; their names. Running pods keep what they have. containerd must
+    answer."""
     stale = [
-        name
-        for name, digest in known_tags(runtime.ctr(paths, "images", "ls", socket=node_socket))
-        if registry_digest(name) not in (None, digest)
+        name for name, digest in known_tags(runtime.ctr(paths, "images", "ls")) if registry_digest(name) not in (None, digest)
     ]
     if stale:
-        runtime.ctr(paths, "images", "rm", *stale, socket=node_socket)
+        runtime.ctr(paths, "images", "rm", *stale)
     return stale
 
 

@@ -11,40 +11,34 @@ import time
 from pathlib import Path
 
 from devcluster.cluster import configs, pki, state
-from devcluster.cluster.paths import Paths
+from devcluster.cluster.node import components, facts
+from devcluster.cluster.node import configs as node_configs
+from devcluster.cluster.paths import NodePaths, Paths
 
-NAMESPACES = (
-    # --kill-child: when `unshare` itself is ended, the kernel ends process 1 of the cluster, and with it all others.
-    "unshare",
-    "--pid",
-    "--fork",
-    "--kill-child",
-    "--mount",
-    "--propagation",
-    "private",
-    "--mount-proc",
-    "--uts",
-    "--ipc",
-)
 INIT_SECONDS = 5.0
 STOP_SECONDS = 30.0
 KILL_SECONDS = 10.0
 
 
-def start(paths: Paths) -> state.Supervisor:
-    """Make a new cluster's files, start its supervisor, return as soon as it runs."""
+def start(paths: Paths, claimed: int) -> state.Supervisor:
+    """Make a new cluster's files, start its supervisor, return as soon as it runs. The file descriptor `claimed`, of the
+    machine's one cluster, stays open for as long as the cluster runs."""
     _keep_last_log(paths)
     _wipe(paths.cluster)
     paths.log.mkdir(parents=True)
     pki.write(paths.pki)
-    configs.write(paths)
+    configs.write(paths.etc, configs.files(paths))
+    for node in facts.wanted():
+        files = NodePaths(paths, node)
+        files.log.mkdir()
+        configs.write(files.etc, node_configs.files(files))
     _write_kubeconfig(paths)
-    state.save(paths, state.State("Starting"))
-    outer = _process(_spawn(paths))
+    state.save(paths.state, state.State("Starting"))
+    outer = _process(_spawn(paths, claimed))
     # At once: should we be ended now, `down` must still know whom to end.
-    state.save_supervisor(paths, state.Supervisor(outer, outer, 0))
+    state.save_supervisor(paths, state.Supervisor(outer, outer))
     init = _wait_for_init(outer.pid, paths)
-    supervisor = state.Supervisor(outer, init, state.pid_namespace(init.pid))
+    supervisor = state.Supervisor(outer, init)
     state.save_supervisor(paths, supervisor)
     return supervisor
 
@@ -71,7 +65,7 @@ def stop(paths: Paths) -> None:
         os.waitpid(supervisor.outer.pid, os.WNOHANG)
 
 
-def _spawn(paths: Paths) -> int:
+def _spawn(paths: Paths, claimed: int) -> int:
     """The supervisor in new namespaces; the pid of `unshare`. Spawned, not run by `subprocess`, because it outlives us."""
     log = str(paths.log / "supervisor.log")
     actions = [
@@ -79,7 +73,8 @@ def _spawn(paths: Paths) -> int:
         (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
         (os.POSIX_SPAWN_DUP2, 1, 2),
     ]
-    argv = [*NAMESPACES, sys.executable, "-m", "devcluster.cluster.supervisor"]
+    os.set_inheritable(claimed, True)
+    argv = [*components.NAMESPACES, sys.executable, "-m", "devcluster.cluster.supervisor"]
     return os.posix_spawnp(argv[0], argv, configs.environment(paths), file_actions=actions, setsid=True)
 
 
@@ -100,18 +95,17 @@ def _wait_for_init(outer: int, paths: Paths) -> state.Process:
 
 
 def _wait_until_gone(supervisor: state.Supervisor, seconds: float) -> None:
-    """Wait for process 1 alone: the kernel lets it end only after every other process of its pid namespace."""
+    """Wait for process 1, which the kernel lets end only after every other process of its pid namespace, and for who waits for
+    it outside."""
     deadline = time.monotonic() + seconds
-    while supervisor.init.is_alive() and time.monotonic() < deadline:
+    while (supervisor.init.is_alive() or supervisor.outer.is_alive()) and time.monotonic() < deadline:
         time.sleep(0.05)
 
 
 def members(supervisor: state.Supervisor) -> list[int]:
-    """Processes that live in the cluster's pid namespace. None once its process 1 is gone, even if a later namespace (a
-    container somebody runs) has got the same number."""
-    if not supervisor.init.is_alive():
-        return []
-    return [stat.pid for stat in state.processes() if state.pid_namespace(stat.pid) == supervisor.pid_namespace]
+    """The cluster's processes, those of its nodes and pods among them. None once its process 1 is gone, since the kernel lets it
+    end only as the last of them."""
+    return state.descendants(supervisor.init.pid, state.processes()) if supervisor.init.is_alive() else []
 
 
 def _signal(process: state.Process, number: signal.Signals) -> None:

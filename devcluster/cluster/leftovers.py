@@ -5,19 +5,47 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Literal
 
-from devcluster.cluster import cgroups, launcher, machine, network, settings, state
+from devcluster.cluster import cgroups, launcher, lock, machine, network, settings, state
+from devcluster.cluster.node import facts
 from devcluster.cluster.paths import Paths
 
-CLUSTER_FILES = ("process.json", "state.json", "kubeconfig", "pki", "etcd", "var", "run", "netns", "caddy.sock")
+SOCKETS = tuple(f"node-{node.number}.sock{kind}" for node in facts.ALL for kind in ("", ".ttrpc"))
+CLUSTER_FILES = (
+    "process.json",
+    "state.json",
+    "kubeconfig",
+    "pki",
+    "etcd",
+    "nodes",
+    "netns",
+    "caddy.sock",
+    "control.sock",
+    *SOCKETS,
+)
+PROGRAMS = {"devcluster.cluster.supervisor", "devcluster.cluster.node"}
 CHAINS = ("KUBE-", "CNI-")
 
 
 def find(paths: Paths) -> list[str]:
     """Everything of the cluster that is still there, a sentence each."""
+    return [*_own(paths), *([] if lock.other_cluster(paths) else _machine_wide(paths))]
+
+
+def _own(paths: Paths) -> list[str]:
+    """What nobody else's cluster can be the owner of."""
+    folders = [paths.cluster, *(node.containerd for node in paths.all_nodes())]
     return [
         *_processes(paths),
-        *(f"mount {place}" for folder in (paths.cluster, paths.containerd) for place in launcher.mounts_below(folder)),
+        *(f"mount {place}" for folder in folders for place in launcher.mounts_below(folder)),
+        *(f"file {paths.cluster / name}" for name in CLUSTER_FILES if (paths.cluster / name).exists()),
+    ]
+
+
+def _machine_wide(paths: Paths) -> list[str]:
+    """What a machine has once, ours unless another cache's cluster runs."""
+    return [
         *([f"network link {settings.MACHINE_LINK}"] if network.link_exists() else []),
         *(f"route {route}" for route in _routes()),
         *(f"network namespace {path}" for path in Path("/run/netns").glob("*") if path.name.startswith(("cni-", "nestor"))),
@@ -25,24 +53,26 @@ def find(paths: Paths) -> list[str]:
         *(f"cgroup {path}" for path in cgroups.existing()),
         *(f"machine setting {setting}" for setting in machine.changed(paths.machine)),
         *(f"file {place}" for place in machine.new_places(paths.machine)),
-        *(f"file {paths.cluster / name}" for name in CLUSTER_FILES if (paths.cluster / name).exists()),
     ]
 
 
 def _processes(paths: Paths) -> list[str]:
-    """By the pid namespace where it is known; by their configuration files too, as the record may be lost."""
+    """By descent where that is known; by what they were started with too, as the record may be lost."""
     supervisor = state.load_supervisor(paths)
     found = set(launcher.members(supervisor)) if supervisor else set()
-    marks = ("devcluster.cluster.supervisor", f"{paths.etc}/", f"{paths.pki}/", f"{paths.netns}")
+    files = (f"{paths.etc}/", f"{paths.nodes_home}/", f"{paths.pki}/", f"{paths.netns}")
     for stat in state.processes():
-        if any(mark in word for word in _command(stat.pid) for mark in marks):
+        command = _words(stat.pid, "cmdline")
+        if any(mark in word for word in command for mark in files) or (
+            not PROGRAMS.isdisjoint(command) and f"NESTOR_CACHE={paths.cache}" in _words(stat.pid, "environ")
+        ):
             found.add(stat.pid)
-    return [f"process {pid}: {' '.join(_command(pid))[:120]}" for pid in sorted(found)]
+    return [f"process {pid}: {' '.join(_words(pid, 'cmdline'))[:120]}" for pid in sorted(found)]
 
 
-def _command(pid: int) -> list[str]:
+def _words(pid: int, name: Literal["cmdline", "environ"]) -> list[str]:
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+        return Path(f"/proc/{pid}/{name}").read_bytes().decode(errors="replace").split("\0")
     except OSError:
         return []
 

@@ -7,14 +7,15 @@ from functools import cached_property
 from pathlib import Path
 
 from devcluster.build import cache
+from devcluster.cluster.node import facts
 
 
 @dataclass(frozen=True)
 class Paths:
     """The layout below one cache directory.
 
-    `cluster/` is the running cluster and goes away with it, but for its logs; `containerd/` and `registry/` outlive it, so
-    that the next start neither pushes nor pulls an image again.
+    `cluster/` is the running cluster and goes away with it, but for its logs; the nodes' `containerd/` folders and
+    `registry/` outlive it, so that the next start neither pushes nor pulls an image again.
     """
 
     cache: Path
@@ -23,16 +24,6 @@ class Paths:
     def bin(self) -> Path:
         """The binaries that `devcluster.build` made."""
         return self.cache / "bin"
-
-    @cached_property
-    def containerd(self) -> Path:
-        """containerd's images and snapshots, kept between clusters."""
-        return self.cache / "containerd"
-
-    @cached_property
-    def containerd_clean(self) -> Path:
-        """Marker: the last cluster ended in order and left no container in `containerd`."""
-        return self.cache / "containerd.clean"
 
     @cached_property
     def registry(self) -> Path:
@@ -95,19 +86,90 @@ class Paths:
         return self.cluster / "etcd"
 
     @cached_property
-    def var(self) -> Path:
-        """What the cluster's processes see as `/var`."""
-        return self.cluster / "var"
-
-    @cached_property
     def netns(self) -> Path:
-        """Mount point of the cluster's network namespace (mounted only inside the supervisor's mount namespace)."""
+        """Mount point of the control plane's network namespace (mounted only inside the supervisor's mount namespace)."""
         return self.cluster / "netns"
 
     @cached_property
     def caddy_socket(self) -> Path:
         """caddy's admin API."""
         return self.cluster / "caddy.sock"
+
+    @cached_property
+    def control_socket(self) -> Path:
+        """Where the supervisor takes orders."""
+        return self.cluster / "control.sock"
+
+    @cached_property
+    def nodes_home(self) -> Path:
+        """A folder for each node of the running cluster."""
+        return self.cluster / "nodes"
+
+    def nodes(self) -> list[NodePaths]:
+        """The nodes of the running cluster."""
+        return [paths for paths in self.all_nodes() if paths.home.exists()]
+
+    def all_nodes(self) -> list[NodePaths]:
+        """The nodes that a cluster may have."""
+        return [NodePaths(self, node) for node in facts.ALL]
+
+
+@dataclass(frozen=True)
+class NodePaths:
+    """The layout of one node: `home` goes away with the cluster, `containerd` outlives it."""
+
+    base: Paths
+    node: facts.Node
+
+    @cached_property
+    def home(self) -> Path:
+        """The node's own files."""
+        return self.base.nodes_home / self.node.name
+
+    @cached_property
+    def etc(self) -> Path:
+        """Configuration files."""
+        return self.home / "etc"
+
+    @cached_property
+    def run(self) -> Path:
+        """Mount point of what the node's processes see as `/run`."""
+        return self.home / "run"
+
+    @cached_property
+    def var(self) -> Path:
+        """What the node's processes see as `/var`."""
+        return self.home / "var"
+
+    @cached_property
+    def socket(self) -> Path:
+        """containerd's API; a file that the machine sees too. Short, since a socket's path may have 107 characters."""
+        return self.base.cluster / f"node-{self.node.number}.sock"
+
+    @cached_property
+    def state(self) -> Path:
+        """Why the node ended, written by itself."""
+        return self.home / "state.json"
+
+    @cached_property
+    def stopped(self) -> Path:
+        """Marker: the node was stopped by order."""
+        return self.home / "stopped"
+
+    @cached_property
+    def log(self) -> Path:
+        """One file per component of the node."""
+        return self.base.log / self.node.name
+
+    @cached_property
+    def containerd(self) -> Path:
+        """containerd's images and snapshots, kept between clusters."""
+        return self.base.cache / self.node.store
+
+    @cached_property
+    def containerd_clean(self) -> Path:
+        """Marker: the last cluster ended in order and left no container in `containerd`."""
+        return self.base.cache / f"{self.node.store}.clean"
 
 
 def default() -> Paths:

@@ -12,15 +12,16 @@ import yaml
 
 from devcluster.cluster import certificates, settings
 from devcluster.cluster.certificates import Authority, KeyPair
+from devcluster.cluster.node import facts
 
-# File name → (user, groups) of the components that log in at the API server. The node's name and group are what the Node
+# File name → (user, groups) of the components that log in at the API server. A node's name and group are what the Node
 # authorizer and NodeRestriction go by.
 CLIENTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "admin": ("nestor-dev:admin", ("system:masters",)),
     "controller-manager": ("system:kube-controller-manager", ()),
     "scheduler": ("system:kube-scheduler", ()),
     "proxy": ("system:kube-proxy", ()),
-    "kubelet": (f"system:node:{settings.NODE_NAME}", ("system:nodes",)),
+    **{f"kubelet-{node.name}": (f"system:node:{node.name}", ("system:nodes",)) for node in facts.ALL},
     "ingress": ("nestor-dev:ingress", ()),
 }
 API_SERVER_NAMES = (
@@ -30,7 +31,7 @@ API_SERVER_NAMES = (
     f"kubernetes.default.svc.{settings.CLUSTER_DOMAIN}",
     "localhost",
     "127.0.0.1",
-    settings.NODE_IP,
+    settings.CONTROL_PLANE_IP,
     settings.KUBERNETES_SERVICE_IP,
 )
 
@@ -45,7 +46,7 @@ def files() -> dict[str, bytes]:
         "etcd-ca": etcd.pair,
         "front-proxy-ca": front_proxy.pair,
         "apiserver": server.server("kube-apiserver", API_SERVER_NAMES),
-        "kubelet-server": server.server(settings.NODE_NAME, (settings.NODE_NAME, settings.NODE_IP, "127.0.0.1")),
+        **{f"kubelet-server-{node.name}": server.server(node.name, (node.name, node.ip, "127.0.0.1")) for node in facts.ALL},
         "etcd-server": etcd.server("etcd", ("localhost", "127.0.0.1")),
         "etcd-client": etcd.client("kube-apiserver"),
         "front-proxy": front_proxy.client("front-proxy"),
@@ -71,7 +72,7 @@ def kubeconfig(server_ca: bytes, identity: KeyPair) -> bytes:
     def encoded(content: bytes) -> str:
         return base64.b64encode(content).decode()
 
-    name = settings.NODE_NAME
+    name = settings.NAME
     config = {
         "apiVersion": "v1",
         "kind": "Config",

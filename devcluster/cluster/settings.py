@@ -7,32 +7,40 @@ import os
 from dataclasses import dataclass
 
 KUBERNETES_VERSION = "v1.36"
-NODE_NAME = "nestor-dev"
+NAME = "nestor-dev"
+"""The cluster's, and its first node's."""
 
 MACHINE_IP = "10.40.0.1"
 """The machine's end of the link into the cluster's network namespace."""
-NODE_IP = "10.40.0.2"
-"""The node's only address; the control plane listens on it too."""
+CONTROL_PLANE_IP = "10.40.0.2"
+"""Where the control plane and the registry listen; the first node's address, too."""
 LINK_PREFIX = 30
 MACHINE_LINK = "nestor0"
 """Name of the only network interface that the machine gets; at most 15 characters."""
 NODE_LINK = "eth0"
 POD_BRIDGE = "cni0"
 
+NODES_CIDR = "10.40.0.4/30"
+"""Addresses of the link between the control plane's network namespace and the second node's."""
+NODES_GATEWAY = "10.40.0.5"
+"""The control plane's end of that link."""
+NODES_BRIDGE = "nodes0"
+"""The interface that carries it, there with or without the other end, as a network card is."""
+NODE_PORT_LINK = "node2"
+"""The bridge's port that the second node's cable is in."""
+
 POD_CIDR = "10.42.0.0/16"
-NODE_POD_CIDR = "10.42.0.0/24"
-"""The node's share of `POD_CIDR`: the controller-manager gives the first node the first /24, the CNI plugin must know it."""
 SERVICE_CIDR = "10.43.0.0/16"
 KUBERNETES_SERVICE_IP = "10.43.0.1"
 DNS_IP = "10.43.0.10"
 CLUSTER_DOMAIN = "cluster.local"
 
-API_URL = f"https://{NODE_IP}:6443"
-REGISTRY = f"{NODE_IP}:5000"
+API_URL = f"https://{CONTROL_PLANE_IP}:6443"
+REGISTRY = f"{CONTROL_PLANE_IP}:5000"
 PAUSE_IMAGE = "registry.k8s.io/pause:3.10.1"
 
 CGROUP = "nestor-dev"
-"""Cgroup of all pods, directly below the root of each hierarchy."""
+"""Cgroup of all pods, directly below the root of each hierarchy; each node has one below it."""
 
 INGRESS_CLASS = "nestor-dev"
 INGRESS_CONTROLLER = "nestor.dev/devcluster-ingress"

@@ -44,8 +44,6 @@ class Supervisor:
 
     outer: Process
     init: Process
-    pid_namespace: int
-    """Inode of the pid namespace: what else is in it belongs to the cluster."""
 
 
 @dataclass(frozen=True)
@@ -74,12 +72,20 @@ def processes() -> list[Stat]:
     return [stat for stat in found if stat is not None]
 
 
-def pid_namespace(pid: int | str) -> int:
-    """Inode of a process's pid namespace; 0 when it is gone."""
-    try:
-        return os.stat(f"/proc/{pid}/ns/pid").st_ino
-    except OSError:
-        return 0
+def children(pid: int) -> list[int]:
+    """The processes that a process has started and that still run."""
+    return [stat.pid for stat in processes() if stat.parent == pid]
+
+
+def descendants(pid: int, everyone: list[Stat]) -> list[int]:
+    """A process and all that come from it. Orphans stay below process 1 of their pid namespace, so none is missed."""
+    children: dict[int, list[int]] = {}
+    for stat in everyone:
+        children.setdefault(stat.parent, []).append(stat.pid)
+    found = [pid]
+    for known in found:  # grows while it is walked
+        found += children.get(known, [])
+    return found
 
 
 def save_supervisor(paths: Paths, supervisor: Supervisor) -> None:
@@ -92,17 +98,17 @@ def load_supervisor(paths: Paths) -> Supervisor | None:
     content = _read(paths.process)
     if content is None:
         return None
-    return Supervisor(Process(**content["outer"]), Process(**content["init"]), content["pid_namespace"])
+    return Supervisor(Process(**content["outer"]), Process(**content["init"]))
 
 
-def save(paths: Paths, state: State) -> None:
-    """Publish how far the supervisor is."""
-    _write(paths.state, asdict(state))
+def save(file: Path, state: State) -> None:
+    """Publish how far a supervisor is."""
+    _write(file, asdict(state))
 
 
-def load(paths: Paths) -> State | None:
+def load(file: Path) -> State | None:
     """What the supervisor published last."""
-    content = _read(paths.state)
+    content = _read(file)
     return None if content is None else State(**content)
 
 

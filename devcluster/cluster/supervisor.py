@@ -1,7 +1,8 @@
-"""Process 1 of the cluster: makes its surroundings, starts the components in order, ends everything when one of them ends.
+"""Process 1 of the cluster: starts the control plane in order and the nodes beside it, ends everything when one of them ends.
 
 Run by `launcher` as `python -m devcluster.cluster.supervisor` inside new pid, mount, uts and ipc namespaces. It restarts
-nothing: a component that dies is a fault to look at, so the cluster ends with that component's last words in its state.
+nothing: a component that dies is a fault to look at, so the cluster ends with that component's last words in its state. Only
+a node may be stopped and started again, by order (see `control`).
 """
 
 from __future__ import annotations
@@ -9,114 +10,120 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import signal
+import os
 import socket
 import sys
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator
 
-from devcluster.cluster import api, components, configs, mounts, network, paths, runtime, settings, state
-from devcluster.cluster.children import Children
+from devcluster.cluster import api, cgroups, components, configs, control, network, paths, settings, state
 from devcluster.cluster.components import Component
 from devcluster.cluster.logs import tail
-from devcluster.cluster.paths import Paths
+from devcluster.cluster.node import components as node_components
+from devcluster.cluster.node import facts, runtime
+from devcluster.cluster.node import network as node_network
+from devcluster.cluster.paths import NodePaths, Paths
+from devcluster.cluster.processes import ComponentEnded, Processes
 
-TERMINATE_SECONDS = 3.0
-
-
-class ComponentEnded(Exception):
-    """A component ended although nobody asked it to."""
-
-    def __init__(self, name: str, code: int) -> None:
-        super().__init__(f"{name} ended by itself with exit code {code}")
-        self.name = name
+NODE_STOP_SECONDS = 15.0
 
 
-@dataclass
 class Supervisor:
-    """The running components."""
+    """The running control plane and nodes. Made inside the running event loop."""
 
-    paths: Paths
-    children: Children = field(default_factory=Children)
-    running: dict[str, tuple[int, asyncio.Future[int]]] = field(default_factory=dict)
+    def __init__(self, layout: Paths) -> None:
+        self._layout = layout
+        self._nodes = layout.nodes()
+        self._processes = Processes(layout.log, configs.environment(layout))
 
     async def run(self) -> None:
-        """Start everything, then wait for a stop signal. Raises `ComponentEnded` when a component ends before that."""
-        self.children.watch()
-        self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        stop = asyncio.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        stopped, start = asyncio.create_task(stop.wait()), asyncio.create_task(self._start())
-        try:
-            await _first(start, stopped, self.failure)
-            if start.done():
-                await start
-                state.save(self.paths, state.State("Running"))
-                await _first(stopped, self.failure)
-            if self.failure.done():
-                await self.failure
-        finally:
-            start.cancel()
-            stopped.cancel()
-            await self._stop()
+        """Work until told to stop. Raises `ComponentEnded` when a component ends before that."""
+        await self._processes.serve(self._start, self._stop)
 
     async def _start(self) -> None:
-        for component in components.first(self.paths):
+        with _api_is_ready() as wait_for_api:
+            for component in components.first(self._layout):
+                self._spawn(component)
+            for node in self._nodes:
+                self._spawn(node_components.init(node), wait_for_api)
+            client = api.Client(self._layout)
+            while not await asyncio.to_thread(client.is_ready):  # noqa: ASYNC110 - there is no event to wait for
+                await asyncio.sleep(0.05)
+            for node in self._nodes:
+                await asyncio.to_thread(client.create, "/api/v1/nodes", facts.node_object(node.node))
+        for component in components.after_api(self._layout):
             self._spawn(component)
-        client = api.Client(self.paths)
-        while not await asyncio.to_thread(client.is_ready):  # noqa: ASYNC110 - there is no event to wait for
-            await asyncio.sleep(0.05)
-        for component in components.after_api(self.paths):
-            self._spawn(component)
+        await control.listen(self._layout, self._obey)
+        state.save(self._layout.state, state.State("Running"))
 
-    def _spawn(self, component: Component) -> None:
-        argv = list(component.argv)
-        if component.side == "cluster":
-            argv = ["nsenter", f"--net={self.paths.netns}", *argv]
-        log = self.paths.log / f"{component.name}.log"
-        pid, exited = self.children.spawn(argv, configs.environment(self.paths), log)
-        self.running[component.name] = (pid, exited)
-        exited.add_done_callback(lambda code: self._ended(component.name, code.result()))
-
-    def _ended(self, name: str, code: int) -> None:
-        if name in self.running and not self.failure.done():
-            self.failure.set_exception(ComponentEnded(name, code))
+    def _spawn(self, component: Component, stdin: int | None = None) -> None:
+        prefix = network.enter(self._layout.netns) if component.side == "cluster" else []
+        self._processes.spawn(component, prefix, stdin)
 
     async def _stop(self) -> None:
-        """End the kubelet, then the pods, then containerd, in this order, so that the image store stays usable. The rest
-        needs no order, its data goes away; what is left when process 1 ends is killed by the kernel."""
-        with contextlib.suppress(Exception):  # a cluster that failed half-way is simply not clean
-            await self._end("kubelet")
-            runtime.clean(self.paths)  # blocks on purpose: the event loop would reap the commands that it runs
-            if await self._end("containerd") == 0:
-                runtime.mark_clean(self.paths)
-        await self._end("registry")
+        """End the nodes in order, so that their image stores stay usable. The rest needs no order, its data goes away; what is
+        left when process 1 ends is killed by the kernel."""
+        names = [node_components.init(node).name for node in self._nodes]
+        await asyncio.gather(*(self._processes.end(name, NODE_STOP_SECONDS) for name in names))
+        await self._processes.end("registry")
 
-    async def _end(self, name: str) -> int | None:
-        """Ask a component to end, kill it when it does not; its exit code, None when it never ran."""
-        if name not in self.running:
-            return None
-        pid, exited = self.running.pop(name)
-        self.children.signal(pid, signal.SIGTERM)
-        try:
-            return await asyncio.wait_for(asyncio.shield(exited), TERMINATE_SECONDS)
-        except TimeoutError:
-            self.children.signal(pid, signal.SIGKILL)
-            return await exited
+    async def _obey(self, order: control.Order) -> None:
+        """Stop or start a node; nothing happens to one that is as ordered. Raises `RuntimeError` for one that cannot be."""
+        node = find_stoppable(self._nodes, order.node)
+        component = node_components.init(node)
+        if order.action == "stop":
+            # A power cut: nothing of the node is heard from the first moment on, and nothing in it gets a chance to tidy up.
+            node.stopped.touch()
+            node_network.unplug(self._layout.netns)
+            await self._processes.end(component.name, 0)
+            cgroups.remove(name=node.node.cgroup)
+        elif not self._processes.runs(component.name):
+            cgroups.create()
+            with _api_is_ready() as wait_for_api:
+                self._spawn(component, wait_for_api)
+            node.stopped.unlink(missing_ok=True)
 
 
-async def _first(*futures: asyncio.Future[Any]) -> None:
-    """Wait until one of them is done."""
-    await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
+def find_stoppable(nodes: list[NodePaths], name: str) -> NodePaths:
+    """The node of that name. Raises `RuntimeError` when it cannot be stopped, or there is none."""
+    found = next((node for node in nodes if node.node.name == name), None)
+    if found is None:
+        raise RuntimeError(f"the cluster has no node '{name}', only {', '.join(node.node.name for node in nodes)}")
+    if found.node == facts.FIRST:
+        raise RuntimeError(f"'{name}' shares its network with the control plane and cannot be stopped alone")
+    return found
+
+
+@contextlib.contextmanager
+def _api_is_ready() -> Iterator[int]:
+    """A file descriptor to read from, which ends when the `with` does: that is how nodes learn that the API server is ready."""
+    reading, writing = os.pipe()
+    try:
+        yield reading
+    finally:
+        os.close(reading)
+        os.close(writing)
 
 
 def prepare(layout: Paths) -> None:
-    """Make the node's own host name, mounts and network. Each ends with the namespaces it is made in."""
-    socket.sethostname(settings.NODE_NAME)
-    mounts.setup(layout)
-    network.setup(layout.netns)
-    runtime.prepare(layout)
+    """Make the cluster's own host name and network, which end with the namespaces they are made in, and the nodes' stores."""
+    socket.sethostname(settings.NAME)
+    nodes = layout.nodes()
+    network.setup(layout.netns, has_second_node=any(node.node == facts.SECOND for node in nodes))
+    for node in nodes:
+        runtime.prepare(node)
+
+
+async def _run(layout: Paths) -> None:
+    await Supervisor(layout).run()
+
+
+def explain(layout: Paths, ended: ComponentEnded) -> state.State:
+    """How the cluster ended, in the words of whoever knows best: a node's process 1 has said which of its programs it was."""
+    for node in layout.nodes():
+        known = state.load(node.state)
+        if known and ended.name == node_components.init(node).name:
+            return known
+    return state.State("Failed", f"{ended}\n{tail(layout.log / f'{ended.name}.log')}", ended.name)
 
 
 def main() -> int:
@@ -124,16 +131,15 @@ def main() -> int:
     layout = paths.default()
     try:
         prepare(layout)
-        asyncio.run(Supervisor(layout).run())
+        asyncio.run(_run(layout))
     except ComponentEnded as ended:
-        message = f"{ended}\n{tail(layout.log / f'{ended.name}.log')}"
-        state.save(layout, state.State("Failed", message, ended.name))
+        state.save(layout.state, explain(layout, ended))
         return 1
     except Exception as error:
         logging.exception("the supervisor failed")
-        state.save(layout, state.State("Failed", f"{type(error).__name__}: {error}", "supervisor"))
+        state.save(layout.state, state.State("Failed", f"{type(error).__name__}: {error}", "supervisor"))
         return 1
-    state.save(layout, state.State("Stopped"))
+    state.save(layout.state, state.State("Stopped"))
     return 0
 
 

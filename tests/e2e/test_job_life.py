@@ -156,7 +156,7 @@ async def test_a_job_rests_before_it_begins_and_while_it_runs_and_is_stopped_at_
 
 @pytest.fixture
 async def persistent_class(api: Api) -> AsyncIterator[str]:
-    """A class like the default one whose clusters have their data on a volume: one, below `/run`, which goes with the node."""
+    """A class like the default one whose clusters keep their data on a volume: one, below `/run` of a node, gone with it."""
     name = f"keep-{uuid.uuid4().hex[:6]}"
     await api.create(
         STORAGE_CLASS,
@@ -168,6 +168,8 @@ async def persistent_class(api: Api) -> AsyncIterator[str]:
             "volumeBindingMode": "Immediate",
         },
     )
+    node = (await api.list(kinds.NODE))[0]["metadata"]["labels"]["kubernetes.io/hostname"]
+    there = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
     await api.create(
         PERSISTENT_VOLUME,
         {
@@ -180,6 +182,7 @@ async def persistent_class(api: Api) -> AsyncIterator[str]:
                 "storageClassName": name,
                 "persistentVolumeReclaimPolicy": "Retain",
                 "hostPath": {"path": f"/run/nestor-e2e/{name}", "type": "DirectoryOrCreate"},
+                "nodeAffinity": {"required": {"nodeSelectorTerms": [there]}},
             },
         },
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import os
 import subprocess
 import uuid
@@ -61,14 +63,32 @@ def embedded(was_running: bool) -> Iterator[ClusterInfo]:
         assert cluster.down(Console()) == []
 
 
-@pytest.fixture
-def kubectl(embedded: ClusterInfo) -> Iterator[Kubectl]:
-    """kubectl in a fresh namespace."""
+@pytest.fixture(scope="module")
+def idle_machine(was_running: bool) -> Iterator[None]:
+    """A machine whose cluster is ours to kill. Each test begins with `up`, whatever was left; the end leaves none."""
+    if was_running:
+        pytest.skip("a cluster runs already on this machine and is left alone ('python -m devcluster down' ends it)")
+    with cluster.hold("tests that start and end the cluster", Console()):
+        yield
+        assert cluster.down(Console()) == []
+
+
+@contextlib.contextmanager
+def fresh_namespace(embedded: ClusterInfo) -> Iterator[Kubectl]:
+    """kubectl in a namespace of its own, deleted in the end, unless the test has ended the cluster."""
     name = f"devcluster-{uuid.uuid4().hex[:6]}"
     run = Kubectl(embedded.kubeconfig, name)
     run("create", "namespace", name)
     yield run
-    run("delete", "namespace", name, "--wait=false")
+    if embedded.kubeconfig.exists():
+        run("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+
+
+@pytest.fixture
+def kubectl(embedded: ClusterInfo) -> Iterator[Kubectl]:
+    """kubectl in a fresh namespace."""
+    with fresh_namespace(embedded) as run:
+        yield run
 
 
 @pytest.fixture
@@ -86,3 +106,16 @@ def site(kubectl: Kubectl, embedded: ClusterInfo, browser: Browser) -> str:
     kubectl("wait", "pod/server", "--for=condition=Ready", "--timeout=120s")
     browser.wait_for(host, 200)
     return host
+
+
+def page(place: str, path: str = "/") -> str:
+    """A page of the web server, empty when it does not answer."""
+    host, _, port = place.partition(":")
+    connection = http.client.HTTPConnection(host, int(port), timeout=5)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().read().decode()
+    except OSError:
+        return ""
+    finally:
+        connection.close()

@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from devcluster import cluster
-from devcluster.cluster import launcher, paths, state
+from devcluster.cluster import launcher, paths
 from devcluster.progress import Console
+from tests.e2e.devcluster.lifecycle import command_line, programs, supervisor
 from tests.e2e.devcluster.web import wait_until
 
-
-@pytest.fixture(autouse=True, scope="module")
-def idle_machine(was_running: bool) -> Iterator[None]:
-    """A machine whose cluster is ours to kill. Each test begins with `up`, whatever was left; the end leaves none."""
-    if was_running:
-        pytest.skip("a cluster runs already on this machine and is left alone ('python -m devcluster down' ends it)")
-    yield
-    assert cluster.down(Console()) == []
-
-
-def supervisor() -> state.Supervisor:
-    found = state.load_supervisor(paths.default())
-    assert found is not None
-    return found
+pytestmark = pytest.mark.usefixtures("idle_machine")
 
 
 def test_a_second_up_keeps_the_cluster() -> None:
@@ -51,18 +41,40 @@ def test_killing_one_process_ends_all_and_up_works_again(which: str) -> None:
 
 def test_a_component_that_ends_is_reported_with_its_last_words() -> None:
     cluster.up(Console())
-    members = launcher.members(supervisor())
-    os.kill(next(pid for pid in members if is_program(pid, "kube-scheduler")), signal.SIGKILL)
+    os.kill(programs("kube-scheduler")[0], signal.SIGKILL)
     wait_until(lambda: not cluster.status().running, "the cluster has ended itself", 15)
     message = cluster.status().message
     assert "kube-scheduler ended by itself with exit code -9" in message
     assert "kube-scheduler.log" in message
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_component_of_a_node_that_ends_is_reported_with_its_last_words(number: int) -> None:
+    cluster.up(Console())
+    name = cluster.nodes()[number]
+    os.kill(next(pid for pid in programs("kubelet") if f"--hostname-override={name}" in command_line(pid)), signal.SIGKILL)
+    wait_until(lambda: not cluster.status().running, "the cluster has ended itself", 15)
+    message = cluster.status().message
+    assert f"{name}/kubelet ended by itself with exit code -9" in message
+    assert f"{name}/kubelet.log" in message
+
+
+def test_another_caches_down_leaves_the_cluster_alone(tmp_path: Path) -> None:
+    cluster.up(Console())
+    before = supervisor()
+    environment = {**os.environ, "NESTOR_CACHE": str(tmp_path)}
+    command = [sys.executable, "-m", "devcluster", "down"]
+    down = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "Left alone: the cluster, started at 2" in down.stderr
+    assert f"cache {paths.default().cache}" in down.stderr
+    assert supervisor() == before
+    assert cluster.status().healthy
+
+
 def test_a_component_that_hangs_is_noticed_by_up() -> None:
     cluster.up(Console())
     before = supervisor()
-    os.kill(next(pid for pid in launcher.members(before) if is_program(pid, "kube-apiserver")), signal.SIGSTOP)
+    os.kill(programs("kube-apiserver")[0], signal.SIGSTOP)
     cluster.up(Console())
     assert supervisor() != before
     assert cluster.status().healthy
@@ -81,9 +93,3 @@ def test_down_leaves_nothing_and_may_be_repeated() -> None:
     assert cluster.leftovers() == []
     assert cluster.down(Console()) == []
     assert not cluster.status().running
-
-
-def is_program(pid: int, name: str) -> bool:
-    """Whether a process is a component of that name."""
-    with open(f"/proc/{pid}/cmdline") as file:
-        return file.read().split("\0")[1:2] == [name]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import http.client
-
 import pytest
 
-from tests.e2e.devcluster.conftest import BUSYBOX, Kubectl
+from tests.e2e.devcluster.conftest import BUSYBOX, Kubectl, page
 from tests.e2e.devcluster.web import wait_until
 
 WEB = f"""
@@ -94,16 +92,3 @@ def test_pods_and_services_can_be_reached_from_the_machine(kubectl: Kubectl) -> 
     service = kubectl("get", "service", "web", "-o", "jsonpath={.spec.clusterIP}")
     for place in (f"{pod}:8080", f"{service}:80"):
         wait_until(lambda place=place: "hello from web" in page(place), f"http://{place} answers")  # type: ignore[misc]
-
-
-def page(place: str) -> str:
-    """A page of the web server, empty when it does not answer."""
-    host, _, port = place.partition(":")
-    connection = http.client.HTTPConnection(host, int(port), timeout=5)
-    try:
-        connection.request("GET", "/")
-        return connection.getresponse().read().decode()
-    except OSError:
-        return ""
-    finally:
-        connection.close()

@@ -3,56 +3,102 @@
 from __future__ import annotations
 
 import io
-import time
+import threading
 
 import pytest
 
 from devcluster import progress
 
+WAIT_SECONDS = 30.0
+"""For what another thread does at once."""
 
-class Terminal(io.StringIO):
+
+class Stream(io.StringIO):
+    """A log file whose readers can wait for a text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._written = threading.Condition()
+
+    def write(self, text: str) -> int:
+        with self._written:
+            count = super().write(text)
+            self._written.notify_all()
+            return count
+
+    def wait_for(self, text: str) -> None:
+        """Return as soon as the text was written."""
+        with self._written:
+            assert self._written.wait_for(lambda: text in self.getvalue(), WAIT_SECONDS), self.getvalue()
+
+
+class Terminal(Stream):
     """A stream that says it is a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
-def test_a_stage_leaves_one_line_with_its_time() -> None:
+class Clock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def test_a_stage_leaves_one_line_with_its_time(clock: Clock) -> None:
     stream = io.StringIO()
-    with progress.Console(stream).stage("Build it") as stage:
+    with progress.Console(stream, clock).stage("Build it") as stage:
         stage.detail = "from the cache"
-    assert stream.getvalue() == "✓ Build it: from the cache (0.0 s)\n"
+        clock.now += 1.25
+    assert stream.getvalue() == "✓ Build it: from the cache (1.2 s)\n"
 
 
-def test_a_failed_stage_is_marked_and_the_error_goes_on() -> None:
+def test_a_failed_stage_is_marked_and_the_error_goes_on(clock: Clock) -> None:
     stream = io.StringIO()
-    with pytest.raises(RuntimeError, match="broken"), progress.Console(stream).stage("Build it"):
+    with pytest.raises(RuntimeError, match="broken"), progress.Console(stream, clock).stage("Build it"):
         raise RuntimeError("broken")
     assert stream.getvalue() == "✗ Build it (0.0 s)\n"
 
 
-def test_a_long_stage_in_a_log_says_that_it_still_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "STILL_RUNNING_SECONDS", 0.02)
-    stream = io.StringIO()
-    with progress.Console(stream).stage("Build it"):
-        time.sleep(0.1)
+def test_a_long_stage_in_a_log_says_that_it_still_runs(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
+    monkeypatch.setattr(progress, "STILL_RUNNING_SECONDS", 0.001)
+    stream = Stream()
+    with progress.Console(stream, clock).stage("Build it"):
+        stream.wait_for("… Build it (0.0 s)\n")
+        clock.now += 30
+        stream.wait_for("… Build it (30.0 s)\n")
     assert stream.getvalue().startswith("… Build it (0.0 s)\n")
+    assert stream.getvalue().endswith("✓ Build it (30.0 s)\n")
 
 
-def test_a_terminal_shows_running_stages_live_and_then_their_last_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "LIVE_SECONDS", 0.01)
+def test_a_terminal_shows_running_stages_live_and_then_their_last_line(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
+    monkeypatch.setattr(progress, "LIVE_SECONDS", 0.001)
     stream = Terminal()
-    console = progress.Console(stream)
+    console = progress.Console(stream, clock)
     with console.stage("One"), console.stage("Two"):
         console.note("a note")
-        time.sleep(0.1)
+        stream.wait_for("One (0.0 s), Two (0.0 s)")
+        clock.now += 0.1
+        stream.wait_for("One (0.1 s), Two (0.1 s)")
     text = stream.getvalue()
-    assert "One (0.0 s), Two (0.0 s)" in text
     assert "\r\x1b[Ka note\n" in text
     assert text.endswith("\r\x1b[K✓ One (0.1 s)\n")
 
 
-def test_silence_is_silent() -> None:
+def test_silence_is_silent(capfd: pytest.CaptureFixture[str]) -> None:
+    done = []
     with progress.Silent().stage("x") as stage:
         stage.detail = "y"
+        done.append(stage.title)
     progress.Silent().note("z")
+    assert done == ["x"]
+    assert capfd.readouterr() == ("", "")

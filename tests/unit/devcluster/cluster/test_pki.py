@@ -13,6 +13,7 @@ from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from devcluster.cluster import pki, settings
+from devcluster.cluster.node import facts
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +29,11 @@ def certificate(files: dict[str, bytes], name: str) -> x509.Certificate:
     ("name", "authority"),
     [
         ("apiserver", "server-ca"),
-        ("kubelet-server", "server-ca"),
+        ("kubelet-server-nestor-dev", "server-ca"),
+        ("kubelet-server-nestor-dev-2", "server-ca"),
         ("admin", "client-ca"),
-        ("kubelet", "client-ca"),
+        ("kubelet-nestor-dev", "client-ca"),
+        ("kubelet-nestor-dev-2", "client-ca"),
         ("apiserver-kubelet-client", "client-ca"),
         ("etcd-server", "etcd-ca"),
         ("etcd-client", "etcd-ca"),
@@ -46,14 +49,22 @@ def test_each_purpose_has_its_own_authority(files: dict[str, bytes], name: str, 
 def test_the_api_server_is_reached_by_address_and_by_name(files: dict[str, bytes]) -> None:
     names = certificate(files, "apiserver").extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert "kubernetes.default.svc" in names.get_values_for_type(x509.DNSName)
-    assert ipaddress.ip_address(settings.NODE_IP) in names.get_values_for_type(x509.IPAddress)
+    assert ipaddress.ip_address(settings.CONTROL_PLANE_IP) in names.get_values_for_type(x509.IPAddress)
     assert ipaddress.ip_address(settings.KUBERNETES_SERVICE_IP) in names.get_values_for_type(x509.IPAddress)
 
 
-def test_the_kubelet_is_the_node_to_the_node_authorizer(files: dict[str, bytes]) -> None:
-    subject = certificate(files, "kubelet").subject
-    assert subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value == "system:node:nestor-dev"
+@pytest.mark.parametrize("node", ["nestor-dev", "nestor-dev-2"])
+def test_the_kubelet_is_the_node_to_the_node_authorizer(files: dict[str, bytes], node: str) -> None:
+    subject = certificate(files, f"kubelet-{node}").subject
+    assert subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value == f"system:node:{node}"
     assert subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)[0].value == "system:nodes"
+
+
+@pytest.mark.parametrize("node", facts.ALL, ids=lambda node: node.name)
+def test_a_kubelet_is_reached_by_its_own_nodes_address_only(files: dict[str, bytes], node: facts.Node) -> None:
+    names = certificate(files, f"kubelet-server-{node.name}").extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    addresses = names.value.get_values_for_type(x509.IPAddress)
+    assert sorted(map(str, addresses)) == sorted([node.ip, "127.0.0.1"])
 
 
 def test_clients_cannot_serve(files: dict[str, bytes]) -> None:

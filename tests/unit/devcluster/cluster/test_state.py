@@ -36,21 +36,26 @@ def test_a_process_is_known_by_number_and_start() -> None:
 
 
 def test_records_come_back_as_they_were_written(layout: Paths) -> None:
-    assert state.load(layout) is None
+    assert state.load(layout.state) is None
     assert state.load_supervisor(layout) is None
     me = this_process()
-    supervisor = state.Supervisor(me, me, 4026532180)
+    supervisor = state.Supervisor(me, me)
     state.save_supervisor(layout, supervisor)
-    state.save(layout, state.State("Failed", "why", "etcd"))
+    state.save(layout.state, state.State("Failed", "why", "etcd"))
     assert state.load_supervisor(layout) == supervisor
-    assert state.load(layout) == state.State("Failed", "why", "etcd")
+    assert state.load(layout.state) == state.State("Failed", "why", "etcd")
 
 
 def test_a_supervisor_of_an_earlier_boot_does_not_run(layout: Paths) -> None:
     gone = state.Process(os.getpid(), 1)
-    state.save_supervisor(layout, state.Supervisor(gone, gone, 0))
+    state.save_supervisor(layout, state.Supervisor(gone, gone))
     assert not launcher.is_running(layout)
     launcher.stop(layout)  # and must end nobody
+
+
+def test_descendants_are_found_at_any_depth_and_nobody_else() -> None:
+    everyone = [state.Stat(pid, "S", parent, 1) for pid, parent in ((1, 0), (9, 7), (7, 5), (5, 1), (6, 1), (8, 5), (10, 6))]
+    assert sorted(state.descendants(5, everyone)) == [5, 7, 8, 9]
 
 
 def test_the_end_of_a_log_is_shown(tmp_path: Path) -> None:

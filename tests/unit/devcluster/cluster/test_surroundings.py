@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from devcluster.cluster import cgroups, machine, mounts, network, paths, settings
+from devcluster.cluster import cgroups, machine, network, paths, settings
+from devcluster.cluster.node import facts, mounts
 from devcluster.cluster.paths import Paths
 
 
@@ -21,7 +22,8 @@ def test_the_machine_gets_one_link_with_two_routes_and_no_firewall_rule() -> Non
 
 
 def test_link_names_fit_the_kernels_limit() -> None:
-    assert max(len(settings.MACHINE_LINK), len(settings.NODE_LINK)) <= 15
+    names = (settings.MACHINE_LINK, settings.NODE_LINK, settings.POD_BRIDGE, settings.NODES_BRIDGE, settings.NODE_PORT_LINK)
+    assert max(len(name) for name in names) <= 15
 
 
 @pytest.mark.parametrize(
@@ -42,11 +44,20 @@ def test_cgroup_v1_has_a_folder_per_controller(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     (tmp_path / "cpu,cpuacct").symlink_to("cpu")
     cgroups.create(tmp_path)
-    (tmp_path / "memory" / "nestor-dev" / "kubepods" / "pod1").mkdir(parents=True)
+    assert (tmp_path / "cpu" / "nestor-dev" / "node-2").is_dir()
+    (tmp_path / "memory" / "nestor-dev" / "node-1" / "kubepods" / "pod1").mkdir(parents=True)
     assert cgroups.existing(tmp_path) == [tmp_path / "cpu" / "nestor-dev", tmp_path / "memory" / "nestor-dev"]
     cgroups.remove(tmp_path)
     assert cgroups.existing(tmp_path) == []
     cgroups.remove(tmp_path)
+
+
+def test_the_cgroups_of_one_node_can_be_removed_alone(tmp_path: Path) -> None:
+    (tmp_path / "cpu").mkdir()
+    cgroups.create(tmp_path)
+    (tmp_path / "cpu" / "nestor-dev" / "node-2" / "kubepods").mkdir()
+    cgroups.remove(tmp_path, facts.SECOND.cgroup)
+    assert [path.name for path in (tmp_path / "cpu" / "nestor-dev").iterdir()] == ["node-1"]
 
 
 def test_cgroup_v2_has_one(tmp_path: Path) -> None:
@@ -107,4 +118,6 @@ def test_where_the_cache_is(environment: dict[str, str], root: str, monkeypatch:
 
 
 def test_sockets_fit_the_kernels_limit_in_an_ordinary_cache() -> None:
-    assert len(str(Paths(Path("/home/somebody-with-a-long-name/.cache/nestor")).caddy_socket)) < 108
+    layout = Paths(Path("/home/somebody-with-a-long-name/.cache/nestor"))
+    sockets = [layout.caddy_socket, layout.control_socket, *(Path(f"{node.socket}.ttrpc") for node in layout.all_nodes())]
+    assert max(len(str(path)) for path in sockets) < 108

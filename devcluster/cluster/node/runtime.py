@@ -1,4 +1,4 @@
-"""What the cluster leaves in containerd's store: images stay for the next cluster, pods must not.
+"""What a node leaves in containerd's store: images stay for the next cluster, pods must not.
 
 A store that was left in order is kept; after a crash nobody can tell what state it is in, and it is thrown away: filling it
 again from the local registry takes seconds.
@@ -7,24 +7,24 @@ again from the local registry takes seconds.
 from __future__ import annotations
 
 import shutil
+import socket
 import subprocess
-from pathlib import Path
 
 from devcluster.cluster import configs
-from devcluster.cluster.paths import Paths
+from devcluster.cluster.paths import NodePaths
 
 CTR_SECONDS = 30.0
 
 
-def prepare(paths: Paths) -> None:
-    """Before containerd starts: keep a store that was left in order, drop any other."""
+def prepare(paths: NodePaths) -> None:
+    """Before a cluster's first containerd starts: keep a store that was left in order, drop any other."""
     if not paths.containerd_clean.exists():
         shutil.rmtree(paths.containerd, ignore_errors=True)
     paths.containerd_clean.unlink(missing_ok=True)
     paths.containerd.mkdir(parents=True, exist_ok=True)
 
 
-def clean(paths: Paths) -> None:
+def clean(paths: NodePaths) -> None:
     """While containerd still runs, with the kubelet gone: end and remove all pods. The marker that the store is in order is
     set by `mark_clean`, once containerd has ended too."""
     for kind, remove in (("containers", "tasks"), ("sandboxes", "sandboxes"), ("containers", "containers")):
@@ -36,23 +36,38 @@ def clean(paths: Paths) -> None:
         raise RuntimeError(f"containerd still holds {', '.join(left)}")
 
 
-def mark_clean(paths: Paths) -> None:
+def answers(paths: NodePaths) -> bool:
+    """Whether containerd takes requests."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(paths.socket))
+        except OSError:
+            return False
+    return True
+
+
+def mark_clean(paths: NodePaths) -> None:
     """The store may be used by the next cluster."""
     paths.containerd_clean.touch()
 
 
-def ctr(paths: Paths, *arguments: str, check: bool = True, socket: Path | None = None) -> str:
+def ctr(paths: NodePaths, *arguments: str, check: bool = True) -> str:
     """Run containerd's own client in the namespace of Kubernetes' containers."""
-    command = [str(paths.bin / "ctr"), "--address", str(socket or configs.CONTAINERD_SOCKET), "--namespace", "k8s.io"]
+    command = [str(paths.base.bin / "ctr"), "--address", str(paths.socket), "--namespace", "k8s.io"]
     result = subprocess.run(
-        [*command, *arguments], capture_output=True, text=True, timeout=CTR_SECONDS, check=False, env=configs.environment(paths)
+        [*command, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=CTR_SECONDS,
+        check=False,
+        env=configs.environment(paths.base),
     )
     if check and result.returncode != 0:
         raise RuntimeError(f"'ctr {' '.join(arguments[:3])}' failed: {result.stderr.strip()}")
     return result.stdout
 
 
-def _list(paths: Paths, kind: str) -> list[str]:
+def _list(paths: NodePaths, kind: str) -> list[str]:
     """Ids of all containers or sandboxes (which have no quiet listing; the first line is a heading)."""
     if kind == "containers":
         return ctr(paths, "containers", "ls", "-q").split()

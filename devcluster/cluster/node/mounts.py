@@ -1,6 +1,6 @@
-"""The cluster's own `/run`, `/var` and `/etc/hosts`: what node software writes to fixed places stays in the cache or in memory.
+"""A node's own `/run`, `/var` and `/etc/hosts`: what node software writes to fixed places stays in the cache or in memory.
 
-Called inside the supervisor's mount namespace; the mounts end with it. The kubelet, containerd, runc, the CNI plugins and
+Called inside the node's mount namespace; the mounts end with it. The kubelet, containerd, runc, the CNI plugins and
 iptables all write below /run and /var by habit (some paths are not configurable), and would leave files on the machine.
 """
 
@@ -11,22 +11,23 @@ from pathlib import Path
 
 from devcluster.cluster.configs import CHECKOUT
 from devcluster.cluster.network import run
-from devcluster.cluster.paths import Paths
+from devcluster.cluster.paths import NodePaths, Paths
 
 VAR_FOLDERS = ("lib/kubelet", "lib/cni", "log/pods", "log/containers", "tmp", "cache", "lock")
 
 
-def setup(paths: Paths) -> None:
-    """Cover the machine's places by the cluster's."""
+def setup(paths: NodePaths) -> None:
+    """Cover the machine's places by the node's. What a stopped node left in `/var` is there again, as after a reboot."""
     for folder in VAR_FOLDERS:
         (paths.var / folder).mkdir(parents=True, exist_ok=True)
-    (paths.var / "run").symlink_to("/run")
-    own_run = paths.cluster / "run"
-    own_run.mkdir()
+    if not (paths.var / "run").is_symlink():
+        (paths.var / "run").symlink_to("/run")
+    own_run = paths.run
+    own_run.mkdir(exist_ok=True)
     run(["mount", "-t", "tmpfs", "-o", "mode=755", "nestor-run", str(own_run)])
     (own_run / "netns").mkdir()
     for own, place in ((own_run, Path("/run")), (paths.var, Path("/var"))):
-        for path in visible_below(place, needed(paths)):
+        for path in visible_below(place, needed(paths.base)):
             mount_point = own / path.relative_to(place)
             mount_point.mkdir(parents=True, exist_ok=True)
             run(["mount", "--rbind", str(path), str(mount_point)])
@@ -38,7 +39,7 @@ def setup(paths: Paths) -> None:
 
 
 def needed(paths: Paths) -> list[Path]:
-    """Folders that the cluster's processes must find where they are: cache, checkout, Python."""
+    """Folders that the node's processes must find where they are: cache, checkout, Python."""
     return sorted({paths.cache, CHECKOUT, Path(sys.prefix), Path(sys.base_prefix)})
 
 

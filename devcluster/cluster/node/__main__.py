@@ -1,0 +1,86 @@
+"""Process 1 of a node: makes the node's surroundings, starts its programs, ends the pods and them in order when asked to.
+
+Run by the supervisor as `python -m devcluster.cluster.node NAME` inside new namespaces. Its standard input ends when the API
+server is ready. Killing it ends every process of the node, as a power cut does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+import sys
+
+from devcluster.cluster import configs, paths, state
+from devcluster.cluster.logs import tail
+from devcluster.cluster.node import components, facts, mounts, network, runtime
+from devcluster.cluster.paths import NodePaths
+from devcluster.cluster.processes import ComponentEnded, Processes
+
+
+class NodeProcesses:
+    """The node's running programs."""
+
+    def __init__(self, layout: NodePaths) -> None:
+        self._layout = layout
+        self._processes = Processes(layout.base.log, configs.environment(layout.base))
+
+    async def run(self) -> None:
+        """Work until told to stop. Raises `ComponentEnded` when one of the programs ends before."""
+        await self._processes.serve(self._start, self._stop)
+
+    async def _start(self) -> None:
+        self._processes.spawn(components.containerd(self._layout))
+        api_is_ready, loop = asyncio.Event(), asyncio.get_running_loop()
+        loop.add_reader(sys.stdin, api_is_ready.set)
+        await api_is_ready.wait()
+        loop.remove_reader(sys.stdin)
+        self._processes.spawn(components.proxy(self._layout))
+        # A kubelet that does not find containerd at once ends itself.
+        while not runtime.answers(self._layout):  # noqa: ASYNC110 - there is no event to wait for
+            await asyncio.sleep(0.02)
+        self._processes.spawn(components.kubelet(self._layout))
+
+    async def _stop(self) -> None:
+        """End the kubelet, then the pods, then containerd, in this order, so that the image store stays usable."""
+        name = self._layout.node.name
+        with contextlib.suppress(Exception):  # a node that failed half-way is simply not clean
+            await self._processes.end(f"{name}/kubelet")
+            runtime.clean(self._layout)  # blocks on purpose: the event loop would reap the commands that it runs
+            if await self._processes.end(f"{name}/containerd") == 0:
+                runtime.mark_clean(self._layout)
+
+
+def prepare(layout: NodePaths) -> None:
+    """Make the node's own host name, mounts and network. Each ends with the namespaces it is made in."""
+    socket.sethostname(layout.node.name)
+    if layout.node != facts.FIRST:
+        network.setup(layout.base.netns)
+    mounts.setup(layout)
+
+
+async def _run(layout: NodePaths) -> None:
+    await NodeProcesses(layout).run()
+
+
+def main(name: str) -> int:
+    """Run the node to its end; its state tells why it failed."""
+    layout = next(node for node in paths.default().nodes() if node.node.name == name)
+    layout.state.unlink(missing_ok=True)
+    try:
+        prepare(layout)
+        asyncio.run(_run(layout))
+    except ComponentEnded as ended:
+        message = f"{ended}\n{tail(layout.base.log / f'{ended.name}.log')}"
+        state.save(layout.state, state.State("Failed", message, ended.name))
+        return 1
+    except Exception as error:
+        logging.exception("the node failed")
+        state.save(layout.state, state.State("Failed", f"{type(error).__name__}: {error}", f"{name}/node"))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
