@@ -137,6 +137,22 @@ class MemoryApi:
             raise Invalid(422, "Invalid", "metadata.uid: field is immutable", causes)
         return self.put(kind, _merge(now, patch))
 
+    async def apply(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
+        """See `Api.apply`, as far as it adds: what an apply leaves out stays. A Service gets an address."""
+        meta = body["metadata"]
+        self._note("APPLY", kind, meta.get("namespace"), "/".join(filter(None, (meta["name"], subresource))), body)
+        await asyncio.sleep(0)
+        self._check("APPLY", body)
+        now = self.look(kind, meta["name"], meta.get("namespace", ""))
+        if now is None and subresource:
+            raise NotFound(404, "NotFound", f'{kind.plural} "{meta["name"]}" not found')
+        if now is not None and kind is kinds.SECRET and now.get("type") != body.get("type", now.get("type")):
+            raise Invalid(422, "Invalid", f'Secret "{meta["name"]}" is invalid: type: field is immutable')
+        new = _merge(now or {}, body)
+        if kind is kinds.SERVICE:
+            new["spec"].setdefault("clusterIP", "10.43.0.9")
+        return self.put(kind, new)
+
     async def delete(self, kind: Kind, name: str, namespace: str | None = None, *, uid: str | None = None, **_: Any) -> bool:
         """See `Api.delete`."""
         self._note("DELETE", kind, namespace, name, None)

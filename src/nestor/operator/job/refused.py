@@ -12,8 +12,7 @@ from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.kube import kinds
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.objects import Object
-from nestor.operator.admission.identity import Refused, identify
-from nestor.operator.job.children import keep_policy
+from nestor.operator.admission.identity import Refused
 from nestor.operator.lifecycle.lifecycle import Lifecycle, decide_lifecycle
 from nestor.operator.lifecycle.suspend import stop
 from nestor.operator.result import Result
@@ -45,7 +44,6 @@ async def reconcile_refused(context: Context, job: Object, refused: Refused) -> 
     """Say why a job is refused. What it has goes on, and still ends, is suspended and goes."""
     found = [Condition(conditions.ADMITTED, refused.status, refused.reason, refused.message)]
     result = Result(RESYNC_SECONDS).within(refused.retry_seconds)
-    await _keep_policy(context, job)
     life = _decide_lifecycle(context, job)
     if life is None:
         await report(context, job, build_status(job, [*found, summarize(found)], timestamp()))
@@ -57,17 +55,6 @@ async def reconcile_refused(context: Context, job: Object, refused: Refused) -> 
     found += [life.succeeded, summarize(found, life)]
     await report(context, job, build_status(job, found, timestamp(), life.record.to_status()))
     return result.within(life.delay)
-
-
-async def _keep_policy(context: Context, job: Object) -> None:
-    """The class holds for the pods of a refused job too, if there are any, and if there is the class."""
-    try:
-        known = identify(job, context.classes.all())
-    except Refused:
-        return
-    cluster = context.cache.clusters.get(known.home.name, known.home.namespace)
-    if cluster is not None:
-        await keep_policy(context, known, cluster)
 
 
 def _decide_lifecycle(context: Context, job: Object) -> Lifecycle | None:
