@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import copy
+import re
 import uuid
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -76,13 +77,13 @@ class MemoryApi:
     async def request(self, method: str, path: str, query: dict[str, str] | None = None, *_: Any) -> Object:
         """A cache's list."""
         kind, namespace = self._read_path(path)
-        labels = (query or {}).get("labelSelector", "")
-        items = [item for item in self._all(kind, namespace) if _is_selected(item, labels)]
+        labels, fields = ((query or {}).get(key, "") for key in ("labelSelector", "fieldSelector"))
+        items = [item for item in self._all(kind, namespace) if _is_selected(item, labels, fields)]
         return {"metadata": {"resourceVersion": str(self._version)}, "items": copy.deepcopy(items)}
 
     async def watch(self, kind: Kind, namespace: str | None, query: dict[str, str]) -> AsyncIterator[Object]:
         """A cache's watch."""
-        watch = _Watch(kind, namespace or "", query.get("labelSelector", ""))
+        watch = _Watch(kind, namespace or "", query.get("labelSelector", ""), query.get("fieldSelector", ""))
         self._watches.append(watch)
         try:
             while True:
@@ -191,26 +192,37 @@ class MemoryApi:
 
 
 class _Watch:
-    def __init__(self, kind: Kind, namespace: str, labels: str) -> None:
+    def __init__(self, kind: Kind, namespace: str, labels: str, fields: str) -> None:
         self.kind = kind
         self.namespace = namespace
         self.events: asyncio.Queue[Object] = asyncio.Queue()
-        self._labels = labels
+        self._selectors = labels, fields
 
     def take(self, before: Object | None, new: Object | None) -> None:
-        was, now = (item is not None and _is_selected(item, self._labels) for item in (before, new))
+        was, now = (item is not None and _is_selected(item, *self._selectors) for item in (before, new))
         if was or now:
             word = "MODIFIED" if was and now else "ADDED" if now else "DELETED"
             self.events.put_nowait({"type": word, "object": copy.deepcopy(new or before)})
 
 
-def _is_selected(obj: Object, selector: str) -> bool:
+def _is_selected(obj: Object, selector: str, fields: str = "") -> bool:
+    for term in filter(None, fields.split(",")):
+        path, operator, value = re.split("(!?=)", term, maxsplit=1)
+        if (_read_field(obj, path) == value) is (operator == "!="):
+            return False
     own = obj["metadata"].get("labels") or {}
     for term in filter(None, selector.split(",")):
         key, _, value = term.partition("=")
         if key not in own or (value and own[key] != value):
             return False
     return True
+
+
+def _read_field(obj: Object, path: str) -> Any:
+    found: Any = obj
+    for part in path.split("."):
+        found = (found or {}).get(part)
+    return found
 
 
 def _merge(now: Any, patch: Any) -> Any:

@@ -76,5 +76,9 @@ class SecretRow(_ReferredRow):
     fields = SECRET_FIELDS
     resource = SECRETS
 
+    def may_be_uncached(self, key: Key) -> bool:
+        """True while a pod names it: the cache leaves helm's records out."""
+        return self.references.is_named(self.resource, key)
+
 
 ROWS = (ConfigMapRow, SecretRow)
