@@ -32,6 +32,7 @@ class MemoryApi:
         self._kinds: dict[str, Kind] = {**_KINDS, **{kind.plural: kind for kind in known}}
         self._version = 0
         self._watches: builtins.list[_Watch] = []
+        self._statuses: dict[Key, Object] = {}
         self._held: dict[str, builtins.list[tuple[Object | None, Object | None]]] = {}
 
     def put(self, kind: Kind, body: Object) -> Object:
@@ -139,7 +140,7 @@ class MemoryApi:
         return self.put(kind, _merge(now, patch))
 
     async def apply(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
-        """See `Api.apply`, as far as it adds: what an apply leaves out stays. A Service gets an address."""
+        """See `Api.apply`. Of what it leaves out only a status's fields go, as they do. A Service gets an address."""
         meta = body["metadata"]
         self._note("APPLY", kind, meta.get("namespace"), "/".join(filter(None, (meta["name"], subresource))), body)
         await asyncio.sleep(0)
@@ -149,6 +150,11 @@ class MemoryApi:
             raise NotFound(404, "NotFound", f'{kind.plural} "{meta["name"]}" not found')
         if now is not None and kind is kinds.SECRET and now.get("type") != body.get("type", now.get("type")):
             raise Invalid(422, "Invalid", f'Secret "{meta["name"]}" is invalid: type: field is immutable')
+        own = (kind.plural, meta.get("namespace", ""), meta["name"])
+        for field in (self._statuses.get(own) or {}).keys() - (body.get("status") or {}).keys() if subresource else ():
+            (now or {})["status"].pop(field, None)
+        if subresource:
+            self._statuses[own] = body.get("status") or {}
         new = _merge(now or {}, body)
         if kind is kinds.SERVICE:
             new["spec"].setdefault("clusterIP", "10.43.0.9")

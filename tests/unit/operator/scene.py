@@ -69,6 +69,14 @@ class Scene:
             handler(Change(key, None, made))
         return made
 
+    def hide(self, kind: Kind, body: Object) -> None:
+        """Have a child gone for the informer, which may know it."""
+        key = body["metadata"].get("namespace", ""), body["metadata"]["name"]
+        informer = self.context.cache.informers[kind]
+        if (gone := informer.store.pop(key, None)) is not None:
+            for handler in informer.handlers:
+                handler(Change(key, gone, None))
+
     def level(self, name: str, namespace: str) -> str | None:
         """What a cluster's status says that its pods may be."""
         found = self.api.look(kinds.NESTED_CLUSTER, name, namespace) or {}

@@ -102,7 +102,7 @@ class JobReconciler:
                 return Result()  # deleted in the moment of our finalizer, which the API server then does not mind
             return await self._reconcile_admitted(job, await self._apps.resolve(job))
         except Refused as refused:
-            return await reconcile_refused(self._context, job, refused)
+            return await reconcile_refused(self._context, self.hosts, job, refused)
         except NotFound:
             meta = job["metadata"]
             if await self._context.api.find(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"]) is not None:
