@@ -114,7 +114,7 @@ class Engine:
         source, copy = self._row.find_source(key), self._find_copy(key)
         if copy is not None and not self._row.is_ours(copy):
             return
-        if source is None and (key in self._ahead or (copy is not None and self._row.may_be_uncached(key))):
+        if source is None and (key in self._ahead or (copy is not None and self._row.may_be_uncached(key, copy))):
             source = await self._fetch(key)
         if source is None:
             await self._end(key, copy)
