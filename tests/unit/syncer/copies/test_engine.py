@@ -333,13 +333,19 @@ async def test_one_whose_pod_went_before_its_copy_could_be_made_is_forgotten() -
         assert made.engine.remembered == 0
 
 
-async def test_the_next_process_keeps_the_copy_of_one_that_its_cache_leaves_out() -> None:
+async def build_release() -> Clusters:
+    """A Secret that the cache leaves out, and the copy that an earlier process made of it for a pod."""
     clusters = Clusters.build()
     clusters.nested.put(kinds.SECRET, RELEASE)
     pod = clusters.add_pod(volumes=RELEASE_VOLUME)
     async with running(clusters, SecretRow) as made:
         await made.engine.ensure_needs(pod)
         await made.settle()
+    return clusters
+
+
+async def test_the_next_process_keeps_the_copy_of_one_that_its_cache_leaves_out() -> None:
+    clusters = await build_release()
     before = clusters.copy(kinds.SECRET, "release")
     assert before is not None
     async with running(clusters, SecretRow) as made:
@@ -351,12 +357,7 @@ async def test_the_next_process_keeps_the_copy_of_one_that_its_cache_leaves_out(
 
 
 async def test_the_copy_of_one_that_went_is_removed_under_its_pod_when_a_request_says_so() -> None:
-    clusters = Clusters.build()
-    clusters.nested.put(kinds.SECRET, RELEASE)
-    pod = clusters.add_pod(volumes=RELEASE_VOLUME)
-    async with running(clusters, SecretRow) as made:
-        await made.engine.ensure_needs(pod)
-        await made.settle()
+    clusters = await build_release()
     clusters.nested.drop(kinds.SECRET, "release", SPACE)
     async with running(clusters, SecretRow):
         assert clusters.copy(kinds.SECRET, "release") is None
