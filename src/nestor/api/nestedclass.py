@@ -129,9 +129,11 @@ class NamespacePolicy(Model):
 
     pod_security: PodSecurity = Field(
         "Baseline",
-        description="Pod Security level of the application's pods. `Baseline` refuses what can reach the node: privileged "
-        "containers, host paths, host ports, the host's namespaces. `Privileged` allows all of these; what no nested cluster "
-        "supports, such as persistent volumes, stays refused. A change applies at once to the new pods of running jobs. "
+        description="Pod Security level of jobs' pods. `Baseline` refuses what can reach the node: privileged "
+        "containers, host paths, host ports, the host's namespaces. `Privileged` allows all of these, and so makes everyone "
+        "who may use the class root on the nodes: give it only to people to whom you would give the nodes, and keep the "
+        "operator on other nodes. What no nested cluster supports, such as persistent volumes, stays refused. A change applies "
+        "at once to the new pods of running jobs. NestedClusters that users create always have `Baseline`. "
         "Default: `Baseline`.",
     )
     quota: Quantities | None = Field(

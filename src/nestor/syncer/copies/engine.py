@@ -33,7 +33,7 @@ class Engine:
         self._removed: dict[Key, str] = {}
         """UIDs of copies that we deleted: the cache may still have them."""
         self._ahead: set[Key] = set()
-        """Sources that a request found: the cache may not have them yet."""
+        """Sources that a request found: the cache may not have them yet, or never."""
         self._unused: dict[Key, float] = {}
         self.name = row.name or row.kind.plural
         self.queue: WorkQueue[Key] = WorkQueue(self._reconcile, workers=row.workers, name=self.name, max_delay=RETRY_LIMIT)
@@ -65,9 +65,14 @@ class Engine:
         source = self._row.find_source(key) or await self._fetch(key)
         if source is None:
             self._row.missing(key)
-        else:
-            self._row.found(key)
+            return
+        self._row.found(key)
+        try:
             await self._write(key, source)
+        except Exception:
+            if not self._row.is_wanted(key, source):
+                self._ahead.discard(key)  # nobody names it any more, and there is no copy whose news would bring us back
+            raise
 
     async def _fetch(self, key: Key) -> Object | None:
         """The source, past the cache."""
@@ -109,7 +114,7 @@ class Engine:
         source, copy = self._row.find_source(key), self._find_copy(key)
         if copy is not None and not self._row.is_ours(copy):
             return
-        if source is None and key in self._ahead:
+        if source is None and (key in self._ahead or (copy is not None and self._row.may_be_uncached(key, copy))):
             source = await self._fetch(key)
         if source is None:
             await self._end(key, copy)
@@ -178,11 +183,13 @@ class Engine:
         """The source exists, but there should be no copy."""
         if copy is None:
             self._unused.pop(key, None)
+            self._ahead.discard(key)
             return
         now = time.monotonic()
         left = self._unused.setdefault(key, now) + self._row.linger_seconds - now
         if left > 0:
             raise RetryLater(left, "unused")
+        self._ahead.discard(key)
         await self._remove(key, copy)
 
     async def _remove(self, key: Key, copy: Object) -> None:

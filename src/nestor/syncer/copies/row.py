@@ -72,6 +72,10 @@ class Row:
         """The source as it is cached."""
         return self.sources.get(key[1], key[0]) if self.sources is not None else None
 
+    def may_be_uncached(self, key: Key, copy: Object) -> bool:
+        """Whether the cache may leave out a source that exists: it is asked for before its copy is taken for an orphan."""
+        return False
+
     def copy_key(self, key: Key) -> Key:
         """Namespace and name of a source's copy."""
         if self.direction == "Up":

@@ -10,7 +10,7 @@ from nestor import names
 from nestor.api import conditions, labels
 from nestor.cluster.shape import Host
 from nestor.kube import Api, Change, Kind, kinds
-from nestor.operator.job.expose import Routes, admit_routes, ensure_ingresses, is_waiting, observe_exposure
+from nestor.operator.job.expose import Routes, admit_routes, ensure_ingresses, is_waiting, observe_exposure, withdraw_lost
 from nestor.operator.job.hosts import Hosts
 from nestor.operator.settings import Settings
 from nestor.operator.world.cache import Cache
@@ -135,6 +135,39 @@ async def test_what_is_behind_the_routes_is_looked_up_by_their_services(context:
     assert [view.service for view in exposure.targets] == [None, service]
 
 
+VICTIMS = "shop-team-b.jobs.test"
+
+
+@pytest.mark.parametrize("is_started_anew", [False, True])
+@pytest.mark.parametrize("wish", ["other.jobs.test", "a.elsewhere.org", VICTIMS])
+async def test_a_refused_job_keeps_no_host_that_is_anothers_by_name(
+    context: Context, hosts: Hosts, wish: str, is_started_anew: bool
+) -> None:
+    api = FakeApi()
+    context = Context.create(cast(Api, api), context.settings, context.cache, Host(()))
+    squatter = job("evil", "1", "2025-01-01T00:00:00Z", expose={"host": VICTIMS})
+    context.cache.jobs.put(squatter)
+    admit(context, hosts, squatter)
+    put_ingress(context, squatter, VICTIMS, name="evil")
+    put_ingress(context, squatter, "api--evil-team-a.jobs.test", name="further")
+    if is_started_anew:
+        hosts = Hosts(context.cache, context.classes)
+    squatter |= {"status": {"conditions": [{"type": conditions.ADMITTED, "status": "False"}]}}
+    squatter["spec"] |= {"expose": {"host": wish, "allTargets": True}}
+    context.cache.jobs.put(squatter)
+    assert await withdraw_lost(context, hosts, squatter) == {}
+    victim = build_job("shop", "team-b")
+    victim["metadata"] |= {"uid": "2", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    context.cache.jobs.put(victim)
+    # By this claim it hears of the other's Ingress, and comes to lose its own.
+    assert any(claim.host == VICTIMS and claim.uid == "1" for claim in hosts.all())
+    (route,) = admit(context, hosts, victim)
+    assert (route.host, route.refusal) == (VICTIMS, None)
+    lost = await withdraw_lost(context, hosts, squatter)
+    assert lost == {VICTIMS: f"host '{VICTIMS}' belongs, by its name, to job 'shop' in namespace 'team-b'"}
+    assert api.deleted == ["evil"]
+
+
 class FakeApi:
     """Notes what is deleted and applied."""
 
@@ -142,7 +175,7 @@ class FakeApi:
         self.deleted: list[str] = []
         self.applied: list[Object] = []
 
-    async def delete(self, kind: Kind, name: str, namespace: str) -> bool:
+    async def delete(self, kind: Kind, name: str, namespace: str, **_: Any) -> bool:
         """Note it."""
         self.deleted.append(name)
         return True

@@ -13,6 +13,8 @@ from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
 
 Object = dict[str, Any]
 
+RELEASE = {"metadata": {"name": "release", "namespace": SPACE}, "type": "helm.sh/release.v1", "data": {}}
+RELEASE_VOLUME = [{"name": "release", "secret": {"secretName": "release"}}]
 VOLUME = [{"name": "settings", "configMap": {"name": "settings"}}]
 FOREIGN = "host ConfigMap 'settings' already exists and belongs to someone else; left untouched"
 
@@ -297,3 +299,65 @@ async def test_one_that_was_replaced_is_not_replaced_again_before_the_cache_know
         made.engine.queue.add((SPACE, "key"))
         await made.settle()
         assert written(clusters) == ["DELETE", "POST"]
+
+
+async def test_a_secret_that_the_cache_leaves_out_is_forgotten_with_its_last_pod() -> None:
+    clusters = Clusters.build()
+    async with running(clusters, SecretRow) as made:
+        assert made.engine.remembered == 0
+        clusters.nested.put(kinds.SECRET, RELEASE)
+        for name in ("one", "two"):
+            await made.engine.ensure_needs(clusters.add_pod(name, volumes=RELEASE_VOLUME))
+            await made.settle()
+        for name in ("one", "two"):
+            assert clusters.copy(kinds.SECRET, "release") is not None
+            clusters.nested.drop(kinds.POD, name, SPACE)
+            await made.settle()
+        assert clusters.copy(kinds.SECRET, "release") is None
+        clusters.nested.drop(kinds.SECRET, "release", SPACE)
+        await made.settle()
+        assert made.engine.remembered == 0
+
+
+async def test_one_whose_pod_went_before_its_copy_could_be_made_is_forgotten() -> None:
+    clusters = Clusters.build()
+    async with running(clusters, SecretRow) as made:
+        clusters.nested.put(kinds.SECRET, RELEASE)
+        pod = clusters.add_pod(volumes=RELEASE_VOLUME)
+        clusters.nested.drop(kinds.POD, "web", SPACE)
+        await made.settle()
+        clusters.host.refusal = lambda *_: Forbidden(403, "Forbidden", "exceeded quota")
+        with pytest.raises(Forbidden):
+            await made.engine.ensure_needs(pod)
+        await made.settle()
+        assert made.engine.remembered == 0
+
+
+async def build_release() -> Clusters:
+    """A Secret that the cache leaves out, and the copy that an earlier process made of it for a pod."""
+    clusters = Clusters.build()
+    clusters.nested.put(kinds.SECRET, RELEASE)
+    pod = clusters.add_pod(volumes=RELEASE_VOLUME)
+    async with running(clusters, SecretRow) as made:
+        await made.engine.ensure_needs(pod)
+        await made.settle()
+    return clusters
+
+
+async def test_the_next_process_keeps_the_copy_of_one_that_its_cache_leaves_out() -> None:
+    clusters = await build_release()
+    before = clusters.copy(kinds.SECRET, "release")
+    assert before is not None
+    async with running(clusters, SecretRow) as made:
+        assert clusters.copy(kinds.SECRET, "release") == before
+        clusters.nested.drop(kinds.POD, "web", SPACE)
+        await made.settle()
+        assert clusters.copy(kinds.SECRET, "release") is None
+        assert made.engine.remembered == 0
+
+
+async def test_the_copy_of_one_that_went_is_removed_under_its_pod_when_a_request_says_so() -> None:
+    clusters = await build_release()
+    clusters.nested.drop(kinds.SECRET, "release", SPACE)
+    async with running(clusters, SecretRow):
+        assert clusters.copy(kinds.SECRET, "release") is None
