@@ -30,7 +30,8 @@ async def test_roles_allow_exactly_what_rows_provider_and_controllers_say_that_t
     built = parts.build_shared(context, CLUSTER, SETTINGS)
     needed: dict[bool, dict[str, set[str]]] = {True: {}, False: {}}
     for right in parts.find_rights(built, context):
-        needed[right.kind.namespaced].setdefault(right.resource, set()).update(right.verbs)
+        resource = f"{right.resource}.{right.kind.group}" if right.kind.group else right.resource
+        needed[right.kind.namespaced].setdefault(resource, set()).update(right.verbs)
     assert needed[True] == read_verbs("nestor-syncer")
     assert needed[False] == read_verbs("nestor-syncer-nodes")
 
