@@ -137,10 +137,17 @@ class ProviderContract:
         first = (await place.provider.get(pod))["metadata"]
         assert first["deletionTimestamp"]
         assert first["deletionGracePeriodSeconds"] == 20
+        assert name in [item["metadata"]["name"] for item in await place.provider.list()]
         await place.provider.delete(pod, grace_seconds=5)
         assert (await place.provider.get(pod))["metadata"]["deletionGracePeriodSeconds"] == 5
         await place.finish(pod)
         await _gone(place, pod)
+
+    async def test_a_running_pod_gets_its_own_grace_where_none_is_named(self, place: Place, name: str) -> None:
+        pod = await place.start(await place.provider.create(build_pod(place, name)))
+        await place.provider.delete(pod)
+        now = (await place.provider.get(pod))["metadata"]
+        assert now["deletionGracePeriodSeconds"] == pod["spec"]["terminationGracePeriodSeconds"]
 
     async def test_a_pod_that_changed_meanwhile_is_kept(self, place: Place, name: str) -> None:
         pod = await place.provider.create(build_pod(place, name))
