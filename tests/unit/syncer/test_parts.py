@@ -45,6 +45,15 @@ async def test_pods_in_the_host_need_these_caches(context: Context) -> None:
     assert list(built.servers) == ["kubelet API"]
 
 
+async def test_whatever_has_work_runs(context: Context) -> None:
+    """A queue or a watch that no list names would fill and never be worked off."""
+    built = parts.build_shared(context, CLUSTER, SETTINGS)
+    copies = {"configmaps", "secrets", "nodes", "service-links", "services"}
+    pods = {"pods", "tokens", "events", "suspended-jobs"}
+    assert set(built.queues) == copies | pods | {"outcome", "cluster-status"}
+    assert set(built.watches) == {"suspended-jobs", "outcome"}
+
+
 async def test_a_cluster_whose_pods_run_elsewhere_needs_its_status_and_outcome_alone(context: Context) -> None:
     built = parts.build_control(context, CLUSTER, SETTINGS)
     assert [informer.kind for informer in context.caches.host_side] == [kinds.NESTED_CLUSTER]
