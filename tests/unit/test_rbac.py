@@ -13,7 +13,7 @@ TEMPLATE = Path(__file__).parents[2] / "charts/nestor/templates/rbac.yaml"
 
 
 def read_verbs(role: str) -> dict[str, set[str]]:
-    """What a ClusterRole of the chart allows on all objects, by resource and group, as `ingresses.networking.k8s.io` or `pods/log`.
+    """What a ClusterRole of the chart allows on all objects, by resource and group: `pods/log`, `ingresses.networking.k8s.io`.
 
     Lines that helm fills in are none of its rules.
     """

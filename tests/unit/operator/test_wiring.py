@@ -26,9 +26,7 @@ async def test_a_result_is_when_to_look_again_or_an_error_to_try_again_after(kin
 
     operator = Operator.__new__(Operator)
     rooms = {"_jobs": JOB, "_clusters": CLUSTER, "_apps": APP}
-    vars(operator).update(
-        {room: SimpleNamespace(reconcile=reconcile if kind == its else other) for room, its in rooms.items()}
-    )
+    vars(operator).update({room: SimpleNamespace(reconcile=reconcile if kind == its else other) for room, its in rooms.items()})
     key = Key(kind, "team-a", "x")
     assert [await operator._reconcile(key) for _ in range(3)] == [None, 7, 7]
     with pytest.raises(ValueError, match="refused"):

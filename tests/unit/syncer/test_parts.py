@@ -48,7 +48,7 @@ async def test_pods_in_the_host_need_these_caches(context: Context) -> None:
 async def test_whatever_has_work_runs(context: Context) -> None:
     """A queue or a watch that no list names would fill and never be worked off."""
     built = parts.build_shared(context, CLUSTER, SETTINGS)
-    copies = {"configmaps", "secrets", "nodes", "service-links", "services"}
+    copies = set(parts.build_engines(context))
     pods = {"pods", "tokens", "events", "suspended-jobs"}
     assert set(built.queues) == copies | pods | {"outcome", "cluster-status"}
     assert set(built.watches) == {"suspended-jobs", "outcome"}

@@ -58,9 +58,7 @@ class FakeApi:
 NAMES = shared.list_names(build_shape(owner=OWNER))
 
 
-@pytest.mark.parametrize(
-    ("owners", "is_foreign"), [([], True), (["other"], True), (["own"], False), (["other", "own"], False)]
-)
+@pytest.mark.parametrize(("owners", "is_foreign"), [([], True), (["other"], True), (["own"], False), (["other", "own"], False)])
 @pytest.mark.parametrize(("kind", "name"), NAMES, ids=lambda item: item if isinstance(item, str) else item.plural)
 async def test_whatever_has_a_name_of_ours_must_be_ours(kind: Kind, name: str, owners: list[str], is_foreign: bool) -> None:
     api = FakeApi(kind, name, ownerReferences=[{"uid": uid} for uid in owners])

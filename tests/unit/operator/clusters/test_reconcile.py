@@ -97,6 +97,13 @@ async def test_a_jobs_cluster_is_the_jobs(monkeypatch: pytest.MonkeyPatch) -> No
     assert world.asked == []
 
 
+async def test_a_jobs_cluster_that_goes_is_the_jobs_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no finalizer of ours. There is no API server here: nothing may be asked for."""
+    world = World(monkeypatch, marks={labels.JOB: "hello"})
+    world.cluster["metadata"]["deletionTimestamp"] = "now"
+    assert await world.look() == Result()
+
+
 async def test_what_the_host_refuses_is_told_and_tried_again_with_growing_delays(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(monkeypatch)
     world.error = Forbidden(403, "Forbidden", "exceeded quota")
