@@ -84,9 +84,9 @@ def test_what_is_cached_already_is_found_and_news_before_others_hear_of_them() -
     informer = Informer(cast(Api, None), kinds.ENDPOINT_SLICE)
     informer.store[("n", "x")] = slice_of("web")
     seen: list[list[str]] = []
-    informer.on_change(lambda _: seen.append(names(index, "web")))
-    index = Index(informer, by_service)
-    assert names(index, "web") == ["x"]
+    informer.on_change(lambda _: seen.append(names(made, "web")))
+    made = Index(informer, by_service)
+    assert names(made, "web") == ["x"]
     informer._set(("n", "y"), slice_of("web", "y"))
     informer._set(("n", "x"), None)
     assert seen == [["x", "y"], ["y"]]

@@ -138,8 +138,8 @@ def test_a_refused_debug_container_does_not_stop_others() -> None:
 
 
 def test_a_debug_container_is_refused_for_itself_not_for_a_pod_that_ran_before_its_class_changed() -> None:
-    plain, root = ({"name": name, "image": "i"} for name in ("plain", "root"))
-    root |= {"securityContext": {"privileged": True}}
+    plain: Object = {"name": "plain", "image": "i"}
+    root: Object = {"name": "root", "image": "i", "securityContext": {"privileged": True}}
     pod = context(privileged=True)
     pod["spec"]["ephemeralContainers"] = [plain]
     assert refusals.find_debug_refusals(pod, BASELINE) == []
