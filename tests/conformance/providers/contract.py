@@ -137,10 +137,17 @@ class ProviderContract:
         first = (await place.provider.get(pod))["metadata"]
         assert first["deletionTimestamp"]
         assert first["deletionGracePeriodSeconds"] == 20
+        assert name in [item["metadata"]["name"] for item in await place.provider.list()]
         await place.provider.delete(pod, grace_seconds=5)
         assert (await place.provider.get(pod))["metadata"]["deletionGracePeriodSeconds"] == 5
         await place.finish(pod)
         await _gone(place, pod)
+
+    async def test_a_running_pod_gets_its_own_grace_where_none_is_named(self, place: Place, name: str) -> None:
+        pod = await place.start(await place.provider.create(build_pod(place, name)))
+        await place.provider.delete(pod)
+        now = (await place.provider.get(pod))["metadata"]
+        assert now["deletionGracePeriodSeconds"] == pod["spec"]["terminationGracePeriodSeconds"]
 
     async def test_a_pod_that_changed_meanwhile_is_kept(self, place: Place, name: str) -> None:
         pod = await place.provider.create(build_pod(place, name))
@@ -159,19 +166,20 @@ class ProviderContract:
         assert now["metadata"]["labels"] == pod["metadata"]["labels"] | {"color": "red"}
 
     @pytest.mark.parametrize(
-        ("part", "patch"),
+        ("part", "section", "field", "items"),
         [
-            ("status", {"status": {"conditions": [{"type": "example.org/gate", "status": "True"}]}}),
-            ("ephemeralcontainers", {"spec": {"ephemeralContainers": [{"name": "debug", "image": "example/debug:1"}]}}),
+            ("status", "status", "conditions", [{"type": f"example.org/{name}", "status": "True"} for name in ("a", "b")]),
+            ("ephemeralcontainers", "spec", "ephemeralContainers", [{"name": name, "image": "x/debug:1"} for name in ("a", "b")]),
         ],
     )
-    async def test_parts_are_patched_by_themselves(self, place: Place, name: str, part: Part, patch: Object) -> None:
+    async def test_parts_are_patched_by_themselves_and_lists_are_merged(
+        self, place: Place, name: str, part: Part, section: str, field: str, items: list[Object]
+    ) -> None:
         pod = await place.provider.create(build_pod(place, name))
-        await place.provider.patch(pod, patch, part)
-        ((section, fields),) = patch.items()
-        ((field, items),) = fields.items()
+        for item in items:
+            await place.provider.patch(pod, {section: {field: [item]}}, part)
         now = (await place.provider.get(pod))[section][field]
-        assert any(items[0].items() <= item.items() for item in now)
+        assert all(any(item.items() <= found.items() for found in now) for item in items)
 
     async def test_a_change_that_is_not_taken_is_told(self, place: Place, name: str) -> None:
         pod = await place.provider.create(build_pod(place, name))

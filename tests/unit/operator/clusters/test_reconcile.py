@@ -1,96 +1,164 @@
-"""Clusters that users made: what may not depend on how the rest of a pass ends."""
+"""What a pass over a user's cluster comes to; what it makes is `ensure_cluster`'s."""
 
 from __future__ import annotations
 
-import contextlib
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from nestor import names
-from nestor.api import labels
-from nestor.kube import ApiError, RetryLater, kinds
-from nestor.operator.clusters import reconcile as module
+from nestor.api import conditions, labels
+from nestor.api.conditions import Condition
+from nestor.cluster.provision import Addresses
+from nestor.kube import Forbidden, RetryLater, kinds
+from nestor.kube.applier import RESYNC_SECONDS
+from nestor.operator.clusters import ownership, reconcile
+from nestor.operator.clusters.ensure import Ensured
 from nestor.operator.clusters.reconcile import ClusterReconciler
-from nestor.operator.lifecycle import suspend
-from nestor.operator.wiring import Operator
-from tests.unit.operator.builders import Object
-from tests.unit.operator.scene import Scene
+from nestor.operator.lifecycle.suspend import SuspendState
+from nestor.operator.result import Result
+from nestor.operator.world.context import Context
+from tests.unit.operator.builders import build_policy, build_shape
 
-FORGED = {"policy": {"podSecurity": "Privileged", "later": "x"}}
-LABELS, HOME = labels.of_job("hello", "team-a", "1234"), names.job_namespace("hello", "team-a", "1234")
+Object = dict[str, Any]
 
-
-async def reconcile(scene: Scene, name: str = "own") -> None:
-    """A pass, however it ends."""
-    with contextlib.suppress(Exception):
-        await ClusterReconciler(scene.context).reconcile("team-a", name)
+VOLUME = {"persistence": {"size": "1Gi"}}
 
 
-async def test_it_is_held_to_baseline_in_its_users_namespace_whatever_its_class_says() -> None:
-    scene = Scene()
-    scene.add_cluster()
-    await reconcile(scene)
-    assert scene.level("own", "team-a") == "Baseline"
+SUSPENDING = SuspendState("its pods end", replicas=0, delay=7)
 
 
-@pytest.mark.parametrize("error", [RetryLater(1, "not yet"), ApiError(500, "InternalError", "broken"), RuntimeError("a mistake")])
-async def test_a_policy_of_others_is_written_over_whatever_else_fails(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = Scene()
-    made = scene.add_cluster()
-    said = [{"type": "Admitted", "status": "True", "reason": "x", "message": ""}]
-    scene.change(kinds.NESTED_CLUSTER, made | {"status": FORGED | {"conditions": said}})
+class World:
+    """One cluster; what is there besides, and what is asked for."""
 
-    async def fail(*_: Any) -> None:
-        raise error
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, marks: Object | None = None, **spec: Any) -> None:
+        meta = {"name": "own", "namespace": "team-a", "uid": "u", "labels": marks or {}}
+        self.cluster = {"metadata": meta, "spec": {"className": "default", **spec}}
+        self.there: dict[str, Object] = {}
+        self.error: Exception | None = None
+        self.asked: list[str] = []
+        self.said: list[Condition] = []
+        self.replicas: list[int] = []
+        store = SimpleNamespace(get=lambda *_: self.cluster, put=lambda _: None)
+        cache = SimpleNamespace(clusters=_Store(store), find=lambda kind, *_: self.there.get(kind.plural))
+        classes = SimpleNamespace(all=lambda: {"default": build_policy()})
+        context = SimpleNamespace(api=None, cache=cache, classes=classes, host=None, settings=None)
+        for name in ("ensure_finalizer", "write_status", "ensure_cluster", "build_shape"):
+            monkeypatch.setattr(reconcile, name, getattr(self, name))
+        monkeypatch.setattr(ownership, "find_senior", lambda *_: None)
+        monkeypatch.setattr(ownership, "find_foreign", self.find_foreign)
+        self.reconciler = ClusterReconciler(cast(Context, context))
 
-    monkeypatch.setattr(module, "ensure_cluster", fail)
-    await reconcile(scene)
-    found = scene.api.look(kinds.NESTED_CLUSTER, "own", "team-a") or {}
-    assert found["status"] == {"policy": {"podSecurity": "Baseline"}, "conditions": said}
+    async def ensure_finalizer(self, _: Any, __: Any, cluster: Object) -> Object:
+        self.asked.append("finalizer")
+        return cluster
+
+    async def write_status(self, _: Any, cluster: Object, __: Any, found: list[Condition], ___: Any) -> Object:
+        self.said = found
+        return cluster
+
+    def build_shape(self, _: Any, spec: Any, home: Any, __: Any, *, replicas: int) -> Any:
+        self.replicas.append(replicas)
+        return build_shape(name=home.name, namespace=home.namespace, owner=home.owner, persistence=spec.persistence)
+
+    async def ensure_cluster(self, *_: Any) -> Ensured:
+        self.asked.append("cluster")
+        if self.error is not None:
+            raise self.error
+        return Ensured(Addresses("10.43.0.5", "10.43.0.6"))
+
+    async def find_foreign(self, *_: Any) -> None:
+        self.asked.append("names")
+
+    async def look(self) -> Result:
+        """One pass."""
+        return await self.reconciler.reconcile("team-a", "own")
+
+
+class _Store:
+    def __init__(self, found: Any) -> None:
+        self.get, self.put = found.get, found.put
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+
+async def test_names_are_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch)
+    assert await world.look() == Result(RESYNC_SECONDS)
+    assert await world.look() == Result(RESYNC_SECONDS)
+    assert world.asked == ["finalizer", "names", "cluster", "finalizer", "cluster"]
+    assert [(item.type, item.status) for item in world.said] == [(conditions.ADMITTED, "True")]
+
+
+async def test_a_jobs_cluster_is_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch, marks={labels.JOB: "hello"})
+    assert await world.look() == Result()
+    assert world.asked == []
+
+
+async def test_a_jobs_cluster_that_goes_is_the_jobs_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no finalizer of ours. There is no API server here: nothing may be asked for."""
+    world = World(monkeypatch, marks={labels.JOB: "hello"})
+    world.cluster["metadata"]["deletionTimestamp"] = "now"
+    assert await world.look() == Result()
+
+
+async def test_what_the_host_refuses_is_told_and_tried_again_with_growing_delays(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch)
+    world.error = Forbidden(403, "Forbidden", "exceeded quota")
+    assert await world.look() == Result(error=world.error)
+    ((said),) = world.said
+    assert (said.status, said.reason, said.message) == ("False", conditions.PROVISIONING_FAILED, "exceeded quota")
+
+
+async def test_a_namespace_that_goes_is_no_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch)
+    world.error = Forbidden(403, "Forbidden", "x", {"causes": [{"reason": "NamespaceTerminating"}]})
+    assert await world.look() == Result(RESYNC_SECONDS)
+    assert world.said == []
+
+
+def owned(uid: str) -> Object:
+    """Something of that owner's."""
+    return {"metadata": {"name": "x", "uid": "server", "ownerReferences": [{"uid": uid}]}}
 
 
 @pytest.mark.parametrize(
-    ("own", "where", "is_users"),
+    ("server", "claim", "is_taken"),
     [
-        ({labels.JOB: "hello"}, "team-a", True),
-        (LABELS, "team-a", True),
-        (LABELS, HOME, False),
-        (LABELS, names.job_namespace("hello", "team-a", "5678"), True),
+        (None, None, True),
+        (None, owned("before"), False),
+        (None, owned("server"), False),
+        (owned("u"), owned("server"), True),
+        (owned("u"), owned("before"), False),
+        # Its StatefulSet has not taken it yet.
+        (owned("u"), {"metadata": {"name": "x"}}, True),
+        # The server of an earlier cluster of this name.
+        (owned("before"), owned("server"), False),
     ],
 )
-async def test_a_cluster_is_a_jobs_by_its_namespace_never_by_a_label(own: Object, where: str, is_users: bool) -> None:
-    scene = Scene()
-    made = scene.add_cluster(own=own)
-    made["metadata"]["namespace"] = where
-    scene.change(kinds.NESTED_CLUSTER, made | {"status": FORGED})
-    await ClusterReconciler(scene.context).reconcile(where, "own")
-    assert scene.level("own", where) == ("Baseline" if is_users else "Privileged")
-
-
-@pytest.mark.parametrize(
-    ("where", "queued"), [("team-a", {("NestedAppJob", "hello"), ("NestedCluster", "own")}), (HOME, {("NestedAppJob", "hello")})]
-)
-async def test_one_that_claims_to_be_a_jobs_is_looked_at_all_the_same(
-    where: str, queued: set[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+async def test_a_volume_of_an_earlier_cluster_is_waited_for(
+    server: Object | None, claim: Object | None, is_taken: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    operator = Operator(Scene().context)
-    meta = {"name": "own", "namespace": where, "uid": "u", "labels": LABELS}
-    _, hear = operator.feeds()[kinds.NESTED_CLUSTER]
-    seen: list[Any] = []
-    monkeypatch.setattr(operator.queue, "add", seen.append)
-    hear({"kind": "NestedCluster", "metadata": meta})
-    assert {(key.kind, key.name) for key in seen} == queued
+    world = World(monkeypatch, **VOLUME)
+    world.there = {
+        kind.plural: found
+        for kind, found in ((kinds.STATEFUL_SET, server), (kinds.PERSISTENT_VOLUME_CLAIM, claim))
+        if found is not None
+    }
+    monkeypatch.setattr(reconcile, "read_running", lambda *_: None)
+    if is_taken:
+        await world.look()
+    else:
+        with pytest.raises(RetryLater, match="is being collected"):
+            await world.look()
+    assert ("cluster" in world.asked) is is_taken
 
 
-async def test_a_refused_second_cluster_ends_no_pod_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = Scene()
-    scene.add_cluster("first")
-    scene.add_cluster("second", created="2026-02-01T00:00:00Z", suspend=True)
-    own = {labels.CLUSTER: "first", labels.COMPONENT: labels.COMPONENT_APP}
-    scene.show(kinds.POD, {"metadata": {"name": "web", "namespace": "team-a", "labels": own}, "status": {"phase": "Running"}})
-    monkeypatch.setattr(suspend, "CONFIRM_SECONDS", -1)
-    await reconcile(scene, "second")
-    assert scene.api.look(kinds.POD, "web", "team-a") is not None
-    (said,) = (scene.api.look(kinds.NESTED_CLUSTER, "second", "team-a") or {})["status"]["conditions"]
-    assert said["message"] == "NestedCluster 'first' has this namespace: there may be one in a namespace"
+async def test_a_suspend_decides_about_the_server_and_when_to_look_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch, suspend=True)
+    monkeypatch.setattr(reconcile, "find_progress", lambda *_: None)
+    monkeypatch.setattr(reconcile, "decide_suspend", lambda *_: SUSPENDING)
+    assert await world.look() == Result(SUSPENDING.delay)
+    assert world.replicas == [SUSPENDING.replicas]

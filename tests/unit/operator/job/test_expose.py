@@ -9,7 +9,7 @@ import pytest
 from nestor import names
 from nestor.api import conditions, labels
 from nestor.cluster.shape import Host
-from nestor.kube import Api, Change, Kind, kinds
+from nestor.kube import Api, Change, Forbidden, Kind, kinds
 from nestor.operator.job.expose import Routes, admit_routes, ensure_ingresses, is_waiting, observe_exposure, withdraw_lost
 from nestor.operator.job.hosts import Hosts
 from nestor.operator.settings import Settings
@@ -214,3 +214,30 @@ async def test_ingresses_of_an_earlier_version_are_adopted_and_what_is_left_of_t
     names_of = [body["metadata"]["name"] for body in api.applied]
     assert names_of == [route.ingress for route in resolved.routes]
     assert {body["metadata"]["labels"][labels.COMPONENT] for body in api.applied} == {labels.COMPONENT_EXPOSURE}
+
+
+@pytest.mark.parametrize("is_terminating", [False, True])
+async def test_what_the_host_refuses_of_one_target_is_told_there_and_keeps_no_other_from_its_ingress(
+    context: Context, hosts: Hosts, is_terminating: bool
+) -> None:
+    """Unless the namespace goes: then nothing is told, and the pass is over."""
+    api, applied = FakeApi(), FakeApi()
+    details = {"causes": [{"reason": "NamespaceTerminating"}]} if is_terminating else None
+
+    async def apply(kind: Kind, body: Object) -> Object:
+        if body["spec"]["rules"][0]["host"] == HOSTS[0]:
+            raise Forbidden(403, "Forbidden", "denied by a webhook", details)
+        return await applied.apply(kind, body)
+
+    api.apply = apply  # type: ignore[method-assign]
+    made = Context.create(cast(Api, api), cast(Settings, None), context.cache, Host(()))
+    context.cache.jobs.put(job())
+    routes = admit(context, hosts, job())
+    if is_terminating:
+        with pytest.raises(Forbidden):
+            await ensure_ingresses(made, build_resolved(job()), routes)
+        return
+    first, second = await ensure_ingresses(made, build_resolved(job()), routes)
+    message = f"the host cluster refuses the Ingress of host '{HOSTS[0]}': denied by a webhook"
+    assert (first.refusal, second.refusal) == ((conditions.INGRESS_REFUSED, message), None)
+    assert second.is_open

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from nestor.kube import ApiError, Forbidden, Invalid, kinds
+from nestor.kube import ApiError, Forbidden, Invalid, Unreachable, kinds
+from nestor.syncer.copies import engine
 from nestor.syncer.copies.rows.config import ConfigMapRow, SecretRow
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
 
@@ -41,6 +43,12 @@ def data(clusters: Clusters, name: str = "settings") -> Any:
 def written(clusters: Clusters) -> list[str]:
     """The verbs that the host was asked for."""
     return [item.split(" ")[0] for item in clusters.host.asked]
+
+
+async def breathe() -> None:
+    """Whatever can go on now goes on, even if something else is stuck."""
+    for _ in range(50):
+        await asyncio.sleep(0)
 
 
 async def test_a_copy_comes_follows_and_goes() -> None:
@@ -93,9 +101,30 @@ async def test_what_is_ensured_ahead_of_the_cache_is_not_taken_for_gone() -> Non
         await made.settle()
         assert data(clusters) == {"color": "red"}
         assert written(clusters) == ["POST"]
+        assert made.engine.remembered == 1
         clusters.nested.drop(kinds.CONFIG_MAP, "settings", SPACE)
         await made.settle()
         assert data(clusters) is None
+
+
+async def test_what_the_cache_sees_while_it_is_asked_for_is_not_ahead_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    clusters = Clusters.build()
+    async with running(clusters, ConfigMapRow) as made:
+        clusters.nested.hold(kinds.CONFIG_MAP)
+        clusters.nested.put(kinds.CONFIG_MAP, settings(color="red"))
+        find = clusters.nested.find
+
+        async def find_slowly(*args: Any) -> Any:
+            found = await find(*args)
+            clusters.nested.release(kinds.CONFIG_MAP)
+            await breathe()
+            return found
+
+        monkeypatch.setattr(clusters.nested, "find", find_slowly)
+        await made.engine.ensure_needs(clusters.add_pod(volumes=VOLUME))
+        await made.settle()
+        assert data(clusters) == {"color": "red"}
+        assert made.engine.remembered == 1
 
 
 async def test_what_went_before_the_cache_saw_it_is_removed_all_the_same() -> None:
@@ -230,6 +259,44 @@ async def test_a_refusal_is_told_once(error: ApiError, is_tried_again: bool) -> 
         assert clusters.events == [("NotCopied", error.message)]
 
 
+async def test_a_refusal_of_a_change_is_told_too() -> None:
+    clusters = build()
+    async with running(clusters, ConfigMapRow) as made:
+        clusters.host.refusal = lambda *_: Invalid(422, "Invalid", "no such field")
+        clusters.nested.put(kinds.CONFIG_MAP, settings(color="blue"))
+        await made.settle()
+        assert clusters.events == [("NotCopied", "no such field")]
+
+
+@pytest.mark.parametrize("end", ["it is written", "nobody names it", "another one has its name"])
+async def test_a_refusal_is_told_again_when_it_comes_again(end: str) -> None:
+    clusters = build()
+    async with running(clusters, ConfigMapRow) as made:
+        clusters.host.refusal = lambda *_: Invalid(422, "Invalid", "no such field")
+        clusters.nested.put(kinds.CONFIG_MAP, settings(color="blue"))
+        await made.settle()
+        if end == "it is written":
+            clusters.host.refusal = lambda *_: None
+            clusters.nested.put(kinds.CONFIG_MAP, settings(color="white"))
+            await made.settle()
+            clusters.host.refusal = lambda *_: Invalid(422, "Invalid", "no such field")
+        elif end == "nobody names it":
+            clusters.nested.drop(kinds.POD, "web", SPACE)
+            await made.settle()
+            clusters.add_pod(volumes=VOLUME)
+            await made.settle()
+        else:  # A list brings both news as one.
+            source = made.caches.nested(kinds.CONFIG_MAP).get("settings", SPACE)
+            assert source is not None
+            meta = source["metadata"] | {"uid": "next", "resourceVersion": "next"}
+            made.caches.nested(kinds.CONFIG_MAP)._set((SPACE, "settings"), source | {"metadata": meta})
+            await made.settle()
+        if end != "another one has its name":
+            clusters.nested.put(kinds.CONFIG_MAP, settings(color="green"))
+            await made.settle()
+        assert clusters.events == [("NotCopied", "no such field")] * 2
+
+
 async def test_a_secret_of_another_type_takes_the_place_of_the_earlier_one() -> None:
     clusters = Clusters.build()
     secret = {"metadata": {"name": "key", "namespace": SPACE}, "type": "Opaque", "data": {}}
@@ -257,6 +324,76 @@ async def test_a_copy_that_is_needed_while_it_is_removed_is_made_again() -> None
         clusters.host.release(kinds.CONFIG_MAP)
         await made.settle()
         assert data(clusters) == {"color": "red"}
+
+
+async def test_what_is_needed_again_before_its_removal_begins_stays() -> None:
+    clusters = build()
+    async with running(clusters, ConfigMapRow) as made:
+        async with made.engine._locks.hold((SPACE, "settings")):  # somebody writes it
+            clusters.nested.drop(kinds.POD, "web", SPACE)
+            await breathe()
+            clusters.add_pod("next", volumes=VOLUME)
+            await breathe()
+        await made.settle()
+        assert written(clusters) == []
+
+
+async def test_a_removal_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    clusters = build()
+    async with running(clusters, ConfigMapRow) as made:
+
+        async def fail(*_: Any, **__: Any) -> bool:
+            monkeypatch.undo()
+            raise Unreachable("connection reset")
+
+        monkeypatch.setattr(clusters.host, "delete", fail)
+        clusters.nested.drop(kinds.POD, "web", SPACE)
+        await made.until(lambda: data(clusters) is None)
+
+
+class LingeringRow(ConfigMapRow):
+    """Its copies stay for a while."""
+
+    @property
+    def linger_seconds(self) -> float:
+        """By the test's clock."""
+        return 100
+
+
+async def test_a_copy_lingers_for_the_whole_time_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clusters, now = build(), [0.0]
+    monkeypatch.setattr(engine, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    async with running(clusters, LingeringRow) as made:
+
+        async def wait(seconds: float) -> bool:
+            now[0] += seconds
+            made.engine.queue.add((SPACE, "settings"))
+            await made.settle()
+            return data(clusters) is not None
+
+        for _ in range(2):
+            clusters.nested.drop(kinds.POD, "web", SPACE)
+            assert await wait(0)
+            assert await wait(60)
+            clusters.add_pod(volumes=VOLUME)
+            await made.settle()
+        clusters.nested.drop(kinds.POD, "web", SPACE)
+        assert await wait(0)
+        assert await wait(99)
+        assert not await wait(1)
+        assert made.engine.remembered == 0
+
+
+async def test_a_lingering_copy_that_others_delete_is_forgotten() -> None:
+    clusters = build()
+    async with running(clusters, LingeringRow) as made:
+        clusters.nested.drop(kinds.POD, "web", SPACE)
+        await made.settle()
+        copy = clusters.copy(kinds.CONFIG_MAP, "settings")
+        assert copy is not None
+        clusters.host.drop(kinds.CONFIG_MAP, copy["metadata"]["name"], HOST)
+        await made.settle()
+        assert made.engine.remembered == 0
 
 
 async def test_nothing_is_remembered_of_what_is_gone() -> None:
