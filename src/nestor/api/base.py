@@ -26,7 +26,7 @@ def rules(*items: dict[str, str]) -> dict[str, Any]:
 
 
 def immutable(field: str) -> dict[str, Any]:
-    """The rule of a field that may be set at creation only."""
+    """The rule of a field that can only be set at creation."""
     return rules(rule("self == oldSelf", f"`{field}` may not be changed: delete the object and create it again"))
 
 
@@ -69,7 +69,7 @@ HostPattern = Annotated[
         ),
     ),
 ]
-"""A host name, or all below one."""
+"""A host name, or `*.` and a host name for all hosts below it."""
 
 KubernetesVersion = Annotated[
     str,
@@ -90,7 +90,7 @@ CIDR_MESSAGE = "must be an address range such as '10.0.0.0/8' or 'fd00::/8'"
 
 
 def check_cidr(value: str) -> str:
-    """The same as the CEL rule, for objects that an older CRD let in."""
+    """The same as the CEL rule, for objects that an older CRD accepted."""
     try:
         ipaddress.ip_network(value, strict=False)
     except ValueError as error:
@@ -103,7 +103,7 @@ Cidr = Annotated[
     Field(min_length=3, max_length=43, json_schema_extra=rules(rule("isCIDR(self)", CIDR_MESSAGE))),
     AfterValidator(check_cidr),
 ]
-"""An address range, as `10.0.0.0/8` or `fd00::/8`."""
+"""An address range, such as `10.0.0.0/8` or `fd00::/8`."""
 
 Quantity = Annotated[
     str | int | float,
@@ -118,7 +118,7 @@ Quantity = Annotated[
 """A resource quantity of Kubernetes: `500m`, `2`, `512Mi`."""
 
 Quantities = Annotated[dict[str, Quantity], Field(max_length=64)]
-"""Quantities by resource name, as `cpu`, `memory`, `nvidia.com/gpu`."""
+"""Quantities by resource name, such as `cpu`, `memory` or `nvidia.com/gpu`."""
 
 
 class Resources(Model):

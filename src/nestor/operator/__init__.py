@@ -1,7 +1,7 @@
 """The operator: from a NestedAppJob, or a user's NestedCluster, to objects in the host cluster, and back to its status.
 
 kopf brings events of our own kinds, informers those of all others; `wiring` turns them into keys of one queue, and for each key a
-reconciler recomputes everything from spec and observed children, whatever the event was. The rooms, each of which imports only
+reconciler recomputes everything from spec and observed children, whatever the event was. The parts, each of which imports only
 those below it:
 
     wiring        events to keys, keys to reconcilers; main, settings and health are the process

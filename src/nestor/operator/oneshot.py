@@ -1,6 +1,7 @@
 """Pods that run once to a result, a runner's or a reader's: made, and made again after a pause when they end without one.
 
-What counts as a result, and which pauses there are, is decided in the rooms of these pods; what they share is here.
+What counts as a result, and which pauses there are, is decided by these pods' own modules (`job.runner_pod` and
+`admission.reader_pod`); what they share is here.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 class Result:
     """Every reconcile function returns one.
 
-    Only what cannot go on at all, because something of the past is still in the way, ends a pass by `nestor.kube.RetryLater`.
+    Exceptions mean what they say: `RetryLater`, that something must be gone first; `Refused` and `ForeignObject`, that the user
+    must act; any other error of the API, that the pass is tried again with growing delays.
     """
 
     retry_after: float | None = None

@@ -10,6 +10,7 @@ import pytest
 from nestor.kube import Api, kinds
 from nestor.kube.events import EventRecorder
 from nestor.syncer import parts
+from nestor.syncer.copies.rows import find_rows
 from nestor.syncer.settings import Settings
 from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
@@ -39,7 +40,7 @@ async def test_roles_allow_exactly_what_rows_provider_and_controllers_say_that_t
 async def test_pods_in_the_host_need_these_caches(context: Context) -> None:
     built = parts.build_shared(context, CLUSTER, SETTINGS)
     host, nested = ({informer.kind for informer in side} for side in (context.caches.host_side, context.caches.nested_side))
-    both = {kinds.POD, kinds.SERVICE, kinds.CONFIG_MAP, kinds.SECRET, kinds.NODE}
+    both = {kinds.POD, *(row.kind for row in find_rows())}
     assert host == both | {kinds.NESTED_CLUSTER, kinds.EVENT}
     assert nested == both | {kinds.NAMESPACE}
     assert list(built.servers) == ["kubelet API"]

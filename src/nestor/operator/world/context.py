@@ -16,7 +16,7 @@ from nestor.operator.world.classes import Classes
 
 @dataclass
 class Context:
-    """One operator's tools and knowledge. What a room remembers for itself is not here."""
+    """One operator's tools and knowledge. What one part of the operator remembers for itself is not here."""
 
     api: Api
     settings: Settings

@@ -2,5 +2,6 @@
 
 Belongs here: what holds for every kind (adoption, diff, retries, events), and what is special about one (its row). Does not:
 pods, which are more than copies (`nestor.syncer.pods`).
-A new kind is a module in `rows`, its verbs in the chart's `rbac.yaml`, and a test.
+A new kind is a module in `rows`, its verbs in the chart's `rbac.yaml`, and a test (`tests/unit/syncer/copies/test_new_kinds.py`
+has one in each direction); a kind that Nestor has not used before is also a line in `nestor.kube.kinds`.
 """

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from nestor import names
 from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
 from nestor.cluster.provision import Addresses
@@ -22,6 +23,7 @@ from tests.unit.operator.builders import build_policy, build_shape
 
 Object = dict[str, Any]
 
+OF_JOB, HOME = labels.of_job("hello", "team-a", "1234"), names.job_namespace("hello", "team-a", "1234")
 VOLUME = {"persistence": {"size": "1Gi"}}
 
 
@@ -31,8 +33,10 @@ SUSPENDING = SuspendState("its pods end", replicas=0, delay=7)
 class World:
     """One cluster; what is there besides, and what is asked for."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, marks: Object | None = None, **spec: Any) -> None:
-        meta = {"name": "own", "namespace": "team-a", "uid": "u", "labels": marks or {}}
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, *, where: str = "team-a", marks: Object | None = None, **spec: Any
+    ) -> None:
+        meta = {"name": "own", "namespace": where, "uid": "u", "labels": marks or {}}
         self.cluster = {"metadata": meta, "spec": {"className": "default", **spec}}
         self.there: dict[str, Object] = {}
         self.error: Exception | None = None
@@ -72,7 +76,7 @@ class World:
 
     async def look(self) -> Result:
         """One pass."""
-        return await self.reconciler.reconcile("team-a", "own")
+        return await self.reconciler.reconcile(self.cluster["metadata"]["namespace"], "own")
 
 
 class _Store:
@@ -92,14 +96,14 @@ async def test_names_are_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 async def test_a_jobs_cluster_is_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(monkeypatch, marks={labels.JOB: "hello"})
+    world = World(monkeypatch, where=HOME, marks=OF_JOB)
     assert await world.look() == Result()
     assert world.asked == []
 
 
 async def test_a_jobs_cluster_that_goes_is_the_jobs_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has no finalizer of ours. There is no API server here: nothing may be asked for."""
-    world = World(monkeypatch, marks={labels.JOB: "hello"})
+    world = World(monkeypatch, where=HOME, marks=OF_JOB)
     world.cluster["metadata"]["deletionTimestamp"] = "now"
     assert await world.look() == Result()
 
