@@ -150,6 +150,8 @@ class Engine:
             if self._written.get(key) == version:
                 return
             desired = row.build(source)
+            if not row.is_ours(desired):
+                raise ValueError(f"{row.kind.plural}: the row builds a copy that it would not recognize as its own")
             copy = self._find_copy(key) or await self._create(source, desired)
             if copy is not None:
                 if not fields.needs_another(copy, desired, row.fields):

@@ -24,7 +24,7 @@ from tests.unit.operator.builders import build_policy, build_shape
 Object = dict[str, Any]
 
 OF_JOB, HOME = labels.of_job("hello", "team-a", "1234"), names.job_namespace("hello", "team-a", "1234")
-VOLUME = {"persistence": {"size": "1Gi"}}
+VOLUME: Object = {"persistence": {"size": "1Gi"}}
 
 
 SUSPENDING = SuspendState("its pods end", replicas=0, delay=7)
