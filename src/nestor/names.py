@@ -18,9 +18,10 @@ CLASS_CERTIFICATE = "tls"
 """The copy of the class's TLS Secret, in a job's namespace."""
 
 DATA_VOLUME = "data"
+"""The volume of the server's pod that holds the cluster's data, and the template of its claim."""
+
 SERVER_CONTAINER = "k3s"
 """The container of the server in which K3s runs."""
-"""The volume of the server's pod that holds the cluster's data, and the template of its claim."""
 
 
 class Part(enum.StrEnum):
