@@ -20,6 +20,9 @@ CLASS_CERTIFICATE = "tls"
 DATA_VOLUME = "data"
 """The volume with the cluster's data in the server's pod, and the template of its claim."""
 
+SERVER_CONTAINER = "k3s"
+"""The container of the server in which K3s runs."""
+
 
 class Part(enum.StrEnum):
     """The roles of the objects of a nested cluster or a job; an object's name ends with its role."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import copy
+import re
 import uuid
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -31,6 +32,7 @@ class MemoryApi:
         self._kinds: dict[str, Kind] = {**_KINDS, **{kind.plural: kind for kind in known}}
         self._version = 0
         self._watches: builtins.list[_Watch] = []
+        self._statuses: dict[Key, Object] = {}
         self._held: dict[str, builtins.list[tuple[Object | None, Object | None]]] = {}
 
     def put(self, kind: Kind, body: Object) -> Object:
@@ -76,13 +78,13 @@ class MemoryApi:
     async def request(self, method: str, path: str, query: dict[str, str] | None = None, *_: Any) -> Object:
         """A cache's list."""
         kind, namespace = self._read_path(path)
-        labels = (query or {}).get("labelSelector", "")
-        items = [item for item in self._all(kind, namespace) if _is_selected(item, labels)]
+        labels, fields = ((query or {}).get(key, "") for key in ("labelSelector", "fieldSelector"))
+        items = [item for item in self._all(kind, namespace) if _is_selected(item, labels, fields)]
         return {"metadata": {"resourceVersion": str(self._version)}, "items": copy.deepcopy(items)}
 
     async def watch(self, kind: Kind, namespace: str | None, query: dict[str, str]) -> AsyncIterator[Object]:
         """A cache's watch."""
-        watch = _Watch(kind, namespace or "", query.get("labelSelector", ""))
+        watch = _Watch(kind, namespace or "", query.get("labelSelector", ""), query.get("fieldSelector", ""))
         self._watches.append(watch)
         try:
             while True:
@@ -137,6 +139,27 @@ class MemoryApi:
             raise Invalid(422, "Invalid", "metadata.uid: field is immutable", causes)
         return self.put(kind, _merge(now, patch))
 
+    async def apply(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
+        """See `Api.apply`. Of what it leaves out only a status's fields go, as they do. A Service gets an address."""
+        meta = body["metadata"]
+        self._note("APPLY", kind, meta.get("namespace"), "/".join(filter(None, (meta["name"], subresource))), body)
+        await asyncio.sleep(0)
+        self._check("APPLY", body)
+        now = self.look(kind, meta["name"], meta.get("namespace", ""))
+        if now is None and subresource:
+            raise NotFound(404, "NotFound", f'{kind.plural} "{meta["name"]}" not found')
+        if now is not None and kind is kinds.SECRET and now.get("type") != body.get("type", now.get("type")):
+            raise Invalid(422, "Invalid", f'Secret "{meta["name"]}" is invalid: type: field is immutable')
+        own = (kind.plural, meta.get("namespace", ""), meta["name"])
+        for field in (self._statuses.get(own) or {}).keys() - (body.get("status") or {}).keys() if subresource else ():
+            (now or {})["status"].pop(field, None)
+        if subresource:
+            self._statuses[own] = body.get("status") or {}
+        new = _merge(now or {}, body)
+        if kind is kinds.SERVICE:
+            new["spec"].setdefault("clusterIP", "10.43.0.9")
+        return self.put(kind, new)
+
     async def delete(self, kind: Kind, name: str, namespace: str | None = None, *, uid: str | None = None, **_: Any) -> bool:
         """See `Api.delete`."""
         self._note("DELETE", kind, namespace, name, None)
@@ -175,26 +198,37 @@ class MemoryApi:
 
 
 class _Watch:
-    def __init__(self, kind: Kind, namespace: str, labels: str) -> None:
+    def __init__(self, kind: Kind, namespace: str, labels: str, fields: str) -> None:
         self.kind = kind
         self.namespace = namespace
         self.events: asyncio.Queue[Object] = asyncio.Queue()
-        self._labels = labels
+        self._selectors = labels, fields
 
     def take(self, before: Object | None, new: Object | None) -> None:
-        was, now = (item is not None and _is_selected(item, self._labels) for item in (before, new))
+        was, now = (item is not None and _is_selected(item, *self._selectors) for item in (before, new))
         if was or now:
             word = "MODIFIED" if was and now else "ADDED" if now else "DELETED"
             self.events.put_nowait({"type": word, "object": copy.deepcopy(new or before)})
 
 
-def _is_selected(obj: Object, selector: str) -> bool:
+def _is_selected(obj: Object, selector: str, fields: str = "") -> bool:
+    for term in filter(None, fields.split(",")):
+        path, operator, value = re.split("(!?=)", term, maxsplit=1)
+        if (_read_field(obj, path) == value) is (operator == "!="):
+            return False
     own = obj["metadata"].get("labels") or {}
     for term in filter(None, selector.split(",")):
         key, _, value = term.partition("=")
         if key not in own or (value and own[key] != value):
             return False
     return True
+
+
+def _read_field(obj: Object, path: str) -> Any:
+    found: Any = obj
+    for part in path.split("."):
+        found = (found or {}).get(part)
+    return found
 
 
 def _merge(now: Any, patch: Any) -> Any:

@@ -69,7 +69,7 @@ HostPattern = Annotated[
         ),
     ),
 ]
-"""A host name, or a wildcard for all hosts below one."""
+"""A host name, or `*.` and a host name for all hosts below it."""
 
 KubernetesVersion = Annotated[
     str,

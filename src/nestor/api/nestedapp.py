@@ -1,4 +1,4 @@
-"""`NestedApp`: an entry of the catalogue, written by admins: an app image and its AppDef, for jobs to refer to by name."""
+"""`NestedApp`: an entry of the catalogue, written by admins: an app image and its AppDef, which jobs refer to by name."""
 
 from __future__ import annotations
 

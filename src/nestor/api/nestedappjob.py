@@ -103,15 +103,15 @@ class JobExpose(Model):
         None,
         description="Host name of the job's URL, which leads to the AppDef's first target. Defaults to "
         "`<job>-<namespace>.<class's domain>`. It must lie below the class's domain or match the class's "
-        "`expose.allowedHosts`. A host already used by another Ingress or by an older job stays with its owner; a host that "
-        "equals another job's default name belongs to that job. It can be changed while the job runs.",
+        "`expose.allowedHosts`. A host already used by another Ingress or by an older job stays with its owner; another "
+        "job's default host belongs to that job. It can be changed while the job runs.",
     )
     all_targets: bool = Field(
         False,
         description="Whether to expose all of the AppDef's targets instead of only the first. Further targets get "
         "`<service>--<job>-<namespace>.<class's domain>`, whatever `host` says; `status.targets` lists the URLs. When several "
         "targets share a Service, or the Service's name has two letters, the label is `<service>-<port>--…`. `Exposed` "
-        "becomes True once all targets are reachable; a host that belongs to somebody else closes only its own target. "
+        "becomes True once all targets are reachable; if a host belongs to somebody else, only its target is not exposed. "
         "Defaults to false.",
     )
 
@@ -224,9 +224,11 @@ class TargetStatus(Model):
 
 
 class RestartStatus(Model):
-    """A restart in an empty nested cluster; in progress until the cluster's data has reached this epoch."""
+    """A restart in an empty nested cluster; in progress until the cluster has reached this data epoch."""
 
-    epoch: int = Field(description="Number of the cluster's data set that the restart begins with.", ge=0)
+    epoch: int = Field(
+        description="Data epoch that the restart begins. A cluster has a new one each time it has lost its data.", ge=0
+    )
     time: str = Field(description="When the failure was seen (RFC 3339). The restart begins after a back-off.", max_length=64)
     message: str = Field("", description="Why the application is restarted.", max_length=4096)
 

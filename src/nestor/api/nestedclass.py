@@ -35,7 +35,7 @@ class VersionEntry(Model):
 
 
 class ClusterPolicy(Model):
-    """What the nested clusters are like."""
+    """The nested clusters: their versions, server and data."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
@@ -47,7 +47,7 @@ class ClusterPolicy(Model):
     )
 
     versions: list[VersionEntry] = Field(
-        description="The Kubernetes versions on offer. A job that asks for another version is refused, and told this list.",
+        description="The Kubernetes versions on offer. A job that asks for another one is refused; the message lists these.",
         min_length=1,
         max_length=50,
         json_schema_extra=list_map("version"),
@@ -69,7 +69,7 @@ class ClusterPolicy(Model):
     core_dns_image: Image = Field(
         DEFAULT_CORE_DNS_IMAGE,
         alias="coreDNSImage",
-        description=f"CoreDNS image of the nested cluster's DNS. Default: `{DEFAULT_CORE_DNS_IMAGE}`.",
+        description=f"Image of the nested cluster's CoreDNS. Defaults to `{DEFAULT_CORE_DNS_IMAGE}`.",
     )
     start_timeout_seconds: int = Field(
         300,
@@ -80,8 +80,8 @@ class ClusterPolicy(Model):
     )
     persistence: Persistence | None = Field(
         None,
-        description="Volume for each cluster's data. With it, the data survives the loss of the server's pod, and a "
-        "suspended job needs no server. If not set, the data lives in the pod. Applies to new clusters.",
+        description="Volume for each cluster's data. With it, the data survives the loss of the server's pod, and the "
+        "server of a suspended job is stopped. If not set, the data lives in the pod. Changes apply only to new clusters.",
     )
 
 
@@ -135,10 +135,11 @@ class NamespacePolicy(Model):
 
     pod_security: PodSecurity = Field(
         "Baseline",
-        description="Pod Security level of the application's pods. `Baseline` refuses what can reach the node: privileged "
-        "containers, host paths, host ports, the host's namespaces. `Privileged` allows all of these; what no nested cluster "
-        "supports, such as persistent volumes, stays refused. A change applies at once to the new pods of running jobs. "
-        "Default: `Baseline`.",
+        description="Pod Security level of the application's pods. `Baseline` refuses whatever gives access to the node: "
+        "privileged containers, host paths, host ports, the host's namespaces. `Privileged` allows all of these; whoever may "
+        "use the class is then root on the nodes: give it only to people whom you trust with the nodes, and run the operator on "
+        "other nodes. What no nested cluster supports, such as persistent volumes, is still refused. A change applies at once to "
+        "new pods of running jobs. NestedClusters that users create always have `Baseline`. Defaults to `Baseline`.",
     )
     quota: Quantities | None = Field(
         None,
@@ -167,19 +168,19 @@ class NetworkPolicyModel(Model):
 
 
 class ExposePolicy(Model):
-    """How jobs' targets are exposed: one Ingress for each."""
+    """How the targets of jobs are exposed: one Ingress per target."""
 
     domain: HostName | None = Field(
         None,
         description="Domain for the hosts of jobs: `<job>-<namespace>.<domain>`, and "
         "`<service>--<job>-<namespace>.<domain>` for further targets. All lie one label below the domain, so one wildcard DNS "
-        "entry and certificate for `*.<domain>` cover them. If not set, only jobs with `expose.host` are exposed, by their "
-        "first target.",
+        "entry and certificate for `*.<domain>` cover them. If not set, only jobs that set `expose.host` are "
+        "exposed, and of these only the first target.",
     )
     allowed_hosts: list[HostPattern] = Field(
         default_factory=list,
         description="Hosts that jobs may request with `expose.host` in addition to those below `domain`: host names, "
-        "or `*.example.com` for all hosts below example.com. If not set: none, or any host if there is no `domain` either.",
+        "or `*.example.com` for all hosts below example.com. If not set, there are no others; without a `domain`, any host.",
         max_length=64,
     )
     ingress_class_name: ObjectName | None = Field(
@@ -194,15 +195,15 @@ class ExposePolicy(Model):
     annotations: Annotated[dict[str, str], Field(max_length=64)] | None = Field(
         None,
         description="Annotations for the Ingresses, for example for the controller. Users cannot add any. Websockets "
-        "need none, but ingress-nginx closes those that are silent for a minute unless "
+        "work without any, but ingress-nginx closes those that are idle for a minute unless "
         "`nginx.ingress.kubernetes.io/proxy-read-timeout` and `…/proxy-send-timeout` are raised, for example to '3600'. With "
         "`cert-manager.io/cluster-issuer` or `cert-manager.io/issuer`, and without `tlsSecretName`, each exposed target gets "
         "its own certificate in Secret `<Ingress>-tls` of the job's namespace.",
     )
     scheme: Literal["http", "https"] | None = Field(
         None,
-        description="Scheme of the URLs in the jobs' status. Defaults to `https` if there is TLS by `tlsSecretName` "
-        "or cert-manager, otherwise to `http`.",
+        description="Scheme of the URLs in the jobs' status. Defaults to `https` if `tlsSecretName` or cert-manager "
+        "provides TLS, otherwise to `http`.",
     )
     port: int | None = Field(
         None,
@@ -214,8 +215,8 @@ class ExposePolicy(Model):
     from_: list[Peer] = Field(
         default_factory=list,
         alias="from",
-        description="Where traffic to exposed pods may come from: where the Ingress controller runs. A controller on "
-        "the host network needs an `ipBlock`. If not set, traffic may come from any namespace that does not belong to a job.",
+        description="Where traffic to exposed pods may come from, that is, where the Ingress controller runs. A controller "
+        "on the host network needs an `ipBlock`. If not set, traffic may come from any namespace that does not belong to a job.",
         max_length=32,
     )
 
@@ -229,7 +230,7 @@ class RemotePolicy(Model):
     allowed_hosts: list[HostPattern] = Field(
         default_factory=list,
         description="Hosts that these URLs may name: host names, or `*.example.com` for all hosts below example.com. "
-        "If not set, any host; the node, the cloud's metadata address and the host cluster's API server are never allowed.",
+        "If not set, any host. The node, the cloud's metadata address and the host cluster's API server are never allowed.",
         max_length=64,
     )
     max_bytes: int = Field(
@@ -246,7 +247,7 @@ class TemplatesPolicy(Model):
 class NestedClassSpec(Model):
     """The policy."""
 
-    cluster: ClusterPolicy = Field(description="The nested clusters.")
+    cluster: ClusterPolicy = Field(description="The nested clusters: their versions, server and data.")
     namespace: NamespacePolicy = Field(
         default_factory=NamespacePolicy, description="The namespace that each job gets in the host cluster."
     )

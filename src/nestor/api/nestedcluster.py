@@ -56,10 +56,12 @@ class NestedClusterSpec(Model):
     )
     suspend: bool = Field(
         False,
-        description="Whether the cluster is suspended: its pods are stopped, and with `persistence` its server too. "
+        description="Whether the cluster is suspended: its pods are stopped and, with `persistence`, its server as well. "
         "Defaults to false.",
     )
-    success_policy: SuccessPolicy | None = Field(None, description="When `status.outcome` becomes Succeeded. If not set, never.")
+    success_policy: SuccessPolicy | None = Field(
+        None, description="When `status.outcome` becomes Succeeded. If not set, it never does."
+    )
     failure_policy: FailurePolicy | None = Field(
         None,
         description="When `status.outcome` becomes Failed; acting on it is up to the job. If not set, a failure of "
@@ -78,7 +80,7 @@ class RunStatus(Model):
 
 
 class Outcome(Model):
-    """How the application has ended, by the policies in `spec`."""
+    """Whether and how the application has ended, as judged by the policies in `spec`."""
 
     state: Literal["Running", "Succeeded", "Failed"] = Field("Running", description="`Running`, `Succeeded` or `Failed`.")
     message: str = Field("", description="The objects that decided the outcome, or that are still awaited.", max_length=4096)
@@ -107,7 +109,7 @@ class NestedClusterStatus(Model):
     run: RunStatus | None = Field(None, description="Progress of the job's steps. Absent for a cluster without a job.")
     pods: PodCounts | None = Field(None, description="Number of pods in the nested cluster, by state.")
     outcome: Outcome | None = Field(
-        None, description="How the application has ended, as judged by the policies. Absent without a policy."
+        None, description="Whether and how the application has ended, as judged by the policies. Absent without a policy."
     )
     suspended: bool | None = Field(
         None, description="Whether `spec.suspend` has taken effect: no pod of the cluster is left on the host."

@@ -84,6 +84,6 @@ class Persistence(Model):
 
 
 class AppRef(Model):
-    """An application of the catalogue."""
+    """An application in the catalogue."""
 
     name: ObjectName = Field(description="Name of the NestedApp. Immutable.", json_schema_extra=immutable("appRef.name"))

@@ -16,10 +16,10 @@ PodSecurity = Literal["Baseline", "Privileged"]
 
 
 class Policy(Model):
-    """The policy. What it does not say is forbidden.
+    """The policy. What it does not mention is forbidden: the default of each field must be its strictest value.
 
-    It is kept in the status of the NestedCluster, not in its spec: users may write the spec of a NestedCluster of their own,
-    and must not get by that what their class denies them.
+    It is in the status of the NestedCluster, not in its spec: users write the spec of their own NestedClusters, and could
+    grant themselves there what their class denies.
     """
 
     pod_security: PodSecurity = Field(
@@ -30,10 +30,10 @@ class Policy(Model):
 
     @classmethod
     def read(cls, cluster: Object | None) -> Policy:
-        """The policy of a NestedCluster. The strictest where there is none yet, or none that can be read."""
+        """The policy of a NestedCluster; the strictest one as long as it has none, or one that cannot be read."""
         found = status_of(cluster).get("policy")
         try:
             return cls.model_validate(found or {})
         except ValidationError as error:
-            log.error("the policy of the NestedCluster cannot be read, so the strictest holds: %s", error)
+            log.error("the policy of the NestedCluster cannot be read, so the strictest one applies: %s", error)
             return cls()

@@ -82,16 +82,14 @@ class Provisioner:
         if keys.admin == key and _is_fresh(keys.admin_checked, now):
             return
         found = await self._api.find(kinds.SECRET, metadata["name"], metadata["namespace"])
-        if found is not None and labels_of(found).get(mark) != metadata["labels"][mark]:
-            raise ForeignObject(
-                f"Secret '{metadata['name']}' in namespace '{metadata['namespace']}' already exists and is not Nestor's: "
-                "delete or rename it"
-            )
+        if found is not None:
+            _check_ours(found, metadata, mark)
         if not pki.is_current(found, key, now):
             content = await asyncio.to_thread(pki.mint_admin_kubeconfig, authorities, addresses.api, now)
             secret = access.build_secret(metadata, content, annotations=pki.renewal_annotations(key, now))
             if found is None:
-                await self._create_secret(secret)
+                # Somebody's Secret may have come in between.
+                _check_ours(await self._create_secret(secret), metadata, mark)
             else:
                 await self._api.apply(kinds.SECRET, secret)
         keys.admin, keys.admin_checked = key, now
@@ -128,6 +126,15 @@ class Provisioner:
         except Conflict:
             meta = secret["metadata"]
             return await self._api.get(kinds.SECRET, meta["name"], meta["namespace"])
+
+
+def _check_ours(secret: Object, metadata: Object, mark: str) -> None:
+    """Raises `ForeignObject` where the label `mark` says that the Secret is not the one that `metadata` describes."""
+    if labels_of(secret).get(mark) != metadata["labels"][mark]:
+        raise ForeignObject(
+            f"Secret '{metadata['name']}' in namespace '{metadata['namespace']}' already exists and is not Nestor's: "
+            "delete or rename it"
+        )
 
 
 def _is_left_over(secret: Object, owner: Object | None) -> bool:

@@ -8,7 +8,7 @@ from nestor.cluster import coredns, pki
 from nestor.cluster.shape import API_PORT, DNS_PORT, Shape, choose_cluster_cidr
 from nestor.contracts import syncer
 from nestor.contracts.cluster import DOMAIN
-from nestor.names import DATA_VOLUME, Part
+from nestor.names import DATA_VOLUME, SERVER_CONTAINER, Part
 from nestor.objects import Object
 
 DATA_FOLDER = "/var/lib/rancher/k3s"
@@ -119,7 +119,7 @@ def _build_k3s(shape: Shape, api_address: str) -> Object:
     files = [(f"{name}{end}", f"{path}{end}") for name, path in pki.AUTHORITIES.items() for end in (".crt", ".key")]
     files.append((pki.SERVICE_KEY, pki.SERVICE_KEY))
     return {
-        "name": "k3s",
+        "name": SERVER_CONTAINER,
         "image": shape.image,
         "imagePullPolicy": "IfNotPresent",
         "args": build_arguments(shape, api_address),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from nestor.api import conditions
 from nestor.api.conditions import Condition
@@ -50,6 +51,21 @@ def decide_exposed(exposure: Exposure) -> Condition:
         return _false(reason, message + rest)
     rest = f", and {len(requested) - 1} more at the URLs in `status.targets`" if len(requested) > 1 else ""
     return Condition(conditions.EXPOSED, "True", conditions.INGRESS_READY, f"available at {requested[0].route.url}{rest}")
+
+
+def describe_lost(status: Object, lost: Mapping[str, str]) -> Object:
+    """What a job's `url` and `targets` are without the hosts that it lost; `lost` has a sentence for each."""
+
+    def look(entry: Object) -> str | None:
+        return lost.get(urlsplit(entry.get("url") or "").hostname or "")
+
+    targets = [
+        {key: value for key, value in entry.items() if key != "url"} | {"ready": False, "message": said}
+        if (said := look(entry))
+        else entry
+        for entry in status.get("targets") or ()
+    ]
+    return {"url": None if look(status) else status.get("url"), "targets": targets or None}
 
 
 def find_trouble(view: TargetView) -> Refusal | None:

@@ -28,6 +28,11 @@ def is_default(host: str, name: str, namespace: str, policy: ExposePolicy) -> bo
     return policy.domain is not None and host == names.default_host(name, namespace, policy.domain)
 
 
+def may_be_further(host: str, name: str, namespace: str, policy: ExposePolicy) -> bool:
+    """Whether a job may have this host by its name for a further target; one that was cut is not recognized."""
+    return policy.domain is not None and host.endswith(f"--{name}-{namespace}".replace(".", "-") + f".{policy.domain}")
+
+
 def is_allowed(host: str, policy: ExposePolicy) -> bool:
     """Whether jobs of the class may request this host; any host, if the class sets no limits."""
     patterns = _list_allowed(policy)

@@ -1,6 +1,7 @@
 """Pods that run once to a result (runner, reader): created, and recreated after a pause if they end without one.
 
-What counts as a result, and how long the pauses are, is decided by the modules of these pods; what they share is here.
+What counts as a result, and how long the pauses are, is decided by the modules of these pods (`job.runner_pod` and
+`admission.reader_pod`); what they share is here.
 """
 
 from __future__ import annotations

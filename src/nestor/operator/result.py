@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 class Result:
     """Every reconcile function returns one.
 
-    A pass raises `nestor.kube.RetryLater` only if it cannot continue at all, because something old is still being deleted.
+    Exceptions mean what they say: `RetryLater`, that something must be gone first; `Refused` and `ForeignObject`, that the user
+    must act; any other error of the API, that the pass is tried again with growing delays.
     """
 
     retry_after: float | None = None

@@ -21,6 +21,7 @@ from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.world import kopf_events
 from nestor.operator.world.context import Context
 from nestor.operator.world.finalizers import has_finalizer
+from nestor.operator.world.homes import is_of_job
 from nestor.operator.world.relist import Lists
 
 log = logging.getLogger(__name__)
@@ -106,8 +107,8 @@ class Operator:
     def _on_cluster(self, cluster: Object) -> None:
         self._add_owner(cluster)
         meta = cluster["metadata"]
-        if has_finalizer(cluster):
-            # A user's cluster, whatever its labels say now: its finalizer must be removed.
+        if has_finalizer(cluster) or (labels.JOB in labels_of(cluster) and not is_of_job(cluster)):
+            # A user's cluster, whatever its labels say now: its policy must be kept, its finalizer removed.
             self.queue.add(Key(CLUSTER, meta["namespace"], meta["name"]))
 
     def _on_class(self, item: Object) -> None:

@@ -12,11 +12,16 @@ from nestor.translate.target import Target
 Namespaces = Mapping[str, Mapping[str, str]]
 """The nested namespaces and their labels."""
 
+ALLOWED_TOLERATIONS = frozenset(
+    {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.kubernetes.io/memory-pressure"}
+)
+"""Taints that every pod may tolerate: the nested admission adds the first two to each pod, both for a limited time."""
+
 
 def build_scheduling(pod: Object, target: Target, namespaces: Namespaces) -> Object:
     """The scheduling fields of the host pod's spec."""
     spec = pod["spec"]
-    result: Object = {"tolerations": build_tolerations(spec, target)}
+    result: Object = {"tolerations": build_tolerations(spec)}
     if spec.get("nodeSelector"):
         result["nodeSelector"] = spec["nodeSelector"]
     if affinity := _affinity(pod, target, namespaces):
@@ -26,9 +31,9 @@ def build_scheduling(pod: Object, target: Target, namespaces: Namespaces) -> Obj
     return result
 
 
-def build_tolerations(spec: Object, target: Target) -> list[Object]:
-    """The tolerations of allowed taints. Others would let a tenant onto nodes that admins have reserved."""
-    return [item for item in spec.get("tolerations") or [] if item.get("key") in target.tolerations]
+def build_tolerations(spec: Object) -> list[Object]:
+    """Only tolerations of allowed taints: others would let a tenant onto nodes that their admins reserved."""
+    return [item for item in spec.get("tolerations") or [] if item.get("key") in ALLOWED_TOLERATIONS]
 
 
 def _affinity(pod: Object, target: Target, namespaces: Namespaces) -> Object:

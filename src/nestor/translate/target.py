@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from nestor import names
@@ -11,11 +11,6 @@ from nestor.api import labels
 from nestor.contracts.cluster import DOMAIN
 from nestor.contracts.syncer import KUBELET_PORT
 from nestor.objects import Object, annotations_of, labels_of
-
-ALLOWED_TOLERATIONS = frozenset(
-    {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.kubernetes.io/memory-pressure"}
-)
-"""Taints that every pod may tolerate. Nested admission adds the first two to each pod, for a limited time."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +30,6 @@ class Target:
     domain: str = DOMAIN
     kubelet_port: int = KUBELET_PORT
     """Port of the syncer's kubelet API, which nested nodes advertise."""
-    tolerations: frozenset[str] = field(default=ALLOWED_TOLERATIONS)
 
     @property
     def selector(self) -> str:

@@ -61,6 +61,6 @@ def _spec(nested: Object, host: Object, target: Target) -> Object:
     if own.get("activeDeadlineSeconds") is not None:
         result["activeDeadlineSeconds"] = own["activeDeadlineSeconds"]
     there = host["spec"].get("tolerations") or []
-    if added := [item for item in scheduling.build_tolerations(own, target) if item not in there]:
+    if added := [item for item in scheduling.build_tolerations(own) if item not in there]:
         result["tolerations"] = [*there, *added]
     return result

@@ -11,6 +11,8 @@ To test your provider, write a class that inherits `contract.ProviderContract`, 
             async with my_place() as made:
                 yield made
 
+A provider with `logs` or `streams` also inherits `contract.LogsContract` or `contract.StreamsContract`.
+
 Then run `pytest` on that module from the root of Nestor's repository, with `PYTHONPATH=src:.` and pytest-asyncio's
 `asyncio_mode = auto` (set in `pyproject.toml`).
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 import pytest
@@ -69,7 +68,7 @@ class ProviderContract:
         """A pod name that no other test uses."""
         return f"web-{uuid.uuid4().hex[:8]}"
 
-    async def test_a_created_pod_is_there(self, place: Place, name: str) -> None:
+    async def test_created_pod_is_returned_by_get_and_list(self, place: Place, name: str) -> None:
         pod = build_pod(place, name)
         created = await place.provider.create(pod)
         found = await place.provider.get(created)
@@ -78,7 +77,7 @@ class ProviderContract:
         assert found["spec"]["containers"][0]["image"] == "example/web:1"
         assert name in [item["metadata"]["name"] for item in await place.provider.list()]
 
-    async def test_creating_it_again_changes_nothing(self, place: Place, name: str) -> None:
+    async def test_create_is_idempotent(self, place: Place, name: str) -> None:
         pod = build_pod(place, name)
         created = await place.provider.create(pod)
         pod["spec"]["containers"][0]["image"] = "example/web:2"
@@ -86,13 +85,13 @@ class ProviderContract:
         assert again["metadata"]["uid"] == created["metadata"]["uid"]
         assert (await place.provider.get(created))["spec"]["containers"][0]["image"] == "example/web:1"
 
-    async def test_creating_it_several_times_at_once_makes_one(self, place: Place, name: str) -> None:
+    async def test_concurrent_creates_make_one_pod(self, place: Place, name: str) -> None:
         pod = build_pod(place, name)
         made = await asyncio.gather(*(place.provider.create(pod) for _ in range(5)))
         assert len({item["metadata"]["uid"] for item in made}) == 1
         assert [item["metadata"]["name"] for item in await place.provider.list()].count(name) == 1
 
-    async def test_a_name_that_an_earlier_pod_holds_is_waited_for(self, place: Place, name: str) -> None:
+    async def test_create_raises_not_yet_while_an_earlier_pod_holds_the_name(self, place: Place, name: str) -> None:
         earlier = await place.start(await place.provider.create(build_pod(place, name)))
         await place.provider.delete(earlier)
         later = build_pod(place, name)
@@ -102,21 +101,21 @@ class ProviderContract:
         await place.finish(earlier)
         assert uid_of(await _patiently(place, later)) == uid_of(later)
 
-    async def test_what_is_not_taken_is_told(self, place: Place, name: str) -> None:
+    async def test_rejected_pod_raises_invalid_input(self, place: Place, name: str) -> None:
         pod, words = place.refuse(build_pod(place, name))
         with pytest.raises(InvalidInput) as caught:
             await place.provider.create(pod)
         assert words in caught.value.message
         assert name not in [item["metadata"]["name"] for item in await place.provider.list()]
 
-    async def test_deleting_what_is_gone_is_success(self, place: Place, name: str) -> None:
+    async def test_delete_of_a_deleted_pod_succeeds(self, place: Place, name: str) -> None:
         pod = await place.provider.create(build_pod(place, name))
         await place.provider.delete(pod, grace_seconds=0)
         await _gone(place, pod)
         await place.provider.delete(pod, grace_seconds=0)
         assert name not in [item["metadata"]["name"] for item in await place.provider.list()]
 
-    async def test_a_successor_of_the_same_name_is_not_touched(self, place: Place, name: str) -> None:
+    async def test_calls_for_a_deleted_pod_spare_its_successor(self, place: Place, name: str) -> None:
         earlier = await place.provider.create(build_pod(place, name))
         await place.provider.delete(earlier, grace_seconds=0)
         await _gone(place, earlier)
@@ -131,18 +130,25 @@ class ProviderContract:
         assert "color" not in now["metadata"]["labels"]
         assert not now["metadata"].get("deletionTimestamp")
 
-    async def test_a_running_pod_gets_its_grace_and_may_get_less(self, place: Place, name: str) -> None:
+    async def test_grace_period_can_be_shortened(self, place: Place, name: str) -> None:
         pod = await place.start(await place.provider.create(build_pod(place, name)))
         await place.provider.delete(pod, grace_seconds=20)
         first = (await place.provider.get(pod))["metadata"]
         assert first["deletionTimestamp"]
         assert first["deletionGracePeriodSeconds"] == 20
+        assert name in [item["metadata"]["name"] for item in await place.provider.list()]
         await place.provider.delete(pod, grace_seconds=5)
         assert (await place.provider.get(pod))["metadata"]["deletionGracePeriodSeconds"] == 5
         await place.finish(pod)
         await _gone(place, pod)
 
-    async def test_a_pod_that_changed_meanwhile_is_kept(self, place: Place, name: str) -> None:
+    async def test_grace_period_defaults_to_the_pods_own(self, place: Place, name: str) -> None:
+        pod = await place.start(await place.provider.create(build_pod(place, name)))
+        await place.provider.delete(pod)
+        now = (await place.provider.get(pod))["metadata"]
+        assert now["deletionGracePeriodSeconds"] == pod["spec"]["terminationGracePeriodSeconds"]
+
+    async def test_delete_spares_a_pod_that_has_changed(self, place: Place, name: str) -> None:
         pod = await place.provider.create(build_pod(place, name))
         await place.change(pod)
         await place.provider.delete(pod, is_unchanged=True, grace_seconds=0)
@@ -151,7 +157,7 @@ class ProviderContract:
         await place.provider.delete(now, is_unchanged=True, grace_seconds=0)
         await _gone(place, pod)
 
-    async def test_a_patch_may_be_repeated(self, place: Place, name: str) -> None:
+    async def test_patch_is_idempotent(self, place: Place, name: str) -> None:
         pod = await place.provider.create(build_pod(place, name))
         for _ in range(2):
             await place.provider.patch(pod, {"metadata": {"labels": {"color": "red"}}})
@@ -159,52 +165,66 @@ class ProviderContract:
         assert now["metadata"]["labels"] == pod["metadata"]["labels"] | {"color": "red"}
 
     @pytest.mark.parametrize(
-        ("part", "patch"),
+        ("part", "section", "field", "items"),
         [
-            ("status", {"status": {"conditions": [{"type": "example.org/gate", "status": "True"}]}}),
-            ("ephemeralcontainers", {"spec": {"ephemeralContainers": [{"name": "debug", "image": "example/debug:1"}]}}),
+            ("status", "status", "conditions", [{"type": f"example.org/{name}", "status": "True"} for name in ("a", "b")]),
+            ("ephemeralcontainers", "spec", "ephemeralContainers", [{"name": name, "image": "x/debug:1"} for name in ("a", "b")]),
         ],
     )
-    async def test_parts_are_patched_by_themselves(self, place: Place, name: str, part: Part, patch: Object) -> None:
+    async def test_patch_of_one_part_leaves_the_others_and_merges_lists(
+        self, place: Place, name: str, part: Part, section: str, field: str, items: list[Object]
+    ) -> None:
         pod = await place.provider.create(build_pod(place, name))
-        await place.provider.patch(pod, patch, part)
-        ((section, fields),) = patch.items()
-        ((field, items),) = fields.items()
+        for item in items:
+            await place.provider.patch(pod, {section: {field: [item]}}, part)
         now = (await place.provider.get(pod))[section][field]
-        assert any(items[0].items() <= item.items() for item in now)
+        assert all(any(item.items() <= found.items() for found in now) for item in items)
 
-    async def test_a_change_that_is_not_taken_is_told(self, place: Place, name: str) -> None:
+    async def test_rejected_patch_raises_invalid_input(self, place: Place, name: str) -> None:
         pod = await place.provider.create(build_pod(place, name))
         with pytest.raises(InvalidInput) as caught:
             await place.provider.patch(pod, place.invalid_patch)
         assert caught.value.message
 
-    async def test_a_patch_of_what_is_gone_is_told(self, place: Place, name: str) -> None:
+    async def test_patch_of_a_deleted_pod_raises_not_found(self, place: Place, name: str) -> None:
         pod = await place.provider.create(build_pod(place, name))
         await place.provider.delete(pod, grace_seconds=0)
         await _gone(place, pod)
         with pytest.raises(NotFound):
             await place.provider.patch(pod, {"metadata": {"labels": {"color": "red"}}})
 
-    async def test_pods_of_others_are_not_listed(self, place: Place, name: str) -> None:
+    async def test_foreign_pods_are_not_listed(self, place: Place, name: str) -> None:
         await place.add_foreign(name)
         assert name not in [item["metadata"]["name"] for item in await place.provider.list()]
 
-    async def test_logs_and_streams_are_none_or_know_what_is_gone(self, place: Place, name: str) -> None:
-        pod = await place.provider.create(build_pod(place, name))
-        await place.provider.delete(pod, grace_seconds=0)
-        await _gone(place, pod)
-        logs, streams = place.provider.logs, place.provider.streams
-        asked: list[AbstractAsyncContextManager[Any]] = []
-        if logs is not None:
-            asked.append(logs.open_log(pod, [("container", "app")]))
-        if streams is not None:
-            headers = [("connection", "Upgrade"), ("upgrade", "SPDY/3.1"), ("x-stream-protocol-version", "v4.channel.k8s.io")]
-            asked.append(streams.open_stream(pod, Call("exec", "POST", [("command", "sh"), ("stdout", "true")], headers)))
-        for opening in asked:
-            with pytest.raises(NotFound):
-                await opening.__aenter__()
-        assert len(asked) == (logs is not None) + (streams is not None)
+
+class LogsContract:
+    """What a provider with `logs` must pass as well: inherit it beside `ProviderContract`."""
+
+    async def test_log_of_a_deleted_pod_raises_not_found(self, place: Place, name: str) -> None:
+        pod, logs = await _deleted(place, name), place.provider.logs
+        assert logs is not None
+        with pytest.raises(NotFound):
+            await logs.open_log(pod, [("container", "app")]).__aenter__()
+
+
+class StreamsContract:
+    """What a provider with `streams` must pass as well: inherit it beside `ProviderContract`."""
+
+    async def test_stream_to_a_deleted_pod_raises_not_found(self, place: Place, name: str) -> None:
+        pod, streams = await _deleted(place, name), place.provider.streams
+        assert streams is not None
+        headers = [("connection", "Upgrade"), ("upgrade", "SPDY/3.1"), ("x-stream-protocol-version", "v4.channel.k8s.io")]
+        with pytest.raises(NotFound):
+            await streams.open_stream(pod, Call("exec", "POST", [("command", "sh"), ("stdout", "true")], headers)).__aenter__()
+
+
+async def _deleted(place: Place, name: str) -> Object:
+    """A pod that was there."""
+    pod = await place.provider.create(build_pod(place, name))
+    await place.provider.delete(pod, grace_seconds=0)
+    await _gone(place, pod)
+    return pod
 
 
 async def _gone(place: Place, pod: Object) -> None:

@@ -108,7 +108,8 @@ async def until_told(api: Api, namespace: str, reason: str, text: str = "", *, l
 async def create_app_pod(api: Api, name: str, where: str, job: Object) -> None:
     """A pod of the application on the host, as the syncer makes them."""
     own = labels.of_job(job["metadata"]["name"], job["metadata"]["namespace"], job["metadata"]["uid"])
-    meta = {"name": name, "namespace": where, "labels": own | {labels.COMPONENT: labels.COMPONENT_APP}}
+    mine = {labels.CLUSTER: job["metadata"]["name"], labels.COMPONENT: labels.COMPONENT_APP}
+    meta = {"name": name, "namespace": where, "labels": own | mine}
     await api.create(
         kinds.POD, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": [{"name": "main", "image": "x"}]}}
     )

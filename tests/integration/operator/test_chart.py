@@ -108,6 +108,14 @@ async def test_users_of_a_namespace_write_no_applications() -> None:
                 assert set(entry["verbs"]) == {"get", "list", "watch"}
 
 
+async def test_users_of_a_namespace_write_no_status() -> None:
+    """What their class allows their clusters' pods is in the status."""
+    for role in await render():
+        aggregated = any("aggregate-to" in key for key in role["metadata"].get("labels", {}))
+        for entry in role["rules"] if aggregated else ():
+            assert not [name for name in entry["resources"] if "/" in name or "*" in name]
+
+
 async def test_the_catalogue_may_be_closed() -> None:
     documents = await render("--set-json", "catalogue.readers=[]")
     assert "nestor-catalogue-view" not in [item["metadata"]["name"] for item in documents]

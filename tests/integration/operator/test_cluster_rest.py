@@ -8,6 +8,7 @@ import pytest
 
 from nestor.api import conditions
 from nestor.api.conditions import Condition
+from nestor.api.policy import Policy
 from nestor.kube import Api, RetryLater, kinds
 from nestor.operator.clusters.status import write_status
 from nestor.times import timestamp
@@ -77,12 +78,12 @@ async def test_a_cluster_with_a_volume_rests_without_its_server(operator: Operat
 async def test_what_the_syncer_said_meanwhile_is_not_written_over(lonely: Api) -> None:
     created = await lonely.create(kinds.NESTED_CLUSTER, build_cluster("young", "default"))
     stand_in = Condition(conditions.READY, "False", conditions.RESUMING, "its control plane is starting again")
-    await write_status(lonely, created, None, [stand_in])
+    await write_status(lonely, created, Policy(), [stand_in])
     seen = await lonely.get(kinds.NESTED_CLUSTER, "young", "default")
     assert has(conditions.READY, "False", conditions.RESUMING)(seen)
     await say_ready(lonely, "young", "default")
     with pytest.raises(RetryLater):
-        await write_status(lonely, seen, None, [replace(stand_in, message="it still is")])
+        await write_status(lonely, seen, Policy(), [replace(stand_in, message="it still is")])
     assert has(conditions.READY, "True", "Synced")(await lonely.get(kinds.NESTED_CLUSTER, "young", "default"))
     await lonely.delete(kinds.NESTED_CLUSTER, "young", "default")
 

@@ -8,7 +8,7 @@ import pytest
 
 from nestor.kube import Api, kinds
 from nestor.providers.host import HostProvider
-from tests.conformance.providers.contract import SELECTOR, ProviderContract
+from tests.conformance.providers.contract import SELECTOR, LogsContract, ProviderContract, StreamsContract
 from tests.waiting import eventually
 
 Object = dict[str, Any]
@@ -56,7 +56,7 @@ class HostPlace:
         await self._api.create(kinds.POD, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
 
 
-class TestHostProvider(ProviderContract):
+class TestHostProvider(ProviderContract, LogsContract, StreamsContract):
     """The contract, in the host cluster."""
 
     @pytest.fixture

@@ -6,6 +6,7 @@ cache. Left out as well are discovery, health and version, leases, and access re
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import re
@@ -24,8 +25,10 @@ from tests.waiting import eventually
 
 Object = dict[str, Any]
 
-QUIET_SECONDS = 0.45
-"""So long nothing is asked for before a step counts as over; longer than the pause in which the syncer counts pods (0.25 s)."""
+QUIET_TICKS = 15
+"""So long nothing is asked for before a step counts as over: 0.45 s, longer than the syncer waits to count pods (0.25 s)."""
+TICK_SECONDS = 0.03
+"""Ticks are counted instead of time, so that a pause of this very process is no silence."""
 LIMIT_SECONDS = 30
 _BETWEEN_SECONDS = 0.005
 """No request of a test is answered within this time."""
@@ -86,7 +89,7 @@ class Recorder:
     _noted: list[Request] = field(default_factory=list)
     _pending: int = 0
     _ended: float = 0
-    _last: float = field(default_factory=time.monotonic)
+    _silent: int = 0
 
     @contextlib.asynccontextmanager
     async def step(self, title: str) -> AsyncIterator[None]:
@@ -102,18 +105,23 @@ class Recorder:
         self.steps.append(Step(title, self._noted))
         self._noted, self._ended = [], time.monotonic()
 
-    async def quiet(self, seconds: float = QUIET_SECONDS) -> None:
+    async def quiet(self) -> None:
         """Await that nothing was asked for so long, and everything asked for is answered."""
 
         async def is_quiet() -> bool:
-            return not self._pending and time.monotonic() - self._last >= seconds
+            return self._silent >= QUIET_TICKS
 
         await eventually(is_quiet, LIMIT_SECONDS)
 
     async def settle(self) -> None:
         """Await quiet that begins now: what a test has just prepared arrives in the controller's caches meanwhile."""
-        self._last = time.monotonic()
+        self._silent = 0
         await self.quiet()
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            self._silent = 0 if self._pending else self._silent + 1
 
     def kubeconfig(self, side: str) -> str:
         """Opens that upstream through the recorder."""
@@ -143,6 +151,8 @@ class Recorder:
                 site = web.TCPSite(runner, "127.0.0.1", 0)
                 await site.start()
                 self._addresses[side] = "http://{}:{}".format(*runner.addresses[0][:2])
+            ticks = asyncio.create_task(self._tick())
+            stack.callback(ticks.cancel)
             yield self
 
     def begin(self, request: Request) -> bool:
@@ -151,13 +161,13 @@ class Recorder:
             return False
         self._noted.append(request)
         self._pending += 1
-        self._last = time.monotonic()
+        self._silent = 0
         return True
 
     def end(self) -> None:
         """A request that counts was answered."""
         self._pending -= 1
-        self._last = time.monotonic()
+        self._silent = 0
 
     def forget_list(self, side: str, path: str, query: dict[str, str]) -> None:
         """A watch begins: the list that it goes on from was a cache's."""

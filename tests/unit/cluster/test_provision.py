@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from nestor.api import labels
 from nestor.cluster import pki
 from nestor.cluster.access import build_secret
-from nestor.cluster.provision import Provisioner
-from nestor.kube import Api, Kind, RetryLater
+from nestor.cluster.provision import Addresses, ForeignObject, Provisioner
+from nestor.kube import Api, Conflict, Kind, RetryLater
 from nestor.kube.applier import Applier
 from tests.unit.operator.builders import build_shape
 
@@ -43,3 +44,29 @@ async def test_keys_of_a_deleted_cluster_of_the_same_name_are_not_taken_over(own
         return
     with pytest.raises(RetryLater, match="of an earlier cluster with this name is being deleted"):
         await work
+
+
+class LateApi(FakeApi):
+    """Does not show its Secret until another of that name is to be made."""
+
+    async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
+        """Nothing, but the authorities."""
+        return self.secret if name.endswith("pki") else None
+
+    async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None) -> Object:
+        """It is there."""
+        raise Conflict(409, "AlreadyExists", "it is there")
+
+    async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object:
+        """The Secret of somebody else."""
+        return {"metadata": {"name": name, "labels": {labels.CLUSTER: "another"}}}
+
+
+async def test_a_kubeconfigs_name_that_is_taken_meanwhile_is_refused() -> None:
+    content = pki.mint_authorities("hello", datetime.datetime.now(datetime.UTC))
+    provisioner = Provisioner(Applier(LateApi(build_secret({"name": "hello-pki"}, content))))
+    shape = build_shape(kubeconfig={"name": "hello-kubeconfig", "namespace": "team-a", "labels": {labels.CLUSTER: "hello"}})
+    await provisioner.ensure_surroundings(shape)
+    for _ in range(2):
+        with pytest.raises(ForeignObject, match="'hello-kubeconfig' in namespace 'team-a' already exists and is not Nestor's"):
+            await provisioner.ensure_kubeconfig(shape, Addresses("10.43.0.5", "10.43.0.6"))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from nestor.kube import Api, NotFound, kinds
-from nestor.kube.applier import Applier
+from nestor.kube import applier as applier_module
+from nestor.kube.applier import LAG_SECONDS, RESYNC_SECONDS, Applier, contains
 
 Object = dict[str, Any]
 KEPT = {"a": "1"}
@@ -59,6 +63,81 @@ async def test_what_is_no_longer_said_is_taken_away_by_an_apply() -> None:
     await applier.ensure(kinds.INGRESS, body(KEPT))
     await applier.ensure(kinds.INGRESS, body(KEPT))
     assert api.asked == ["apply web"] * 2
+
+
+async def ensured(applier: Applier, annotations: Object | None = None) -> None:
+    await applier.ensure(kinds.INGRESS, body(annotations or KEPT))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "seen", "now", "applies"),
+    [
+        # Our own write may take a moment to come back, once; what was seen and is gone is made again at once.
+        (LAG_SECONDS - 1, False, None, 1),
+        (LAG_SECONDS + 1, False, None, 2),
+        (LAG_SECONDS - 1, True, None, 2),
+        (LAG_SECONDS - 1, True, body({}), 2),
+        (RESYNC_SECONDS + 1, True, body(KEPT), 1),
+        (LAG_SECONDS - 1, True, body(KEPT | {"others": "x"}), 1),
+        (LAG_SECONDS + 1, True, {"metadata": body(KEPT)["metadata"] | {"deletionTimestamp": "now"}}, 2),
+    ],
+    ids=["lags", "lags for too long", "is gone", "was changed", "is as it was", "says more", "goes"],
+)
+async def test_what_is_watched_is_applied_again_when_it_differs(
+    seconds: float, seen: bool, now: Object | None, applies: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api, clock, cache = FakeApi(), [1000.0], FakeCache(None)
+    monkeypatch.setattr(applier_module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    applier = Applier(api, {kinds.INGRESS: cache})
+    await ensured(applier)
+    if seen:
+        cache.live = body(KEPT)
+        await ensured(applier)
+    cache.live = now
+    clock[0] += seconds
+    await ensured(applier)
+    assert len(api.asked) == applies
+
+
+async def test_what_nobody_watches_is_applied_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    api, clock = FakeApi(), [1000.0]
+    monkeypatch.setattr(applier_module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    applier = Applier(api)
+    for seconds, applies in ((0, 1), (RESYNC_SECONDS - 1, 1), (2, 2)):
+        clock[0] += seconds
+        await ensured(applier)
+        assert len(api.asked) == applies
+
+
+async def test_a_namespace_settles_a_moment_after_the_last_apply(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [1000.0]
+    monkeypatch.setattr(applier_module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    applier = Applier(FakeApi())
+    assert not applier.is_settling("home")
+    await ensured(applier)
+    assert applier.is_settling("home")
+    assert not applier.is_settling("other")
+    clock[0] += LAG_SECONDS
+    assert not applier.is_settling("home")
+
+
+@pytest.mark.parametrize(
+    ("live", "desired", "is_contained"),
+    [
+        ({"a": 1, "b": 2}, {"a": 1}, True),
+        ({"a": 1}, {"a": 1, "b": None}, False),
+        ({"a": "1Gi"}, {"a": "1024Mi"}, True),
+        ({"a": "1Gi"}, {"a": "1025Mi"}, False),
+        ({"a": "word"}, {"a": "other"}, False),
+        ([1, 2], [1], True),
+        ([1], [1, 2], False),
+        (None, [], True),
+        ([{"a": 1, "b": 2}], [{"a": 1}], True),
+        ("x", {"a": 1}, False),
+    ],
+)
+def test_what_is_there_may_say_more(live: Any, desired: Any, is_contained: bool) -> None:
+    assert contains(live, desired) is is_contained
 
 
 async def test_another_namespace_of_the_same_name_starts_empty() -> None:

@@ -78,3 +78,22 @@ def test_the_newest_state_is_found(index: Index[str]) -> None:
     newest = slice_of("web") | {"endpoints": []}
     tell(index, slice_of("web"), newest)
     assert index.get("web") == newest
+
+
+def test_what_is_cached_already_is_found_and_news_before_others_hear_of_them() -> None:
+    informer = Informer(cast(Api, None), kinds.ENDPOINT_SLICE)
+    informer.store[("n", "x")] = slice_of("web")
+    seen: list[list[str]] = []
+    informer.on_change(lambda _: seen.append(names(made, "web")))
+    made = Index(informer, by_service)
+    assert names(made, "web") == ["x"]
+    informer._set(("n", "y"), slice_of("web", "y"))
+    informer._set(("n", "x"), None)
+    assert seen == [["x", "y"], ["y"]]
+
+
+def test_nothing_is_kept_of_keys_that_are_gone(index: Index[str]) -> None:
+    for service in ("a", "b", "c"):
+        tell(index, None, slice_of(service))
+        tell(index, slice_of(service), None)
+    assert (index._found, index._keys) == ({}, {})

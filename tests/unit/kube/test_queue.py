@@ -1,6 +1,7 @@
 """The work queue: order, no overlap, no lost key, back-off."""
 
 import asyncio
+import random
 from collections import Counter
 
 import pytest
@@ -67,6 +68,63 @@ async def test_failures_are_retried_until_they_succeed() -> None:
     assert attempts == 4
 
 
+FAIL = ValueError("not yet")
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "delays"),
+    [
+        ([FAIL] * 6, [1, 2, 4, 8, 10, 10]),
+        ([FAIL, FAIL, None, FAIL], [1, 2, 1]),
+        ([FAIL, FAIL, RetryLater(7), FAIL], [1, 2, 7, 1]),
+        ([FAIL, FAIL, 5, FAIL], [1, 2, 5, 1]),
+    ],
+    ids=["grows to its limit", "after a success", "after RetryLater", "after a delay"],
+)
+async def test_how_long_a_failure_waits(
+    outcomes: list[Exception | float | None], delays: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[float] = []
+
+    async def work(_: str) -> float | None:
+        match outcomes.pop(0):
+            case Exception() as error:
+                raise error
+            case delay:
+                return delay
+
+    monkeypatch.setattr(random, "uniform", lambda *_: 1)
+    queue = WorkQueue(work, first_delay=1, max_delay=10)
+    add = queue.add
+
+    def note(key: str, delay: float = 0) -> None:
+        found.append(delay)
+        if outcomes:
+            add(key)
+
+    monkeypatch.setattr(queue, "add", note)
+    add("a")
+    while outcomes:
+        await settle(queue)
+        if outcomes:
+            add("a")
+    assert found == delays
+
+
+async def test_a_queue_that_ends_leaves_nothing_to_come() -> None:
+    async def work(_: str) -> None:
+        """Nothing to do."""
+
+    queue = WorkQueue(work)
+    task = asyncio.create_task(queue.run())
+    await asyncio.sleep(0)
+    queue.add("a", 0.01)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await asyncio.sleep(0.05)
+    assert len(queue) == 0
+
+
 async def test_retry_later_comes_back_without_counting_as_a_failure() -> None:
     attempts = 0
 
@@ -91,6 +149,7 @@ async def test_the_earliest_wish_counts() -> None:
     queue = WorkQueue(work)
     queue.add("a", 3600)
     queue.add("a", 0.001)
+    queue.add("a", 3600)
     queue.add("b", 3600)
     queue.add("b")
     await settle(queue)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -58,10 +58,10 @@ class Refusing:
         raise self._error
 
 
-async def call(provider: Any, method: str, path: str, *headers: tuple[str, str]) -> str:
+async def call(provider: Any, method: str, path: str, *headers: tuple[str, str], rest: bytes = b"") -> str:
     """The server's answer to one request about a pod that runs."""
     parts = [part for part in path.split("/") if part]
-    request = http.Request(method, parts, {}, list(headers), b"")
+    request = http.Request(method, parts, {}, list(headers), rest)
     route = find_route(method, parts)
     assert route is not None
     server = KubeletServer(provider, lambda _: Served(POD, lambda text: text.replace("web-x-shop-x-host", "web")))
@@ -99,6 +99,40 @@ async def test_what_a_provider_cannot_do(method: str, path: str, headers: tuple[
 async def test_what_it_refuses_is_said_in_the_caller_s_words(error: ProviderError, answer: str, method: str, path: str) -> None:
     headers = UPGRADE if method == "POST" else ()
     assert await call(Refusing(error), method, path, *headers) == answer
+
+
+class Echo(Refusing):
+    """Opens every stream, and notes for what."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+
+    @asynccontextmanager
+    async def open_stream(self, pod: Object, call: Call) -> AsyncIterator[Connection]:
+        self.calls.append(call)
+        reader = asyncio.StreamReader()
+        reader.feed_data(b"more")
+        reader.feed_eof()
+        yield Connection(b"HTTP/1.1 101 Switching Protocols\r\n\r\nfirst ", reader, cast(Any, Writer()))
+
+
+async def test_a_stream_begins_with_what_either_side_has_said_already() -> None:
+    provider = Echo()
+    assert await call(provider, "POST", "exec/shop/web/app", *UPGRADE, rest=b"early") == "101 first more"
+    assert provider.calls == [Call("exec", "POST", [("container", "app")], list(UPGRADE), b"early")]
+
+
+@pytest.mark.parametrize("name", [None, "admin"])
+async def test_only_the_api_server_is_answered(name: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def read(_: Any) -> http.Request:
+        return http.Request("GET", ["healthz"], {}, [], b"")
+
+    monkeypatch.setattr(http, "read_request", read)
+    writer: Any = Writer()
+    subject = {"subject": ((("commonName", name),),)} if name else None
+    writer.get_extra_info = lambda _: subject
+    await KubeletServer(MemoryProvider(), lambda _: None)._answer(asyncio.StreamReader(), writer)
+    assert writer.written.startswith(b"HTTP/1.1 403 ")
 
 
 async def test_a_stream_needs_an_upgrade() -> None:

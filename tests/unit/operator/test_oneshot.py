@@ -71,6 +71,7 @@ async def test_a_former_pod_on_its_way_out_is_waited_for() -> None:
 async def test_what_the_host_refuses_is_told_unless_the_namespace_is_young() -> None:
     error = Forbidden(403, "Forbidden", "exceeded quota")
     assert await make(FakeApi(error), refused_since=30) == Result(30, "the runner's pod 'hello-run' is refused: exceeded quota")
+    assert await make(FakeApi(error), refused_since=4) == Result(4, "the runner's pod 'hello-run' is refused: exceeded quota")
     assert await make(FakeApi(error), refused_since=1) == Result(1)
 
 
@@ -88,4 +89,4 @@ async def test_a_namespace_that_goes_ends_the_pass() -> None:
 async def test_only_a_pod_that_works_is_ended(pod: Object | None, is_ended: bool) -> None:
     api = FakeApi()
     await oneshot.end(cast(Api, api), pod)
-    assert bool(api.requests) is is_ended
+    assert api.requests == ([("delete", "hello-run", "old", None)] if is_ended else [])

@@ -10,6 +10,7 @@ import pytest
 from nestor.kube import Api, kinds
 from nestor.kube.events import EventRecorder
 from nestor.syncer import parts
+from nestor.syncer.copies.rows import find_rows
 from nestor.syncer.settings import Settings
 from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
@@ -30,7 +31,8 @@ async def test_roles_allow_exactly_what_rows_provider_and_controllers_say_that_t
     built = parts.build_shared(context, CLUSTER, SETTINGS)
     needed: dict[bool, dict[str, set[str]]] = {True: {}, False: {}}
     for right in parts.find_rights(built, context):
-        needed[right.kind.namespaced].setdefault(right.resource, set()).update(right.verbs)
+        resource = f"{right.resource}.{right.kind.group}" if right.kind.group else right.resource
+        needed[right.kind.namespaced].setdefault(resource, set()).update(right.verbs)
     assert needed[True] == read_verbs("nestor-syncer")
     assert needed[False] == read_verbs("nestor-syncer-nodes")
 
@@ -38,10 +40,19 @@ async def test_roles_allow_exactly_what_rows_provider_and_controllers_say_that_t
 async def test_pods_in_the_host_need_these_caches(context: Context) -> None:
     built = parts.build_shared(context, CLUSTER, SETTINGS)
     host, nested = ({informer.kind for informer in side} for side in (context.caches.host_side, context.caches.nested_side))
-    both = {kinds.POD, kinds.SERVICE, kinds.CONFIG_MAP, kinds.SECRET, kinds.NODE}
+    both = {kinds.POD, *(row.kind for row in find_rows())}
     assert host == both | {kinds.NESTED_CLUSTER, kinds.EVENT}
     assert nested == both | {kinds.NAMESPACE}
     assert list(built.servers) == ["kubelet API"]
+
+
+async def test_whatever_has_work_runs(context: Context) -> None:
+    """A queue or a watch that no list names would fill and never be worked off."""
+    built = parts.build_shared(context, CLUSTER, SETTINGS)
+    copies = set(parts.build_engines(context))
+    pods = {"pods", "tokens", "events", "suspended-jobs"}
+    assert set(built.queues) == copies | pods | {"outcome", "cluster-status"}
+    assert set(built.watches) == {"suspended-jobs", "outcome"}
 
 
 async def test_a_cluster_whose_pods_run_elsewhere_needs_its_status_and_outcome_alone(context: Context) -> None:

@@ -135,3 +135,16 @@ def test_a_refused_debug_container_does_not_stop_others() -> None:
     pod = build_pod(ephemeralContainers=[refused, {"name": "plain", "image": "i"}])
     assert refusals.find_permitted_debug(pod, BASELINE) == {"plain"}
     assert refusals.find_permitted_debug(pod, PRIVILEGED) == {"plain", "root"}
+
+
+def test_a_debug_container_is_refused_for_itself_not_for_a_pod_that_ran_before_its_class_changed() -> None:
+    plain: Object = {"name": "plain", "image": "i"}
+    root: Object = {"name": "root", "image": "i", "securityContext": {"privileged": True}}
+    pod = context(privileged=True)
+    pod["spec"]["ephemeralContainers"] = [plain]
+    assert refusals.find_debug_refusals(pod, BASELINE) == []
+    pod["spec"]["ephemeralContainers"] = [plain, root]
+    assert refusals.find_debug_refusals(pod, BASELINE) == [
+        "`spec.ephemeralContainers[1].securityContext.privileged` may not be true"
+    ]
+    assert refusals.find_debug_refusals(pod, PRIVILEGED) == []

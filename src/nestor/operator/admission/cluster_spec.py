@@ -8,6 +8,7 @@ from nestor.api import conditions, labels
 from nestor.api.nestedclass import ClusterPolicy
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.policies import Persistence
+from nestor.names import SERVER_CONTAINER
 from nestor.objects import Object, labels_of, spec_of
 from nestor.operator.admission.identity import Refused
 
@@ -37,7 +38,7 @@ def read_running(server: Object | None, version: str | None) -> Running | None:
     if server is None:
         return None
     containers = server["spec"]["template"]["spec"]["containers"]
-    image = next((item["image"] for item in containers if item["name"] == "k3s"), None)
+    image = next((item["image"] for item in containers if item["name"] == SERVER_CONTAINER), None)
     return Running(version or "", image, _read_volume(server)) if image else None
 
 

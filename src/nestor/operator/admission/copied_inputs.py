@@ -9,7 +9,7 @@ from nestor import names
 from nestor.api import conditions, labels
 from nestor.api.nestedapp import NamespacedConfigMapRef
 from nestor.cluster.home import Home
-from nestor.kube import kinds
+from nestor.kube import Invalid, kinds
 from nestor.kube.applier import RESYNC_SECONDS, Applier
 from nestor.names import Part
 from nestor.objects import Object, labels_of
@@ -125,7 +125,15 @@ class CopiedInputs:
 
     async def _copy(self, secret: Object, home: Home, name: str) -> None:
         body = {"metadata": home.metadata(name), "type": secret["type"], "data": secret.get("data") or {}}
-        await self._applier.ensure(kinds.SECRET, body)
+        try:
+            await self._applier.ensure(kinds.SECRET, body)
+        except Invalid:
+            live = await self._api.find(kinds.SECRET, name, home.namespace)
+            if live is None or live.get("type") == body["type"]:
+                raise
+            # A type cannot change, so one of another type takes the place of the earlier copy.
+            await self._api.delete(kinds.SECRET, name, home.namespace, uid=live["metadata"]["uid"])
+            await self._applier.ensure(kinds.SECRET, body)
 
     def _is_fresh(self, uid: str, what: str) -> bool:
         return time.monotonic() - self._copied.get((uid, what), -RESYNC_SECONDS) < RESYNC_SECONDS

@@ -7,7 +7,12 @@ from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.policy import Policy
 
 
-def resolve_policy(policy: NestedClassSpec, job: NestedAppJobSpec | None) -> Policy:
-    """The policy that the cluster's syncer enforces. Pure; `job` is None for a cluster that a user created."""
-    del job  # Jobs cannot ask for anything yet.
+def resolve_policy(policy: NestedClassSpec | None, job: NestedAppJobSpec | None) -> Policy:
+    """The policy that the cluster's syncer obeys. Pure.
+
+    `policy` is None when the class is gone. `job` is None for a cluster that a user made, in the user's own namespace: the
+    class speaks only of the namespaces that jobs get. In both cases the strictest policy holds.
+    """
+    if policy is None or job is None:
+        return Policy()
     return Policy(pod_security=policy.namespace.pod_security)

@@ -5,31 +5,32 @@ from __future__ import annotations
 import time
 
 from nestor import names
-from nestor.api import conditions, labels
+from nestor.api import conditions
 from nestor.api.conditions import Condition
 from nestor.api.nestedcluster import NestedClusterSpec
+from nestor.api.policy import Policy
 from nestor.cluster.home import Home
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
 from nestor.kube import Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.names import Part
-from nestor.objects import Object, conditions_of, is_owned_by, is_terminating, labels_of, owners_of, spec_of
+from nestor.objects import Object, conditions_of, is_owned_by, is_terminating, owners_of, spec_of
 from nestor.operator.admission.cluster_spec import complete_spec, read_running
 from nestor.operator.admission.identity import Refused, find_class
 from nestor.operator.clusters import ownership
 from nestor.operator.clusters.ensure import build_shape, ensure_cluster
 from nestor.operator.clusters.policy import resolve_policy
-from nestor.operator.clusters.status import write_status
+from nestor.operator.clusters.status import write_policy, write_status
 from nestor.operator.lifecycle.suspend import SuspendState, decide_suspend, end_pods, find_progress
 from nestor.operator.result import Result
 from nestor.operator.world.context import Context
 from nestor.operator.world.finalizers import ensure_finalizer, has_finalizer, remove_finalizer
-from nestor.operator.world.homes import find_home_of_cluster
+from nestor.operator.world.homes import find_home_of_cluster, is_of_job
 
 
 class ClusterReconciler:
-    """Reconciles NestedClusters without a job label; those of jobs are reconciled as the jobs' children."""
+    """Reconciles NestedClusters that are no job's; those of jobs are the jobs' children."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -43,39 +44,53 @@ class ClusterReconciler:
         if cluster is None:
             return Result()
         if is_terminating(cluster):
-            # Before the label check: otherwise a cluster labelled after it got our finalizer could never be deleted.
+            # Whosever it is: nobody else removes our finalizer.
             await self._finalize(cluster)
             return Result()
-        if labels.JOB in labels_of(cluster):
+        if is_of_job(cluster):
             return Result()
+        cluster = await self._keep_policy(cluster)
         # A finalizer, because the ClusterRoleBinding for nodes is in no namespace and would never be garbage-collected.
         cluster = await ensure_finalizer(self._context.api, kinds.NESTED_CLUSTER, cluster)
         spec, home = NestedClusterSpec.model_validate(spec_of(cluster)), find_home_of_cluster(cluster)
-        suspend = await self._decide_suspend(cluster, home) if spec.suspend else None
-        if suspend is None:
-            self._suspended.pop(cluster["metadata"]["uid"], None)
+        suspend = None
         try:
+            self._check_senior(cluster)
+            suspend = await self._decide_suspend(cluster, spec, home)
             problem = await self._ensure(cluster, spec, home, replicas=suspend.replicas if suspend else 1)
         except Refused as refused:
-            await self._refuse(cluster, spec, refused.reason, refused.message)
+            await self._refuse(cluster, refused.reason, refused.message)
             return Result(RESYNC_SECONDS)
         except (Forbidden, Invalid, ForeignObject) as error:
             if isinstance(error, Forbidden) and error.is_terminating:
                 return Result(RESYNC_SECONDS)
-            await self._refuse(cluster, spec, conditions.PROVISIONING_FAILED, getattr(error, "message", str(error)))
+            await self._refuse(cluster, conditions.PROVISIONING_FAILED, getattr(error, "message", str(error)))
             return Result(error=error)
         texts = ["class and version accepted", problem or "", f"suspended: {suspend.message}" if suspend else ""]
         admitted = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, "; ".join(text for text in texts if text))
         kubeconfig = None if problem else names.kubeconfig_secret(name)
-        await self._report(cluster, spec, [admitted, *_stand_in(cluster, suspend)], kubeconfig)
+        await self._report(cluster, [admitted, *_stand_in(cluster, suspend)], kubeconfig)
         return Result(RESYNC_SECONDS).within(suspend.delay if suspend else None)
 
-    async def _decide_suspend(self, cluster: Object, home: Home) -> SuspendState:
-        """How far the suspension of a cluster is."""
-        seconds = time.monotonic() - self._suspended.setdefault(cluster["metadata"]["uid"], time.monotonic())
+    async def _keep_policy(self, cluster: Object) -> Object:
+        """Before anything can fail. The cluster as it is then."""
+        kept = await write_policy(self._context.api, cluster, self._resolve_policy(cluster))
+        self._context.cache.clusters.put(kept)
+        return kept
+
+    def _resolve_policy(self, cluster: Object) -> Policy:
+        return resolve_policy(self._context.classes.all().get(spec_of(cluster).get("className", "")), None)
+
+    async def _decide_suspend(self, cluster: Object, spec: NestedClusterSpec, home: Home) -> SuspendState | None:
+        """How far a cluster that is to be suspended is with that; None for one that is not."""
+        uid = cluster["metadata"]["uid"]
+        if not spec.suspend:
+            self._suspended.pop(uid, None)
+            return None
+        seconds = time.monotonic() - self._suspended.setdefault(uid, time.monotonic())
         suspend = decide_suspend(find_progress(self._context.cache, home), seconds)
         if suspend.is_forced:
-            await end_pods(self._context, home.namespace)
+            await end_pods(self._context, home)
         return suspend
 
     async def _ensure(self, cluster: Object, spec: NestedClusterSpec, home: Home, *, replicas: int) -> str | None:
@@ -93,11 +108,14 @@ class ClusterReconciler:
         live = self._context.cache.find(kinds.STATEFUL_SET, home.child(Part.SERVER), home.namespace)
         return live if live is not None and is_owned_by(live, (home.owner or {})["uid"]) else None
 
+    def _check_senior(self, cluster: Object) -> None:
+        """First of all: until it is refused, a second cluster must not touch what is the first one's. Raises `ForeignObject`."""
+        if senior := ownership.find_senior(cluster, self._context.cache.clusters):
+            raise ForeignObject(f"NestedCluster '{senior}' already uses this namespace; only one is allowed per namespace")
+
     async def _check_names(self, cluster: Object, shape: Shape) -> None:
         """Never overwrite objects in the user's namespace. Raises `ForeignObject`; checked once per cluster and process."""
         uid = cluster["metadata"]["uid"]
-        if senior := ownership.find_senior(cluster, self._context.cache.clusters):
-            raise ForeignObject(f"NestedCluster '{senior}' already uses this namespace; only one is allowed per namespace")
         if uid in self._cleared:
             return
         if foreign := await ownership.find_foreign(self._context.api, shape):
@@ -114,13 +132,12 @@ class ClusterReconciler:
         if server is None or (owners_of(claim) and not is_owned_by(claim, server["metadata"]["uid"])):
             raise RetryLater(1, f"PersistentVolumeClaim '{name}' of an earlier cluster with this name is being deleted")
 
-    async def _refuse(self, cluster: Object, spec: NestedClusterSpec, reason: str, message: str) -> None:
-        await self._report(cluster, spec, [Condition(conditions.ADMITTED, "False", reason, message)], None)
+    async def _refuse(self, cluster: Object, reason: str, message: str) -> None:
+        await self._report(cluster, [Condition(conditions.ADMITTED, "False", reason, message)], None)
 
-    async def _report(self, cluster: Object, spec: NestedClusterSpec, found: list[Condition], kubeconfig: str | None) -> None:
-        policy = self._context.classes.all().get(spec.class_name)
-        resolved = resolve_policy(policy, None) if policy else None
-        self._context.cache.clusters.put(await write_status(self._context.api, cluster, resolved, found, kubeconfig))
+    async def _report(self, cluster: Object, found: list[Condition], kubeconfig: str | None) -> None:
+        policy = self._resolve_policy(cluster)
+        self._context.cache.clusters.put(await write_status(self._context.api, cluster, policy, found, kubeconfig))
 
     async def _finalize(self, cluster: Object) -> None:
         """Delete the ClusterRoleBinding; everything else is owned by the cluster and deleted with it."""

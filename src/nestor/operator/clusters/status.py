@@ -12,25 +12,35 @@ from nestor.objects import Object, status_of
 from nestor.times import timestamp
 
 
+async def write_policy(api: Api, cluster: Object, policy: Policy) -> Object:
+    """The policy in a patch of its own, if another one is there. Returns the cluster as it is then.
+
+    For a user's cluster: all of our part is known only at the end of a pass, which may fail before.
+    """
+    meta, old, wanted = cluster["metadata"], status_of(cluster).get("policy"), _dump(policy)
+    if old is None or old == wanted:
+        return cluster
+    patch = {"metadata": {"uid": meta["uid"]}, "status": {"policy": dict.fromkeys(old) | wanted}}
+    return await api.patch(kinds.NESTED_CLUSTER, meta["name"], meta["namespace"], patch, subresource="status")
+
+
 async def write_status(
-    api: Api, cluster: Object, policy: Policy | None, found: Sequence[Condition] = (), kubeconfig: str | None = None
+    api: Api, cluster: Object, policy: Policy, found: Sequence[Condition] = (), kubeconfig: str | None = None
 ) -> Object:
     """Write all of our part by server-side apply if it changed; fields that the apply leaves out are removed.
 
-    Returns the updated cluster. `policy`: None if it cannot be resolved because the class is gone; the old one then stays.
-    Raises `RetryLater` if `Ready` is written on behalf of the syncer but the cluster has changed since it was read: the syncer
-    may have reported `Ready` meanwhile, and it reports only once.
+    Returns the updated cluster. Raises `RetryLater` if `Ready` is written on behalf of the syncer but the cluster has changed
+    since it was read: the syncer may have reported `Ready` meanwhile, and it reports only once.
     """
     status: Object = status_of(cluster)
     generation, ours = cluster["metadata"].get("generation", 0), {item.type for item in found}
     old = [item for item in status.get("conditions") or () if item["type"] in ours]
-    kept = status.get("policy")
     body = {
         "conditions": conditions.merge(old, found, generation, timestamp()),
         "kubeconfigSecretName": kubeconfig,
-        "policy": policy.model_dump(by_alias=True, exclude_none=True) if policy else kept,
+        "policy": _dump(policy),
     }
-    if body == {"conditions": old, "kubeconfigSecretName": status.get("kubeconfigSecretName"), "policy": kept}:
+    if body == {"conditions": old} | {key: status.get(key) for key in ("kubeconfigSecretName", "policy")}:
         return cluster
     read = ("name", "namespace", "uid", *(("resourceVersion",) if conditions.READY in ours else ()))
     meta = {key: cluster["metadata"][key] for key in read}
@@ -39,3 +49,7 @@ async def write_status(
         return await api.apply(kinds.NESTED_CLUSTER, applied, subresource="status")
     except Conflict as conflict:
         raise RetryLater(1, conflict.message) from None
+
+
+def _dump(policy: Policy) -> Object:
+    return policy.model_dump(by_alias=True, exclude_none=True)

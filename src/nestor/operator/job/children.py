@@ -15,10 +15,10 @@ from nestor.operator.admission.identity import JobIdentity
 from nestor.operator.clusters.ensure import Alongside, ensure_cluster
 from nestor.operator.clusters.homes import ensure_home, ensure_limits
 from nestor.operator.clusters.policy import resolve_policy
-from nestor.operator.clusters.status import write_status
 from nestor.operator.job import runner_pod
 from nestor.operator.job.expose import Routes, admit_routes, ensure_ingresses
 from nestor.operator.job.hosts import Hosts
+from nestor.operator.job.policy import write_policy
 from nestor.operator.world.context import Context
 from nestor.steps import Plan
 
@@ -60,7 +60,7 @@ class ChildrenKeeper:
             certificate_problem = await inputs.ensure_tls_secret(resolved)
 
         async def ensure_policy() -> None:
-            await keep_policy(context, resolved, cluster)
+            await write_policy(context, cluster, resolve_policy(resolved.policy, resolved.spec))
 
         async def expose() -> None:
             routes = admit_routes(context.cache, self._hosts, resolved, certificate_problem)
@@ -85,12 +85,6 @@ class ChildrenKeeper:
         return await ensure_home(
             self._context, known.home, known.policy.namespace, forget=lambda: self._inputs.forget_copies(known.uid)
         )
-
-
-async def keep_policy(context: Context, known: JobIdentity, cluster: Object) -> None:
-    """Write what the class allows the cluster's pods, for its syncer to enforce."""
-    written = await write_status(context.api, cluster, resolve_policy(known.policy, known.spec))
-    context.cache.clusters.put(written)
 
 
 def build_cluster(resolved: Resolved, *, is_stopped: bool) -> Object:

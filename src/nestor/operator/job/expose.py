@@ -7,15 +7,17 @@ from dataclasses import replace
 from nestor import names
 from nestor.api import conditions, labels
 from nestor.exposure.exposed import Exposure, TargetView
-from nestor.exposure.host_claims import HostClaim, find_conflicts, find_exposed_job
+from nestor.exposure.host_claims import HostClaim, find_conflicts, find_exposed_job, hosts_of
 from nestor.exposure.ingress import build_ingress
 from nestor.exposure.routes import Route
 from nestor.kube import Forbidden, Invalid, kinds
 from nestor.kube.tasks import together
+from nestor.objects import Object
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.job.hosts import Hosts
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
+from nestor.operator.world.homes import find_home
 
 Routes = tuple[Route, ...]
 
@@ -65,6 +67,18 @@ async def ensure_ingresses(context: Context, resolved: Resolved, routes: Routes)
         if find_exposed_job(item) == resolved.uid and item["metadata"]["name"] not in wanted:
             await context.api.delete(kinds.INGRESS, item["metadata"]["name"], home)
     return tuple(await together(*(_ensure_one(context, resolved, route) for route in routes)))
+
+
+async def withdraw_lost(context: Context, hosts: Hosts, job: Object) -> dict[str, str]:
+    """Delete the Ingresses of a refused job whose hosts are somebody else's by now. A sentence for each of these hosts."""
+    uid, home = job["metadata"]["uid"], find_home(job).namespace
+    held = [claim for claim in hosts.of(job) if claim.is_held]
+    lost = find_conflicts(held, hosts.all(), context.cache.informers[kinds.INGRESS], home)
+    for item in context.cache.ingresses_by_namespace.all(home):
+        meta = item["metadata"]
+        if find_exposed_job(item) == uid and hosts_of(item) & lost.keys():
+            await context.api.delete(kinds.INGRESS, meta["name"], home, uid=meta.get("uid"))
+    return lost
 
 
 async def _ensure_one(context: Context, resolved: Resolved, route: Route) -> Route:

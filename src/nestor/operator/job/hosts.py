@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from nestor.api import conditions
 from nestor.api.nestedclass import ExposePolicy
 from nestor.exposure.host_claims import HostClaim, find_exposed_job, hosts_of
-from nestor.exposure.hosts import choose_host, is_default
+from nestor.exposure.hosts import choose_host, is_default, may_be_further
 from nestor.exposure.routes import Route
 from nestor.objects import Object, conditions_of, spec_of
 from nestor.operator.world.cache import Cache
@@ -39,17 +39,26 @@ class Hosts:
             yield from (claim for claim in self.of(job) if claim.is_held or not is_refused)
 
     def of(self, job: Object) -> Iterable[HostClaim]:
-        """The hosts that a job wants. Before its first pass in this process, and if its class is gone or gives it no host, these
-        are the hosts of its existing Ingresses.
+        """The hosts that a job wants, and those of its existing Ingresses.
+
+        An existing Ingress does not make its host the job's own: it may have been another job's before.
         """
         meta, policy = job["metadata"], self._find_policy(job)
         first = _choose_host(job, policy) if policy else None
         held = self.held(find_home(job).namespace, meta["uid"])
-        further = self._further.get(meta["uid"], held)
-        for host in further | ({first} if first else held):
-            is_own = host != first or (policy is not None and is_default(host, meta["name"], meta["namespace"], policy))
+        further = self._find_further(job, policy, held)
+        for host in further | held | ({first} if first else set()):
+            is_own = host in further or (policy is not None and is_default(host, meta["name"], meta["namespace"], policy))
             created = meta.get("creationTimestamp", "")
             yield HostClaim(host, meta["name"], meta["namespace"], meta["uid"], created, host in held, is_own)
+
+    def _find_further(self, job: Object, policy: ExposePolicy | None, held: frozenset[str]) -> frozenset[str]:
+        """The hosts of its further targets; until its first pass here those that it has, by their form."""
+        meta = job["metadata"]
+        noted = self._further.get(meta["uid"])
+        if noted is not None or policy is None:
+            return noted or frozenset()
+        return frozenset(host for host in held if may_be_further(host, meta["name"], meta["namespace"], policy))
 
     def held(self, namespace: str, uid: str) -> frozenset[str]:
         """The hosts of the Ingresses that expose a job."""

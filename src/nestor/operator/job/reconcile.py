@@ -23,6 +23,7 @@ from nestor.operator.deletion.sweep import SLOW_SECONDS, Sweeper
 from nestor.operator.job.children import Children, ChildrenKeeper
 from nestor.operator.job.expose import admit_routes, is_waiting, observe_exposure
 from nestor.operator.job.hosts import Hosts
+from nestor.operator.job.policy import keep_policy
 from nestor.operator.job.refused import expire, reconcile_refused
 from nestor.operator.job.runner_pod import ensure_runner
 from nestor.operator.lifecycle.data_epoch import drop_data, track_data
@@ -95,12 +96,13 @@ class JobReconciler:
         if is_terminating(job):
             return await self._finalizer.finalize(job)
         try:
+            await keep_policy(self._context, job)
             job = await ensure_finalizer(self._context.api, kinds.NESTED_APP_JOB, job)
             if not self._context.cache.jobs.put(job):
                 return Result()  # deleted while we added the finalizer, which the API server does not report
             return await self._reconcile_admitted(job, await self._apps.resolve(job))
         except Refused as refused:
-            return await reconcile_refused(self._context, job, refused)
+            return await reconcile_refused(self._context, self.hosts, job, refused)
         except NotFound:
             meta = job["metadata"]
             if await self._context.api.find(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"]) is not None:

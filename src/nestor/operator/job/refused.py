@@ -9,11 +9,13 @@ from pydantic import ValidationError
 from nestor.api import conditions
 from nestor.api.conditions import Condition
 from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.exposure.exposed import describe_lost
 from nestor.kube import kinds
 from nestor.kube.applier import RESYNC_SECONDS
-from nestor.objects import Object
-from nestor.operator.admission.identity import Refused, identify
-from nestor.operator.job.children import keep_policy
+from nestor.objects import Object, status_of
+from nestor.operator.admission.identity import Refused
+from nestor.operator.job.expose import withdraw_lost
+from nestor.operator.job.hosts import Hosts
 from nestor.operator.lifecycle.lifecycle import Lifecycle, decide_lifecycle
 from nestor.operator.lifecycle.suspend import stop
 from nestor.operator.result import Result
@@ -41,33 +43,28 @@ async def expire(context: Context, job: Object, life: Lifecycle) -> Result:
     return Result(RESYNC_SECONDS if is_deleted else 1)
 
 
-async def reconcile_refused(context: Context, job: Object, refused: Refused) -> Result:
-    """Report why a job is refused. What it has already created keeps running, and can still end, be suspended and be deleted."""
+async def reconcile_refused(context: Context, hosts: Hosts, job: Object, refused: Refused) -> Result:
+    """Report why a job is refused. What it has already created keeps running, and can still end, be suspended and be deleted.
+
+    Only a host that another job is now given is taken away.
+    """
     found = [Condition(conditions.ADMITTED, refused.status, refused.reason, refused.message)]
+    details: Object = {}
+    if lost := await withdraw_lost(context, hosts, job):
+        found.append(Condition(conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT, "; ".join(lost.values())))
+        details = describe_lost(status_of(job), lost)
     result = Result(RESYNC_SECONDS).within(refused.retry_seconds)
-    await _keep_policy(context, job)
     life = _decide_lifecycle(context, job)
     if life is None:
-        await report(context, job, build_status(job, [*found, summarize(found)], timestamp()))
+        await report(context, job, build_status(job, [*found, summarize(found)], timestamp(), details))
         return result
     if life.is_expired:
         return await expire(context, job, life)
     if life.is_stopped:
         await stop(context, find_home(job), life.suspend, is_applied=False)
     found += [life.succeeded, summarize(found, life)]
-    await report(context, job, build_status(job, found, timestamp(), life.record.to_status()))
+    await report(context, job, build_status(job, found, timestamp(), details | life.record.to_status()))
     return result.within(life.delay)
-
-
-async def _keep_policy(context: Context, job: Object) -> None:
-    """Apply the class's policy to the pods of a refused job too, if its cluster and its class exist."""
-    try:
-        known = identify(job, context.classes.all())
-    except Refused:
-        return
-    cluster = context.cache.clusters.get(known.home.name, known.home.namespace)
-    if cluster is not None:
-        await keep_policy(context, known, cluster)
 
 
 def _decide_lifecycle(context: Context, job: Object) -> Lifecycle | None:

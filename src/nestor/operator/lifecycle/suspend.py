@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from nestor import names
@@ -77,10 +76,15 @@ def decide_suspend(progress: SuspendProgress, seconds: float) -> SuspendState:
     return SuspendState(_describe_pods(progress), delay=delay)
 
 
-def count_pods(found: Iterable[Object]) -> int:
-    """The number of unfinished pods that work for the application: its own and the runner."""
-    ours = (labels.COMPONENT_APP, labels.COMPONENT_RUNNER)
-    return sum(labels_of(pod).get(labels.COMPONENT) in ours and not pod_status.is_finished(pod) for pod in found)
+def _find_pods(cache: Cache, home: Home, *components: str) -> list[Object]:
+    """The cluster's unfinished pods of these components. A user's namespace may hold pods of other clusters."""
+    return [
+        pod
+        for pod in cache.pods_by_namespace.all(home.namespace)
+        if labels_of(pod).get(labels.CLUSTER) == home.name
+        and labels_of(pod).get(labels.COMPONENT) in components
+        and not pod_status.is_finished(pod)
+    ]
 
 
 def _describe_pods(progress: SuspendProgress) -> str:
@@ -93,7 +97,7 @@ def find_progress(cache: Cache, home: Home) -> SuspendProgress:
     replicas = spec_of(cache.find(kinds.STATEFUL_SET, server, home.namespace)).get("replicas")
     return SuspendProgress(
         is_told=bool(status_of(cluster).get("suspended")),
-        pods=count_pods(cache.pods_by_namespace.all(home.namespace)),
+        pods=len(_find_pods(cache, home, labels.COMPONENT_APP, labels.COMPONENT_RUNNER)),
         claim=find_claim(cache, home),
         is_down=replicas == 0 and cache.find(kinds.POD, names.server_pod(home.name), home.namespace) is None,
     )
@@ -108,21 +112,16 @@ async def stop(context: Context, home: Home, state: SuspendState | None, *, is_a
         await _suspend_as_it_is(context, home, replicas=state.replicas if state else 1)
     await oneshot.end(context.api, context.cache.find(kinds.POD, home.child(Part.RUNNER), home.namespace))
     if state and state.is_forced:
-        await end_pods(context, home.namespace)
+        await end_pods(context, home)
 
 
-async def end_pods(context: Context, namespace: str) -> None:
+async def end_pods(context: Context, home: Home) -> None:
     """Delete the application's pods in place of their syncer; it is gone, so nothing recreates them."""
-    found = [
-        pod["metadata"]
-        for pod in context.cache.pods_by_namespace.all(namespace)
-        if labels_of(pod).get(labels.COMPONENT) == labels.COMPONENT_APP
-        and not pod_status.is_finished(pod)
-        and not is_terminating(pod)
-    ]
+    pods = _find_pods(context.cache, home, labels.COMPONENT_APP)
+    found = [pod["metadata"] for pod in pods if not is_terminating(pod)]
     if found:
-        log.info("%s: deleting %d pods that no syncer stopped", namespace, len(found))
-        await together(*(context.api.delete(kinds.POD, meta["name"], namespace, uid=meta["uid"]) for meta in found))
+        log.info("%s: deleting %d pods that no syncer stopped", home.namespace, len(found))
+        await together(*(context.api.delete(kinds.POD, meta["name"], home.namespace, uid=meta["uid"]) for meta in found))
 
 
 async def _suspend_as_it_is(context: Context, home: Home, *, replicas: int) -> None:

@@ -16,7 +16,7 @@ from nestor.operator.world.classes import Classes
 
 @dataclass
 class Context:
-    """One operator's clients, caches and settings. State that only one package needs is not here."""
+    """One operator's clients, caches and settings. State that only one part needs is not here."""
 
     api: Api
     settings: Settings

@@ -8,7 +8,7 @@ from nestor import names
 from nestor.api import labels
 from nestor.cluster.home import Home
 from nestor.kube import Kind, kinds
-from nestor.objects import Object, owner_reference
+from nestor.objects import Object, labels_of, owner_reference
 
 
 def find_home(job: Object) -> Home:
@@ -26,6 +26,16 @@ def find_home(job: Object) -> Home:
         "ownerReferences": [_refer(kinds.NESTED_APP_JOB, meta)],
     }
     return Home(name=meta["name"], namespace=namespace, labels=own, nodes_binding=namespace, kubeconfig=kubeconfig)
+
+
+def is_of_job(cluster: Object) -> bool:
+    """Whether a NestedCluster is a job's: it is in the namespace of the job that its labels name.
+
+    The labels alone prove nothing, for users may put any on clusters of their own.
+    """
+    own = labels_of(cluster)
+    job = [own.get(key, "") for key in (labels.JOB, labels.JOB_NAMESPACE, labels.JOB_UID)]
+    return all(job) and bool(cluster["metadata"]["namespace"] == names.job_namespace(*job))
 
 
 def find_home_of_cluster(cluster: Object) -> Home:

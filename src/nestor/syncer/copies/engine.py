@@ -33,7 +33,7 @@ class Engine:
         self._removed: dict[Key, str] = {}
         """UIDs of copies that we deleted, because the cache may still hold them."""
         self._ahead: set[Key] = set()
-        """Sources found by a request that the cache may not hold yet."""
+        """Sources that a request found: the cache may not have them yet, or never."""
         self._unused: dict[Key, float] = {}
         self.name = row.name or row.kind.plural
         self.queue: WorkQueue[Key] = WorkQueue(self._reconcile, workers=row.workers, name=self.name, max_delay=RETRY_LIMIT)
@@ -65,9 +65,14 @@ class Engine:
         source = self._row.find_source(key) or await self._fetch(key)
         if source is None:
             self._row.missing(key)
-        else:
-            self._row.found(key)
+            return
+        self._row.found(key)
+        try:
             await self._write(key, source)
+        except Exception:
+            if not self._row.is_wanted(key, source):
+                self._ahead.discard(key)  # nobody names it any more, and there is no copy whose news would bring us back
+            raise
 
     async def _fetch(self, key: Key) -> Object | None:
         """The source, read from the API server instead of the cache."""
@@ -109,7 +114,7 @@ class Engine:
         source, copy = self._row.find_source(key), self._find_copy(key)
         if copy is not None and not self._row.is_ours(copy):
             return
-        if source is None and key in self._ahead:
+        if source is None and (key in self._ahead or (copy is not None and self._row.may_be_uncached(key, copy))):
             source = await self._fetch(key)
         if source is None:
             await self._end(key, copy)
@@ -145,6 +150,8 @@ class Engine:
             if self._written.get(key) == version:
                 return
             desired = row.build(source)
+            if not row.is_ours(desired):
+                raise ValueError(f"{row.kind.plural}: the row builds a copy that it would not recognize as its own")
             copy = self._find_copy(key) or await self._create(source, desired)
             if copy is not None:
                 if not fields.needs_another(copy, desired, row.fields):
@@ -178,11 +185,13 @@ class Engine:
         """Handle a source that exists but should have no copy."""
         if copy is None:
             self._unused.pop(key, None)
+            self._ahead.discard(key)
             return
         now = time.monotonic()
         left = self._unused.setdefault(key, now) + self._row.linger_seconds - now
         if left > 0:
             raise RetryLater(left, "unused")
+        self._ahead.discard(key)
         await self._remove(key, copy)
 
     async def _remove(self, key: Key, copy: Object) -> None:

@@ -24,7 +24,8 @@ class Row:
     """One kind. The source is the original object, the copy is its counterpart in the other cluster, and the key is the
     source's namespace and name.
 
-    A subclass must define `kind`, `fields` and `build`; everything else has a default that suits most kinds.
+    A subclass must define `kind`, `fields` and `build`; everything else has a default that suits most kinds. It needs rights on
+    the host: `nestor-syncer` in the chart's `rbac.yaml` for kinds with a namespace, `nestor-syncer-nodes` for those without.
     """
 
     kind: ClassVar[Kind]
@@ -72,6 +73,10 @@ class Row:
         """The source from the cache."""
         return self.sources.get(key[1], key[0]) if self.sources is not None else None
 
+    def may_be_uncached(self, key: Key, copy: Object) -> bool:
+        """Whether the cache may leave out a source that exists: it is asked for before its copy is taken for an orphan."""
+        return False
+
     def copy_key(self, key: Key) -> Key:
         """Namespace and name of a source's copy."""
         if self.direction == "Up":
@@ -102,7 +107,9 @@ class Row:
         return None
 
     def build(self, source: Object) -> Object:
-        """The copy. Pure."""
+        """The copy. Pure. It must be marked so that `is_ours` knows it again, or the engine creates it once and then leaves it
+        alone. Down: take its metadata from `context.target.metadata`. Up: set the label `labels.MANAGED_BY` to `nestor`.
+        """
         raise NotImplementedError
 
     def version(self, source: Object) -> Any:

@@ -79,12 +79,13 @@ class PodSyncer:
                 raise
 
     async def _push(self, nested: Object, host: Object) -> None:
-        target, policy = self._context.target, self._context.caches.policy
+        target, caches = self._context.target, self._context.caches
         if patch := update.build_update(nested, host, target):
             await self._provider.patch(host, patch)
-        if nested["spec"].get("ephemeralContainers") and (found := refusals.find_debug_refusals(nested, policy)):
+        if nested["spec"].get("ephemeralContainers") and (found := refusals.find_debug_refusals(nested, caches.policy)):
             await self._tell(nested, "; ".join(found))
-        if patch := update.build_debug(nested, host, target, policy):
+        # The policy is read here, not before: it may change during each request above.
+        if patch := update.build_debug(nested, host, target, caches.policy):
             await self._provider.patch(host, patch, "ephemeralcontainers")
         if patch := update.build_resize(nested, host):
             await self._provider.patch(host, patch, "resize")

@@ -11,8 +11,9 @@ from nestor.kube.index import Index
 from nestor.objects import Object, spec_of
 from nestor.translate.target import Target, nested_uid
 
-_NESTED_FIELDS = {kinds.SECRET: "type!=helm.sh/release.v1"}
-"""Helm's release records are large and numerous, and pods do not use them."""
+UNCACHED_TYPE = "helm.sh/release.v1"
+"""Of Secrets: helm's records are large, many, and hardly what a pod could want. One that a pod names is asked for."""
+_NESTED_FIELDS = {kinds.SECRET: f"type!={UNCACHED_TYPE}"}
 
 
 class Caches:

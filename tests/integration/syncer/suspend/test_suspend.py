@@ -257,8 +257,11 @@ async def test_nodes_stay_while_a_cluster_rests(world: World, space: str, player
     await world.nested.create(kinds.POD, build_pod(space))
     await world.nested.create(DAEMON_SET, workload(DAEMON_SET, space, "agent", **selected("agent")))
     await pods_of(world, space, "agent", is_ready)
+    nodes = [node["metadata"]["uid"] for node in await world.nested.list(kinds.NODE)]
+    assert nodes
     await suspend(world)
     await pods_of(world, space, "agent", waits)
+    assert [node["metadata"]["uid"] for node in await world.nested.list(kinds.NODE)] == nodes
     await suspend(world, False)
     await pods_of(world, space, "agent", is_ready)
 

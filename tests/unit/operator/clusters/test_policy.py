@@ -9,16 +9,17 @@ from nestor.api.policy import Policy
 from nestor.operator.clusters.policy import resolve_policy
 from tests.unit.operator.builders import Object, build_job, build_policy
 
+BASELINE, JOB = Policy(pod_security="Baseline"), NestedAppJobSpec.model_validate(build_job()["spec"])
+
 
 @pytest.mark.parametrize(
     ("namespace", "policy"),
-    [
-        ({}, Policy(pod_security="Baseline")),
-        ({"podSecurity": "Baseline"}, Policy(pod_security="Baseline")),
-        ({"podSecurity": "Privileged"}, Policy(pod_security="Privileged")),
-    ],
+    [({}, BASELINE), ({"podSecurity": "Baseline"}, BASELINE), ({"podSecurity": "Privileged"}, Policy(pod_security="Privileged"))],
 )
-def test_it_is_the_classs_with_and_without_a_job(namespace: Object, policy: Policy) -> None:
-    job = NestedAppJobSpec.model_validate(build_job()["spec"])
-    assert resolve_policy(build_policy(namespace=namespace), None) == policy
-    assert resolve_policy(build_policy(namespace=namespace), job) == policy
+def test_a_jobs_cluster_has_what_its_class_says_and_a_users_own_the_strictest(namespace: Object, policy: Policy) -> None:
+    assert resolve_policy(build_policy(namespace=namespace), JOB) == policy
+    assert resolve_policy(build_policy(namespace=namespace), None) == BASELINE
+
+
+def test_without_its_class_the_strictest_holds() -> None:
+    assert resolve_policy(None, JOB) == resolve_policy(None, None) == BASELINE

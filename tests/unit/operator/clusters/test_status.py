@@ -45,7 +45,7 @@ def build(**status: Any) -> FakeApi:
     return FakeApi({"metadata": meta, "status": status})
 
 
-async def write(api: FakeApi, policy: Policy | None, *found: Condition, kubeconfig: str | None = None) -> None:
+async def write(api: FakeApi, policy: Policy, *found: Condition, kubeconfig: str | None = None) -> None:
     """One pass."""
     api.cluster = await write_status(cast(Api, api), api.cluster, policy, found, kubeconfig)
 
@@ -76,15 +76,6 @@ async def test_a_users_cluster_gets_all_of_our_part_in_each_body() -> None:
     assert [item["type"] for item in status["conditions"]] == [conditions.ADMITTED]
     assert status["kubeconfigSecretName"] == "own-kubeconfig"
     assert status["policy"] == {"podSecurity": "Privileged"}
-
-
-async def test_a_cluster_whose_class_is_gone_keeps_its_policy() -> None:
-    api = build(policy={"podSecurity": "Privileged"})
-    await write(api, None, ADMITTED)
-    assert api.applied[0]["status"]["policy"] == {"podSecurity": "Privileged"}
-    api = build()
-    await write(api, None, ADMITTED)
-    assert "policy" not in api.applied[0]["status"]
 
 
 async def test_ready_is_said_only_of_what_was_read() -> None:

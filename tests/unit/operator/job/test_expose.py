@@ -9,8 +9,8 @@ import pytest
 from nestor import names
 from nestor.api import conditions, labels
 from nestor.cluster.shape import Host
-from nestor.kube import Api, Change, Kind, kinds
-from nestor.operator.job.expose import Routes, admit_routes, ensure_ingresses, is_waiting, observe_exposure
+from nestor.kube import Api, Change, Forbidden, Kind, kinds
+from nestor.operator.job.expose import Routes, admit_routes, ensure_ingresses, is_waiting, observe_exposure, withdraw_lost
 from nestor.operator.job.hosts import Hosts
 from nestor.operator.settings import Settings
 from nestor.operator.world.cache import Cache
@@ -135,6 +135,39 @@ async def test_what_is_behind_the_routes_is_looked_up_by_their_services(context:
     assert [view.service for view in exposure.targets] == [None, service]
 
 
+VICTIMS = "shop-team-b.jobs.test"
+
+
+@pytest.mark.parametrize("is_started_anew", [False, True])
+@pytest.mark.parametrize("wish", ["other.jobs.test", "a.elsewhere.org", VICTIMS])
+async def test_a_refused_job_keeps_no_host_that_is_anothers_by_name(
+    context: Context, hosts: Hosts, wish: str, is_started_anew: bool
+) -> None:
+    api = FakeApi()
+    context = Context.create(cast(Api, api), context.settings, context.cache, Host(()))
+    squatter = job("evil", "1", "2025-01-01T00:00:00Z", expose={"host": VICTIMS})
+    context.cache.jobs.put(squatter)
+    admit(context, hosts, squatter)
+    put_ingress(context, squatter, VICTIMS, name="evil")
+    put_ingress(context, squatter, "api--evil-team-a.jobs.test", name="further")
+    if is_started_anew:
+        hosts = Hosts(context.cache, context.classes)
+    squatter |= {"status": {"conditions": [{"type": conditions.ADMITTED, "status": "False"}]}}
+    squatter["spec"] |= {"expose": {"host": wish, "allTargets": True}}
+    context.cache.jobs.put(squatter)
+    assert await withdraw_lost(context, hosts, squatter) == {}
+    victim = build_job("shop", "team-b")
+    victim["metadata"] |= {"uid": "2", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    context.cache.jobs.put(victim)
+    # By this claim it hears of the other's Ingress, and comes to lose its own.
+    assert any(claim.host == VICTIMS and claim.uid == "1" for claim in hosts.all())
+    (route,) = admit(context, hosts, victim)
+    assert (route.host, route.refusal) == (VICTIMS, None)
+    lost = await withdraw_lost(context, hosts, squatter)
+    assert lost == {VICTIMS: f"host '{VICTIMS}' is the default host of job 'shop' in namespace 'team-b'"}
+    assert api.deleted == ["evil"]
+
+
 class FakeApi:
     """Notes what is deleted and applied."""
 
@@ -142,7 +175,7 @@ class FakeApi:
         self.deleted: list[str] = []
         self.applied: list[Object] = []
 
-    async def delete(self, kind: Kind, name: str, namespace: str) -> bool:
+    async def delete(self, kind: Kind, name: str, namespace: str, **_: Any) -> bool:
         """Note it."""
         self.deleted.append(name)
         return True
@@ -181,3 +214,30 @@ async def test_ingresses_of_an_earlier_version_are_adopted_and_what_is_left_of_t
     names_of = [body["metadata"]["name"] for body in api.applied]
     assert names_of == [route.ingress for route in resolved.routes]
     assert {body["metadata"]["labels"][labels.COMPONENT] for body in api.applied} == {labels.COMPONENT_EXPOSURE}
+
+
+@pytest.mark.parametrize("is_terminating", [False, True])
+async def test_what_the_host_refuses_of_one_target_is_told_there_and_keeps_no_other_from_its_ingress(
+    context: Context, hosts: Hosts, is_terminating: bool
+) -> None:
+    """Unless the namespace goes: then nothing is told, and the pass is over."""
+    api, applied = FakeApi(), FakeApi()
+    details = {"causes": [{"reason": "NamespaceTerminating"}]} if is_terminating else None
+
+    async def apply(kind: Kind, body: Object) -> Object:
+        if body["spec"]["rules"][0]["host"] == HOSTS[0]:
+            raise Forbidden(403, "Forbidden", "denied by a webhook", details)
+        return await applied.apply(kind, body)
+
+    api.apply = apply  # type: ignore[method-assign]
+    made = Context.create(cast(Api, api), cast(Settings, None), context.cache, Host(()))
+    context.cache.jobs.put(job())
+    routes = admit(context, hosts, job())
+    if is_terminating:
+        with pytest.raises(Forbidden):
+            await ensure_ingresses(made, build_resolved(job()), routes)
+        return
+    first, second = await ensure_ingresses(made, build_resolved(job()), routes)
+    message = f"the host cluster refuses the Ingress for host '{HOSTS[0]}': denied by a webhook"
+    assert (first.refusal, second.refusal) == ((conditions.INGRESS_REFUSED, message), None)
+    assert second.is_open

@@ -58,7 +58,8 @@ def build_world(api: FakeApi, *, cluster: Object | None = None, replicas: int = 
 
 def put(world: Cache, kind: Kind, name: str, uid: str = "p1", component: str = "", **more: Any) -> None:
     """An object in the job's namespace, in the caches."""
-    meta = {"name": name, "namespace": WHERE, "uid": uid, "labels": {labels.COMPONENT: component}} | more.pop("meta", {})
+    own = {labels.COMPONENT: component, labels.CLUSTER: more.pop("cluster", "hello")}
+    meta = {"name": name, "namespace": WHERE, "uid": uid, "labels": own} | more.pop("meta", {})
     world.informers[kind]._set((WHERE, name), {"metadata": meta, **more})
 
 
@@ -98,6 +99,7 @@ def test_how_far_a_cluster_is_on_its_way_to_rest() -> None:
     put(world, kinds.POD, "done", component="app", status={"phase": "Succeeded"})
     put(world, kinds.POD, "hello-run", component="runner", status={"phase": "Pending"})
     put(world, kinds.POD, "hello-read", component="reader", status={"phase": "Running"})
+    put(world, kinds.POD, "theirs", component="app", cluster="another", status={"phase": "Running"})
     home = find_home(build_job())
     assert find_progress(world, home) == SuspendProgress(is_told=True, pods=2, claim=f"data-{SERVER}", is_down=False)
     world.informers[kinds.POD]._set((WHERE, SERVER), None)

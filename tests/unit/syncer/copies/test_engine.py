@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from nestor.kube import ApiError, Forbidden, Invalid, kinds
+from nestor.kube import ApiError, Forbidden, Invalid, Unreachable, kinds
+from nestor.syncer.copies import engine
 from nestor.syncer.copies.rows.config import ConfigMapRow, SecretRow
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
 
 Object = dict[str, Any]
 
+RELEASE = {"metadata": {"name": "release", "namespace": SPACE}, "type": "helm.sh/release.v1", "data": {}}
+RELEASE_VOLUME = [{"name": "release", "secret": {"secretName": "release"}}]
 VOLUME = [{"name": "settings", "configMap": {"name": "settings"}}]
 FOREIGN = "host ConfigMap 'settings' already exists and belongs to someone else; left untouched"
 
@@ -39,6 +43,12 @@ def data(clusters: Clusters, name: str = "settings") -> Any:
 def written(clusters: Clusters) -> list[str]:
     """The verbs that the host was asked for."""
     return [item.split(" ")[0] for item in clusters.host.asked]
+
+
+async def breathe() -> None:
+    """Whatever can go on now goes on, even if something else is stuck."""
+    for _ in range(50):
+        await asyncio.sleep(0)
 
 
 async def test_a_copy_comes_follows_and_goes() -> None:
@@ -91,9 +101,30 @@ async def test_what_is_ensured_ahead_of_the_cache_is_not_taken_for_gone() -> Non
         await made.settle()
         assert data(clusters) == {"color": "red"}
         assert written(clusters) == ["POST"]
+        assert made.engine.remembered == 1
         clusters.nested.drop(kinds.CONFIG_MAP, "settings", SPACE)
         await made.settle()
         assert data(clusters) is None
+
+
+async def test_what_the_cache_sees_while_it_is_asked_for_is_not_ahead_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    clusters = Clusters.build()
+    async with running(clusters, ConfigMapRow) as made:
+        clusters.nested.hold(kinds.CONFIG_MAP)
+        clusters.nested.put(kinds.CONFIG_MAP, settings(color="red"))
+        find = clusters.nested.find
+
+        async def find_slowly(*args: Any) -> Any:
+            found = await find(*args)
+            clusters.nested.release(kinds.CONFIG_MAP)
+            await breathe()
+            return found
+
+        monkeypatch.setattr(clusters.nested, "find", find_slowly)
+        await made.engine.ensure_needs(clusters.add_pod(volumes=VOLUME))
+        await made.settle()
+        assert data(clusters) == {"color": "red"}
+        assert made.engine.remembered == 1
 
 
 async def test_what_went_before_the_cache_saw_it_is_removed_all_the_same() -> None:
@@ -228,6 +259,44 @@ async def test_a_refusal_is_told_once(error: ApiError, is_tried_again: bool) -> 
         assert clusters.events == [("NotCopied", error.message)]
 
 
+async def test_a_refusal_of_a_change_is_told_too() -> None:
+    clusters = build()
+    async with running(clusters, ConfigMapRow) as made:
+        clusters.host.refusal = lambda *_: Invalid(422, "Invalid", "no such field")
+        clusters.nested.put(kinds.CONFIG_MAP, settings(color="blue"))
+        await made.settle()
+        assert clusters.events == [("NotCopied", "no such field")]
+
+
+@pytest.mark.parametrize("end", ["it is written", "nobody names it", "another one has its name"])
+async def test_a_refusal_is_told_again_when_it_comes_again(end: str) -> None:
+    clusters = build()
+    async with running(clusters, ConfigMapRow) as made:
+        clusters.host.refusal = lambda *_: Invalid(422, "Invalid", "no such field")
+        clusters.nested.put(kinds.CONFIG_MAP, settings(color="blue"))
+        await made.settle()
+        if end == "it is written":
+            clusters.host.refusal = lambda *_: None
+            clusters.nested.put(kinds.CONFIG_MAP, settings(color="white"))
+            await made.settle()
+            clusters.host.refusal = lambda *_: Invalid(422, "Invalid", "no such field")
+        elif end == "nobody names it":
+            clusters.nested.drop(kinds.POD, "web", SPACE)
+            await made.settle()
+            clusters.add_pod(volumes=VOLUME)
+            await made.settle()
+        else:  # A list brings both news as one.
+            source = made.caches.nested(kinds.CONFIG_MAP).get("settings", SPACE)
+            assert source is not None
+            meta = source["metadata"] | {"uid": "next", "resourceVersion": "next"}
+            made.caches.nested(kinds.CONFIG_MAP)._set((SPACE, "settings"), source | {"metadata": meta})
+            await made.settle()
+        if end != "another one has its name":
+            clusters.nested.put(kinds.CONFIG_MAP, settings(color="green"))
+            await made.settle()
+        assert clusters.events == [("NotCopied", "no such field")] * 2
+
+
 async def test_a_secret_of_another_type_takes_the_place_of_the_earlier_one() -> None:
     clusters = Clusters.build()
     secret = {"metadata": {"name": "key", "namespace": SPACE}, "type": "Opaque", "data": {}}
@@ -255,6 +324,76 @@ async def test_a_copy_that_is_needed_while_it_is_removed_is_made_again() -> None
         clusters.host.release(kinds.CONFIG_MAP)
         await made.settle()
         assert data(clusters) == {"color": "red"}
+
+
+async def test_what_is_needed_again_before_its_removal_begins_stays() -> None:
+    clusters = build()
+    async with running(clusters, ConfigMapRow) as made:
+        async with made.engine._locks.hold((SPACE, "settings")):  # somebody writes it
+            clusters.nested.drop(kinds.POD, "web", SPACE)
+            await breathe()
+            clusters.add_pod("next", volumes=VOLUME)
+            await breathe()
+        await made.settle()
+        assert written(clusters) == []
+
+
+async def test_a_removal_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    clusters = build()
+    async with running(clusters, ConfigMapRow) as made:
+
+        async def fail(*_: Any, **__: Any) -> bool:
+            monkeypatch.undo()
+            raise Unreachable("connection reset")
+
+        monkeypatch.setattr(clusters.host, "delete", fail)
+        clusters.nested.drop(kinds.POD, "web", SPACE)
+        await made.until(lambda: data(clusters) is None)
+
+
+class LingeringRow(ConfigMapRow):
+    """Its copies stay for a while."""
+
+    @property
+    def linger_seconds(self) -> float:
+        """By the test's clock."""
+        return 100
+
+
+async def test_a_copy_lingers_for_the_whole_time_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clusters, now = build(), [0.0]
+    monkeypatch.setattr(engine, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    async with running(clusters, LingeringRow) as made:
+
+        async def wait(seconds: float) -> bool:
+            now[0] += seconds
+            made.engine.queue.add((SPACE, "settings"))
+            await made.settle()
+            return data(clusters) is not None
+
+        for _ in range(2):
+            clusters.nested.drop(kinds.POD, "web", SPACE)
+            assert await wait(0)
+            assert await wait(60)
+            clusters.add_pod(volumes=VOLUME)
+            await made.settle()
+        clusters.nested.drop(kinds.POD, "web", SPACE)
+        assert await wait(0)
+        assert await wait(99)
+        assert not await wait(1)
+        assert made.engine.remembered == 0
+
+
+async def test_a_lingering_copy_that_others_delete_is_forgotten() -> None:
+    clusters = build()
+    async with running(clusters, LingeringRow) as made:
+        clusters.nested.drop(kinds.POD, "web", SPACE)
+        await made.settle()
+        copy = clusters.copy(kinds.CONFIG_MAP, "settings")
+        assert copy is not None
+        clusters.host.drop(kinds.CONFIG_MAP, copy["metadata"]["name"], HOST)
+        await made.settle()
+        assert made.engine.remembered == 0
 
 
 async def test_nothing_is_remembered_of_what_is_gone() -> None:
@@ -297,3 +436,65 @@ async def test_one_that_was_replaced_is_not_replaced_again_before_the_cache_know
         made.engine.queue.add((SPACE, "key"))
         await made.settle()
         assert written(clusters) == ["DELETE", "POST"]
+
+
+async def test_a_secret_that_the_cache_leaves_out_is_forgotten_with_its_last_pod() -> None:
+    clusters = Clusters.build()
+    async with running(clusters, SecretRow) as made:
+        assert made.engine.remembered == 0
+        clusters.nested.put(kinds.SECRET, RELEASE)
+        for name in ("one", "two"):
+            await made.engine.ensure_needs(clusters.add_pod(name, volumes=RELEASE_VOLUME))
+            await made.settle()
+        for name in ("one", "two"):
+            assert clusters.copy(kinds.SECRET, "release") is not None
+            clusters.nested.drop(kinds.POD, name, SPACE)
+            await made.settle()
+        assert clusters.copy(kinds.SECRET, "release") is None
+        clusters.nested.drop(kinds.SECRET, "release", SPACE)
+        await made.settle()
+        assert made.engine.remembered == 0
+
+
+async def test_one_whose_pod_went_before_its_copy_could_be_made_is_forgotten() -> None:
+    clusters = Clusters.build()
+    async with running(clusters, SecretRow) as made:
+        clusters.nested.put(kinds.SECRET, RELEASE)
+        pod = clusters.add_pod(volumes=RELEASE_VOLUME)
+        clusters.nested.drop(kinds.POD, "web", SPACE)
+        await made.settle()
+        clusters.host.refusal = lambda *_: Forbidden(403, "Forbidden", "exceeded quota")
+        with pytest.raises(Forbidden):
+            await made.engine.ensure_needs(pod)
+        await made.settle()
+        assert made.engine.remembered == 0
+
+
+async def build_release() -> Clusters:
+    """A Secret that the cache leaves out, and the copy that an earlier process made of it for a pod."""
+    clusters = Clusters.build()
+    clusters.nested.put(kinds.SECRET, RELEASE)
+    pod = clusters.add_pod(volumes=RELEASE_VOLUME)
+    async with running(clusters, SecretRow) as made:
+        await made.engine.ensure_needs(pod)
+        await made.settle()
+    return clusters
+
+
+async def test_the_next_process_keeps_the_copy_of_one_that_its_cache_leaves_out() -> None:
+    clusters = await build_release()
+    before = clusters.copy(kinds.SECRET, "release")
+    assert before is not None
+    async with running(clusters, SecretRow) as made:
+        assert clusters.copy(kinds.SECRET, "release") == before
+        clusters.nested.drop(kinds.POD, "web", SPACE)
+        await made.settle()
+        assert clusters.copy(kinds.SECRET, "release") is None
+        assert made.engine.remembered == 0
+
+
+async def test_the_copy_of_one_that_went_is_removed_under_its_pod_when_a_request_says_so() -> None:
+    clusters = await build_release()
+    clusters.nested.drop(kinds.SECRET, "release", SPACE)
+    async with running(clusters, SecretRow):
+        assert clusters.copy(kinds.SECRET, "release") is None

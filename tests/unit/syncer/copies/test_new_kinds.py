@@ -69,13 +69,15 @@ async def test_a_claim_goes_down_and_its_status_comes_up() -> None:
         nested: Any = clusters.nested.look(kinds.PERSISTENT_VOLUME_CLAIM, "data", SPACE)
         assert nested["status"] == {"phase": "Bound"}
         assert clusters.nested.asked == ["PATCH persistentvolumeclaims shop/data/status"]
+        # The UID keeps it from a successor of the same name.
+        assert clusters.nested.bodies[-1] == {"metadata": {"uid": nested["metadata"]["uid"]}, "status": {"phase": "Bound"}}
         clusters.nested.put(kinds.PERSISTENT_VOLUME_CLAIM, claim(2))
         await made.settle()
         copy = clusters.copy(kinds.PERSISTENT_VOLUME_CLAIM, "data")
         assert copy["spec"] == {"size": 2}
 
 
-async def test_a_claim_that_is_refused_is_told_and_taken_up_when_it_changes() -> None:
+async def test_a_claim_that_is_refused_is_told_and_has_a_copy_only_while_it_is_not() -> None:
     clusters = Clusters.build()
     clusters.nested.put(kinds.PERSISTENT_VOLUME_CLAIM, claim(11))
     async with running(clusters, ClaimRow) as made:
@@ -84,6 +86,9 @@ async def test_a_claim_that_is_refused_is_told_and_taken_up_when_it_changes() ->
         clusters.nested.put(kinds.PERSISTENT_VOLUME_CLAIM, claim(9))
         await made.settle()
         assert clusters.copy(kinds.PERSISTENT_VOLUME_CLAIM, "data") is not None
+        clusters.nested.put(kinds.PERSISTENT_VOLUME_CLAIM, claim(12))
+        await made.settle()
+        assert clusters.copy(kinds.PERSISTENT_VOLUME_CLAIM, "data") is None
 
 
 async def test_storage_classes_come_up_by_policy_and_those_of_the_tenant_stay() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from nestor.api import labels
 from nestor.kube import Invalid, NotFound, RetryLater, kinds
 from nestor.syncer.copies.rows import config, find_rows, nodes
-from nestor.syncer.copies.rows.config import ROOT_CA, ConfigMapRow
+from nestor.syncer.copies.rows.config import ROOT_CA, ConfigMapRow, SecretRow
 from nestor.syncer.copies.rows.nodes import NodeRow
 from nestor.syncer.copies.rows.service_links import ServiceLinksRow
 from nestor.syncer.copies.rows.services import ServiceRow
@@ -24,8 +26,7 @@ FREE = "10.43.9.9"
 
 
 def test_every_module_s_rows_are_found() -> None:
-    found = [row.__name__ for row in find_rows()]
-    assert found == ["ConfigMapRow", "SecretRow", "NodeRow", "ServiceLinksRow", "ServiceRow"]
+    assert {ConfigMapRow, SecretRow, NodeRow, ServiceLinksRow, ServiceRow} <= set(find_rows())
 
 
 async def test_the_authority_s_config_map_is_awaited_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,6 +170,61 @@ async def test_a_service_that_ceases_to_be_carried_loses_its_host_service() -> N
         assert host_service(clusters) is None
 
 
+async def settle_service(made: Running, *, source_uid: str, copy_uid: str) -> bool:
+    """What is done about a Service whose addresses differ, by what the caches say of both."""
+    source = service() | {"metadata": {"name": "web", "namespace": SPACE, "uid": source_uid}}
+    meta = {"name": "web-host", "namespace": HOST, "uid": copy_uid, "labels": {labels.NESTED_UID: "nested"}}
+    copy = {"metadata": meta, "spec": {"clusterIP": FREE}}
+    return await made.engine._row.settle(source, copy)
+
+
+@pytest.mark.parametrize("source_uid", ["made again", "nested"])
+async def test_a_service_that_changed_hands_meanwhile_is_not_deleted(source_uid: str) -> None:
+    """Each is deleted by its UID: here, both names are others' by now, and only the note tells that it was asked."""
+    clusters = Clusters.build()
+    async with running(clusters, ServiceRow) as made:
+        clusters.host.put(kinds.SERVICE, {"metadata": {"name": "web-host", "namespace": HOST, "uid": "now"}, "spec": {}})
+        clusters.nested.hold(kinds.SERVICE)
+        clusters.nested.put(kinds.SERVICE, service())
+        is_settled = await settle_service(made, source_uid=source_uid, copy_uid="now" if source_uid == "nested" else "before")
+        assert is_settled
+        assert clusters.host.look(kinds.SERVICE, "web-host", HOST) is not None
+        assert clusters.nested.look(kinds.SERVICE, "web", SPACE) is not None
+        side = clusters.nested if source_uid == "nested" else clusters.host
+        assert side.asked[-1].startswith("DELETE services")
+
+
+async def end_with_note(made: Running) -> bool:
+    """The nested Service is gone, and the host's has a note about the next one."""
+    note = json.dumps(service(clusterIP=FREE))
+    copy = {"metadata": {"name": "web-host", "namespace": HOST, "uid": "host", "annotations": {labels.SUCCESSOR: note}}}
+    made.clusters.host.put(kinds.SERVICE, copy | {"spec": {"clusterIP": FREE}})
+    return await made.engine._row.after_end(copy)
+
+
+async def test_a_successor_that_is_there_already_is_left_alone() -> None:
+    clusters = Clusters.build()
+    async with running(clusters, ServiceRow) as made:
+        clusters.nested.hold(kinds.SERVICE)
+        there = clusters.nested.put(kinds.SERVICE, service())
+        assert await end_with_note(made)
+        assert clusters.nested.look(kinds.SERVICE, "web", SPACE) == there
+        assert clusters.host.look(kinds.SERVICE, "web-host", HOST) is not None
+
+
+async def test_an_address_that_is_taken_in_the_nested_cluster_lets_both_choose_anew() -> None:
+    clusters = Clusters.build()
+    taken = Invalid(422, "Invalid", "spec.clusterIPs: failed to allocate IP: provided IP is already allocated")
+    async with running(clusters, ServiceRow) as made:
+        clusters.nested.hold(kinds.SERVICE)
+        clusters.nested.refusal = lambda verb, body: taken if "clusterIP" in (body.get("spec") or {}) else None
+        assert await end_with_note(made)
+        assert clusters.host.look(kinds.SERVICE, "web-host", HOST) is None
+        after = clusters.nested.look(kinds.SERVICE, "web", SPACE)
+        assert after is not None
+        assert "clusterIP" not in after["spec"]
+
+
 # Service links
 
 
@@ -220,6 +276,12 @@ def nested_node(clusters: Clusters) -> Object | None:
     return clusters.nested.look(kinds.NODE, "n")
 
 
+async def breathe() -> None:
+    """The caches hear what is new."""
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+
 async def with_node(made: Running) -> Object:
     """A node that a pod is bound to."""
     await made.engine.ensure(("", "n"))
@@ -238,6 +300,20 @@ async def test_a_node_is_there_before_its_first_pod_and_asked_for_once() -> None
         await made.engine.ensure(("", "n"))
         assert node["metadata"]["labels"] == {"zone": "a", "app.kubernetes.io/managed-by": "nestor"}
         assert clusters.nested.asked == ["POST nodes n"]
+
+
+async def test_a_node_that_is_there_is_enough_whoever_s_it_is_and_whatever_it_says() -> None:
+    clusters = Clusters.build()
+    clusters.host.put(kinds.NODE, host_node())
+    async with running(clusters, NodeRow) as made:
+        clusters.nested.hold(kinds.NODE)
+        tenants = clusters.nested.put(kinds.NODE, {"metadata": {"name": "n", "labels": {"type": "virtual"}}, "spec": {}})
+        await made.engine.ensure(("", "n"))
+        clusters.host.put(kinds.NODE, host_node(capacity={"cpu": "9"}))
+        await breathe()
+        await made.engine.ensure(("", "n"))
+        assert clusters.nested.asked == ["POST nodes n"]
+        assert nested_node(clusters) == tenants
 
 
 async def test_no_pod_is_bound_to_a_node_that_is_gone() -> None:
@@ -309,7 +385,7 @@ async def test_a_tenant_s_own_node_is_left_alone() -> None:
         assert clusters.nested.asked == []
 
 
-async def test_a_suspended_cluster_keeps_its_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_suspended_cluster_keeps_its_nodes_and_gets_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodes, "LINGER_SECONDS", 0.0)
     clusters = Clusters.build()
     clusters.host.put(kinds.NODE, host_node())
@@ -325,6 +401,9 @@ async def test_a_suspended_cluster_keeps_its_nodes(monkeypatch: pytest.MonkeyPat
         clusters.nested.drop(kinds.POD, "web", SPACE)
         await made.settle()
         assert nested_node(clusters) is not None
+        clusters.host.put(kinds.NODE, {"metadata": {"name": "other"}, "spec": {}, "status": {}})
+        await made.settle()
+        assert clusters.nested.look(kinds.NODE, "other") is None
         suspend(False)
         await made.settle()
         assert nested_node(clusters) is None

@@ -67,6 +67,31 @@ async def test_a_change_goes_down() -> None:
     assert now["metadata"]["labels"]["color"] == "blue"
 
 
+async def test_a_debug_container_is_held_to_the_policy_of_the_moment_in_which_it_is_sent() -> None:
+    nested, host = build_pair()
+    nested["spec"]["ephemeralContainers"] = [{"name": "root", "image": "x", "securityContext": {"privileged": True}}]
+    syncer, api = build(nested, MemoryProvider(host))
+    caches = fakes.context(policy=Policy(pod_security="Privileged"))
+    parts: list[Part] = []
+
+    class Revoking(MemoryProvider):
+        """The class takes it back while the first patch is under way."""
+
+        async def patch(self, pod: Object, patch: Object, part: Part = "") -> None:
+            parts.append(part)
+            caches.policy = Policy()
+
+    recorder = EventRecorder(cast(Api, api), "test")
+    context = fakes.context(caches=caches, nested=api, target=TARGET, recorder=recorder)
+
+    async def ensure_node(_: str) -> None:
+        raise AssertionError
+
+    syncer = PodSyncer(context, Revoking(host), ensure_node)
+    await syncer.sync(nested, host)
+    assert parts == [""]
+
+
 @pytest.mark.parametrize(
     ("error", "told", "is_tried_again"),
     [

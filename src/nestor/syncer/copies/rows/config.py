@@ -12,6 +12,7 @@ from nestor.objects import Object
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, mapping
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
+from nestor.syncer.view.caches import UNCACHED_TYPE
 from nestor.syncer.view.context import Context
 from nestor.translate import config
 from nestor.translate.references import CONFIG_MAPS, SECRETS, find_references
@@ -75,6 +76,10 @@ class SecretRow(_ReferredRow):
     kind = kinds.SECRET
     fields = SECRET_FIELDS
     resource = SECRETS
+
+    def may_be_uncached(self, key: Key, copy: Object) -> bool:
+        """One of helm's records, while a pod names it."""
+        return copy.get("type") == UNCACHED_TYPE and self.references.is_named(self.resource, key)
 
 
 ROWS = (ConfigMapRow, SecretRow)

@@ -1,0 +1,96 @@
+"""Clusters that users made: what may not depend on how the rest of a pass ends."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import pytest
+
+from nestor import names
+from nestor.api import labels
+from nestor.kube import ApiError, RetryLater, kinds
+from nestor.operator.clusters import reconcile as module
+from nestor.operator.clusters.reconcile import ClusterReconciler
+from nestor.operator.lifecycle import suspend
+from nestor.operator.wiring import Operator
+from tests.unit.operator.builders import Object
+from tests.unit.operator.scene import Scene
+
+FORGED = {"policy": {"podSecurity": "Privileged", "later": "x"}}
+LABELS, HOME = labels.of_job("hello", "team-a", "1234"), names.job_namespace("hello", "team-a", "1234")
+
+
+async def reconcile(scene: Scene, name: str = "own") -> None:
+    """A pass, however it ends."""
+    with contextlib.suppress(Exception):
+        await ClusterReconciler(scene.context).reconcile("team-a", name)
+
+
+async def test_it_is_held_to_baseline_in_its_users_namespace_whatever_its_class_says() -> None:
+    scene = Scene()
+    scene.add_cluster()
+    await reconcile(scene)
+    assert scene.level("own", "team-a") == "Baseline"
+
+
+@pytest.mark.parametrize("error", [RetryLater(1, "not yet"), ApiError(500, "InternalError", "broken"), RuntimeError("a mistake")])
+async def test_a_policy_of_others_is_written_over_whatever_else_fails(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene()
+    made = scene.add_cluster()
+    said = [{"type": "Admitted", "status": "True", "reason": "x", "message": ""}]
+    scene.change(kinds.NESTED_CLUSTER, made | {"status": FORGED | {"conditions": said}})
+
+    async def fail(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(module, "ensure_cluster", fail)
+    await reconcile(scene)
+    found = scene.api.look(kinds.NESTED_CLUSTER, "own", "team-a") or {}
+    assert found["status"] == {"policy": {"podSecurity": "Baseline"}, "conditions": said}
+
+
+@pytest.mark.parametrize(
+    ("own", "where", "is_users"),
+    [
+        ({labels.JOB: "hello"}, "team-a", True),
+        (LABELS, "team-a", True),
+        (LABELS, HOME, False),
+        (LABELS, names.job_namespace("hello", "team-a", "5678"), True),
+    ],
+)
+async def test_a_cluster_is_a_jobs_by_its_namespace_never_by_a_label(own: Object, where: str, is_users: bool) -> None:
+    scene = Scene()
+    made = scene.add_cluster(own=own)
+    made["metadata"]["namespace"] = where
+    scene.change(kinds.NESTED_CLUSTER, made | {"status": FORGED})
+    await ClusterReconciler(scene.context).reconcile(where, "own")
+    assert scene.level("own", where) == ("Baseline" if is_users else "Privileged")
+
+
+@pytest.mark.parametrize(
+    ("where", "queued"), [("team-a", {("NestedAppJob", "hello"), ("NestedCluster", "own")}), (HOME, {("NestedAppJob", "hello")})]
+)
+async def test_one_that_claims_to_be_a_jobs_is_looked_at_all_the_same(
+    where: str, queued: set[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operator = Operator(Scene().context)
+    meta = {"name": "own", "namespace": where, "uid": "u", "labels": LABELS}
+    _, hear = operator.feeds()[kinds.NESTED_CLUSTER]
+    seen: list[Any] = []
+    monkeypatch.setattr(operator.queue, "add", seen.append)
+    hear({"kind": "NestedCluster", "metadata": meta})
+    assert {(key.kind, key.name) for key in seen} == queued
+
+
+async def test_a_refused_second_cluster_ends_no_pod_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene()
+    scene.add_cluster("first")
+    scene.add_cluster("second", created="2026-02-01T00:00:00Z", suspend=True)
+    own = {labels.CLUSTER: "first", labels.COMPONENT: labels.COMPONENT_APP}
+    scene.show(kinds.POD, {"metadata": {"name": "web", "namespace": "team-a", "labels": own}, "status": {"phase": "Running"}})
+    monkeypatch.setattr(suspend, "CONFIRM_SECONDS", -1)
+    await reconcile(scene, "second")
+    assert scene.api.look(kinds.POD, "web", "team-a") is not None
+    (said,) = (scene.api.look(kinds.NESTED_CLUSTER, "second", "team-a") or {})["status"]["conditions"]
+    assert said["message"] == "NestedCluster 'first' already uses this namespace; only one is allowed per namespace"

@@ -1,0 +1,110 @@
+"""What a class allows the pods of a job's cluster is told before anything else, which may fail, is tried."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import pytest
+
+from nestor import names
+from nestor.api import conditions
+from nestor.cluster.provision import ForeignObject
+from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
+from nestor.kube.errors import Unreachable
+from nestor.operator.admission.copied_inputs import CopiedInputs
+from nestor.operator.admission.identity import Refused
+from nestor.operator.job.reconcile import JobReconciler
+from tests.unit.operator.builders import Object
+from tests.unit.operator.scene import Scene
+
+HOME = names.job_namespace("hello", "team-a", "1234")
+TERMINATING = {"causes": [{"reason": "NamespaceTerminating"}]}
+
+
+@pytest.fixture
+async def scene() -> Scene:
+    """A job that is made, and whose class allows everything."""
+    made = Scene()
+    made.add_job()
+    await JobReconciler(made.context).reconcile("team-a", "hello")
+    assert made.level("hello", HOME) == "Privileged"
+    return made
+
+
+async def reconcile(scene: Scene) -> None:
+    """A pass, however it ends."""
+    with contextlib.suppress(Exception):
+        await JobReconciler(scene.context).reconcile("team-a", "hello")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Refused(conditions.PULL_SECRET_NOT_FOUND, "no Secret"),
+        ForeignObject("Secret 'x' is not ours"),
+        Forbidden(403, "Forbidden", "exceeded quota"),
+        Forbidden(403, "Forbidden", "it goes", TERMINATING),
+        Invalid(422, "Invalid", "field is immutable"),
+        Conflict(409, "Conflict", "changed meanwhile"),
+        NotFound(404, "NotFound", "gone"),
+        ApiError(500, "InternalError", "broken"),
+        Unreachable("no answer"),
+        RetryLater(1, "not yet"),
+        RuntimeError("a mistake of ours"),
+    ],
+    ids=lambda error: f"{type(error).__name__} {error}"[:40],
+)
+async def test_a_stricter_class_holds_whatever_else_fails(
+    scene: Scene, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(CopiedInputs, "ensure_pull_secret", fail)
+    scene.set_class("Baseline")
+    await reconcile(scene)
+    assert scene.level("hello", HOME) == "Baseline"
+
+
+async def test_it_is_the_first_that_a_pass_writes(scene: Scene) -> None:
+    scene.set_class("Baseline")
+    scene.api.asked.clear()
+    await reconcile(scene)
+    assert scene.api.asked[0] == f"APPLY nestedclusters {HOME}/hello/status"
+
+
+@pytest.mark.parametrize(
+    ("spec", "level"),
+    [
+        ({"app": {"appDef": {"commands": {}}}}, "Privileged"),
+        ({"app": "cannot be read"}, "Baseline"),
+        ({"className": "another"}, "Baseline"),
+    ],
+)
+async def test_a_refused_job_is_held_to_its_class_and_without_one_to_the_strictest(
+    scene: Scene, spec: Object, level: str
+) -> None:
+    scene.add_job(**spec)
+    await reconcile(scene)
+    assert scene.level("hello", HOME) == level
+
+
+async def test_when_the_class_is_gone_the_strictest_holds(scene: Scene) -> None:
+    scene.drop_class()
+    await reconcile(scene)
+    assert scene.level("hello", HOME) == "Baseline"
+
+
+async def test_a_pull_secret_of_another_type_takes_the_place_of_the_earlier_copy() -> None:
+    scene = Scene()
+    secret = {"metadata": {"name": "registry", "namespace": "team-a"}, "data": {}}
+    app = {"image": "registry.test/hello:1", "imagePullSecretName": "registry"}
+    job = scene.add_job()
+    scene.add_job(app=job["spec"]["app"] | app)
+    for kind in ("dockerconfigjson", "dockercfg"):
+        scene.api.put(kinds.SECRET, secret | {"type": f"kubernetes.io/{kind}"})
+        await JobReconciler(scene.context).reconcile("team-a", "hello")
+        copy = scene.api.look(kinds.SECRET, "hello-pull", HOME)
+        assert copy is not None
+        assert copy["type"] == f"kubernetes.io/{kind}"

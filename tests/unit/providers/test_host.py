@@ -1,0 +1,72 @@
+"""What the host cluster's answers are to a provider's caller. The contract itself is held on a real API server."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from nestor.api import labels
+from nestor.kube import Api, ApiError, Conflict, Forbidden, Invalid, NotFound, Unreachable
+from nestor.providers import base
+from nestor.providers.host import HostProvider
+
+Object = dict[str, Any]
+
+POD: Object = {"metadata": {"name": "web", "namespace": "home", "uid": "u", "labels": {labels.NESTED_UID: "nested"}}, "spec": {}}
+
+
+class Answering:
+    """An API server that answers each write with an error, and finds a pod or none."""
+
+    def __init__(self, error: ApiError, there: Object | None = None) -> None:
+        self._error = error
+        self._there = there
+
+    async def fail(self, *_: Any, **__: Any) -> Object:
+        """Any request."""
+        raise self._error
+
+    create = patch = delete = get = fail
+
+    async def find(self, *_: Any) -> Object | None:
+        """What has the name."""
+        return self._there
+
+
+def provider(error: ApiError, there: Object | None = None) -> HostProvider:
+    """The host with such an API server."""
+    return HostProvider(cast(Api, Answering(error, there)), "home", "")
+
+
+UID = {"causes": [{"field": "metadata.uid"}]}
+
+
+@pytest.mark.parametrize(
+    ("error", "raised", "status"),
+    [
+        (NotFound(404, "NotFound", "gone"), base.NotFound, 404),
+        (Invalid(422, "Invalid", "no", UID), base.NotFound, 404),
+        (Conflict(409, "Conflict", "UID in precondition: u"), base.NotFound, 404),
+        (Conflict(409, "Conflict", "changed meanwhile"), base.NotYet, 503),
+        (Forbidden(403, "Forbidden", "exceeded quota"), base.InvalidInput, 403),
+        (Invalid(422, "Invalid", "no such field"), base.InvalidInput, 422),
+        (Unreachable("connection refused"), Unreachable, 503),
+    ],
+)
+async def test_what_an_answer_to_a_patch_means(error: ApiError, raised: type[Exception], status: int) -> None:
+    with pytest.raises(raised) as caught:
+        await provider(error).patch(POD, {})
+    assert cast(Any, caught.value).status == status
+    assert cast(Any, caught.value).message
+
+
+@pytest.mark.parametrize("nested", [None, "another"])
+async def test_a_name_that_another_pod_has_or_just_had_is_waited_for(nested: str | None) -> None:
+    there = POD | {"metadata": POD["metadata"] | {"labels": {labels.NESTED_UID: nested}}} if nested else None
+    with pytest.raises(base.NotYet):
+        await provider(Conflict(409, "AlreadyExists", "pods already exists"), there).create(POD)
+
+
+async def test_a_pod_that_is_there_already_is_returned() -> None:
+    assert await provider(Conflict(409, "AlreadyExists", "pods already exists"), POD).create(POD) == POD

@@ -1,0 +1,43 @@
+"""What the caches say of the NestedCluster: its policy, as of now."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from nestor.kube import Api
+from nestor.kube.informer import Key
+from nestor.syncer.view.caches import Caches
+from tests.unit.translate.builders import TARGET
+
+API = cast(Api, None)
+KEY: Key = (TARGET.namespace, TARGET.cluster)
+
+
+@pytest.fixture
+def caches() -> Caches:
+    return Caches(API, API, TARGET)
+
+
+def tell(caches: Caches, version: str, **status: Any) -> None:
+    """The NestedCluster has that status."""
+    meta = {"namespace": KEY[0], "name": KEY[1], "resourceVersion": version}
+    caches.host_cluster._set(KEY, {"metadata": meta, "status": status})
+
+
+def test_the_policy_is_read_live_and_told_only_where_it_differs(caches: Caches) -> None:
+    told: list[str] = []
+    caches.on_policy(lambda: told.append(caches.policy.pod_security))
+    assert caches.policy.pod_security == "Baseline"
+    tell(caches, "1", policy={"podSecurity": "Baseline"})
+    tell(caches, "2", policy={"podSecurity": "Privileged"})
+    tell(caches, "3", policy={"podSecurity": "Privileged"}, kubernetesVersion="v1.36")
+    tell(caches, "4")
+    assert told == ["Privileged", "Baseline"]
+
+
+def test_a_cluster_that_goes_keeps_what_it_was_allowed(caches: Caches) -> None:
+    tell(caches, "1", policy={"podSecurity": "Privileged"})
+    caches.host_cluster._set(KEY, None)
+    assert caches.policy.pod_security == "Privileged"

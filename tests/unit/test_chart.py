@@ -1,0 +1,32 @@
+"""The chart's values for the default class are those of a NestedClass."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+
+
+def find_differences(values: dict[str, Any], spec: dict[str, Any], path: str) -> Iterator[str]:
+    """Fields that only one of two schemas knows, as far as the chart's lists them and refuses all others."""
+    if values.get("additionalProperties") is not False:
+        return
+    known, fields = values["properties"], spec["properties"]
+    yield from (f"{path}.{name}" for name in known.keys() ^ fields.keys())
+    for name in known.keys() & fields.keys():
+        yield from find_differences(
+            known[name].get("items", known[name]), fields[name].get("items", fields[name]), f"{path}.{name}"
+        )
+
+
+def test_the_chart_takes_every_field_of_a_class_and_no_others() -> None:
+    values = json.loads((ROOT / "charts/nestor/values.schema.json").read_text())["properties"]["defaultClass"]
+    crd = yaml.safe_load((ROOT / "crds/nestedclasses.yaml").read_text())
+    spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    assert values["properties"].pop("create") == {"type": "boolean"}
+    assert sorted(find_differences(values, spec, "defaultClass")) == []
