@@ -87,9 +87,7 @@ APPDEF_INVALID = Reason(
     "correct the fields that the message names and apply the job again; `nestor validate FILE` checks a file beforehand",
 )
 APP_NOT_FOUND = Reason("AppNotFound", "user", "`nestor apps` lists the catalogue")
-READING_APPDEF = Reason(
-    "ReadingAppDef", advice="wait until the app image is read; a private image needs `app.imagePullSecretName`"
-)
+READING_APPDEF = Reason("ReadingAppDef", advice="wait until the app image is read; a private image needs `imagePullSecretName`")
 PARAMETERS_INVALID = Reason(
     "ParametersInvalid", "user", "correct `spec.parameters`; `nestor apps NAME` lists the command's parameters"
 )
@@ -99,7 +97,8 @@ TEMPLATES_NOT_FOUND = Reason(
 PULL_SECRET_NOT_FOUND = Reason(
     "PullSecretNotFound",
     "user",
-    "create the Secret, of type kubernetes.io/dockerconfigjson, in the job's namespace; the job then continues by itself",
+    "create the Secret, of type kubernetes.io/dockerconfigjson, in the namespace that the message names: for an application of "
+    "the catalogue, an admin must do so; the job then continues by itself",
 )
 # ClusterReady
 PROVISIONED = Reason("Provisioned")

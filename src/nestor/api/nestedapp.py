@@ -39,6 +39,9 @@ class NestedAppSpec(Model):
                 "a ConfigMap, or, if neither is set, only from URLs, charts and scripts",
             ),
             rule("has(self.image) || has(self.appDef)", "`appDef` must be set when there is no `image` to read it from"),
+            rule(
+                "!has(self.imagePullSecretName) || has(self.image)", "`imagePullSecretName` may be set only together with `image`"
+            ),
         )
     )
 
@@ -48,6 +51,11 @@ class NestedAppSpec(Model):
         None,
         description="App image: a container image whose /templates folder holds the templates. Mutually exclusive "
         "with `templatesFrom`.",
+    )
+    image_pull_secret_name: ObjectName | None = Field(
+        None,
+        description="Secret of type kubernetes.io/dockerconfigjson, in the operator's namespace, for pulling `image`. It is "
+        "copied into the namespace of each job that uses the application. If not set, `image` is pulled without credentials.",
     )
     templates_from: CatalogueTemplates | None = Field(
         None, description="Templates that do not come from an image. Mutually exclusive with `image`."

@@ -246,6 +246,12 @@ class NestedAppJobStatus(Model):
         None, description="URL of the job's first target. It answers once `Exposed` is True.", max_length=2048
     )
     namespace: str | None = Field(None, description="The job's own namespace in the host cluster.", max_length=63)
+    app_digest: str | None = Field(
+        None,
+        description="Digest of the application that the job started with, if it comes from the catalogue or from an image. Its "
+        "copy in ConfigMap `<job>-app` of the job's own namespace counts only while it has this digest.",
+        max_length=64,
+    )
     kubernetes_version: str | None = Field(
         None, description="Version of the nested cluster: first as requested, then as its API server reports it.", max_length=64
     )

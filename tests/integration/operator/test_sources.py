@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions, labels
-from nestor.kube import Api, kinds
+from nestor.kube import Api, Invalid, kinds
 from tests.integration import apiserver
 from tests.integration.operator import kubelet
 from tests.integration.operator.conftest import Operator, operator_running
@@ -342,6 +342,33 @@ async def test_a_missing_pull_secret_is_told_before_anything_is_pulled(operator:
     pod = await reader_of(api, where)
     assert pod["spec"]["imagePullSecrets"] == [{"name": "hello-pull"}]
     assert await api.find(kinds.SECRET, "hello-pull", where)
+
+
+async def test_an_entrys_image_is_pulled_with_the_operators_secret(
+    operator: Operator, api: Api, namespace: str, app: str
+) -> None:
+    await put_app(api, app, image=IMAGE, imagePullSecretName=app)
+    job = await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": app}))
+    refused = await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.PULL_SECRET_NOT_FOUND)
+    assert message_of(refused, conditions.ADMITTED) == (
+        f"NestedApp '{app}': `imagePullSecretName`: no Secret '{app}' in namespace 'nestor-system'"
+    )
+    await api.apply(kinds.NAMESPACE, {"metadata": {"name": "nestor-system"}})
+    secret = {
+        "metadata": {"name": app, "namespace": "nestor-system"},
+        "type": "kubernetes.io/dockerconfigjson",
+        "stringData": {".dockerconfigjson": '{"auths": {"registry.test": {}}}'},
+    }
+    made = await api.apply(kinds.SECRET, secret)
+    where = await host_namespace(api, job)
+    pod = await reader_of(api, where)
+    assert pod["spec"]["imagePullSecrets"] == [{"name": "hello-pull"}]
+    assert (await api.get(kinds.SECRET, "hello-pull", where))["data"] == made["data"]
+
+
+async def test_an_entrys_secret_needs_an_image(api: Api, app: str) -> None:
+    with pytest.raises(Invalid, match="`imagePullSecretName` may be set only together with `image`"):
+        await put_app(api, app, imagePullSecretName="shared", appDef=build_appdef())
 
 
 async def test_a_job_that_is_deleted_while_its_image_is_read_leaves_nothing(operator: Operator, api: Api, namespace: str) -> None:

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from nestor import names
-from nestor.translate import volumes
+from nestor.translate import pod, volumes
 from nestor.translate.references import CONFIG_MAPS, SECRETS, Reference, find_references
 from nestor.translate.volumes import Token
-from tests.unit.translate.builders import BASELINE, build_pod
+from tests.unit.translate.builders import BASELINE, TARGET, build_pod
 
 Object = dict[str, Any]
 
@@ -126,8 +126,18 @@ def test_tokens_are_of_one_pod_and_not_of_the_next_of_its_name() -> None:
     assert len(TOKENS) <= 63
 
 
+@pytest.mark.parametrize("name", ["hello-pull", "hello-tls", "hello-pki"])
+def test_a_pod_that_names_a_secret_of_its_job_gets_the_nested_one_of_that_name(name: str) -> None:
+    nested = build_pod(imagePullSecrets=[{"name": name}], volumes=[{"name": "a", "secret": {"secretName": name}}])
+    built = pod.build_pod(nested, TARGET, {}, BASELINE)["spec"]
+    copied = names.host_name(name, "shop")
+    assert copied != name
+    assert built["imagePullSecrets"] == [{"name": copied}]
+    assert built["volumes"][0]["secret"]["secretName"] == copied
+
+
 def test_all_references_are_found() -> None:
-    pod = build_pod(
+    nested = build_pod(
         imagePullSecrets=[{"name": "pull"}, {}],
         volumes=[
             {"name": "a", "configMap": {"name": "c1"}},
@@ -146,4 +156,4 @@ def test_all_references_are_found() -> None:
     )
     config_maps = {Reference(CONFIG_MAPS, "shop", f"c{number}") for number in range(1, 6)}
     secrets = {Reference(SECRETS, "shop", name) for name in ("pull", "s1", "s2", "s3", "s4")}
-    assert find_references(pod) == config_maps | secrets
+    assert find_references(nested) == config_maps | secrets

@@ -35,13 +35,12 @@ class AppSnapshots:
         found = self._read.get(uid)
         return found if found and replace(found, app_def=None) == source else None
 
-    async def find(self, known: JobIdentity) -> AppSource | None:
-        """The job's own copy, or None if there is none yet."""
+    async def find(self, known: JobIdentity, digest: str | None) -> AppSource | None:
+        """The job's own copy, or None if there is none yet. `digest`: that of the copy, from the job's status."""
         if known.uid not in self._kept:
             name = known.home.child(Part.APP_SNAPSHOT)
             live = await self._applier.api.find(kinds.CONFIG_MAP, name, known.home.namespace)
-            secret = known.spec.app.image_pull_secret_name if known.spec.app else None
-            if live is None or (found := app_source.parse_snapshot(live, secret)) is None:
+            if live is None or (found := app_source.parse_snapshot(live, known.spec, digest)) is None:
                 return None
             self._kept[known.uid] = found
         return self._kept[known.uid]

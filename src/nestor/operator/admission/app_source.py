@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from nestor import names
 from nestor.api import conditions
 from nestor.api.appdef import explain
 from nestor.api.nestedapp import NamespacedConfigMapRef, NestedAppSpec
-from nestor.api.nestedappjob import App
+from nestor.api.nestedappjob import App, NestedAppJobSpec
 from nestor.objects import Object, spec_of
 from nestor.operator.admission.identity import JobIdentity, Refused
 
@@ -27,6 +28,7 @@ class AppSource:
     """None: it must be read from `image`."""
     image: str | None = None
     image_pull_secret_name: str | None = None
+    """In the namespace of a job with its own `app`; in the operator's for an entry of the catalogue."""
     templates_from: NamespacedConfigMapRef | None = None
     origin: str = ""
     """Where it comes from, such as `NestedApp 'hello'`; empty if it is in the job itself. An application with an origin is kept
@@ -75,6 +77,7 @@ def read_catalogue(name: str, apps: Iterable[Object]) -> AppSource:
     return AppSource(
         app_def=_drop_icon(spec.app_def),
         image=spec.image,
+        image_pull_secret_name=spec.image_pull_secret_name,
         origin=origin,
         templates_from=spec.templates_from.config_map_ref if spec.templates_from else None,
     )
@@ -89,21 +92,39 @@ def _drop_icon(app_def: Object | None) -> Object | None:
 def dump_snapshot(source: AppSource) -> str:
     """Serialize the application for the snapshot ConfigMap."""
     content: Object = {"source": source.origin, "image": source.image, "appDef": source.app_def}
+    if source.image_pull_secret_name:
+        content["imagePullSecretName"] = source.image_pull_secret_name
     if source.templates_from:
         content["templatesFrom"] = source.templates_from.model_dump()
     return json.dumps(content)
 
 
-def parse_snapshot(config_map: Object, pull_secret: str | None) -> AppSource | None:
-    """Parse what `dump_snapshot` wrote; None if it is anything else, which is treated like a missing snapshot."""
+def digest_snapshot(stored: str) -> str:
+    """The digest of what `dump_snapshot` wrote. It is in the job's status, where only the operator writes."""
+    return names.digest(stored, length=32)
+
+
+def parse_snapshot(config_map: Object, spec: NestedAppJobSpec, digest: str | None) -> AppSource | None:
+    """Parse what `dump_snapshot` wrote; None if it is anything else, which is treated like a missing snapshot.
+
+    `digest`: the one in the job's status. Without it, a snapshot may not name a Secret: whoever can write ConfigMaps in the
+    job's namespace must not choose among the operator's.
+    """
     try:
-        content = json.loads((config_map.get("data") or {})[KEY])
-        templates = content.get("templatesFrom")
+        stored = (config_map.get("data") or {})[KEY]
+        if digest is not None and digest_snapshot(stored) != digest:
+            return None
+        content = json.loads(stored)
+        templates, secret = content.get("templatesFrom"), content.get("imagePullSecretName")
+        if spec.app is not None:
+            secret = spec.app.image_pull_secret_name
+        elif secret is not None and digest is None:
+            return None
         return AppSource(
             app_def=dict(content["appDef"]),
             image=content["image"],
             origin=str(content["source"]),
-            image_pull_secret_name=pull_secret,
+            image_pull_secret_name=secret,
             templates_from=NamespacedConfigMapRef.model_validate(templates) if templates else None,
         )
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError):

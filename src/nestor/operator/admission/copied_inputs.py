@@ -7,6 +7,7 @@ import time
 
 from nestor import names
 from nestor.api import conditions, labels
+from nestor.api.appdef_pull import choose_pull_secret, find_pull_secret_fault
 from nestor.api.nestedapp import NamespacedConfigMapRef
 from nestor.cluster.home import Home
 from nestor.kube import Invalid, kinds
@@ -15,11 +16,11 @@ from nestor.names import Part
 from nestor.objects import Object, labels_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.app_snapshot import AppSnapshots
+from nestor.operator.admission.app_source import AppSource
 from nestor.operator.admission.identity import JobIdentity, Refused
 
 RETRY_SECONDS = 5.0
 """How soon to look again for a missing ConfigMap or Secret: those of users are not watched."""
-PULL_TYPES = ("kubernetes.io/dockerconfigjson", "kubernetes.io/dockercfg")
 
 
 class CopiedInputs:
@@ -95,16 +96,16 @@ class CopiedInputs:
             metadata = resolved.home.metadata(resolved.home.child(Part.TEMPLATES))
             await self._applier.ensure(kinds.CONFIG_MAP, {"metadata": metadata, **content})
 
-    async def ensure_pull_secret(self, known: JobIdentity, name: str | None) -> None:
-        """Copy the pull secret; a Secret of any other type is refused. Raises `Refused`."""
-        if not name or self._is_fresh(known.uid, "pull"):
+    async def ensure_pull_secret(self, known: JobIdentity, app: AppSource) -> None:
+        """Copy the pull secret of the job or of its catalogue entry; one of any other type is refused. Raises `Refused`."""
+        named, entry = app.image_pull_secret_name, known.spec.app_ref.name if known.spec.app_ref else ""
+        wanted = choose_pull_secret(named, known.namespace, named, self._operator_namespace, entry=entry)
+        if wanted is None or self._is_fresh(known.uid, "pull"):
             return
-        found = await self._api.find(kinds.SECRET, name, known.namespace)
-        where = f"Secret '{name}' in namespace '{known.namespace}'"
-        if found is None:
-            raise _refuse_pull_secret(f"no {where}")
-        if found.get("type") not in PULL_TYPES:
-            raise _refuse_pull_secret(f"{where} has type '{found.get('type')}'; it must be one of {', '.join(PULL_TYPES)}")
+        found = await self._api.find(kinds.SECRET, wanted.name, wanted.namespace)
+        fault = find_pull_secret_fault(wanted, found)
+        if found is None or fault:
+            raise Refused(conditions.PULL_SECRET_NOT_FOUND, fault or "", retry_seconds=RETRY_SECONDS)
         await self._copy(found, known.home, known.home.child(Part.PULL_SECRET))
         self._copied[known.uid, "pull"] = time.monotonic()
 
@@ -137,7 +138,3 @@ class CopiedInputs:
 
     def _is_fresh(self, uid: str, what: str) -> bool:
         return time.monotonic() - self._copied.get((uid, what), -RESYNC_SECONDS) < RESYNC_SECONDS
-
-
-def _refuse_pull_secret(message: str) -> Refused:
-    return Refused(conditions.PULL_SECRET_NOT_FOUND, f"`app.imagePullSecretName`: {message}", retry_seconds=RETRY_SECONDS)

@@ -11,7 +11,7 @@ from nestor.contracts.reader import OUTPUT_LIMIT
 from nestor.kube import ApiError, Forbidden, Invalid, RetryLater, kinds
 from nestor.kube.tasks import together
 from nestor.names import Part
-from nestor.objects import Object, is_terminating
+from nestor.objects import Object, is_terminating, status_of
 from nestor.operator import oneshot
 from nestor.operator.admission import reader_pod
 from nestor.operator.admission.admit import Resolved, admit
@@ -42,14 +42,14 @@ class AppResolver:
     async def resolve(self, job: Object) -> Resolved:
         """The job with everything it refers to. Raises `Refused`, with status `Unknown` while its AppDef is being read."""
         known = identify(job, self._context.classes.all())
-        source = await self._find(known)
+        source = await self._find(known, job)
         cluster = self._context.cache.clusters.get(known.home.name, known.home.namespace)
         return admit(known, source, cluster, self._context.host)
 
-    async def _find(self, known: JobIdentity) -> AppSource:
+    async def _find(self, known: JobIdentity, job: Object) -> AppSource:
         if known.spec.app and known.spec.app.app_def is not None:
             return find_source(known, ())
-        if kept := await self._snapshots.find(known):
+        if kept := await self._snapshots.find(known, status_of(job).get("appDigest")):
             await self._remove_reader(known)
             return kept
         source = find_source(known, self._context.cache.apps)
@@ -92,7 +92,7 @@ class AppResolver:
         try:
             await self._ensure_namespace(known)
             await together(
-                self._inputs.ensure_pull_secret(known, source.image_pull_secret_name),
+                self._inputs.ensure_pull_secret(known, source),
                 self._context.applier.ensure(kinds.NETWORK_POLICY, reader_pod.build_policy(home)),
             )
         except (ForeignObject, Forbidden, Invalid) as error:

@@ -71,7 +71,7 @@ class ChildrenKeeper:
             ensure_object,
             lambda: context.applier.ensure(kinds.CONFIG_MAP, runner_pod.build_plan_config_map(home, plan)),
             lambda: inputs.ensure_templates(resolved),
-            lambda: inputs.ensure_pull_secret(resolved, resolved.app.image_pull_secret_name),
+            lambda: inputs.ensure_pull_secret(resolved, resolved.app),
             lambda: inputs.snapshots.ensure(resolved),
             *ensure_limits(context, shape, resolved.policy.namespace, [runner_pod.RESOURCES]),
         )

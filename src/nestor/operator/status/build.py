@@ -10,6 +10,7 @@ from nestor.api.conditions import Condition
 from nestor.exposure.exposed import list_targets
 from nestor.objects import Object, status_of
 from nestor.operator.admission.admit import Resolved
+from nestor.operator.admission.app_source import digest_snapshot, dump_snapshot
 from nestor.operator.lifecycle.lifecycle import Lifecycle
 from nestor.operator.status.conditions import WARNING, Observed
 from nestor.steps import Plan
@@ -48,6 +49,7 @@ def describe(resolved: Resolved, observed: Observed, plan: Plan, life: Lifecycle
     run = observed.recorded if life.phase == "Finished" else observed.run
     return life.record.to_status() | {
         "namespace": resolved.home.namespace,
+        "appDigest": digest_snapshot(dump_snapshot(resolved.app)) if resolved.app.origin else None,
         "command": resolved.command,
         "url": observed.exposure.url,
         "targets": list_targets(observed.exposure),

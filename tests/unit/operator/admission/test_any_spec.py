@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nestor.api import conditions
+from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.operator.admission.app_source import KEY, AppSource, dump_snapshot, parse_snapshot
 from nestor.operator.admission.catalogue import build_status
 from nestor.operator.admission.identity import Refused
@@ -180,5 +181,6 @@ def test_any_entry_of_the_catalogue_gets_a_status(spec: Any) -> None:
 @given(st.dictionaries(st.text(max_size=8), JSON, max_size=4))
 def test_any_pin_is_read_as_it_was_written(appdef: Object) -> None:
     source = AppSource(app_def=appdef, image="a:1", origin="image 'a:1'")
-    found = parse_snapshot({"data": {KEY: dump_snapshot(source)}}, None)
+    spec = NestedAppJobSpec.model_validate({"app": {"image": "a:1"}})
+    found = parse_snapshot({"data": {KEY: dump_snapshot(source)}}, spec, None)
     assert repr(found) == repr(source)

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from nestor.api import conditions
+from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.operator.admission.admit import admit
-from nestor.operator.admission.app_source import KEY, AppSource, dump_snapshot, find_source, parse_snapshot, read_catalogue
+from nestor.operator.admission.app_source import (
+    KEY,
+    AppSource,
+    digest_snapshot,
+    dump_snapshot,
+    find_source,
+    parse_snapshot,
+    read_catalogue,
+)
 from nestor.operator.admission.identity import JobIdentity, Refused, identify
 from tests.unit.operator.builders import STEPS, Object, build_app, build_job, build_policy, resolve
 
 CLASSES = {"default": build_policy()}
 APPDEF: Object = {"commands": {"Hello": {"nested_kubernetes": {"templates": STEPS}}}}
+BY_NAME = NestedAppJobSpec.model_validate({"appRef": {"name": "hello"}})
 
 
 def known(**app: object) -> JobIdentity:
@@ -105,10 +117,41 @@ def test_a_pin_is_read_as_it_was_written() -> None:
         "hello", [build_app("hello", image=None, templatesFrom={"configMapRef": {"name": "files", "namespace": "apps"}})]
     )
     assert source.templates_from is not None
-    assert parse_snapshot({"data": {KEY: dump_snapshot(source)}}, None) == source
-    own = find_source(known(image="a:1", imagePullSecretName="s"), ())
-    read = AppSource(app_def=APPDEF, image="a:1", image_pull_secret_name="s", origin=own.origin)
-    assert parse_snapshot({"data": {KEY: dump_snapshot(read)}}, "s") == read
+    assert parse_snapshot({"data": {KEY: dump_snapshot(source)}}, BY_NAME, None) == source
+    job = known(image="a:1", imagePullSecretName="s")
+    read = AppSource(app_def=APPDEF, image="a:1", image_pull_secret_name="s", origin=find_source(job, ()).origin)
+    assert parse_snapshot({"data": {KEY: dump_snapshot(read)}}, job.spec, None) == read
+
+
+def test_an_entrys_pull_secret_is_kept_with_it() -> None:
+    source = read_catalogue("hello", [build_app("hello", imagePullSecretName="shared")])
+    assert source.image_pull_secret_name == "shared"
+    stored = dump_snapshot(source)
+    assert parse_snapshot({"data": {KEY: stored}}, BY_NAME, digest_snapshot(stored)) == source
+
+
+@pytest.mark.parametrize(
+    ("change", "has_digest"),
+    [
+        ({"image": "registry.test/another-teams:1"}, True),
+        ({"imagePullSecretName": "another"}, True),
+        ({"imagePullSecretName": None}, True),
+        ({"appDef": {}}, True),
+        ({}, False),
+    ],
+    ids=["another image", "another Secret", "no Secret", "another AppDef", "a Secret without a digest"],
+)
+def test_a_pin_that_somebody_rewrote_has_no_secret_of_the_operators_used(change: Object, has_digest: bool) -> None:
+    stored = dump_snapshot(read_catalogue("hello", [build_app("hello", imagePullSecretName="shared")]))
+    rewritten = json.dumps(json.loads(stored) | change)
+    assert parse_snapshot({"data": {KEY: rewritten}}, BY_NAME, digest_snapshot(stored) if has_digest else None) is None
+
+
+def test_a_jobs_own_image_is_pulled_with_its_own_secret_whatever_the_pin_says() -> None:
+    stored = json.dumps({"source": "image 'a:1'", "image": "a:1", "appDef": APPDEF, "imagePullSecretName": "operators"})
+    found = parse_snapshot({"data": {KEY: stored}}, known(image="a:1").spec, None)
+    assert found is not None
+    assert found.image_pull_secret_name is None
 
 
 @pytest.mark.parametrize(
@@ -126,4 +169,4 @@ def test_a_pin_is_read_as_it_was_written() -> None:
     ],
 )
 def test_a_pin_that_somebody_spoilt_is_none(data: Object | None) -> None:
-    assert parse_snapshot({"data": data}, None) is None
+    assert parse_snapshot({"data": data}, BY_NAME, None) is None
