@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +165,53 @@ async def test_urls_that_are_not_followed(api: Api, namespace: str) -> None:
 def script(text: str) -> str:
     """A script as an AppDef carries it."""
     return base64.b64encode(text.encode()).decode()
+
+
+def large_crd() -> Object:
+    """A CRD of 300 KB, more than client-side apply can keep in an annotation."""
+    described = {f"p{number}": {"type": "string", "description": "x" * 500} for number in range(600)}
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": described}}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gadgets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"kind": "Gadget", "plural": "gadgets"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+
+
+BY_PATH = """#!/bin/bash
+set -eux
+/usr/bin/kubectl wait --for=condition=Established --timeout=60s crd/gadgets.example.com
+mkdir -p tiny/templates
+printf 'apiVersion: v2\nname: tiny\nversion: 1.0.0\n' > tiny/Chart.yaml
+printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: from-chart}\ndata: {by: helm}\n' > tiny/templates/map.yaml
+/usr/bin/helm upgrade --install tiny ./tiny --wait --timeout 1m
+"""
+
+
+async def test_the_tutorials_version_its_tools_by_path_and_a_manifest_too_large_for_client_side_apply(
+    api: Api, namespace: str, tmp_path: Path, kubeconfig: Path
+) -> None:
+    steps = [
+        {"name": "definitions", "type": "kubectl", "path": "crd.json"},
+        {"name": "by-path", "type": "custom", "cmd": script(BY_PATH)},
+    ]
+    files = {"crd.json": json.dumps(large_crd())}
+    await apply(api, inline_job("kns", namespace, files, steps, kubernetes_version="v1.30"))
+    job = await job_with(api, "kns", namespace, conditions.STEPS_APPLIED, "True", limit=120)
+    admitted = conditions.find(job["status"]["conditions"], conditions.ADMITTED) or {}
+    assert "the AppDef's Kubernetes version 'v1.30' is not offered; v1." in admitted["message"]
+    assert "the nearest newer one, is taken" in admitted["message"]
+    assert [(step["state"], step["attempt"]) for step in job["status"]["steps"]] == [("Succeeded", 1), ("Succeeded", 1)]
+    inside = await nested_kubeconfig(api, job, tmp_path)
+    assert await kubectl(inside, "get", "configmap", "from-chart", "-o", "jsonpath={.data.by}") == "helm"
+    assert "No resources found" in await kubectl(inside, "get", "gadgets")
+    assert "an object is too large for client-side apply" in await logs_of_runner(kubeconfig, job)
 
 
 HANG = "#!/bin/bash\necho going to sleep\nsleep 1000\n"

@@ -92,6 +92,14 @@ class NestedKubernetes(_Verbatim):
     enable_gotty_shell: Any = Field(None, description="Of an older tutorial. Not used: `nestor shell` opens a shell.")
     limit_range: Any = Field(None, description="KNS's limits for the app's pods. Not used: the job's class sets them.")
 
+    @field_validator("kubernetes_version", mode="before")
+    @classmethod
+    def _refuse_number(cls, value: Any) -> Any:
+        if isinstance(value, int | float):
+            # A parser has made 1.3 of 1.30 by now, so the number itself is no advice.
+            raise ValueError(f"must be a string, not the number {faults.show(value)}: put it in quotes, for example '1.30'")
+        return value
+
     @field_validator("kubernetes_version")
     @classmethod
     def _normalize_version(cls, value: str | None) -> str | None:

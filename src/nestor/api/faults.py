@@ -56,7 +56,9 @@ def list_sentences(error: ValidationError, root: str) -> list[str]:
     sentences = []
     for fault in error.errors(include_url=False):
         field, kind, said = name_field(root, fault["loc"]), fault["type"], fault["msg"]
-        if kind in _WORDS:
+        if kind == "string_type" and isinstance(fault["input"], int | float):
+            sentences.append(f"`{field}` must be a string, not {show(fault['input'])}: put it in quotes")
+        elif kind in _WORDS:
             sentences.append(f"`{field}` {_WORDS[kind]}")
         elif kind == "value_error":
             sentences.append(f"`{field}` {said.removeprefix('Value error, ')}")

@@ -160,7 +160,10 @@ WHERE = "appDef.commands.Hello.nested_kubernetes"
             NESTED | {"kubernetes_version": "latest"},
             [f"`{WHERE}.kubernetes_version` must be a Kubernetes version as major.minor, for example 'v1.36', not 'latest'"],
         ),
-        (NESTED | {"kubernetes_version": 1.3}, [f"`{WHERE}.kubernetes_version` must be a string"]),
+        (
+            NESTED | {"kubernetes_version": 1.30},
+            [f"`{WHERE}.kubernetes_version` must be a string, not the number 1.3: put it in quotes, for example '1.30'"],
+        ),
     ],
 )
 def test_all_faults_of_a_command_are_named(nested: Any, messages: list[str]) -> None:
@@ -193,6 +196,7 @@ def test_a_port_may_be_written_as_a_string() -> None:
         (appdef(licensed="perhaps"), "`appDef.licensed` must be true or false"),
         (appdef(machines=[1]), "`appDef.machines` must be a list of strings, not [1]"),
         (appdef(appkind=["kns"]), "`appDef.appkind` must be a string"),
+        (appdef(name=7), "`appDef.name` must be a string, not 7: put it in quotes"),
         (appdef(image="icon.png"), "`appDef.image` must be a dictionary"),
     ],
 )

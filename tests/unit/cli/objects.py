@@ -92,6 +92,12 @@ TABLE: list[tuple[str, Object, str]] = [
     ("an empty app", with_app(), "`appDef` must be set"),
     ("image and ConfigMap", with_app(image="x", templatesFrom={"configMapRef": {"name": "y"}}, appDef=APPDEF), "`spec.app`"),
     ("a pull secret without an image", with_app(imagePullSecretName="x", appDef=APPDEF), "`imagePullSecretName`"),
+    (
+        "an entry's pull secret without an image",
+        resource("NestedApp", {"imagePullSecretName": "x", "appDef": APPDEF}),
+        "`imagePullSecretName`",
+    ),
+    ("an entry's pull secret", resource("NestedApp", {"imagePullSecretName": "x", "image": "y"}), GOOD),
     ("an image with a blank", with_app(image="a b"), "`spec.app.image`"),
     ("an image with a newline at the end", with_app(image="a\n"), "`spec.app.image`"),
     ("an empty image", with_app(image=""), "`spec.app.image`"),

@@ -16,7 +16,7 @@ from nestor import __version__
 from nestor.cli.exits import Code, Failure, explain
 from nestor.cli.main import app
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, Unreachable
-from tests.unit.cli.objects import APPDEF, job
+from tests.unit.cli.objects import APPDEF, job, nested_class
 
 ROOT = Path(__file__).parents[3]
 
@@ -121,6 +121,17 @@ def test_validate_goes_on_after_a_file_that_cannot_be_read(tmp_path: Path) -> No
     assert "a.yaml: line 3" in result.stdout
     assert "✓" in result.stdout
     assert "chart.yaml" not in result.stdout
+
+
+def test_validate_compares_versions_with_a_class_in_another_file(tmp_path: Path) -> None:
+    (tmp_path / "a-job.yaml").write_text(yaml.safe_dump(job(kubernetesVersion="v1.30")))
+    versions = [{"version": "v1.36", "image": "k3s"}]
+    (tmp_path / "b-class.yaml").write_text(yaml.safe_dump(nested_class(cluster={"versions": versions})))
+    result = call("validate", str(tmp_path))
+    assert result.exit_code == Code.FAILED
+    said = "`spec.kubernetesVersion`: Kubernetes version 'v1.30' is not offered by class 'default'; available: v1.36"
+    assert said in result.stdout
+    assert call("validate", str(tmp_path / "a-job.yaml")).exit_code == Code.OK
 
 
 def test_validate_reads_standard_input_and_can_be_quiet() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from nestor.cli.exits import Failure
 from nestor.cli.offline import rules
 from nestor.cli.offline.check import check, check_one, root_schema
 from nestor.cli.offline.documents import Document, read
+from nestor.cli.offline.versions import read_classes
 from tests.unit.cli.objects import APPDEF, GOOD, TABLE, job, resource
 
 Object = dict[str, Any]
@@ -97,6 +99,55 @@ def test_faults_of_a_step_name_the_field_from_the_documents_root(template: Objec
 def test_the_operators_rules_hold_too(spec: Object, part: str) -> None:
     faults = [str(fault) for fault in check_one(job(**spec)).faults]
     assert any(part in fault for fault in faults), faults
+
+
+def class_of(name: str, **cluster: Any) -> Object:
+    """A class that offers two versions."""
+    versions = [{"version": version, "image": "k3s"} for version in ("v1.33", "v1.36")]
+    return resource("NestedClass", {"cluster": {"versions": versions} | cluster}) | {"metadata": {"name": name}}
+
+
+def with_version(version: str) -> Object:
+    """The `app` of a job whose AppDef names a version."""
+    command = APPDEF["commands"]["Start"]
+    nested = command["nested_kubernetes"] | {"kubernetes_version": version}
+    return {"appDef": APPDEF | {"commands": {"Start": command | {"nested_kubernetes": nested}}}}
+
+
+NEAREST = "the AppDef's Kubernetes version 'v1.30' is not offered; v1.33, the nearest newer one, is taken (class 'own')"
+
+
+@pytest.mark.parametrize(
+    ("cluster", "body", "fault", "warnings"),
+    [
+        ({}, job(className="own", app=with_version("v1.30")), "", [NEAREST]),
+        ({}, job(className="own", app=with_version("v1.36")), "", []),
+        ({}, job(className="other", app=with_version("v1.30")), "", []),
+        (
+            {"appDefVersion": "Exact"},
+            job(className="own", app=with_version("v1.30")),
+            "`spec.app.appDef`: Kubernetes version",
+            [],
+        ),
+        (
+            {},
+            job(className="own", app=with_version("v1.37")),
+            "'v1.37' is not offered by class 'own'; available: v1.33, v1.36",
+            [],
+        ),
+        ({}, job(className="own", kubernetesVersion="v1.30"), "`spec.kubernetesVersion`: Kubernetes version 'v1.30'", []),
+        ({}, job(className="own", kubernetesVersion="v1.36", app=with_version("v1.30")), "", []),
+        ({}, resource("NestedCluster", {"className": "own", "kubernetesVersion": "v1.30"}), "available: v1.33, v1.36", []),
+    ],
+)
+@pytest.mark.parametrize("wrap", [lambda item: item, lambda item: {"kind": "List", "items": [None, item]}])
+def test_a_version_is_compared_with_the_class_where_it_is_among_the_files(
+    cluster: Object, body: Object, fault: str, warnings: list[str], wrap: Callable[[Object], Object]
+) -> None:
+    classes = read_classes([None, wrap(class_of("own", **cluster)), class_of("broken", versions=[])])
+    found = check_one(body, classes)
+    assert [fault in str(item) for item in found.faults] == ([True] if fault else [])
+    assert found.warnings == warnings
 
 
 def test_a_bare_appdef_is_checked_command_by_command() -> None:

@@ -14,6 +14,7 @@ from nestor.cli import console, session
 from nestor.cli.exits import Code, Failure
 from nestor.cli.offline import check, documents
 from nestor.cli.offline.documents import Document
+from nestor.cli.offline.versions import read_classes
 
 Files = Annotated[
     list[Path],
@@ -42,20 +43,28 @@ def validate(files: Files, quiet: Annotated[bool, typer.Option("--quiet", "-q", 
 def _validate(files: list[Path], *, quiet: bool) -> int:
     is_good = True
     named = set(files)
-    for file in expand(files):
-        try:
-            text = documents.load(file)
-            if file not in named and not is_ours(text):
-                continue
-            for document in documents.read(text, str(file)):
-                for result in check.check(document):
-                    is_good = tell(str(file), document, result, quiet=quiet) and is_good
-        except Failure as failure:
+    found = [(str(file), _read(file, is_named=file in named)) for file in expand(files)]
+    classes = read_classes(document.content for _, read in found if isinstance(read, list) for document in read)
+    for file, read in found:
+        if isinstance(read, Failure):
             is_good = False
             target = console.out()
-            line = Text.assemble((f"{console.symbols(target).bad} ", "bad"), console.clean(failure.message))
+            line = Text.assemble((f"{console.symbols(target).bad} ", "bad"), console.clean(read.message))
             target.print(line, soft_wrap=True)
+            continue
+        for document in read:
+            for result in check.check(document, classes):
+                is_good = tell(file, document, result, quiet=quiet) and is_good
     return Code.OK if is_good else Code.FAILED
+
+
+def _read(file: Path, *, is_named: bool) -> list[Document] | Failure:
+    """A file's documents; none of a file that was found in a folder and holds nothing of ours; or why it cannot be read."""
+    try:
+        text = documents.load(file)
+        return list(documents.read(text, str(file))) if is_named or is_ours(text) else []
+    except Failure as failure:
+        return failure
 
 
 def is_ours(text: str) -> bool:

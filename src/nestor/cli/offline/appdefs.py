@@ -21,6 +21,8 @@ class Findings:
 
     faults: list[Fault] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    version: str | None = None
+    """The Kubernetes version that the job's command names."""
 
     def add(self, messages: Iterable[str], path: str) -> None:
         """Sentences that name their fields below `appDef`; `path` is where that is in the document."""
@@ -69,6 +71,7 @@ def _check_command(app: AppDef, command: str | None, path: str, findings: Findin
     except AppDefError as error:
         findings.add(error.messages, path)
         return
+    findings.version = chosen.nested.kubernetes_version
     findings.warn([*chosen.warnings, *list_warnings(chosen.nested.model_dump(), chosen.where)], path)
     _check_parameters(chosen, path, findings, spec)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from nestor.api import labels
@@ -11,8 +12,10 @@ from nestor.api.crd import RESOURCES, VERSION, Resource, build_crd
 from nestor.cli.offline import appdefs, metadata, rules, structure
 from nestor.cli.offline.documents import Document
 from nestor.cli.offline.faults import Fault
+from nestor.cli.offline.versions import Classes, check_version
 
 API_VERSION = f"{labels.GROUP}/{VERSION}"
+NO_CLASSES: Classes = MappingProxyType({})
 _BY_KIND = {resource.kind: resource for resource in RESOURCES}
 
 
@@ -28,17 +31,17 @@ class Result:
     """Not ours to judge."""
 
 
-def check(document: Document) -> list[Result]:
-    """One result, or one per item of a List."""
+def check(document: Document, classes: Classes = NO_CLASSES) -> list[Result]:
+    """One result, or one per item of a List. `classes`: those that are known, by their names."""
     content = document.content
     if not isinstance(content, dict):
         return [Result("document", [Fault("", "must be a dictionary: a resource with `apiVersion` and `kind`, or an AppDef")])]
     if content.get("kind") == "List" and isinstance(content.get("items"), list):
-        return [result for item in content["items"] for result in check(Document(document.number, document.line, item))]
-    return [check_one(content)]
+        return [result for item in content["items"] for result in check(Document(document.number, document.line, item), classes)]
+    return [check_one(content, classes)]
 
 
-def check_one(content: dict[str, Any]) -> Result:
+def check_one(content: dict[str, Any], classes: Classes = NO_CLASSES) -> Result:
     """One resource, or a bare AppDef."""
     kind = content.get("kind")
     if kind is None and ("commands" in content or "appdefversion" in content):
@@ -54,10 +57,10 @@ def check_one(content: dict[str, Any]) -> Result:
         return Result(title, fault, is_skipped=not is_ours)
     if content["apiVersion"] != API_VERSION:
         return Result(title, [Fault("apiVersion", f"must be '{API_VERSION}', not '{content['apiVersion']}'")])
-    return _check_resource(content, _BY_KIND[kind], title)
+    return _check_resource(content, _BY_KIND[kind], title, classes)
 
 
-def _check_resource(content: dict[str, Any], resource: Resource, title: str) -> Result:
+def _check_resource(content: dict[str, Any], resource: Resource, title: str, classes: Classes) -> Result:
     schema = root_schema(resource.kind)
     # An API server ignores the status of a new object, so it does no harm.
     whole = structure.with_defaults({key: value for key, value in content.items() if key != "status"}, schema)
@@ -72,6 +75,9 @@ def _check_resource(content: dict[str, Any], resource: Resource, title: str) -> 
     if not spec_faults:
         found = _check_appdef(whole["spec"], resource.kind)
         faults, warnings = faults + found.faults, found.warnings
+        if resource.kind in ("NestedAppJob", "NestedCluster"):
+            refused, told = check_version(whole["spec"], found.version, classes)
+            faults, warnings = faults + refused, warnings + told
     return Result(title, faults, warnings)
 
 
