@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from nestor.api.crd import RESOURCES
+from nestor.api.labels import GROUP
+
 ROOT = Path(__file__).parents[2]
 COUNTS = {
     "KNS": 15,
@@ -49,3 +52,19 @@ def test_every_feature_names_a_test_that_exists_or_is_refused(row: list[str]) ->
     for test in proof.split(", "):
         file, _, name = test.strip("`").partition("::")
         assert re.search(rf"^(async )?def {name}\(", (ROOT / file).read_text(), re.MULTILINE), test
+
+
+@pytest.mark.parametrize("page", ["README.md", "charts/nestor/templates/NOTES.txt"])
+def test_uninstalling_names_all_that_helm_leaves(page: str) -> None:
+    text = " ".join((ROOT / page).read_text().split())
+    listed = re.search(r"kubectl delete crd((?: [a-z]+\.nestor\.dev)+)", text)
+    assert listed is not None
+    assert sorted(listed[1].split()) == sorted(f"{resource.plural}.{GROUP}" for resource in RESOURCES)
+
+
+@pytest.mark.parametrize("folder", ["src", "devcluster"])
+def test_docstrings_name_modules_that_exist(folder: str) -> None:
+    for file in (ROOT / folder).rglob("*.py"):
+        for path in re.findall(r"`(nestor(?:\.[a-z_]+)+)`", file.read_text()):
+            place = ROOT / "src" / path.replace(".", "/")
+            assert place.is_dir() or place.with_suffix(".py").is_file(), f"{file.relative_to(ROOT)}: {path}"

@@ -12,7 +12,7 @@ from nestor.runner.processes import Family
 
 WORK_LIMIT = 900 * 2**20
 TEMPORARY_LIMIT = 230 * 2**20
-"""Bytes in the pod's volumes /work and /tmp: below their size limits (`nestor.operator.runner`), beyond which kubelet evicts."""
+"""Bytes in the volumes /work and /tmp: below their size limits (`nestor.operator.job.runner_pod`); kubelet evicts beyond them."""
 PROCESS_LIMIT = 512
 MEMORY_SHARE = 0.8
 TICK_SECONDS = 0.1
