@@ -31,6 +31,9 @@ NESTED_NAMESPACE = f"{GROUP}/nested-namespace"
 NESTED_UID = f"{GROUP}/nested-uid"
 """Label and annotation: UID of the nested object that a host object represents."""
 
+NESTED_GENERATION = f"{GROUP}/nested-generation"
+"""Annotation of a host pod: the generation of the nested pod that is carried over in full."""
+
 PURPOSE = f"{GROUP}/purpose"
 """Label: the purpose of an object that does not represent a single other one: `token` or `service-links` on the host,
 `suspended-pod` or `outcome` in a nested cluster."""
