@@ -34,7 +34,7 @@ MARKER = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: marker, namespace: d
 
 @pytest.fixture
 async def second(cluster: object, api: Api) -> AsyncIterator[str]:
-    """The second node, cordoned and without the operator, so that what is to survive is on the first. In the end it runs again."""
+    """The second node, cordoned and without the operator, so that what must survive is on the first. At the end it runs again."""
     if SECOND not in devcluster.cluster.nodes():
         pytest.skip("the cluster was started with NODES=1")
     await cordon(api, SECOND, on=True)

@@ -41,6 +41,9 @@ PURPOSE = f"{GROUP}/purpose"
 RENEW_AFTER = f"{GROUP}/renew-after"
 """Annotation: when to renew the credentials in a Secret."""
 
+TOKEN_NODE = f"{GROUP}/token-node"
+"""Annotation of a Secret with service account tokens: the node that the tokens name; empty if their pod had none yet."""
+
 SUCCESSOR = f"{GROUP}/successor"
 """Annotation of a host Service: the nested Service to recreate with the cluster IP that the host assigned."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 from typing import Any
 
 import pytest
@@ -389,6 +391,23 @@ async def test_a_token_is_renewed_when_it_is_time(world: World, space: str) -> N
         return bool(later and found["data"] != before["data"])
 
     await world.eventually(renewed)
+
+
+async def test_a_token_names_the_node_of_its_pod(world: World, space: str) -> None:
+    _, host = await start(world, build_pod(space))
+    name = host["spec"]["volumes"][0]["projected"]["sources"][0]["secret"]["name"]
+
+    async def claims() -> Object | None:
+        found = await world.host.find(kinds.SECRET, name, world.namespace)
+        payload = base64.b64decode(found["data"]["token-0-0"]).split(b".")[1] if found else b"e30"
+        own: Object = json.loads(base64.urlsafe_b64decode(payload + b"=="))
+        return own.get("kubernetes.io") if "node" in (own.get("kubernetes.io") or {}) else None
+
+    node = await world.nested.get(kinds.NODE, NODE)
+    expected = {"name": NODE, "uid": node["metadata"]["uid"]}
+    assert (await world.eventually(claims))["node"] == expected
+    await world.host.delete(kinds.SECRET, name, world.namespace)
+    assert (await world.eventually(claims))["node"] == expected
 
 
 async def test_a_node_goes_after_its_last_pod(world: World, space: str, monkeypatch: pytest.MonkeyPatch) -> None:
