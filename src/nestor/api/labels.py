@@ -31,12 +31,18 @@ NESTED_NAMESPACE = f"{GROUP}/nested-namespace"
 NESTED_UID = f"{GROUP}/nested-uid"
 """Label and annotation: UID of the nested object that a host object represents."""
 
+NESTED_GENERATION = f"{GROUP}/nested-generation"
+"""Annotation of a host pod: the generation of the nested pod that is carried over in full."""
+
 PURPOSE = f"{GROUP}/purpose"
 """Label: the purpose of an object that does not represent a single other one: `token` or `service-links` on the host,
 `suspended-pod` or `outcome` in a nested cluster."""
 
 RENEW_AFTER = f"{GROUP}/renew-after"
 """Annotation: when to renew the credentials in a Secret."""
+
+TOKEN_NODE = f"{GROUP}/token-node"
+"""Annotation of a Secret with service account tokens: the node that the tokens name; empty if their pod had none yet."""
 
 SUCCESSOR = f"{GROUP}/successor"
 """Annotation of a host Service: the nested Service to recreate with the cluster IP that the host assigned."""

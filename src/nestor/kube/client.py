@@ -185,11 +185,16 @@ class Api:
         query = {key: value for key, value in (("labelSelector", labels), ("fieldSelector", fields)) if value}
         return (await pages.read(self.request, kind, namespace, query)).items
 
-    async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None) -> Object:
-        """Create `body` (its namespace is read from its metadata). Raises `Conflict` when it exists."""
+    async def create(
+        self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None, strict: bool = False
+    ) -> Object:
+        """Create `body` (its namespace is read from its metadata). Raises `Conflict` when it exists.
+
+        `strict`: fields that the server does not know raise `Invalid`, which names them; otherwise they are dropped.
+        """
         namespace = body.get("metadata", {}).get("namespace")
         path = kind.path(namespace, name, subresource)
-        result: Object = await self.request("POST", path, {"fieldManager": self._manager}, body)
+        result: Object = await self.request("POST", path, self._query(strict=strict), body)
         return result
 
     async def replace(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
@@ -209,13 +214,23 @@ class Api:
         return result
 
     async def patch(
-        self, kind: Kind, name: str, namespace: str | None, patch: Any, *, subresource: str | None = None, how: Patch = "merge"
+        self,
+        kind: Kind,
+        name: str,
+        namespace: str | None,
+        patch: Any,
+        *,
+        subresource: str | None = None,
+        how: Patch = "merge",
+        strict: bool = False,
     ) -> Object:
-        """Patch one object. JSON patches may carry `test` operations (failed ones raise `Invalid`)."""
+        """Patch one object. JSON patches may carry `test` operations (failed ones raise `Invalid`). `strict`: see `create`."""
         path = kind.path(namespace, name, subresource)
-        query = {"fieldManager": self._manager}
-        result: Object = await self.request("PATCH", path, query, patch, content_type=_PATCH_TYPES[how])
+        result: Object = await self.request("PATCH", path, self._query(strict=strict), patch, content_type=_PATCH_TYPES[how])
         return result
+
+    def _query(self, *, strict: bool) -> dict[str, str]:
+        return {"fieldManager": self._manager} | ({"fieldValidation": "Strict"} if strict else {})
 
     async def delete(
         self,

@@ -77,7 +77,8 @@ class Provider(Protocol):
         """Run this pod. Returns the pod as the provider stored it, with its `metadata.uid`.
 
         Idempotent by name and nested UID (`uid_of`): return an existing pod unchanged, also when calls run at the same time.
-        Raises `InvalidInput` if the provider rejects the pod, and `NotYet` while a pod with another nested UID has the name.
+        Raises `InvalidInput` if the provider rejects the pod or does not know one of its fields, which it must not drop silently,
+        and `NotYet` while a pod with another nested UID has the name.
         """
 
     async def delete(self, pod: Object, *, grace_seconds: int | None = None, is_unchanged: bool = False) -> None:

@@ -46,7 +46,7 @@ class HostProvider:
         meta = pod["metadata"]
         try:
             with _in_our_words():
-                return await self._api.create(kinds.POD, pod)
+                return await self._api.create(kinds.POD, pod, strict=True)
         except Conflict:
             there = await self._api.find(kinds.POD, meta["name"], meta["namespace"])
             if there is None or uid_of(there) != uid_of(pod):
@@ -81,7 +81,9 @@ class HostProvider:
         body = patch | {"metadata": {"uid": meta["uid"]} | (patch.get("metadata") or {})}
         try:
             with _in_our_words():
-                await self._api.patch(kinds.POD, meta["name"], meta["namespace"], body, subresource=part or None, how="strategic")
+                await self._api.patch(
+                    kinds.POD, meta["name"], meta["namespace"], body, subresource=part or None, how="strategic", strict=True
+                )
         except Conflict as error:
             raise NotYet(error.message) from None
 

@@ -35,7 +35,7 @@ def build_pod(pod: Object, target: Target, namespaces: scheduling.Namespaces, po
     """The host pod for `pod`. Call only if `refusals.find_refusals` returned nothing."""
     metadata = target.metadata(pod)
     metadata["labels"] = build_labels(pod, target)
-    metadata["annotations"] = build_annotations(pod, target)
+    metadata["annotations"] = build_annotations(pod, target) | build_mark(pod)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": _spec(pod, target, namespaces, policy)}
 
 
@@ -51,6 +51,12 @@ def build_annotations(pod: Object, target: Target) -> dict[str, str]:
     return own | downward.build_annotations(pod) | {APPLIED: _applied(pod, target)}
 
 
+def build_mark(pod: Object) -> dict[str, str]:
+    """The annotation that says which generation of the pod is carried over in full; empty if its server counts none."""
+    generation = pod["metadata"].get("generation")
+    return {marks.NESTED_GENERATION: str(generation)} if generation else {}
+
+
 def applied(host: Object) -> Object:
     """What was carried over when the host pod was last written (see `APPLIED`)."""
     result: Object = json.loads(annotations_of(host).get(APPLIED) or "{}")
@@ -58,10 +64,13 @@ def applied(host: Object) -> Object:
 
 
 def _applied(pod: Object, target: Target) -> str:
-    """A digest of all fields that may change after creation, and the label keys that we set, to remove stale ones later."""
+    """A digest of all fields that may change after creation; of those that the host's webhooks change as well, what we have set:
+    images, and label keys, to remove stale ones later.
+    """
     spec, meta = pod["spec"], pod["metadata"]
+    images = {item["name"]: item.get("image") for item in [*(spec.get("initContainers") or []), *spec["containers"]]}
     changeable = [
-        [[item["name"], item.get("image")] for item in [*(spec.get("initContainers") or []), *spec["containers"]]],
+        list(images.items()),
         spec.get("activeDeadlineSeconds"),
         spec.get("tolerations"),
         meta.get("labels"),
@@ -69,7 +78,8 @@ def _applied(pod: Object, target: Target) -> str:
         [item["name"] for item in spec.get("ephemeralContainers") or []],
     ]
     keys = sorted(labels.host_labels(meta.get("labels"), rename_all=target.is_shared))
-    return json.dumps({"digest": names.digest(json.dumps(changeable, sort_keys=True)), "labels": keys}, separators=(",", ":"))
+    digest = names.digest(json.dumps(changeable, sort_keys=True))
+    return json.dumps({"digest": digest, "images": images, "labels": keys}, separators=(",", ":"))
 
 
 def _spec(pod: Object, target: Target, namespaces: scheduling.Namespaces, policy: Policy) -> Object:

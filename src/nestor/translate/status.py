@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+
 from nestor.api import conditions as known
-from nestor.objects import Object, conditions_of, status_of
+from nestor.api import labels
+from nestor.objects import Object, annotations_of, conditions_of, status_of
 from nestor.translate import messages
 from nestor.translate.target import Target
 
-# Left out: `qosClass` (immutable, set by the nested server) and `observedGeneration` (refers to the host pod).
+# Left out: `qosClass` (immutable, set by the nested server).
 _FIELDS = ("phase", "reason", "message", "startTime", "hostIP", "podIP")
+_GENERATION = "observedGeneration"
+_RESOURCES = ("resources", "allocatedResources")
 _BY_IP = ("hostIPs", "podIPs")
 _CONTAINERS = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 _TERMINAL = ("Succeeded", "Failed")
@@ -23,9 +28,15 @@ _KUBELET = frozenset(
         "DisruptionTarget",
         "PodResizePending",
         "PodResizeInProgress",
+        "AllContainersRestarting",
     }
 )
 """Conditions that only the host sets. A tenant that names one as a readiness gate must not be able to write it."""
+
+_REMOVABLE = _KUBELET - {"PodScheduled", "DisruptionTarget"}
+"""Conditions that go when the host's kubelet takes them away. The nested API server sets the other two as well, on a binding and
+on an eviction.
+"""
 
 _LOST = "The pod was removed from the host cluster."
 
@@ -45,15 +56,22 @@ def build_status(nested: Object, host: Object, target: Target) -> Object:
     """The status of the nested pod while its host pod is `host`."""
     words = messages.build_words(nested, target, host)
     own = status_of(host)
-    result = {key: own[key] for key in (*_FIELDS, *_BY_IP) if key in own}
+    result = {key: own[key] for key in (*_FIELDS, *_BY_IP, *_RESOURCES) if key in own}
     if "message" in result:
         result["message"] = messages.translate(result["message"], words)
     for group in _CONTAINERS:
         if group in own:
             result[group] = [_container(item, words) for item in own[group]]
-    gates = find_gates(nested)
-    result["conditions"] = [_condition(item, words) for item in own.get("conditions") or [] if item["type"] not in gates]
-    return result
+    gates, observed = find_gates(nested), _find_observed(host)
+    kept = [item for item in own.get("conditions") or [] if item["type"] not in gates]
+    result["conditions"] = [_condition(item, words) | _observed_by(item, host, observed) for item in kept]
+    return result | _observed_by(own, host, observed)
+
+
+def _find_observed(host: Object) -> int | None:
+    """The generation of the nested pod that the newest generation of the host pod stands for; None if that is not known."""
+    text = annotations_of(host).get(labels.NESTED_GENERATION, "")
+    return int(text) if text.isdecimal() else None
 
 
 def build_lost(nested: Object, last: Object | None, target: Target, time: str) -> Object:
@@ -89,18 +107,33 @@ def build_patch(nested: Object, desired: Object, *, partial: bool = False) -> Ob
     unless `partial`. The UID makes the server reject the patch for a later pod with the same name.
     """
     now = status_of(nested)
-    status: Object = {key: desired[key] for key in (*_FIELDS, *_CONTAINERS) if key in desired and desired[key] != now.get(key)}
+    plain = (*_FIELDS, *_CONTAINERS, _GENERATION)
+    status: Object = {key: desired[key] for key in plain if key in desired and desired[key] != now.get(key)}
     for key in _BY_IP:
         if key in desired and desired[key] != now.get(key):
             # A plain merge, by address, would keep the addresses of an earlier sandbox.
             status[key] = [*desired[key], {"$patch": "replace"}]
+    for key in _RESOURCES:
+        if key in desired and desired[key] != now.get(key):
+            status[key] = desired[key] | {"$patch": "replace"}
     if not partial:
-        status |= {key: None for key in (*_FIELDS, *_BY_IP, *_CONTAINERS) if key in now and key not in desired}
-    before = {item["type"]: item for item in _without_generation(now.get("conditions") or [])}
-    changed = [item for item in desired["conditions"] if before.get(item["type"]) != item]
-    if changed:
-        status["conditions"] = [_explicit(item, before.get(item["type"]) or {}) for item in changed]
+        every = (*_FIELDS, *_BY_IP, *_CONTAINERS, *_RESOURCES)
+        status |= {key: None for key in every if key in now and key not in desired}
+    if changed := list(_change_conditions(now.get("conditions") or [], desired["conditions"], partial=partial)):
+        status["conditions"] = changed
     return {"metadata": {"uid": nested["metadata"]["uid"]}, "status": status} if status else None
+
+
+def find_dropped(patch: Object, answer: Object) -> set[str]:
+    """Fields that the nested API server has not taken from a patch, because its version does not know them."""
+    asked = {key for key in (_GENERATION, *_RESOURCES) if patch["status"].get(key) not in (None, {"$patch": "replace"})}
+    return asked - status_of(answer).keys()
+
+
+def without_fields(status: Object, fields: Collection[str]) -> Object:
+    """The status without these fields; without `observedGeneration`, its conditions have none either."""
+    result = {key: value for key, value in status.items() if key not in fields}
+    return result | {"conditions": _without_generation(status["conditions"])} if _GENERATION in fields else result
 
 
 def find_gates(pod: Object) -> set[str]:
@@ -117,6 +150,26 @@ def build_gates(nested: Object, host: Object) -> Object | None:
     if not changed:
         return None
     return {"metadata": {"uid": host["metadata"]["uid"]}, "status": {"conditions": changed}}
+
+
+def _change_conditions(now: list[Object], desired: list[Object], *, partial: bool) -> Iterator[Object]:
+    """Patches of single conditions. An unknown `observedGeneration` stays as it is."""
+    before = {item["type"]: item for item in now}
+    for item in desired:
+        there = before.get(item["type"], {})
+        if _GENERATION not in item:
+            (there,) = _without_generation([there])
+        if there != item:
+            yield _explicit(item, there)
+    if not partial:
+        for kind in sorted((before.keys() & _REMOVABLE) - {item["type"] for item in desired}):
+            yield {"type": kind, "$patch": "delete"}
+
+
+def _observed_by(part: Object, host: Object, observed: int | None) -> Object:
+    """`observedGeneration` of a host pod's status or condition, as one of the nested pod; empty if it is not up to date."""
+    is_newest = part.get(_GENERATION) is not None and part[_GENERATION] == host["metadata"].get("generation")
+    return {_GENERATION: observed} if observed is not None and is_newest else {}
 
 
 def _condition(condition: Object, words: dict[str, str]) -> Object:

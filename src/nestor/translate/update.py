@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nestor.api.policy import Policy
-from nestor.objects import Object, annotations_of
+from nestor.objects import Object, annotations_of, is_terminating
 from nestor.translate import containers, downward, pod, refusals, scheduling
 from nestor.translate.target import Target
 
@@ -38,26 +38,44 @@ def build_debug(nested: Object, host: Object, target: Target, policy: Policy) ->
 
 def build_resize(nested: Object, host: Object) -> Object | None:
     """A patch of the host pod's resources (in-place resize), or None. Defaults that the host added stay."""
-    there = {item["name"]: item.get("resources") or {} for item in host["spec"]["containers"]}
-    changed = [
-        {"name": item["name"], "resources": {part: item["resources"][part] for part in _RESIZABLE if part in item["resources"]}}
-        for item in nested["spec"]["containers"]
-        if item.get("resources") and not _within(item["resources"], there.get(item["name"], {}))
-    ]
-    return {"spec": {"containers": changed}} if changed else None
+    own, there = nested["spec"], host["spec"]
+    spec: Object = {}
+    sidecars = [item for item in own.get("initContainers") or [] if item.get("restartPolicy") == "Always"]
+    for group, items in (("containers", own["containers"]), ("initContainers", sidecars)):
+        now = {item["name"]: item.get("resources") for item in there.get(group) or []}
+        found = [(item["name"], _resize(item.get("resources"), now.get(item["name"]))) for item in items]
+        if changed := [{"name": name, "resources": resources} for name, resources in found if resources]:
+            spec[group] = changed
+    if resources := _resize(own.get("resources"), there.get("resources")):
+        spec["resources"] = resources
+    return {"spec": spec} if spec else None
 
 
-def _within(wanted: Object, there: Object) -> bool:
-    return all(
-        (there.get(part) or {}).get(name) == value for part in _RESIZABLE for name, value in (wanted.get(part) or {}).items()
-    )
+def build_mark(nested: Object, host: Object) -> Object | None:
+    """A patch that notes the nested pod's generation; send it once everything else is carried over. None if it is noted already.
+
+    A deletion counts as a generation too, but nobody waits until it has been observed.
+    """
+    mark = pod.build_mark(nested)
+    if is_terminating(nested) or mark.items() <= annotations_of(host).items():
+        return None
+    return {"metadata": {"annotations": mark}}
+
+
+def _resize(wanted: Object | None, there: Object | None) -> Object | None:
+    """The requests and limits to set, or None if all that are wanted are there."""
+    parts = {part: wanted[part] for part in _RESIZABLE if part in wanted} if wanted else {}
+    is_there = all(((there or {}).get(part) or {}).get(name) == value for part in parts for name, value in parts[part].items())
+    return None if is_there else parts
 
 
 def _spec(nested: Object, host: Object, target: Target) -> Object:
     own, result = nested["spec"], {}
+    before = pod.applied(host).get("images") or {}
     for group in ("containers", "initContainers"):
-        if images := [{"name": item["name"], "image": item["image"]} for item in own.get(group) or []]:
-            result[group] = images
+        changed = [item for item in own.get(group) or [] if item.get("image") != before.get(item["name"])]
+        if changed:
+            result[group] = [{"name": item["name"], "image": item["image"]} for item in changed]
     if own.get("activeDeadlineSeconds") is not None:
         result["activeDeadlineSeconds"] = own["activeDeadlineSeconds"]
     there = host["spec"].get("tolerations") or []

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from nestor.kube import Api, kinds
+from nestor.providers.base import InvalidInput
 from nestor.providers.host import HostProvider
-from tests.conformance.providers.contract import SELECTOR, LogsContract, ProviderContract, StreamsContract
+from tests.conformance.providers.contract import SELECTOR, LogsContract, Place, ProviderContract, StreamsContract, build_pod
 from tests.waiting import eventually
 
 Object = dict[str, Any]
@@ -65,3 +66,13 @@ class TestHostProvider(ProviderContract, LogsContract, StreamsContract):
         await eventually(lambda: host.find(kinds.SERVICE_ACCOUNT, "default", namespace))
         await host.apply(kinds.NODE, {"metadata": {"name": NODE}})
         return HostPlace(host, namespace)
+
+    async def test_fields_that_an_older_host_does_not_know_are_named(self, place: Place, name: str) -> None:
+        pod = build_pod(place, name)
+        future = pod | {"spec": pod["spec"] | {"hostnameOfTheFuture": "web"}}
+        with pytest.raises(InvalidInput, match=r'unknown field "spec.hostnameOfTheFuture"'):
+            await place.provider.create(future)
+        created = await place.provider.create(pod)
+        debug = {"name": "debug", "image": "x", "fieldOfTheFuture": True}
+        with pytest.raises(InvalidInput, match=r'unknown field "spec.ephemeralContainers\[0\].fieldOfTheFuture"'):
+            await place.provider.patch(created, {"spec": {"ephemeralContainers": [debug]}}, "ephemeralcontainers")

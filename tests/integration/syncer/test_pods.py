@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 from typing import Any
 
 import pytest
 
 from nestor.kube import kinds
 from nestor.syncer.copies.rows import nodes
+from nestor.times import timestamp
 from tests.integration.syncer.pods import build_pod, condition, is_ready, start
 from tests.integration.syncer.world import NODE, World
 
@@ -20,7 +23,7 @@ async def test_a_pod_runs_on_the_host_and_is_ready_in_the_nested_cluster(world: 
     assert nested["spec"]["nodeName"] == NODE
     assert nested["status"]["podIP"] == "10.42.0.7"
     assert nested["status"]["qosClass"] == "BestEffort"
-    assert "observedGeneration" not in condition(nested, "Ready")
+    assert nested["status"]["observedGeneration"] == condition(nested, "Ready")["observedGeneration"] == 1
     labels = host["metadata"]["labels"]
     assert labels["app"] == "web"
     assert labels["nestor.dev/cluster"] == "hello"
@@ -81,6 +84,36 @@ async def test_a_host_pod_that_is_taken_away_fails_the_nested_one(world: World, 
     assert failed["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 137
 
 
+async def test_a_pod_that_the_host_ends_is_replaced_before_it_is_gone(world: World, space: str) -> None:
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": build_pod(space, terminationGracePeriodSeconds=3000)["spec"]}
+    spec = {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": space}, "spec": spec}
+    await world.nested.create(kinds.DEPLOYMENT, body)
+
+    async def others(*known: Object) -> list[Object]:
+        uids = {pod["metadata"]["uid"] for pod in known}
+        return [pod for pod in await world.nested.list(kinds.POD, space) if pod["metadata"]["uid"] not in uids]
+
+    (nested,) = await world.eventually(others)
+    host = await world.host_pod(nested)
+    await world.run(host)
+    await world.nested_pod(nested, is_ready)
+    why = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager", "lastTransitionTime": timestamp()}
+    await world.report(host, conditions=[why])
+    await world.host.delete(kinds.POD, host["metadata"]["name"], world.namespace, grace_seconds=1000)  # no kubelet confirms it
+    ending = await world.nested_pod(nested, lambda pod: bool(pod["metadata"].get("deletionTimestamp")))
+    assert ending["metadata"]["deletionGracePeriodSeconds"] == 1000
+    assert ending["status"]["phase"] == "Running"
+    assert condition(ending, "DisruptionTarget")["reason"] == "DeletionByTaintManager"
+    (successor,) = await world.eventually(lambda: others(nested))
+    await world.run(await world.host_pod(successor))
+    await world.nested_pod(successor, is_ready)
+    still = await world.host.get(kinds.POD, host["metadata"]["name"], world.namespace)
+    assert (still["metadata"]["uid"], still["metadata"]["deletionGracePeriodSeconds"]) == (host["metadata"]["uid"], 1000)
+    await world.finish(host)
+    await world.gone(world.nested, kinds.POD, nested)
+
+
 async def test_an_eviction_is_told_with_its_reason(world: World, space: str) -> None:
     nested, host = await start(world, build_pod(space))
     await world.report(host, phase="Failed", reason="Evicted", message="The node was low on resource: memory.")
@@ -132,6 +165,40 @@ async def test_changes_of_the_nested_pod_reach_the_host(world: World, space: str
     found = await world.eventually(changed)
     assert "app" not in found["metadata"]["labels"]
     assert found["spec"]["containers"][0]["image"] == "example/web:2"
+
+
+async def test_a_generation_is_observed_once_the_host_s_kubelet_has_seen_it(world: World, space: str) -> None:
+    nested, host = await start(world, build_pod(space))
+    # The host has no use for the toleration, and yet somebody may wait until it has been observed.
+    tolerations = [*nested["spec"]["tolerations"], {"key": "example.org/x", "operator": "Exists", "effect": "NoSchedule"}]
+    await world.nested.patch(kinds.POD, "web", space, {"spec": {"tolerations": tolerations}})
+    await world.nested_pod(nested, lambda pod: pod["status"]["observedGeneration"] == pod["metadata"]["generation"] == 2)
+    image = {"containers": [{"name": "app", "image": "example/web:2"}]}
+    changed = await world.nested.patch(kinds.POD, "web", space, {"spec": image}, how="strategic")
+
+    async def carried() -> Object | None:
+        found = await world.host.get(kinds.POD, host["metadata"]["name"], world.namespace)
+        return found if found["metadata"]["annotations"]["nestor.dev/nested-generation"] == "3" else None
+
+    newest = (await world.eventually(carried))["metadata"]["generation"]
+    assert newest > 1
+    assert (await world.nested.get(kinds.POD, "web", space))["status"]["observedGeneration"] == 2
+    ready = {"type": "Ready", "status": "True", "observedGeneration": newest}
+    await world.report(host, observedGeneration=newest, conditions=[ready])
+    seen = await world.nested_pod(nested, lambda pod: pod["status"]["observedGeneration"] == changed["metadata"]["generation"])
+    assert (condition(seen, "Ready")["observedGeneration"], condition(seen, "Initialized")["observedGeneration"]) == (3, 2)
+
+
+async def test_a_condition_goes_when_the_host_s_kubelet_takes_it_away(world: World, space: str) -> None:
+    nested, host = await start(world, build_pod(space))
+    await world.report(host, conditions=[{"type": "PodResizeInProgress", "status": "True"}])
+    await world.nested_pod(nested, lambda pod: bool(condition(pod, "PodResizeInProgress")))
+    own = {"conditions": [{"type": "example.org/mine", "status": "True"}]}
+    await world.nested.patch(kinds.POD, "web", space, {"status": own}, subresource="status", how="strategic")
+    await world.report(host, conditions=[{"type": "PodResizeInProgress", "$patch": "delete"}])
+    seen = await world.nested_pod(nested, lambda pod: not condition(pod, "PodResizeInProgress"))
+    assert condition(seen, "example.org/mine")
+    assert is_ready(seen)
 
 
 async def test_a_refused_field_is_named(world: World, space: str) -> None:
@@ -324,6 +391,23 @@ async def test_a_token_is_renewed_when_it_is_time(world: World, space: str) -> N
         return bool(later and found["data"] != before["data"])
 
     await world.eventually(renewed)
+
+
+async def test_a_token_names_the_node_of_its_pod(world: World, space: str) -> None:
+    _, host = await start(world, build_pod(space))
+    name = host["spec"]["volumes"][0]["projected"]["sources"][0]["secret"]["name"]
+
+    async def claims() -> Object | None:
+        found = await world.host.find(kinds.SECRET, name, world.namespace)
+        payload = base64.b64decode(found["data"]["token-0-0"]).split(b".")[1] if found else b"e30"
+        own: Object = json.loads(base64.urlsafe_b64decode(payload + b"=="))
+        return own.get("kubernetes.io") if "node" in (own.get("kubernetes.io") or {}) else None
+
+    node = await world.nested.get(kinds.NODE, NODE)
+    expected = {"name": NODE, "uid": node["metadata"]["uid"]}
+    assert (await world.eventually(claims))["node"] == expected
+    await world.host.delete(kinds.SECRET, name, world.namespace)
+    assert (await world.eventually(claims))["node"] == expected
 
 
 async def test_a_node_goes_after_its_last_pod(world: World, space: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,7 +53,7 @@ class LateApi(FakeApi):
         """Nothing, but the authorities."""
         return self.secret if name.endswith("pki") else None
 
-    async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None) -> Object:
+    async def create(self, kind: Kind, body: Object, **_: Any) -> Object:
         """It is there."""
         raise Conflict(409, "AlreadyExists", "it is there")
 

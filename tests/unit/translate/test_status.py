@@ -134,6 +134,20 @@ def patch(before: Object, after: Object, **options: Any) -> Object | None:
         ({"conditions": [condition("Ready")]}, {"conditions": [condition("Ready")]}, None),
         ({"conditions": [condition("Ready", observedGeneration=1)]}, {"conditions": [condition("Ready")]}, None),
         (
+            {"conditions": [condition("Ready", observedGeneration=1)]},
+            {"conditions": [condition("Ready", observedGeneration=2)]},
+            {"conditions": [condition("Ready", observedGeneration=2)]},
+        ),
+        ({"observedGeneration": 1}, {"observedGeneration": 2}, {"observedGeneration": 2}),
+        ({"observedGeneration": 1}, {}, None),
+        # What the kubelet has taken away goes; what others may have set stays.
+        (
+            {"conditions": [condition("PodResizeInProgress"), condition("PodResizePending"), condition("Ready")]},
+            {"conditions": [condition("Ready")]},
+            {"conditions": [{"type": kind, "$patch": "delete"} for kind in ("PodResizeInProgress", "PodResizePending")]},
+        ),
+        ({"conditions": [condition(kind) for kind in ("PodScheduled", "DisruptionTarget", "example.org/lb")]}, {}, None),
+        (
             {"conditions": [condition("Ready", "False", reason="X"), condition("Other")]},
             {"conditions": [condition("Ready")]},
             {"conditions": [condition("Ready", reason=None)]},
@@ -208,3 +222,50 @@ def test_a_refused_pod_waits_with_its_reason() -> None:
         "phase": "Pending",
         "conditions": [condition("PodScheduled", "False", reason="PodRefused", message="`spec.hostPID` may not be true")],
     }
+
+
+def observe(host_generation: int, mark: str | None, *, status_at: int, condition_at: int) -> Object:
+    """The nested status while the host's kubelet has observed these generations of the host pod."""
+    host = build_host_pod(
+        status={"observedGeneration": status_at, "conditions": [condition("Ready", observedGeneration=condition_at)]},
+        annotations={} if mark is None else {"nestor.dev/nested-generation": mark},
+    )
+    host["metadata"]["generation"] = host_generation
+    return status.build_status(build_pod(), host, TARGET)
+
+
+@pytest.mark.parametrize(
+    ("host_generation", "mark", "status_at", "condition_at", "expected", "expected_condition"),
+    [
+        (1, "1", 1, 1, 1, 1),
+        (4, "7", 4, 4, 7, 7),  # the host counts its own changes
+        (4, "7", 4, 3, 7, None),
+        (4, "7", 3, 3, None, None),  # the kubelet has yet to see the last change
+        (4, None, 4, 4, None, None),
+        (4, "x", 4, 4, None, None),
+    ],
+)
+def test_a_generation_counts_as_observed_once_the_kubelet_has_seen_all_of_it(
+    host_generation: int,
+    mark: str | None,
+    status_at: int,
+    condition_at: int,
+    expected: int | None,
+    expected_condition: int | None,
+) -> None:
+    built = observe(host_generation, mark, status_at=status_at, condition_at=condition_at)
+    assert built.get("observedGeneration") == expected
+    assert built["conditions"][0].get("observedGeneration") == expected_condition
+
+
+def test_what_an_old_nested_server_does_not_keep_is_found_and_left_out() -> None:
+    resources = {"requests": {"cpu": "1"}}
+    desired = {"observedGeneration": 2, "resources": resources, "conditions": [condition("Ready", observedGeneration=2)]}
+    found = status.build_patch(build_pod(), desired)
+    assert found is not None
+    assert found["status"]["resources"] == resources | {"$patch": "replace"}
+    assert status.find_dropped(found, {"status": desired}) == set()
+    assert status.find_dropped(found, {"status": {}}) == {"observedGeneration", "resources"}
+    left = status.without_fields(desired, {"observedGeneration", "resources"})
+    assert left == {"conditions": [condition("Ready")]}
+    assert status.without_fields(desired, ()) == desired

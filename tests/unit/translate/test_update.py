@@ -97,3 +97,58 @@ def test_resources_are_resized_where_they_differ() -> None:
     assert update.build_resize(build_pod(container={"resources": after}), host) == {
         "spec": {"containers": [{"name": "app", "resources": {"requests": {"cpu": "200m"}, "limits": {"memory": "1Gi"}}}]}
     }
+
+
+def test_the_generation_is_noted_apart_from_the_change_and_once() -> None:
+    before, nested = build_pod(), build_pod(container={"image": "example/web:2"})
+    before["metadata"]["generation"], nested["metadata"]["generation"] = 1, 2
+    host = carried(before)
+    assert host["metadata"]["annotations"]["nestor.dev/nested-generation"] == "1"
+    patch = update.build_update(nested, host, TARGET)
+    assert patch is not None
+    assert "nestor.dev/nested-generation" not in patch["metadata"]["annotations"]  # a resize may still be to come
+    assert update.build_mark(before, host) is None
+    assert update.build_mark(nested, host) == {"metadata": {"annotations": {"nestor.dev/nested-generation": "2"}}}
+    nested["metadata"]["deletionTimestamp"] = "t"
+    assert update.build_mark(nested, host) is None
+    assert update.build_mark(build_pod(), host) is None  # its server counts none
+
+
+def test_only_images_that_the_tenant_changed_are_carried() -> None:
+    first = [{"name": "i", "image": "i:1"}, {"name": "j", "image": "j:1"}]
+    host = carried(build_pod(initContainers=first))
+    for group in ("initContainers", "containers"):
+        for item in host["spec"][group]:
+            item["image"] = f"mirror.example/{item['image']}"
+    labelled = build_pod(labels={"a": "b"}, initContainers=first)
+    patch = update.build_update(labelled, host, TARGET)
+    assert patch is not None
+    assert patch["spec"] == {}
+    second = [first[0], {"name": "j", "image": "j:2"}]
+    patch = update.build_update(build_pod(initContainers=second), host, TARGET)
+    assert patch is not None
+    assert patch["spec"] == {"initContainers": [{"name": "j", "image": "j:2"}]}
+    host["metadata"]["annotations"] |= patch["metadata"]["annotations"]
+    back = update.build_update(build_pod(initContainers=first), host, TARGET)
+    assert back is not None
+    assert back["spec"] == {"initContainers": [{"name": "j", "image": "j:1"}]}
+
+
+def test_sidecars_and_whole_pods_are_resized_too() -> None:
+    def build(cpu: str) -> Object:
+        resources = {"requests": {"cpu": cpu}}
+        sidecar = {"name": "proxy", "image": "p:1", "restartPolicy": "Always", "resources": resources}
+        first = {"name": "first", "image": "f:1", "resources": {"requests": {"cpu": "1"}}}
+        return build_pod(initContainers=[first, sidecar], resources=resources)
+
+    host = carried(build("100m"))
+    host["spec"]["initContainers"][0]["resources"] = {
+        "requests": {"cpu": "2"}
+    }  # the host's own; it has ended, or will not change
+    assert update.build_resize(build("100m"), host) is None
+    assert update.build_resize(build("200m"), host) == {
+        "spec": {
+            "initContainers": [{"name": "proxy", "resources": {"requests": {"cpu": "200m"}}}],
+            "resources": {"requests": {"cpu": "200m"}},
+        }
+    }

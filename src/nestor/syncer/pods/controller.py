@@ -91,6 +91,9 @@ class PodController:
             await self._deleter.remove(host)
         elif action == "Withdraw":
             await self._deleter.withdraw(host)
+        elif action == "Follow":
+            log.info("the host ends pod %s", nested["metadata"]["name"])
+            await self._deleter.follow(nested, host)
         else:
             await self._syncer.sync(nested, host)
             if action == "Evict":
@@ -109,7 +112,7 @@ class PodController:
         elif action == "Finish":
             await self._deleter.finish(nested, self._last.get(uid))
         elif action == "Lose":
-            log.info("the host pod of %s was deleted", nested["metadata"]["name"])
+            log.info("the host pod of %s has vanished", nested["metadata"]["name"])
             await self._syncer.lose(nested, self._last.get(uid))
 
     def _forget(self, uid: str) -> None:

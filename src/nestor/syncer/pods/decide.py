@@ -14,7 +14,8 @@ Action = Literal[
     "Stop",  # the nested pod is being deleted: the host pod ends first
     "Finish",  # the host pod has ended: the nested pod is deleted
     "Remove",  # the nested pod is gone or has ended: the host pod is deleted
-    "Lose",  # someone else deleted the host pod
+    "Follow",  # the host ends the host pod: the nested pod is deleted too, so that its controller replaces it
+    "Lose",  # the host pod has vanished
     # While the cluster is suspended:
     "Hold",  # the nested pod wants to run, and waits
     "Withdraw",  # the host pod has no node yet: it is deleted, and the nested pod waits
@@ -36,7 +37,7 @@ def decide(nested: Object | None, host: Object | None, *, had_host: bool, is_sus
         return "Remove"
     if is_suspended:
         return "Evict" if host["spec"].get("nodeName") else "Withdraw"
-    return "Sync"
+    return "Follow" if _is_ending(host) else "Sync"
 
 
 def is_removal_due(nested: Object | None, host: Object) -> bool:
@@ -46,6 +47,11 @@ def is_removal_due(nested: Object | None, host: Object) -> bool:
         return True
     grace = nested["metadata"].get("deletionGracePeriodSeconds") if nested else None
     return grace is not None and grace < (meta.get("deletionGracePeriodSeconds") or 0)
+
+
+def _is_ending(host: Object) -> bool:
+    """True if the host pod is on a node and has been given time to end. Without that, it is about to vanish."""
+    return bool(is_terminating(host) and host["metadata"].get("deletionGracePeriodSeconds") and host["spec"].get("nodeName"))
 
 
 def _without_host(nested: Object, had_host: bool, is_suspended: bool) -> Action:

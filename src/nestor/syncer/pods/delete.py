@@ -33,6 +33,18 @@ class PodDeleter:
         grace = nested["metadata"].get("deletionGracePeriodSeconds") if nested else None
         await self._provider.delete(host, grace_seconds=grace)
 
+    async def follow(self, nested: Object, host: Object) -> None:
+        """The host ends the host pod, for example on a drain or because its node is lost: delete the nested pod with the same
+        grace period. Its controller replaces it now, not when the host pod is gone, which on a lost node may take for ever.
+        """
+        meta = nested["metadata"]
+        try:
+            await self._syncer.sync(nested, host)  # first: it brings the reason, in the condition DisruptionTarget
+        finally:
+            # The whole of it, not the rest: a shorter one would read as the tenant's wish that the host pod end sooner.
+            grace = host["metadata"]["deletionGracePeriodSeconds"]
+            await self._context.nested.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=grace)
+
     async def withdraw(self, host: Object) -> None:
         """Delete a host pod that has no node. If it gets one at the same moment, it stays, because it has started to run."""
         await self._provider.delete(host, is_unchanged=True)

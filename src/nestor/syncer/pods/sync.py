@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from nestor.kube import Conflict, Forbidden, NotFound, RetryLater, kinds
 from nestor.objects import Object
 from nestor.providers import base as providers
-from nestor.providers.base import InvalidInput, NotYet, Provider
+from nestor.providers.base import InvalidInput, NotYet, Part, Provider
 from nestor.syncer.copies.memory import Told
 from nestor.syncer.view.context import Context
 from nestor.times import timestamp
@@ -23,6 +23,8 @@ class PodSyncer:
         self._provider = provider
         self._ensure_node = ensure_node
         self._told: Told[str] = Told()
+        self._dropped: set[str] = set()
+        """Status fields that the nested API server is too old for."""
 
     async def sync(self, nested: Object, host: Object) -> None:
         """Sync a pair once. If the nested pod is gone or replaced meanwhile, another event follows."""
@@ -35,8 +37,6 @@ class PodSyncer:
             pass  # another event follows
         except NotYet as error:
             raise RetryLater(1, error.message) from None
-        except InvalidInput as error:
-            await self._tell(nested, messages.translate(error.message, messages.build_words(nested, self._context.target, host)))
 
     def forget(self, uid: str) -> None:
         """Forget the messages about a pod that is gone."""
@@ -44,12 +44,13 @@ class PodSyncer:
 
     async def write_status(self, nested: Object, desired: Object) -> None:
         """Patch the nested pod's status if it differs."""
-        patch = status.build_patch(nested, desired)
+        patch = status.build_patch(nested, status.without_fields(desired, self._dropped))
         if patch is not None:
             meta = nested["metadata"]
-            await self._context.nested.patch(
+            answer = await self._context.nested.patch(
                 kinds.POD, meta["name"], meta["namespace"], patch, subresource="status", how="strategic"
             )
+            self._dropped |= status.find_dropped(patch, answer)
 
     async def lose(self, nested: Object, last: Object | None) -> None:
         """The host pod was deleted: fail the nested pod, so that its controller replaces it."""
@@ -80,17 +81,27 @@ class PodSyncer:
 
     async def _push(self, nested: Object, host: Object) -> None:
         target, caches = self._context.target, self._context.caches
-        if patch := update.build_update(nested, host, target):
-            await self._provider.patch(host, patch)
-        if nested["spec"].get("ephemeralContainers") and (found := refusals.find_debug_refusals(nested, caches.policy)):
+        found = refusals.find_debug_refusals(nested, caches.policy) if nested["spec"].get("ephemeralContainers") else []
+        refused = [
+            await self._send(nested, host, update.build_update(nested, host, target)),
+            # The policy is read here, not before: it may change during the request above.
+            await self._send(nested, host, update.build_debug(nested, host, target, caches.policy), "ephemeralcontainers"),
+            await self._send(nested, host, update.build_resize(nested, host), "resize"),
+            await self._send(nested, host, status.build_gates(nested, host), "status"),
+        ]
+        if not any(refused):
+            await self._send(nested, host, update.build_mark(nested, host))
+        if found := [*found, *filter(None, refused)]:
             await self._tell(nested, "; ".join(found))
-        # The policy is read here, not before: it may change during each request above.
-        if patch := update.build_debug(nested, host, target, caches.policy):
-            await self._provider.patch(host, patch, "ephemeralcontainers")
-        if patch := update.build_resize(nested, host):
-            await self._provider.patch(host, patch, "resize")
-        if patch := status.build_gates(nested, host):
-            await self._provider.patch(host, patch, "status")
+
+    async def _send(self, nested: Object, host: Object, patch: Object | None, part: Part = "") -> str:
+        """Patch the host pod. Returns why the provider refuses, in nested words; the other patches do not depend on it."""
+        if patch is not None:
+            try:
+                await self._provider.patch(host, patch, part)
+            except InvalidInput as error:
+                return messages.translate(error.message, messages.build_words(nested, self._context.target, host))
+        return ""
 
     async def _tell(self, nested: Object, message: str) -> None:
         """Report once that the host refused a change. The pod keeps running unchanged."""

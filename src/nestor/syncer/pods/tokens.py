@@ -1,6 +1,8 @@
 """Tokens of nested service accounts: one host Secret per pod, renewed before the tokens expire.
 
-As on a kubelet, tokens are bound to the nested pod and become invalid with it.
+As on a kubelet, tokens are bound to the nested pod and become invalid with it. They should also name the pod's node, but the host
+pod needs them before it has one: its kubelet starts it as soon as it is scheduled. So they are requested again when the nested
+pod is bound.
 """
 
 from __future__ import annotations
@@ -14,11 +16,12 @@ from nestor import times
 from nestor.api import labels
 from nestor.kube import Change, WorkQueue, kinds
 from nestor.kube.index import Index
-from nestor.objects import Object, annotations_of, labels_of
+from nestor.objects import Object, annotations_of, labels_of, spec_of
 from nestor.syncer.copies.rows.config import SECRET_FIELDS
 from nestor.syncer.copies.writer import Writer, is_synced_from
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 from nestor.translate import volumes
+from nestor.translate.status import is_terminal
 from nestor.translate.target import nested_uid
 from nestor.translate.volumes import Token
 
@@ -37,34 +40,41 @@ class TokenController:
         self._by_uid = Index(secrets, _pod_uid)
         self.queue = WorkQueue(self._reconcile, workers=4, name="tokens", max_delay=RETRY_LIMIT)
         secrets.on_change(self._on_secret)
-        pods.on_change(lambda change: self._on_gone(change.latest["metadata"]["uid"], change))
+        pods.on_change(self._on_pod)
         context.caches.host(kinds.POD).on_change(lambda change: self._on_gone(nested_uid(change.latest), change))
 
     async def ensure(self, pod: Object) -> None:
         """Create the Secret with the tokens that this pod mounts; call it before the pod is created."""
         wanted = volumes.find_tokens(pod)
-        if not wanted or self._secret(pod) is not None:
-            return
-        await self._renew(pod, wanted)
+        if wanted and _due(self._secret(pod), pod) <= 0:
+            await self._renew(pod, wanted)
 
     def _on_secret(self, change: Change) -> None:
         if uid := _pod_uid(change.latest):
             self.queue.add(uid)
 
+    def _on_pod(self, change: Change) -> None:
+        if change.new is None or spec_of(change.old).get("nodeName") != spec_of(change.new).get("nodeName"):
+            self.queue.add(change.latest["metadata"]["uid"])
+
     def _on_gone(self, uid: str, change: Change) -> None:
         if change.new is None:
             self.queue.add(uid)
 
-    async def _reconcile(self, uid: str) -> None:
+    async def _reconcile(self, uid: str) -> float | None:
         pod = self._context.caches.nested_by_uid.get(uid)
-        secret = self._secret(pod) if pod is not None else None
         if pod is None:
             await self._remove(uid)
-        elif secret is not None:
-            due = _due(secret)
-            if due <= 0:
-                due = await self._renew(pod, volumes.find_tokens(pod))
-            self.queue.add(uid, due)
+            return None
+        wanted, secret = volumes.find_tokens(pod), self._secret(pod)
+        if not wanted or is_terminal(pod):
+            return None
+        due = _due(secret, pod)
+        if self._context.caches.host_by_uid.get(uid) is not None:
+            return due if due > 0 else await self._renew(pod, wanted)
+        if secret is not None and due <= 0:
+            await self._writer.remove(secret)  # the pod waits, perhaps for long; its tokens are requested again with its host pod
+        return due if due > 0 else None
 
     async def _renew(self, pod: Object, wanted: list[Token]) -> float:
         answers = await asyncio.gather(*(self._request(pod, token) for token in wanted))
@@ -72,7 +82,7 @@ class TokenController:
         renew = times.now() + datetime.timedelta(seconds=life * _RENEW_AT)
         metadata = self._context.target.metadata(pod, name=volumes.token_secret_name(pod))
         metadata["labels"][labels.PURPOSE] = _PURPOSE
-        metadata["annotations"][labels.RENEW_AFTER] = times.write(renew)
+        metadata["annotations"] |= {labels.RENEW_AFTER: times.write(renew), labels.TOKEN_NODE: _node(pod)}
         data = {token.key: base64.b64encode(value.encode()).decode() for token, value in zip(wanted, answers, strict=True)}
         desired = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
         await self._writer.write(self._secret(pod), desired)
@@ -108,9 +118,14 @@ def _pod_uid(secret: Object) -> str | None:
     return nested_uid(secret) if labels_of(secret).get(labels.PURPOSE) == _PURPOSE else None
 
 
-def _due(secret: Object) -> float:
-    """Seconds until a Secret's tokens must be renewed; zero or less if they are due."""
-    text = annotations_of(secret).get(labels.RENEW_AFTER)
-    if not text:
+def _due(secret: Object | None, pod: Object) -> float:
+    """Seconds until the tokens in the pod's Secret must be renewed; zero or less if they are due."""
+    annotations = annotations_of(secret)
+    text = annotations.get(labels.RENEW_AFTER)
+    if not text or annotations.get(labels.TOKEN_NODE, "") != _node(pod):
         return 0
     return -times.seconds_since(text)
+
+
+def _node(pod: Object) -> str:
+    return pod["spec"].get("nodeName") or ""

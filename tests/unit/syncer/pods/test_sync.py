@@ -67,6 +67,59 @@ async def test_a_change_goes_down() -> None:
     assert now["metadata"]["labels"]["color"] == "blue"
 
 
+class RefusingOne(MemoryProvider):
+    """Refuses one part of what is patched."""
+
+    def __init__(self, part: Part, *pods: Object) -> None:
+        super().__init__(*pods)
+        self.part: Part | None = part
+
+    async def patch(self, pod: Object, patch: Object, part: Part = "") -> None:
+        if part == self.part:
+            raise InvalidInput("no")
+        await super().patch(pod, patch, part)
+
+
+async def test_a_refused_resize_keeps_nothing_else_from_the_host_and_its_generation_is_not_observed() -> None:
+    nested, host = build_pair()
+    nested["metadata"]["generation"] = 2
+    nested["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "2"}}
+    nested["spec"]["readinessGates"] = [{"conditionType": "a.b/c"}]
+    nested["status"] = {"conditions": [{"type": "a.b/c", "status": "True"}]}
+    provider = RefusingOne("resize", host)
+    syncer, api = build(nested, provider)
+    await syncer.sync(nested, host)
+    (now,) = provider.pods.values()
+    assert now["metadata"]["labels"]["color"] == "blue"
+    assert now["status"]["conditions"] == [{"type": "a.b/c", "status": "True"}]
+    assert "nestor.dev/nested-generation" not in now["metadata"]["annotations"]
+    assert [item["message"] for key, item in api.objects.items() if key[0] == "events"] == ["no"]
+    provider.part = None
+    await syncer.sync(nested, host)
+    (now,) = provider.pods.values()
+    assert now["metadata"]["annotations"]["nestor.dev/nested-generation"] == "2"
+
+
+async def test_a_status_field_that_the_nested_server_does_not_know_is_sent_once() -> None:
+    class Old(MemoryApi):
+        """Drops what it does not know."""
+
+        async def patch(self, kind: Any, name: str, namespace: str | None, patch: Any, **options: Any) -> Object:
+            sent.append(patch["status"])
+            known = {key: value for key, value in patch["status"].items() if key != "observedGeneration"}
+            return await super().patch(kind, name, namespace, {"status": known}, **options)
+
+    sent: list[Object] = []
+    nested, host = build_pair()
+    syncer, _ = build(nested, MemoryProvider(host))
+    old = Old()
+    nested = old.put(kinds.POD, nested)
+    syncer._context.nested = old  # type: ignore[misc, assignment]
+    await syncer.write_status(nested, {"phase": "Running", "observedGeneration": 1, "conditions": []})
+    await syncer.write_status(nested, {"phase": "Running", "observedGeneration": 2, "conditions": []})
+    assert sent == [{"phase": "Running", "observedGeneration": 1}, {"phase": "Running"}]
+
+
 async def test_a_debug_container_is_held_to_the_policy_of_the_moment_in_which_it_is_sent() -> None:
     nested, host = build_pair()
     nested["spec"]["ephemeralContainers"] = [{"name": "root", "image": "x", "securityContext": {"privileged": True}}]

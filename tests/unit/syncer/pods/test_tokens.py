@@ -1,0 +1,184 @@
+"""The Secret with a pod's tokens follows the pod's life, whatever happens to the Secret."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+from nestor.kube import Api, Kind, kinds
+from nestor.kube.events import EventRecorder
+from nestor.objects import Object, annotations_of
+from nestor.syncer.pods.tokens import TokenController
+from nestor.syncer.view.caches import Caches
+from nestor.syncer.view.context import Context
+from nestor.translate import volumes
+from tests.fakes.api import MemoryApi
+from tests.unit.translate.builders import TARGET, build_host_pod, build_pod
+from tests.waiting import eventually
+
+TOKENS = [{"name": "t", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}]
+
+
+class Issuer(MemoryApi):
+    """A nested API server: each token says which one it is, and the node of its pod."""
+
+    count = 0
+
+    async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None) -> Object:
+        if subresource != "token":
+            return await super().create(kind, body, subresource=subresource, name=name)
+        self.count += 1
+        pod = self.look(kinds.POD, body["spec"]["boundObjectRef"]["name"], body["metadata"]["namespace"])
+        assert pod is not None
+        return {"status": {"token": f"{self.count} {pod['spec'].get('nodeName')}"}}
+
+
+class Scene:
+    """A nested pod that mounts a token, and the controller at work."""
+
+    def __init__(self, **spec: Any) -> None:
+        self.host, self.nested = MemoryApi(), Issuer()
+        self.pod = self.nested.put(kinds.POD, build_pod(volumes=TOKENS, **spec))
+        host, nested = cast(Api, self.host), cast(Api, self.nested)
+        self.caches = Caches(host, nested, TARGET)
+        context = Context(host, nested, TARGET, self.caches, EventRecorder(nested, "test"))
+        self.controller = TokenController(context)
+        self.name = volumes.token_secret_name(self.pod)
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """From the start of a syncer to its end."""
+        tasks = [asyncio.create_task(informer.run()) for informer in self.caches]
+        try:
+            await self.caches.wait_for_sync()
+            tasks.append(asyncio.create_task(self.controller.queue.run()))
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def add_host_pod(self) -> None:
+        """The host pod, as it is created."""
+        body = build_host_pod()
+        body["metadata"]["labels"] |= TARGET.metadata(self.pod)["labels"]
+        self.host.put(kinds.POD, body)
+
+    def bind(self) -> None:
+        """The nested pod gets its node."""
+        self.nested.put(kinds.POD, self.pod | {"spec": self.pod["spec"] | {"nodeName": "n"}})
+
+    @property
+    def secret(self) -> Object | None:
+        return self.host.look(kinds.SECRET, self.name, TARGET.namespace)
+
+    @property
+    def token(self) -> str:
+        """What the Secret holds; empty if there is none."""
+        return base64.b64decode(self.secret["data"]["token-0-0"]).decode() if self.secret else ""
+
+    async def until(self, token: str) -> None:
+        """Await what the Secret holds."""
+
+        async def look() -> bool:
+            return self.token == token
+
+        await eventually(look, limit=10)
+
+    async def settle(self) -> None:
+        """Until all news have arrived and are worked off."""
+        calm = 0
+        while calm < 5:
+            await asyncio.sleep(0)
+            quiet = self.host.is_quiet and self.nested.is_quiet and not len(self.controller.queue)
+            calm = calm + 1 if quiet else 0
+
+    def age(self) -> None:
+        """Let the tokens' time run out."""
+        secret = self.secret
+        assert secret is not None
+        secret["metadata"]["annotations"]["nestor.dev/renew-after"] = "2020-01-01T00:00:00Z"
+        self.host.put(kinds.SECRET, secret)
+
+
+async def test_a_token_is_there_before_the_pod_and_names_its_node_once_it_has_one() -> None:
+    scene = Scene()
+    async with scene.running():
+        await scene.controller.ensure(scene.pod)
+        assert scene.token == "1 None"
+        scene.add_host_pod()
+        await scene.settle()
+        assert scene.token == "1 None"
+        scene.bind()
+        await scene.until("2 n")
+        await scene.settle()
+        assert annotations_of(scene.secret)["nestor.dev/token-node"] == "n"
+        assert scene.nested.count == 2
+
+
+async def test_a_pod_that_names_its_node_itself_needs_no_second_token() -> None:
+    scene = Scene(nodeName="n")
+    async with scene.running():
+        await scene.controller.ensure(scene.pod)
+        await scene.settle()
+        scene.add_host_pod()
+        await scene.settle()
+        assert (scene.token, scene.nested.count) == ("1 n", 1)
+
+
+async def test_a_secret_that_somebody_deletes_is_made_again() -> None:
+    scene = Scene(nodeName="n")
+    async with scene.running():
+        await scene.controller.ensure(scene.pod)
+        scene.add_host_pod()
+        await scene.settle()
+        scene.host.drop(kinds.SECRET, scene.name, TARGET.namespace)
+        await scene.until("2 n")
+
+
+async def test_a_secret_that_was_deleted_while_nobody_looked_is_made_again() -> None:
+    scene = Scene(nodeName="n")
+    scene.add_host_pod()
+    async with scene.running():
+        await scene.until("1 n")
+
+
+async def test_a_pod_that_waits_for_its_host_pod_keeps_no_old_tokens() -> None:
+    scene = Scene()
+    async with scene.running():
+        await scene.controller.ensure(scene.pod)
+        await scene.settle()
+        scene.age()
+        await scene.until("")
+        await scene.settle()
+        assert scene.nested.count == 1
+        await scene.controller.ensure(scene.pod)
+        assert scene.token == "2 None"
+
+
+async def test_a_pod_that_has_ended_needs_no_new_tokens() -> None:
+    scene = Scene(nodeName="n")
+    scene.nested.put(kinds.POD, scene.pod | {"status": {"phase": "Succeeded"}})
+    scene.add_host_pod()
+    async with scene.running():
+        await scene.controller.ensure(scene.pod)
+        await scene.settle()
+        scene.age()
+        await scene.settle()
+        assert scene.nested.count == 1
+
+
+async def test_a_secret_goes_with_its_pods() -> None:
+    scene = Scene(nodeName="n")
+    async with scene.running():
+        await scene.controller.ensure(scene.pod)
+        scene.add_host_pod()
+        await scene.settle()
+        scene.nested.drop(kinds.POD, "web", "shop")
+        await scene.settle()
+        assert scene.secret is not None  # the host pod still mounts it
+        scene.host.drop(kinds.POD, "web-x-shop-x-host", TARGET.namespace)
+        await scene.until("")
