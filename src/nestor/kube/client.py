@@ -18,6 +18,7 @@ from kubernetes.aio.client import ApiClient, Configuration
 
 from nestor.kube import errors, pages
 from nestor.kube.kinds import POD, Kind
+from nestor.kube.pace import Pace
 from nestor.objects import Object
 
 Patch = Literal["merge", "json", "strategic", "apply"]
@@ -38,7 +39,8 @@ STREAM_LIMIT = 500
 class Api:
     """A client of one API server. Close it, or use it as an async context manager.
 
-    Every call may raise `nestor.kube.errors.ApiError` or one of its subclasses; nothing here retries.
+    Every call may raise `nestor.kube.errors.ApiError` or one of its subclasses; nothing here retries. With a `pace`, `create`,
+    `replace` and `patch` may also raise `RetryLater`, without having asked the server.
     """
 
     def __init__(self, configuration: Configuration, *, manager: str = "nestor", timeout: float = 30) -> None:
@@ -51,6 +53,7 @@ class Api:
         self._open_streams = 0
         self._manager = manager
         self._timeout = timeout
+        self.pace: Pace | None = None
 
     @classmethod
     async def connect(cls, kubeconfig: str | None = None, *, manager: str = "nestor", timeout: float = 30) -> Self:
@@ -187,6 +190,7 @@ class Api:
 
     async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None) -> Object:
         """Create `body` (its namespace is read from its metadata). Raises `Conflict` when it exists."""
+        self._check_pace(body)
         namespace = body.get("metadata", {}).get("namespace")
         path = kind.path(namespace, name, subresource)
         result: Object = await self.request("POST", path, {"fieldManager": self._manager}, body)
@@ -194,6 +198,7 @@ class Api:
 
     async def replace(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
         """Replace the object; with a `resourceVersion` in it, only if nobody changed it since (else `Conflict`)."""
+        self._check_pace(body)
         meta = body["metadata"]
         path = kind.path(meta.get("namespace"), meta["name"], subresource)
         result: Object = await self.request("PUT", path, {"fieldManager": self._manager}, body)
@@ -212,6 +217,7 @@ class Api:
         self, kind: Kind, name: str, namespace: str | None, patch: Any, *, subresource: str | None = None, how: Patch = "merge"
     ) -> Object:
         """Patch one object. JSON patches may carry `test` operations (failed ones raise `Invalid`)."""
+        self._check_pace(patch)
         path = kind.path(namespace, name, subresource)
         query = {"fieldManager": self._manager}
         result: Object = await self.request("PATCH", path, query, patch, content_type=_PATCH_TYPES[how])
@@ -245,6 +251,10 @@ class Api:
                 return False
             raise
         return True
+
+    def _check_pace(self, body: Any) -> None:
+        if self.pace is not None:
+            self.pace.check(body)
 
     async def read_log(self, name: str, namespace: str, container: str, *, limit: int) -> bytes:
         """What a pod's container has said so far: its first `limit` bytes at most."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from nestor.kube import Api, kinds
 from nestor.kube.stream import Stream
@@ -64,14 +64,17 @@ async def test_it_goes_on_where_it_was_cut_and_from_now_on_where_that_is_unknown
             await exchange.send({"type": "ERROR", "object": gone})
         await asyncio.Event().wait()
 
-    async with faults.scripted(script) as server, await Api.from_kubeconfig(faults.kubeconfig(server)) as api:
-        async with told(Stream(api, kinds.CONFIG_MAP, "n")) as names:
+    async with (
+        faults.scripted(script) as server,
+        await Api.from_kubeconfig(faults.kubeconfig(server)) as api,
+        told(Stream(api, kinds.CONFIG_MAP, "n")) as names,
+    ):
 
-            async def settled() -> bool:
-                return len(asked) == 5
+        async def settled() -> bool:
+            return len(asked) == 5
 
-            await eventually(settled)
-            assert names == ["first"]
+        await eventually(settled)
+        assert names == ["first"]
     kinds_of = ["watch" if "watch=true" in item else "list" for item in asked]
     assert kinds_of == ["list", "watch", "watch", "list", "watch"]
     assert all("limit=1" in item for item in asked if "watch=true" not in item)

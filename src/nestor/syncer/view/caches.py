@@ -7,9 +7,10 @@ from functools import cached_property
 
 from nestor.api.policy import Policy
 from nestor.kube import Api, Change, Informer, Kind, kinds
-from nestor.kube.index import Index
+from nestor.kube.index import Index, Total
 from nestor.kube.stream import Stream
 from nestor.objects import Object, spec_of
+from nestor.translate import config
 from nestor.translate.target import Target, nested_uid
 
 UNCACHED_TYPE = "helm.sh/release.v1"
@@ -83,6 +84,11 @@ class Caches:
     def host_by_uid(self) -> Index[str]:
         """Host pods by the UID of the nested pod that each runs for."""
         return Index(self.host(kinds.POD), nested_uid)
+
+    @cached_property
+    def copied_bytes(self) -> Total:
+        """Bytes of data in the host's ConfigMaps and Secrets of this nested cluster."""
+        return Total([self.host(kinds.CONFIG_MAP), self.host(kinds.SECRET)], config.measure)
 
     def by_namespace(self, kind: Kind) -> Index[str]:
         """Nested objects of this kind by their namespace."""
