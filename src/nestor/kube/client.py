@@ -18,6 +18,7 @@ from kubernetes.aio.client import ApiClient, Configuration
 
 from nestor.kube import errors, pages
 from nestor.kube.kinds import POD, Kind
+from nestor.kube.pace import Pace
 from nestor.objects import Object
 
 Patch = Literal["merge", "json", "strategic", "apply"]
@@ -38,7 +39,8 @@ STREAM_LIMIT = 500
 class Api:
     """A client of one API server. Close it, or use it as an async context manager.
 
-    Every call may raise `nestor.kube.errors.ApiError` or one of its subclasses; nothing here retries.
+    Every call may raise `nestor.kube.errors.ApiError` or one of its subclasses; nothing here retries. With a `pace`, `create`,
+    `replace` and `patch` may also raise `RetryLater`, without having asked the server.
     """
 
     def __init__(self, configuration: Configuration, *, manager: str = "nestor", timeout: float = 30) -> None:
@@ -51,6 +53,7 @@ class Api:
         self._open_streams = 0
         self._manager = manager
         self._timeout = timeout
+        self.pace: Pace | None = None
 
     @classmethod
     async def connect(cls, kubeconfig: str | None = None, *, manager: str = "nestor", timeout: float = 30) -> Self:
@@ -192,6 +195,7 @@ class Api:
 
         `strict`: fields that the server does not know raise `Invalid`, which names them; otherwise they are dropped.
         """
+        self._check_pace(body)
         namespace = body.get("metadata", {}).get("namespace")
         path = kind.path(namespace, name, subresource)
         result: Object = await self.request("POST", path, self._query(strict=strict), body)
@@ -199,6 +203,7 @@ class Api:
 
     async def replace(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
         """Replace the object; with a `resourceVersion` in it, only if nobody changed it since (else `Conflict`)."""
+        self._check_pace(body)
         meta = body["metadata"]
         path = kind.path(meta.get("namespace"), meta["name"], subresource)
         result: Object = await self.request("PUT", path, {"fieldManager": self._manager}, body)
@@ -225,6 +230,7 @@ class Api:
         strict: bool = False,
     ) -> Object:
         """Patch one object. JSON patches may carry `test` operations (failed ones raise `Invalid`). `strict`: see `create`."""
+        self._check_pace(patch)
         path = kind.path(namespace, name, subresource)
         result: Object = await self.request("PATCH", path, self._query(strict=strict), patch, content_type=_PATCH_TYPES[how])
         return result
@@ -260,6 +266,10 @@ class Api:
                 return False
             raise
         return True
+
+    def _check_pace(self, body: Any) -> None:
+        if self.pace is not None:
+            self.pace.check(body)
 
     async def read_log(self, name: str, namespace: str, container: str, *, limit: int) -> bytes:
         """What a pod's container has said so far: its first `limit` bytes at most."""

@@ -1,9 +1,9 @@
-"""Cached objects by a key of their own, so that nobody scans for them."""
+"""Cached objects by a key of their own, or their total size, so that nobody scans for them."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Generic, TypeVar
 
 from nestor.kube.informer import Change, Informer, Key
@@ -46,3 +46,23 @@ class Index(Generic[K]):
         if key is not None and change.new is not None:
             self._keys[change.key] = key
             self._found[key][change.key] = change.new
+
+
+class Total:
+    """The sum of what `measure` finds in each object of some informers. It hears of changes as an `Index` does."""
+
+    def __init__(self, informers: Iterable[Informer], measure: Callable[[Object], int]) -> None:
+        self.value = 0
+        self._measure = measure
+        self._sizes: dict[tuple[str, Key], int] = {}
+        for informer in informers:
+            for where, obj in informer.store.items():
+                self._take(Change(where, None, obj))
+            informer.on_change(self._take, first=True)
+
+    def _take(self, change: Change) -> None:
+        where = (change.latest.get("kind", ""), change.key)
+        self.value -= self._sizes.pop(where, 0)
+        if change.new is not None:
+            self._sizes[where] = self._measure(change.new)
+            self.value += self._sizes[where]

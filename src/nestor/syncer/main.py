@@ -12,7 +12,8 @@ from typing import Any
 
 from nestor.kube import Api, ApiError
 from nestor.kube.events import EventRecorder
-from nestor.syncer import parts
+from nestor.kube.pace import Pace
+from nestor.syncer import limits, parts
 from nestor.syncer.cluster import bootstrap
 from nestor.syncer.process import credentials, health, identity
 from nestor.syncer.settings import Settings, parse
@@ -72,6 +73,7 @@ async def run(settings: Settings) -> None:
         spawn(health.serve(state, settings.health_port), "health")
         # 1. The host side fills its caches while the nested server is still starting.
         host = await stack.enter_async_context(await Api.connect(settings.host_kubeconfig, manager=_MANAGER))
+        host.pace = Pace(limits.HOST_WRITES, limits.HOST_BYTES, limits.SMALL_BYTES)
         nested = await stack.enter_async_context(await Api.connect(settings.nested_kubeconfig, manager=_MANAGER))
         target, cluster = await find_target(host, settings)
         caches = Caches(host, nested, target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
@@ -12,9 +13,11 @@ from pydantic import ValidationError
 from nestor.api import conditions
 from nestor.api.nestedcluster import Outcome, RunStatus
 from nestor.contracts import runner
-from nestor.kube import Change, Invalid, WorkQueue, kinds
+from nestor.kube import Change, Invalid, RetryLater, WorkQueue, kinds
+from nestor.kube.pace import Bucket
 from nestor.kube.rights import right
 from nestor.objects import Object, conditions_of, status_of
+from nestor.syncer import limits
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 from nestor.times import timestamp
 
@@ -52,6 +55,8 @@ class ClusterStatus:
         self._version = ""
         self._suspend = suspend
         self._run: Object | None = None
+        self._run_written: Object | None = None
+        self._writes, self._run_writes = Bucket(limits.STATUS_WRITES), Bucket(limits.RUN_WRITES)
         self._ready: conditions.Condition | None = None
         self._outcome: Outcome | None = None
         self._written: Object | None = None
@@ -94,8 +99,11 @@ class ClusterStatus:
     async def _write(self, _: str) -> None:
         if self._ready is None:
             return
-        status = await self._build(self._ready)
+        now = time.monotonic()
+        run, later = self._choose_run(now)
+        status = await self._build(self._ready, run)
         if status != self._written:
+            self._count(now, has_new_run=run != self._run_written)
             try:
                 await self._apply(status)
             except (Invalid, RecursionError) as error:
@@ -104,16 +112,34 @@ class ClusterStatus:
                 # The tenant can write that ConfigMap too; bad data in it must not hide that the cluster is ready.
                 log.warning("ignoring the runner's record, which is malformed: %s", error)
                 await self._apply({key: value for key, value in status.items() if key != "run"})
-            self._written = status
+            self._written, self._run_written = status, run
+        if later:
+            self.queue.add("", later)
         if self._suspend is not None and self._suspend.is_undecided:
             self.queue.add("", _COUNT_DELAY)
+
+    def _choose_run(self, now: float) -> tuple[Object | None, float]:
+        """The record to write, and in how many seconds to look again (0: not at all).
+
+        The tenant can write that ConfigMap too. If it changes too often, the rest of the status goes on with the last one.
+        """
+        wait = self._run_writes.find_wait(now) if self._run != self._run_written else 0
+        return (self._run_written, wait) if wait else (self._run, 0)
+
+    def _count(self, now: float, *, has_new_run: bool) -> None:
+        """Count this write. Raises `RetryLater` if there are too many."""
+        if wait := self._writes.find_wait(now):
+            raise RetryLater(wait, "too many changes of the status")
+        self._writes.take(now)
+        if has_new_run:
+            self._run_writes.take(now)
 
     async def _apply(self, status: Object) -> None:
         """Server-side apply, so that conditions of other writers stay."""
         meta = {"name": self._name, "namespace": self._context.target.namespace}
         await self._context.host.apply(kinds.NESTED_CLUSTER, {"metadata": meta, "status": status}, subresource="status")
 
-    async def _build(self, ready: conditions.Condition) -> Object:
+    async def _build(self, ready: conditions.Condition, run: Object | None) -> Object:
         merged = conditions.merge(self._conditions, [ready], self._generation, timestamp())
         self._conditions = [item for item in merged if item["type"] == conditions.READY]
         result: Object = {
@@ -124,7 +150,7 @@ class ClusterStatus:
         }
         if self._outcome is not None:
             result["outcome"] = self._outcome.model_dump(by_alias=True)
-        return result | ({"run": self._run} if self._run is not None else {})
+        return result | ({"run": run} if run is not None else {})
 
 
 def count_pods(pods: Iterable[Object]) -> Object:

@@ -10,8 +10,10 @@ import time
 
 from nestor.kube import Change, Conflict, Forbidden, Invalid, RetryLater, WorkQueue
 from nestor.kube.informer import Key, key_of
+from nestor.kube.pace import Buckets
 from nestor.kube.rights import Right, right
 from nestor.objects import Object
+from nestor.syncer import limits
 from nestor.syncer.copies import fields
 from nestor.syncer.copies.memory import Locks, Told
 from nestor.syncer.copies.row import Row
@@ -27,6 +29,7 @@ class Engine:
         self._row = row
         self._writer = Writer(row.copy_api, row.kind, row.fields, row.is_ours)
         self._locks: Locks[Key] = Locks()
+        self._pace: Buckets[Key] = Buckets(limits.COPY_WRITES)
         self._told: Told[Key] = Told()
         self._written: dict[Key, object] = {}
         """The version of each source whose copy we wrote, because the cache of copies may lag behind."""
@@ -152,7 +155,9 @@ class Engine:
             desired = row.build(source)
             if not row.is_ours(desired):
                 raise ValueError(f"{row.kind.plural}: the row builds a copy that it would not recognize as its own")
-            copy = self._find_copy(key) or await self._create(source, desired)
+            copy = self._find_copy(key)
+            self._check_limits(key, copy, desired)
+            copy = copy or await self._create(source, desired)
             if copy is not None:
                 if not fields.needs_another(copy, desired, row.fields):
                     await self._writer.update(copy, desired)
@@ -162,6 +167,17 @@ class Engine:
                     self._removed[key] = copy["metadata"]["uid"]
                     await self._writer.replace(copy, desired)
             self._written[key] = version
+
+    def _check_limits(self, key: Key, copy: Object | None, desired: Object) -> None:
+        """Raises `Forbidden` if the cluster has too much of this kind, and `RetryLater` if this copy changes too often."""
+        if copy is not None and fields.is_current(copy, desired, self._row.fields):
+            return
+        if message := self._row.find_excess(copy, desired):
+            raise Forbidden(403, "Forbidden", message)
+        now = time.monotonic()
+        if wait := self._pace.find_wait(key, now):
+            raise RetryLater(wait, "changes too often")
+        self._pace.take(key, now)
 
     async def _create(self, source: Object, desired: Object) -> Object | None:
         """Create the copy; returns the existing one if the cache does not know it yet."""

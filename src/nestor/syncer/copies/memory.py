@@ -1,13 +1,15 @@
-"""Memory by key that can be forgotten again: messages told, and locks."""
+"""Memory by key that can be forgotten again: messages told, locks, and what was used last."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 
 
 class Told(Generic[K]):
@@ -53,3 +55,32 @@ class Locks(Generic[K]):
 
     def __len__(self) -> int:
         return len(self._locks)
+
+
+class Recent(Generic[K, V]):
+    """At most `limit` values, by key: those that were set or read last."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._values: OrderedDict[K, V] = OrderedDict()
+
+    def get(self, key: K) -> V | None:
+        """The value, if it is still known."""
+        if key not in self._values:
+            return None
+        self._values.move_to_end(key)
+        return self._values[key]
+
+    def set(self, key: K, value: V) -> None:
+        """Remember it, and forget the one that has not been used for longest if there are too many."""
+        self._values[key] = value
+        self._values.move_to_end(key)
+        if len(self._values) > self._limit:
+            self._values.popitem(last=False)
+
+    def forget(self, key: K) -> None:
+        """Forget it."""
+        self._values.pop(key, None)
+
+    def __len__(self) -> int:
+        return len(self._values)

@@ -106,6 +106,13 @@ class Row:
         """Why there can be no copy, as a message for the tenant; None if there can be one."""
         return None
 
+    def find_excess(self, copy: Object | None, desired: Object) -> str | None:
+        """Why this write would exceed what a cluster may have, as a message for the tenant; None if it would not.
+
+        `copy` is what there is so far. It stays as it is while the limit holds.
+        """
+        return None
+
     def build(self, source: Object) -> Object:
         """The copy. Pure. It must be marked so that `is_ours` knows it again, or the engine creates it once and then leaves it
         alone. Down: take its metadata from `context.target.metadata`. Up: set the label `labels.MANAGED_BY` to `nestor`.

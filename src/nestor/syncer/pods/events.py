@@ -1,19 +1,41 @@
-"""Copies events of host pods to the nested pods, for the tenant."""
+"""Copies events of host pods to the nested pods, for the tenant.
+
+Events are passed on as they come, and none is kept: pods that come and go leave thousands an hour. Those of the time before this
+process started are left out.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import logging
+from dataclasses import dataclass
 
 from nestor.kube import Change, Conflict, Forbidden, Invalid, NotFound, RetryLater, WorkQueue, kinds
 from nestor.kube.informer import Key
 from nestor.objects import Object
+from nestor.syncer.copies.memory import Recent
 from nestor.syncer.translate import event as translate
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 from nestor.translate import messages
 from nestor.translate.target import nested_uid
 
+log = logging.getLogger(__name__)
+
+WAITING_LIMIT = 2000
+"""Events that wait for the nested API server. Beyond that, new ones are dropped: nobody reads so many."""
+KNOWN_LIMIT = 2000
+"""Events that were copied and may be counted up. One that was forgotten is found again by its name, with one request more."""
+
 _COUNTED = ("count", "lastTimestamp", "series", "message")
 _PATIENCE = 3
+
+
+@dataclass
+class _Waiting:
+    """An event to be copied, and how often its pod was looked for in vain."""
+
+    event: Object
+    misses: int = 0
 
 
 class EventController:
@@ -21,28 +43,37 @@ class EventController:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._missing: dict[Key, int] = {}
+        self._waiting: dict[Key, _Waiting] = {}
+        self._known: Recent[str, tuple[str, int]] = Recent(KNOWN_LIMIT)
+        """By the UID of a host event: the name of its copy, and how often it had happened when that was written."""
         self.queue: WorkQueue[Key] = WorkQueue(self._reconcile, workers=2, name="events", max_delay=RETRY_LIMIT)
         context.caches.host_events.on_change(self._on_event)
 
+    @property
+    def remembered(self) -> int:
+        """Number of entries in memory. It must not grow with the number of events seen."""
+        return len(self._waiting) + len(self._known)
+
     def _on_event(self, change: Change) -> None:
-        if change.new is not None:
-            self.queue.add(change.key)
+        if change.key not in self._waiting and len(self._waiting) >= WAITING_LIMIT:
+            log.debug("dropping event %s: too many are waiting", change.key[1])
+            return
+        self._waiting[change.key] = _Waiting(change.latest)
+        self.queue.add(change.key)
 
     async def _reconcile(self, key: Key) -> None:
-        event = self._context.caches.host_events.get(key[1], key[0])
-        if event is None:
-            self._missing.pop(key, None)
+        waiting = self._waiting.get(key)
+        if waiting is None:
             return
-        host, nested = self._find_pods(event)
+        host, nested = self._find_pods(waiting.event)
         if nested is None:
-            self._wait(key)
+            self._wait(key, waiting)
             return
-        self._missing.pop(key, None)
         words = messages.build_words(nested, self._context.target, host)
         # The namespace is terminating, or the nested server is too old for the event: not worth a retry.
         with contextlib.suppress(Forbidden, Invalid, NotFound):
-            await self._write(translate.build_event(event, nested, words))
+            await self._write(waiting.event["metadata"]["uid"], translate.build_event(waiting.event, nested, words))
+        self._done(key, waiting)
 
     def _find_pods(self, event: Object) -> tuple[Object | None, Object | None]:
         about, caches = event["involvedObject"], self._context.caches
@@ -51,17 +82,43 @@ class EventController:
             return None, None
         return host, caches.nested_by_uid.get(nested_uid(host))
 
-    def _wait(self, key: Key) -> None:
+    def _wait(self, key: Key, waiting: _Waiting) -> None:
         """Retry a few times: an event may arrive before its pod. Most events without a pod are about others', or deleted ones."""
-        count = self._missing[key] = self._missing.get(key, 0) + 1
-        if count <= _PATIENCE:
-            raise RetryLater(0.3 * count, "pod not seen yet")
-        del self._missing[key]
+        waiting.misses += 1
+        if waiting.misses <= _PATIENCE:
+            raise RetryLater(0.3 * waiting.misses, "pod not seen yet")
+        self._done(key, waiting)
 
-    async def _write(self, event: Object) -> None:
-        meta = event["metadata"]
+    def _done(self, key: Key, waiting: _Waiting) -> None:
+        """Forget the event, unless it has happened again meanwhile."""
+        if self._waiting.get(key) is waiting:
+            del self._waiting[key]
+
+    async def _write(self, uid: str, event: Object) -> None:
+        name, count = event["metadata"]["name"], _count(event)
+        known = self._known.get(uid)
+        if known == (name, count):
+            return
+        if known is None or not await self._count_up(event):
+            await self._create(event)
+        self._known.set(uid, (name, count))
+
+    async def _create(self, event: Object) -> None:
         try:
             await self._context.nested.create(kinds.EVENT, event)
-        except Conflict:
-            change = {key: event[key] for key in _COUNTED if key in event}
+        except Conflict:  # copied by an earlier process, or forgotten since
+            await self._count_up(event)
+
+    async def _count_up(self, event: Object) -> bool:
+        """Write how often it has happened; False if the copy is gone."""
+        meta = event["metadata"]
+        change = {key: event[key] for key in _COUNTED if key in event}
+        try:
             await self._context.nested.patch(kinds.EVENT, meta["name"], meta["namespace"], change)
+        except NotFound:
+            return False
+        return True
+
+
+def _count(event: Object) -> int:
+    return int((event.get("series") or {}).get("count") or event.get("count") or 1)

@@ -7,8 +7,10 @@ from functools import cached_property
 
 from nestor.api.policy import Policy
 from nestor.kube import Api, Change, Informer, Kind, kinds
-from nestor.kube.index import Index
+from nestor.kube.index import Index, Total
+from nestor.kube.stream import Stream
 from nestor.objects import Object, spec_of
+from nestor.translate import config
 from nestor.translate.target import Target, nested_uid
 
 UNCACHED_TYPE = "helm.sh/release.v1"
@@ -54,14 +56,14 @@ class Caches:
 
     @cached_property
     def host_events(self) -> Informer:
-        """Events of all pods in the host namespace."""
-        return self._on_host(kinds.EVENT, fields="involvedObject.kind=Pod")
+        """New events of all pods in the host namespace. They are told and not kept: there may be very many of them."""
+        return self._on_host(kinds.EVENT, fields="involvedObject.kind=Pod", made=Stream)
 
-    def _on_host(self, kind: Kind, *, labels: str = "", fields: str = "") -> Informer:
+    def _on_host(self, kind: Kind, *, labels: str = "", fields: str = "", made: type[Informer] = Informer) -> Informer:
         if kind not in self._host:
             self._check_open(kind)
             namespace = self._target.namespace if kind.namespaced else None
-            self._host[kind] = Informer(self._apis["host"], kind, namespace, labels=labels, fields=fields)
+            self._host[kind] = made(self._apis["host"], kind, namespace, labels=labels, fields=fields)
         return self._host[kind]
 
     def _check_open(self, kind: Kind) -> None:
@@ -82,6 +84,11 @@ class Caches:
     def host_by_uid(self) -> Index[str]:
         """Host pods by the UID of the nested pod that each runs for."""
         return Index(self.host(kinds.POD), nested_uid)
+
+    @cached_property
+    def copied_bytes(self) -> Total:
+        """Bytes of data in the host's ConfigMaps and Secrets of this nested cluster."""
+        return Total([self.host(kinds.CONFIG_MAP), self.host(kinds.SECRET)], config.measure)
 
     def by_namespace(self, kind: Kind) -> Index[str]:
         """Nested objects of this kind by their namespace."""

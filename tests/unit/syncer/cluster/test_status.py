@@ -1,12 +1,21 @@
 """The runner's record and the count of pods."""
 
+import asyncio
+import contextlib
 import json
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
 
+from nestor.kube import Change, kinds
+from nestor.kube.pace import Rate
+from nestor.syncer import limits
 from nestor.syncer.cluster import status as cluster_status
-from tests.unit.translate.builders import build_pod
+from nestor.syncer.cluster.status import ClusterStatus
+from tests.unit.syncer import fakes
+from tests.unit.translate.builders import TARGET, build_pod
+from tests.waiting import eventually
 
 
 def record(text: str) -> dict[str, Any]:
@@ -51,3 +60,88 @@ def test_fields_of_a_newer_runner_are_left_out() -> None:
 def test_finished_pods_are_not_counted() -> None:
     pods = [build_pod() | {"status": {"phase": phase}} for phase in ("Running", "Running", "Pending", "Failed", "Succeeded")]
     assert cluster_status.count_pods([*pods, build_pod()]) == {"running": 2, "waiting": 2}
+
+
+class Informed:
+    """An informer without a cluster: no objects, and changes that a test tells of."""
+
+    def __init__(self) -> None:
+        self.handlers: list[Any] = []
+
+    def on_change(self, handler: Any) -> None:
+        """See `Informer.on_change`."""
+        self.handlers.append(handler)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+
+class Written:
+    """A status whose host notes what is applied to it."""
+
+    def __init__(self) -> None:
+        self.applied: list[dict[str, Any]] = []
+        self.config_maps = Informed()
+        informed = {kinds.CONFIG_MAP: self.config_maps, kinds.POD: Informed()}
+        caches = fakes.context(host_cluster=Informed(), nested=informed.get)
+        context = fakes.context(caches=caches, host=self, target=TARGET)
+        self.status = ClusterStatus(context, {"metadata": {"name": "hello", "generation": 1}}, None)
+        self.status.set_version("v1.36.3")
+
+    async def apply(self, kind: Any, body: dict[str, Any], *, subresource: str) -> None:
+        """Note it."""
+        assert (kind, subresource) == (kinds.NESTED_CLUSTER, "status")
+        self.applied.append(body["status"])
+
+    def record(self, number: int) -> None:
+        """The runner's record changes."""
+        found = record(json.dumps({"version": 1, "hash": str(number), "state": "Running", "steps": []}))
+        (handler,) = self.config_maps.handlers
+        handler(Change(("kube-system", "nestor-run"), None, found))
+
+    async def until(self, check: Callable[[dict[str, Any]], bool]) -> None:
+        """Until what was applied last is as it should be."""
+
+        async def look() -> bool:
+            return bool(self.applied) and check(self.applied[-1])
+
+        await eventually(look, limit=20)
+
+
+@contextlib.asynccontextmanager
+async def working(written: Written) -> AsyncIterator[None]:
+    """Its queue at work."""
+    task = asyncio.create_task(written.status.queue.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_record_that_changes_all_the_time_is_written_now_and_then_and_hides_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "RUN_WRITES", Rate(per_second=2, burst=3))
+    written = Written()
+    async with working(written):
+        for number in range(100):
+            written.record(number)
+            written.status.set_ready(ready=number == 99, message="")
+            await asyncio.sleep(0.001)
+        await written.until(lambda status: status.get("run", {}).get("hash") == "99")
+    runs = [item["run"]["hash"] for item in written.applied if "run" in item]
+    assert len(set(runs)) <= 6
+    ready = next(item for item in written.applied if item["conditions"][0]["status"] == "True")
+    assert ready["run"]["hash"] != "99"
+
+
+async def test_the_status_is_written_only_so_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "STATUS_WRITES", Rate(per_second=10, burst=3))
+    written = Written()
+    async with working(written):
+        for number in range(101):
+            written.status.set_ready(ready=number % 2 == 0, message=str(number))
+            await asyncio.sleep(0.001)
+        await written.until(lambda status: bool(status["conditions"][0]["message"] == "100"))
+    assert len(written.applied) < 30

@@ -14,6 +14,7 @@ from nestor.api import labels
 from nestor.kube import ApiError, Conflict, Invalid, RetryLater, kinds
 from nestor.kube.informer import Key
 from nestor.objects import Object, annotations_of
+from nestor.syncer import limits
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, mapping, no_annotation, value
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
@@ -52,6 +53,10 @@ class ServiceRow(Row):
     def find_refusal(self, source: Object) -> str | None:
         """Services without a selector are refused."""
         return translate.NO_SELECTOR if translate.decide_fate(source) == "Refused" else None
+
+    def find_excess(self, copy: Object | None, desired: Object) -> str | None:
+        """The limit is on the number of host Services: all of the host cluster share their addresses."""
+        return limits.find_surplus(len(self.copies.store)) if copy is None else None
 
     def build(self, source: Object) -> Object:
         """The host Service, with the nested Service's address."""

@@ -1,0 +1,53 @@
+"""What one nested cluster may cost the host cluster, whatever its tenant does in it. Decisions are pure.
+
+An API server's store holds 2 GiB by default, in which each change stays for five minutes, and a Service takes one of the
+addresses that all share. The limits of a class (quotas) come on top: they hold for a namespace, and know neither bytes nor rates.
+Totals are read from caches, so what is being written at the same moment may come on top of them.
+"""
+
+from __future__ import annotations
+
+from nestor.kube.pace import Rate
+
+MEBIBYTE = 1024 * 1024
+
+COPIED_BYTES = 32 * MEBIBYTE
+"""Data of all copied ConfigMaps and Secrets. 32 of the largest possible; applications have a few hundred kilobytes."""
+
+SYNCED_SERVICES = 250
+"""Services with a host Service. Kubernetes' own conformance tests make 200 at a time; an application has a dozen or two."""
+
+HOST_WRITES = Rate(per_second=20, burst=400)
+"""Writes of objects to the host. The burst lets 150 pods with their tokens and configuration start at full speed; the rate is
+that of one of Kubernetes' own controllers. Deletions do not count: nothing can be deleted that was not written before.
+"""
+
+HOST_BYTES = Rate(per_second=MEBIBYTE, burst=COPIED_BYTES)
+"""The burst is all copies at once. The rate fills a sixth of the store's 2 GiB before old changes are dropped from it."""
+
+SMALL_BYTES = 16 * 1024
+"""A write of this size costs little: 20 a second are a third of `HOST_BYTES`. Most pods are smaller."""
+
+COPY_WRITES = Rate(per_second=1, burst=10)
+"""Writes of one copy. The burst is for an application's start, when Services and with them service links change quickly."""
+
+STATUS_WRITES = Rate(per_second=4, burst=20)
+"""Writes of the NestedCluster's status: each wakes the operator."""
+
+RUN_WRITES = Rate(per_second=1, burst=20)
+"""Changes of `status.run` in it, of up to 256 KiB, which the operator copies once more. A runner writes two or three a step."""
+
+
+def find_excess(total: int, before: int, after: int) -> str | None:
+    """Why a copy may not grow from `before` to `after` bytes while all have `total`; None if it may. It may always shrink."""
+    if after <= before or total - before + after <= COPIED_BYTES:
+        return None
+    size = COPIED_BYTES // MEBIBYTE
+    return f"the ConfigMaps and Secrets that pods of this nested cluster use may hold {size} MiB in total, and would exceed that"
+
+
+def find_surplus(count: int) -> str | None:
+    """Why there may be no further host Service beside `count` others; None if there may."""
+    if count < SYNCED_SERVICES:
+        return None
+    return f"a nested cluster may have {SYNCED_SERVICES} Services that select pods; delete others first"

@@ -1,0 +1,173 @@
+"""Events of host pods reach the nested ones, and none of them is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+
+from nestor.kube import Api, Unreachable, kinds
+from nestor.kube.events import EventRecorder
+from nestor.syncer.pods import events
+from nestor.syncer.pods.events import EventController
+from nestor.syncer.view.caches import Caches
+from nestor.syncer.view.context import Context
+from tests.fakes.api import MemoryApi
+from tests.unit.translate.builders import TARGET, build_pod
+
+Object = dict[str, Any]
+
+HOST_POD = "web-x-shop"
+
+
+@dataclass
+class Running:
+    """A controller at work between two clusters with one pod."""
+
+    host: MemoryApi
+    nested: MemoryApi
+    caches: Caches
+    controller: EventController
+
+    def happen(self, number: int, *, count: int = 1, about: str = "host-uid", name: str = HOST_POD) -> None:
+        """Something happens to a host pod."""
+        involved = {"kind": "Pod", "name": name, "uid": about}
+        meta = {"name": f"{name}.{number}", "namespace": TARGET.namespace, "uid": f"event-{number}"}
+        self.host.put(
+            kinds.EVENT,
+            {"metadata": meta, "involvedObject": involved, "reason": "Pulled", "message": str(number), "count": count},
+        )
+
+    async def settle(self) -> None:
+        """Until all news have arrived and are worked off."""
+        async with asyncio.timeout(30):
+            calm = 0
+            while calm < 5:
+                await asyncio.sleep(0)
+                is_calm = self.host.is_quiet and self.nested.is_quiet and not len(self.controller.queue)
+                calm = calm + 1 if is_calm else 0
+
+    @property
+    def copied(self) -> list[Object]:
+        """The nested events."""
+        return [item for key, item in self.nested.objects.items() if key[0] == "events"]
+
+    @property
+    def asked(self) -> list[str]:
+        """The verbs of all requests about nested events."""
+        return [item.split(" ")[0] for item in self.nested.asked if " events " in item]
+
+
+@contextlib.asynccontextmanager
+async def running(host: MemoryApi, nested: MemoryApi) -> AsyncIterator[Running]:
+    """A controller, from its start to its end."""
+    host_side, nested_side = cast(Api, host), cast(Api, nested)
+    caches = Caches(host_side, nested_side, TARGET)
+    controller = EventController(Context(host_side, nested_side, TARGET, caches, EventRecorder(nested_side, "test")))
+    assert caches.host(kinds.POD)
+    assert caches.nested_by_uid
+    caches.seal()
+    tasks = [asyncio.create_task(informer.run()) for informer in caches]
+    try:
+        await caches.wait_for_sync()
+        tasks.append(asyncio.create_task(controller.queue.run()))
+        made = Running(host, nested, caches, controller)
+        await made.settle()
+        yield made
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.fixture
+def clusters() -> tuple[MemoryApi, MemoryApi]:
+    """With a pod on both sides."""
+    host, nested = MemoryApi(), MemoryApi()
+    pod = nested.put(kinds.POD, build_pod())
+    meta = TARGET.metadata(pod, name=HOST_POD) | {"uid": "host-uid"}
+    host.put(kinds.POD, {"metadata": meta, "spec": {}})
+    return host, nested
+
+
+async def test_an_event_is_copied_and_counted_up(clusters: tuple[MemoryApi, MemoryApi]) -> None:
+    async with running(*clusters) as made:
+        made.happen(1)
+        await made.settle()
+        made.happen(1, count=2)
+        await made.settle()
+        (event,) = made.copied
+        assert (event["message"], event["count"], event["involvedObject"]["name"]) == ("1", 2, "web")
+        assert made.asked == ["POST", "PATCH"]
+
+
+async def test_what_happened_before_the_start_is_not_told_again(clusters: tuple[MemoryApi, MemoryApi]) -> None:
+    """A restart used to post each event of the last hour again: 2,000 requests for 1,000 events."""
+    async with running(*clusters) as made:
+        made.happen(1)
+        await made.settle()
+    async with running(*clusters) as made:
+        made.nested.asked.clear()
+        await made.settle()
+        assert made.asked == []
+        made.happen(1, count=2)
+        await made.settle()
+        assert made.asked == ["POST", "PATCH"]
+        assert [item["count"] for item in made.copied] == [2]
+
+
+async def test_memory_is_bounded_however_many_events_there_are(
+    clusters: tuple[MemoryApi, MemoryApi], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "KNOWN_LIMIT", 50)
+    async with running(*clusters) as made:
+        for number in range(1000):
+            made.happen(number)
+            if number % 20 == 0:
+                await made.settle()
+        await made.settle()
+        assert len(made.copied) == 1000
+        assert made.controller.remembered == 50
+        assert len(made.caches.host_events.store) == 0
+        made.happen(0, count=7)  # forgotten since
+        await made.settle()
+        assert [item["count"] for item in made.copied if item["message"] == "0"] == [7]
+
+
+async def test_what_waits_for_the_nested_cluster_is_bounded(
+    clusters: tuple[MemoryApi, MemoryApi], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "WAITING_LIMIT", 10)
+    clusters[1].refusal = lambda *_: Unreachable("the nested cluster is down")
+    async with running(*clusters) as made:
+        for number in range(100):
+            made.happen(number)
+        await made.settle()
+        assert made.controller.remembered == 10
+
+
+async def test_events_about_other_pods_are_forgotten(
+    clusters: tuple[MemoryApi, MemoryApi], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "_PATIENCE", 0)
+    async with running(*clusters) as made:
+        made.happen(1, about="an-earlier-uid")
+        made.happen(2, name="somebody-else")
+        await made.settle()
+        assert made.copied == []
+        assert made.controller.remembered == 0
+
+
+async def test_a_copy_that_has_expired_is_made_again(clusters: tuple[MemoryApi, MemoryApi]) -> None:
+    async with running(*clusters) as made:
+        made.happen(1)
+        await made.settle()
+        (event,) = made.copied
+        made.nested.drop(kinds.EVENT, event["metadata"]["name"], event["metadata"]["namespace"])
+        made.happen(1, count=2)
+        await made.settle()
+        assert [item["count"] for item in made.copied] == [2]

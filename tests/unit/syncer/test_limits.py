@@ -1,0 +1,45 @@
+"""What one nested cluster may cost the host."""
+
+from __future__ import annotations
+
+import pytest
+
+from nestor.syncer import limits
+from nestor.syncer.limits import COPIED_BYTES, SYNCED_SERVICES
+
+
+@pytest.mark.parametrize(
+    ("total", "before", "after", "is_refused"),
+    [
+        (0, 0, 1000, False),
+        (COPIED_BYTES - 1000, 0, 1000, False),
+        (COPIED_BYTES - 1000, 0, 1001, True),
+        (COPIED_BYTES, 500, 500, False),
+        (COPIED_BYTES, 500, 501, True),
+        # What is there already may shrink, even while there is too much.
+        (2 * COPIED_BYTES, 500, 499, False),
+        (2 * COPIED_BYTES, 0, 1, True),
+        (2 * COPIED_BYTES, 0, 0, False),
+    ],
+)
+def test_data_is_bounded_in_total(total: int, before: int, after: int, is_refused: bool) -> None:
+    message = limits.find_excess(total, before, after)
+    assert (message is not None) is is_refused
+    assert not is_refused or "32 MiB in total" in str(message)
+
+
+@pytest.mark.parametrize(("count", "is_refused"), [(0, False), (SYNCED_SERVICES - 1, False), (SYNCED_SERVICES, True)])
+def test_services_are_bounded_by_number(count: int, is_refused: bool) -> None:
+    message = limits.find_surplus(count)
+    assert (message is not None) is is_refused
+    assert not is_refused or f"{SYNCED_SERVICES} Services" in str(message)
+
+
+def test_an_ordinary_job_starts_at_full_speed() -> None:
+    """Fifty pods with a token each, fifty ConfigMaps and Secrets and twenty Services are written in one go."""
+    assert limits.HOST_WRITES.burst >= 50 + 50 + 50 + 20
+    assert limits.HOST_BYTES.burst >= limits.COPIED_BYTES
+
+
+def test_small_writes_alone_stay_below_the_rate_of_bytes() -> None:
+    assert limits.SMALL_BYTES * limits.HOST_WRITES.per_second < limits.HOST_BYTES.per_second
