@@ -182,6 +182,39 @@ async def test_another_job_neither_takes_a_host_nor_ends_a_stream_when_it_comes_
 
 
 @pytest.mark.xdist_group("pair")
+async def test_another_tenants_ingress_exact_or_wildcard_takes_nothing_from_a_running_job(
+    api: Api, pair: Object, namespace: str, cluster: Cluster, client: Client
+) -> None:
+    where, host = pair["status"]["namespace"], f"pair-{pair['metadata']['namespace']}.{cluster.domain}"
+    (own,) = [item for item in await api.list(kinds.INGRESS, where) if item["metadata"]["name"] == "pair"]
+    assert (await client.ask(url_of(pair, "web")))["server"] == "web"
+    before = await job_with(api, "pair", pair["metadata"]["namespace"], conditions.EXPOSED, "True")
+    rules = {"exact": host, "wildcard": f"*.{cluster.domain}", "fresh": f"fresh-{namespace}.{cluster.domain}"}
+    for name, rule in rules.items():
+        backend = {"service": {"name": "evil", "port": {"number": 80}}}
+        paths = [{"path": "/", "pathType": "Prefix", "backend": backend}]
+        spec = {"rules": [{"host": rule, "http": {"paths": paths}}]}
+        if found := own["spec"].get("ingressClassName"):
+            spec["ingressClassName"] = found
+        labelled = {"nestor.dev/job-uid": pair["metadata"]["uid"]}
+        body = {"metadata": {"name": name, "namespace": namespace, "labels": labelled}, "spec": spec}
+        await api.apply(kinds.INGRESS, body)
+    # The last one is served by now, though its backend does not exist: the others have been taken in too.
+    await client.ask(f"http://{rules['fresh']}:{cluster.http_port}/", status=503, limit=30)
+    # Another job's host is judged anew, so the operator has looked at the Ingresses; the pair's condition has not moved.
+    documents = inline_job("late", namespace, {"tools.yaml": NAMESPACE}, targets=TARGETS)
+    documents[-1]["spec"]["expose"] = {"host": rules["fresh"]}
+    await apply(api, documents)
+    await job_with(api, "late", namespace, conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT)
+    for service in ("web", "api"):
+        assert (await client.ask(url_of(pair, service)))["server"] == service
+    now = await api.get(kinds.NESTED_APP_JOB, "pair", pair["metadata"]["namespace"])
+    said, told = (conditions.find(item["status"]["conditions"], conditions.EXPOSED) for item in (before, now))
+    assert told == said
+    assert (await api.get(kinds.INGRESS, "pair", where))["metadata"]["uid"] == own["metadata"]["uid"]
+
+
+@pytest.mark.xdist_group("pair")
 async def test_both_targets_are_reached_at_every_path_and_exposed_goes_and_comes_with_their_pods(
     api: Api, pair: Object, cluster: Cluster, client: Client, tmp_path: Path
 ) -> None:

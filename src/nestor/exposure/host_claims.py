@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nestor.api import labels
-from nestor.objects import Object, labels_of, spec_of
+from nestor.objects import Object, annotations_of, labels_of, spec_of
+
+CLASS_ANNOTATION = "kubernetes.io/ingress.class"
+"""How Ingresses named their class before `spec.ingressClassName`; controllers still obey it."""
+
+Homes = Mapping[str, str]
+"""The namespaces of all known jobs, each with the job's UID."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +28,15 @@ class HostClaim:
     namespace: str
     uid: str
     created: str
-    is_held: bool = False
-    """An Ingress of the job currently has the host."""
+    held_since: str = ""
+    """When the job's Ingress for the host was created; empty if it has none."""
     is_default: bool = False
     """It is the job's default host, which nobody else may take."""
+
+    @property
+    def is_held(self) -> bool:
+        """An Ingress of the job currently has the host."""
+        return bool(self.held_since)
 
     @property
     def rank(self) -> tuple[bool, str, bool, str]:
@@ -34,17 +44,11 @@ class HostClaim:
         return not self.is_default, self.created, not self.is_held, self.uid
 
 
-def find_conflicts(
-    mine: Sequence[HostClaim], claims: Iterable[HostClaim], ingresses: Iterable[Object], home: str
-) -> dict[str, str]:
-    """Who else owns the hosts that a job claims (`mine`): a message for each such host.
-
-    Ingresses that do not expose a job always win, except those in `home`, the job's own namespace, where cert-manager's solver
-    proves that the job controls the host. Among jobs, the one whose default host it is wins, then the older one.
-    """
+def find_rivals(mine: Sequence[HostClaim], claims: Iterable[HostClaim]) -> dict[str, str]:
+    """Which other jobs own the hosts that a job claims (`mine`): a message for each such host."""
     if not mine:
         return {}
-    found = _find_foreign(mine, ingresses, home)
+    found: dict[str, str] = {}
     wanted = {claim.host: claim for claim in mine}
     for rival in sorted(claims, key=lambda claim: claim.rank):
         claim = wanted.get(rival.host)
@@ -53,31 +57,51 @@ def find_conflicts(
     return found
 
 
-def _find_foreign(mine: Sequence[HostClaim], ingresses: Iterable[Object], home: str) -> dict[str, str]:
-    """Hosts taken by other people's Ingresses; a wildcard covers one label."""
-    covered = defaultdict(list)
-    for claim in mine:
-        for rule in (claim.host, f"*.{claim.host.partition('.')[2]}"):
-            covered[rule].append(claim.host)
+def find_foreign(
+    mine: Sequence[HostClaim], ingresses: Iterable[Object], homes: Homes, class_name: str | None = None
+) -> dict[str, str]:
+    """Which foreign Ingresses have the hosts that a job claims (`mine`): a message for each such host.
+
+    A host that the job already has is only lost to Ingresses older than its own, because controllers prefer the older one.
+    Wildcards never count: controllers prefer the exact host. Nor do Ingresses of another class than `class_name`, or those in the
+    job's own namespace, where cert-manager's solver proves that the job controls the host.
+    """
+    wanted = {claim.host: claim for claim in mine}
     found: dict[str, str] = {}
-    for ingress in ingresses:
-        meta = ingress["metadata"]
-        if find_exposed_job(ingress) or meta.get("namespace") == home:
+    for ingress in ingresses if wanted else ():
+        claims = [wanted[host] for host in hosts_of(ingress) & wanted.keys()]
+        if not claims or find_exposed_job(ingress, homes) or not _may_share_class(ingress, class_name):
             continue
-        for host in (host for rule in hosts_of(ingress) for host in covered.get(rule, ())):
-            found.setdefault(host, f"host '{host}' is taken by Ingress '{meta['name']}' in namespace '{meta.get('namespace')}'")
+        meta = ingress["metadata"]
+        where = f"Ingress '{meta['name']}' in namespace '{meta.get('namespace')}'"
+        for claim in claims:
+            if homes.get(meta.get("namespace", "")) == claim.uid:
+                continue
+            if not claim.is_held:
+                found.setdefault(claim.host, f"host '{claim.host}' is taken by {where}")
+            elif meta.get("creationTimestamp", "") < claim.held_since:
+                said = f"{where} has host '{claim.host}' too and is older, so it may get the traffic"
+                found.setdefault(claim.host, said)
     return found
 
 
-def find_exposed_job(ingress: Object) -> str | None:
+def _may_share_class(ingress: Object, class_name: str | None) -> bool:
+    """Whether one controller may serve this Ingress and those of the class. Without a name, it is the cluster's default class."""
+    other = annotations_of(ingress).get(CLASS_ANNOTATION) or spec_of(ingress).get("ingressClassName")
+    return not (other and class_name) or other == class_name
+
+
+def find_exposed_job(ingress: Object, homes: Homes) -> str | None:
     """UID of the job that the operator exposes with this Ingress. None: it is a user's, or a tenant's, copied by a syncer.
 
-    Ingresses of older operators have no component label; then only the operator's carried a job UID, so they count too.
+    It must be in the job's own namespace: anybody can set labels. Ingresses of older operators have no component label; then
+    only the operator's carried a job UID, so they count too.
     """
     own = labels_of(ingress)
     if labels.NESTED_UID in own or own.get(labels.COMPONENT, labels.COMPONENT_EXPOSURE) != labels.COMPONENT_EXPOSURE:
         return None
-    return own.get(labels.JOB_UID)
+    uid = own.get(labels.JOB_UID)
+    return uid if uid and homes.get(ingress["metadata"].get("namespace", "")) == uid else None
 
 
 def _explain(mine: HostClaim, rival: HostClaim) -> str:

@@ -38,7 +38,9 @@ class Route:
     host: str | None = None
     url: str | None = None
     refusal: Refusal | None = None
-    """Why it has no Ingress."""
+    """Why it has no Ingress; or, if it `is_kept`, why its URL may lead elsewhere."""
+    is_kept: bool = False
+    """Its Ingress stays in spite of the refusal: what other people create must not take down a running job."""
     is_requested: bool = True
     """Whether the job asks for it: `Exposed` only waits for requested routes."""
     is_default: bool = True
@@ -48,8 +50,8 @@ class Route:
 
     @property
     def is_open(self) -> bool:
-        """Whether it gets an Ingress."""
-        return self.host is not None and self.refusal is None
+        """Whether it has an Ingress."""
+        return self.host is not None and (self.refusal is None or self.is_kept)
 
 
 def plan_routes(job: ExposedJob, targets: Sequence[Target]) -> tuple[Route, ...]:

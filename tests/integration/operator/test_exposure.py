@@ -140,6 +140,43 @@ async def test_a_host_of_somebody_else_is_kept_from_that_target_alone(operator: 
     await job_with(api, "partly", namespace, conditions.EXPOSED, "True")
 
 
+async def make_foreign(api: Api, name: str, namespace: str, host: str, **own: str) -> Object:
+    """An Ingress of another tenant, of the jobs' class."""
+    backend = {"service": {"name": "portal", "port": {"number": 80}}}
+    rule = {"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}
+    meta = {"name": name, "namespace": namespace, "labels": own}
+    return await api.apply(kinds.INGRESS, {"metadata": meta, "spec": {"ingressClassName": "test", "rules": [rule]}})
+
+
+async def test_another_tenants_ingress_takes_nothing_from_a_job_that_has_its_host(
+    operator: Operator, api: Api, namespace: str
+) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_targets("held", namespace, **ALL))
+    where, host = await host_namespace(api, job), f"held-{namespace}.jobs.test"
+    await be_target(api, where, job)
+    await be_target(api, where, job, service="api", port=9090)
+    await job_with(api, "held", namespace, conditions.EXPOSED, "True")
+    before = {item["metadata"]["uid"] for item in await api.list(kinds.INGRESS, where)}
+    for name, rule in (("exact", host), ("further", f"api--{host}"), ("wildcard", "*.jobs.test")):
+        await make_foreign(api, name, namespace, rule, **{labels.JOB_UID: job["metadata"]["uid"]})
+    # A change that the operator has certainly seen after the Ingresses: it is reported.
+    await be_target(api, where, job, service="api", port=9090, is_ready=False)
+    await job_with(api, "held", namespace, conditions.EXPOSED, "False", conditions.NO_READY_ENDPOINT)
+    await be_target(api, where, job, service="api", port=9090)
+    shown = await job_with(api, "held", namespace, conditions.EXPOSED, "True")
+    assert shown["status"]["url"] == f"http://{host}:8080/"
+    assert {item["metadata"]["uid"] for item in await api.list(kinds.INGRESS, where)} == before
+
+
+async def test_no_label_hides_an_ingress_that_already_has_the_host(operator: Operator, api: Api, namespace: str) -> None:
+    own = {labels.JOB_UID: "anything", labels.COMPONENT: labels.COMPONENT_EXPOSURE, labels.MANAGED_BY: "nestor"}
+    host = f"hidden-{namespace}.jobs.test"
+    await make_foreign(api, "hijack", namespace, host, **own)
+    await api.create(kinds.NESTED_APP_JOB, build_job("hidden", namespace))
+    refused = await job_with(api, "hidden", namespace, conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT)
+    assert f"host '{host}' is taken by Ingress 'hijack' in namespace '{namespace}'" in message_of(refused, conditions.EXPOSED)
+
+
 async def test_of_two_jobs_with_one_host_the_older_has_it_and_the_younger_its_other_target(
     operator: Operator, api: Api, namespace: str
 ) -> None:

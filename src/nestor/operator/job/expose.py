@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from dataclasses import replace
 
 from nestor import names
 from nestor.api import conditions, labels
 from nestor.exposure.exposed import Exposure, TargetView
-from nestor.exposure.host_claims import HostClaim, find_conflicts, find_exposed_job, hosts_of
+from nestor.exposure.host_claims import HostClaim, find_exposed_job, find_foreign, find_rivals, hosts_of
 from nestor.exposure.ingress import build_ingress
 from nestor.exposure.routes import Route
 from nestor.kube import Forbidden, Invalid, kinds
@@ -27,33 +28,43 @@ def admit_routes(cache: Cache, hosts: Hosts, resolved: Resolved, certificate_pro
     if certificate_problem:
         refusal = conditions.TLS_SECRET_NOT_FOUND, certificate_problem
         return tuple(replace(route, refusal=refusal) if route.is_open else route for route in resolved.routes)
-    conflicts = _find_conflicts(cache, hosts, resolved)
-    return tuple(
-        replace(route, refusal=(conditions.HOSTNAME_CONFLICT, conflicts[route.host])) if route.host in conflicts else route
-        for route in resolved.routes
+    mine = _list_claims(cache, hosts, resolved)
+    rivals = find_rivals(mine, hosts.all())
+    foreign = find_foreign(
+        mine, cache.informers[kinds.INGRESS], hosts.homes(), class_name=resolved.policy.expose.ingress_class_name
     )
+    held = {claim.host for claim in mine if claim.is_held}
+    return tuple(_admit_one(resolved, route, rivals, foreign, held) for route in resolved.routes)
 
 
-def _find_conflicts(cache: Cache, hosts: Hosts, resolved: Resolved) -> dict[str | None, str]:
-    """Why the job may not have a host, for each such host."""
-    routes, home = resolved.routes, resolved.home.namespace
+def _list_claims(cache: Cache, hosts: Hosts, resolved: Resolved) -> list[HostClaim]:
     job = cache.jobs.get(resolved.name, resolved.namespace) or {"metadata": {}}
     created = job["metadata"].get("creationTimestamp", "")
-    held = hosts.held(home, resolved.uid)
-    mine = [
-        HostClaim(route.host, resolved.name, resolved.namespace, resolved.uid, created, route.host in held, route.is_default)
-        for route in routes
+    held = hosts.held(resolved.home.namespace, resolved.uid)
+    return [
+        HostClaim(
+            route.host, resolved.name, resolved.namespace, resolved.uid, created, held.get(route.host, ""), route.is_default
+        )
+        for route in resolved.routes
         if route.host
     ]
-    found = find_conflicts(mine, hosts.all(), cache.informers[kinds.INGRESS], home)
-    first = routes[0].host if routes else None
-    advice = {
-        host: "choose another one with `expose.host`"
-        if host == first
-        else "it is derived from the names of the Service, the job and its namespace"
-        for host in found
-    }
-    return {host: f"{message}; {advice[host]}" for host, message in found.items()}
+
+
+def _admit_one(
+    resolved: Resolved, route: Route, rivals: Mapping[str, str], foreign: Mapping[str, str], held: Container[str]
+) -> Route:
+    """Another job's host is given up. One that only a foreign Ingress has too is kept if the job has it already."""
+    host = route.host or ""
+    message = rivals.get(host) or foreign.get(host)
+    if message is None:
+        return route
+    is_kept = host not in rivals and host in held
+    advice = "it is derived from the names of the Service, the job and its namespace"
+    if host == resolved.routes[0].host:
+        advice = "choose another one with `expose.host`"
+    if is_kept:
+        advice = "the job's own Ingress stays"
+    return replace(route, refusal=(conditions.HOSTNAME_CONFLICT, f"{message}; {advice}"), is_kept=is_kept)
 
 
 async def ensure_ingresses(context: Context, resolved: Resolved, routes: Routes) -> Routes:
@@ -64,19 +75,19 @@ async def ensure_ingresses(context: Context, resolved: Resolved, routes: Routes)
     home = resolved.home.namespace
     wanted = {route.ingress for route in routes if route.is_open}
     for item in context.cache.ingresses_by_namespace.all(home):
-        if find_exposed_job(item) == resolved.uid and item["metadata"]["name"] not in wanted:
+        if find_exposed_job(item, {home: resolved.uid}) and item["metadata"]["name"] not in wanted:
             await context.api.delete(kinds.INGRESS, item["metadata"]["name"], home)
     return tuple(await together(*(_ensure_one(context, resolved, route) for route in routes)))
 
 
 async def withdraw_lost(context: Context, hosts: Hosts, job: Object) -> dict[str, str]:
-    """Delete the Ingresses of a refused job whose hosts are somebody else's by now. A sentence for each of these hosts."""
+    """Delete the Ingresses of a refused job whose hosts are another job's by now. A sentence for each of these hosts."""
     uid, home = job["metadata"]["uid"], find_home(job).namespace
     held = [claim for claim in hosts.of(job) if claim.is_held]
-    lost = find_conflicts(held, hosts.all(), context.cache.informers[kinds.INGRESS], home)
+    lost = find_rivals(held, hosts.all())
     for item in context.cache.ingresses_by_namespace.all(home):
         meta = item["metadata"]
-        if find_exposed_job(item) == uid and hosts_of(item) & lost.keys():
+        if find_exposed_job(item, {home: uid}) and hosts_of(item) & lost.keys():
             await context.api.delete(kinds.INGRESS, meta["name"], home, uid=meta.get("uid"))
     return lost
 
@@ -92,7 +103,7 @@ async def _ensure_one(context: Context, resolved: Resolved, route: Route) -> Rou
         if isinstance(error, Forbidden) and error.is_terminating:
             raise
         message = f"the host cluster refuses the Ingress for host '{route.host}': {error.message}"
-        return replace(route, refusal=(conditions.INGRESS_REFUSED, message))
+        return replace(route, refusal=(conditions.INGRESS_REFUSED, message), is_kept=False)
     return route
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from nestor import names
 from nestor.api import conditions
 from nestor.api.nestedclass import ExposePolicy
 from nestor.exposure.host_claims import HostClaim, find_exposed_job, hosts_of
@@ -47,12 +48,12 @@ class Hosts:
         first = _choose_host(job, policy) if policy else None
         held = self.held(find_home(job).namespace, meta["uid"])
         further = self._find_further(job, policy, held)
-        for host in further | held | ({first} if first else set()):
+        for host in further | held.keys() | ({first} if first else set()):
             is_own = host in further or (policy is not None and is_default(host, meta["name"], meta["namespace"], policy))
             created = meta.get("creationTimestamp", "")
-            yield HostClaim(host, meta["name"], meta["namespace"], meta["uid"], created, host in held, is_own)
+            yield HostClaim(host, meta["name"], meta["namespace"], meta["uid"], created, held.get(host, ""), is_own)
 
-    def _find_further(self, job: Object, policy: ExposePolicy | None, held: frozenset[str]) -> frozenset[str]:
+    def _find_further(self, job: Object, policy: ExposePolicy | None, held: Iterable[str]) -> frozenset[str]:
         """The hosts of its further targets; until its first pass here those that it has, by their form."""
         meta = job["metadata"]
         noted = self._further.get(meta["uid"])
@@ -60,10 +61,19 @@ class Hosts:
             return noted or frozenset()
         return frozenset(host for host in held if may_be_further(host, meta["name"], meta["namespace"], policy))
 
-    def held(self, namespace: str, uid: str) -> frozenset[str]:
-        """The hosts of the Ingresses that expose a job."""
+    def held(self, namespace: str, uid: str) -> dict[str, str]:
+        """The hosts of the Ingresses that expose a job, each with its Ingress's creation time."""
         found = self._cache.ingresses_by_namespace.all(namespace)
-        return frozenset(host for item in found if find_exposed_job(item) == uid for host in hosts_of(item))
+        own = [item for item in found if find_exposed_job(item, {namespace: uid})]
+        return {host: item["metadata"]["creationTimestamp"] for item in own for host in hosts_of(item)}
+
+    def homes(self) -> dict[str, str]:
+        """The namespaces of all known jobs, each with the job's UID."""
+        found = {}
+        for job in self._cache.jobs:
+            meta = job["metadata"]
+            found[names.job_namespace(meta["name"], meta["namespace"], meta["uid"])] = meta["uid"]
+        return found
 
     def _find_policy(self, job: Object) -> ExposePolicy | None:
         """The exposure policy of the job's class, if the class exists."""

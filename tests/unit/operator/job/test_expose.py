@@ -9,6 +9,7 @@ import pytest
 from nestor import names
 from nestor.api import conditions, labels
 from nestor.cluster.shape import Host
+from nestor.exposure.exposed import decide_exposed
 from nestor.kube import Api, Change, Forbidden, Kind, kinds
 from nestor.operator.job.expose import Routes, admit_routes, ensure_ingresses, is_waiting, observe_exposure, withdraw_lost
 from nestor.operator.job.hosts import Hosts
@@ -19,6 +20,7 @@ from tests.unit.operator.builders import STEPS, TARGET, build_job, build_policy,
 
 Object = dict[str, Any]
 OTHER = TARGET | {"service_name": "api"}
+HELD = "2026-01-02T00:00:00Z"
 HOSTS = ["hello-team-a.jobs.test", "api--hello-team-a.jobs.test"]
 
 
@@ -43,7 +45,8 @@ def put_ingress(context: Context, owner: Object, *hosts: str, name: str = "x", *
     meta = owner["metadata"]
     home = names.job_namespace(meta["name"], meta["namespace"], meta["uid"])
     item = {
-        "metadata": {"name": name, "namespace": home, "labels": {labels.JOB_UID: meta["uid"]} | own},
+        "metadata": {"name": name, "namespace": home, "labels": {labels.JOB_UID: meta["uid"]} | own}
+        | {"creationTimestamp": HELD},
         "spec": {"rules": [{"host": host} for host in hosts]},
     }
     informer = context.cache.informers[kinds.INGRESS]
@@ -135,6 +138,51 @@ async def test_what_is_behind_the_routes_is_looked_up_by_their_services(context:
     assert [view.service for view in exposure.targets] == [None, service]
 
 
+def put_foreign(context: Context, host: str, created: str, **own: str) -> None:
+    """An Ingress of another tenant."""
+    meta = {"name": "portal", "namespace": "team-evil", "creationTimestamp": created, "labels": own}
+    context.cache.informers[kinds.INGRESS].store["team-evil", "portal"] = {"metadata": meta, "spec": {"rules": [{"host": host}]}}
+
+
+@pytest.mark.parametrize("rule", [HOSTS[0], "*.jobs.test"])
+@pytest.mark.parametrize("is_older", [False, True])
+async def test_another_tenants_ingress_takes_nothing_from_a_job_that_has_its_host(
+    context: Context, hosts: Hosts, rule: str, is_older: bool
+) -> None:
+    api = FakeApi()
+    context = Context.create(cast(Api, api), context.settings, context.cache, Host(()))
+    context.cache.jobs.put(job())
+    for number, host in enumerate(HOSTS):
+        name = build_resolved(job()).routes[number].ingress
+        put_ingress(context, job(), host, name=name, **{labels.COMPONENT: labels.COMPONENT_EXPOSURE})
+    put_foreign(context, rule, "2025-01-01T00:00:00Z" if is_older else "2026-06-01T00:00:00Z")
+    first, second = routes = admit(context, hosts, job())
+    assert all(route.is_open for route in routes)
+    assert (first.refusal is not None) is (is_older and rule == HOSTS[0])
+    assert second.refusal is None
+    assert await ensure_ingresses(context, build_resolved(job()), routes) == routes
+    assert api.deleted == []
+    exposed = observe_exposure(context.cache, build_resolved(job()), routes)
+    assert exposed.url == f"http://{HOSTS[0]}:8080/"
+    if first.refusal:
+        assert decide_exposed(exposed).message.startswith(
+            f"Ingress 'portal' in namespace 'team-evil' has host '{HOSTS[0]}' too and is older, so it may get the traffic; "
+            "the job's own Ingress stays"
+        )
+
+
+@pytest.mark.parametrize("own", [{}, {labels.JOB_UID: "1234"}, {labels.JOB_UID: "9", labels.COMPONENT: "exposure"}])
+async def test_a_host_that_a_job_does_not_have_yet_is_anothers_whatever_the_labels_say(
+    context: Context, hosts: Hosts, own: dict[str, str]
+) -> None:
+    context.cache.jobs.put(job())
+    put_foreign(context, HOSTS[0], "2026-06-01T00:00:00Z", **own)
+    first, second = admit(context, hosts, job())
+    message = f"host '{HOSTS[0]}' is taken by Ingress 'portal' in namespace 'team-evil'; choose another one with `expose.host`"
+    assert (first.is_open, first.refusal) == (False, (conditions.HOSTNAME_CONFLICT, message))
+    assert second.is_open
+
+
 VICTIMS = "shop-team-b.jobs.test"
 
 
@@ -196,7 +244,7 @@ async def test_an_ingress_that_a_syncer_carries_is_neither_deleted_nor_counted(c
     put_ingress(context, job(), "tenant.test", name="theirs", **SYNCED)
     put_ingress(context, job(), "old.test", name="old", **{labels.COMPONENT: labels.COMPONENT_EXPOSURE})
     resolved = build_resolved(job())
-    assert hosts.held(resolved.home.namespace, resolved.uid) == {"old.test"}
+    assert hosts.held(resolved.home.namespace, resolved.uid) == {"old.test": HELD}
     await ensure_ingresses(context, resolved, resolved.routes)
     assert api.deleted == ["old"]
 
@@ -208,7 +256,7 @@ async def test_ingresses_of_an_earlier_version_are_adopted_and_what_is_left_of_t
     put_ingress(context, job(), HOSTS[0], name="hello")
     put_ingress(context, job(), "old.test", name="old")
     resolved = build_resolved(job())
-    assert hosts.held(resolved.home.namespace, resolved.uid) == {HOSTS[0], "old.test"}
+    assert hosts.held(resolved.home.namespace, resolved.uid).keys() == {HOSTS[0], "old.test"}
     await ensure_ingresses(context, resolved, resolved.routes)
     assert api.deleted == ["old"]
     names_of = [body["metadata"]["name"] for body in api.applied]

@@ -26,6 +26,7 @@ async def test_a_refused_job_that_loses_its_host_says_why_and_goes_on_saying_it(
     await reconciler.reconcile("team-a", "hello")
     made = scene.api.look(kinds.INGRESS, "hello", HOME)
     assert made is not None
+    made["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
     scene.show(kinds.INGRESS, made)
     job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
     assert job["status"]["url"] == f"http://{VICTIMS}:8080/"
