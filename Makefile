@@ -29,7 +29,7 @@ demo-down: $(VENV)/.ready ## Take down what `make demo` brought up
 test: $(VENV)/.ready ## Run everything: lint, types, unit, integration (real API server), e2e (real nested clusters)
 	@# Built first, so that no test runs beside a compiler.
 	@$(RUN) -m devcluster.build images >/dev/null
-	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target lint types unit lifecycle
+	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target lint types unit go-unit lifecycle
 	@$(MAKE) --no-print-directory integration
 	@$(MAKE) --no-print-directory jobs
 
@@ -53,6 +53,10 @@ types: $(VENV)/.ready ## Check types (mypy, strict)
 .PHONY: unit
 unit: $(VENV)/.ready ## Run the tests that need nothing but Python
 	@$(RUN) -m pytest tests/unit -n 2 $(PYTEST_ARGS)
+
+.PHONY: go-unit
+go-unit: $(VENV)/.ready ## Run the Go tests of the K3s stand-in and the Ingress controller's caddy
+	@$(RUN) -m devcluster.build test
 
 .PHONY: integration
 integration: $(VENV)/.ready ## Run the tests that need a real API server
