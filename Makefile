@@ -53,6 +53,10 @@ types: $(VENV)/.ready ## Check types (mypy, strict)
 unit: $(VENV)/.ready ## Run the tests that need only Python
 	@$(RUN) -m pytest tests/unit -n 2 $(PYTEST_ARGS)
 
+.PHONY: go-unit
+go-unit: $(VENV)/.ready ## Run the Go tests of the K3s stand-in and the Ingress controller's caddy
+	@$(RUN) -m devcluster.build test
+
 .PHONY: integration
 integration: $(VENV)/.ready ## Run the tests that need a real API server
 	@$(RUN) -m devcluster.build binaries
@@ -81,7 +85,7 @@ HOLD := $(RUN) -m devcluster hold --
 
 .PHONY: held-test held-lifecycle held-jobs
 held-test:
-	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target lint types unit lifecycle
+	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target lint types unit go-unit lifecycle
 	@$(MAKE) --no-print-directory integration
 	@$(MAKE) --no-print-directory jobs
 

@@ -14,7 +14,7 @@ from devcluster.build.cache import Cache
 from devcluster.build.commands import BuildError
 from devcluster.progress import Progress
 
-__all__ = ["BuildError", "ensure_binaries", "ensure_image", "ensure_images", "push_images"]
+__all__ = ["BuildError", "ensure_binaries", "ensure_image", "ensure_images", "push_images", "run_tests"]
 
 
 KEEP_SECONDS = 600
@@ -27,6 +27,11 @@ def ensure_binaries(progress: Progress) -> None:
         debian.ensure_tools(at, progress)
         debian.ensure_unpacked(at, progress)
         gobuild.ensure_components(at, progress)
+
+
+def run_tests(progress: Progress) -> None:
+    """Run the Go tests of the programs; a failure is a `BuildError` with the end of what they printed."""
+    gobuild.run_tests(cache.default(), progress)
 
 
 def ensure_image(progress: Progress) -> tuple[str, Path]:

@@ -1,4 +1,4 @@
-"""`python -m devcluster.build image|binaries|images`: build without starting a cluster."""
+"""`python -m devcluster.build image|binaries|images|test`: build, or run the Go tests, without starting a cluster."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from devcluster.progress import Console
 def main() -> int:
     """Build what is asked for; print image references with their archives."""
     parser = argparse.ArgumentParser(prog="python -m devcluster.build", description=__doc__)
-    parser.add_argument("what", choices=["image", "binaries", "images"], help="the Nestor image, the programs, or all images")
+    parser.add_argument(
+        "what",
+        choices=["image", "binaries", "images", "test"],
+        help="the Nestor image, the programs, all images, or the programs' tests",
+    )
     what = parser.parse_args().what
     progress = Console()
     try:
-        if what == "binaries":
-            build.ensure_binaries(progress)
+        if what in {"binaries", "test"}:
+            (build.ensure_binaries if what == "binaries" else build.run_tests)(progress)
             return 0
         for reference, archive in [build.ensure_image(progress)] if what == "image" else build.ensure_images(progress):
             print(f"{reference}\t{archive}")

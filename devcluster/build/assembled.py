@@ -45,14 +45,10 @@ def redis(cache: Cache) -> Image:
 
 
 def k3s_stand_in(cache: Cache) -> Image:
-    """Not K3s: see devcluster/go/kube/README.md. Kubernetes is a layer of its own, it changes least."""
+    """Not K3s: see devcluster/go/kube/README.md."""
     return Image(
         K3S_STAND_IN,
-        [
-            Layer([Entry("bin/kube", cache.bin / "kube"), TMP, USERS, GROUPS]),
-            Layer([Entry("bin/kine", cache.bin / "kine")]),
-            Layer([Entry("bin/k3s", cache.bin / "k3s")]),
-        ],
+        [Layer([Entry("bin/kine", cache.bin / "kine"), TMP, USERS, GROUPS]), Layer([Entry("bin/k3s", cache.bin / "k3s")])],
         entrypoint=["/bin/k3s"],
         labels={
             "org.opencontainers.image.title": "K3s stand-in",

@@ -29,12 +29,14 @@ class Component:
     """Go variables to set; `{version}`, `{major}` and `{minor}` are those of `versioned_by`."""
     tags: str = ""
     cgo: bool = False
+    tests: tuple[str, ...] = field(default=(), repr=False)
+    """Packages of the module with Go tests; no part of the key."""
     disk_gigabytes: float = field(default=0.1, repr=False)
     """What a build from nothing adds to Go's module and build caches, measured in the table's order; no part of the key."""
 
 
-def _kubernetes_version() -> dict[str, str]:
-    values = {"gitVersion": "{version}", "gitMajor": "{major}", "gitMinor": "{minor}", "gitTreeState": "clean"}
+def _kubernetes_version(suffix: str = "") -> dict[str, str]:
+    values = {"gitVersion": f"{{version}}{suffix}", "gitMajor": "{major}", "gitMinor": "{minor}", "gitTreeState": "clean"}
     packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
     return {f"{package}.{name}": value for package in packages for name, value in values.items()}
 
@@ -61,9 +63,11 @@ COMPONENTS = (
     ),
     Component("pause", "pause", {"pause": "."}),
     # Without the databases of a certificate authority, which caddy could be and is not here.
-    Component("caddy", "caddy", {"caddy": "."}, tags="nobadger,nomysql,nopgx", disk_gigabytes=0.8),
+    Component("caddy", "caddy", {"caddy": "."}, tags="nobadger,nomysql,nopgx", tests=(".",), disk_gigabytes=0.8),
     Component(
-        "k3s", "kube", {"k3s": "./cmd/k3s"}, ("cmd/k3s/*.go", "internal/**/*.go"), KUBERNETES, {"main.version": "{version}+k3s1"},
+        "k3s", "kube", {"k3s": "./cmd/k3s"}, ("cmd/k3s/*.go", "internal/**/*.go", "internal/**/*.yaml"),
+        KUBERNETES, {"main.version": "{version}+k3s1"} | _kubernetes_version("+k3s1"),
+        tests=("./internal/...",), disk_gigabytes=0.2,
     ),
     Component("coredns", "coredns", {"coredns": "github.com/coredns/coredns"}, (), disk_gigabytes=2.5),
     Component(

@@ -30,6 +30,22 @@ def ensure_components(cache: Cache, progress: Progress) -> None:
         _link(cache, component)
 
 
+def run_tests(cache: Cache, progress: Progress) -> None:
+    """Run the Go tests of every component; what Go has run before with the same inputs, it does not run again."""
+    tested = [component for component in COMPONENTS if component.tests]
+    machine.check_go(_go_mod(tested[0]))
+    modules = {component.module for component in tested}
+    if missing := [component for component in COMPONENTS if component.module in modules and not _is_built(cache, component)]:
+        machine.check_disk(sum(component.disk_gigabytes for component in missing), "to build programs from source")
+    for component in tested:
+        with progress.stage(f"Test {', '.join(component.programs)}"):
+            # Built as the programs are, so that the packages are compiled once. vet would analyse all of Kubernetes.
+            command = ["go", "test", "-vet=off", "-mod=readonly", "-trimpath", "-tags", component.tags, *component.tests]
+            commands.run(
+                command, cache.log / f"go-test-{component.name}.log", cwd=MODULES / component.module, env=_env(component)
+            )
+
+
 def folder(cache: Cache, component: Component) -> Path:
     """Where a component's programs are, or will be."""
     module = MODULES / component.module
@@ -59,8 +75,11 @@ def _go_build(cache: Cache, component: Component, package: str, output: Path) ->
         "go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-tags", component.tags,
         "-ldflags", components.linker_flags(component, _go_mod(component)), "-o", str(output), package,
     ]  # fmt: skip
-    env = {"CGO_ENABLED": "1" if component.cgo else "0", "GOFLAGS": "", "GOWORK": "off"}
-    commands.run(command, cache.log / f"go-{output.name}.log", cwd=MODULES / component.module, env=env)
+    commands.run(command, cache.log / f"go-{output.name}.log", cwd=MODULES / component.module, env=_env(component))
+
+
+def _env(component: Component) -> dict[str, str]:
+    return {"CGO_ENABLED": "1" if component.cgo else "0", "GOFLAGS": "", "GOWORK": "off"}
 
 
 def _link(cache: Cache, component: Component) -> None:

@@ -163,6 +163,9 @@ def build_arguments(shape: Shape, api_address: str) -> list[str]:
         f"--tls-san={shape.server_host}",
         "--write-kubeconfig-mode=600",
         "--kube-apiserver-arg=kubelet-preferred-address-types=InternalDNS,InternalIP",
+        # Webhooks and aggregated APIs are called at their endpoints. For servers without an agent, K3s leaves that off and calls
+        # the Service's ClusterIP, which headless Services lack and which is another one until the host has confirmed it.
+        "--kube-apiserver-arg=enable-aggregator-routing=true",
         f"--kube-controller-manager-arg=controllers={CONTROLLERS}",
         # By default, the controllers' clients are throttled to 20 requests a second, most of which their own start uses up. The
         # `default` ServiceAccount, without which no pod can be created, would then exist after 5 s instead of 0.7 s.

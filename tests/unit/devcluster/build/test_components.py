@@ -48,6 +48,17 @@ def test_each_component_has_a_module_with_hashes_sources_and_its_version(compone
             assert list(module.glob(pattern)), pattern
 
 
+def test_the_stand_in_reports_the_version_of_k3s_and_kubernetes_its_own() -> None:
+    built = {component.name: components.linker_flags(component, GO_MOD) for component in COMPONENTS if component.module == "kube"}
+    assert "-X k8s.io/component-base/version.gitVersion=v1.36.3+k3s1 " in built["k3s"]
+    assert "-X k8s.io/component-base/version.gitVersion=v1.36.3 " in built["kube"]
+
+
+def test_every_module_with_go_tests_has_them_run() -> None:
+    having = {path.relative_to(gobuild.MODULES).parts[0] for path in gobuild.MODULES.glob("**/*_test.go")}
+    assert having == {component.module for component in COMPONENTS if component.tests}
+
+
 def test_go_version_is_read_and_nonsense_is_refused() -> None:
     assert machine.go_version("go version go1.26.8 linux/amd64") == (1, 26)
     with pytest.raises(BuildError, match="holds no version"):

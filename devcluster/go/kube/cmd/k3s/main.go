@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"nestor.dev/devcluster/kube/internal/embedded"
 	"nestor.dev/devcluster/kube/internal/standin"
 )
 
@@ -12,8 +13,23 @@ import (
 var version = "unknown"
 
 func main() {
-	if err := standin.Main(os.Args[1:], version); err != nil {
+	code, err := run()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "k3s stand-in: "+err.Error())
 		os.Exit(1)
 	}
+	os.Exit(code)
+}
+
+func run() (int, error) {
+	if os.Getpid() == 1 {
+		program, err := os.Executable()
+		if err != nil {
+			return 0, err
+		}
+		return standin.RunAsFirst(program, os.Args[1:])
+	}
+	return 0, standin.Main(os.Args[1:], version, standin.Kubernetes{
+		APIServer: embedded.APIServer, ControllerManager: embedded.ControllerManager,
+	})
 }

@@ -9,7 +9,10 @@ import (
 )
 
 // datastoreSocket is relative, as K3s has it: every component runs in the server directory.
-const datastoreSocket = "unix://kine.sock"
+const (
+	socketFile      = "kine.sock"
+	datastoreSocket = "unix://" + socketFile
+)
 
 func kineArgs(at layout) []string {
 	const parameters = "_journal=WAL&cache=shared&_busy_timeout=30000&_synchronous=NORMAL&_txlock=immediate&_stmt_cache_size=20"
@@ -20,18 +23,17 @@ func kineArgs(at layout) []string {
 	}
 }
 
-// apiServerArgs follows K3s' own, except that the API server listens itself: K3s puts its supervisor in front.
+// apiServerArgs follows K3s' own with --egress-selector-mode=disabled, which leaves `enable-aggregator-routing` off.
 func apiServerArgs(at layout, options *Options) []string {
 	issuer := "https://kubernetes.default.svc." + options.ClusterDomain
-	port := strconv.Itoa(options.Port)
 	return merge(map[string]string{
 		"allow-privileged":                   "true",
 		"anonymous-auth":                     "false",
 		"api-audiences":                      issuer + ",k3s",
 		"authorization-mode":                 "Node,RBAC",
+		"bind-address":                       "127.0.0.1",
 		"client-ca-file":                     at.tls("client-ca.crt"),
 		"enable-admission-plugins":           "NodeRestriction",
-		"enable-aggregator-routing":          "true",
 		"enable-bootstrap-token-auth":        "true",
 		"etcd-servers":                       datastoreSocket,
 		"kubelet-certificate-authority":      at.tls("server-ca.crt"),
@@ -46,7 +48,7 @@ func apiServerArgs(at layout, options *Options) []string {
 		"requestheader-extra-headers-prefix": "X-Remote-Extra-",
 		"requestheader-group-headers":        "X-Remote-Group",
 		"requestheader-username-headers":     "X-Remote-User",
-		"secure-port":                        port,
+		"secure-port":                        strconv.Itoa(options.internalPort()),
 		"service-account-issuer":             issuer,
 		"service-account-key-file":           at.tls("service.key"),
 		"service-account-signing-key-file":   at.tls("service.key"),
@@ -76,7 +78,7 @@ func controllerManagerArgs(at layout, options *Options) []string {
 		"use-service-account-credentials":  "true",
 	}
 	for purpose, name := range map[string]string{
-		"kube-apiserver-client": "client-ca", "kubelet-client": "client-ca", "kubelet-serving": "server-ca", "legacy-unknown": "client-ca",
+		"kube-apiserver-client": "client-ca", "kubelet-client": "client-ca", "kubelet-serving": "server-ca", "legacy-unknown": "server-ca",
 	} {
 		args["cluster-signing-"+purpose+"-cert-file"] = at.tls(name + ".crt")
 		args["cluster-signing-"+purpose+"-key-file"] = at.tls(name + ".key")

@@ -133,3 +133,17 @@ func TestGivenComponentArgumentsReplaceDefaults(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestRuntimesMayBeDisabledAndNothingUnknownMay(t *testing.T) {
+	for _, each := range []struct {
+		args    []string
+		without bool
+	}{{nil, false}, {[]string{"--disable=runtimes"}, true}} {
+		if got, err := options(t, each.args...); err != nil || got.WithoutRuntimes != each.without {
+			t.Errorf("%q: %v, %v", each.args, got, err)
+		}
+	}
+	if _, err := options(t, "--disable=rolebindings"); err == nil {
+		t.Error("an add-on of another name must be refused")
+	}
+}

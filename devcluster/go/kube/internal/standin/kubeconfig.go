@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// AdminKubeconfig is where K3s leaves the administrator's kubeconfig.
-const AdminKubeconfig = "/etc/rancher/k3s/k3s.yaml"
+// adminKubeconfig is where K3s leaves the administrator's kubeconfig.
+const adminKubeconfig = "/etc/rancher/k3s/k3s.yaml"
 
 const kubeconfigFormat = `apiVersion: v1
 kind: Config

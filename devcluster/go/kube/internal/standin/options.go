@@ -20,7 +20,9 @@ type Options struct {
 	ClusterDomain         string
 	Token                 string
 	TLSSANs               []string
+	Kubeconfig            string // the administrator's
 	KubeconfigMode        fs.FileMode
+	WithoutRuntimes       bool
 	APIServerArgs         []string
 	ControllerManagerArgs []string
 }
@@ -32,8 +34,11 @@ var required = []string{
 	"disable-network-policy", "disable-kube-proxy", "disable-helm-controller",
 }
 
-// packaged are the add-ons that K3s deploys unless they are disabled.
+// packaged are the add-ons that K3s deploys unless they are disabled, and that the stand-in does not have.
 var packaged = []string{"coredns", "servicelb", "traefik", "local-storage", "metrics-server"}
+
+// runtimes is the add-on that the stand-in has: RuntimeClasses.
+const runtimes = "runtimes"
 
 // newOptions checks the settings and fills in K3s' defaults.
 func newOptions(given settings) (*Options, error) {
@@ -42,8 +47,10 @@ func newOptions(given settings) (*Options, error) {
 	}
 	options := &Options{
 		DataDir:               given.one("data-dir", "/var/lib/rancher/k3s"),
+		Kubeconfig:            adminKubeconfig,
 		ClusterDomain:         given.one("cluster-domain", "cluster.local"),
 		TLSSANs:               given["tls-san"],
+		WithoutRuntimes:       slices.Contains(given["disable"], runtimes),
 		APIServerArgs:         given["kube-apiserver-arg"],
 		ControllerManagerArgs: given["kube-controller-manager-arg"],
 	}
@@ -51,7 +58,7 @@ func newOptions(given settings) (*Options, error) {
 		return nil, fmt.Errorf("--data-dir must be an absolute path, not %q", options.DataDir)
 	}
 	var err error
-	if options.Port, err = strconv.Atoi(given.one("https-listen-port", "6443")); err != nil || options.Port < 1 || options.Port > 65535 {
+	if options.Port, err = strconv.Atoi(given.one("https-listen-port", "6443")); err != nil || options.Port < 1 || options.Port > 65534 {
 		return nil, fmt.Errorf("--https-listen-port must be a port number, not %q", given.one("https-listen-port", ""))
 	}
 	if options.ServiceCIDRs, err = prefixes(given, "service-cidr", "10.43.0.0/16"); err != nil {
@@ -74,6 +81,9 @@ func newOptions(given settings) (*Options, error) {
 	return options, err
 }
 
+// internalPort is where the API server itself listens, for this machine only; K3s' supervisor has the port before.
+func (options *Options) internalPort() int { return options.Port + 1 }
+
 func refuseMissingParts(given settings) error {
 	for _, name := range required {
 		if !given.isOn(name) {
@@ -92,8 +102,8 @@ func refuseMissingParts(given settings) error {
 		}
 	}
 	for _, name := range given["disable"] {
-		if !slices.Contains(packaged, name) {
-			return fmt.Errorf("--disable may not list %q; it must be one of %s", name, strings.Join(packaged, ", "))
+		if name != runtimes && !slices.Contains(packaged, name) {
+			return fmt.Errorf("--disable may not list %q; it must be one of %s, %s", name, strings.Join(packaged, ", "), runtimes)
 		}
 	}
 	return nil

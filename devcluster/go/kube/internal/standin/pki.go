@@ -1,6 +1,7 @@
 package standin
 
 import (
+	"crypto/rand"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -29,6 +30,9 @@ func (at layout) create() error {
 	return nil
 }
 
+// publicServing is the certificate of K3s' port; the API server's own is `serving-kube-apiserver`.
+const publicServing = "serving-k3s"
+
 // ensurePKI reads or makes every CA and key by K3s' names, and writes the leaf certificates beside them.
 func ensurePKI(at layout, options *Options) error {
 	signers := map[string]*authority{}
@@ -52,12 +56,16 @@ func ensurePKI(at layout, options *Options) error {
 	if err != nil {
 		return err
 	}
+	public := serving
+	public.path, public.commonName, public.organization = at.tls(publicServing), "k3s", []string{"k3s"}
 	clients := signers["client-ca"]
 	return errors.Join(
 		signers["server-ca"].ensureLeaf(serving),
+		signers["server-ca"].ensureLeaf(public),
 		clients.ensureLeaf(clientLeaf(at, "client-admin", "system:admin", "system:masters")),
 		clients.ensureLeaf(clientLeaf(at, "client-kube-apiserver", "system:apiserver", "system:masters")),
 		clients.ensureLeaf(clientLeaf(at, "client-controller", "system:kube-controller-manager")),
+		clients.ensureLeaf(clientLeaf(at, "client-supervisor", "system:k3s-supervisor", "system:masters")),
 		signers["request-header-ca"].ensureLeaf(clientLeaf(at, "client-auth-proxy", "system:auth-proxy")),
 	)
 }
@@ -129,17 +137,19 @@ func ensureServiceKey(path string) error {
 	return nil
 }
 
-// ensureToken keeps the token of the first start. Another one later is refused, as K3s refuses it: the datastore's bootstrap
-// data is encrypted with the first.
-func ensureToken(at layout, token string) error {
+// ensureToken returns the token, which is that of the first start: given then, or made. Another one later is refused, as K3s
+// refuses it: the datastore's bootstrap data is encrypted with the first.
+func ensureToken(at layout, token string) (string, error) {
 	stored, err := os.ReadFile(at.token())
 	switch {
 	case err == nil && token != "" && token != string(stored):
-		return errors.New("--token-file: bootstrap data already found and encrypted with different token")
-	case err == nil || token == "":
-		return nil
-	case errors.Is(err, fs.ErrNotExist):
-		return os.WriteFile(at.token(), []byte(token), 0o600)
+		return "", errors.New("--token-file: bootstrap data already found and encrypted with different token")
+	case err == nil:
+		return string(stored), nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", err
+	case token == "":
+		token = rand.Text()
 	}
-	return err
+	return token, os.WriteFile(at.token(), []byte(token), 0o600)
 }

@@ -2,12 +2,15 @@ package standin
 
 import (
 	"crypto/ecdsa"
+	"crypto/rand"
 	"crypto/x509"
+	"encoding/pem"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func prepared(t *testing.T) (layout, *Options) {
@@ -36,12 +39,18 @@ func certificate(t *testing.T, path string) *x509.Certificate {
 	return parsed
 }
 
-func TestServingCertificateCoversEveryName(t *testing.T) {
+func TestServingCertificatesCoverEveryName(t *testing.T) {
 	at, given := prepared(t)
 	if err := ensurePKI(at, given); err != nil {
 		t.Fatal(err)
 	}
-	serving := certificate(t, at.tls("serving-kube-apiserver.crt"))
+	for _, name := range []string{publicServing, "serving-kube-apiserver"} {
+		t.Run(name, func(t *testing.T) { checkServing(t, at, name) })
+	}
+}
+
+func checkServing(t *testing.T, at layout, leaf string) {
+	serving := certificate(t, at.tls(leaf+".crt"))
 	for _, name := range []string{
 		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.nested.test", "localhost",
 		"127.0.0.1", "10.99.0.1", "hello-k3s.ns.svc", "203.0.113.7",
@@ -64,6 +73,7 @@ func TestClientCertificatesCarryK3sNames(t *testing.T) {
 		"client-kube-apiserver": {"system:apiserver", "system:masters"},
 		"client-admin":          {"system:admin", "system:masters"},
 		"client-controller":     {"system:kube-controller-manager"},
+		"client-supervisor":     {"system:k3s-supervisor", "system:masters"},
 	} {
 		subject := certificate(t, at.tls(name+".crt")).Subject
 		if got := append([]string{subject.CommonName}, subject.Organization...); !slices.Equal(got, want) {
@@ -154,12 +164,67 @@ func TestTheServiceKeyIsKept(t *testing.T) {
 func TestAnotherTokenIsRefused(t *testing.T) {
 	at, _ := prepared(t)
 	for _, token := range []string{"first", "first", ""} {
-		if err := ensureToken(at, token); err != nil {
-			t.Errorf("%q: %v", token, err)
+		if got, err := ensureToken(at, token); err != nil || got != "first" {
+			t.Errorf("%q: %q, %v", token, got, err)
 		}
 	}
-	if err := ensureToken(at, "second"); err == nil {
+	if _, err := ensureToken(at, "second"); err == nil {
 		t.Error("another token must be refused")
+	}
+}
+
+func TestATokenIsMadeWhenNoneIsGiven(t *testing.T) {
+	at, _ := prepared(t)
+	made, err := ensureToken(at, "")
+	if err != nil || len(made) < 20 {
+		t.Fatalf("%q, %v", made, err)
+	}
+	if kept, err := ensureToken(at, ""); err != nil || kept != made {
+		t.Errorf("%q, %v", kept, err)
+	}
+}
+
+func TestLeavesAreRenewedAtStart120DaysBeforeTheirEnd(t *testing.T) {
+	at, given := prepared(t)
+	if err := ensurePKI(at, given); err != nil {
+		t.Fatal(err)
+	}
+	signer, err := loadOrCreateAuthority(at.tls("client-ca"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, each := range []struct {
+		left    time.Duration
+		renewed bool
+	}{{121 * 24 * time.Hour, false}, {119 * 24 * time.Hour, true}, {-time.Hour, true}} {
+		sign(t, signer, at.tls("client-admin"), each.left)
+		before := read(t, at.tls("client-admin.crt"))
+		if err := ensurePKI(at, given); err != nil {
+			t.Fatal(err)
+		}
+		if renewed := read(t, at.tls("client-admin.crt")) != before; renewed != each.renewed {
+			t.Errorf("with %s left: renewed %t", each.left, renewed)
+		}
+	}
+	if left := time.Until(certificate(t, at.tls("client-admin.crt")).NotAfter); left < 364*24*time.Hour {
+		t.Errorf("a new leaf is good for a year, not %s", left)
+	}
+}
+
+// sign replaces a leaf by one with so much life left.
+func sign(t *testing.T, signer *authority, path string, left time.Duration) {
+	t.Helper()
+	key, err := createKey(path + ".key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: serialNumber(), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(left)}
+	der, err := x509.CreateCertificate(rand.Reader, template, signer.certificate, key.Public(), signer.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path+".crt", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

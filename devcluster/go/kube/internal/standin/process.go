@@ -26,7 +26,7 @@ type process struct {
 }
 
 // start runs a program under another name (argv[0]), which is how the multi-call binary chooses the component.
-func start(name, program, directory string, args []string, ended chan<- *process) (*process, error) {
+func start(name, program, directory string, args []string, ended chan<- error) (*process, error) {
 	path, err := find(program)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func find(program string) (string, error) {
 var logLock sync.Mutex
 
 // follow copies the component's log with its name in front, keeps the last lines, and notes its end.
-func (child *process) follow(output io.Reader, ended chan<- *process) {
+func (child *process) follow(output io.Reader, ended chan<- error) {
 	reader := bufio.NewReader(output)
 	for {
 		line, err := reader.ReadString('\n')
@@ -83,7 +83,7 @@ func (child *process) follow(output io.Reader, ended chan<- *process) {
 	}
 	child.ended = child.command.Wait()
 	close(child.done)
-	ended <- child
+	ended <- child.obituary()
 }
 
 // obituary describes an end that was not asked for.

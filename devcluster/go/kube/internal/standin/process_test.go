@@ -20,8 +20,8 @@ func forever(ctx context.Context) error {
 }
 
 func TestTheDeathOfAComponentEndsTheWorkAndTellsItsLastLines(t *testing.T) {
-	running := &family{directory: t.TempDir(), ended: make(chan *process, 3)}
-	defer running.stop()
+	running := newFamily(t.TempDir())
+	defer running.stop(patience)
 	script(t, running, "exec sleep 60")
 	script(t, running, "for i in 1 2 3 4 5 6; do echo line $i; done; exit 3")
 	err := running.until(t.Context(), forever)
@@ -34,7 +34,7 @@ func TestTheDeathOfAComponentEndsTheWorkAndTellsItsLastLines(t *testing.T) {
 }
 
 func TestComponentsAreStoppedAndTheStubbornOnesKilled(t *testing.T) {
-	running := &family{directory: t.TempDir(), ended: make(chan *process, 3)}
+	running := newFamily(t.TempDir())
 	script(t, running, "trap '' TERM; while :; do sleep 0.05; done")
 	time.Sleep(100 * time.Millisecond) // the trap must be set
 	begin := time.Now()
@@ -43,16 +43,16 @@ func TestComponentsAreStoppedAndTheStubbornOnesKilled(t *testing.T) {
 		t.Errorf("took %s", took)
 	}
 	script(t, running, "exec sleep 60")
-	running.stop()
+	running.stop(patience)
 }
 
 func TestOnlyTheServerCommandIsKnown(t *testing.T) {
 	for _, args := range [][]string{nil, {"agent"}, {"kubectl", "get"}} {
-		if err := Main(args, "test"); err == nil || !strings.Contains(err.Error(), "is refused") {
+		if err := Main(args, "test", Kubernetes{}); err == nil || !strings.Contains(err.Error(), "is refused") {
 			t.Errorf("%q: got %v", args, err)
 		}
 	}
-	if err := Main([]string{"--version"}, "test"); err != nil {
+	if err := Main([]string{"--version"}, "test", Kubernetes{}); err != nil {
 		t.Error(err)
 	}
 }

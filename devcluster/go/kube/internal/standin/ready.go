@@ -5,30 +5,49 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"time"
 )
 
-// readyInterval is short because everything in a job's start-up waits for this answer.
-const readyInterval = 30 * time.Millisecond
+// readyInterval is K3s'. Whatever runs in the cluster waits for the controllers, and they wait for this.
+const readyInterval = 2 * time.Second
 
-// waitReady returns when the API server says that it is ready, or with the context's error.
-func waitReady(ctx context.Context, at layout, port int) error {
+// waitReady asks the API server at once, and then at each interval; it returns when that is ready, or with the context's error.
+func waitReady(ctx context.Context, at layout, port int, interval time.Duration) error {
 	client, err := localClient(at)
 	if err != nil {
 		return err
 	}
 	defer client.CloseIdleConnections()
 	url := fmt.Sprintf("https://127.0.0.1:%d/readyz", port)
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for !isReady(ctx, client, url) {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+	}
+	return nil
+}
+
+// datastoreInterval is short: K3s has its datastore in the same process and waits for it without a poll.
+const datastoreInterval = 10 * time.Millisecond
+
+// waitSocket returns when something listens at the path, or with the context's error.
+func waitSocket(ctx context.Context, path string) error {
 	for {
-		if isReady(ctx, client, url) {
-			return nil
+		connection, err := net.Dial("unix", path)
+		if err == nil {
+			return connection.Close()
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(readyInterval):
+		case <-time.After(datastoreInterval):
 		}
 	}
 }
