@@ -164,7 +164,7 @@ async def test_a_job_deleted_while_the_operator_was_away_is_gone_when_it_is_back
         job = await lonely.create(kinds.NESTED_APP_JOB, build_job("away", "default"))
         await job_with(lonely, "away", "default", conditions.ADMITTED, "True")
         if is_killed:
-            first.process.kill()
+            first.kill()
     await lonely.delete(kinds.NESTED_APP_JOB, "away", "default")
     await wait_for(lonely, kinds.NESTED_APP_JOB, "away", "default", bool, limit=5)
     async with operator_running(second_plane):
@@ -204,7 +204,7 @@ async def test_a_restarted_operator_goes_on_where_the_last_one_was(second_plane:
     async with operator_running(second_plane) as first:
         job = await lonely.create(kinds.NESTED_APP_JOB, build_job("onward", "default"))
         where = await host_namespace(lonely, job)
-        first.process.kill()
+        first.kill()
     async with operator_running(second_plane):
         pki = await wait_for(lonely, kinds.SECRET, "onward-pki", where, lambda found: found is not None)
         await be_ready_server(lonely, "onward", where)
