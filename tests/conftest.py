@@ -1,6 +1,11 @@
-"""For all kinds of tests: what a run by several workers relies on."""
+"""For all kinds of tests: what a run by several workers relies on, and what a test was doing that took too long."""
 
 from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Generator
+from types import FrameType
 
 import pytest
 
@@ -12,3 +17,31 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     for item in session.items:
         if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
             raise pytest.UsageError(f"pytest-xdist does not see the group of {item.nodeid}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show where coroutines were when the time limit interrupted them: the stack alone ends in the event loop."""
+    report = yield
+    if call.excinfo is not None and str(call.excinfo.value).endswith("from pytest-timeout."):
+        report.sections.append(("Unfinished tasks", _describe_tasks(call.excinfo)))
+    return report
+
+
+def _describe_tasks(error: pytest.ExceptionInfo[BaseException]) -> str:
+    owners = [entry.frame.f_locals.get("self") for entry in error.traceback]
+    loops = {owner for owner in owners if isinstance(owner, asyncio.AbstractEventLoop)}
+    tasks = sorted((task for loop in loops for task in asyncio.all_tasks(loop)), key=asyncio.Task.get_name)
+    return "\n".join(f"{task.get_name()}\n{''.join(_find_stack(task).format())}" for task in tasks)
+
+
+def _find_stack(task: asyncio.Task[object]) -> traceback.StackSummary:
+    """The coroutines that wait for each other; what asyncio itself prints is the first one alone."""
+    frames: list[tuple[FrameType, int]] = []
+    waiting: object = task.get_coro()
+    while waiting is not None:
+        frame = getattr(waiting, "cr_frame", None) or getattr(waiting, "gi_frame", None)
+        if frame is not None:
+            frames.append((frame, frame.f_lineno))
+        waiting = getattr(waiting, "cr_await", None) or getattr(waiting, "gi_yieldfrom", None)
+    return traceback.StackSummary.extract(iter(frames))

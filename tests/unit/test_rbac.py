@@ -1,31 +1,160 @@
-"""What the chart's roles allow. The syncer's are held against its code by `tests/unit/syncer/test_parts.py`."""
+"""What the chart's roles allow. The syncer's are held against its code by `tests/unit/syncer/test_parts.py`.
+
+The operator's is held against the requests that it sends (`tests/golden/requests/operator`), its caches, and the few rights that
+neither shows. The operator of the integration tests has this role, so that whatever it lacks fails there.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
 
-TEMPLATE = Path(__file__).parents[2] / "charts/nestor/templates/rbac.yaml"
+from nestor.cluster.shape import Host
+from nestor.kube import Api, Kind
+from nestor.operator.settings import Settings
+from nestor.operator.wiring import Operator
+from nestor.operator.world.cache import Cache
+from nestor.operator.world.context import Context
+
+ROOT = Path(__file__).parents[2]
+TEMPLATE = ROOT / "charts/nestor/templates/rbac.yaml"
+GOLDEN = ROOT / "tests/golden/requests/operator"
+
+Rights = dict[str, set[str]]
 
 
-def read_verbs(role: str) -> dict[str, set[str]]:
-    """What a ClusterRole of the chart allows on all objects, by resource and group: `pods/log`, `ingresses.networking.k8s.io`.
-
-    Lines that helm fills in are none of its rules.
-    """
+def read_rules(role: str) -> list[dict[str, Any]]:
+    """The rules of a ClusterRole of the chart. Lines that helm fills in are none of them."""
     text = "\n".join(line for line in TEMPLATE.read_text().splitlines() if "{{" not in line)
     documents: list[dict[str, Any]] = list(yaml.safe_load_all(text))
     (found,) = [item for item in documents if item["kind"] == "ClusterRole" and item["metadata"]["name"] == role]
-    verbs: dict[str, set[str]] = {}
-    for rule in found["rules"]:
+    rules: list[dict[str, Any]] = found["rules"]
+    return rules
+
+
+def read_verbs(role: str) -> Rights:
+    """What a ClusterRole of the chart allows on all objects, by resource and group: `pods/log`, `ingresses.networking.k8s.io`."""
+    verbs: Rights = {}
+    for rule in read_rules(role):
         names = [] if "resourceNames" in rule else product(rule["resources"], rule["apiGroups"])
         for resource, group in names:
-            verbs.setdefault(f"{resource}.{group}" if group else resource, set()).update(rule["verbs"])
+            verbs.setdefault(name_resource(resource, group), set()).update(rule["verbs"])
     return verbs
+
+
+def name_resource(resource: str, group: str | None) -> str:
+    """As in `kubectl get`: the plural, and the group if there is one."""
+    return f"{resource}.{group}" if group else resource
+
+
+_TARGET = re.compile(
+    r"host /(?:api|apis/(?P<group>[^/]+))/v[^/]+/(?:namespaces/[^/]+/(?=[^/]))?(?P<plural>[a-z]+)"
+    r"(?:/(?P<name>[^/?]+))?(?:/(?P<rest>[^?]+))?(?:\?.*)?"
+)
+_VERBS = {"POST": "create", "PATCH": "patch", "PUT": "update", "DELETE": "delete"}
+
+
+def read_steps() -> Iterator[dict[str, Any]]:
+    """The steps of all of the operator's recorded scenarios."""
+    files = sorted(GOLDEN.glob("*.yaml"))
+    assert len(files) >= 3
+    for file in files:
+        yield from yaml.load(file.read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def find_used() -> Rights:
+    """The rights that the recorded requests take."""
+    used: Rights = {}
+    for step in read_steps():
+        for target, requests in (step.get("writes") or {}).items():
+            for request in requests:
+                resource, has_rest, _ = _parse(target)
+                used.setdefault(resource, set()).update(_find_verbs(request, has_rest))
+        for target in step.get("reads") or ():
+            resource, _, name = _parse(target)
+            used.setdefault(resource, set()).add("get" if name else "list")
+    return used
+
+
+def _parse(target: str) -> tuple[str, bool, str | None]:
+    """Resource, whether it is a subresource, and the object's name if there is one."""
+    found = _TARGET.fullmatch(re.sub(r"<[^>]*>", "x", target))
+    assert found is not None, target
+    plural = f"{found['plural']}/{found['rest']}" if found["rest"] else found["plural"]
+    return name_resource(plural, found["group"]), bool(found["rest"]), found["name"]
+
+
+def _find_verbs(request: dict[str, Any], has_rest: bool) -> Iterator[str]:
+    method = request["request"].partition("?")[0]
+    yield _VERBS[method]
+    if request.get("type") == "application/apply-patch+yaml" and not has_rest:
+        yield "create"  # of what is not there yet
+
+
+def find_watched() -> Iterable[Kind]:
+    """What the operator has caches of."""
+    api = cast(Api, None)
+    operator = Operator(Context.create(api, Settings(image="x"), Cache(api), Host(())))
+    return [*operator.cache.informers, *operator.feeds()]
+
+
+SELDOM: dict[tuple[str, str], tuple[str, str]] = {
+    ("nestedappjobs.nestor.dev", "get"): ("operator/deletion/sweep.py", "api.find(kinds.NESTED_APP_JOB"),
+    ("nestedappjobs.nestor.dev", "delete"): ("operator/job/refused.py", "api.delete(\n        kinds.NESTED_APP_JOB"),
+    ("nestedapps/status.nestor.dev", "patch"): (
+        "operator/admission/catalogue.py",
+        'api.apply(kinds.NESTED_APP, body, subresource="status")',
+    ),
+    ("persistentvolumeclaims", "delete"): ("operator/lifecycle/data_epoch.py", "api.delete(kinds.PERSISTENT_VOLUME_CLAIM"),
+    ("servicecidrs.networking.k8s.io", "get"): ("operator/world/host_facts.py", "api.get(kinds.SERVICE_CIDR"),
+    # kopf looks up the definitions of its resources.
+    ("customresourcedefinitions.apiextensions.k8s.io", "list"): ("operator/world/kopf_events.py", "import kopf"),
+    ("customresourcedefinitions.apiextensions.k8s.io", "watch"): ("operator/world/kopf_events.py", "import kopf"),
+}
+"""Rights that no recorded scenario takes, and the code that needs each."""
+
+
+def test_the_operator_may_do_exactly_what_it_does() -> None:
+    needed = find_used()
+    for kind in find_watched():
+        needed.setdefault(name_resource(kind.plural, kind.group), set()).update(("list", "watch"))
+    for resource, verb in SELDOM:
+        assert verb not in needed.get(resource, set()), f"{verb} {resource} is recorded"
+        needed.setdefault(resource, set()).add(verb)
+    assert read_verbs("nestor-operator") == needed
+
+
+@pytest.mark.parametrize(("right", "place"), SELDOM.items(), ids=lambda item: " ".join(item))
+def test_what_is_seldom_asked_for_is_asked_for(right: tuple[str, str], place: tuple[str, str]) -> None:
+    file, text = place
+    assert text in (ROOT / "src/nestor" / file).read_text()
+
+
+def test_the_operator_may_bind_the_roles_that_it_binds_and_no_others() -> None:
+    bodies = [
+        request["body"]
+        for step in read_steps()
+        for target, requests in (step.get("writes") or {}).items()
+        if "rolebindings/" in target
+        for request in requests
+        if request.get("body") and "roleRef" in request["body"]
+    ]
+    named = [rule for rule in read_rules("nestor-operator") if "resourceNames" in rule]
+    assert [(rule["resources"], rule["verbs"]) for rule in named] == [(["clusterroles"], ["bind"])]
+    assert set(named[0]["resourceNames"]) == {body["roleRef"]["name"] for body in bodies}
+
+
+@pytest.mark.parametrize("role", ["nestor-operator", "nestor-syncer", "nestor-syncer-nodes"])
+def test_no_role_has_a_wildcard_or_rights_beside_resources(role: str) -> None:
+    for rule in read_rules(role):
+        assert rule.keys() <= {"apiGroups", "resources", "resourceNames", "verbs"}
+        assert not any("*" in item for values in rule.values() for item in values), rule
 
 
 @pytest.mark.parametrize(

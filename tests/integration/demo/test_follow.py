@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from aiohttp import web
 from devcluster.demo import follow, install, show
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
-from tests.waiting import has, wait_for
+from tests.waiting import eventually, has, wait_for
 
 Object = dict[str, Any]
 NAME = "hello"
@@ -69,6 +70,10 @@ async def report(api: Api, *conditions: Object, **status: Any) -> None:
     )
 
 
+async def _has(lines: list[str], line: str) -> bool:
+    return line in lines
+
+
 ADMITTED = condition("Admitted", "True", "Accepted")
 CLUSTER = condition("ClusterReady", "True", "Provisioned")
 APPLIED = condition("StepsApplied", "True", "AllStepsApplied")
@@ -80,7 +85,8 @@ async def test_a_job_is_followed_to_its_page(api: Api, site: str) -> None:
     await report(api, ADMITTED, condition("Ready", "False", "Provisioning", "a pod is starting"))
     steps = [{"name": "web-server", "type": "kubectl", "state": "Succeeded", "attempt": 1, "maxAttempts": 1}]
     await report(api, ADMITTED, CLUSTER, APPLIED, steps=steps, url=site, kubernetesVersion="v1.36.3")
-    await asyncio.sleep(0.5)
+    # Its page counts, not the condition that reports it.
+    await eventually(functools.partial(_has, lines, "HTTP 200"))
     exposed, ready = condition("Exposed", "True", "IngressReady"), condition("Ready", "True", "AppReady")
     await report(api, ADMITTED, CLUSTER, APPLIED, exposed, ready, steps=steps, url=site, kubernetesVersion="v1.36.3")
     job, content = await following

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
+import re
 import signal
 import sys
 import uuid
+from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +18,11 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from nestor.kube import Api, kinds
+from nestor.kube import Api, Kind, kinds
 from tests.integration import apiserver
 from tests.integration.chart import install_roles
 from tests.integration.operator.world import build_class
+from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[3]
 ACCOUNT = "system:serviceaccount:nestor-system:nestor"
@@ -31,6 +35,12 @@ class Operator:
     process: asyncio.subprocess.Process
     port: int
     log: Path
+    is_killed: bool = False
+
+    def kill(self) -> None:
+        """End it without giving it a chance to do anything."""
+        self.is_killed = True
+        self.process.kill()
 
     async def health(self, page: str = "readyz") -> int:
         """The status of one of its pages; 0 when nobody listens."""
@@ -39,6 +49,23 @@ class Operator:
                 return answer.status
         except aiohttp.ClientError:
             return 0
+
+    def count_passes(self, kind: Kind, namespace: str) -> Counter[str]:
+        """How often it has looked at each object of a namespace so far."""
+        return Counter(re.findall(rf"{kind.name} {namespace}/(\S+) reconciled", self.log.read_text()))
+
+    async def look_again(self, api: Api, kind: Kind, name: str, namespace: str) -> None:
+        """Await a whole pass over an object that began after this call: what it would do wrong has been done by then.
+
+        Touched twice: the pass that follows the first touch may have begun before it, but it was over when the next one began.
+        """
+        for _ in range(2):
+            before = self.count_passes(kind, namespace)[name]
+            await api.patch(kind, name, namespace, {"metadata": {"annotations": {"test/touched": uuid.uuid4().hex}}})
+            await eventually(functools.partial(self._has_passed, kind, name, namespace, before), 60)
+
+    async def _has_passed(self, kind: Kind, name: str, namespace: str, before: int) -> bool:
+        return self.count_passes(kind, namespace)[name] > before
 
 
 @contextlib.asynccontextmanager
@@ -78,7 +105,8 @@ async def operator_running(plane: apiserver.ControlPlane) -> AsyncIterator[Opera
     finally:
         if process.returncode is None:
             process.terminate()
-        assert await asyncio.wait_for(process.wait(), 30) in (0, -signal.SIGKILL), log.read_text()[-5000:]
+        expected = -signal.SIGKILL if operator.is_killed else 0
+        assert await asyncio.wait_for(process.wait(), 30) == expected, log.read_text()[-5000:]
 
 
 @contextlib.asynccontextmanager

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from nestor import names
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator, operator_running
-from tests.integration.operator.world import Object, be_ready_server, build_class, build_job, host_namespace
+from tests.integration.operator.world import Object, be_ready_server, build_class, build_job, host_namespace, message_of
 from tests.waiting import eventually, job_with, wait_for, wait_for_any, wait_for_none
 
 MADE = [
@@ -131,16 +132,27 @@ async def test_a_namespace_that_never_goes_is_left_behind_and_named(operator: Op
     await wait_for(api, kinds.NAMESPACE, where, "", lambda found: found is None)
 
 
-async def test_a_namespace_that_is_not_the_jobs_is_never_touched(operator: Operator, api: Api, namespace: str) -> None:
-    await api.delete(kinds.NAMESPACE, "nobody")
-    foreign = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"foreign-{namespace}", "labels": {"a": "b"}}}
-    await api.create(kinds.NAMESPACE, foreign)
-    job = await api.create(kinds.NESTED_APP_JOB, build_job("other", namespace))
-    await job_with(api, "other", namespace, conditions.ADMITTED, "True")
-    await api.delete(kinds.NESTED_APP_JOB, "other", namespace)
-    await await_gone(api, job)
-    assert await api.find(kinds.NAMESPACE, f"foreign-{namespace}")
-    await api.delete(kinds.NAMESPACE, f"foreign-{namespace}")
+@pytest.mark.parametrize(
+    "marks", [{"a": "b"}, {labels.MANAGED_BY: "nestor", labels.JOB_UID: "another"}], ids=["nobody's", "another job's"]
+)
+async def test_a_namespace_that_is_not_the_jobs_is_never_touched(
+    second_plane: apiserver.ControlPlane, lonely: Api, marks: Object
+) -> None:
+    job = await lonely.create(kinds.NESTED_APP_JOB, build_job("squatted", "default"))
+    name = names.job_namespace("squatted", "default", job["metadata"]["uid"])
+    # With Nestor's label, it is in the operator's cache.
+    await lonely.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": marks}})
+    before = await lonely.get(kinds.NAMESPACE, name)
+    async with operator_running(second_plane):
+        refused = await job_with(lonely, "squatted", "default", conditions.CLUSTER_READY, "False")
+        assert f"Namespace '{name}' already exists and does not belong to this job" in message_of(
+            refused, conditions.CLUSTER_READY
+        )
+        await lonely.delete(kinds.NESTED_APP_JOB, "squatted", "default")
+        await wait_for(lonely, kinds.NESTED_APP_JOB, "squatted", "default", lambda found: found is None)
+    assert await lonely.get(kinds.NAMESPACE, name) == before
+    assert not await lonely.list(kinds.NESTED_CLUSTER, name)
+    await lonely.delete(kinds.NAMESPACE, name)
 
 
 @pytest.mark.parametrize("is_killed", [False, True])
@@ -152,7 +164,7 @@ async def test_a_job_deleted_while_the_operator_was_away_is_gone_when_it_is_back
         job = await lonely.create(kinds.NESTED_APP_JOB, build_job("away", "default"))
         await job_with(lonely, "away", "default", conditions.ADMITTED, "True")
         if is_killed:
-            first.process.kill()
+            first.kill()
     await lonely.delete(kinds.NESTED_APP_JOB, "away", "default")
     await wait_for(lonely, kinds.NESTED_APP_JOB, "away", "default", bool, limit=5)
     async with operator_running(second_plane):
@@ -192,7 +204,7 @@ async def test_a_restarted_operator_goes_on_where_the_last_one_was(second_plane:
     async with operator_running(second_plane) as first:
         job = await lonely.create(kinds.NESTED_APP_JOB, build_job("onward", "default"))
         where = await host_namespace(lonely, job)
-        first.process.kill()
+        first.kill()
     async with operator_running(second_plane):
         pki = await wait_for(lonely, kinds.SECRET, "onward-pki", where, lambda found: found is not None)
         await be_ready_server(lonely, "onward", where)

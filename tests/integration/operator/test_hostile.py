@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -128,11 +126,6 @@ def peak_memory(operator: Operator) -> int:
     return int(line.split()[1]) // 1024
 
 
-def count_passes(operator: Operator, namespace: str) -> Counter[str]:
-    """How often the operator looked at each job of a namespace so far."""
-    return Counter(re.findall(rf"NestedAppJob {namespace}/(\S+) reconciled", operator.log.read_text()))
-
-
 @pytest.mark.usefixtures("deep_python")
 async def test_each_is_refused_with_a_message_and_a_good_job_proceeds_meanwhile(
     operator: Operator, api: Api, namespace: str
@@ -152,5 +145,5 @@ async def test_each_is_refused_with_a_message_and_a_good_job_proceeds_meanwhile(
     # The chart gives it 512 MiB.
     assert peak_memory(operator) < 384
     # Once as it came, then for our own writes: what is refused is not looked at again and again.
-    passes = count_passes(operator, namespace)
+    passes = operator.count_passes(kinds.NESTED_APP_JOB, namespace)
     assert {name: passes[name] for name in (*HOSTILE, *PARAMETERS) if passes[name] > MOST_PASSES} == {}

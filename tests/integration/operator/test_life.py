@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from typing import Any
 
 from nestor import names
@@ -26,21 +24,26 @@ EXPECTED = {
     kinds.POD: ["hello-k3s-0", "hello-run"],
 }
 
+BY_CONTROLLERS = {"default", "kube-root-ca.crt", "hello-k3s-0", "hello-run"}
+"""What the host's controllers create, and the runner, which needs the namespace's service account."""
 
-async def test_everything_is_created_within_a_second(operator: Operator, api: Api, namespace: str) -> None:
-    started = time.monotonic()
+
+async def test_the_first_status_comes_after_everything_is_created(operator: Operator, api: Api, namespace: str) -> None:
+    """One pass creates it all: it waits for no pod, no other pass and no status of its own."""
     await api.create(kinds.NESTED_APP_JOB, build_job("hello", namespace))
-    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "True", limit=20)
-    admitted = time.monotonic() - started
+    job = await wait_for(api, kinds.NESTED_APP_JOB, "hello", namespace, lambda found: bool(found and found.get("status")))
+    assert job is not None
     where = job["status"]["namespace"]
-    await wait_for(api, kinds.POD, "hello-k3s-0", where, lambda found: found is not None)
-    everything = time.monotonic() - started
+    assert conditions.is_true(job["status"]["conditions"], conditions.ADMITTED)
     for kind, expected in EXPECTED.items():
-        assert sorted(item["metadata"]["name"] for item in await api.list(kind, where)) == expected, kind.name
+        found = {item["metadata"]["name"] for item in await api.list(kind, where)}
+        assert found | BY_CONTROLLERS == {*expected} | BY_CONTROLLERS, kind.name
     assert await api.find(kinds.SECRET, "hello-kubeconfig", namespace)
     assert await api.find(kinds.CLUSTER_ROLE_BINDING, where)
-    print(f"admitted after {admitted:.2f} s, server's pod after {everything:.2f} s")
-    assert admitted < 3, "the goal is 1 s; 3 s allow for a loaded machine"
+    for pod in EXPECTED[kinds.POD]:
+        await wait_for(api, kinds.POD, pod, where, lambda found: found is not None)
+    for kind, expected in EXPECTED.items():
+        assert sorted(item["metadata"]["name"] for item in await api.list(kind, where)) == expected, kind.name
 
 
 async def test_a_job_becomes_ready_step_by_step_and_says_so(operator: Operator, api: Api, namespace: str) -> None:
@@ -78,11 +81,17 @@ async def test_a_settled_job_costs_nothing(operator: Operator, api: Api, namespa
     where = await host_namespace(api, job)
     await job_with(api, "calm", namespace, conditions.ADMITTED, "True")
     await wait_for(api, kinds.POD, "calm-run", where, lambda found: found is not None)
-    await asyncio.sleep(1)
+    await wait_for(api, kinds.STATEFUL_SET, "calm-k3s", where, has_its_pods)
+    await operator.look_again(api, kinds.NESTED_APP_JOB, "calm", namespace)
     before = await versions(api, where)
-    await api.patch(kinds.NESTED_APP_JOB, "calm", namespace, {"metadata": {"labels": {"touched": "yes"}}})
-    await asyncio.sleep(1)
+    await operator.look_again(api, kinds.NESTED_APP_JOB, "calm", namespace)
     assert await versions(api, where) == before
+
+
+def has_its_pods(found: Object | None) -> bool:
+    """The controller of StatefulSets has nothing more to do or to say."""
+    status = (found or {}).get("status", {})
+    return bool(found and status.get("replicas") == 1 and status.get("observedGeneration") == found["metadata"]["generation"])
 
 
 async def versions(api: Api, namespace: str) -> dict[str, Any]:
@@ -136,7 +145,7 @@ async def test_a_lost_server_makes_a_new_plan_and_a_new_runner(operator: Operato
     first = await run_of(api, "lost", where, "Succeeded")
     await be_ready_server(api, "lost", where, run=first)
     await job_with(api, "lost", namespace, conditions.STEPS_APPLIED, "True")
-    await asyncio.sleep(0.5)
+    await operator.look_again(api, kinds.NESTED_APP_JOB, "lost", namespace)
     await api.delete(kinds.POD, "lost-k3s-0", where, grace_seconds=0)
 
     def is_another(found: Object | None) -> bool:
@@ -151,10 +160,8 @@ async def test_nothing_is_left_of_a_deleted_job(operator: Operator, api: Api, na
     where = await host_namespace(api, job)
     await job_with(api, "gone", namespace, conditions.ADMITTED, "True")
     await be_target(api, where, job)
-    started = time.monotonic()
     await api.delete(kinds.NESTED_APP_JOB, "gone", namespace)
     await wait_for(api, kinds.NESTED_APP_JOB, "gone", namespace, lambda found: found is None, limit=40)
-    print(f"gone after {time.monotonic() - started:.1f} s")
     assert await api.find(kinds.NAMESPACE, where) is None
     assert await api.find(kinds.CLUSTER_ROLE_BINDING, where) is None
     assert await api.find(kinds.SECRET, "gone-kubeconfig", namespace) is None

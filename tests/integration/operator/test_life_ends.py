@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from nestor.api import conditions
 from nestor.kube import Api, kinds
 from tests.integration.operator.conftest import Operator
@@ -43,7 +41,7 @@ async def test_a_job_without_policies_runs_on(operator: Operator, api: Api, name
     job, where = await start(api, "service", namespace)
     await come_to(api, "service", where, "Succeeded")
     await job_saying(api, "service", namespace, conditions.SUCCEEDED, "it runs until it is deleted")
-    await asyncio.sleep(1)
+    await operator.look_again(api, kinds.NESTED_APP_JOB, "service", namespace)
     job = await api.get(kinds.NESTED_APP_JOB, "service", namespace)
     assert "completionTime" not in job["status"]
     assert job["status"]["command"] == "Hello"

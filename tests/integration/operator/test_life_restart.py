@@ -130,7 +130,7 @@ async def test_an_operator_goes_on_where_another_one_was_killed(second_plane: ap
         ended = await job_with(lonely, "done", "team", conditions.SUCCEEDED, "True")
         await come_to(lonely, "failing", failing, "Failed", "Job 'pi' has failed")
         await job_restarted(lonely, "failing", "team", 1)
-        first.process.kill()
+        first.kill()
     await change(lonely, "resting", "team", suspend=False)
     async with operator_running(second_plane):
         await uid_of_server(lonely, "failing", failing, after=server)

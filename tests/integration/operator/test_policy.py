@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -113,9 +112,14 @@ async def test_jobs_and_clusters_keep_their_version_when_the_class_changes(
     await job_with(api, "steady", namespace, conditions.ADMITTED, "True")
     higher = [*VERSIONS, {"version": "v1.37", "image": "rancher/k3s:v1.37.0-k3s1"}]
     others = [{"version": "v1.35", "image": "rancher/k3s:v1.35.9-k3s1"}]
-    for versions in (higher, others):
+    for number, (versions, is_offered) in enumerate(((higher, "True"), (others, "False"))):
         await policy(cluster={"versions": versions})
-        await asyncio.sleep(1)
+        # Another job shows that the operator knows of the change: the first one offers v1.37, the second takes it away.
+        later = build_job(f"later-{number}", namespace, className=name, kubernetesVersion="v1.37")
+        await api.create(kinds.NESTED_APP_JOB, later)
+        await job_with(api, f"later-{number}", namespace, conditions.ADMITTED, is_offered)
+        await operator.look_again(api, kinds.NESTED_APP_JOB, "steady", namespace)
+        await operator.look_again(api, kinds.NESTED_CLUSTER, "mine", namespace)
         found = await api.get(kinds.NESTED_APP_JOB, "steady", namespace)
         for condition in found["status"]["conditions"]:
             assert condition["reason"] not in (conditions.VERSION_UNSUPPORTED, conditions.PROVISIONING_FAILED)

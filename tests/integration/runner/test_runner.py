@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import re
 import signal
-import time
 from collections.abc import AsyncIterator
 
 import yaml
@@ -206,13 +205,12 @@ async def test_a_finished_plan_is_not_run_again_and_a_changed_one_is(stage: Stag
 async def test_a_step_that_hangs_is_ended_at_its_limit(stage: Stage) -> None:
     stage.write(a=config_map("a"))
     stage.slow_down()
-    started = time.monotonic()
+    # Until it is ended: this kubectl never comes to an end by itself, nor does the wait below, without failing.
     runner = await stage.run(stage.plan({"name": "a", "timeout_seconds": 1, "retry": 1, "retry_sleep_seconds": 0}))
     assert await runner.wait() == Exit.STEP_FAILED
     step = (await stage.record())["steps"][0]
     assert step["message"] == "timed out after 1 s, stopped; its last output:\ngoing slow"
     assert ("exitCode" in step, step["attempt"]) == (False, 2)
-    assert time.monotonic() - started < 20
 
 
 async def test_a_cluster_that_comes_up_late_is_waited_for(stage: Stage) -> None:
@@ -222,9 +220,8 @@ async def test_a_cluster_that_comes_up_late_is_waited_for(stage: Stage) -> None:
     late = stage.folder / "late.kubeconfig"
     late.write_text(stage.kubeconfig.read_text().replace(f"{host}:{real}", f"{host}:{port}"))
     runner = await stage.start(stage.plan({"name": "a"}), late)
-    await asyncio.sleep(1.5)
-    assert runner.process.returncode is None
-    async with forwarder(port, int(real)):
+    await runner.wait_for_line("waiting for the nested API")
+    async with forwarder(port, int(real), unanswered=10):
         assert await runner.wait() == Exit.SUCCEEDED, runner.log
     assert any(re.search(r"the nested API answers \(waited \d\.\d s\)", line) for line in runner.lines)
 
@@ -250,8 +247,12 @@ async def test_a_record_that_nobody_can_read_starts_a_new_run(stage: Stage) -> N
 
 
 @contextlib.asynccontextmanager
-async def forwarder(port: int, target: int) -> AsyncIterator[None]:
-    """Bytes from one loopback port to another, for as long as the block lasts."""
+async def forwarder(port: int, target: int, *, unanswered: int) -> AsyncIterator[None]:
+    """Bytes from one loopback port to another, for as long as the block lasts, but for the first connections.
+
+    Fails unless there were more connections than those.
+    """
+    tries = 0
 
     async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
@@ -261,11 +262,17 @@ async def forwarder(port: int, target: int) -> AsyncIterator[None]:
         writer.close()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal tries
+        tries += 1
+        if tries <= unanswered:
+            writer.close()
+            return
         other_reader, other_writer = await asyncio.open_connection("127.0.0.1", target)
         await asyncio.gather(pump(reader, other_writer), pump(other_reader, writer))
 
     server = await asyncio.start_server(serve, "127.0.0.1", port)
     try:
         yield
+        assert tries > unanswered
     finally:
         server.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 from typing import Any
@@ -418,15 +417,30 @@ async def test_a_node_goes_after_its_last_pod(world: World, space: str, monkeypa
     await world.schedule(host, "node-2")
     await world.nested_pod(nested, lambda pod: pod["spec"].get("nodeName") == "node-2")
     mirrored = await world.nested.get(kinds.NODE, "node-2")
-    await asyncio.sleep(0.6)
+    await see_a_node_go(world, space)
     assert await world.nested.find(kinds.NODE, "node-2")
     await world.nested.delete(kinds.POD, "web", space, grace_seconds=0)
     await world.finish(host)
     await world.gone(world.nested, kinds.NODE, mirrored)
 
 
-async def test_a_tenant_s_own_node_is_left_alone(world: World) -> None:
+async def see_a_node_go(world: World, space: str) -> None:
+    """A node comes with its first pod and goes after its last one: whatever else had to go by then has gone."""
+    await world.host.create(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "passing"}})
+    nested = await world.nested.create(kinds.POD, build_pod(space, "passing"))
+    host = await world.host_pod(nested)
+    await world.schedule(host, "passing")
+    await world.nested_pod(nested, lambda pod: pod["spec"].get("nodeName") == "passing")
+    mirrored = await world.nested.get(kinds.NODE, "passing")
+    await world.nested.delete(kinds.POD, "passing", space, grace_seconds=0)
+    await world.finish(host)
+    await world.gone(world.nested, kinds.NODE, mirrored)
+    await world.host.delete(kinds.NODE, "passing")
+
+
+async def test_a_tenant_s_own_node_is_left_alone(world: World, space: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "LINGER_SECONDS", 0.3)
     await world.nested.create(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "virtual"}})
-    await asyncio.sleep(0.3)
+    await see_a_node_go(world, space)
     assert await world.nested.find(kinds.NODE, "virtual")
     await world.nested.delete(kinds.NODE, "virtual")

@@ -36,10 +36,11 @@ class FakeApi:
         self.events: list[str] = []
         self.conflicts = 0
         self.is_freed = False
+        self.found: dict[Kind, Object] = {}
 
     async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
-        """Only the job can be found."""
-        return self.job if kind == kinds.NESTED_APP_JOB else None
+        """The job, and what a test has put there."""
+        return self.job if kind == kinds.NESTED_APP_JOB else self.found.get(kind)
 
     async def delete(
         self, kind: Kind, name: str, namespace: str = "", *, uid: str = "", grace_seconds: int | None = None
@@ -123,6 +124,41 @@ async def test_the_time_goes_on_after_a_conflict_and_starts_anew_for_a_successor
     await finalizer.finalize(job)
     assert api.events == ["NamespaceLeftBehind"]
     assert finalizer._deletions == {}
+
+
+def build_secret(uid: str | None) -> Object:
+    """A Secret with the name of the job's kubeconfig, made for the job of that UID or by a user."""
+    marks = {labels.JOB_UID: uid} if uid else {}
+    return {"metadata": {"name": "hello-kubeconfig", "namespace": "team-a", "uid": "secret", "labels": marks}}
+
+
+@pytest.mark.parametrize("uid", ["5678", None], ids=["another job's", "nobody's"])
+@pytest.mark.parametrize("is_cached", [True, False])
+async def test_what_only_has_the_names_of_the_jobs_objects_is_not_touched(uid: str | None, is_cached: bool) -> None:
+    api, job = FakeApi(), build_job(deletionTimestamp=LONG_AGO)
+    context = build_context(api)
+    store = context.cache.informers[kinds.NAMESPACE].store
+    marks = labels.of_job("hello", "team-a", uid) if uid else {}
+    namespace = {"metadata": {"name": WHERE, "uid": "ns", "labels": marks}}
+    del store["", WHERE]
+    if is_cached:
+        store["", WHERE] = namespace
+    api.found = {kinds.NAMESPACE: namespace, kinds.SECRET: build_secret(uid)}
+    assert await Finalizer(context, CopiedInputs(context.applier, "nestor-system")).finalize(job) == Result()
+    assert api.is_freed
+    # The one object outside of both namespaces is named after the job's UID, and goes even if the collector is slow.
+    assert [(kind, name) for kind, name, _ in api.deleted] == [(kinds.CLUSTER_ROLE_BINDING, WHERE)]
+
+
+async def test_the_jobs_own_namespace_and_kubeconfig_go() -> None:
+    api, job = FakeApi(), build_job(deletionTimestamp=LONG_AGO)
+    context = build_context(api)
+    api.found = {kinds.SECRET: build_secret("1234")}
+    context.cache.informers[kinds.POD]._set((WHERE, "app"), None)
+    await finalize(Finalizer(context, CopiedInputs(context.applier, "nestor-system")), job)
+    gone = [(kind, name) for kind, name, _ in api.deleted]
+    assert (kinds.SECRET, "hello-kubeconfig") in gone
+    assert (kinds.NAMESPACE, WHERE) in gone
 
 
 @pytest.mark.parametrize("successor", [None, build_job("5678")], ids=["no job", "made again"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, cast
 
 from nestor.cluster.shape import Host
@@ -29,12 +30,14 @@ class FakeApi:
     def __init__(self, content: dict[Kind, list[Object]], failures: int = 0) -> None:
         self.content = content
         self.failures = failures
+        self.on_failure: Callable[[], None] = lambda: None
 
     async def list(self, kind: Kind) -> list[Object]:
         """All of a kind."""
         await asyncio.sleep(0)
         if self.failures:
             self.failures -= 1
+            self.on_failure()
             raise NotFound(404, "NotFound", "the server could not find the requested resource")
         return [{"kind": kind.name, **item} for item in self.content.get(kind, ())]
 
@@ -46,8 +49,9 @@ async def test_no_work_is_done_before_jobs_clusters_classes_and_apps_are_listed(
         kinds.NESTED_CLASS: [obj("default")],
         kinds.NESTED_APP: [{"metadata": {"name": "app", "resourceVersion": "1"}}],
     }
-    api = cast(Api, FakeApi(content, failures=2))
-    operator = Operator(Context.create(api, Settings(image="x"), Cache(api), Host(())))
+    api = FakeApi(content, failures=2)
+    context = Context.create(cast(Api, api), Settings(image="x"), Cache(cast(Api, api)), Host(()))
+    operator = Operator(context)
     worked: dict[Key, tuple[int, ...]] = {}
     is_done = asyncio.Event()
 
@@ -60,12 +64,13 @@ async def test_no_work_is_done_before_jobs_clusters_classes_and_apps_are_listed(
     operator.queue.add(Key(JOB, "n", "early"))
     for informer in operator.cache.informers.values():
         informer.synced.set()
+    before: list[int] = []
+    api.on_failure = lambda: before.append(len(worked))
     task = asyncio.create_task(operator._work())
-    await asyncio.sleep(0.1)
-    assert not worked
     await asyncio.wait_for(is_done.wait(), 5)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+    assert before == [0, 0]
     assert set(worked) == {Key(JOB, "n", "early"), Key(JOB, "n", "job"), Key(CLUSTER, "n", "mine"), Key(APP, "", "app")}
     assert set(worked.values()) == {(1, 1, 1, 1)}
 

@@ -1,0 +1,90 @@
+"""What the kubelet hears of the syncer: a watch that went silent is a reason to restart it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from typing import cast
+
+import aiohttp
+import pytest
+
+from nestor.kube import Api, kinds
+from nestor.syncer.process.health import STALE_SECONDS, Health, serve
+from nestor.syncer.view.caches import Caches
+from tests.unit.translate.builders import TARGET
+
+API = cast(Api, None)
+
+
+@pytest.fixture
+def health() -> Health:
+    """A syncer that works, and heard of all its watches just now."""
+    health = Health()
+    health.caches = Caches(API, API, TARGET)
+    for kind in (kinds.POD, kinds.SERVICE):
+        health.caches.nested(kind)
+        health.caches.host(kind)
+    health.working = health.nested_ok = True
+    return health
+
+
+def silence(health: Health, index: int, seconds: float) -> None:
+    """One watch was last heard from so long ago."""
+    assert health.caches is not None
+    list(health.caches)[index].last_contact = time.monotonic() - seconds
+
+
+@pytest.fixture
+async def url(health: Health, unused_tcp_port: int) -> AsyncIterator[str]:
+    """Where the kubelet asks."""
+    server = asyncio.create_task(serve(health, unused_tcp_port))
+    url = f"http://127.0.0.1:{unused_tcp_port}"
+    while await ask(f"{url}/healthz") == 0:
+        assert not server.done()
+    yield url
+    server.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await server
+
+
+async def ask(url: str) -> int:
+    """The status of the answer; 0 while nobody listens."""
+    try:
+        async with aiohttp.ClientSession() as session, session.get(url) as answer:
+            return answer.status
+    except aiohttp.ClientConnectionError:
+        return 0
+
+
+@pytest.mark.parametrize("index", range(5), ids=["host cluster", "host pods", "host Services", "nested pods", "nested Services"])
+async def test_one_silent_watch_is_enough_to_be_unhealthy(health: Health, url: str, index: int) -> None:
+    silence(health, index, STALE_SECONDS - 60)
+    assert await ask(f"{url}/healthz") == 200
+    silence(health, index, STALE_SECONDS + 1)
+    assert await ask(f"{url}/healthz") == 503
+    # Only a restart helps: it is no question of being ready.
+    assert await ask(f"{url}/readyz") == 200
+    silence(health, index, 0)
+    assert await ask(f"{url}/healthz") == 200
+
+
+async def test_a_syncer_that_still_waits_for_its_first_lists_is_healthy_and_not_ready(health: Health, url: str) -> None:
+    health.working = False
+    silence(health, 0, STALE_SECONDS + 1)
+    assert await ask(f"{url}/healthz") == 200
+    assert await ask(f"{url}/readyz") == 503
+
+
+def test_a_watch_is_silent_for_longer_than_a_healthy_one_ever_is(health: Health) -> None:
+    """Servers end watches after that time: a limit below it would restart syncers of quiet clusters."""
+    assert health.caches is not None
+    assert max(informer.watch_seconds for informer in health.caches) < STALE_SECONDS
+
+
+@pytest.mark.parametrize("is_nested_ok", [True, False])
+async def test_ready_asks_for_the_nested_api_server(health: Health, url: str, is_nested_ok: bool) -> None:
+    health.nested_ok = is_nested_ok
+    assert await ask(f"{url}/readyz") == (200 if is_nested_ok else 503)
