@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
@@ -32,6 +33,8 @@ from devcluster.cluster.paths import Paths
 from devcluster.progress import Progress
 
 ADDONS = Path(__file__).parent / "addons"
+BUSY_SECONDS = 30.0
+"""How long a running cluster may take to answer before it is replaced, with everybody's pods in it."""
 
 
 def info(layout: Paths) -> ClusterInfo:
@@ -104,10 +107,10 @@ def _keep_or_start(layout: Paths, progress: Progress) -> bool:
     """Whether the running cluster could be kept."""
     if launcher.is_running(layout):
         power.start_all(layout, progress)
-        if status().healthy:
+        if not (faults := _find_faults(layout)):
             progress.note("The embedded cluster runs already.")
             return True
-        progress.note("The embedded cluster is not healthy; it is started anew.")
+        progress.note(f"The embedded cluster is not healthy ({faults}); it is started anew.")
     _end(layout)
     preflight.check(layout)
     with progress.stage("Start the embedded cluster"), lock.claim(layout) as claimed:
@@ -117,6 +120,17 @@ def _keep_or_start(layout: Paths, progress: Progress) -> bool:
         cgroups.create()
         launcher.start(layout, claimed)
     return False
+
+
+def _find_faults(layout: Paths) -> str:
+    """What of a running cluster does not work, for long enough: on a busy machine, a late answer is no fault. Empty if all works."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while not (found := status()).healthy:
+        known = state.load(layout.state)
+        if known is None or known.phase not in ("Starting", "Running") or time.monotonic() > deadline:
+            return ", ".join(f"not: {title}" for title, is_ok in found.checks.items() if not is_ok) or found.message
+        time.sleep(health.POLL_SECONDS)
+    return ""
 
 
 def _require_running(layout: Paths) -> None:
