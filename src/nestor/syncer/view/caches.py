@@ -57,6 +57,11 @@ class Caches:
         """Events of all pods in the host namespace."""
         return self._on_host(kinds.EVENT, fields="involvedObject.kind=Pod")
 
+    @cached_property
+    def host_quotas(self) -> Informer:
+        """The quotas of the host namespace."""
+        return self._on_host(kinds.RESOURCE_QUOTA)
+
     def _on_host(self, kind: Kind, *, labels: str = "", fields: str = "") -> Informer:
         if kind not in self._host:
             self._check_open(kind)
