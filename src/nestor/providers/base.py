@@ -56,6 +56,12 @@ class InvalidInput(ProviderError):
     status = 400
 
 
+class NoRoom(InvalidInput):
+    """There is no room for this pod, nor for any of its size, until others have ended or a quota was raised."""
+
+    status = 403
+
+
 class NotYet(ProviderError):
     """Not possible right now: the caller retries after a second. For example, an earlier pod still holds the name."""
 

@@ -11,7 +11,7 @@ from nestor.kube import NotFound as NotThere
 from nestor.kube.rights import right
 from nestor.objects import Object
 from nestor.providers import upgrade
-from nestor.providers.base import Call, Connection, InvalidInput, NotFound, NotYet, Options, Part, uid_of
+from nestor.providers.base import Call, Connection, InvalidInput, NoRoom, NotFound, NotYet, Options, Part, uid_of
 
 RIGHTS = (
     right(kinds.POD, "get", "list", "create", "patch", "delete"),
@@ -21,6 +21,8 @@ RIGHTS = (
     *(right(kinds.POD, "patch", subresource=name) for name in ("ephemeralcontainers", "resize", "status")),
 )
 """The permissions it needs in the host namespace."""
+
+_QUOTA = "exceeded quota: "
 
 
 class HostProvider:
@@ -120,4 +122,7 @@ def _in_our_words() -> Iterator[None]:
             raise NotFound(error.message) from error
         if isinstance(error, Conflict):
             raise
+        quota = error.message.partition(_QUOTA)
+        if isinstance(error, Forbidden) and quota[1]:
+            raise NoRoom("".join(quota[1:]), error.status) from error
         raise InvalidInput(error.message, error.status) from error

@@ -106,7 +106,13 @@ def build_pods(context: Context, provider: Provider, engines: dict[str, Engine])
     jobs.on_release(pods.queue.add)
     return PodParts(
         suspend=SuspendStatus(context, provider, lambda: creator.creating > 0),
-        queues={"pods": pods.queue, "tokens": tokens.queue, "events": events.queue, "suspended-jobs": jobs.queue},
+        queues={
+            "pods": pods.queue,
+            "pod-creations": pods.creations,
+            "tokens": tokens.queue,
+            "events": events.queue,
+            "suspended-jobs": jobs.queue,
+        },
         watches={"suspended-jobs": jobs.watches},
     )
 

@@ -70,3 +70,10 @@ async def test_a_name_that_another_pod_has_or_just_had_is_waited_for(nested: str
 
 async def test_a_pod_that_is_there_already_is_returned() -> None:
     assert await provider(Conflict(409, "AlreadyExists", "pods already exists"), POD).create(POD) == POD
+
+
+async def test_a_quota_is_told_in_words_that_hold_for_all_pods_of_a_size() -> None:
+    quota = "exceeded quota: small, requested: pods=1, used: pods=1, limited: pods=1"
+    with pytest.raises(base.NoRoom) as caught:
+        await provider(Forbidden(403, "Forbidden", f'pods "web" is forbidden: {quota}')).create(POD)
+    assert (caught.value.message, caught.value.status) == (quota, 403)

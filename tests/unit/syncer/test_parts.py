@@ -41,7 +41,7 @@ async def test_pods_in_the_host_need_these_caches(context: Context) -> None:
     built = parts.build_shared(context, CLUSTER, SETTINGS)
     host, nested = ({informer.kind for informer in side} for side in (context.caches.host_side, context.caches.nested_side))
     both = {kinds.POD, *(row.kind for row in find_rows())}
-    assert host == both | {kinds.NESTED_CLUSTER, kinds.EVENT}
+    assert host == both | {kinds.NESTED_CLUSTER, kinds.EVENT, kinds.RESOURCE_QUOTA}
     assert nested == both | {kinds.NAMESPACE}
     assert list(built.servers) == ["kubelet API"]
 
@@ -50,7 +50,7 @@ async def test_whatever_has_work_runs(context: Context) -> None:
     """A queue or a watch that no list names would fill and never be worked off."""
     built = parts.build_shared(context, CLUSTER, SETTINGS)
     copies = set(parts.build_engines(context))
-    pods = {"pods", "tokens", "events", "suspended-jobs"}
+    pods = {"pods", "pod-creations", "tokens", "events", "suspended-jobs"}
     assert set(built.queues) == copies | pods | {"outcome", "cluster-status"}
     assert set(built.watches) == {"suspended-jobs", "outcome"}
 

@@ -1,4 +1,4 @@
-"""The queue for pods: a change on either side queues its pair of pods, by nested UID."""
+"""The queues for pods: a change on either side queues its pair of pods, by nested UID. Creations have a queue of their own."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ from nestor.objects import Object
 from nestor.syncer.pods import decide
 from nestor.syncer.pods.create import PodCreator
 from nestor.syncer.pods.delete import PodDeleter
+from nestor.syncer.pods.room import is_freed
 from nestor.syncer.pods.sync import PodSyncer
 from nestor.syncer.suspend import evict
 from nestor.syncer.suspend.evict import PodEvictor
 from nestor.syncer.view.context import RETRY_LIMIT, Context
+from nestor.translate.status import is_terminal
 from nestor.translate.target import nested_key, nested_uid
 
 log = logging.getLogger(__name__)
 
 _WORKERS = 20
+_COUNTED_SECONDS = 1
+"""Quotas count a pod that has ended a moment later. Their own news come first, where there are any."""
 
 
 class PodController:
@@ -34,6 +38,12 @@ class PodController:
         self._bound: set[str] = set()
         self._last: dict[str, Object] = {}
         self.queue = WorkQueue(self._reconcile, workers=_WORKERS, name="pods", first_delay=0.1, max_delay=RETRY_LIMIT)
+        # Apart, because a slow host would otherwise let the pods that run wait for those that are to be created.
+        self.creations: WorkQueue[str] = WorkQueue(
+            self._create, workers=_WORKERS, name="pod-creations", first_delay=0.1, max_delay=RETRY_LIMIT
+        )
+        creator.room.on_turn(self.creations.add)
+        self._caches.host_quotas.on_change(self._on_quota)
         self._caches.nested(kinds.POD).on_change(self._on_nested)
         self._caches.host(kinds.POD).on_change(self._on_host)
         self._caches.on_suspend(self._look_at_all)
@@ -52,7 +62,13 @@ class PodController:
         if change.new is None:
             self._last[uid] = host
             self._wake_successor(host)
+        if change.new is None or (is_terminal(host) and not is_terminal(change.old or {})):
+            self._creator.room.reopen(_COUNTED_SECONDS)
         self.queue.add(uid)
+
+    def _on_quota(self, change: Change) -> None:
+        if is_freed(change.old, change.new):
+            self._creator.room.reopen()
 
     def _look_at_all(self) -> None:
         """Queue all pods: the cluster was suspended or resumed, or its policy changed."""
@@ -72,7 +88,7 @@ class PodController:
 
     async def _reconcile(self, uid: str) -> None:
         nested, host = self._caches.nested_by_uid.get(uid), self._caches.host_by_uid.get(uid)
-        action = decide.decide(nested, host, had_host=uid in self._bound, is_suspended=self._caches.is_suspended)
+        action = self._decide(uid, nested, host)
         if nested is None:
             self._forget(uid)
             if host is not None:
@@ -82,6 +98,16 @@ class PodController:
         else:
             await self._act(action, nested, host)
         await self._evictor.settle(uid, nested)
+
+    def _decide(self, uid: str, nested: Object | None, host: Object | None) -> decide.Action:
+        return decide.decide(nested, host, had_host=uid in self._bound, is_suspended=self._caches.is_suspended)
+
+    async def _create(self, uid: str) -> None:
+        nested = self._caches.nested_by_uid.get(uid)
+        if nested is None:
+            self._creator.forget(uid)
+        elif self._decide(uid, nested, self._caches.host_by_uid.get(uid)) == "Create":
+            await self._creator.create(nested)
 
     async def _act(self, action: decide.Action, nested: Object, host: Object) -> None:
         """Act on a nested pod that has a host pod."""
@@ -103,7 +129,7 @@ class PodController:
         """Act on a nested pod that has no host pod."""
         uid = nested["metadata"]["uid"]
         if action == "Create":
-            await self._creator.create(nested)
+            self.creations.add(uid, self._creator.find_pause(nested))
         elif action == "Hold":
             await self._creator.hold(nested)
             self._bound.discard(uid)

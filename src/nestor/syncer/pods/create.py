@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import NoReturn
 
 from nestor.api import conditions
 from nestor.api.policy import Policy
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.objects import Object, labels_of
-from nestor.providers.base import InvalidInput, NotYet, Provider
+from nestor.providers.base import InvalidInput, NoRoom, NotYet, Provider
 from nestor.syncer.copies.memory import Told
+from nestor.syncer.pods import room
+from nestor.syncer.pods.room import Room
 from nestor.syncer.view.context import Context
 from nestor.times import timestamp
 from nestor.translate import messages, refusals, status
@@ -20,12 +24,21 @@ from nestor.translate import pod as translate
 
 REFUSED = "PodRefused"
 _SUSPENDED = "The nested cluster is suspended; the pod will start when the cluster is resumed."
-_RETRY_SECONDS = 5
-"""A quota or policy of the host may change, or what is missing may appear; no event tells us."""
-
+_NO_ROOM = "no room"
+"""Stands for all messages about a quota: its numbers change all the time."""
 
 Need = Callable[[Object], Awaitable[None]]
 """Provides something that a nested pod needs before its host pod is created. May raise `ApiError` and `RetryLater`."""
+
+
+@dataclass(frozen=True)
+class _Pause:
+    """When a refused pod is tried again, unless its spec changes."""
+
+    until: float
+    generation: int | None
+    count: int
+    """Refusals in a row."""
 
 
 class PodCreator:
@@ -36,21 +49,37 @@ class PodCreator:
         self._provider = provider
         self._needs = needs
         self._told: Told[str] = Told()
+        self._pauses: dict[str, _Pause] = {}
         self._namespaces = context.caches.nested(kinds.NAMESPACE)
+        self.room = Room()
         self.creating = 0
         """Number of creations in progress: these host pods may still appear."""
 
     async def create(self, nested: Object) -> None:
         """Create the host pod, or report why not."""
-        policy = self._context.caches.policy
+        policy, uid, size = self._context.caches.policy, nested["metadata"]["uid"], room.find_size(nested)
         if found := refusals.find_refusals(nested, policy):
+            self.room.leave(uid)
             await self._refuse(nested, "; ".join(found))
-            return
-        try:
-            if await self._is_prepared(nested):
-                await self._create(nested, policy)
-        except (Forbidden, Invalid, InvalidInput) as error:
-            await self._postpone(nested, error)
+        elif reason := self.room.find_wait(uid, size):
+            await self._refuse(nested, reason, news=_NO_ROOM)  # called again when it is its turn
+        else:
+            try:
+                if await self._is_prepared(nested) and await self._create(nested, policy):
+                    self._pauses.pop(uid, None)
+                    self.room.admit(uid, size)
+            except NoRoom as error:
+                await self._queue_up(nested, size, error)
+            except Exception as error:
+                self.room.leave(uid)
+                if isinstance(error, (Forbidden, Invalid, InvalidInput)):
+                    await self._postpone(nested, error)
+                raise
+
+    def find_pause(self, nested: Object) -> float:
+        """Seconds until the pod may be tried again after a refusal. A changed pod may be tried at once."""
+        pause, meta = self._pauses.get(nested["metadata"]["uid"]), nested["metadata"]
+        return max(0, pause.until - time.monotonic()) if pause is not None and pause.generation == meta.get("generation") else 0
 
     async def hold(self, nested: Object) -> None:
         """Give the pod no host pod while the cluster is suspended, and say so in its condition."""
@@ -60,6 +89,8 @@ class PodCreator:
     def forget(self, uid: str) -> None:
         """Forget the messages about a pod that is gone."""
         self._told.forget(uid)
+        self._pauses.pop(uid, None)
+        self.room.leave(uid)
 
     async def _is_prepared(self, nested: Object) -> bool:
         """False if the pod is gone already, so that no token can be bound to it."""
@@ -71,15 +102,17 @@ class PodCreator:
             await self._postpone(nested, error)  # for example, its service account is missing; no event tells us when it appears
         return True
 
-    async def _create(self, nested: Object, policy: Policy) -> None:
+    async def _create(self, nested: Object, policy: Policy) -> bool:
+        """False if the pod may not be created any more: cluster or policy have changed, and it is queued again."""
         caches = self._context.caches
         namespaces = {item["metadata"]["name"]: labels_of(item) for item in self._namespaces}
         host = translate.build_pod(nested, self._context.target, namespaces, policy)
         if caches.is_suspended or caches.policy != policy:
-            return  # changed meanwhile; this pod is queued again
+            return False
         self.creating += 1
         try:
             await self._provider.create(host)
+            return True
         except NotYet as error:
             raise RetryLater(1, error.message) from None
         finally:
@@ -91,12 +124,30 @@ class PodCreator:
     async def _postpone(self, nested: Object, error: ApiError | InvalidInput) -> NoReturn:
         message = messages.translate(error.message, messages.build_words(nested, self._context.target))
         await self._refuse(nested, message)
-        raise RetryLater(_RETRY_SECONDS, message) from error
+        pause = self._pauses.get(nested["metadata"]["uid"])
+        count = pause.count + 1 if pause is not None else 1
+        raise self._pause(nested, room.find_delay(count), count) from error
 
-    async def _refuse(self, nested: Object, message: str) -> None:
-        """Report the refusal: once as an event, and in PodScheduled, the condition that explains why a pod is Pending."""
+    async def _queue_up(self, nested: Object, size: str, error: NoRoom) -> None:
+        reason = messages.translate(error.message, messages.build_words(nested, self._context.target))
+        delay = self.room.refuse(nested["metadata"]["uid"], size, reason)
+        await self._refuse(nested, reason, news=_NO_ROOM)
+        if delay is not None:
+            raise self._pause(nested, delay) from error
+
+    def _pause(self, nested: Object, delay: float, count: int = 0) -> RetryLater:
+        """Remember when to try again: news about the pod, such as its own condition, must not bring that forward."""
+        meta = nested["metadata"]
+        self._pauses[meta["uid"]] = _Pause(time.monotonic() + delay, meta.get("generation"), count)
+        return RetryLater(delay, "refused")
+
+    async def _refuse(self, nested: Object, message: str, *, news: str = "") -> None:
+        """Report the refusal: once as an event, and in PodScheduled, the condition that explains why a pod is Pending.
+
+        `news`: what it is about, if the same refusal may come in other words.
+        """
         uid = nested["metadata"]["uid"]
-        if self._told.is_news(uid, message):
+        if self._told.is_news(uid, news or message):
             await self._context.recorder.post(nested, "Warning", REFUSED, message)
             await self._write_waiting(nested, REFUSED, message)
 

@@ -59,6 +59,11 @@ class Caches:
         """New events of all pods in the host namespace. They are told and not kept: there may be very many of them."""
         return self._on_host(kinds.EVENT, fields="involvedObject.kind=Pod", made=Stream)
 
+    @cached_property
+    def host_quotas(self) -> Informer:
+        """The quotas of the host namespace."""
+        return self._on_host(kinds.RESOURCE_QUOTA)
+
     def _on_host(self, kind: Kind, *, labels: str = "", fields: str = "", made: type[Informer] = Informer) -> Informer:
         if kind not in self._host:
             self._check_open(kind)

@@ -12,6 +12,7 @@ from nestor.kube import Api, Forbidden, RetryLater, kinds
 from nestor.kube.events import EventRecorder
 from nestor.objects import Object, conditions_of
 from nestor.syncer.pods.create import PodCreator
+from nestor.syncer.pods.room import find_size
 from tests.conformance.providers.memory import MemoryProvider
 from tests.fakes.api import MemoryApi
 from tests.unit.syncer import fakes
@@ -110,6 +111,49 @@ async def test_what_the_provider_does_not_take_is_told_in_nested_words_and_tried
             await scene.create()
     assert scene.events == ["exceeded quota in shop"]
     assert scene.condition["message"] == "exceeded quota in shop"
+
+
+async def test_a_refused_pod_is_tried_ever_more_rarely_unless_it_changes() -> None:
+    scene = Scene(build_pod(), refusal="a webhook says no")
+    scene.pod["metadata"]["generation"] = 1
+    delays = []
+    for _ in range(6):
+        with pytest.raises(RetryLater) as caught:
+            await scene.create()
+        delays.append(caught.value.delay)
+    assert delays == [5, 10, 20, 40, 60, 60]
+    # Its own condition and event are news about it, too.
+    assert 59 < scene.creator.find_pause(scene.pod) <= 60
+    scene.pod["metadata"]["generation"] = 2
+    assert scene.creator.find_pause(scene.pod) == 0
+    scene.creator.forget(scene.pod["metadata"]["uid"])
+    with pytest.raises(RetryLater) as caught:
+        await scene.create()
+    assert caught.value.delay == 5
+
+
+async def test_a_pod_whose_turn_it_is_but_that_fails_otherwise_holds_up_nobody() -> None:
+    async def need(_: Object) -> None:
+        raise Forbidden(403, "Forbidden", "ConfigMap 'x' is in the way")
+
+    scene, turns = Scene(build_pod(), need), []
+    room, size = scene.creator.room, find_size(scene.pod)
+    room.on_turn(lambda uid, _: turns.append(uid))
+    room.refuse(scene.pod["metadata"]["uid"], size, "full")
+    room.refuse("next", size, "full")
+    with pytest.raises(RetryLater):
+        await scene.create()
+    assert turns == ["next"]
+
+
+async def test_a_pod_that_a_new_policy_refuses_holds_up_nobody() -> None:
+    scene, turns = Scene(build_pod(container=PRIVILEGED)), []
+    room, size = scene.creator.room, find_size(scene.pod)
+    room.on_turn(lambda uid, _: turns.append(uid))
+    room.refuse(scene.pod["metadata"]["uid"], size, "full")
+    room.refuse("next", size, "full")
+    await scene.create()
+    assert turns == ["next"]
 
 
 async def test_a_need_that_the_host_refuses_is_told() -> None:
