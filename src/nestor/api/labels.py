@@ -77,7 +77,7 @@ COMPONENT_READER = "reader"
 COMPONENT_APP = "app"
 COMPONENT_EXPOSURE = "exposure"
 
-_RESERVED = ("nestor.dev", "kubernetes.io", "k8s.io")
+_RESERVED = ("nestor.dev", "kubernetes.io", "k8s.io", "x-k8s.io")
 
 
 def is_reserved(key: str) -> bool:

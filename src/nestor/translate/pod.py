@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 
 from nestor import names
 from nestor.api import labels as marks
@@ -42,13 +43,16 @@ def build_pod(pod: Object, target: Target, namespaces: scheduling.Namespaces, po
 def build_labels(pod: Object, target: Target) -> dict[str, str]:
     """The tenant's labels, overridden by ours."""
     own: dict[str, str] = target.metadata(pod)["labels"]
-    return labels.host_labels(pod["metadata"].get("labels"), rename_all=target.is_shared) | own
+    return labels.host_labels(pod["metadata"].get("labels"), target.allowed_labels) | own
 
 
-def build_annotations(pod: Object, target: Target) -> dict[str, str]:
-    """Only our annotations: a tenant's could configure the host's network or service mesh."""
+def build_annotations(pod: Object, target: Target, kept: Collection[str] = ()) -> dict[str, str]:
+    """Only our annotations: a tenant's could configure the host's network or service mesh.
+
+    `kept`: label keys of an existing host pod that stay beside those of today (see `labels.find_kept`).
+    """
     own: dict[str, str] = target.metadata(pod)["annotations"]
-    return own | downward.build_annotations(pod) | {APPLIED: _applied(pod, target)}
+    return own | downward.build_annotations(pod) | {APPLIED: _applied(pod, target, kept)}
 
 
 def applied(host: Object) -> Object:
@@ -57,7 +61,7 @@ def applied(host: Object) -> Object:
     return result
 
 
-def _applied(pod: Object, target: Target) -> str:
+def _applied(pod: Object, target: Target, kept: Collection[str]) -> str:
     """A digest of all fields that may change after creation, and the label keys that we set, to remove stale ones later."""
     spec, meta = pod["spec"], pod["metadata"]
     changeable = [
@@ -68,7 +72,7 @@ def _applied(pod: Object, target: Target) -> str:
         downward.build_annotations(pod),
         [item["name"] for item in spec.get("ephemeralContainers") or []],
     ]
-    keys = sorted(labels.host_labels(meta.get("labels"), rename_all=target.is_shared))
+    keys = sorted({*labels.host_labels(meta.get("labels"), target.allowed_labels), *kept})
     return json.dumps({"digest": names.digest(json.dumps(changeable, sort_keys=True)), "labels": keys}, separators=(",", ":"))
 
 

@@ -77,7 +77,7 @@ def _term(term: Object, pod: Object, target: Target, namespaces: Namespaces) -> 
         return result
     wanted = _namespaces(term, pod, namespaces)
     one = wanted[0] if wanted is not None and len(wanted) == 1 else None
-    found = labels.host_selector(_merged(selector, term, pod), target.scope(one), rename_all=target.is_shared)
+    found = labels.host_selector(_merged(selector, term, pod), target.scope(one), target.allowed_labels)
     if wanted is not None and one is None:
         restriction = {"key": NESTED_NAMESPACE, "operator": "In", "values": wanted or ["-"]}
         found.setdefault("matchExpressions", []).append(restriction)
@@ -100,7 +100,7 @@ def _spread(constraint: Object, pod: Object, target: Target) -> Object:
     if selector is not None:
         scope = target.scope(pod["metadata"]["namespace"])
         merged = _merged(selector, constraint, pod)
-        result["labelSelector"] = labels.host_selector(merged, scope, rename_all=target.is_shared)
+        result["labelSelector"] = labels.host_selector(merged, scope, target.allowed_labels)
     return result
 
 

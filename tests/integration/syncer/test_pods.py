@@ -9,6 +9,7 @@ import pytest
 
 from nestor.kube import kinds
 from nestor.syncer.copies.rows import nodes
+from nestor.translate.labels import host_key
 from tests.integration.syncer.pods import build_pod, condition, is_ready, start
 from tests.integration.syncer.world import NODE, World
 
@@ -22,7 +23,8 @@ async def test_a_pod_runs_on_the_host_and_is_ready_in_the_nested_cluster(world: 
     assert nested["status"]["qosClass"] == "BestEffort"
     assert "observedGeneration" not in condition(nested, "Ready")
     labels = host["metadata"]["labels"]
-    assert labels["app"] == "web"
+    assert labels[host_key("app", ())] == "web"
+    assert "app" not in labels
     assert labels["nestor.dev/cluster"] == "hello"
     assert labels["nestor.dev/nested-namespace"] == space
     assert labels["nestor.dev/job"] == "hello"

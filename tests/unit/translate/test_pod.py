@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from pathlib import Path
 from typing import Any
@@ -66,23 +65,22 @@ def test_a_tenant_cannot_pose_as_another_cluster() -> None:
     assert built["metadata"]["labels"]["nestor.dev/component"] == "app"
 
 
-def test_in_a_shared_namespace_no_selector_of_others_finds_the_pod() -> None:
-    shared = dataclasses.replace(TARGET, labels={})
+def test_no_selector_of_others_finds_the_pod_and_its_own_do() -> None:
     term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
     affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     spread = [{"topologyKey": "zone", "maxSkew": 1, "labelSelector": {"matchLabels": {"app": "web"}}}]
     nested = build_pod(labels={"app": "web"}, affinity=affinity, topologySpreadConstraints=spread)
-    built = pod.build_pod(nested, shared, {}, BASELINE)
+    built = pod.build_pod(nested, TARGET, {}, BASELINE)
     own = built["metadata"]["labels"]
     assert "app" not in own
-    assert own[host_key("app", rename_all=True)] == "web"
-    assert pod.applied(built)["labels"] == [host_key("app", rename_all=True)]
+    assert own[host_key("app", ())] == "web"
+    assert pod.applied(built)["labels"] == [host_key("app", ())]
 
-    selector = service.build_service(build_service(), shared, None)["spec"]["selector"]
+    selector = service.build_service(build_service(), TARGET, None)["spec"]["selector"]
     apart = built["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][0]["labelSelector"]
     even = built["spec"]["topologySpreadConstraints"][0]["labelSelector"]
     assert all(is_match(item, own) for item in ({"matchLabels": selector}, apart, even))
-    assert all(host_key("app", rename_all=True) in item for item in (selector, apart["matchLabels"], even["matchLabels"]))
+    assert all(host_key("app", ()) in item for item in (selector, apart["matchLabels"], even["matchLabels"]))
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What the host's scheduler hears: wishes about this cluster's pods, tolerations that are allowed."""
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -16,9 +17,12 @@ SCOPE = {"nestor.dev/cluster": "hello"}
 HERE = SCOPE | {"nestor.dev/nested-namespace": "shop"}
 
 
+ALLOWING = dataclasses.replace(TARGET, allowed_labels=("app", "pod-template-hash", "tenant"))
+
+
 def build(labels: Any = None, **spec: Any) -> Object:
-    """The scheduling fields for a pod."""
-    return scheduling.build_scheduling(build_pod(labels=labels, **spec), TARGET, NAMESPACES)
+    """The scheduling fields for a pod, under a class that allows the labels here."""
+    return scheduling.build_scheduling(build_pod(labels=labels, **spec), ALLOWING, NAMESPACES)
 
 
 def anti_affinity(labels: dict[str, str] | None = None, **term: Any) -> Object:

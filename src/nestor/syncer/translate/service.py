@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from nestor.api.labels import MANAGED_BY
-from nestor.objects import Object, labels_of
+from nestor.api.labels import CLUSTER, MANAGED_BY, NESTED_NAMESPACE
+from nestor.objects import Object, conditions_of, is_terminating, labels_of
 from nestor.translate import labels
+from nestor.translate.status import is_terminal
 from nestor.translate.target import Target
 
 Fate = Literal["Synced", "Nested", "Refused"]
@@ -44,12 +46,38 @@ def build_service(service: Object, target: Target, cluster_ip: str | None) -> Ob
     result: Object = {key: spec[key] for key in FIELDS if key in spec}
     result |= {
         "type": "ClusterIP",
-        "selector": labels.host_labels(spec["selector"], rename_all=target.is_shared) | target.scope(meta["namespace"]),
+        "selector": labels.host_labels(spec["selector"], target.allowed_labels) | target.scope(meta["namespace"]),
         "ports": [{key: port[key] for key in _PORT_FIELDS if key in port} for port in spec.get("ports") or []],
     }
     if cluster_ip:
         result["clusterIP"] = cluster_ip
     return {"apiVersion": "v1", "kind": "Service", "metadata": target.metadata(service), "spec": result}
+
+
+def choose_selector(
+    there: Mapping[str, str], wanted: Mapping[str, str], service: Object, pods: Iterable[Object]
+) -> Mapping[str, str]:
+    """The host Service's selector: `wanted`, or for a while still the one that it has (`there`).
+
+    Both may spell the tenant's selector differently, because the class allows other labels since, or after an upgrade. Until the
+    running pods have their labels in the new spelling too, the old one must stay, or the Service would lose them.
+    """
+    scope = {key: there.get(key) for key in wanted if key in (CLUSTER, NESTED_NAMESPACE)}
+    own = {key: value for key, value in there.items() if key not in scope}
+    if there == wanted or scope.items() - wanted.items() or not labels.is_spelling(own, service["spec"]["selector"]):
+        return wanted
+    live = [pod for pod in pods if not is_terminating(pod) and not is_terminal(pod)]
+    lost = any(_selects(there, pod) and not _selects(wanted, pod) for pod in live)
+    gained = any(_selects(wanted, pod) and not _selects(there, pod) and _is_ready(pod) for pod in live)
+    return there if lost and not gained else wanted
+
+
+def _selects(selector: Mapping[str, str], pod: Object) -> bool:
+    return selector.items() <= labels_of(pod).items()
+
+
+def _is_ready(pod: Object) -> bool:
+    return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions_of(pod))
 
 
 def build_successor(service: Object, cluster_ip: str) -> Object:

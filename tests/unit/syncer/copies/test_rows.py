@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 from typing import Any
 
@@ -15,7 +16,9 @@ from nestor.syncer.copies.rows.config import ROOT_CA, ConfigMapRow, SecretRow
 from nestor.syncer.copies.rows.nodes import NodeRow
 from nestor.syncer.copies.rows.service_links import ServiceLinksRow
 from nestor.syncer.copies.rows.services import ServiceRow
+from nestor.syncer.translate import service as translate
 from nestor.translate.env import links_name
+from nestor.translate.labels import host_labels
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
 from tests.unit.translate.builders import TARGET, build_service
 
@@ -168,6 +171,48 @@ async def test_a_service_that_ceases_to_be_carried_loses_its_host_service() -> N
         clusters.nested.put(kinds.SERVICE, service(type="ExternalName", clusterIP=""))
         await made.settle()
         assert host_service(clusters) is None
+
+
+def host_pod(labels: dict[str, str]) -> Object:
+    """A running host pod of the nested cluster, with these labels of its tenant's."""
+    meta = TARGET.metadata({"metadata": {"name": "web", "namespace": SPACE, "uid": "web-uid"}}, name="web-x")
+    return {"metadata": meta | {"labels": meta["labels"] | labels}, "spec": {}}
+
+
+def host_selector(clusters: Clusters) -> Object:
+    """What the host Service selects, apart from cluster and namespace."""
+    selector = (host_service(clusters) or {})["spec"]["selector"]
+    return {key: value for key, value in selector.items() if not key.startswith("nestor.dev/")}
+
+
+async def test_after_an_upgrade_a_service_selects_its_running_pods_until_they_have_their_new_labels() -> None:
+    """An earlier version gave the host pod and the host Service the tenant's own keys."""
+    clusters, old = Clusters.build(), {"app": "web"}
+    new = host_labels(old, ())
+    clusters.host.put(kinds.SERVICE, build_host_service(clusters.nested.put(kinds.SERVICE, service()), allowed=("app",)))
+    clusters.host.put(kinds.POD, host_pod(old))
+    async with running(clusters, ServiceRow) as made:
+        assert host_selector(clusters) == old
+        clusters.host.put(kinds.POD, host_pod(old | new))
+        await made.settle()
+        assert host_selector(clusters) == new
+
+
+async def test_labels_that_the_class_allows_are_selected_by_their_own_keys() -> None:
+    clusters, own = Clusters.build(), {"app": "web"}
+    clusters.nested.put(kinds.SERVICE, service())
+    async with running(clusters, ServiceRow) as made:
+        assert host_selector(clusters) == host_labels(own, ())
+        cluster = clusters.host.look(kinds.NESTED_CLUSTER, TARGET.cluster, HOST)
+        assert cluster is not None
+        clusters.host.put(kinds.NESTED_CLUSTER, cluster | {"status": {"policy": {"allowedLabels": ["app"]}}})
+        await made.settle()
+        assert host_selector(clusters) == own
+
+
+def build_host_service(nested: Object, *, allowed: tuple[str, ...]) -> Object:
+    """The host Service under a class that allows these labels."""
+    return translate.build_service(nested, dataclasses.replace(TARGET, allowed_labels=allowed), nested["spec"]["clusterIP"])
 
 
 async def settle_service(made: Running, *, source_uid: str, copy_uid: str) -> bool:

@@ -13,6 +13,7 @@ from nestor.objects import Object
 from nestor.providers.base import InvalidInput, NotFound, NotYet, Part, ProviderError
 from nestor.syncer.pods.sync import PodSyncer
 from nestor.translate import pod as translate
+from nestor.translate.labels import host_key
 from tests.conformance.providers.memory import MemoryProvider
 from tests.fakes.api import MemoryApi
 from tests.unit.syncer import fakes
@@ -64,7 +65,7 @@ async def test_a_change_goes_down() -> None:
     provider = MemoryProvider(host)
     await build(nested, provider)[0].sync(nested, host)
     (now,) = provider.pods.values()
-    assert now["metadata"]["labels"]["color"] == "blue"
+    assert now["metadata"]["labels"][host_key("color", ())] == "blue"
 
 
 async def test_a_debug_container_is_held_to_the_policy_of_the_moment_in_which_it_is_sent() -> None:

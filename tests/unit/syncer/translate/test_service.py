@@ -7,6 +7,7 @@ import pytest
 from nestor.syncer.copies import fields
 from nestor.syncer.copies.rows.services import ServiceRow
 from nestor.syncer.translate import service
+from nestor.translate.labels import host_key
 from tests.unit.translate.builders import TARGET, build_service
 
 Object = dict[str, Any]
@@ -60,7 +61,7 @@ def test_nothing_that_reaches_outside_is_carried() -> None:
     assert built["spec"] == {
         "type": "ClusterIP",
         "clusterIP": "10.43.7.7",
-        "selector": {"app": "web", "nestor.dev/cluster": "hello", "nestor.dev/nested-namespace": "shop"},
+        "selector": {host_key("app", ()): "web", "nestor.dev/cluster": "hello", "nestor.dev/nested-namespace": "shop"},
         "ports": [{"name": "http", "port": 80, "targetPort": "web", "appProtocol": "http"}],
     }
 
@@ -96,7 +97,7 @@ def test_what_goes_is_taken_away() -> None:
     assert not fields.is_current(before, desired, ServiceRow.fields)
     patch = fields.build_patch(before, desired, ServiceRow.fields)
     assert patch["spec"]["publishNotReadyAddresses"] is None
-    assert patch["spec"]["selector"]["tier"] is None
+    assert patch["spec"]["selector"][host_key("tier", ())] is None
     assert "clusterIP" not in patch["spec"]
 
 
@@ -115,3 +116,44 @@ def test_a_successor_is_the_same_service_with_another_address() -> None:
             "ports": [{"port": 80, "protocol": "TCP"}],
         },
     }
+
+
+SCOPE = {"nestor.dev/cluster": "hello", "nestor.dev/nested-namespace": "shop"}
+OLD = {"app": "web"} | SCOPE
+NEW = {host_key("app", ()): "web"} | SCOPE
+READY = {"conditions": [{"type": "Ready", "status": "True"}]}
+
+
+def host_pod(labels: Object, *, status: Object | None = None, **meta: Any) -> Object:
+    """A host pod with these labels."""
+    return {"metadata": {"labels": labels, **meta}, "status": status or {}}
+
+
+@pytest.mark.parametrize(
+    ("there", "pods", "chosen"),
+    [
+        (NEW, [], NEW),
+        (OLD, [], NEW),
+        # Pods of an earlier version, in the middle of an upgrade: some have their new labels, beside the old ones.
+        (OLD, [host_pod(OLD)], OLD),
+        (OLD, [host_pod(OLD | NEW), host_pod(OLD)], OLD),
+        (OLD, [host_pod(OLD | NEW), host_pod(OLD | NEW)], NEW),
+        # A new pod has only the new ones. Once it can serve, it must.
+        (OLD, [host_pod(OLD), host_pod(NEW)], OLD),
+        (OLD, [host_pod(OLD), host_pod(NEW, status=READY)], NEW),
+        # Those that end, or belong to others, are not waited for.
+        (OLD, [host_pod(OLD, deletionTimestamp="2026-01-01T00:00:00Z")], NEW),
+        (OLD, [host_pod(OLD, status={"phase": "Failed"})], NEW),
+        (OLD, [host_pod({"app": "web"})], NEW),
+        # The tenant changed the selector, or somebody else did on the host.
+        ({"app": "db"} | SCOPE, [host_pod({"app": "db"} | SCOPE)], NEW),
+        ({"app": "web"}, [host_pod(OLD)], NEW),
+        (
+            {"app": "web"} | SCOPE | {"nestor.dev/cluster": "x"},
+            [host_pod({"app": "web"} | SCOPE | {"nestor.dev/cluster": "x"})],
+            NEW,
+        ),
+    ],
+)
+def test_no_running_pod_is_lost_while_labels_change_their_spelling(there: Object, pods: list[Object], chosen: Object) -> None:
+    assert service.choose_selector(there, NEW, build_service(), pods) == chosen

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections.abc import Callable
 
 from nestor.api import labels
-from nestor.kube import ApiError, Conflict, Invalid, RetryLater, kinds
-from nestor.kube.informer import Key
-from nestor.objects import Object, annotations_of
+from nestor.kube import ApiError, Change, Conflict, Invalid, RetryLater, kinds
+from nestor.kube.informer import Key, key_of
+from nestor.objects import Object, annotations_of, spec_of
 from nestor.syncer import limits
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, mapping, no_annotation, value
 from nestor.syncer.copies.references import References
@@ -45,6 +46,8 @@ class ServiceRow(Row):
     def __init__(self, context: Context, references: References) -> None:
         super().__init__(context, references)
         self._released: dict[str, float] = {}
+        self._behind: set[Key] = set()
+        """Services whose selector waits for their pods' labels."""
 
     def is_wanted(self, key: Key, source: Object) -> bool:
         """False for Services that exist only in the nested cluster and its DNS."""
@@ -60,7 +63,30 @@ class ServiceRow(Row):
 
     def build(self, source: Object) -> Object:
         """The host Service, with the nested Service's address."""
-        return translate.build_service(source, self.context.target, source["spec"]["clusterIP"])
+        desired = translate.build_service(source, self.context.target, source["spec"]["clusterIP"])
+        key, spec = key_of(source), desired["spec"]
+        there = self.copies.get(desired["metadata"]["name"], desired["metadata"]["namespace"])
+        self._behind.discard(key)
+        if there is not None and (old := spec_of(there).get("selector")) not in (None, spec["selector"]):
+            pods = self.context.caches.host(kinds.POD)
+            spec["selector"] = translate.choose_selector(old, wanted := spec["selector"], source, pods)
+            if spec["selector"] != wanted:
+                self._behind.add(key)
+        return desired
+
+    def follow(self, look_at: Callable[[Key], None]) -> None:
+        """Look again at all when the class allows other labels, and at those with an outdated selector when pods change."""
+
+        def on_policy() -> None:
+            for found in self.context.caches.nested(kinds.SERVICE):
+                look_at(key_of(found))
+
+        def on_pod(_: Change) -> None:
+            for key in self._behind:
+                look_at(key)
+
+        self.context.caches.on_policy(on_policy)
+        self.context.caches.host(kinds.POD).on_change(on_pod)
 
     def build_substitute(self, source: Object, error: ApiError) -> Object:
         """If the address is taken, let the host choose one."""
