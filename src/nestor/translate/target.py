@@ -57,6 +57,10 @@ class Target:
         }
 
 
+NO_KEY = ("", "")
+"""What `nested_key` finds in an object that names none."""
+
+
 def nested_uid(host: Object) -> str:
     """UID of the nested object that a host object belongs to; empty if none."""
     uid: str = labels_of(host).get(labels.NESTED_UID, "")

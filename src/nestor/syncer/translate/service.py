@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from nestor.api.labels import CLUSTER, MANAGED_BY, NESTED_NAMESPACE
+from nestor.api.labels import CLUSTER, NESTED_NAMESPACE
 from nestor.objects import Object, conditions_of, is_terminating, labels_of
 from nestor.translate import labels
 from nestor.translate.status import is_terminal
@@ -17,6 +17,9 @@ FIELDS = ("sessionAffinity", "sessionAffinityConfig", "publishNotReadyAddresses"
 """Fields copied unchanged, in addition to ports and selector."""
 NO_SELECTOR = "`spec.selector` must be set: Services with manually managed endpoints are not supported"
 
+_OWN = (("default", "kubernetes"), ("kube-system", "kube-dns"))
+"""Of the API server, and of the syncer for DNS: both have their host Service already, made by the operator."""
+_OUTWARD = ("NodePort", "LoadBalancer")
 _KEPT = ("name", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
 _PORT_FIELDS = ("name", "protocol", "port", "targetPort", "appProtocol")
 
@@ -27,17 +30,25 @@ def decide_fate(service: Object) -> Fate:
     A Service without a selector has endpoints written by the tenant. On the host, they could point anywhere.
     """
     meta, spec = service["metadata"], service["spec"]
-    if (meta["namespace"], meta["name"]) == ("default", "kubernetes") or is_ours(service):
+    if (meta["namespace"], meta["name"]) in _OWN:
         return "Nested"
     if spec.get("type") == "ExternalName" or spec.get("clusterIP") in (None, "", "None"):
         return "Nested"
     return "Synced" if spec.get("selector") else "Refused"
 
 
-def is_ours(service: Object) -> bool:
-    """True for Services that the syncer itself created in the nested cluster."""
-    own = labels_of(service)
-    return own.get(MANAGED_BY) == "nestor"
+def find_ignored(service: Object) -> list[str]:
+    """One message per field that has no effect: the host Service is always of type ClusterIP, and has one address."""
+    spec = service["spec"]
+    kind, addresses, further = spec.get("type"), spec.get("externalIPs"), (spec.get("clusterIPs") or [])[1:]
+    found = []
+    if kind in _OUTWARD:
+        found.append(f"`spec.type` is '{kind}', but the Service is reached inside the nested cluster only, at its cluster IP")
+    if addresses:
+        found.append(f"`spec.externalIPs` has {', '.join(addresses)}, but external addresses are not supported")
+    if further:
+        found.append(f"`spec.clusterIPs` has {', '.join(further)}, but only the first address is served")
+    return found
 
 
 def build_service(service: Object, target: Target, cluster_ip: str | None) -> Object:

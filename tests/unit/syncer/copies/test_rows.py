@@ -163,6 +163,27 @@ async def test_one_without_a_selector_is_told_once_for_each_that_is_made() -> No
         assert [reason for reason, _ in clusters.events] == ["ServiceNotSynced"] * 2
 
 
+async def test_a_service_that_should_reach_outside_is_synced_and_told_once() -> None:
+    clusters = Clusters.build()
+    async with running(clusters, ServiceRow) as made:
+        for number in range(3):
+            clusters.nested.put(kinds.SERVICE, service(type="NodePort", externalIPs=["1.2.3.4"], sessionAffinity=str(number)))
+            await made.settle()
+        assert (host_service(clusters) or {})["spec"]["type"] == "ClusterIP"
+        ((reason, message),) = clusters.events
+        assert reason == "FieldsIgnored"
+        assert "'NodePort'" in message
+        assert "1.2.3.4" in message
+        clusters.nested.put(kinds.SERVICE, service())
+        await made.settle()
+        clusters.nested.put(kinds.SERVICE, service(type="LoadBalancer"))
+        await made.settle()
+        assert "'LoadBalancer'" in clusters.events[1][1]
+        clusters.nested.drop(kinds.SERVICE, "web", SPACE)
+        await made.settle()
+        assert made.engine.remembered == 0
+
+
 async def test_a_service_that_ceases_to_be_carried_loses_its_host_service() -> None:
     clusters = Clusters.build()
     clusters.nested.put(kinds.SERVICE, service())

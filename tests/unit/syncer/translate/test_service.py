@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from nestor.syncer.cluster import bootstrap
 from nestor.syncer.copies import fields
 from nestor.syncer.copies.rows.services import ServiceRow
 from nestor.syncer.translate import service
@@ -30,6 +31,7 @@ def host(**spec: Any) -> Object:
         (build_service(type="ExternalName", clusterIP=""), "Nested"),
         (build_service("kubernetes", "default", selector=None), "Nested"),
         (build_service("kubernetes", "shop"), "Synced"),
+        (build_service("kube-dns", "kube-system", selector=None), "Nested"),
         (build_service(selector=None), "Refused"),
         (build_service(selector={}), "Refused"),
     ],
@@ -38,10 +40,39 @@ def test_fate(nested: Object, fate: str) -> None:
     assert service.decide_fate(nested) == fate
 
 
-def test_our_own_nested_services_stay_there() -> None:
-    own = build_service(selector=None)
+def test_a_tenant_s_label_does_not_make_a_service_ours() -> None:
+    """It used to leave the Service out in silence."""
+    own = build_service()
     own["metadata"]["labels"] = {"app.kubernetes.io/managed-by": "nestor"}
-    assert service.decide_fate(own) == "Nested"
+    assert service.decide_fate(own) == "Synced"
+
+
+def test_the_service_for_dns_is_the_one_that_is_left_out() -> None:
+    built = bootstrap.build_dns_service(TARGET)
+    assert service.decide_fate(build_service(built["metadata"]["name"], built["metadata"]["namespace"])) == "Nested"
+
+
+@pytest.mark.parametrize(
+    ("spec", "found"),
+    [
+        ({}, []),
+        ({"clusterIPs": ["10.43.7.7"]}, []),
+        (
+            {"type": "NodePort"},
+            ["`spec.type` is 'NodePort', but the Service is reached inside the nested cluster only, at its cluster IP"],
+        ),
+        (
+            {"type": "LoadBalancer", "externalIPs": ["1.2.3.4", "1.2.3.5"]},
+            [
+                "`spec.type` is 'LoadBalancer', but the Service is reached inside the nested cluster only, at its cluster IP",
+                "`spec.externalIPs` has 1.2.3.4, 1.2.3.5, but external addresses are not supported",
+            ],
+        ),
+        ({"clusterIPs": ["10.43.7.7", "fd00::7"]}, ["`spec.clusterIPs` has fd00::7, but only the first address is served"]),
+    ],
+)
+def test_what_has_no_effect_is_named(spec: Object, found: list[str]) -> None:
+    assert service.find_ignored(build_service(**spec)) == found
 
 
 def test_nothing_that_reaches_outside_is_carried() -> None:

@@ -57,6 +57,10 @@ class ServiceRow(Row):
         """Services without a selector are refused."""
         return translate.NO_SELECTOR if translate.decide_fate(source) == "Refused" else None
 
+    def find_ignored(self, source: Object) -> str | None:
+        """Whatever should reach outside the cluster."""
+        return "; ".join(translate.find_ignored(source)) or None
+
     def find_excess(self, copy: Object | None, desired: Object) -> str | None:
         """The limit is on the number of host Services: all of the host cluster share their addresses."""
         return limits.find_surplus(len(self.copies.store)) if copy is None else None
