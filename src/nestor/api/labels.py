@@ -41,6 +41,9 @@ RENEW_AFTER = f"{GROUP}/renew-after"
 SUCCESSOR = f"{GROUP}/successor"
 """Annotation of a host Service: the nested Service to recreate with the cluster IP that the host assigned."""
 
+MIRRORED = f"{GROUP}/mirrored"
+"""Annotation of a nested Node: the labels and taints that it has from the host's; all others are the tenant's own."""
+
 CONTENT_KEY = f"{GROUP}/content-key"
 """Annotation of a Secret with certificates: hash of what they were issued for."""
 

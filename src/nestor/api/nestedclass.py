@@ -137,7 +137,8 @@ class NamespacePolicy(Model):
     pod_security: PodSecurity = Field(
         "Baseline",
         description="Pod Security level of the application's pods. `Baseline` refuses whatever gives access to the node: "
-        "privileged containers, host paths, host ports, the host's namespaces. `Privileged` allows all of these; whoever may "
+        "privileged containers, host paths, host ports, the host's namespaces. A pod without a seccomp profile gets that of the "
+        "container runtime. `Privileged` allows all of these; whoever may "
         "use the class is then root on the nodes: give it only to people whom you trust with the nodes, and run the operator on "
         "other nodes. What no nested cluster supports, such as persistent volumes, is still refused. A change applies at once to "
         "new pods of running jobs. NestedClusters that users create always have `Baseline`. Defaults to `Baseline`.",

@@ -29,6 +29,8 @@ _FIELDS = (
     "terminationGracePeriodSeconds",
 )
 _PRIVILEGED = ("hostNetwork", "hostPID", "hostIPC")
+_SECCOMP = {"seccompProfile": {"type": "RuntimeDefault"}}
+"""Filled in where a pod says nothing: many kubelets run it without any profile then."""
 _HOSTNAME_LIMIT = 63
 
 
@@ -88,6 +90,8 @@ def _spec(pod: Object, target: Target, namespaces: scheduling.Namespaces, policy
         "automountServiceAccountToken": False,
         "serviceAccountName": "default",
     }
+    if policy.pod_security == "Baseline" and (own.get("os") or {}).get("name") != "windows":
+        result["securityContext"] = _SECCOMP | (own.get("securityContext") or {})
     if policy.pod_security == "Privileged":
         result |= {key: own[key] for key in _PRIVILEGED if key in own}
     if result.get("hostNetwork"):

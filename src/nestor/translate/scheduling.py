@@ -12,10 +12,8 @@ from nestor.translate.target import Target
 Namespaces = Mapping[str, Mapping[str, str]]
 """The nested namespaces and their labels."""
 
-ALLOWED_TOLERATIONS = frozenset(
-    {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.kubernetes.io/memory-pressure"}
-)
-"""Taints that every pod may tolerate: the nested admission adds the first two to each pod, both for a limited time."""
+ALLOWED_TOLERATIONS = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+"""Taints that every pod may tolerate: the nested admission adds them to each pod, both for a limited time."""
 
 
 def build_scheduling(pod: Object, target: Target, namespaces: Namespaces) -> Object:

@@ -129,10 +129,10 @@ async def test_changes_of_the_nested_pod_reach_the_host(world: World, space: str
 
     async def changed() -> Object | None:
         found = await world.host.get(kinds.POD, host["metadata"]["name"], world.namespace)
-        return found if found["metadata"]["labels"].get("color") == "blue" else None
+        return found if found["metadata"]["labels"].get(host_key("color", ())) == "blue" else None
 
     found = await world.eventually(changed)
-    assert "app" not in found["metadata"]["labels"]
+    assert host_key("app", ()) not in found["metadata"]["labels"]
     assert found["spec"]["containers"][0]["image"] == "example/web:2"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from nestor.api.policy import Policy
 from nestor.syncer.translate import service
 from nestor.translate import dns, pod
 from nestor.translate.labels import host_key, is_match
@@ -45,6 +46,33 @@ def test_hostname_is_the_nested_one(name: str, spec: Object, hostname: str) -> N
     built = pod.build_pod(nested, TARGET, {}, BASELINE)["spec"]
     assert built["hostname"] == hostname
     assert "subdomain" not in built
+
+
+RUNTIME_DEFAULT = {"type": "RuntimeDefault"}
+LOCAL = {"type": "Localhost", "localhostProfile": "x.json"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "policy", "context"),
+    [
+        ({}, BASELINE, {"seccompProfile": RUNTIME_DEFAULT}),
+        ({"securityContext": {"runAsUser": 7}}, BASELINE, {"runAsUser": 7, "seccompProfile": RUNTIME_DEFAULT}),
+        ({"securityContext": {"seccompProfile": LOCAL}}, BASELINE, {"seccompProfile": LOCAL}),
+        ({"os": {"name": "linux"}}, BASELINE, {"seccompProfile": RUNTIME_DEFAULT}),
+        # An API server refuses it for Windows.
+        ({"os": {"name": "windows"}}, BASELINE, None),
+        ({}, PRIVILEGED, None),
+        ({"securityContext": {"runAsUser": 7}}, PRIVILEGED, {"runAsUser": 7}),
+    ],
+)
+def test_the_runtime_s_seccomp_profile_is_filled_in(spec: Object, policy: Policy, context: Object | None) -> None:
+    assert pod.build_pod(build_pod(**spec), TARGET, {}, policy)["spec"].get("securityContext") == context
+
+
+def test_a_container_s_own_profile_stays() -> None:
+    own = {"seccompProfile": LOCAL}
+    built = pod.build_pod(build_pod(container={"securityContext": own}), TARGET, {}, BASELINE)["spec"]
+    assert built["containers"][0]["securityContext"] == own
 
 
 def test_unknown_fields_do_not_reach_the_host() -> None:

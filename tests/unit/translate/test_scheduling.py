@@ -38,6 +38,8 @@ def anti_affinity(labels: dict[str, str] | None = None, **term: Any) -> Object:
         ({"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}, True),
         ({"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}, True),
         ({"operator": "Exists"}, False),
+        # A node that is short of memory is spared further pods; the host's admission decides which may go there all the same.
+        ({"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"}, False),
         ({"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}, False),
         ({"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}, False),
         ({"key": "virtual-kubelet.io/provider", "operator": "Exists"}, False),

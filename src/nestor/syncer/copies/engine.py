@@ -150,7 +150,7 @@ class Engine:
                 raise  # retry: the other object may be deleted or the quota raised, and no event tells us
         else:
             self._told.forget(key)
-        await self._notice(key, source)
+        await self._notice(key, source, copy)
         if copy is not None and (patch := self._row.lift(source, copy)) is not None:
             body = {"metadata": {"uid": source["metadata"]["uid"]}} | patch
             await self._row.source_api.patch(self._row.kind, key[1], key[0] or None, body, subresource="status")
@@ -238,13 +238,13 @@ class Engine:
         if self._row.refused and self._told.is_news(key, (source["metadata"]["uid"], message)):
             await self._row.context.recorder.post(source, "Warning", self._row.refused, message)
 
-    async def _notice(self, key: Key, source: Object) -> None:
-        """Tell the tenant once what the copy leaves out."""
-        message = self._row.find_ignored(source)
-        if message is None:
+    async def _notice(self, key: Key, source: Object, copy: Object | None) -> None:
+        """Tell the tenant once what the host leaves out, at the object that is in the nested cluster."""
+        about, message = source if self._row.direction == "Down" else copy, self._row.find_ignored(source)
+        if message is None or about is None:
             self._noticed.forget(key)
-        elif self._noticed.is_news(key, (source["metadata"]["uid"], message)):
-            await self._row.context.recorder.post(source, "Warning", self._row.ignored, message)
+        elif self._noticed.is_news(key, (about["metadata"]["uid"], message)):
+            await self._row.context.recorder.post(about, "Warning", self._row.ignored, message)
 
     def _in_nested_words(self, key: Key, text: str) -> str:
         target = self._row.context.target

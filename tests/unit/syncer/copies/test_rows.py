@@ -43,6 +43,21 @@ async def test_the_authority_s_config_map_is_awaited_but_not_for_ever(monkeypatc
         assert made.clusters.host.asked == []
 
 
+async def test_patience_with_what_no_pod_waits_for_is_forgotten() -> None:
+    clusters = Clusters.build()
+    async with running(clusters, ConfigMapRow) as made:
+        row = made.engine._row
+        assert isinstance(row, ConfigMapRow)
+        pod = clusters.add_pod(volumes=[{"name": "ca", "configMap": {"name": ROOT_CA}}])
+        await made.settle()
+        with pytest.raises(RetryLater):
+            await made.engine.ensure_needs(pod)
+        assert len(row._patience) == 1
+        clusters.nested.drop(kinds.POD, "web", SPACE)
+        await made.settle()
+        assert len(row._patience) == 0
+
+
 # Services
 
 
@@ -398,6 +413,41 @@ async def test_a_resource_that_the_host_s_node_loses_is_taken_away() -> None:
         node = nested_node(clusters)
         assert node is not None
         assert node["status"]["capacity"] == {"cpu": "8"}
+
+
+async def test_a_tenant_s_labels_and_taints_stay_and_are_told_to_have_no_effect() -> None:
+    clusters = Clusters.build()
+    taints = [{"key": "gpu", "effect": "NoSchedule"}]
+    clusters.host.put(kinds.NODE, host_node() | {"spec": {"taints": taints}})
+    async with running(clusters, NodeRow) as made:
+        before = await with_node(made)
+        own = {"key": "mine", "effect": "NoSchedule"}
+        by_admission = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+        before["metadata"]["labels"]["disk"] = "ssd"
+        before["spec"]["taints"] += [by_admission, own]
+        clusters.nested.put(kinds.NODE, before)
+        await made.settle()
+        changed = host_node(capacity={"cpu": "9"}) | {"spec": {"taints": []}}
+        changed["metadata"]["labels"] = {"rack": "7"}
+        clusters.host.put(kinds.NODE, changed)
+        await made.settle()
+        node = nested_node(clusters)
+        assert node is not None
+        managed = {"app.kubernetes.io/managed-by": "nestor"}
+        assert node["metadata"]["labels"] == {"rack": "7", "disk": "ssd"} | managed
+        assert node["spec"]["taints"] == [own]
+        assert node["status"]["capacity"] == {"cpu": "9"}
+        ((reason, message),) = clusters.events
+        assert reason == "FieldsIgnored"
+        assert message.startswith("label 'disk', taint 'mine': kept, but the host cluster's scheduler")
+        # The host's label wins over the tenant's, and goes with the host's.
+        changed["metadata"]["labels"] = {"disk": "hdd"}
+        clusters.host.put(kinds.NODE, changed)
+        await made.settle()
+        changed["metadata"]["labels"] = {}
+        clusters.host.put(kinds.NODE, changed)
+        await made.settle()
+        assert (nested_node(clusters) or {})["metadata"]["labels"] == managed
 
 
 async def test_a_node_lingers_and_goes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from nestor.kube import ApiError, Change, Conflict, Invalid, RetryLater, kinds
 from nestor.kube.informer import Key, key_of
 from nestor.objects import Object, annotations_of, spec_of
 from nestor.syncer import limits
-from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, mapping, no_annotation, value
+from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, annotation, fixed, mapping, value
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import service as translate
@@ -36,7 +36,7 @@ class ServiceRow(Row):
     fields = (
         LABELS,
         ANNOTATIONS,
-        no_annotation(labels.SUCCESSOR),
+        annotation(labels.SUCCESSOR),
         *(value(f"spec.{name}") for name in translate.FIELDS),
         value("spec.ports"),
         mapping("spec.selector"),
@@ -102,12 +102,16 @@ class ServiceRow(Row):
 
     def copy_gone(self, copy: Object) -> None:
         """Remember its address, which the host releases a moment later."""
+        self._forget_released()
         self._released[copy["spec"].get("clusterIP", "")] = time.monotonic()
 
     def _is_being_released(self, address: str) -> bool:
-        now = time.monotonic()
-        self._released = {key: when for key, when in self._released.items() if when > now - _RELEASE_SECONDS}
+        self._forget_released()
         return address in self._released
+
+    def _forget_released(self) -> None:
+        due = time.monotonic() - _RELEASE_SECONDS
+        self._released = {key: when for key, when in self._released.items() if when > due}
 
     async def settle(self, source: Object, copy: Object) -> bool:
         """The addresses differ: recreate the nested Service with the host's choice, unless its owner has recreated it already."""
