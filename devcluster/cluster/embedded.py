@@ -123,7 +123,7 @@ def _keep_or_start(layout: Paths, progress: Progress) -> bool:
 
 
 def _find_faults(layout: Paths) -> str:
-    """What of a running cluster does not work, for long enough: on a busy machine, a late answer is no fault. Empty if all works."""
+    """What of a running cluster fails for long: on a busy machine, a late answer is no fault. Empty if everything works."""
     deadline = time.monotonic() + BUSY_SECONDS
     while not (found := status()).healthy:
         known = state.load(layout.state)

@@ -11,6 +11,7 @@ import pytest
 
 from nestor.api import conditions, labels
 from nestor.kube import Api, Kind, kinds
+from nestor.translate.labels import host_key
 from tests.e2e.conftest import apply, example, inline_job, kubectl, nested_kubeconfig
 from tests.waiting import has, job_with, message_of, wait_for, wait_for_any, wait_for_none
 
@@ -242,7 +243,7 @@ async def test_a_batch_job_completes_by_itself_and_is_deleted_when_its_time_is_o
         return item["status"].get("phase") in ("Succeeded", "Failed")
 
     # The service beside it is taken down; what the batch said can still be read.
-    await wait_for_none(api, kinds.POD, where, labels=f"{APP},app=web", limit=90)
+    await wait_for_none(api, kinds.POD, where, labels=f"{APP},{host_key('app', ())}=web", limit=90)
     assert all(has_ended(pod) for pod in await api.list(kinds.POD, where, labels=APP))
     nested = await nested_kubeconfig(api, job, tmp_path)
     sums = await kubectl(nested, "logs", "-n", "default", "-l", "app=sum")

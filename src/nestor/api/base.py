@@ -56,6 +56,22 @@ HostName = Annotated[
 ]
 """A DNS host name."""
 
+LabelPattern = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=316,
+        json_schema_extra=rules(
+            rule(
+                f"self.matches('^({DNS_NAME[1:-1]}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?$') "
+                f"|| self.matches('^{DNS_NAME[1:-1]}/[*]$')".replace("\\", "\\\\"),
+                "must be a label key such as 'team' or 'example.com/team', or 'example.com/*' for all keys of a domain",
+            )
+        ),
+    ),
+]
+"""A label key, or `<domain>/*` for all of a domain's."""
+
 HostPattern = Annotated[
     str,
     Field(

@@ -47,6 +47,9 @@ TOKEN_NODE = f"{GROUP}/token-node"
 SUCCESSOR = f"{GROUP}/successor"
 """Annotation of a host Service: the nested Service to recreate with the cluster IP that the host assigned."""
 
+MIRRORED = f"{GROUP}/mirrored"
+"""Annotation of a nested Node: the labels and taints that it has from the host's; all others are the tenant's own."""
+
 CONTENT_KEY = f"{GROUP}/content-key"
 """Annotation of a Secret with certificates: hash of what they were issued for."""
 
@@ -83,7 +86,7 @@ COMPONENT_READER = "reader"
 COMPONENT_APP = "app"
 COMPONENT_EXPOSURE = "exposure"
 
-_RESERVED = ("nestor.dev", "kubernetes.io", "k8s.io")
+_RESERVED = ("nestor.dev", "kubernetes.io", "k8s.io", "x-k8s.io")
 
 
 def is_reserved(key: str) -> bool:

@@ -12,6 +12,7 @@ from nestor.api.base import (
     HostPattern,
     Image,
     KubernetesVersion,
+    LabelPattern,
     Model,
     ObjectName,
     Quantities,
@@ -136,10 +137,21 @@ class NamespacePolicy(Model):
     pod_security: PodSecurity = Field(
         "Baseline",
         description="Pod Security level of the application's pods. `Baseline` refuses whatever gives access to the node: "
-        "privileged containers, host paths, host ports, the host's namespaces. `Privileged` allows all of these; whoever may "
+        "privileged containers, host paths, host ports, the host's namespaces. A pod without a seccomp profile gets that of the "
+        "container runtime. `Privileged` allows all of these; whoever may "
         "use the class is then root on the nodes: give it only to people whom you trust with the nodes, and run the operator on "
         "other nodes. What no nested cluster supports, such as persistent volumes, is still refused. A change applies at once to "
         "new pods of running jobs. NestedClusters that users create always have `Baseline`. Defaults to `Baseline`.",
+    )
+    allowed_labels: list[LabelPattern] | None = Field(
+        None,
+        description="Label keys that the application's pods keep in the host cluster, for example for its monitoring: keys such "
+        "as `team` or `example.com/team`, or `example.com/*` for all keys of a domain. All others are renamed to "
+        "`tenant.nestor.dev/…`, in selectors alike, so that no policy, webhook or Service of the host cluster acts on what users "
+        "write. Keys of Kubernetes and Nestor (`kubernetes.io`, `k8s.io`, `x-k8s.io`, `nestor.dev`) are always renamed, except "
+        "those of `app.kubernetes.io` other than `managed-by`. A change applies at once; pods that run keep labels that are no "
+        "longer allowed. If not set, all are renamed.",
+        max_length=64,
     )
     quota: Quantities | None = Field(
         None,

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from nestor.api.base import Model
+from nestor.api.base import LabelPattern, Model
 from nestor.objects import Object, status_of
 
 log = logging.getLogger(__name__)
@@ -26,6 +26,12 @@ class Policy(Model):
         "Baseline",
         description="Pod Security level for the cluster's pods, `Baseline` or `Privileged`, from the class's "
         "`namespace.podSecurity`.",
+    )
+    allowed_labels: list[LabelPattern] | None = Field(
+        None,
+        description="Label keys that host pods have as they are in the nested cluster, from the class's "
+        "`namespace.allowedLabels`. All others are renamed.",
+        max_length=64,
     )
 
     @classmethod

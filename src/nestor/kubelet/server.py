@@ -19,6 +19,11 @@ from nestor.providers.pipe import close, pipe_both
 
 log = logging.getLogger(__name__)
 
+STREAM_LIMIT = 100
+"""Streams of exec, attach and port-forward that may be open. Each is a connection of its own to where the pods run; logs are
+bounded by the client that reads them.
+"""
+
 
 @dataclass(frozen=True)
 class Served:
@@ -52,6 +57,7 @@ class KubeletServer:
     def __init__(self, provider: Capable, find: Find) -> None:
         self._provider = provider
         self._find = find
+        self._open = 0
 
     async def serve(self, port: int, access: Path) -> None:
         """Serve on loopback until cancelled. `access` is the folder with the certificates."""
@@ -116,7 +122,19 @@ class KubeletServer:
             await http.respond(writer, 400, "Upgrade request required")
         else:
             call = Call(route.subresource, request.method, options, request.headers, request.rest)
-            async with self._provider.streams.open_stream(served.pod, call) as stream:
+            await self._pipe(self._provider.streams, served, call, reader, writer)
+
+    async def _pipe(
+        self, streams: Streams, served: Served, call: Call, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        if self._open >= STREAM_LIMIT:
+            await http.respond(writer, 429, f"{STREAM_LIMIT} streams into pods of this cluster are open already")
+            return
+        self._open += 1
+        try:
+            async with streams.open_stream(served.pod, call) as stream:
                 writer.write(stream.head)
                 await writer.drain()
                 await pipe_both(reader, writer, stream.reader, stream.writer)
+        finally:
+            self._open -= 1

@@ -1,11 +1,12 @@
 """Makes tenants' labels and label selectors safe for the host namespace.
 
-Keys that the host or Nestor acts on are renamed, in pods and selectors alike. So a Service that selects
-`app.kubernetes.io/managed-by: Helm` still finds its pods, but no pod can pretend to belong to another job.
-In a shared host namespace all keys are renamed (`rename_all`), because other people's Services and policies select pods there.
+Their keys are renamed, in pods and selectors alike, except for those that the class allows. So a Service still finds its pods,
+but no webhook, policy or Service of the host cluster takes a label for its own, and no pod can pretend to belong to another job.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
 
 from nestor import names
 from nestor.api import labels
@@ -14,25 +15,43 @@ from nestor.objects import Object
 _TENANT = f"tenant.{labels.GROUP}"
 
 
-def host_key(key: str, *, rename_all: bool) -> str:
+def is_allowed(key: str, allowed: Collection[str]) -> bool:
+    """Whether a tenant's label keeps its key. `allowed` has keys, and `<domain>/*` for all of a domain."""
+    domain, slash, _ = key.rpartition("/")
+    return not labels.is_reserved(key) and (key in allowed or (slash != "" and f"{domain}/*" in allowed))
+
+
+def host_key(key: str, allowed: Collection[str]) -> str:
     """The key that a tenant's label has on the host."""
-    if not (rename_all or labels.is_reserved(key)):
+    if is_allowed(key, allowed):
         return key
     readable = key.rpartition("/")[2][: names.LABEL_LIMIT - 9]
     return f"{_TENANT}/{readable}-{names.digest(key)}"
 
 
-def host_labels(tenant: dict[str, str] | None, *, rename_all: bool) -> dict[str, str]:
+def host_labels(tenant: Mapping[str, str] | None, allowed: Collection[str]) -> dict[str, str]:
     """A tenant's labels as set on host objects."""
-    return {host_key(key, rename_all=rename_all): value for key, value in (tenant or {}).items()}
+    return {host_key(key, allowed): value for key, value in (tenant or {}).items()}
 
 
-def host_selector(selector: Object, scope: dict[str, str], *, rename_all: bool) -> Object:
+def find_kept(were: Iterable[str], there: Mapping[str, str], tenant: Mapping[str, str]) -> list[str]:
+    """Those of the keys that we once set on a host object (`were`) which still say what the tenant's labels say, in whatever
+    spelling was right at the time. A running pod keeps them, because Services may still select it by them.
+    """
+    spelled = {**tenant, **host_labels(tenant, ())}
+    return [key for key in were if key in spelled and there.get(key) == spelled[key]]
+
+
+def is_spelling(selector: Mapping[str, str], tenant: Mapping[str, str]) -> bool:
+    """Whether `selector` is the tenant's one with any of its keys renamed."""
+    back = {host_key(key, ()): key for key in tenant}
+    return {back.get(key, key): value for key, value in selector.items()} == tenant
+
+
+def host_selector(selector: Object, scope: dict[str, str], allowed: Collection[str]) -> Object:
     """A LabelSelector that matches on the host what `selector` matches in the nested cluster, limited to `scope`."""
-    result: Object = {"matchLabels": host_labels(selector.get("matchLabels"), rename_all=rename_all) | scope}
-    expressions = [
-        item | {"key": host_key(item["key"], rename_all=rename_all)} for item in selector.get("matchExpressions") or []
-    ]
+    result: Object = {"matchLabels": host_labels(selector.get("matchLabels"), allowed) | scope}
+    expressions = [item | {"key": host_key(item["key"], allowed)} for item in selector.get("matchExpressions") or []]
     if expressions:
         result["matchExpressions"] = expressions
     return result

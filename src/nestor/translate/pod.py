@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 
 from nestor import names
 from nestor.api import labels as marks
@@ -28,6 +29,8 @@ _FIELDS = (
     "terminationGracePeriodSeconds",
 )
 _PRIVILEGED = ("hostNetwork", "hostPID", "hostIPC")
+_SECCOMP = {"seccompProfile": {"type": "RuntimeDefault"}}
+"""Filled in where a pod says nothing: many kubelets run it without any profile then."""
 _HOSTNAME_LIMIT = 63
 
 
@@ -42,13 +45,16 @@ def build_pod(pod: Object, target: Target, namespaces: scheduling.Namespaces, po
 def build_labels(pod: Object, target: Target) -> dict[str, str]:
     """The tenant's labels, overridden by ours."""
     own: dict[str, str] = target.metadata(pod)["labels"]
-    return labels.host_labels(pod["metadata"].get("labels"), rename_all=target.is_shared) | own
+    return labels.host_labels(pod["metadata"].get("labels"), target.allowed_labels) | own
 
 
-def build_annotations(pod: Object, target: Target) -> dict[str, str]:
-    """Only our annotations: a tenant's could configure the host's network or service mesh."""
+def build_annotations(pod: Object, target: Target, kept: Collection[str] = ()) -> dict[str, str]:
+    """Only our annotations: a tenant's could configure the host's network or service mesh.
+
+    `kept`: label keys of an existing host pod that stay beside those of today (see `labels.find_kept`).
+    """
     own: dict[str, str] = target.metadata(pod)["annotations"]
-    return own | downward.build_annotations(pod) | {APPLIED: _applied(pod, target)}
+    return own | downward.build_annotations(pod) | {APPLIED: _applied(pod, target, kept)}
 
 
 def build_mark(pod: Object) -> dict[str, str]:
@@ -63,7 +69,7 @@ def applied(host: Object) -> Object:
     return result
 
 
-def _applied(pod: Object, target: Target) -> str:
+def _applied(pod: Object, target: Target, kept: Collection[str]) -> str:
     """A digest of all fields that may change after creation; of those that the host's webhooks change as well, what we have set:
     images, and label keys, to remove stale ones later.
     """
@@ -77,7 +83,7 @@ def _applied(pod: Object, target: Target) -> str:
         downward.build_annotations(pod),
         [item["name"] for item in spec.get("ephemeralContainers") or []],
     ]
-    keys = sorted(labels.host_labels(meta.get("labels"), rename_all=target.is_shared))
+    keys = sorted({*labels.host_labels(meta.get("labels"), target.allowed_labels), *kept})
     digest = names.digest(json.dumps(changeable, sort_keys=True))
     return json.dumps({"digest": digest, "images": images, "labels": keys}, separators=(",", ":"))
 
@@ -94,6 +100,8 @@ def _spec(pod: Object, target: Target, namespaces: scheduling.Namespaces, policy
         "automountServiceAccountToken": False,
         "serviceAccountName": "default",
     }
+    if policy.pod_security == "Baseline" and (own.get("os") or {}).get("name") != "windows":
+        result["securityContext"] = _SECCOMP | (own.get("securityContext") or {})
     if policy.pod_security == "Privileged":
         result |= {key: own[key] for key in _PRIVILEGED if key in own}
     if result.get("hostNetwork"):

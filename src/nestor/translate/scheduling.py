@@ -12,10 +12,8 @@ from nestor.translate.target import Target
 Namespaces = Mapping[str, Mapping[str, str]]
 """The nested namespaces and their labels."""
 
-ALLOWED_TOLERATIONS = frozenset(
-    {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.kubernetes.io/memory-pressure"}
-)
-"""Taints that every pod may tolerate: the nested admission adds the first two to each pod, both for a limited time."""
+ALLOWED_TOLERATIONS = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+"""Taints that every pod may tolerate: the nested admission adds them to each pod, both for a limited time."""
 
 
 def build_scheduling(pod: Object, target: Target, namespaces: Namespaces) -> Object:
@@ -77,7 +75,7 @@ def _term(term: Object, pod: Object, target: Target, namespaces: Namespaces) -> 
         return result
     wanted = _namespaces(term, pod, namespaces)
     one = wanted[0] if wanted is not None and len(wanted) == 1 else None
-    found = labels.host_selector(_merged(selector, term, pod), target.scope(one), rename_all=target.is_shared)
+    found = labels.host_selector(_merged(selector, term, pod), target.scope(one), target.allowed_labels)
     if wanted is not None and one is None:
         restriction = {"key": NESTED_NAMESPACE, "operator": "In", "values": wanted or ["-"]}
         found.setdefault("matchExpressions", []).append(restriction)
@@ -100,7 +98,7 @@ def _spread(constraint: Object, pod: Object, target: Target) -> Object:
     if selector is not None:
         scope = target.scope(pod["metadata"]["namespace"])
         merged = _merged(selector, constraint, pod)
-        result["labelSelector"] = labels.host_selector(merged, scope, rename_all=target.is_shared)
+        result["labelSelector"] = labels.host_selector(merged, scope, target.allowed_labels)
     return result
 
 

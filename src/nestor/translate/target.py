@@ -27,6 +27,8 @@ class Target:
     """ClusterIP of the nested API server's Service."""
     dns_ip: str
     """ClusterIP of the nested DNS server's Service."""
+    allowed_labels: tuple[str, ...] = ()
+    """Keys of the tenant's labels that its host objects keep, or `<domain>/*`; all others are renamed."""
     domain: str = DOMAIN
     kubelet_port: int = KUBELET_PORT
     """Port of the syncer's kubelet API, which nested nodes advertise."""
@@ -35,11 +37,6 @@ class Target:
     def selector(self) -> str:
         """Selects everything synced from this nested cluster, but not the objects that make up the cluster itself."""
         return f"{labels.CLUSTER}={self.cluster},{labels.NESTED_UID}"
-
-    @property
-    def is_shared(self) -> bool:
-        """True if the namespace was not created for a job, so that others may have Services, policies and pods there."""
-        return labels.JOB not in self.labels
 
     def scope(self, namespace: str | None) -> dict[str, str]:
         """Labels that identify this cluster's objects, or those of one nested namespace unless `namespace` is None."""
@@ -58,6 +55,10 @@ class Target:
             "annotations": {labels.NESTED_NAME: meta["name"], labels.NESTED_NAMESPACE: namespace, labels.NESTED_UID: uid},
             "ownerReferences": [dict(self.owner)],
         }
+
+
+NO_KEY = ("", "")
+"""What `nested_key` finds in an object that names none."""
 
 
 def nested_uid(host: Object) -> str:

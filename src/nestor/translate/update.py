@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from nestor.api.policy import Policy
-from nestor.objects import Object, annotations_of, is_terminating
+from nestor.objects import Object, annotations_of, is_terminating, labels_of
 from nestor.translate import containers, downward, pod, refusals, scheduling
+from nestor.translate import labels as spellings
 from nestor.translate.target import Target
 
 _RESIZABLE = ("requests", "limits")
@@ -15,13 +16,15 @@ def build_update(nested: Object, host: Object, target: Target) -> Object | None:
 
     Compares with what was last carried over, not with the host pod itself, so that changes by the host's webhooks stay.
     """
-    annotations = pod.build_annotations(nested, target)
+    before = pod.applied(host).get("labels") or []
+    kept = spellings.find_kept(before, labels_of(host), labels_of(nested))
+    annotations = pod.build_annotations(nested, target, kept)
     old = annotations_of(host)
     if old.get(pod.APPLIED) == annotations[pod.APPLIED]:
         return None
     stale = {key: None for key in old if key.startswith(downward.PREFIX) and key not in annotations}
     labels = pod.build_labels(nested, target)
-    gone = {key: None for key in pod.applied(host).get("labels") or [] if key not in labels}
+    gone = {key: None for key in before if key not in labels and key not in kept}
     return {
         "metadata": {"uid": host["metadata"]["uid"], "labels": labels | gone, "annotations": annotations | stale},
         "spec": _spec(nested, host, target),

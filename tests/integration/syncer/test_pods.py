@@ -11,6 +11,7 @@ import pytest
 from nestor.kube import kinds
 from nestor.syncer.copies.rows import nodes
 from nestor.times import timestamp
+from nestor.translate.labels import host_key
 from tests.integration.syncer.pods import build_pod, condition, is_ready, start
 from tests.integration.syncer.world import NODE, World
 
@@ -24,7 +25,8 @@ async def test_a_pod_runs_on_the_host_and_is_ready_in_the_nested_cluster(world: 
     assert nested["status"]["qosClass"] == "BestEffort"
     assert nested["status"]["observedGeneration"] == condition(nested, "Ready")["observedGeneration"] == 1
     labels = host["metadata"]["labels"]
-    assert labels["app"] == "web"
+    assert labels[host_key("app", ())] == "web"
+    assert "app" not in labels
     assert labels["nestor.dev/cluster"] == "hello"
     assert labels["nestor.dev/nested-namespace"] == space
     assert labels["nestor.dev/job"] == "hello"
@@ -159,10 +161,10 @@ async def test_changes_of_the_nested_pod_reach_the_host(world: World, space: str
 
     async def changed() -> Object | None:
         found = await world.host.get(kinds.POD, host["metadata"]["name"], world.namespace)
-        return found if found["metadata"]["labels"].get("color") == "blue" else None
+        return found if found["metadata"]["labels"].get(host_key("color", ())) == "blue" else None
 
     found = await world.eventually(changed)
-    assert "app" not in found["metadata"]["labels"]
+    assert host_key("app", ()) not in found["metadata"]["labels"]
     assert found["spec"]["containers"][0]["image"] == "example/web:2"
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from nestor import names
 from nestor.kube import kinds
+from nestor.translate.labels import host_key, host_labels
 from tests.integration.syncer.world import World
 
 Object = dict[str, Any]
@@ -35,7 +36,10 @@ async def test_a_service_has_the_same_address_and_selects_this_cluster_s_pods_on
     nested = await world.nested.create(kinds.SERVICE, build_service(space, sessionAffinity="ClientIP"))
     host = await world.host_object(kinds.SERVICE, "web", space)
     assert host["spec"]["clusterIP"] == nested["spec"]["clusterIP"]
-    assert host["spec"]["selector"] == {"app": "web", "nestor.dev/cluster": "hello", "nestor.dev/nested-namespace": space}
+    assert host["spec"]["selector"] == host_labels({"app": "web"}, ()) | {
+        "nestor.dev/cluster": "hello",
+        "nestor.dev/nested-namespace": space,
+    }
     assert host["spec"]["sessionAffinity"] == "ClientIP"
     assert host["spec"]["ports"] == [{"name": "http", "port": 80, "targetPort": "web", "protocol": "TCP"}]
 
@@ -51,7 +55,7 @@ async def test_changes_and_deletion_follow(world: World, space: str) -> None:
         assert found is not None
         spec = found["spec"]
         same = [port["port"] for port in spec["ports"]] == [81] and spec.get("publishNotReadyAddresses")
-        return bool(same and "app" not in spec["selector"] and spec["selector"]["tier"] == "front")
+        return bool(same and host_key("app", ()) not in spec["selector"] and spec["selector"][host_key("tier", ())] == "front")
 
     await world.eventually(followed)
     await world.nested.delete(kinds.SERVICE, "web", space)

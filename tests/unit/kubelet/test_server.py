@@ -15,6 +15,7 @@ from nestor.kubelet.server import KubeletServer, Served
 from nestor.providers.base import Call, Connection, InvalidInput, NotFound, Options, ProviderError
 from tests.conformance.providers.memory import MemoryProvider
 from tests.unit.translate.builders import build_host_pod
+from tests.waiting import eventually
 
 Object = dict[str, Any]
 
@@ -64,7 +65,16 @@ async def call(provider: Any, method: str, path: str, *headers: tuple[str, str],
     request = http.Request(method, parts, {}, list(headers), rest)
     route = find_route(method, parts)
     assert route is not None
-    server = KubeletServer(provider, lambda _: Served(POD, lambda text: text.replace("web-x-shop-x-host", "web")))
+    return await ask(build_server(provider), request, route)
+
+
+def build_server(provider: Any) -> KubeletServer:
+    """A server of one pod."""
+    return KubeletServer(provider, lambda _: Served(POD, lambda text: text.replace("web-x-shop-x-host", "web")))
+
+
+async def ask(server: KubeletServer, request: http.Request, route: Any) -> str:
+    """Its answer."""
     writer: Any = Writer()
     await server._route(route, request, asyncio.StreamReader(), writer)
     head, _, body = writer.written.decode().partition("\r\n\r\n")
@@ -120,6 +130,50 @@ async def test_a_stream_begins_with_what_either_side_has_said_already() -> None:
     provider = Echo()
     assert await call(provider, "POST", "exec/shop/web/app", *UPGRADE, rest=b"early") == "101 first more"
     assert provider.calls == [Call("exec", "POST", [("container", "app")], list(UPGRADE), b"early")]
+
+
+class Endless(Echo):
+    """Opens streams that stay open until they are ended."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.readers: list[asyncio.StreamReader] = []
+
+    async def opened(self, count: int) -> None:
+        """Until so many were opened."""
+
+        async def look() -> bool:
+            return len(self.readers) == count
+
+        await eventually(look, limit=10)
+
+    @asynccontextmanager
+    async def open_stream(self, pod: Object, call: Call) -> AsyncIterator[Connection]:
+        self.calls.append(call)
+        self.readers.append(asyncio.StreamReader())
+        yield Connection(b"HTTP/1.1 101 Switching Protocols\r\n\r\n", self.readers[-1], cast(Any, Writer()))
+
+
+async def test_streams_are_bounded_and_those_that_end_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nestor.kubelet.server.STREAM_LIMIT", 3)
+    parts = ["exec", "shop", "web", "app"]
+    request, route, provider = http.Request("POST", parts, {}, list(UPGRADE), b""), find_route("POST", parts), Endless()
+    server = build_server(provider)
+    tasks = [asyncio.create_task(ask(server, request, route)) for _ in range(3)]
+    await provider.opened(3)
+    full = "429 3 streams into pods of this cluster are open already"
+    assert await ask(server, request, route) == full
+    provider.readers[0].feed_eof()
+    assert await tasks[0] == "101 "
+    tasks.append(asyncio.create_task(ask(server, request, route)))
+    await provider.opened(4)
+    assert await ask(server, request, route) == full
+    for reader in provider.readers:
+        reader.feed_eof()
+    await asyncio.gather(*tasks)
+    refused = build_server(Refusing(NotFound("gone")))
+    answers = [await ask(refused, request, route) for _ in range(5)]
+    assert answers == ["404 gone"] * 5
 
 
 @pytest.mark.parametrize("name", [None, "admin"])

@@ -12,9 +12,19 @@ from nestor.translate import labels
 Object = dict[str, Any]
 
 
-@pytest.mark.parametrize("key", ["app", "app.kubernetes.io/name", "pod-template-hash", "example.org/tier", "k8s-app"])
-def test_ordinary_keys_stay(key: str) -> None:
-    assert labels.host_key(key, rename_all=False) == key
+ALLOWED = ("app", "k8s-app", "pod-template-hash", "example.org/*", "other.org/team", "app.kubernetes.io/*")
+
+
+@pytest.mark.parametrize("key", ["app", "app.kubernetes.io/name", "pod-template-hash", "example.org/tier", "other.org/team"])
+def test_allowed_keys_stay(key: str) -> None:
+    assert labels.host_key(key, ALLOWED) == key
+
+
+@pytest.mark.parametrize(
+    "key", ["tier", "other.org/tier", "sub.example.org/tier", "azure.workload.identity/use", "kueue.x-k8s.io/queue-name"]
+)
+def test_other_keys_are_renamed(key: str) -> None:
+    assert labels.host_key(key, ALLOWED).startswith("tenant.nestor.dev/")
 
 
 @pytest.mark.parametrize(
@@ -28,23 +38,25 @@ def test_ordinary_keys_stay(key: str) -> None:
         "statefulset.kubernetes.io/pod-name",
         "batch.kubernetes.io/job-name",
         "k8s.v1.cni.cncf.k8s.io/networks",
+        "kueue.x-k8s.io/queue-name",
+        "jobset.sigs.x-k8s.io/jobset-name",
     ],
 )
-def test_reserved_keys_are_carried_under_another_name(key: str) -> None:
-    host = labels.host_key(key, rename_all=False)
+def test_reserved_keys_are_carried_under_another_name_whatever_is_allowed(key: str) -> None:
+    host = labels.host_key(key, (key, f"{key.partition('/')[0]}/*"))
     assert host.startswith("tenant.nestor.dev/" + key.rpartition("/")[2])
     assert host != key
 
 
 @pytest.mark.parametrize("key", ["app", "example.org/tier", "nestor.dev/cluster"])
-def test_all_keys_can_be_renamed(key: str) -> None:
-    host = labels.host_key(key, rename_all=True)
+def test_all_keys_are_renamed_where_none_is_allowed(key: str) -> None:
+    host = labels.host_key(key, ())
     assert host.startswith("tenant.nestor.dev/" + key.rpartition("/")[2])
-    assert list(labels.host_labels({key: "x"}, rename_all=True)) == [host]
+    assert list(labels.host_labels({key: "x"}, ())) == [host]
 
 
 def test_reserved_keys_of_the_same_last_part_differ() -> None:
-    assert labels.host_key("a.k8s.io/x", rename_all=False) != labels.host_key("b.k8s.io/x", rename_all=False)
+    assert labels.host_key("a.k8s.io/x", ALLOWED) != labels.host_key("b.k8s.io/x", ALLOWED)
 
 
 RESERVED = r"[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?\.k8s\.io/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
@@ -52,30 +64,70 @@ RESERVED = r"[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?\.k8s\.io/[A-Za-z0-9]([-A-Za-z0-9
 
 @given(st.from_regex(RESERVED, fullmatch=True))
 def test_renamed_keys_are_valid_and_never_ours(key: str) -> None:
-    prefix, _, name = labels.host_key(key, rename_all=False).partition("/")
+    prefix, _, name = labels.host_key(key, ALLOWED).partition("/")
     assert len(name) <= 63
     assert name[0].isalnum()
     assert name[-1].isalnum()
     assert prefix == "tenant.nestor.dev"
-    assert labels.host_key(key, rename_all=False) not in (known.CLUSTER, known.NESTED_UID, known.COMPONENT)
+    assert labels.host_key(key, ALLOWED) not in (known.CLUSTER, known.NESTED_UID, known.COMPONENT)
 
 
-@pytest.mark.parametrize("rename_all", [False, True])
-def test_selectors_use_the_same_spelling_as_labels(rename_all: bool) -> None:
+@pytest.mark.parametrize("allowed", [ALLOWED, ()])
+def test_selectors_use_the_same_spelling_as_labels(allowed: tuple[str, ...]) -> None:
     tenant = {"app": "web", "statefulset.kubernetes.io/pod-name": "web-0"}
     selector: Object = {
         "matchLabels": dict(tenant),
         "matchExpressions": [{"key": "batch.kubernetes.io/job-name", "operator": "DoesNotExist"}],
     }
-    host = labels.host_selector(selector, {}, rename_all=rename_all)
+    host = labels.host_selector(selector, {}, allowed)
     assert labels.is_match(selector, tenant)
-    assert labels.is_match(host, labels.host_labels(tenant, rename_all=rename_all))
+    assert labels.is_match(host, labels.host_labels(tenant, allowed))
 
 
 def test_the_scope_wins_over_the_tenant_s_words() -> None:
     selector = {"matchLabels": {"nestor.dev/cluster": "other"}}
-    host = labels.host_selector(selector, {"nestor.dev/cluster": "hello"}, rename_all=False)
+    host = labels.host_selector(selector, {"nestor.dev/cluster": "hello"}, ALLOWED)
     assert host["matchLabels"]["nestor.dev/cluster"] == "hello"
+
+
+OLD, NEW = {"app": "web"}, labels.host_labels({"app": "web"}, ())
+(NEW_KEY,) = NEW
+
+
+@pytest.mark.parametrize(
+    ("were", "there", "tenant", "kept"),
+    [
+        (["app"], OLD, {"app": "web"}, ["app"]),
+        ([NEW_KEY], NEW, {"app": "web"}, [NEW_KEY]),
+        (["app", NEW_KEY], OLD | NEW, {"app": "web"}, ["app", NEW_KEY]),
+        # The tenant changed it, or took it away.
+        (["app", NEW_KEY], OLD | NEW, {"app": "db"}, []),
+        (["app"], OLD, {}, []),
+        # Somebody else changed it on the host; or it was never ours.
+        (["app"], {"app": "other"}, {"app": "web"}, []),
+        ([], OLD, {"app": "web"}, []),
+    ],
+)
+def test_a_running_pod_keeps_what_is_still_right(
+    were: list[str], there: dict[str, str], tenant: dict[str, str], kept: list[str]
+) -> None:
+    assert labels.find_kept(were, there, tenant) == kept
+
+
+@pytest.mark.parametrize(
+    ("selector", "tenant", "is_spelling"),
+    [
+        (OLD, {"app": "web"}, True),
+        (NEW, {"app": "web"}, True),
+        (NEW | {"tier": "x"}, {"app": "web", "tier": "x"}, True),
+        (OLD, {"app": "db"}, False),
+        (OLD, {"app": "web", "tier": "x"}, False),
+        (OLD | {"tier": "x"}, {"app": "web"}, False),
+        (OLD, {"name": "web"}, False),
+    ],
+)
+def test_spellings_of_one_selector(selector: dict[str, str], tenant: dict[str, str], is_spelling: bool) -> None:
+    assert labels.is_spelling(selector, tenant) is is_spelling
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from nestor.api.policy import Policy
 from nestor.syncer.translate import service
 from nestor.translate import dns, pod
 from nestor.translate.labels import host_key, is_match
@@ -48,6 +48,33 @@ def test_hostname_is_the_nested_one(name: str, spec: Object, hostname: str) -> N
     assert "subdomain" not in built
 
 
+RUNTIME_DEFAULT = {"type": "RuntimeDefault"}
+LOCAL = {"type": "Localhost", "localhostProfile": "x.json"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "policy", "context"),
+    [
+        ({}, BASELINE, {"seccompProfile": RUNTIME_DEFAULT}),
+        ({"securityContext": {"runAsUser": 7}}, BASELINE, {"runAsUser": 7, "seccompProfile": RUNTIME_DEFAULT}),
+        ({"securityContext": {"seccompProfile": LOCAL}}, BASELINE, {"seccompProfile": LOCAL}),
+        ({"os": {"name": "linux"}}, BASELINE, {"seccompProfile": RUNTIME_DEFAULT}),
+        # An API server refuses it for Windows.
+        ({"os": {"name": "windows"}}, BASELINE, None),
+        ({}, PRIVILEGED, None),
+        ({"securityContext": {"runAsUser": 7}}, PRIVILEGED, {"runAsUser": 7}),
+    ],
+)
+def test_the_runtime_s_seccomp_profile_is_filled_in(spec: Object, policy: Policy, context: Object | None) -> None:
+    assert pod.build_pod(build_pod(**spec), TARGET, {}, policy)["spec"].get("securityContext") == context
+
+
+def test_a_container_s_own_profile_stays() -> None:
+    own = {"seccompProfile": LOCAL}
+    built = pod.build_pod(build_pod(container={"securityContext": own}), TARGET, {}, BASELINE)["spec"]
+    assert built["containers"][0]["securityContext"] == own
+
+
 def test_unknown_fields_do_not_reach_the_host() -> None:
     nested = build_pod(anythingNew={"x": 1}, schedulerName="own", priorityClassName="system-node-critical", priority=2000001000)
     nested["spec"]["containers"][0]["anythingNew"] = True
@@ -66,23 +93,22 @@ def test_a_tenant_cannot_pose_as_another_cluster() -> None:
     assert built["metadata"]["labels"]["nestor.dev/component"] == "app"
 
 
-def test_in_a_shared_namespace_no_selector_of_others_finds_the_pod() -> None:
-    shared = dataclasses.replace(TARGET, labels={})
+def test_no_selector_of_others_finds_the_pod_and_its_own_do() -> None:
     term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
     affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     spread = [{"topologyKey": "zone", "maxSkew": 1, "labelSelector": {"matchLabels": {"app": "web"}}}]
     nested = build_pod(labels={"app": "web"}, affinity=affinity, topologySpreadConstraints=spread)
-    built = pod.build_pod(nested, shared, {}, BASELINE)
+    built = pod.build_pod(nested, TARGET, {}, BASELINE)
     own = built["metadata"]["labels"]
     assert "app" not in own
-    assert own[host_key("app", rename_all=True)] == "web"
-    assert pod.applied(built)["labels"] == [host_key("app", rename_all=True)]
+    assert own[host_key("app", ())] == "web"
+    assert pod.applied(built)["labels"] == [host_key("app", ())]
 
-    selector = service.build_service(build_service(), shared, None)["spec"]["selector"]
+    selector = service.build_service(build_service(), TARGET, None)["spec"]["selector"]
     apart = built["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][0]["labelSelector"]
     even = built["spec"]["topologySpreadConstraints"][0]["labelSelector"]
     assert all(is_match(item, own) for item in ({"matchLabels": selector}, apart, even))
-    assert all(host_key("app", rename_all=True) in item for item in (selector, apart["matchLabels"], even["matchLabels"]))
+    assert all(host_key("app", ()) in item for item in (selector, apart["matchLabels"], even["matchLabels"]))
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What the host's scheduler hears: wishes about this cluster's pods, tolerations that are allowed."""
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -16,9 +17,12 @@ SCOPE = {"nestor.dev/cluster": "hello"}
 HERE = SCOPE | {"nestor.dev/nested-namespace": "shop"}
 
 
+ALLOWING = dataclasses.replace(TARGET, allowed_labels=("app", "pod-template-hash", "tenant"))
+
+
 def build(labels: Any = None, **spec: Any) -> Object:
-    """The scheduling fields for a pod."""
-    return scheduling.build_scheduling(build_pod(labels=labels, **spec), TARGET, NAMESPACES)
+    """The scheduling fields for a pod, under a class that allows the labels here."""
+    return scheduling.build_scheduling(build_pod(labels=labels, **spec), ALLOWING, NAMESPACES)
 
 
 def anti_affinity(labels: dict[str, str] | None = None, **term: Any) -> Object:
@@ -34,6 +38,8 @@ def anti_affinity(labels: dict[str, str] | None = None, **term: Any) -> Object:
         ({"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}, True),
         ({"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}, True),
         ({"operator": "Exists"}, False),
+        # A node that is short of memory is spared further pods; the host's admission decides which may go there all the same.
+        ({"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"}, False),
         ({"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}, False),
         ({"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}, False),
         ({"key": "virtual-kubelet.io/provider", "operator": "Exists"}, False),

@@ -1,8 +1,13 @@
 """Changes of a nested pod become a patch of its host pod, once."""
 
+import dataclasses
 from typing import Any
 
-from nestor.translate import pod, update
+import pytest
+
+from nestor.translate import labels, pod, update
+from nestor.translate.labels import host_key
+from nestor.translate.target import Target
 from tests.unit.translate.builders import BASELINE, TARGET, build_pod
 
 Object = dict[str, Any]
@@ -29,8 +34,42 @@ def test_what_the_host_changed_itself_is_left_alone() -> None:
     patch = update.build_update(build_pod(labels={"tier": "front"}), host, TARGET)
     assert patch is not None
     assert "injected" not in patch["metadata"]["labels"]
-    assert patch["metadata"]["labels"]["app"] is None
-    assert patch["metadata"]["labels"]["tier"] == "front"
+    assert patch["metadata"]["labels"][host_key("app", ())] is None
+    assert patch["metadata"]["labels"][host_key("tier", ())] == "front"
+
+
+def allowing(*keys: str) -> Target:
+    """The target while the class allows these labels."""
+    return dataclasses.replace(TARGET, allowed_labels=keys)
+
+
+def apply(host: Object, patch: Object | None) -> Object:
+    """The host pod with a patch of its metadata."""
+    assert patch is not None
+    meta = host["metadata"]
+    for part in ("labels", "annotations"):
+        there = meta[part] | patch["metadata"][part]
+        meta = meta | {part: {key: value for key, value in there.items() if value is not None}}
+    return host | {"metadata": meta}
+
+
+@pytest.mark.parametrize(("before", "after"), [(("app",), ()), ((), ("app",))])
+def test_when_other_labels_are_allowed_a_running_pod_has_both_spellings(before: tuple[str, ...], after: tuple[str, ...]) -> None:
+    """As after an upgrade from a version that renamed reserved keys only. Its Services find it all the time."""
+    nested = build_pod(labels={"app": "web"})
+    old, new = (labels.host_labels({"app": "web"}, allowed) for allowed in (before, after))
+    host = pod.build_pod(nested, allowing(*before), {}, BASELINE)
+    host["metadata"]["uid"] = "host-uid"
+    assert old.items() <= host["metadata"]["labels"].items()
+    host = apply(host, update.build_update(nested, host, allowing(*after)))
+    assert (old | new).items() <= host["metadata"]["labels"].items()
+    assert update.build_update(nested, host, allowing(*after)) is None
+    nested["metadata"]["labels"] = {"app": "db"}
+    host = apply(host, update.build_update(nested, host, allowing(*after)))
+    found = host["metadata"]["labels"]
+    assert labels.host_labels({"app": "db"}, after).items() <= found.items()
+    assert not old.keys() & found.keys()
+    assert update.build_update(nested, host, allowing(*after)) is None
 
 
 def test_a_renamed_label_is_taken_away_by_its_host_name() -> None:

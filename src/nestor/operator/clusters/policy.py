@@ -15,4 +15,4 @@ def resolve_policy(policy: NestedClassSpec | None, job: NestedAppJobSpec | None)
     """
     if policy is None or job is None:
         return Policy()
-    return Policy(pod_security=policy.namespace.pod_security)
+    return Policy(pod_security=policy.namespace.pod_security, allowed_labels=policy.namespace.allowed_labels)

@@ -20,6 +20,7 @@ from nestor.syncer.copies.row import Row
 from nestor.syncer.copies.writer import Writer
 from nestor.syncer.view.context import RETRY_LIMIT
 from nestor.translate import messages
+from nestor.translate.target import NO_KEY
 
 
 class Engine:
@@ -31,6 +32,7 @@ class Engine:
         self._locks: Locks[Key] = Locks()
         self._pace: Buckets[Key] = Buckets(limits.COPY_WRITES)
         self._told: Told[Key] = Told()
+        self._noticed: Told[Key] = Told()
         self._written: dict[Key, object] = {}
         """The version of each source whose copy we wrote, because the cache of copies may lag behind."""
         self._removed: dict[Key, str] = {}
@@ -49,7 +51,7 @@ class Engine:
     def remembered(self) -> int:
         """Number of entries in memory: one per existing copy, plus work in progress. It must not grow beyond that."""
         rest = len(self._removed) + len(self._ahead) + len(self._unused)
-        return len(self._locks) + len(self._told) + len(self._written) + rest
+        return len(self._locks) + len(self._told) + len(self._noticed) + len(self._written) + rest
 
     @property
     def host_rights(self) -> tuple[Right, ...]:
@@ -92,13 +94,18 @@ class Engine:
     def _find_copy(self, key: Key) -> Object | None:
         namespace, name = self._row.copy_key(key)
         found = self._row.copies.get(name, namespace)
-        return None if found is not None and found["metadata"]["uid"] == self._removed.get(key) else found
+        if found is None or found["metadata"]["uid"] == self._removed.get(key):
+            return None
+        # Names hold a digest: another source's copy may have the same. Creating this one will meet it, and be refused.
+        is_other = self._row.is_ours(found) and self._row.source_key(found) not in (None, key, NO_KEY)
+        return None if is_other else found
 
     def _on_source(self, change: Change) -> None:
         key = change.key
         self._ahead.discard(key)
         if change.new is None:
             self._told.forget(key)
+            self._noticed.forget(key)
         row, source = self._row, change.latest
         if row.is_wanted(key, source) or row.find_refusal(source) or self._find_copy(key) is not None:
             self.queue.add(key)
@@ -143,6 +150,7 @@ class Engine:
                 raise  # retry: the other object may be deleted or the quota raised, and no event tells us
         else:
             self._told.forget(key)
+        await self._notice(key, source, copy)
         if copy is not None and (patch := self._row.lift(source, copy)) is not None:
             body = {"metadata": {"uid": source["metadata"]["uid"]}} | patch
             await self._row.source_api.patch(self._row.kind, key[1], key[0] or None, body, subresource="status")
@@ -229,6 +237,14 @@ class Engine:
         """Tell the tenant once, by an event; again if the source was deleted and recreated."""
         if self._row.refused and self._told.is_news(key, (source["metadata"]["uid"], message)):
             await self._row.context.recorder.post(source, "Warning", self._row.refused, message)
+
+    async def _notice(self, key: Key, source: Object, copy: Object | None) -> None:
+        """Tell the tenant once what the host leaves out, at the object that is in the nested cluster."""
+        about, message = source if self._row.direction == "Down" else copy, self._row.find_ignored(source)
+        if message is None or about is None:
+            self._noticed.forget(key)
+        elif self._noticed.is_news(key, (about["metadata"]["uid"], message)):
+            await self._row.context.recorder.post(about, "Warning", self._row.ignored, message)
 
     def _in_nested_words(self, key: Key, text: str) -> str:
         target = self._row.context.target

@@ -46,8 +46,8 @@ def mirrored(path: str) -> Field:
     return Field(_split(path), is_map=True, compares="Desired")
 
 
-def no_annotation(key: str) -> Field:
-    """An annotation of ours to be removed."""
+def annotation(key: str) -> Field:
+    """An annotation of ours; removed once it is no longer desired, or if it never is."""
     return Field(("metadata", "annotations", key))
 
 

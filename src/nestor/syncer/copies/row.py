@@ -37,6 +37,8 @@ class Row:
     """What `Engine.ensure` guarantees: that the copy is up to date, or only that it exists."""
     refused: ClassVar[str] = ""
     """Reason of the event if a copy cannot be created. Empty: no event, because there is no object to attach it to."""
+    ignored: ClassVar[str] = "FieldsIgnored"
+    """Reason of the event if a copy leaves out something that its source's owner counts on."""
     name: ClassVar[str] = ""
     """The queue's name; the kind's plural when empty."""
     workers: ClassVar[int] = 8
@@ -104,6 +106,10 @@ class Row:
 
     def find_refusal(self, source: Object) -> str | None:
         """Why there can be no copy, as a message for the tenant; None if there can be one."""
+        return None
+
+    def find_ignored(self, source: Object) -> str | None:
+        """What the copy leaves out although its owner counts on it, as a message for the tenant; None for most."""
         return None
 
     def find_excess(self, copy: Object | None, desired: Object) -> str | None:

@@ -9,6 +9,7 @@ from nestor.kube import Api, Conflict, Forbidden, Invalid, Kind, NotFound, Retry
 from nestor.objects import Object, labels_of
 from nestor.syncer.copies import fields as differences
 from nestor.syncer.copies.fields import Field
+from nestor.translate.target import NO_KEY, nested_key
 
 _AGAIN_SECONDS = 0.1
 
@@ -44,12 +45,14 @@ class Writer:
         return None
 
     async def find_taken(self, desired: Object) -> Object:
-        """Our existing object with the name of `desired`. Raises `Forbidden` if it is someone else's (in a shared namespace)."""
+        """Our existing object with the name of `desired`. Raises `Forbidden` if it is someone else's (in a shared namespace), or
+        the copy of another source whose name has the same digest.
+        """
         meta = desired["metadata"]
         there = await self._api.find(self._kind, meta["name"], meta.get("namespace"))
         if there is None:
             raise RetryLater(_AGAIN_SECONDS, f"{self._kind.name} {meta['name']} was deleted just now")
-        if not self._is_ours(there):
+        if not self._is_ours(there) or nested_key(there) not in (nested_key(desired), NO_KEY):
             what = f"{self._kind.name} '{meta['name']}'"
             message = f"host {what} already exists and belongs to someone else; left untouched"
             raise Forbidden(403, "Forbidden", message)

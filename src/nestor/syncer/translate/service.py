@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from nestor.api.labels import MANAGED_BY
-from nestor.objects import Object, labels_of
+from nestor.api.labels import CLUSTER, NESTED_NAMESPACE
+from nestor.objects import Object, conditions_of, is_terminating, labels_of
 from nestor.translate import labels
+from nestor.translate.status import is_terminal
 from nestor.translate.target import Target
 
 Fate = Literal["Synced", "Nested", "Refused"]
@@ -15,6 +17,9 @@ FIELDS = ("sessionAffinity", "sessionAffinityConfig", "publishNotReadyAddresses"
 """Fields copied unchanged, in addition to ports and selector."""
 NO_SELECTOR = "`spec.selector` must be set: Services with manually managed endpoints are not supported"
 
+_OWN = (("default", "kubernetes"), ("kube-system", "kube-dns"))
+"""Of the API server, and of the syncer for DNS: both have their host Service already, made by the operator."""
+_OUTWARD = ("NodePort", "LoadBalancer")
 _KEPT = ("name", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
 _PORT_FIELDS = ("name", "protocol", "port", "targetPort", "appProtocol")
 
@@ -25,17 +30,25 @@ def decide_fate(service: Object) -> Fate:
     A Service without a selector has endpoints written by the tenant. On the host, they could point anywhere.
     """
     meta, spec = service["metadata"], service["spec"]
-    if (meta["namespace"], meta["name"]) == ("default", "kubernetes") or is_ours(service):
+    if (meta["namespace"], meta["name"]) in _OWN:
         return "Nested"
     if spec.get("type") == "ExternalName" or spec.get("clusterIP") in (None, "", "None"):
         return "Nested"
     return "Synced" if spec.get("selector") else "Refused"
 
 
-def is_ours(service: Object) -> bool:
-    """True for Services that the syncer itself created in the nested cluster."""
-    own = labels_of(service)
-    return own.get(MANAGED_BY) == "nestor"
+def find_ignored(service: Object) -> list[str]:
+    """One message per field that has no effect: the host Service is always of type ClusterIP, and has one address."""
+    spec = service["spec"]
+    kind, addresses, further = spec.get("type"), spec.get("externalIPs"), (spec.get("clusterIPs") or [])[1:]
+    found = []
+    if kind in _OUTWARD:
+        found.append(f"`spec.type` is '{kind}', but the Service is reached inside the nested cluster only, at its cluster IP")
+    if addresses:
+        found.append(f"`spec.externalIPs` has {', '.join(addresses)}, but external addresses are not supported")
+    if further:
+        found.append(f"`spec.clusterIPs` has {', '.join(further)}, but only the first address is served")
+    return found
 
 
 def build_service(service: Object, target: Target, cluster_ip: str | None) -> Object:
@@ -44,12 +57,38 @@ def build_service(service: Object, target: Target, cluster_ip: str | None) -> Ob
     result: Object = {key: spec[key] for key in FIELDS if key in spec}
     result |= {
         "type": "ClusterIP",
-        "selector": labels.host_labels(spec["selector"], rename_all=target.is_shared) | target.scope(meta["namespace"]),
+        "selector": labels.host_labels(spec["selector"], target.allowed_labels) | target.scope(meta["namespace"]),
         "ports": [{key: port[key] for key in _PORT_FIELDS if key in port} for port in spec.get("ports") or []],
     }
     if cluster_ip:
         result["clusterIP"] = cluster_ip
     return {"apiVersion": "v1", "kind": "Service", "metadata": target.metadata(service), "spec": result}
+
+
+def choose_selector(
+    there: Mapping[str, str], wanted: Mapping[str, str], service: Object, pods: Iterable[Object]
+) -> Mapping[str, str]:
+    """The host Service's selector: `wanted`, or for a while still the one that it has (`there`).
+
+    Both may spell the tenant's selector differently, because the class allows other labels since, or after an upgrade. Until the
+    running pods have their labels in the new spelling too, the old one must stay, or the Service would lose them.
+    """
+    scope = {key: there.get(key) for key in wanted if key in (CLUSTER, NESTED_NAMESPACE)}
+    own = {key: value for key, value in there.items() if key not in scope}
+    if there == wanted or scope.items() - wanted.items() or not labels.is_spelling(own, service["spec"]["selector"]):
+        return wanted
+    live = [pod for pod in pods if not is_terminating(pod) and not is_terminal(pod)]
+    lost = any(_selects(there, pod) and not _selects(wanted, pod) for pod in live)
+    gained = any(_selects(wanted, pod) and not _selects(there, pod) and _is_ready(pod) for pod in live)
+    return there if lost and not gained else wanted
+
+
+def _selects(selector: Mapping[str, str], pod: Object) -> bool:
+    return selector.items() <= labels_of(pod).items()
+
+
+def _is_ready(pod: Object) -> bool:
+    return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions_of(pod))
 
 
 def build_successor(service: Object, cluster_ip: str) -> Object:

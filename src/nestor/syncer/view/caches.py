@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from typing import TypeVar, cast
 
 from nestor.api.policy import Policy
 from nestor.kube import Api, Change, Informer, Kind, kinds
 from nestor.kube.index import Index, Total
 from nestor.kube.stream import Stream
 from nestor.objects import Object, spec_of
+from nestor.syncer.view.nodes import NodesInUse
 from nestor.translate import config
 from nestor.translate.target import Target, nested_uid
+
+Cache = TypeVar("Cache", bound=Informer)
 
 UNCACHED_TYPE = "helm.sh/release.v1"
 """Of Secrets: helm's records are large, many, and hardly what a pod could want. One that a pod names is asked for."""
@@ -21,7 +25,8 @@ _NESTED_FIELDS = {kinds.SECRET: f"type!={UNCACHED_TYPE}"}
 class Caches:
     """One informer per kind and cluster, created on first use, which must be before any of them runs.
 
-    On the host side, namespaced kinds hold only this nested cluster's objects, by label; cluster-scoped kinds hold all objects.
+    On the host side, namespaced kinds hold only this nested cluster's objects, by label, and nodes only those in use; other
+    cluster-scoped kinds hold all objects.
     """
 
     def __init__(self, host: Api, nested: Api, target: Target) -> None:
@@ -43,7 +48,9 @@ class Caches:
 
     def host(self, kind: Kind) -> Informer:
         """The host objects of this kind: those synced from this nested cluster, or all if the kind is cluster-scoped."""
-        return self._on_host(kind, labels=self._target.selector if kind.namespaced else "")
+        if kind == kinds.NODE:
+            return self.host_nodes
+        return self._on_host(kind, made=Informer, labels=self._target.selector if kind.namespaced else "")
 
     def seal(self) -> None:
         """Allow no new informers from here on: nobody would run them, so their caches would stay empty."""
@@ -52,24 +59,29 @@ class Caches:
     @cached_property
     def host_cluster(self) -> Informer:
         """The NestedCluster that this process serves."""
-        return self._on_host(kinds.NESTED_CLUSTER, fields=f"metadata.name={self._target.cluster}")
+        return self._on_host(kinds.NESTED_CLUSTER, made=Informer, fields=f"metadata.name={self._target.cluster}")
 
     @cached_property
-    def host_events(self) -> Informer:
+    def host_nodes(self) -> NodesInUse:
+        """The host's nodes that are asked for."""
+        return self._on_host(kinds.NODE, made=NodesInUse)
+
+    @cached_property
+    def host_events(self) -> Stream:
         """New events of all pods in the host namespace. They are told and not kept: there may be very many of them."""
         return self._on_host(kinds.EVENT, fields="involvedObject.kind=Pod", made=Stream)
 
     @cached_property
     def host_quotas(self) -> Informer:
         """The quotas of the host namespace."""
-        return self._on_host(kinds.RESOURCE_QUOTA)
+        return self._on_host(kinds.RESOURCE_QUOTA, made=Informer)
 
-    def _on_host(self, kind: Kind, *, labels: str = "", fields: str = "", made: type[Informer] = Informer) -> Informer:
+    def _on_host(self, kind: Kind, *, made: type[Cache], labels: str = "", fields: str = "") -> Cache:
         if kind not in self._host:
             self._check_open(kind)
             namespace = self._target.namespace if kind.namespaced else None
             self._host[kind] = made(self._apis["host"], kind, namespace, labels=labels, fields=fields)
-        return self._host[kind]
+        return cast(Cache, self._host[kind])
 
     def _check_open(self, kind: Kind) -> None:
         if self._is_sealed:

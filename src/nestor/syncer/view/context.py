@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -40,10 +41,16 @@ class Context:
 
     host: Api
     nested: Api
-    target: Target
+    home: Target
+    """The target, apart from what the class allows."""
     caches: Caches
     recorder: EventRecorder
     """Posts events in the nested cluster, for the tenant."""
+
+    @property
+    def target(self) -> Target:
+        """Where host objects go, and how they are labelled under the current policy."""
+        return dataclasses.replace(self.home, allowed_labels=tuple(self.caches.policy.allowed_labels or ()))
 
 
 async def find_target(host: Api, settings: Settings) -> tuple[Target, Object]:

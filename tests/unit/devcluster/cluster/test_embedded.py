@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from devcluster.cluster import embedded
+from devcluster.cluster import embedded, state
 from devcluster.cluster.info import Status
 from devcluster.cluster.paths import Paths
 
@@ -24,7 +24,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[Status]:
     """What is seen, one look after the other; the last for ever."""
     found: list[Status] = []
     monkeypatch.setattr(embedded, "status", lambda: found.pop(0) if len(found) > 1 else found[0])
-    monkeypatch.setattr(embedded.state, "load", lambda _: SimpleNamespace(phase="Running"))
+    monkeypatch.setattr(state, "load", lambda _: SimpleNamespace(phase="Running"))
     return found
 
 
@@ -46,6 +46,6 @@ def test_what_never_answers_is_named(seen: list[Status], layout: Paths, monkeypa
 
 
 def test_a_cluster_that_ended_is_not_waited_for(seen: list[Status], layout: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded.state, "load", lambda _: SimpleNamespace(phase="Failed"))
+    monkeypatch.setattr(state, "load", lambda _: SimpleNamespace(phase="Failed"))
     seen += [build_status(healthy=False), build_status(healthy=True)]
     assert embedded._find_faults(layout) == f"not: {DNS}"

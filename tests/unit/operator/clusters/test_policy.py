@@ -14,7 +14,12 @@ BASELINE, JOB = Policy(pod_security="Baseline"), NestedAppJobSpec.model_validate
 
 @pytest.mark.parametrize(
     ("namespace", "policy"),
-    [({}, BASELINE), ({"podSecurity": "Baseline"}, BASELINE), ({"podSecurity": "Privileged"}, Policy(pod_security="Privileged"))],
+    [
+        ({}, BASELINE),
+        ({"podSecurity": "Baseline"}, BASELINE),
+        ({"podSecurity": "Privileged"}, Policy(pod_security="Privileged")),
+        ({"allowedLabels": ["team", "example.com/*"]}, Policy(allowed_labels=["team", "example.com/*"])),
+    ],
 )
 def test_a_jobs_cluster_has_what_its_class_says_and_a_users_own_the_strictest(namespace: Object, policy: Policy) -> None:
     assert resolve_policy(build_policy(namespace=namespace), JOB) == policy

@@ -10,13 +10,13 @@ from nestor.syncer.copies.fields import (
     ANNOTATIONS,
     LABELS,
     Field,
+    annotation,
     build_patch,
     fixed,
     is_current,
     mapping,
     mirrored,
     needs_another,
-    no_annotation,
     value,
 )
 
@@ -49,7 +49,7 @@ def obj(**content: Any) -> Object:
         (LABELS, {"metadata": {"labels": {"a": "1", "b": "2"}}}, {"metadata": {"labels": {"a": "1"}}}, True),
         (LABELS, {"metadata": {"labels": {"a": "2"}}}, {"metadata": {"labels": {"a": "1"}}}, False),
         (ANNOTATIONS, {}, {"metadata": {"annotations": {"a": "1"}}}, True),
-        (no_annotation("x.y/z"), {"metadata": {"annotations": {"x.y/z": "1"}}}, {}, False),
+        (annotation("x.y/z"), {"metadata": {"annotations": {"x.y/z": "1"}}}, {}, False),
         (fixed("type"), {"type": "a"}, {"type": "b"}, False),
         (fixed("type"), {"type": "a"}, {}, True),
     ],
@@ -58,15 +58,7 @@ def test_what_makes_a_difference(field: Field, there: Object, desired: Object, i
     assert is_current(obj(**there), obj(**desired), [field]) is is_same
 
 
-FIELDS = (
-    LABELS,
-    ANNOTATIONS,
-    no_annotation("old"),
-    mapping("data", is_sparse=True),
-    mirrored("tags"),
-    value("mode"),
-    fixed("type"),
-)
+FIELDS = (LABELS, ANNOTATIONS, annotation("old"), mapping("data", is_sparse=True), mirrored("tags"), value("mode"), fixed("type"))
 
 
 def test_a_patch_takes_away_what_went_and_leaves_what_is_not_ours() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 from typing import Any
 
@@ -15,7 +16,9 @@ from nestor.syncer.copies.rows.config import ROOT_CA, ConfigMapRow, SecretRow
 from nestor.syncer.copies.rows.nodes import NodeRow
 from nestor.syncer.copies.rows.service_links import ServiceLinksRow
 from nestor.syncer.copies.rows.services import ServiceRow
+from nestor.syncer.translate import service as translate
 from nestor.translate.env import links_name
+from nestor.translate.labels import host_labels
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
 from tests.unit.translate.builders import TARGET, build_service
 
@@ -38,6 +41,21 @@ async def test_the_authority_s_config_map_is_awaited_but_not_for_ever(monkeypatc
         await made.engine.ensure((SPACE, ROOT_CA))
         await made.engine.ensure((SPACE, "other"))
         assert made.clusters.host.asked == []
+
+
+async def test_patience_with_what_no_pod_waits_for_is_forgotten() -> None:
+    clusters = Clusters.build()
+    async with running(clusters, ConfigMapRow) as made:
+        row = made.engine._row
+        assert isinstance(row, ConfigMapRow)
+        pod = clusters.add_pod(volumes=[{"name": "ca", "configMap": {"name": ROOT_CA}}])
+        await made.settle()
+        with pytest.raises(RetryLater):
+            await made.engine.ensure_needs(pod)
+        assert len(row._patience) == 1
+        clusters.nested.drop(kinds.POD, "web", SPACE)
+        await made.settle()
+        assert len(row._patience) == 0
 
 
 # Services
@@ -160,6 +178,27 @@ async def test_one_without_a_selector_is_told_once_for_each_that_is_made() -> No
         assert [reason for reason, _ in clusters.events] == ["ServiceNotSynced"] * 2
 
 
+async def test_a_service_that_should_reach_outside_is_synced_and_told_once() -> None:
+    clusters = Clusters.build()
+    async with running(clusters, ServiceRow) as made:
+        for number in range(3):
+            clusters.nested.put(kinds.SERVICE, service(type="NodePort", externalIPs=["1.2.3.4"], sessionAffinity=str(number)))
+            await made.settle()
+        assert (host_service(clusters) or {})["spec"]["type"] == "ClusterIP"
+        ((reason, message),) = clusters.events
+        assert reason == "FieldsIgnored"
+        assert "'NodePort'" in message
+        assert "1.2.3.4" in message
+        clusters.nested.put(kinds.SERVICE, service())
+        await made.settle()
+        clusters.nested.put(kinds.SERVICE, service(type="LoadBalancer"))
+        await made.settle()
+        assert "'LoadBalancer'" in clusters.events[1][1]
+        clusters.nested.drop(kinds.SERVICE, "web", SPACE)
+        await made.settle()
+        assert made.engine.remembered == 0
+
+
 async def test_a_service_that_ceases_to_be_carried_loses_its_host_service() -> None:
     clusters = Clusters.build()
     clusters.nested.put(kinds.SERVICE, service())
@@ -168,6 +207,48 @@ async def test_a_service_that_ceases_to_be_carried_loses_its_host_service() -> N
         clusters.nested.put(kinds.SERVICE, service(type="ExternalName", clusterIP=""))
         await made.settle()
         assert host_service(clusters) is None
+
+
+def host_pod(labels: dict[str, str]) -> Object:
+    """A running host pod of the nested cluster, with these labels of its tenant's."""
+    meta = TARGET.metadata({"metadata": {"name": "web", "namespace": SPACE, "uid": "web-uid"}}, name="web-x")
+    return {"metadata": meta | {"labels": meta["labels"] | labels}, "spec": {}}
+
+
+def host_selector(clusters: Clusters) -> Object:
+    """What the host Service selects, apart from cluster and namespace."""
+    selector = (host_service(clusters) or {})["spec"]["selector"]
+    return {key: value for key, value in selector.items() if not key.startswith("nestor.dev/")}
+
+
+async def test_after_an_upgrade_a_service_selects_its_running_pods_until_they_have_their_new_labels() -> None:
+    """An earlier version gave the host pod and the host Service the tenant's own keys."""
+    clusters, old = Clusters.build(), {"app": "web"}
+    new = host_labels(old, ())
+    clusters.host.put(kinds.SERVICE, build_host_service(clusters.nested.put(kinds.SERVICE, service()), allowed=("app",)))
+    clusters.host.put(kinds.POD, host_pod(old))
+    async with running(clusters, ServiceRow) as made:
+        assert host_selector(clusters) == old
+        clusters.host.put(kinds.POD, host_pod(old | new))
+        await made.settle()
+        assert host_selector(clusters) == new
+
+
+async def test_labels_that_the_class_allows_are_selected_by_their_own_keys() -> None:
+    clusters, own = Clusters.build(), {"app": "web"}
+    clusters.nested.put(kinds.SERVICE, service())
+    async with running(clusters, ServiceRow) as made:
+        assert host_selector(clusters) == host_labels(own, ())
+        cluster = clusters.host.look(kinds.NESTED_CLUSTER, TARGET.cluster, HOST)
+        assert cluster is not None
+        clusters.host.put(kinds.NESTED_CLUSTER, cluster | {"status": {"policy": {"allowedLabels": ["app"]}}})
+        await made.settle()
+        assert host_selector(clusters) == own
+
+
+def build_host_service(nested: Object, *, allowed: tuple[str, ...]) -> Object:
+    """The host Service under a class that allows these labels."""
+    return translate.build_service(nested, dataclasses.replace(TARGET, allowed_labels=allowed), nested["spec"]["clusterIP"])
 
 
 async def settle_service(made: Running, *, source_uid: str, copy_uid: str) -> bool:
@@ -332,6 +413,41 @@ async def test_a_resource_that_the_host_s_node_loses_is_taken_away() -> None:
         node = nested_node(clusters)
         assert node is not None
         assert node["status"]["capacity"] == {"cpu": "8"}
+
+
+async def test_a_tenant_s_labels_and_taints_stay_and_are_told_to_have_no_effect() -> None:
+    clusters = Clusters.build()
+    taints = [{"key": "gpu", "effect": "NoSchedule"}]
+    clusters.host.put(kinds.NODE, host_node() | {"spec": {"taints": taints}})
+    async with running(clusters, NodeRow) as made:
+        before = await with_node(made)
+        own = {"key": "mine", "effect": "NoSchedule"}
+        by_admission = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+        before["metadata"]["labels"]["disk"] = "ssd"
+        before["spec"]["taints"] += [by_admission, own]
+        clusters.nested.put(kinds.NODE, before)
+        await made.settle()
+        changed = host_node(capacity={"cpu": "9"}) | {"spec": {"taints": []}}
+        changed["metadata"]["labels"] = {"rack": "7"}
+        clusters.host.put(kinds.NODE, changed)
+        await made.settle()
+        node = nested_node(clusters)
+        assert node is not None
+        managed = {"app.kubernetes.io/managed-by": "nestor"}
+        assert node["metadata"]["labels"] == {"rack": "7", "disk": "ssd"} | managed
+        assert node["spec"]["taints"] == [own]
+        assert node["status"]["capacity"] == {"cpu": "9"}
+        ((reason, message),) = clusters.events
+        assert reason == "FieldsIgnored"
+        assert message.startswith("label 'disk', taint 'mine': kept, but the host cluster's scheduler")
+        # The host's label wins over the tenant's, and goes with the host's.
+        changed["metadata"]["labels"] = {"disk": "hdd"}
+        clusters.host.put(kinds.NODE, changed)
+        await made.settle()
+        changed["metadata"]["labels"] = {}
+        clusters.host.put(kinds.NODE, changed)
+        await made.settle()
+        assert (nested_node(clusters) or {})["metadata"]["labels"] == managed
 
 
 async def test_a_node_lingers_and_goes(monkeypatch: pytest.MonkeyPatch) -> None:

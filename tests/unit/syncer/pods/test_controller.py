@@ -17,6 +17,7 @@ from nestor.syncer.pods.delete import PodDeleter
 from nestor.syncer.pods.sync import PodSyncer
 from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
+from nestor.translate.labels import host_key
 from tests.conformance.providers.memory import MemoryProvider
 from tests.fakes.api import MemoryApi
 from tests.unit.translate.builders import TARGET, build_pod
@@ -133,7 +134,7 @@ async def test_a_slow_host_does_not_keep_the_pods_that_run_from_being_synced() -
         pod["metadata"] |= {"name": "web-0", "uid": "uid-0"}
         scene.nested.put(kinds.POD, pod)
         (name,) = scene.host.pods
-        await scene.until(lambda: scene.host.pods[name]["metadata"]["labels"]["color"] == "blue")
+        await scene.until(lambda: scene.host.pods[name]["metadata"]["labels"][host_key("color", ())] == "blue")
         assert len(scene.host.pods) == 1
         scene.host.is_open.set()
         await scene.until(lambda: len(scene.host.pods) == 101)

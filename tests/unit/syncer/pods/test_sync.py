@@ -13,6 +13,7 @@ from nestor.objects import Object
 from nestor.providers.base import InvalidInput, NotFound, NotYet, Part, ProviderError
 from nestor.syncer.pods.sync import PodSyncer
 from nestor.translate import pod as translate
+from nestor.translate.labels import host_key
 from tests.conformance.providers.memory import MemoryProvider
 from tests.fakes.api import MemoryApi
 from tests.unit.syncer import fakes
@@ -64,7 +65,7 @@ async def test_a_change_goes_down() -> None:
     provider = MemoryProvider(host)
     await build(nested, provider)[0].sync(nested, host)
     (now,) = provider.pods.values()
-    assert now["metadata"]["labels"]["color"] == "blue"
+    assert now["metadata"]["labels"][host_key("color", ())] == "blue"
 
 
 class RefusingOne(MemoryProvider):
@@ -90,7 +91,7 @@ async def test_a_refused_resize_keeps_nothing_else_from_the_host_and_its_generat
     syncer, api = build(nested, provider)
     await syncer.sync(nested, host)
     (now,) = provider.pods.values()
-    assert now["metadata"]["labels"]["color"] == "blue"
+    assert now["metadata"]["labels"][host_key("color", ())] == "blue"
     assert now["status"]["conditions"] == [{"type": "a.b/c", "status": "True"}]
     assert "nestor.dev/nested-generation" not in now["metadata"]["annotations"]
     assert [item["message"] for key, item in api.objects.items() if key[0] == "events"] == ["no"]

@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
+from nestor.syncer.cluster import bootstrap
 from nestor.syncer.copies import fields
 from nestor.syncer.copies.rows.services import ServiceRow
 from nestor.syncer.translate import service
+from nestor.translate.labels import host_key
 from tests.unit.translate.builders import TARGET, build_service
 
 Object = dict[str, Any]
@@ -29,6 +31,7 @@ def host(**spec: Any) -> Object:
         (build_service(type="ExternalName", clusterIP=""), "Nested"),
         (build_service("kubernetes", "default", selector=None), "Nested"),
         (build_service("kubernetes", "shop"), "Synced"),
+        (build_service("kube-dns", "kube-system", selector=None), "Nested"),
         (build_service(selector=None), "Refused"),
         (build_service(selector={}), "Refused"),
     ],
@@ -37,10 +40,39 @@ def test_fate(nested: Object, fate: str) -> None:
     assert service.decide_fate(nested) == fate
 
 
-def test_our_own_nested_services_stay_there() -> None:
-    own = build_service(selector=None)
+def test_a_tenant_s_label_does_not_make_a_service_ours() -> None:
+    """It used to leave the Service out in silence."""
+    own = build_service()
     own["metadata"]["labels"] = {"app.kubernetes.io/managed-by": "nestor"}
-    assert service.decide_fate(own) == "Nested"
+    assert service.decide_fate(own) == "Synced"
+
+
+def test_the_service_for_dns_is_the_one_that_is_left_out() -> None:
+    built = bootstrap.build_dns_service(TARGET)
+    assert service.decide_fate(build_service(built["metadata"]["name"], built["metadata"]["namespace"])) == "Nested"
+
+
+@pytest.mark.parametrize(
+    ("spec", "found"),
+    [
+        ({}, []),
+        ({"clusterIPs": ["10.43.7.7"]}, []),
+        (
+            {"type": "NodePort"},
+            ["`spec.type` is 'NodePort', but the Service is reached inside the nested cluster only, at its cluster IP"],
+        ),
+        (
+            {"type": "LoadBalancer", "externalIPs": ["1.2.3.4", "1.2.3.5"]},
+            [
+                "`spec.type` is 'LoadBalancer', but the Service is reached inside the nested cluster only, at its cluster IP",
+                "`spec.externalIPs` has 1.2.3.4, 1.2.3.5, but external addresses are not supported",
+            ],
+        ),
+        ({"clusterIPs": ["10.43.7.7", "fd00::7"]}, ["`spec.clusterIPs` has fd00::7, but only the first address is served"]),
+    ],
+)
+def test_what_has_no_effect_is_named(spec: Object, found: list[str]) -> None:
+    assert service.find_ignored(build_service(**spec)) == found
 
 
 def test_nothing_that_reaches_outside_is_carried() -> None:
@@ -60,7 +92,7 @@ def test_nothing_that_reaches_outside_is_carried() -> None:
     assert built["spec"] == {
         "type": "ClusterIP",
         "clusterIP": "10.43.7.7",
-        "selector": {"app": "web", "nestor.dev/cluster": "hello", "nestor.dev/nested-namespace": "shop"},
+        "selector": {host_key("app", ()): "web", "nestor.dev/cluster": "hello", "nestor.dev/nested-namespace": "shop"},
         "ports": [{"name": "http", "port": 80, "targetPort": "web", "appProtocol": "http"}],
     }
 
@@ -96,7 +128,7 @@ def test_what_goes_is_taken_away() -> None:
     assert not fields.is_current(before, desired, ServiceRow.fields)
     patch = fields.build_patch(before, desired, ServiceRow.fields)
     assert patch["spec"]["publishNotReadyAddresses"] is None
-    assert patch["spec"]["selector"]["tier"] is None
+    assert patch["spec"]["selector"][host_key("tier", ())] is None
     assert "clusterIP" not in patch["spec"]
 
 
@@ -115,3 +147,44 @@ def test_a_successor_is_the_same_service_with_another_address() -> None:
             "ports": [{"port": 80, "protocol": "TCP"}],
         },
     }
+
+
+SCOPE = {"nestor.dev/cluster": "hello", "nestor.dev/nested-namespace": "shop"}
+OLD = {"app": "web"} | SCOPE
+NEW = {host_key("app", ()): "web"} | SCOPE
+READY = {"conditions": [{"type": "Ready", "status": "True"}]}
+
+
+def host_pod(labels: Object, *, status: Object | None = None, **meta: Any) -> Object:
+    """A host pod with these labels."""
+    return {"metadata": {"labels": labels, **meta}, "status": status or {}}
+
+
+@pytest.mark.parametrize(
+    ("there", "pods", "chosen"),
+    [
+        (NEW, [], NEW),
+        (OLD, [], NEW),
+        # Pods of an earlier version, in the middle of an upgrade: some have their new labels, beside the old ones.
+        (OLD, [host_pod(OLD)], OLD),
+        (OLD, [host_pod(OLD | NEW), host_pod(OLD)], OLD),
+        (OLD, [host_pod(OLD | NEW), host_pod(OLD | NEW)], NEW),
+        # A new pod has only the new ones. Once it can serve, it must.
+        (OLD, [host_pod(OLD), host_pod(NEW)], OLD),
+        (OLD, [host_pod(OLD), host_pod(NEW, status=READY)], NEW),
+        # Those that end, or belong to others, are not waited for.
+        (OLD, [host_pod(OLD, deletionTimestamp="2026-01-01T00:00:00Z")], NEW),
+        (OLD, [host_pod(OLD, status={"phase": "Failed"})], NEW),
+        (OLD, [host_pod({"app": "web"})], NEW),
+        # The tenant changed the selector, or somebody else did on the host.
+        ({"app": "db"} | SCOPE, [host_pod({"app": "db"} | SCOPE)], NEW),
+        ({"app": "web"}, [host_pod(OLD)], NEW),
+        (
+            {"app": "web"} | SCOPE | {"nestor.dev/cluster": "x"},
+            [host_pod({"app": "web"} | SCOPE | {"nestor.dev/cluster": "x"})],
+            NEW,
+        ),
+    ],
+)
+def test_no_running_pod_is_lost_while_labels_change_their_spelling(there: Object, pods: list[Object], chosen: Object) -> None:
+    assert service.choose_selector(there, NEW, build_service(), pods) == chosen

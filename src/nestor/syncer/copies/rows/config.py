@@ -68,6 +68,16 @@ class ConfigMapRow(_ReferredRow):
         super().__init__(context, references)
         self._patience: Counter[Key] = Counter()
 
+    def follow(self, look_at: Callable[[Key], None]) -> None:
+        """Look again when a pod starts or stops referring to an object; forget the patience with one that no pod waits for."""
+
+        def on_reference(key: Key) -> None:
+            if not self.references.is_named(self.resource, key):
+                self._patience.pop(key, None)
+
+        super().follow(look_at)
+        self.references.on_change(self.resource, on_reference)
+
     def missing(self, key: Key) -> None:
         """Wait a little for the root CA, which will come. A kubelet that misses it once waits longer than this."""
         if key[1] == ROOT_CA and self._patience[key] < _ROOT_CA_PATIENCE:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections.abc import Callable
 
 from nestor.api import labels
-from nestor.kube import ApiError, Conflict, Invalid, RetryLater, kinds
-from nestor.kube.informer import Key
-from nestor.objects import Object, annotations_of
+from nestor.kube import ApiError, Change, Conflict, Invalid, RetryLater, kinds
+from nestor.kube.informer import Key, key_of
+from nestor.objects import Object, annotations_of, spec_of
 from nestor.syncer import limits
-from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, mapping, no_annotation, value
+from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, annotation, fixed, mapping, value
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import service as translate
@@ -35,7 +36,7 @@ class ServiceRow(Row):
     fields = (
         LABELS,
         ANNOTATIONS,
-        no_annotation(labels.SUCCESSOR),
+        annotation(labels.SUCCESSOR),
         *(value(f"spec.{name}") for name in translate.FIELDS),
         value("spec.ports"),
         mapping("spec.selector"),
@@ -45,6 +46,8 @@ class ServiceRow(Row):
     def __init__(self, context: Context, references: References) -> None:
         super().__init__(context, references)
         self._released: dict[str, float] = {}
+        self._behind: set[Key] = set()
+        """Services whose selector waits for their pods' labels."""
 
     def is_wanted(self, key: Key, source: Object) -> bool:
         """False for Services that exist only in the nested cluster and its DNS."""
@@ -54,13 +57,40 @@ class ServiceRow(Row):
         """Services without a selector are refused."""
         return translate.NO_SELECTOR if translate.decide_fate(source) == "Refused" else None
 
+    def find_ignored(self, source: Object) -> str | None:
+        """Whatever should reach outside the cluster."""
+        return "; ".join(translate.find_ignored(source)) or None
+
     def find_excess(self, copy: Object | None, desired: Object) -> str | None:
         """The limit is on the number of host Services: all of the host cluster share their addresses."""
         return limits.find_surplus(len(self.copies.store)) if copy is None else None
 
     def build(self, source: Object) -> Object:
         """The host Service, with the nested Service's address."""
-        return translate.build_service(source, self.context.target, source["spec"]["clusterIP"])
+        desired = translate.build_service(source, self.context.target, source["spec"]["clusterIP"])
+        key, spec = key_of(source), desired["spec"]
+        there = self.copies.get(desired["metadata"]["name"], desired["metadata"]["namespace"])
+        self._behind.discard(key)
+        if there is not None and (old := spec_of(there).get("selector")) not in (None, spec["selector"]):
+            pods = self.context.caches.host(kinds.POD)
+            spec["selector"] = translate.choose_selector(old, wanted := spec["selector"], source, pods)
+            if spec["selector"] != wanted:
+                self._behind.add(key)
+        return desired
+
+    def follow(self, look_at: Callable[[Key], None]) -> None:
+        """Look again at all when the class allows other labels, and at those with an outdated selector when pods change."""
+
+        def on_policy() -> None:
+            for found in self.context.caches.nested(kinds.SERVICE):
+                look_at(key_of(found))
+
+        def on_pod(_: Change) -> None:
+            for key in self._behind:
+                look_at(key)
+
+        self.context.caches.on_policy(on_policy)
+        self.context.caches.host(kinds.POD).on_change(on_pod)
 
     def build_substitute(self, source: Object, error: ApiError) -> Object:
         """If the address is taken, let the host choose one."""
@@ -72,12 +102,16 @@ class ServiceRow(Row):
 
     def copy_gone(self, copy: Object) -> None:
         """Remember its address, which the host releases a moment later."""
+        self._forget_released()
         self._released[copy["spec"].get("clusterIP", "")] = time.monotonic()
 
     def _is_being_released(self, address: str) -> bool:
-        now = time.monotonic()
-        self._released = {key: when for key, when in self._released.items() if when > now - _RELEASE_SECONDS}
+        self._forget_released()
         return address in self._released
+
+    def _forget_released(self) -> None:
+        due = time.monotonic() - _RELEASE_SECONDS
+        self._released = {key: when for key, when in self._released.items() if when > due}
 
     async def settle(self, source: Object, copy: Object) -> bool:
         """The addresses differ: recreate the nested Service with the host's choice, unless its owner has recreated it already."""

@@ -1,0 +1,36 @@
+"""Tells the owner of a pod which of its fields have no effect."""
+
+from __future__ import annotations
+
+from nestor.kube import Change, kinds
+from nestor.objects import Object
+from nestor.syncer.copies.memory import Told
+from nestor.syncer.view.context import Context
+from nestor.translate import ignored
+
+REASON = "FieldsIgnored"
+
+
+class Notices:
+    """One event per pod, before its host pod is created."""
+
+    def __init__(self, context: Context) -> None:
+        self._recorder = context.recorder
+        self._told: Told[str] = Told()
+        context.caches.nested(kinds.POD).on_change(self._on_pod)
+
+    @property
+    def remembered(self) -> int:
+        """Number of entries in memory: one per existing pod that was told something."""
+        return len(self._told)
+
+    async def tell(self, pod: Object) -> None:
+        """Post the event, unless this pod has it already."""
+        found = "; ".join(ignored.find_ignored(pod))
+        if found and self._told.is_news(pod["metadata"]["uid"], found):
+            await self._recorder.post(pod, "Warning", REASON, found)
+
+    def _on_pod(self, change: Change) -> None:
+        uids = [pod["metadata"]["uid"] if pod is not None else None for pod in (change.old, change.new)]
+        if uids[0] is not None and uids[0] != uids[1]:
+            self._told.forget(uids[0])
