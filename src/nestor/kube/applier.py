@@ -60,8 +60,8 @@ class Applier:
         found = self._find_current(key, fingerprint, body)
         if found is None:
             found = await self.api.apply(kind, body)
-            # Only what has no cache of its own must be remembered whole, and nobody reads that.
-            kept = found if kind in self._caches else body
+            # Nobody reads more of what has no cache, and it may be large.
+            kept = found if kind in self._caches else {"metadata": meta}
             self._applied[key] = _Applied(fingerprint, time.monotonic(), kept)
             self._last[key[1]] = time.monotonic()
         return found
