@@ -24,6 +24,17 @@ from nestor.api.policies import Persistence
 from nestor.api.policy import PodSecurity
 
 PRIVATE_RANGES = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"]
+DEFAULT_QUOTA: dict[str, str] = {
+    "pods": "100",
+    "services": "50",
+    "services.nodeports": "0",
+    "services.loadbalancers": "0",
+    "configmaps": "200",
+    "secrets": "200",
+}
+"""What a job may use up in the host, unless its class says otherwise: whatever all tenants share and one could exhaust."""
+DEFAULT_EPHEMERAL_STORAGE = "10Gi"
+"""Limit for containers that set none."""
 DEFAULT_CORE_DNS_IMAGE = "docker.io/coredns/coredns:1.15.0"
 
 
@@ -144,10 +155,14 @@ class NamespacePolicy(Model):
     quota: Quantities | None = Field(
         None,
         description="Quota for the application, with the keys of a ResourceQuota: `requests.cpu`, `limits.memory`, "
-        "`pods` and so on. What the nested cluster's own pods need is added to it. If not set, there is no quota.",
+        "`pods` and so on. What the nested cluster's own objects need is added to it. These keys have a default, which "
+        f"applies even if others are set: {', '.join(f'`{key}: {value}`' for key, value in DEFAULT_QUOTA.items())}. CPU and "
+        "memory have none. A quota only limits new objects: what a job already has stays.",
     )
     default_resources: Resources | None = Field(
-        None, description="Requests and limits for containers that set none (LimitRange). If not set, there are none."
+        None,
+        description="Requests and limits for containers that set none (LimitRange). Defaults to a limit of "
+        f"{DEFAULT_EPHEMERAL_STORAGE} of ephemeral-storage, without a request; that default applies even if others are set.",
     )
 
 
@@ -254,3 +269,11 @@ class NestedClassSpec(Model):
     network: NetworkPolicyModel = Field(default_factory=NetworkPolicyModel, description="What the application may connect to.")
     expose: ExposePolicy = Field(default_factory=ExposePolicy, description="How jobs are exposed.")
     templates: TemplatesPolicy = Field(default_factory=TemplatesPolicy, description="What the steps may do.")
+    max_jobs_per_namespace: int | None = Field(
+        None,
+        description="How many jobs of the class one namespace may have, finished ones included. Further jobs wait until one is "
+        "deleted, in the order of their creation. Jobs that were admitted before the limit was set or lowered keep running. "
+        "If not set, there is no limit.",
+        ge=0,
+        le=100_000,
+    )

@@ -49,9 +49,13 @@ def write_wide(name: str, namespace: str, *, is_app_def: bool) -> str:
 async def make_wide(api: Api, name: str, namespace: str, *, is_app_def: bool) -> None:
     """Create such a job, however long a busy API server takes for it."""
     body = write_wide(name, namespace, is_app_def=is_app_def)
-    while (status := await post(api, namespace, body)) == 504:
-        await asyncio.sleep(1)
-    assert status in (201, 409)
+
+    async def is_made() -> bool:
+        status = await post(api, namespace, body)
+        assert status in (201, 409, 504)
+        return status != 504
+
+    await eventually(is_made, limit=60)
 
 
 async def find_refusal(api: Api, name: str, namespace: str) -> str | None:
