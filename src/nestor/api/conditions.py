@@ -80,6 +80,9 @@ VERSION_UNSUPPORTED = Reason(
     "user",
     "delete the job and create it again with a listed version, or ask an admin to add yours to the class",
 )
+IMAGE_NOT_ALLOWED = Reason(
+    "ImageNotAllowed", "user", "delete the cluster and create it again without `image`, or ask an admin to allow it in the class"
+)
 TOO_MANY_JOBS = Reason(
     "TooManyJobs",
     "somebody",

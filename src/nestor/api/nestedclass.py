@@ -77,6 +77,11 @@ class ClusterPolicy(Model):
         description="Resources of the K3s server's container. Defaults to requests of 200m CPU and 512Mi, and limits "
         "of 2 CPUs and 2Gi.",
     )
+    allow_images: bool = Field(
+        False,
+        description="Whether NestedClusters that users create may name a K3s image of their own. Its containers run beside the "
+        "syncer, which has rights in their namespace. A cluster that already runs keeps its image. Defaults to false.",
+    )
     core_dns_image: Image = Field(
         DEFAULT_CORE_DNS_IMAGE,
         alias="coreDNSImage",
@@ -189,13 +194,13 @@ class ExposePolicy(Model):
         None,
         description="Domain for the hosts of jobs: `<job>-<namespace>.<domain>`, and "
         "`<service>--<job>-<namespace>.<domain>` for further targets. All lie one label below the domain, so one wildcard DNS "
-        "entry and certificate for `*.<domain>` cover them. If not set, only jobs that set `expose.host` are "
-        "exposed, and of these only the first target.",
+        "entry and certificate for `*.<domain>` cover them. If not set, only jobs that request one of `allowedHosts` with "
+        "`expose.host` are exposed, and of these only the first target.",
     )
     allowed_hosts: list[HostPattern] = Field(
         default_factory=list,
         description="Hosts that jobs may request with `expose.host` in addition to those below `domain`: host names, "
-        "or `*.example.com` for all hosts below example.com. If not set, there are no others; without a `domain`, any host.",
+        "or `*.example.com` for all hosts below example.com. If not set, there are no others.",
         max_length=64,
     )
     ingress_class_name: ObjectName | None = Field(
