@@ -80,6 +80,14 @@ VERSION_UNSUPPORTED = Reason(
     "user",
     "delete the job and create it again with a listed version, or ask an admin to add yours to the class",
 )
+IMAGE_NOT_ALLOWED = Reason(
+    "ImageNotAllowed", "user", "delete the cluster and create it again without `image`, or ask an admin to allow it in the class"
+)
+TOO_MANY_JOBS = Reason(
+    "TooManyJobs",
+    "somebody",
+    "delete a job of this class in the namespace, or ask an admin to raise the class's `maxJobsPerNamespace`",
+)
 COMMAND_NOT_FOUND = Reason("CommandNotFound", "user", "delete the job and create it again with one of the listed commands")
 APPDEF_INVALID = Reason(
     "AppDefInvalid",

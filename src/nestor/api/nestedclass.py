@@ -25,6 +25,17 @@ from nestor.api.policies import Persistence
 from nestor.api.policy import PodSecurity
 
 PRIVATE_RANGES = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"]
+DEFAULT_QUOTA: dict[str, str] = {
+    "pods": "100",
+    "services": "50",
+    "services.nodeports": "0",
+    "services.loadbalancers": "0",
+    "configmaps": "200",
+    "secrets": "200",
+}
+"""What a job may use up in the host, unless its class says otherwise: whatever all tenants share and one could exhaust."""
+DEFAULT_EPHEMERAL_STORAGE = "10Gi"
+"""Limit for containers that set none."""
 DEFAULT_CORE_DNS_IMAGE = "docker.io/coredns/coredns:1.15.0"
 
 
@@ -66,6 +77,11 @@ class ClusterPolicy(Model):
         None,
         description="Resources of the K3s server's container. Defaults to requests of 200m CPU and 512Mi, and limits "
         "of 2 CPUs and 2Gi.",
+    )
+    allow_images: bool = Field(
+        False,
+        description="Whether NestedClusters that users create may name a K3s image of their own. Its containers run beside the "
+        "syncer, which has rights in their namespace. A cluster that already runs keeps its image. Defaults to false.",
     )
     core_dns_image: Image = Field(
         DEFAULT_CORE_DNS_IMAGE,
@@ -156,10 +172,14 @@ class NamespacePolicy(Model):
     quota: Quantities | None = Field(
         None,
         description="Quota for the application, with the keys of a ResourceQuota: `requests.cpu`, `limits.memory`, "
-        "`pods` and so on. What the nested cluster's own pods need is added to it. If not set, there is no quota.",
+        "`pods` and so on. What the nested cluster's own objects need is added to it. These keys have a default, which "
+        f"applies even if others are set: {', '.join(f'`{key}: {value}`' for key, value in DEFAULT_QUOTA.items())}. CPU and "
+        "memory have none. A quota only limits new objects: what a job already has stays.",
     )
     default_resources: Resources | None = Field(
-        None, description="Requests and limits for containers that set none (LimitRange). If not set, there are none."
+        None,
+        description="Requests and limits for containers that set none (LimitRange). Defaults to a limit of "
+        f"{DEFAULT_EPHEMERAL_STORAGE} of ephemeral-storage, without a request; that default applies even if others are set.",
     )
 
 
@@ -186,13 +206,13 @@ class ExposePolicy(Model):
         None,
         description="Domain for the hosts of jobs: `<job>-<namespace>.<domain>`, and "
         "`<service>--<job>-<namespace>.<domain>` for further targets. All lie one label below the domain, so one wildcard DNS "
-        "entry and certificate for `*.<domain>` cover them. If not set, only jobs that set `expose.host` are "
-        "exposed, and of these only the first target.",
+        "entry and certificate for `*.<domain>` cover them. If not set, only jobs that request one of `allowedHosts` with "
+        "`expose.host` are exposed, and of these only the first target.",
     )
     allowed_hosts: list[HostPattern] = Field(
         default_factory=list,
         description="Hosts that jobs may request with `expose.host` in addition to those below `domain`: host names, "
-        "or `*.example.com` for all hosts below example.com. If not set, there are no others; without a `domain`, any host.",
+        "or `*.example.com` for all hosts below example.com. If not set, there are no others.",
         max_length=64,
     )
     ingress_class_name: ObjectName | None = Field(
@@ -266,3 +286,11 @@ class NestedClassSpec(Model):
     network: NetworkPolicyModel = Field(default_factory=NetworkPolicyModel, description="What the application may connect to.")
     expose: ExposePolicy = Field(default_factory=ExposePolicy, description="How jobs are exposed.")
     templates: TemplatesPolicy = Field(default_factory=TemplatesPolicy, description="What the steps may do.")
+    max_jobs_per_namespace: int | None = Field(
+        None,
+        description="How many jobs of the class one namespace may have, finished ones included. Further jobs wait until one is "
+        "deleted, in the order of their creation. Jobs that were admitted before the limit was set or lowered keep running. "
+        "If not set, there is no limit.",
+        ge=0,
+        le=100_000,
+    )

@@ -46,7 +46,9 @@ class NestedClusterSpec(Model):
         json_schema_extra=immutable("kubernetesVersion"),
     )
     image: Image | None = Field(
-        None, description="K3s image of the server. Defaults to the class's image for the version. The operator sets it for jobs."
+        None,
+        description="K3s image of the server. Users may set it only if the class's `cluster.allowImages` is true; the operator "
+        "sets it for jobs. Defaults to the class's image for the version.",
     )
     resources: Resources | None = Field(None, description="Resources of the K3s server's container. Defaults to the class's.")
     persistence: Persistence | None = Field(

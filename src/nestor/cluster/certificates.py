@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -88,6 +89,15 @@ def new_leaf(
 def fingerprint(certificate: bytes) -> str:
     """SHA-256 of the certificate, to detect changes."""
     return x509.load_pem_x509_certificate(certificate).fingerprint(hashes.SHA256()).hex()
+
+
+def is_issued_by(leaf: Pair, authority: Pair, now: datetime.datetime) -> bool:
+    """Whether the authority signed this leaf, its key fits, and it has not expired. Raises `ValueError` if it is none."""
+    try:
+        leaf.x509.verify_directly_issued_by(authority.x509)
+    except InvalidSignature:
+        return False
+    return leaf.x509.public_key() == leaf.private_key.public_key() and now < leaf.x509.not_valid_after_utc
 
 
 def _builder(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from nestor.api.nestedclass import NamespacePolicy
+from nestor.api.nestedclass import DEFAULT_EPHEMERAL_STORAGE, DEFAULT_QUOTA, NamespacePolicy
 from nestor.cluster.shape import Shape
 from nestor.kube.quantities import parse_quantity, write_quantity
 from nestor.objects import Object
 
 QUOTA_NAME = "nestor"
+OWN_OBJECTS = {"pods": 2, "services": 2, "configmaps": 8, "secrets": 8}
+"""How many objects of its own a cluster and its job have in the namespace, with some to spare. Certificates of targets and the
+tokens of pods are the application's.
+"""
 
 
 def build_namespace(name: str, labels: dict[str, str], policy: NamespacePolicy) -> Object:
@@ -17,31 +21,41 @@ def build_namespace(name: str, labels: dict[str, str], policy: NamespacePolicy) 
     return {"metadata": {"name": name, "labels": labels | security}}
 
 
-def build_quota(shape: Shape, policy: NamespacePolicy, own: list[Object]) -> Object | None:
-    """The quota, increased by what the cluster's own containers need (`own`: their resources); None if there is no quota."""
-    if not policy.quota:
-        return None
-    hard = {name: add_own_volume(name, add_own_share(name, str(limit), own), shape) for name, limit in policy.quota.items()}
+def build_quota(shape: Shape, policy: NamespacePolicy, own: list[Object]) -> Object:
+    """The quota, increased by what the cluster's own objects need. `own`: the resources of its containers."""
+    limits = find_default_limits(policy)
+    # A quota counts what the LimitRange fills in.
+    filled = [item | {"limits": limits | item.get("limits", {})} for item in own]
+    wanted = {**DEFAULT_QUOTA, **(policy.quota or {})}
+    hard = {name: add_own_volume(name, add_own_share(name, str(limit), filled), shape) for name, limit in wanted.items()}
     return {"metadata": shape.metadata(QUOTA_NAME), "spec": {"hard": hard}}
 
 
-def build_limit_range(shape: Shape, policy: NamespacePolicy) -> Object | None:
-    """Default resources of containers that set none; None if the class has no defaults."""
-    resources = policy.default_resources
-    if not resources:
-        return None
-    limit: Object = {"type": "Container"}
-    if resources.requests:
-        limit["defaultRequest"] = {name: str(value) for name, value in resources.requests.items()}
-    if resources.limits:
-        limit["default"] = {name: str(value) for name, value in resources.limits.items()}
+def build_limit_range(shape: Shape, policy: NamespacePolicy) -> Object:
+    """Default resources of containers that set none.
+
+    There are no defaults for CPU and memory: they would throttle and kill applications that do not expect them. Without an
+    explicit request, the limit would become one, and pods would not fit on the nodes.
+    """
+    requests = policy.default_resources.requests if policy.default_resources else None
+    limit = {
+        "type": "Container",
+        "default": find_default_limits(policy),
+        "defaultRequest": {"ephemeral-storage": "0"} | {name: str(value) for name, value in (requests or {}).items()},
+    }
     return {"metadata": shape.metadata(QUOTA_NAME), "spec": {"limits": [limit]}}
+
+
+def find_default_limits(policy: NamespacePolicy) -> dict[str, str]:
+    """Limits of containers that set none."""
+    limits = policy.default_resources.limits if policy.default_resources else None
+    return {"ephemeral-storage": DEFAULT_EPHEMERAL_STORAGE} | {name: str(value) for name, value in (limits or {}).items()}
 
 
 def add_own_share(name: str, limit: str, own: list[Object]) -> str:
     """One quota entry, increased by the share of the cluster's own pods."""
-    if name in ("pods", "count/pods"):
-        return str(int(parse_quantity(limit)) + 2)
+    if (count := OWN_OBJECTS.get(name.removeprefix("count/"))) is not None:
+        return str(int(parse_quantity(limit)) + count)
     part, _, resource = name.partition(".") if "." in name else ("requests", "", name)
     shares = [parse_quantity(item[part][resource]) for item in own if part in item and resource in item[part]]
     if not shares:

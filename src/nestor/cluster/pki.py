@@ -31,6 +31,9 @@ AUTHORITIES = {
 TLS_SERVER_NAME = "kubernetes"
 """A name in every K3s serving certificate, whatever address is used to reach the server."""
 
+ADMIN = "nestor:admin"
+"""The user of the kubeconfig that a job's users get."""
+
 SERVICE_KEY = "service.key"
 TOKEN = "token"  # noqa: S105 - a key in a Secret
 
@@ -83,7 +86,7 @@ def mint_access(authorities: Authorities, address: str, now: datetime.datetime) 
 def mint_admin_kubeconfig(authorities: Authorities, address: str, now: datetime.datetime) -> dict[str, bytes]:
     """The content of the user's kubeconfig Secret."""
     server = f"https://{format_address(address)}"
-    return {"kubeconfig": _kubeconfig(authorities, server, "nestor:admin", now, "system:masters")}
+    return {"kubeconfig": _kubeconfig(authorities, server, ADMIN, now, "system:masters")}
 
 
 def content_key(authorities: Authorities, address: str) -> str:
@@ -102,6 +105,21 @@ def is_current(secret: Object | None, key: str, now: datetime.datetime) -> bool:
     annotations = ((secret or {}).get("metadata") or {}).get("annotations") or {}
     renew = annotations.get(labels.RENEW_AFTER, "")
     return annotations.get(labels.CONTENT_KEY) == key and renew > times.write(now)
+
+
+def is_admin_kubeconfig(secret: Object, authorities: Authorities, address: str, now: datetime.datetime) -> bool:
+    """Whether a Secret's kubeconfig is, byte for byte, one that we made for this cluster: users can write the Secret, and a
+    kubeconfig may name another server, and commands to run.
+    """
+    try:
+        text = base64.b64decode(secret["data"]["kubeconfig"])
+        user = json.loads(text)["users"][0]["user"]
+        client = Pair(*(base64.b64decode(user[f"client-{part}-data"]) for part in ("certificate", "key")))
+        is_valid = certificates.is_issued_by(client, authorities.client, now)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError):
+        return False
+    server = f"https://{format_address(address)}"
+    return is_valid and text == build_kubeconfig(server, authorities.server.certificate, client, ADMIN).encode()
 
 
 def build_kubeconfig(server: str, authority: bytes, client: Pair, user: str) -> str:

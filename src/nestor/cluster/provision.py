@@ -84,7 +84,7 @@ class Provisioner:
         found = await self._api.find(kinds.SECRET, metadata["name"], metadata["namespace"])
         if found is not None:
             _check_ours(found, metadata, mark)
-        if not pki.is_current(found, key, now):
+        if not (pki.is_current(found, key, now) and found and pki.is_admin_kubeconfig(found, authorities, addresses.api, now)):
             content = await asyncio.to_thread(pki.mint_admin_kubeconfig, authorities, addresses.api, now)
             secret = access.build_secret(metadata, content, annotations=pki.renewal_annotations(key, now))
             if found is None:

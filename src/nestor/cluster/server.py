@@ -16,6 +16,10 @@ TLS_FOLDER = f"{DATA_FOLDER}/server/tls"
 TOKEN_FILE = "/etc/nestor/token"  # noqa: S105 - a path
 HOST_TOKEN_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path
 DEFAULT_RESOURCES: Object = {"requests": {"cpu": "200m", "memory": "512Mi"}, "limits": {"cpu": "2", "memory": "2Gi"}}
+DATA_LIMIT = "4Gi"
+"""Size of the data volume in the pod: a nested cluster that fills it is ended, not its neighbours on the node."""
+EPHEMERAL_LIMIT = "5Gi"
+"""For data, logs and everything else that K3s writes. Without a request, as not every node offers any."""
 CONTROLLERS = "*,tokencleaner,-node-lifecycle-controller,-taint-eviction-controller,-node-ipam-controller,-node-route-controller"
 """Without those for nodes: nodes mirror the host's, which decides on their health, taints and pod ranges."""
 
@@ -89,7 +93,7 @@ def _build_pod_spec(shape: Shape, api_address: str) -> Object:
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
         "containers": [_build_k3s(shape, api_address), coredns.build_container(shape), _build_syncer(shape)],
         "volumes": [
-            *([] if shape.persistence else [{"name": DATA_VOLUME, "emptyDir": {}}]),
+            *([] if shape.persistence else [{"name": DATA_VOLUME, "emptyDir": {"sizeLimit": DATA_LIMIT}}]),
             {"name": "pki", "secret": {"secretName": shape.child(Part.AUTHORITIES), "defaultMode": 0o400}},
             *coredns.build_volumes(shape),
             {
@@ -124,7 +128,7 @@ def _build_k3s(shape: Shape, api_address: str) -> Object:
         "imagePullPolicy": "IfNotPresent",
         "args": build_arguments(shape, api_address),
         "ports": [{"name": "https", "containerPort": API_PORT, "protocol": "TCP"}],
-        "resources": build_resources(shape.resources, DEFAULT_RESOURCES),
+        "resources": _limit_storage(build_resources(shape.resources, DEFAULT_RESOURCES)),
         "securityContext": {
             "runAsUser": 0,
             "runAsGroup": 0,
@@ -227,6 +231,14 @@ def build_resources(chosen: Resources | None, default: Object) -> Object:
     if chosen is None:
         return default
     return {"requests": _strings(chosen.requests) or default["requests"], "limits": _strings(chosen.limits) or default["limits"]}
+
+
+def _limit_storage(resources: Object) -> Object:
+    """With a limit of ephemeral storage, unless the class sets one."""
+    return {
+        "requests": {"ephemeral-storage": "0"} | resources["requests"],
+        "limits": {"ephemeral-storage": EPHEMERAL_LIMIT} | resources["limits"],
+    }
 
 
 def _strings(quantities: dict[str, str | int | float] | None) -> dict[str, str]:

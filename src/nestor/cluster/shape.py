@@ -18,7 +18,7 @@ DNS_PORT = 1053
 
 @dataclass(frozen=True)
 class Host:
-    """Facts about the host cluster, read once at start-up."""
+    """Facts about the host cluster."""
 
     service_cidrs: tuple[str, ...]
     api_addresses: tuple[str, ...] = ()

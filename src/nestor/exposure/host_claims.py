@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nestor.api import labels
@@ -10,6 +10,9 @@ from nestor.objects import Object, annotations_of, labels_of, spec_of
 
 CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 """How Ingresses named their class before `spec.ingressClassName`; controllers still obey it."""
+
+HOSTS = "hosts"
+"""In a cached Ingress with very many hosts: these, as lines of one text, instead of `spec.rules`."""
 
 Homes = Mapping[str, str]
 """The namespaces of all known jobs, each with the job's UID."""
@@ -69,7 +72,7 @@ def find_foreign(
     wanted = {claim.host: claim for claim in mine}
     found: dict[str, str] = {}
     for ingress in ingresses if wanted else ():
-        claims = [wanted[host] for host in hosts_of(ingress) & wanted.keys()]
+        claims = [wanted[host] for host in _find_hosts(ingress, wanted)]
         if not claims or find_exposed_job(ingress, homes) or not _may_share_class(ingress, class_name):
             continue
         meta = ingress["metadata"]
@@ -112,4 +115,12 @@ def _explain(mine: HostClaim, rival: HostClaim) -> str:
 
 def hosts_of(ingress: Object) -> set[str]:
     """All hosts that an Ingress has rules for."""
-    return {entry["host"] for entry in spec_of(ingress).get("rules") or () if entry.get("host")}
+    spec = spec_of(ingress)
+    return {entry["host"] for entry in spec.get("rules") or () if entry.get("host")} | set(spec.get(HOSTS, "").split())
+
+
+def _find_hosts(ingress: Object, wanted: Collection[str]) -> Collection[str]:
+    """Those of the wanted hosts that an Ingress has, without listing them all."""
+    if text := spec_of(ingress).get(HOSTS):
+        return [host for host in wanted if f"\n{host}\n" in text]
+    return hosts_of(ingress) & set(wanted)

@@ -34,14 +34,14 @@ def may_be_further(host: str, name: str, namespace: str, policy: ExposePolicy) -
 
 
 def is_allowed(host: str, policy: ExposePolicy) -> bool:
-    """Whether jobs of the class may request this host; any host, if the class sets no limits."""
+    """Whether jobs of the class may request this host: one below its domain, or one that it lists."""
     patterns = _list_allowed(policy)
-    return not patterns or any(host.endswith(item[1:]) if item.startswith("*.") else host == item for item in patterns)
+    return any(host.endswith(item[1:]) if item.startswith("*.") else host == item for item in patterns)
 
 
 def explain_not_allowed(host: str, class_name: str, policy: ExposePolicy) -> str:
     """A message that says which hosts are allowed instead."""
-    known = ", ".join(f"'{item}'" for item in _list_allowed(policy))
+    known = ", ".join(f"'{item}'" for item in _list_allowed(policy)) or "none (it has neither `expose.domain` nor `allowedHosts`)"
     return f"`expose.host` '{host}' is not allowed by class '{class_name}'; allowed: {known}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import time
 from collections.abc import Mapping
@@ -11,16 +10,12 @@ from typing import Any, Protocol
 
 from nestor import names
 from nestor.kube.client import Api
-from nestor.kube.errors import NotFound
 from nestor.kube.kinds import Kind
 from nestor.kube.quantities import parse_quantity
 from nestor.objects import Object, is_terminating
 
 RESYNC_SECONDS = 600
 """What no informer watches is applied anew after this time, so that changes by others do not stay."""
-
-EMPTIED = "emptied"
-"""In a fingerprint's place: what was made to say nothing."""
 
 LAG_SECONDS = 5
 """How long our own write may take to come back through an informer."""
@@ -60,20 +55,11 @@ class Applier:
         found = self._find_current(key, fingerprint, body)
         if found is None:
             found = await self.api.apply(kind, body)
-            # Only what has no cache of its own must be remembered whole, and nobody reads that.
-            kept = found if kind in self._caches else body
+            # Nobody reads more of what has no cache, and it may be large.
+            kept = found if kind in self._caches else {"metadata": meta}
             self._applied[key] = _Applied(fingerprint, time.monotonic(), kept)
             self._last[key[1]] = time.monotonic()
         return found
-
-    async def ensure_emptied(self, kind: Kind, name: str, namespace: str, spec: Object) -> None:
-        """The object, if there, has this empty `spec`; asked for once. Emptied, for the operator has no right to delete these."""
-        key = (kind, namespace, name)
-        applied = self._applied.get(key)
-        if applied is None or applied.fingerprint != EMPTIED:
-            with contextlib.suppress(NotFound):
-                await self.api.patch(kind, name, namespace, {"spec": spec})
-            self._applied[key] = _Applied(EMPTIED, time.monotonic(), {})
 
     def enter(self, namespace: str, uid: str) -> bool:
         """Note which namespace this is; False when its name was another one's before, of which all is forgotten now."""

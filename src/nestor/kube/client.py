@@ -7,7 +7,7 @@ import copy
 import json
 import os
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Literal, Self
 from urllib.parse import urlencode
@@ -19,6 +19,7 @@ from kubernetes.aio.client import ApiClient, Configuration
 from nestor.kube import errors, pages
 from nestor.kube.kinds import POD, Kind
 from nestor.kube.pace import Pace
+from nestor.kube.pages import Shorten
 from nestor.objects import Object
 
 Patch = Literal["merge", "json", "strategic", "apply"]
@@ -54,6 +55,7 @@ class Api:
         self._manager = manager
         self._timeout = timeout
         self.pace: Pace | None = None
+        self._trims: dict[Kind, Shorten] = {}
 
     @classmethod
     async def connect(cls, kubeconfig: str | None = None, *, manager: str = "nestor", timeout: float = 30) -> Self:
@@ -71,6 +73,10 @@ class Api:
         configuration = Configuration()
         await config.load_kube_config_from_dict(content, client_configuration=configuration)
         return cls(configuration, manager=manager, timeout=timeout)
+
+    def trim(self, kind: Kind, trim: Callable[[Object], Object]) -> None:
+        """Have all objects of a kind trimmed as soon as they are parsed, because those that users write may be huge."""
+        self._trims[kind] = pages.shorten_objects(trim)
 
     async def close(self) -> None:
         """Give the connections back; the client is unusable afterwards."""
@@ -162,18 +168,22 @@ class Api:
         *,
         content_type: str = _JSON,
         timeout: float | None = None,
+        shorten: Shorten | None = None,
     ) -> Any:
-        """One request, its answer parsed as JSON, or text when it is not JSON."""
+        """One request, its answer parsed as JSON, or text when it is not JSON.
+
+        `shorten` is given each JSON object as soon as it is parsed, and returns what takes its place.
+        """
         async with self.open(method, path, query, body, content_type=content_type, timeout=timeout) as response:
             content = await response.read()
         try:
-            return json.loads(content)
+            return json.loads(content, object_hook=shorten)
         except ValueError:
             return content.decode(errors="replace")
 
     async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object:
         """One object. Raises `NotFound`."""
-        result: Object = await self.request("GET", kind.path(namespace, name))
+        result: Object = await self.request("GET", kind.path(namespace, name), shorten=self._trims.get(kind))
         return result
 
     async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
@@ -183,10 +193,12 @@ class Api:
         except errors.NotFound:
             return None
 
-    async def list(self, kind: Kind, namespace: str | None = None, *, labels: str = "", fields: str = "") -> list[Object]:
+    async def list(
+        self, kind: Kind, namespace: str | None = None, *, labels: str = "", fields: str = "", shorten: Shorten | None = None
+    ) -> list[Object]:
         """All objects that match the label and field selectors, each with `apiVersion` and `kind` filled in."""
         query = {key: value for key, value in (("labelSelector", labels), ("fieldSelector", fields)) if value}
-        return (await pages.read(self.request, kind, namespace, query)).items
+        return (await pages.read(self.request, kind, namespace, query, self._trims.get(kind))).items
 
     async def create(
         self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None, strict: bool = False
@@ -215,7 +227,8 @@ class Api:
         path = kind.path(meta.get("namespace"), meta["name"], subresource)
         query = {"fieldManager": self._manager, "force": "true"}
         full = {"apiVersion": kind.api_version, "kind": kind.name, **body}
-        result: Object = await self.request("PATCH", path, query, full, content_type=_PATCH_TYPES["apply"])
+        how = _PATCH_TYPES["apply"]
+        result: Object = await self.request("PATCH", path, query, full, content_type=how, shorten=self._trims.get(kind))
         return result
 
     async def patch(
@@ -232,7 +245,8 @@ class Api:
         """Patch one object. JSON patches may carry `test` operations (failed ones raise `Invalid`). `strict`: see `create`."""
         self._check_pace(patch)
         path = kind.path(namespace, name, subresource)
-        result: Object = await self.request("PATCH", path, self._query(strict=strict), patch, content_type=_PATCH_TYPES[how])
+        query, shorten = self._query(strict=strict), self._trims.get(kind)
+        result: Object = await self.request("PATCH", path, query, patch, content_type=_PATCH_TYPES[how], shorten=shorten)
         return result
 
     def _query(self, *, strict: bool) -> dict[str, str]:

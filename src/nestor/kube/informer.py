@@ -67,9 +67,10 @@ def find_pause(failures: int, longest: float) -> float:
 class Informer:
     """Lists, then watches. `run()` never returns by itself; a lost connection is resumed, an expired one listed anew.
 
-    `labels` and `fields` are selectors that the server applies. Handlers run in the event loop and must not block; they
-    are called with what differs between two states, so a change missed while disconnected still arrives, as one change.
-    The server closes each watch after `watch_seconds`; a stream silent for longer than that is cut off from our side.
+    `labels` and `fields` are selectors that the server applies; `trim` says what is kept of each object, and nobody sees more.
+    Handlers run in the event loop and must not block; they are called with what differs between two states, so a change missed
+    while disconnected still arrives, as one change. The server closes each watch after `watch_seconds`; a stream silent for
+    longer than that is cut off from our side.
     """
 
     api: Api
@@ -78,6 +79,7 @@ class Informer:
     labels: str = ""
     fields: str = ""
     watch_seconds: int = 240
+    trim: Callable[[Object], Object] | None = None
     handlers: list[Callable[[Change], None]] = field(default_factory=list)
     store: dict[Key, Object] = field(default_factory=dict)
 
@@ -138,7 +140,8 @@ class Informer:
         return {key: value for key, value in pairs.items() if value}
 
     async def _list(self) -> None:
-        listed = await pages.read(self.api.request, self.kind, self.namespace, self._query())
+        shorten = pages.shorten_objects(self.trim) if self.trim else None
+        listed = await pages.read(self.api.request, self.kind, self.namespace, self._query(), shorten)
         fresh = {key_of(item): item for item in listed.items}
         self.last_contact = time.monotonic()
         self._version = listed.version
@@ -171,6 +174,7 @@ class Informer:
             return
         item.setdefault("apiVersion", self.kind.api_version)
         item.setdefault("kind", self.kind.name)
+        item = self.trim(item) if self.trim else item
         self._set(key_of(item), None if event["type"] == "DELETED" else item, final=item)
 
     def _set(self, key: Key, new: Object | None, *, final: Object | None = None) -> None:

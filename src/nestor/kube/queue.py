@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
@@ -23,12 +24,37 @@ class RetryLater(Exception):
         self.delay = delay
 
 
+class _Lanes(Generic[K]):
+    """Waiting keys, in lanes that take turns: whoever fills one lane delays only those in it."""
+
+    def __init__(self, lane_of: Callable[[K], Hashable]) -> None:
+        self._lane_of = lane_of
+        self._lanes: dict[Hashable, deque[K]] = {}
+        """The lane whose turn it is comes first."""
+        self._count = asyncio.Semaphore(0)
+
+    def put(self, key: K) -> None:
+        """Add a key to the end of its lane."""
+        self._lanes.setdefault(self._lane_of(key), deque()).append(key)
+        self._count.release()
+
+    async def get(self) -> K:
+        """Await and take the next key."""
+        await self._count.acquire()
+        lane = next(iter(self._lanes))
+        waiting = self._lanes.pop(lane)
+        key = waiting.popleft()
+        if waiting:
+            self._lanes[lane] = waiting
+        return key
+
+
 class WorkQueue(Generic[K]):
     """Feeds keys to `work`, `workers` at a time, never two runs of one key at once.
 
     A key added while it runs is run once more afterwards. An exception from `work` is logged and the key retried with
     exponential back-off and jitter, from `first_delay` to `max_delay` seconds; a success resets its back-off. When `work` returns
-    a number, or raises `RetryLater`, the key is worked on again after so many seconds.
+    a number, or raises `RetryLater`, the key is worked on again after so many seconds. Keys of different `lane_of` take turns.
     `idle` is set while nothing waits, runs or is due later.
     """
 
@@ -40,13 +66,14 @@ class WorkQueue(Generic[K]):
         name: str = "queue",
         first_delay: float = 0.2,
         max_delay: float = 60,
+        lane_of: Callable[[K], Hashable] = lambda _: None,
     ) -> None:
         self._work = work
         self._workers = workers
         self._name = name
         self._first_delay = first_delay
         self._max_delay = max_delay
-        self._ready: asyncio.Queue[K] = asyncio.Queue()
+        self._ready = _Lanes(lane_of)
         self._waiting: set[K] = set()
         self._running: set[K] = set()
         self._again: set[K] = set()
@@ -83,7 +110,7 @@ class WorkQueue(Generic[K]):
             self._again.add(key)
         elif key not in self._waiting:
             self._waiting.add(key)
-            self._ready.put_nowait(key)
+            self._ready.put(key)
 
     async def run(self) -> None:
         """Work until cancelled."""

@@ -22,6 +22,7 @@ from nestor.operator.world import kopf_events
 from nestor.operator.world.context import Context
 from nestor.operator.world.finalizers import has_finalizer
 from nestor.operator.world.homes import is_of_job
+from nestor.operator.world.host_watch import keep_host
 from nestor.operator.world.relist import Lists
 
 log = logging.getLogger(__name__)
@@ -49,7 +50,9 @@ class Operator:
         self._clusters = ClusterReconciler(context)
         self._apps = AppReconciler(context)
         self._lists = Lists(context.api, self.feeds())
-        self.queue: WorkQueue[Key] = WorkQueue(self._reconcile, workers=context.settings.workers, name="reconcile")
+        self.queue: WorkQueue[Key] = WorkQueue(
+            self._reconcile, workers=context.settings.workers, name="reconcile", lane_of=lambda key: key.namespace
+        )
         for kind, informer in self.cache.informers.items():
             informer.on_change(self._on_ingress if kind == kinds.INGRESS else self._on_child)
 
@@ -79,7 +82,7 @@ class Operator:
         for informer in self.cache.informers.values():
             await informer.synced.wait()
         await self._lists.fill()
-        await together(self.queue.run(), self._lists.keep())
+        await together(self.queue.run(), self._lists.keep(), keep_host(self.context, self._add_all))
 
     async def _reconcile(self, key: Key) -> float | None:
         """Tells the queue when to look again, or, by raising, to retry soon."""
@@ -96,6 +99,12 @@ class Operator:
         if result.error is not None:
             raise result.error
         return result.retry_after
+
+    def _add_all(self) -> None:
+        """Queue all jobs and clusters: what all of them are built from has changed."""
+        for kind, store in ((JOB, self.cache.jobs), (CLUSTER, self.cache.clusters)):
+            for obj in store:
+                self.queue.add(Key(kind, obj["metadata"]["namespace"], obj["metadata"]["name"]))
 
     def _on_job(self, job: Object) -> None:
         meta = job["metadata"]

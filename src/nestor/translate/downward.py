@@ -1,6 +1,7 @@
 """The downward API: a pod reads the fields of its nested pod, which annotations of the host pod carry.
 
-When labels or annotations change, their copies are updated too, so mounted files follow as on any kubelet.
+When labels or annotations change, their copies are updated too, so mounted files follow as on any kubelet. The copies are
+limited: every watcher of host pods would have to keep them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from collections.abc import Iterator
 from nestor import names
 from nestor.api import labels
 from nestor.objects import Object
+
+LIMIT = 32 * 1024
+"""Characters that all copies of one pod may have. What does not fit, in the order of its keys, is left out."""
 
 PREFIX = f"downward.{labels.GROUP}/"
 
@@ -40,12 +44,23 @@ def host_field_ref(source: Object) -> Object:
 
 def build_annotations(pod: Object) -> dict[str, str]:
     """The annotations that the host pod needs for the fields that this pod reads, except its name, namespace and UID."""
-    found = {}
-    for path in _paths(pod["spec"]):
-        annotation = _annotation(path)
-        if annotation is not None and annotation.startswith(PREFIX):
-            found[annotation] = _value(path, pod)
+    paths = {annotation: path for path in _paths(pod["spec"]) if (annotation := _annotation(path))}
+    found: dict[str, str] = {}
+    room = LIMIT
+    for annotation in sorted(item for item in paths if item.startswith(PREFIX)):
+        found[annotation] = _fit(_values(paths[annotation], pod), room)
+        room -= len(found[annotation])
     return found
+
+
+def _fit(lines: list[str], room: int) -> str:
+    """The lines that have room, none of them cut."""
+    kept = []
+    for line in lines:
+        if len(line) + 1 <= room:
+            kept.append(line)
+            room -= len(line) + 1
+    return "\n".join(kept)
 
 
 def quote(value: str) -> str:
@@ -60,14 +75,15 @@ def _annotation(path: str) -> str | None:
     return f"{PREFIX}{entry[1]}-{names.digest(entry[2])}" if entry else None
 
 
-def _value(path: str, pod: Object) -> str:
+def _values(path: str, pod: Object) -> list[str]:
+    """What the field says; one entry for each line of a file that lists all labels or annotations."""
     meta = pod["metadata"]
     if path == "spec.serviceAccountName":
-        return str(pod["spec"].get("serviceAccountName") or "default")
+        return [str(pod["spec"].get("serviceAccountName") or "default")]
     if entry := _ENTRY.match(path):
-        return str((meta.get(entry[1]) or {}).get(entry[2], ""))
+        return [str((meta.get(entry[1]) or {}).get(entry[2], ""))]
     whole = meta.get(path.partition(".")[2]) or {}
-    return "\n".join(f"{key}={quote(whole[key])}" for key in sorted(whole))
+    return [f"{key}={quote(whole[key])}" for key in sorted(whole)]
 
 
 def _paths(spec: Object) -> Iterator[str]:

@@ -142,5 +142,19 @@ async def test_the_operator_is_one_hardened_bounded_and_probed(plane: apiserver.
     await api.delete(kinds.DEPLOYMENT, deployment["metadata"]["name"], "default")
 
 
+async def test_nobody_connects_to_the_operator_unless_the_chart_is_told_so(plane: apiserver.ControlPlane, api: Api) -> None:
+    documents = await render()
+    (policy,) = [item for item in documents if item["kind"] == "NetworkPolicy"]
+    (deployment,) = [item for item in documents if item["kind"] == "Deployment"]
+    assert policy["spec"]["policyTypes"] == ["Ingress"]
+    assert not policy["spec"].get("ingress")
+    selected = policy["spec"]["podSelector"]["matchLabels"].items()
+    assert selected <= deployment["spec"]["template"]["metadata"]["labels"].items()
+    policy["metadata"]["namespace"] = "default"
+    await api.apply(kinds.NETWORK_POLICY, policy)
+    await api.delete(kinds.NETWORK_POLICY, policy["metadata"]["name"], "default")
+    assert not [item for item in await render("--set", "operator.networkPolicy=false") if item["kind"] == "NetworkPolicy"]
+
+
 async def test_without_a_default_class_there_is_none() -> None:
     assert not [item for item in await render("--set", "defaultClass.create=false") if item["kind"] == "NestedClass"]

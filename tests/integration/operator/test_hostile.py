@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import sys
 from collections.abc import Iterator
@@ -93,7 +94,8 @@ def deep_python() -> Iterator[None]:
 async def post(api: Api, namespace: str, body: str) -> int:
     """Create a job from text, as hostile clients do; returns the API server's answer."""
     url, headers = api.host + kinds.NESTED_APP_JOB.path(namespace), {"Content-Type": "application/json"}
-    async with aiohttp.ClientSession() as session, session.post(url, data=body, ssl=api.ssl_context, headers=headers) as answer:
+    data = io.BytesIO(body.encode())
+    async with aiohttp.ClientSession() as session, session.post(url, data=data, ssl=api.ssl_context, headers=headers) as answer:
         return answer.status
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions
-from nestor.kube import Api, kinds
+from nestor.kube import Api, Forbidden, kinds
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.test_cluster import build_cluster
 from tests.integration.operator.world import (
@@ -25,6 +25,16 @@ from tests.integration.operator.world import (
     plan_hash,
 )
 from tests.waiting import job_with, wait_for
+
+OWN_DEFAULTS = {
+    "pods": "102",
+    "services": "52",
+    "services.nodeports": "0",
+    "services.loadbalancers": "0",
+    "configmaps": "208",
+    "secrets": "208",
+}
+"""The default quota, with room for the nested cluster's own objects."""
 
 
 @pytest.fixture
@@ -50,10 +60,58 @@ async def test_quota_and_defaults_leave_room_for_the_clusters_own_pods(
     job = await api.create(kinds.NESTED_APP_JOB, build_job("small", namespace, className=name))
     where = await host_namespace(api, job)
     await wait_for(api, kinds.POD, "small-k3s-0", where, lambda found: found is not None)
-    quota = await api.get(kinds.RESOURCE_QUOTA, "nestor", where)
-    assert quota["spec"]["hard"] == {"requests.cpu": "1320m", "pods": "7"}
+    quota = await wait_for(api, kinds.RESOURCE_QUOTA, "nestor", where, bool)
+    assert quota is not None
+    assert quota["spec"]["hard"] == OWN_DEFAULTS | {"requests.cpu": "1320m", "pods": "7"}
     limits = await api.get(kinds.LIMIT_RANGE, "nestor", where)
-    assert limits["spec"]["limits"][0]["defaultRequest"] == {"cpu": "10m"}
+    assert limits["spec"]["limits"][0]["defaultRequest"] == {"cpu": "10m", "ephemeral-storage": "0"}
+
+
+async def test_without_a_word_in_the_class_a_job_cannot_use_up_what_all_share(
+    operator: Operator, api: Api, namespace: str
+) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("plain", namespace))
+    where = await host_namespace(api, job)
+    quota = await wait_for(api, kinds.RESOURCE_QUOTA, "nestor", where, lambda found: bool(found and found.get("status")))
+    assert quota is not None
+    assert quota["spec"]["hard"] == OWN_DEFAULTS
+    limits = await api.get(kinds.LIMIT_RANGE, "nestor", where)
+    assert limits["spec"]["limits"][0]["default"] == {"ephemeral-storage": "10Gi"}
+    for pod in ("plain-k3s-0", "plain-run"):
+        await wait_for(api, kinds.POD, pod, where, lambda found: found is not None)
+    ports = {"ports": [{"port": 80}]}
+    for kind in ("NodePort", "LoadBalancer"):
+        body = {"metadata": {"name": "x", "namespace": where}, "spec": ports | {"type": kind}}
+        with pytest.raises(Forbidden, match="exceeded quota"):
+            await api.create(kinds.SERVICE, body)
+
+    async def fill() -> None:
+        for number in range(int(OWN_DEFAULTS["services"])):
+            await api.create(kinds.SERVICE, {"metadata": {"name": f"s{number}", "namespace": where}, "spec": ports})
+
+    with pytest.raises(Forbidden, match="exceeded quota"):
+        await fill()
+
+
+async def test_a_namespace_has_as_many_jobs_as_its_class_allows_and_the_next_one_follows(
+    operator: Operator, api: Api, namespace: str, policy: Any
+) -> None:
+    name = await policy()
+    for job in ("one", "two"):
+        await api.create(kinds.NESTED_APP_JOB, build_job(job, namespace, className=name))
+        await job_with(api, job, namespace, conditions.ADMITTED, "True")
+    await api.patch(kinds.NESTED_CLASS, name, None, {"spec": {"maxJobsPerNamespace": 1}})
+    await api.create(kinds.NESTED_APP_JOB, build_job("three", namespace, className=name))
+    waiting = await job_with(api, "three", namespace, conditions.ADMITTED, "False", conditions.TOO_MANY_JOBS)
+    assert message_of(waiting, conditions.ADMITTED).startswith(
+        f"namespace '{namespace}' has 2 jobs of class '{name}', which allows 1"
+    )
+    assert "namespace" not in waiting["status"]
+    for job in ("one", "two"):
+        still = await api.get(kinds.NESTED_APP_JOB, job, namespace)
+        assert conditions.is_true(still["status"]["conditions"], conditions.ADMITTED)
+        await api.delete(kinds.NESTED_APP_JOB, job, namespace)
+    await job_with(api, "three", namespace, conditions.ADMITTED, "True", limit=60)
 
 
 async def test_what_the_class_no_longer_says_is_taken_away(operator: Operator, api: Api, namespace: str, policy: Any) -> None:
@@ -70,8 +128,17 @@ async def test_what_the_class_no_longer_says_is_taken_away(operator: Operator, a
         return bool(found and found["metadata"]["annotations"] == {"team.example/keep": "a"})
 
     await wait_for(api, kinds.INGRESS, "less", where, is_less)
-    await wait_for(api, kinds.RESOURCE_QUOTA, "nestor", where, lambda found: bool(found and not found["spec"].get("hard")))
-    await wait_for(api, kinds.LIMIT_RANGE, "nestor", where, lambda found: bool(found and not found["spec"].get("limits")))
+    await wait_for(
+        api, kinds.RESOURCE_QUOTA, "nestor", where, lambda found: bool(found and found["spec"]["hard"] == OWN_DEFAULTS)
+    )
+    plain = {"ephemeral-storage": "0"}
+    await wait_for(
+        api,
+        kinds.LIMIT_RANGE,
+        "nestor",
+        where,
+        lambda found: bool(found and found["spec"]["limits"][0]["defaultRequest"] == plain),
+    )
 
 
 async def test_pod_security_is_enforced_in_the_jobs_namespace(operator: Operator, api: Api, namespace: str) -> None:

@@ -37,9 +37,10 @@ def test_other_types_stay_and_new_ones_are_added() -> None:
 
 
 NEEDED = {
-    "user": """ClassNotFound VersionUnsupported CommandNotFound AppDefInvalid AppNotFound ParametersInvalid TemplatesNotFound
-    PullSecretNotFound StepFailed RunnerFailed HostnameConflict HostNotAllowed IngressRefused TlsSecretNotFound""",
-    "somebody": "ImagePullFailed Unschedulable ProvisioningFailed",
+    "user": """ClassNotFound VersionUnsupported CommandNotFound ImageNotAllowed AppDefInvalid AppNotFound ParametersInvalid
+    TemplatesNotFound PullSecretNotFound StepFailed RunnerFailed HostnameConflict HostNotAllowed IngressRefused
+    TlsSecretNotFound""",
+    "somebody": "TooManyJobs ImagePullFailed Unschedulable ProvisioningFailed",
 }
 
 

@@ -139,3 +139,45 @@ def test_other_kinds_of_keys_are_refused() -> None:
     )
     with pytest.raises(TypeError, match="EC key"):
         _ = Pair(b"", pem).private_key
+
+
+def decode(secret: Object) -> Object:
+    """The kubeconfig in a Secret."""
+    found: Object = json.loads(base64.b64decode(secret["data"]["kubeconfig"]))
+    return found
+
+
+def test_only_a_kubeconfig_as_we_made_it_for_this_cluster_is_kept(secret: Object) -> None:
+    authorities = Authorities.from_secret(secret)
+    others = Authorities.from_secret(build_secret({"name": "x"}, pki.mint_authorities("hello", NOW)))
+    made = build_secret({"name": "hello-kubeconfig"}, pki.mint_admin_kubeconfig(authorities, "10.43.0.9", NOW))
+    assert pki.is_admin_kubeconfig(made, authorities, "10.43.0.9", NOW)
+    assert not pki.is_admin_kubeconfig(made, authorities, "10.43.0.10", NOW)
+    assert not pki.is_admin_kubeconfig(made, others, "10.43.0.9", NOW)
+    assert not pki.is_admin_kubeconfig(made, authorities, "10.43.0.9", NOW + datetime.timedelta(days=400))
+    foreign = pki.mint_admin_kubeconfig(others, "10.43.0.9", NOW)
+    stranger = decode(build_secret({"name": "x"}, foreign))["users"][0]["user"]
+
+    def tampered(**change: object) -> bool:
+        found = decode(made)
+        for path, value in change.items():
+            place, _, key = path.partition("__")
+            holder = found[place][0][place[:-1]] if key else found
+            holder[(key or place).replace("_", "-")] = value
+        text = json.dumps(found, indent=1) + "\n"
+        return pki.is_admin_kubeconfig(build_secret({"name": "x"}, {"kubeconfig": text.encode()}), authorities, "10.43.0.9", NOW)
+
+    assert tampered()
+    assert not tampered(clusters__server="https://evil.test")
+    assert not tampered(clusters__insecure_skip_tls_verify=True)
+    assert not tampered(users__exec={"command": "sh"})
+    assert not tampered(users__client_key_data=stranger["client-key-data"])
+    assert not tampered(users__client_certificate_data=stranger["client-certificate-data"])
+    assert not tampered(
+        users__client_certificate_data=stranger["client-certificate-data"], users__client_key_data=stranger["client-key-data"]
+    )
+    assert not tampered(users__client_key_data="!")
+    assert not tampered(users=[])
+    for content in (b"", b"[]", b"null", b"clusters: []", b"\xff"):
+        assert not pki.is_admin_kubeconfig(build_secret({"name": "x"}, {"kubeconfig": content}), authorities, "10.43.0.9", NOW)
+    assert not pki.is_admin_kubeconfig({"metadata": {}}, authorities, "10.43.0.9", NOW)

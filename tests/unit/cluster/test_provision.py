@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime
 from typing import Any
 
@@ -70,3 +71,44 @@ async def test_a_kubeconfigs_name_that_is_taken_meanwhile_is_refused() -> None:
     for _ in range(2):
         with pytest.raises(ForeignObject, match="'hello-kubeconfig' in namespace 'team-a' already exists and is not Nestor's"):
             await provisioner.ensure_kubeconfig(shape, Addresses("10.43.0.5", "10.43.0.6"))
+
+
+class KeptApi(FakeApi):
+    """Has the authorities, and one kubeconfig as it was applied or tampered with last."""
+
+    kubeconfig: Object | None = None
+    applied = 0
+
+    async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
+        """One of the two."""
+        return self.secret if name.endswith("pki") else self.kubeconfig
+
+    async def create(
+        self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None, strict: bool = False
+    ) -> Object:
+        """Keep it."""
+        self.kubeconfig = body
+        return body
+
+    async def apply(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
+        """Keep it."""
+        if kind.plural == "secrets":
+            self.kubeconfig, self.applied = body, self.applied + 1
+        return await super().apply(kind, body)
+
+
+@pytest.mark.parametrize("is_tampered", [False, True])
+async def test_a_kubeconfig_that_somebody_changed_is_made_anew_whatever_its_annotations_say(is_tampered: bool) -> None:
+    content = pki.mint_authorities("hello", datetime.datetime.now(datetime.UTC))
+    api = KeptApi(build_secret({"name": "hello-pki"}, content))
+    shape = build_shape(kubeconfig={"name": "hello-kubeconfig", "namespace": "team-a", "labels": {labels.CLUSTER: "hello"}})
+    for _ in range(2):
+        provisioner = Provisioner(Applier(api))  # as after a restart: nothing is remembered
+        await provisioner.ensure_surroundings(shape)
+        await provisioner.ensure_kubeconfig(shape, Addresses("10.43.0.5", "10.43.0.6"))
+        assert api.kubeconfig is not None
+        before = api.kubeconfig["data"]
+        if is_tampered:
+            api.kubeconfig = api.kubeconfig | {"data": {"kubeconfig": base64.b64encode(b'{"users": []}').decode()}}
+    assert api.applied == int(is_tampered)
+    assert before["kubeconfig"] != base64.b64encode(b'{"users": []}').decode()

@@ -125,7 +125,10 @@ def test_exposed_pods_are_reached_from_where_the_class_says() -> None:
         ("cpu", "1500m", "1750m"),
         ("requests.memory", "1Gi", str(1024**3 + 544 * 1024**2)),
         ("pods", "10", "12"),
-        ("count/services", "5", "5"),
+        ("count/services", "5", "7"),
+        ("services.nodeports", "0", "0"),
+        ("configmaps", "200", "208"),
+        ("count/secrets", "200", "208"),
         ("requests.nvidia.com/gpu", "2", "2"),
     ],
 )

@@ -15,7 +15,12 @@ Object = dict[str, Any]
 
 @pytest.mark.parametrize(
     ("wanted", "domain", "expected"),
-    [("own.test", None, "own.test"), (None, "jobs.test", "shop-team-a.jobs.test"), (None, None, None)],
+    [
+        ("own.test", None, None),
+        ("own.jobs.test", "jobs.test", "own.jobs.test"),
+        (None, "jobs.test", "shop-team-a.jobs.test"),
+        (None, None, None),
+    ],
 )
 def test_the_host(wanted: str | None, domain: str | None, expected: str | None) -> None:
     assert choose_host("shop", "team-a", wanted, ExposePolicy(domain=domain)) == expected
@@ -33,7 +38,7 @@ def test_the_host(wanted: str | None, domain: str | None, expected: str | None) 
         ("www.bank.example", {"domain": "jobs.test", "allowedHosts": ["bank.example"]}, False),
         ("www.bank.example", {"allowedHosts": ["*.bank.example"]}, True),
         ("bank.example", {"allowedHosts": ["*.bank.example"]}, False),
-        ("anything.test", {}, True),
+        ("anything.test", {}, False),
     ],
 )
 def test_a_class_bounds_the_hosts_that_jobs_may_ask_for(host: str, policy: Object, is_good: bool) -> None:
@@ -45,6 +50,11 @@ def test_a_host_that_is_not_allowed_is_answered_with_those_that_are() -> None:
     policy = ExposePolicy.model_validate({"domain": "jobs.test", "allowedHosts": ["bank.example"]})
     said = explain_not_allowed("evil.test", "gold", policy)
     assert said == "`expose.host` 'evil.test' is not allowed by class 'gold'; allowed: '*.jobs.test', 'bank.example'"
+
+
+def test_a_class_without_any_host_says_so() -> None:
+    said = explain_not_allowed("evil.test", "gold", ExposePolicy())
+    assert said.endswith("allowed: none (it has neither `expose.domain` nor `allowedHosts`)")
 
 
 def test_a_long_name_still_is_a_label_and_stays_its_own() -> None:

@@ -77,7 +77,7 @@ def test_a_class_without_a_domain_has_no_hosts_to_give() -> None:
     first, second = plan(WEB, API, policy={"domain": None})
     assert (first.refusal or ("",))[0] == conditions.NOT_REQUESTED
     assert not first.is_requested
-    asked, second = plan(WEB, API, policy={"domain": None}, host="shop.example")
+    asked, second = plan(WEB, API, policy={"domain": None, "allowedHosts": ["shop.example"]}, host="shop.example")
     assert asked.is_open
     assert second.refusal == (
         conditions.HOST_NOT_ALLOWED,

@@ -151,13 +151,3 @@ async def test_another_namespace_of_the_same_name_starts_empty() -> None:
     await applier.ensure(kinds.SECRET, body(KEPT))
     assert applier.enter("home", "2")
     assert api.asked == ["apply web"] * 2
-
-
-async def test_emptying_is_asked_for_once_until_there_is_something_again() -> None:
-    api = FakeApi()
-    applier = Applier(api)
-    for _ in range(2):
-        await applier.ensure_emptied(kinds.LIMIT_RANGE, "web", "home", {"limits": []})
-    await applier.ensure(kinds.LIMIT_RANGE, body(KEPT))
-    await applier.ensure_emptied(kinds.LIMIT_RANGE, "web", "home", {"limits": []})
-    assert api.asked == ["patch web", "apply web", "patch web"]

@@ -172,3 +172,34 @@ async def test_a_delay_that_work_returns_or_raises_brings_the_key_back(is_raised
     queue.add("a")
     await settle(queue)
     assert seen == ["a", "a", "a"]
+
+
+async def test_lanes_take_turns_so_that_one_full_lane_delays_nobody_else() -> None:
+    seen: list[str] = []
+
+    async def work(key: str) -> None:
+        seen.append(key)
+
+    queue = WorkQueue(work, workers=1, lane_of=lambda key: key[0])
+    for number in range(50):
+        queue.add(f"a{number}")
+    for key in ("b0", "c0", "b1"):
+        queue.add(key)
+    await settle(queue)
+    assert seen[:6] == ["a0", "b0", "c0", "a1", "b1", "a2"]
+    assert sorted(seen) == sorted([*(f"a{number}" for number in range(50)), "b0", "b1", "c0"])
+
+
+async def test_a_lane_that_is_filled_again_and_again_leaves_the_others_their_turn() -> None:
+    seen: list[str] = []
+
+    async def work(key: str) -> None:
+        seen.append(key)
+        if key.startswith("a") and "b3" not in seen:
+            queue.add(f"a{len(seen)}")
+
+    queue = WorkQueue(work, workers=1, lane_of=lambda key: key[0])
+    for key in ("a-first", "a-second", "b0", "b1", "b2", "b3"):
+        queue.add(key)
+    await settle(queue)
+    assert seen.index("b3") == 7

@@ -76,3 +76,16 @@ def test_what_is_not_read_is_not_written() -> None:
 )
 def test_quote_is_go_s(value: str, quoted: str) -> None:
     assert downward.quote(value) == quoted
+
+
+def test_what_all_copies_of_a_pod_take_is_limited_and_no_line_is_cut() -> None:
+    items = [{"path": path, "fieldRef": {"fieldPath": f"metadata.{path}"}} for path in ("labels", "annotations")]
+    pod = build_pod(labels={"app": "web"}, volumes=[{"name": "info", "downwardAPI": {"items": items}}])
+    pod["metadata"]["annotations"] = {"a": "x" * 20_000, "b": "y" * 250_000, "c": "z" * 1000}
+    found = downward.build_annotations(pod)
+    assert found == {
+        "downward.nestor.dev/annotations": f'a="{"x" * 20_000}"\nc="{"z" * 1000}"',
+        "downward.nestor.dev/labels": 'app="web"',
+    }
+    pod["metadata"]["annotations"] = {f"k{number:04}": "v" * 1000 for number in range(200)}
+    assert sum(map(len, downward.build_annotations(pod).values())) <= downward.LIMIT

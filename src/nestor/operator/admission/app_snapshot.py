@@ -18,8 +18,9 @@ class AppSnapshots:
 
     def __init__(self, applier: Applier) -> None:
         self._applier = applier
-        self._kept: dict[str, AppSource] = {}
-        self._read: dict[str, AppSource] = {}
+        self._kept: dict[str, str] = {}
+        """As text, like the next: as Python objects, an AppDef may need thirty times as much memory."""
+        self._read: dict[str, str] = {}
 
     def forget(self, uid: str) -> None:
         """Drop what is remembered about a job that is being deleted."""
@@ -28,28 +29,29 @@ class AppSnapshots:
 
     def note(self, uid: str, source: AppSource) -> None:
         """Remember an AppDef that was read from an image; it is kept once the job is admitted with it."""
-        self._read[uid] = source
+        self._read[uid] = app_source.dump_snapshot(source)
 
     def recall(self, uid: str, source: AppSource) -> AppSource | None:
         """The AppDef that was read for `source`, if the job still names the same source."""
-        found = self._read.get(uid)
+        found = app_source.load_snapshot(self._read[uid]) if uid in self._read else None
         return found if found and replace(found, app_def=None) == source else None
 
     async def find(self, known: JobIdentity, digest: str | None) -> AppSource | None:
         """The job's own copy, or None if there is none yet. `digest`: that of the copy, from the job's status."""
-        if known.uid not in self._kept:
-            name = known.home.child(Part.APP_SNAPSHOT)
-            live = await self._applier.api.find(kinds.CONFIG_MAP, name, known.home.namespace)
-            if live is None or (found := app_source.parse_snapshot(live, known.spec, digest)) is None:
-                return None
-            self._kept[known.uid] = found
-        return self._kept[known.uid]
+        if known.uid in self._kept:
+            return app_source.load_snapshot(self._kept[known.uid], known.spec)
+        live = await self._applier.api.find(kinds.CONFIG_MAP, known.home.child(Part.APP_SNAPSHOT), known.home.namespace)
+        if live is None or (found := app_source.parse_snapshot(live, known.spec, digest)) is None:
+            return None
+        self._kept[known.uid] = live["data"][app_source.KEY]
+        return found
 
     async def ensure(self, resolved: Resolved) -> None:
         """Store the copy, unless the job contains its AppDef. Recreated from memory if it was lost with its namespace."""
         if not resolved.app.origin:
             return
-        home, data = resolved.home, {app_source.KEY: app_source.dump_snapshot(resolved.app)}
-        await self._applier.ensure(kinds.CONFIG_MAP, {"metadata": home.metadata(home.child(Part.APP_SNAPSHOT)), "data": data})
-        self._kept[resolved.uid] = resolved.app
+        home, text = resolved.home, app_source.dump_snapshot(resolved.app)
+        body = {"metadata": home.metadata(home.child(Part.APP_SNAPSHOT)), "data": {app_source.KEY: text}}
+        await self._applier.ensure(kinds.CONFIG_MAP, body)
+        self._kept[resolved.uid] = text
         self._read.pop(resolved.uid, None)

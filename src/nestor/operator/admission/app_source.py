@@ -110,21 +110,24 @@ def parse_snapshot(config_map: Object, spec: NestedAppJobSpec, digest: str | Non
     `digest`: the one in the job's status. Without it, a snapshot may not name a Secret: whoever can write ConfigMaps in the
     job's namespace must not choose among the operator's.
     """
+    stored = (config_map.get("data") or {}).get(KEY)
+    if stored is None or (digest is not None and digest_snapshot(stored) != digest):
+        return None
+    found = load_snapshot(stored, spec)
+    is_chosen = found is not None and found.image_pull_secret_name is not None and spec.app is None
+    return None if is_chosen and digest is None else found
+
+
+def load_snapshot(stored: str, spec: NestedAppJobSpec | None = None) -> AppSource | None:
+    """Parse a snapshot without asking who wrote it; None if it is none. A job's own app has the Secret that `spec` names."""
     try:
-        stored = (config_map.get("data") or {})[KEY]
-        if digest is not None and digest_snapshot(stored) != digest:
-            return None
         content = json.loads(stored)
         templates, secret = content.get("templatesFrom"), content.get("imagePullSecretName")
-        if spec.app is not None:
-            secret = spec.app.image_pull_secret_name
-        elif secret is not None and digest is None:
-            return None
         return AppSource(
             app_def=dict(content["appDef"]),
             image=content["image"],
             origin=str(content["source"]),
-            image_pull_secret_name=secret,
+            image_pull_secret_name=spec.app.image_pull_secret_name if spec is not None and spec.app else secret,
             templates_from=NamespacedConfigMapRef.model_validate(templates) if templates else None,
         )
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError):

@@ -50,11 +50,18 @@ def _read_volume(server: Object) -> Persistence | None:
 
 
 def complete_spec(spec: NestedClusterSpec, policy: ClusterPolicy, running: Running | None) -> NestedClusterSpec:
-    """The spec with version, image and volume filled in: the existing ones, or those to create. Raises `Refused`."""
+    """The spec with version, image and volume filled in: the existing ones, or those to create. Raises `Refused`.
+
+    An image in the spec is the user's. What runs does not end because the class no longer allows it.
+    """
+    own = spec.image if policy.allow_images else None
     if running is None:
+        if spec.image and own is None:
+            message = f"`image` may not be set: class '{spec.class_name}' does not set `cluster.allowImages`"
+            raise Refused(conditions.IMAGE_NOT_ALLOWED, message)
         version, image = choose_version(spec.kubernetes_version, spec.class_name, policy)
         running = Running(version, image, spec.persistence or policy.persistence)
-    found = {"kubernetes_version": running.version, "image": spec.image or running.image, "persistence": running.persistence}
+    found = {"kubernetes_version": running.version, "image": own or running.image, "persistence": running.persistence}
     return spec.model_copy(update=found)
 
 

@@ -14,6 +14,7 @@ from nestor.api.nestedclass import NestedClassSpec
 from nestor.cluster.home import Home
 from nestor.objects import Object
 from nestor.operator.world.homes import find_home
+from nestor.operator.world.trim import OVERSIZED, SPEC_LIMIT, read_spec
 
 
 class Refused(Exception):
@@ -46,8 +47,11 @@ class JobIdentity:
 def identify(job: Object, classes: dict[str, NestedClassSpec]) -> JobIdentity:
     """The job with its class. Raises `Refused`."""
     meta = job["metadata"]
+    if size := job.get(OVERSIZED):
+        message = f"`spec` has {size} bytes as JSON; at most {SPEC_LIMIT} are accepted: put large files into the app image"
+        raise Refused(conditions.APPDEF_INVALID, message)
     try:
-        spec = NestedAppJobSpec.model_validate(job["spec"])
+        spec = NestedAppJobSpec.model_validate(read_spec(job))
     except ValidationError as error:
         raise Refused(conditions.APPDEF_INVALID, explain(error, "spec")) from error
     return JobIdentity(

@@ -18,6 +18,7 @@ from nestor.operator.admission.admit import Resolved, admit
 from nestor.operator.admission.app_source import AppSource, find_source
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import JobIdentity, Refused, identify
+from nestor.operator.admission.room import check_room
 from nestor.operator.oneshot import Action
 from nestor.operator.world.context import Context
 from nestor.times import now, seconds_since
@@ -42,6 +43,7 @@ class AppResolver:
     async def resolve(self, job: Object) -> Resolved:
         """The job with everything it refers to. Raises `Refused`, with status `Unknown` while its AppDef is being read."""
         known = identify(job, self._context.classes.all())
+        check_room(known, self._context.cache.jobs)
         source = await self._find(known, job)
         cluster = self._context.cache.clusters.get(known.home.name, known.home.namespace)
         return admit(known, source, cluster, self._context.host)

@@ -12,7 +12,7 @@ from nestor.cluster import namespace, shared
 from nestor.cluster.home import Home
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
-from nestor.kube import Conflict, Kind, RetryLater, kinds
+from nestor.kube import Conflict, RetryLater, kinds
 from nestor.objects import Object, is_terminating, labels_of, owner_reference
 from nestor.operator.clusters.ensure import Start
 from nestor.operator.world.context import Context
@@ -52,17 +52,15 @@ def _is_new(context: Context, live: Object) -> bool:
     return not is_known
 
 
-def ensure_limits(context: Context, shape: Shape, policy: NamespacePolicy, others: list[Object]) -> list[Start]:
-    """Ensure the quota and the default resources; they are emptied when the class no longer sets them.
+def ensure_defaults(context: Context, shape: Shape, policy: NamespacePolicy) -> Start:
+    """Ensure the default resources of containers. Before any pod of the application."""
+    return partial(context.applier.ensure, kinds.LIMIT_RANGE, namespace.build_limit_range(shape, policy))
+
+
+def ensure_quota(context: Context, shape: Shape, policy: NamespacePolicy, others: list[Object]) -> Start:
+    """Ensure the quota. After the cluster's own objects: until the host has counted what there is, it refuses new ones.
 
     `others`: the resources of our own containers besides the server's; the quota leaves room for them too.
     """
     own = [container["resources"] for container in shared.list_containers(shape)] + others
-    quota, limits = namespace.build_quota(shape, policy, own), namespace.build_limit_range(shape, policy)
-    pairs: tuple[tuple[Kind, Object | None, Object], ...]
-    pairs = ((kinds.RESOURCE_QUOTA, quota, {"hard": None}), (kinds.LIMIT_RANGE, limits, {"limits": []}))
-    ensure, empty = context.applier.ensure, context.applier.ensure_emptied
-    return [
-        partial(ensure, kind, body) if body else partial(empty, kind, namespace.QUOTA_NAME, shape.namespace, nothing)
-        for kind, body, nothing in pairs
-    ]
+    return partial(context.applier.ensure, kinds.RESOURCE_QUOTA, namespace.build_quota(shape, policy, own))

@@ -13,7 +13,7 @@ from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import JobIdentity
 from nestor.operator.clusters.ensure import Alongside, ensure_cluster
-from nestor.operator.clusters.homes import ensure_home, ensure_limits
+from nestor.operator.clusters.homes import ensure_defaults, ensure_home, ensure_quota
 from nestor.operator.clusters.policy import resolve_policy
 from nestor.operator.job import runner_pod
 from nestor.operator.job.expose import Routes, admit_routes, ensure_ingresses
@@ -73,9 +73,10 @@ class ChildrenKeeper:
             lambda: inputs.ensure_templates(resolved),
             lambda: inputs.ensure_pull_secret(resolved, resolved.app),
             lambda: inputs.snapshots.ensure(resolved),
-            *ensure_limits(context, shape, resolved.policy.namespace, [runner_pod.RESOURCES]),
+            ensure_defaults(context, shape, resolved.policy.namespace),
         )
-        along = Alongside(first=first, then=(ensure_policy,), last=(expose,))
+        quota = ensure_quota(context, shape, resolved.policy.namespace, [runner_pod.RESOURCES])
+        along = Alongside(first=first, then=(ensure_policy,), last=(expose, quota))
         made = await ensure_cluster(context, replace(shape, nodes_binding_owner=home.nodes_binding_owner), along)
         found.addresses, found.problem = made.addresses, made.problem
         return found

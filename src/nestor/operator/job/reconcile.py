@@ -37,6 +37,7 @@ from nestor.operator.status.observe import find_start_deadline, gather_facts
 from nestor.operator.status.report import report
 from nestor.operator.world.context import Context
 from nestor.operator.world.finalizers import ensure_finalizer
+from nestor.operator.world.trim import OVERSIZED
 from nestor.steps import Plan
 from nestor.times import now, seconds_since, timestamp
 
@@ -97,9 +98,11 @@ class JobReconciler:
             return await self._finalizer.finalize(job)
         try:
             await keep_policy(self._context, job)
-            job = await ensure_finalizer(self._context.api, kinds.NESTED_APP_JOB, job)
+            if OVERSIZED not in job:  # nothing is made for one that is; the less often it is written, the better
+                job = await ensure_finalizer(self._context.api, kinds.NESTED_APP_JOB, job)
             if not self._context.cache.jobs.put(job):
                 return Result()  # deleted while we added the finalizer, which the API server does not report
+            job = self._context.cache.jobs.trim(job)
             return await self._reconcile_admitted(job, await self._apps.resolve(job))
         except Refused as refused:
             return await reconcile_refused(self._context, self.hosts, job, refused)

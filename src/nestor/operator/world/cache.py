@@ -9,6 +9,7 @@ from nestor.kube import Api, Informer, Kind, kinds
 from nestor.kube.index import Index
 from nestor.kube.informer import Key, key_of
 from nestor.objects import Object, labels_of
+from nestor.operator.world.trim import TRIMS, Trim, trim_job, trim_object
 
 GONE_REMEMBERED = 1000
 """How many dropped objects a store remembers: more than the number of requests that can be in flight."""
@@ -17,7 +18,9 @@ GONE_REMEMBERED = 1000
 class Store:
     """The latest state of all objects of one kind, fed from outside. Never goes back to an older version."""
 
-    def __init__(self) -> None:
+    def __init__(self, trim: Trim = trim_object) -> None:
+        self.trim = trim
+        """What is kept of each object."""
         self._objects: dict[Key, Object] = {}
         self._gone: dict[str, None] = {}
         """The UIDs of the objects dropped last, oldest first."""
@@ -32,7 +35,7 @@ class Store:
             return False
         known = self._objects.get(key)
         if known is None or known["metadata"].get("uid") != obj["metadata"].get("uid") or _version(obj) >= _version(known):
-            self._objects[key] = obj
+            self._objects[key] = self.trim(obj)
         return True
 
     def drop(self, obj: Object) -> None:
@@ -53,10 +56,12 @@ class Store:
 
 
 class Cache:
-    """All stores and informers. Informers see objects with our label, and all Ingresses, because others claim hosts too."""
+    """All stores and informers, each with what is read of its objects. Informers see objects with our label, and all Ingresses,
+    because others claim hosts too.
+    """
 
     def __init__(self, api: Api) -> None:
-        self.jobs = Store()
+        self.jobs = Store(trim_job)
         self.clusters = Store()
         self.classes = Store()
         self.apps = Store()
@@ -69,8 +74,8 @@ class Cache:
             kinds.ENDPOINT_SLICE,
             kinds.PERSISTENT_VOLUME_CLAIM,
         )
-        self.informers = {kind: Informer(api, kind, labels=ours) for kind in watched}
-        self.informers[kinds.INGRESS] = Informer(api, kinds.INGRESS)
+        self.informers = {kind: Informer(api, kind, labels=ours, trim=TRIMS.get(kind, trim_object)) for kind in watched}
+        self.informers[kinds.INGRESS] = Informer(api, kinds.INGRESS, trim=TRIMS[kinds.INGRESS])
         self.ingresses_by_namespace = Index(self.informers[kinds.INGRESS], _namespace_of)
         self.pods_by_namespace = Index(self.informers[kinds.POD], _namespace_of)
         self.slices_by_service = Index(self.informers[kinds.ENDPOINT_SLICE], _service_of)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -12,9 +13,10 @@ import aiohttp
 import kopf
 
 from nestor.api import labels
-from nestor.kube import Api, Kind
+from nestor.kube import Api, Kind, kinds, pages
 from nestor.objects import Object
 from nestor.operator.world.cache import Store
+from nestor.operator.world.trim import trim_job
 
 END_SECONDS = 5.0
 """How long kopf may take to stop at shutdown."""
@@ -35,6 +37,7 @@ def build_settings() -> kopf.OperatorSettings:
     settings.watching.server_timeout = 300
     settings.watching.client_timeout = 330
     settings.watching.connect_timeout = 10
+    settings.watching.chunk_size = pages.SMALL_SIZE
     settings.networking.request_timeout = 30
     settings.networking.connect_timeout = 10
     settings.queueing.worker_limit = None
@@ -49,6 +52,14 @@ def build_registry(feeds: Feeds, log_in: Callable[..., Any]) -> kopf.OperatorReg
     for kind, (store, handler) in feeds.items():
         kopf.on.event(labels.GROUP, kind.plural, registry=registry)(_feed(store, handler))
     return registry
+
+
+class _Response(aiohttp.ClientResponse):
+    """Reads kopf's lists so that each job is trimmed as soon as it is parsed: all of them at once may not fit into memory."""
+
+    async def json(self, **_: Any) -> Any:
+        shorten = pages.shorten_objects(trim_job) if self.url.path.endswith(f"/{kinds.NESTED_APP_JOB.plural}") else None
+        return json.loads(await self.read(), object_hook=shorten)
 
 
 class _Login:
@@ -68,7 +79,7 @@ class _Login:
         if self._known is None or headers != self._headers:
             await self.close()
             connector = aiohttp.TCPConnector(limit=0, ssl=self._api.ssl_context)
-            session = aiohttp.ClientSession(connector=connector, headers=headers)
+            session = aiohttp.ClientSession(connector=connector, headers=headers, response_class=_Response)
             self._headers, self._known = headers, kopf.AiohttpSession(server=self._api.host, aiohttp_session=session)
         return self._known
 
@@ -80,6 +91,10 @@ class _Login:
 def _feed(store: Store, handler: Handler) -> Callable[..., Any]:
     async def take(event: dict[str, Any], **_: Any) -> None:
         obj = event["object"]
+        kept = store.trim(obj)
+        # In its place: kopf holds on to the last event of each object for some seconds.
+        obj.clear()
+        obj.update(kept)
         if event["type"] == "DELETED":
             store.drop(obj)
         else:

@@ -30,16 +30,24 @@ def complete(spec: Object, running: Running | None = None, persistence: Persiste
         (None, BIG, {}, ("v1.36", "k3s:36", BIG)),
         (None, BIG, {"persistence": {"size": "1Gi", "storageClassName": "fast"}}, ("v1.36", "k3s:36", SMALL)),
         (None, None, {"kubernetesVersion": "v1.9"}, ("v1.9", "k3s:9", None)),
-        (None, None, {"image": "mine:1"}, ("v1.36", "mine:1", None)),
         (Running("v1.35", "k3s:35", None), BIG, {}, ("v1.35", "k3s:35", None)),
         (Running("v1.35", "k3s:35", SMALL), BIG, {}, ("v1.35", "k3s:35", SMALL)),
-        (Running("", "k3s:35", None), None, {"image": "mine:2"}, ("", "mine:2", None)),
+        (Running("", "mine:1", None), None, {"image": "mine:2"}, ("", "mine:1", None)),
     ],
 )
 def test_what_runs_stays_and_what_is_left_out_comes_from_the_class(
     running: Running | None, persistence: Persistence | None, spec: Object, expected: tuple[object, ...]
 ) -> None:
     assert complete(spec, running, persistence) == expected
+
+
+def test_an_image_of_the_users_is_refused_unless_the_class_allows_it() -> None:
+    with pytest.raises(Refused, match=r"`image` may not be set: class 'default' does not set `cluster.allowImages`"):
+        complete({"image": "mine:1"})
+    policy = build_policy(cluster={"allowImages": True}).cluster
+    spec = NestedClusterSpec.model_validate({"image": "mine:1"})
+    assert complete_spec(spec, policy, None).image == "mine:1"
+    assert complete_spec(spec, policy, Running("", "k3s:35", None)).image == "mine:1"
 
 
 def test_an_unknown_version_is_refused_unless_it_runs() -> None:

@@ -1,0 +1,52 @@
+"""Whether a namespace has room for another job of a class: first come, first served, and who runs is never sent away. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nestor.api import conditions
+from nestor.objects import Object, conditions_of, spec_of, status_of
+from nestor.operator.admission.identity import JobIdentity, Refused
+
+RETRY_SECONDS = 10.0
+"""How soon to look again: no event tells a waiting job that another one has gone."""
+
+
+def check_room(known: JobIdentity, jobs: Iterable[Object]) -> None:
+    """Raises `Refused` if the class's `maxJobsPerNamespace` is reached by jobs that came first. `jobs`: all there are."""
+    limit = known.policy.max_jobs_per_namespace
+    if limit is None:
+        return
+    mine, ahead = None, []
+    for job in jobs:
+        meta = job["metadata"]
+        if meta["namespace"] != known.namespace or spec_of(job).get("className", "default") != known.spec.class_name:
+            continue
+        if meta["uid"] == known.uid:
+            mine = job
+        else:
+            ahead.append(job)
+    if mine is None or _has_place(mine):
+        return
+    count = sum(_has_place(job) or (_is_in_line(job) and _age(job) < _age(mine)) for job in ahead)
+    if count >= limit:
+        message = (
+            f"namespace '{known.namespace}' has {count} jobs of class '{known.spec.class_name}', which allows {limit} in a "
+            "namespace; this one waits until one of them is deleted"
+        )
+        raise Refused(conditions.TOO_MANY_JOBS, message, retry_seconds=RETRY_SECONDS)
+
+
+def _has_place(job: Object) -> bool:
+    """Whether it was ever admitted: it may have pods, even if it was refused since."""
+    return bool((status_of(job).get("timings") or {}).get("admitted"))
+
+
+def _is_in_line(job: Object) -> bool:
+    """Whether it will be admitted as soon as there is room, as far as anybody knows."""
+    admitted = conditions.find(conditions_of(job), conditions.ADMITTED)
+    return admitted is None or admitted["status"] != "False" or admitted["reason"] == conditions.TOO_MANY_JOBS
+
+
+def _age(job: Object) -> tuple[str, str]:
+    return job["metadata"].get("creationTimestamp", ""), job["metadata"]["uid"]

@@ -1,0 +1,69 @@
+"""First come, first served; who runs is never sent away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nestor.api import conditions
+from nestor.operator.admission.identity import Refused, identify
+from nestor.operator.admission.room import check_room
+from tests.unit.operator.builders import build_job, build_policy
+
+Object = dict[str, Any]
+OLD, MIDDLE, YOUNG = (f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3))
+WAITS = conditions.TOO_MANY_JOBS
+
+
+def job(uid: str, created: str, *, is_placed: bool = False, refused: str = "", **spec: Any) -> Object:
+    """A job of the namespace, as another pass has left it."""
+    made = build_job(uid, spec.pop("namespace", "team-a"), **spec)
+    made["metadata"] |= {"uid": uid, "creationTimestamp": created}
+    status: Object = {"timings": {"admitted": created}} if is_placed else {}
+    if refused:
+        status["conditions"] = [{"type": conditions.ADMITTED, "status": "False", "reason": refused}]
+    return made | {"status": status}
+
+
+def find_refusal(limit: int | None, mine: Object, *others: Object) -> str | None:
+    """Why there is no room."""
+    known = identify(mine, {"default": build_policy(maxJobsPerNamespace=limit)})
+    try:
+        check_room(known, [mine, *others])
+    except Refused as refused:
+        return f"{refused.reason} {refused.retry_seconds}: {refused.message}"
+    return None
+
+
+@pytest.mark.parametrize(
+    ("limit", "others", "is_refused"),
+    [
+        (None, [job("a", OLD, is_placed=True)], False),
+        (0, [], True),
+        (1, [], False),
+        (1, [job("a", OLD, is_placed=True)], True),
+        (1, [job("a", YOUNG, is_placed=True)], True),
+        (1, [job("a", OLD)], True),
+        (1, [job("a", YOUNG)], False),
+        (1, [job("a", OLD, refused=WAITS)], True),
+        (1, [job("a", YOUNG, refused=WAITS)], False),
+        (1, [job("a", OLD, refused=conditions.APPDEF_INVALID)], False),
+        (1, [job("a", OLD, is_placed=True, refused=conditions.APPDEF_INVALID)], True),
+        (2, [job("a", OLD, is_placed=True)], False),
+        (1, [job("a", OLD, is_placed=True, namespace="team-b")], False),
+        (1, [job("a", OLD, is_placed=True, className="gold")], False),
+    ],
+)
+def test_a_job_waits_for_those_that_came_first(limit: int | None, others: list[Object], is_refused: bool) -> None:
+    found = find_refusal(limit, job("m", MIDDLE), *others)
+    assert bool(found) is is_refused
+    if found:
+        assert found.startswith(
+            f"TooManyJobs 10.0: namespace 'team-a' has {limit} jobs of class 'default', which allows {limit} in a namespace;"
+        )
+
+
+def test_a_lowered_limit_sends_nobody_away() -> None:
+    placed = [job(uid, OLD, is_placed=True) for uid in "abc"]
+    assert find_refusal(1, placed[0], *placed[1:]) is None

@@ -1,0 +1,228 @@
+"""What the caches keep: all that somebody reads, and nothing else of what users can make large."""
+
+from __future__ import annotations
+
+import copy
+import json
+import sys
+import zlib
+from typing import Any, cast
+
+import pytest
+
+from nestor.api import conditions, labels
+from nestor.exposure.exposed import has_ready_endpoint
+from nestor.exposure.host_claims import HostClaim, find_foreign, hosts_of
+from nestor.kube import Api, pages
+from nestor.operator.admission.identity import Refused, identify
+from nestor.operator.oneshot import lacks_image_volume
+from nestor.operator.world import pod_status
+from nestor.operator.world.cache import Cache, Store
+from nestor.operator.world.trim import (
+    OBJECT_LIMIT,
+    OVERSIZED,
+    SPEC_LIMIT,
+    read_spec,
+    trim_ingress,
+    trim_job,
+    trim_object,
+    trim_pod,
+    trim_slice,
+)
+from tests.unit.operator.builders import build_job, build_policy
+
+Object = dict[str, Any]
+WIDE: list[Any] = [[] for _ in range(480_000)]
+META: Object = {
+    "name": "x",
+    "namespace": "team-a",
+    "uid": "u",
+    "resourceVersion": "7",
+    "creationTimestamp": "2026-01-01T00:00:00Z",
+    "managedFields": [{"manager": "kubectl"}],
+    "annotations": {"note": "x" * 1000, labels.RERUN: "1"},
+    "labels": {"own": "x", labels.JOB_UID: "1"},
+}
+
+
+def size(value: object) -> int:
+    """Bytes that a value takes in memory, with all that it holds."""
+    if isinstance(value, dict):
+        return sys.getsizeof(value) + sum(size(key) + size(item) for key, item in value.items())
+    return sys.getsizeof(value) + (sum(map(size, value)) if isinstance(value, list) else 0)
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        build_job(),
+        build_job(parameters={"a": [1, {"b": "\ud800 ü"}]}),
+        {"metadata": META, "spec": {"appRef": {"name": "shop"}, "parameters": {}}},
+        {"metadata": META, "spec": {"app": {}, "className": "default"}},
+        {"metadata": META, "spec": {"app": "no dictionary"}},
+        {"metadata": META, "spec": {}},
+    ],
+)
+def test_a_jobs_spec_is_read_as_it_was_written(job: Object) -> None:
+    before = copy.deepcopy(job)
+    kept = trim_job(job)
+    assert job == before
+    assert read_spec(kept) == job["spec"] == read_spec(job)
+    assert trim_job(kept) is kept
+    assert "managedFields" not in kept["metadata"]
+    assert "note" not in kept["metadata"].get("annotations", {})
+
+
+@pytest.mark.parametrize("place", ["parameters", "appDef"])
+def test_a_wide_job_is_a_stub_and_refused(place: str) -> None:
+    job = build_job(**{"parameters": {"a": WIDE}} if place == "parameters" else {"app": {"appDef": {"a": WIDE}}})
+    kept = trim_job(job)
+    assert size(kept) < 10_000
+    assert kept["spec"]["className"] == "default"
+    with pytest.raises(
+        Refused, match=rf"`spec` has {kept[OVERSIZED]} bytes as JSON; at most {SPEC_LIMIT} are accepted"
+    ) as refused:
+        identify(kept, {"default": build_policy()})
+    assert refused.value.reason == conditions.APPDEF_INVALID
+
+
+def test_what_is_just_small_enough_takes_no_more_memory_than_its_text() -> None:
+    job = build_job(parameters={"a": WIDE[:80_000]})
+    assert size(job) > 4_000_000
+    kept = trim_job(job)
+    assert size(kept) < 10_000
+    assert identify(kept, {"default": build_policy()}).spec.parameters == {"a": WIDE[:80_000]}
+    random = zlib.compress(json.dumps(list(range(40_000))).encode())
+    assert size(trim_job(build_job(parameters={"a": random.hex()}))) < 2 * SPEC_LIMIT
+
+
+def test_a_page_of_jobs_is_trimmed_while_it_is_parsed() -> None:
+    item = {"metadata": META, "spec": {"parameters": {"a": WIDE[:200_000]}, "className": "default"}}
+    inner = {"metadata": {"name": "values", "labels": {}}, "spec": {"managedFields": 1}}
+    text = json.dumps({"items": [item, {"metadata": META, "spec": {"parameters": inner}}], "metadata": {"resourceVersion": "9"}})
+    found = json.loads(text, object_hook=pages.shorten_objects(trim_job))
+    assert found["metadata"] == {"resourceVersion": "9"}
+    assert size(found) < 10_000
+    assert OVERSIZED in found["items"][0]
+    assert read_spec(found["items"][1]) == {"parameters": inner}
+
+
+def test_a_store_keeps_the_trimmed_object() -> None:
+    store = Store(trim_job)
+    store.put({"metadata": META, "spec": {"parameters": {"a": WIDE}}})
+    assert size(store.get("x", "team-a")) < 10_000
+    assert all(informer.trim is not None for informer in Cache(cast(Api, None)).informers.values())
+
+
+STATUS: Object = {
+    "phase": "Failed",
+    "reason": "Evicted",
+    "message": "m" * 9000,
+    "conditions": [
+        {"type": "PodScheduled", "status": "False", "message": "no node"},
+        {"type": "Ready", "status": "False"},
+        {"type": "example.com/gate", "status": "x" * 1000},
+    ],
+    "containerStatuses": [
+        {
+            "name": "runner",
+            "image": "x",
+            "imageID": "y",
+            "state": {"terminated": {"exitCode": 3, "finishedAt": "2026-01-01T00:00:00Z", "message": "w" * 9000}},
+        },
+        {"name": "side", "image": "z", "state": {"waiting": {"reason": "ErrImagePull", "message": "denied"}}},
+    ],
+}
+POD: Object = {
+    "metadata": META | {"labels": {"app": "x", labels.COMPONENT: "runner"}, "annotations": {labels.PLAN_HASH: "h", "n": "x"}},
+    "spec": {
+        "terminationGracePeriodSeconds": 7,
+        "containers": [{"name": "runner", "env": [{"name": "A", "value": "x" * 100_000}]}],
+        "volumes": [{"name": "a", "emptyDir": {}}, {"name": "app", "image": {"reference": "x:1"}}],
+    },
+    "status": STATUS,
+}
+
+
+def test_of_our_own_pods_what_decisions_read_is_kept() -> None:
+    kept = trim_pod(POD)
+    assert size(kept) < 20_000
+    for read in (pod_status.find_waiting, pod_status.find_unschedulable, pod_status.is_ready, pod_status.is_finished):
+        assert read(kept) == read(POD)
+    assert pod_status.find_end(kept)[:2] == (3, "2026-01-01T00:00:00Z")
+    assert not lacks_image_volume(kept)
+    assert kept["spec"]["terminationGracePeriodSeconds"] == 7
+    assert kept["metadata"]["annotations"] == {labels.PLAN_HASH: "h"}
+    assert kept["metadata"]["labels"] == {labels.COMPONENT: "runner"}
+    assert trim_pod(kept) == kept
+
+
+def test_of_the_applications_pods_only_the_phase_is_kept() -> None:
+    pod = POD | {"metadata": POD["metadata"] | {"labels": {labels.COMPONENT: labels.COMPONENT_APP}}}
+    kept = trim_pod(pod)
+    assert kept["status"] == {"phase": "Failed", "reason": "Evicted"}
+    assert size(kept) < 4000
+
+
+def ingress(*hosts: str, **own: str) -> Object:
+    """An Ingress with much else."""
+    backend = {"service": {"name": "x", "port": {"number": 80}}}
+    rules = [{"host": host, "http": {"paths": [{"path": "/", "backend": backend}]}} for host in hosts]
+    annotations = {"kubernetes.io/ingress.class": "nginx", "snippet": "x" * 200_000}
+    meta = META | {"labels": own, "annotations": annotations}
+    return {"metadata": meta, "spec": {"ingressClassName": "nginx", "rules": rules}}
+
+
+def test_of_a_foreign_ingress_its_hosts_and_class_are_kept() -> None:
+    whole = ingress("a.test", "b.test", "a.test")
+    kept = trim_ingress(whole)
+    assert hosts_of(kept) == {"a.test", "b.test"}
+    assert size(kept) < 4000
+    assert trim_ingress(kept) == kept
+
+
+def test_very_many_hosts_are_kept_as_text_and_found_in_it() -> None:
+    hosts = [f"h{number}.jobs.test" for number in range(20_000)]
+    kept = trim_ingress(ingress(*hosts))
+    assert size(kept) < 20 * len(hosts)
+    assert hosts_of(kept) == set(hosts)
+    assert trim_ingress(kept) == kept
+    mine = [HostClaim(host, "shop", "team-b", "2", "2026-01-01T00:00:00Z") for host in ("h77.jobs.test", "77.jobs.test")]
+    assert find_foreign(mine, [kept], {}, "nginx").keys() == {"h77.jobs.test"}
+
+
+def test_our_own_ingress_is_kept_whole_unless_it_cannot_be_ours() -> None:
+    own = {labels.COMPONENT: labels.COMPONENT_EXPOSURE}
+    whole = ingress("a.test", **own)
+    assert "snippet" not in trim_ingress(whole)["metadata"]["annotations"]
+    del whole["metadata"]["annotations"]["snippet"]
+    kept = trim_ingress(whole)
+    assert (kept["spec"], kept["metadata"]["annotations"]) == (whole["spec"], whole["metadata"]["annotations"])
+
+
+@pytest.mark.parametrize(
+    "endpoints",
+    [
+        [],
+        [{"addresses": ["10.0.0.1"]}],
+        [{"addresses": ["10.0.0.1"], "conditions": {"ready": False}}, {"addresses": ["10.0.0.2"], "conditions": {"ready": True}}],
+        [{"addresses": ["10.0.0.1"], "conditions": {"ready": False}}],
+        [{"addresses": [f"10.0.0.{number}"], "targetRef": {"name": "x" * 200}} for number in range(200)],
+    ],
+)
+def test_of_a_slice_one_ready_endpoint_is_kept(endpoints: list[Object]) -> None:
+    whole = {"metadata": META, "ports": [{"name": "http", "port": 80}, {"port": 81}], "endpoints": endpoints}
+    kept = trim_slice(whole)
+    assert has_ready_endpoint([kept]) is has_ready_endpoint([whole])
+    assert [port.get("name") for port in kept["ports"]] == ["http", None]
+    assert size(kept) < 4000
+    assert trim_slice(kept) == kept
+
+
+def test_of_a_large_object_with_our_label_only_the_head_is_kept() -> None:
+    small: Object = {"metadata": META, "spec": {"ports": [{"port": 80}]}}
+    assert trim_object(small)["spec"] == small["spec"]
+    assert trim_object(small)["metadata"]["labels"] == META["labels"]
+    large = trim_object({"metadata": META, "data": "x" * OBJECT_LIMIT})
+    assert large["metadata"]["labels"] == {labels.JOB_UID: "1"}
+    assert "data" not in large
