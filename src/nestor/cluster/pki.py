@@ -96,7 +96,7 @@ def mint_authorities(cluster: str, now: datetime.datetime) -> dict[str, bytes]:
     """The PKI Secret's content. The service key signs the nested cluster's service account tokens (ES256)."""
     content: dict[str, bytes] = {}
     for name in AUTHORITIES:
-        pair = certificates.new_authority(f"nestor-{cluster[:40]}-{name}", now)
+        pair = certificates.new_authority(_name_authority(cluster, name), now)
         content[f"{name}.crt"] = pair.certificate
         content[f"{name}.key"] = pair.key
     content[SERVICE_KEY] = certificates.new_key()
@@ -106,7 +106,8 @@ def mint_authorities(cluster: str, now: datetime.datetime) -> dict[str, bytes]:
 
 def mint_access_authority(cluster: str, client_authority: bytes, now: datetime.datetime) -> dict[str, bytes]:
     """The part of the PKI Secret's content that can be replaced while the cluster runs. `client_authority` is K3s's own, PEM."""
-    pair = certificates.new_authority(f"nestor-{cluster[:40]}-{ACCESS_AUTHORITY}", now)
+    # Named like K3s's own: some clients choose a certificate by the names of authorities that the server sends, which are K3s's.
+    pair = certificates.new_authority(_name_authority(cluster, "client-ca"), now)
     return {
         f"{ACCESS_AUTHORITY}.crt": pair.certificate,
         f"{ACCESS_AUTHORITY}.key": pair.key,
@@ -227,6 +228,10 @@ def _build_kubeconfig(server: str, authority: bytes, user: str, credentials: Obj
 def format_address(address: str) -> str:
     """An address for use in URLs: IPv6 in brackets."""
     return f"[{address}]" if ":" in address else address
+
+
+def _name_authority(cluster: str, name: str) -> str:
+    return f"nestor-{cluster[:40]}-{name}"
 
 
 def _signer(authorities: Authorities) -> Pair:

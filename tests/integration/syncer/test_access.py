@@ -17,9 +17,9 @@ from nestor.kube import Api, ApiError, kinds
 from tests.integration.syncer.world import World
 
 
-def build_authority(name: str) -> Pair:
-    """An authority for access."""
-    return certificates.new_authority(name, datetime.datetime.now(datetime.UTC))
+def build_authority() -> Pair:
+    """An authority for access, named like the one that the API server has, as the operator does it."""
+    return certificates.new_authority("test-ca", datetime.datetime.now(datetime.UTC))
 
 
 @asynccontextmanager
@@ -55,7 +55,7 @@ def kept_authority(world: World) -> Iterator[bytes]:
 async def test_a_new_authority_makes_earlier_kubeconfigs_useless_while_the_server_runs(
     world: World, kept_authority: bytes
 ) -> None:
-    first, second = build_authority("first"), build_authority("second")
+    first, second = build_authority(), build_authority()
     path = world.plane.folder / "ca.crt"
     async with admin(world, first) as old, admin(world, second) as new:
 
@@ -71,7 +71,7 @@ async def test_a_new_authority_makes_earlier_kubeconfigs_useless_while_the_serve
 
 async def test_the_admins_rights_are_a_binding(world: World, kept_authority: bytes) -> None:
     """So they can be taken away, unlike those of `system:masters`. It comes back if it is deleted by mistake."""
-    authority = build_authority("third")
+    authority = build_authority()
     (world.plane.folder / "ca.crt").write_bytes(kept_authority + authority.certificate)
     async with admin(world, authority) as api:
 

@@ -145,6 +145,9 @@ def test_keys_of_earlier_versions_go_on_as_they_are(content: dict[str, bytes]) -
 def test_the_api_server_trusts_k3ss_own_clients_and_ours(content: dict[str, bytes]) -> None:
     trusted = x509.load_pem_x509_certificates(content["trusted-clients.crt"])
     assert trusted == [x509.load_pem_x509_certificate(content[f"{name}.crt"]) for name in ("client-ca", "access-ca")]
+    # Clients that choose a certificate by the names that K3s sends find both.
+    assert trusted[0].subject == trusted[1].subject
+    assert trusted[0].public_key() != trusted[1].public_key()
 
 
 def test_a_new_authority_for_access_replaces_the_old_one_in_what_is_trusted(content: dict[str, bytes]) -> None:

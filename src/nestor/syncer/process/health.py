@@ -24,6 +24,8 @@ STALE_SECONDS = 300
 _CHECK_SECONDS = 2
 _DNS_SECONDS = 0.1
 _FAILURES = 3
+_ALIVE = (401, 403)
+"""Statuses of a server that works but does not take our certificate yet, as after a rotation: no restart would help."""
 
 
 class Health:
@@ -125,6 +127,8 @@ async def _check_nested(nested: Api, health: Health, status: ClusterStatus, prep
             failures, message = 0, ""
         except ApiError as error:
             failures, message = failures + 1, error.message
+            if error.status in _ALIVE:
+                health.server.note_answer()
         if not preparing.done():
             await asyncio.wait([preparing], timeout=_CHECK_SECONDS)
             continue
