@@ -52,6 +52,7 @@ class Part(enum.StrEnum):
     DENY_POLICY = "deny"
     APP_POLICY = "app"
     EXPOSED_POLICY = "exposed"
+    SOLVER_POLICY = "acme"
     RUNNER_POLICY = "runner"
     SERVER_POLICY = "server"
 

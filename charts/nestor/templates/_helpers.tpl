@@ -7,5 +7,5 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
 {{- define "nestor.image" -}}
-{{ required "image.repository is required: the registry path of Nestor's image, for example registry.example.com/nestor" .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{ required "image.repository is required: the registry path of Nestor's image, for example registry.example.com/nestor" .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ with .Values.image.digest }}@{{ . }}{{ end }}
 {{- end }}

@@ -74,6 +74,10 @@ DATA_EPOCH = f"{GROUP}/data-epoch"
 RERUN = f"{GROUP}/rerun"
 """Annotation that users set on a NestedAppJob: a new value runs all its steps again."""
 
+ROTATE = f"{GROUP}/rotate"
+"""Annotation that users set on a NestedAppJob or NestedCluster: a new value makes all certificates issued so far useless. On the
+Secret with the authorities: the value that they were made for."""
+
 SUSPENDED_BY = f"{GROUP}/suspended-by"
 """Annotation of a nested Job or CronJob that the syncer suspended and must resume: `nestor`."""
 

@@ -199,6 +199,10 @@ class NetworkPolicyModel(Model):
     )
 
 
+ISSUERS = ("cert-manager.io/cluster-issuer", "cert-manager.io/issuer")
+"""Annotations of Ingresses by which cert-manager makes certificates for their hosts."""
+
+
 class ExposePolicy(Model):
     """How the targets of jobs are exposed: one Ingress per target."""
 
@@ -251,6 +255,11 @@ class ExposePolicy(Model):
         "on the host network needs an `ipBlock`. If not set, traffic may come from any namespace that does not belong to a job.",
         max_length=32,
     )
+
+    @property
+    def has_issuer(self) -> bool:
+        """Whether the annotations ask cert-manager for a certificate."""
+        return any((self.annotations or {}).get(name) for name in ISSUERS)
 
 
 class RemotePolicy(Model):

@@ -45,8 +45,12 @@ def build_nodes_binding(home: Home) -> Object:
 def build_secret(metadata: Object, content: dict[str, bytes], *, annotations: dict[str, str] | None = None) -> Object:
     """A Secret with this content."""
     merged = {**metadata.get("annotations", {}), **(annotations or {})}
-    data = {key: base64.b64encode(value).decode() for key, value in sorted(content.items())}
-    return {"metadata": metadata | ({"annotations": merged} if merged else {}), "type": "Opaque", "data": data}
+    return {"metadata": metadata | ({"annotations": merged} if merged else {}), "type": "Opaque", "data": encode(content)}
+
+
+def encode(content: dict[str, bytes]) -> dict[str, str]:
+    """The content of a Secret as its field `data` has it."""
+    return {key: base64.b64encode(value).decode() for key, value in sorted(content.items())}
 
 
 def _subject(home: Home) -> Object:

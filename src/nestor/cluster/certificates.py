@@ -18,11 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-AUTHORITY_DAYS = 3650
-LEAF_DAYS = 365
-RENEW_DAYS = 90
-"""K3s renews its own leaves at start-up when fewer than 90 days are left; ours follow the same rule."""
-
+AUTHORITY_LIFETIME = datetime.timedelta(days=3650)
 _BACKDATE = datetime.timedelta(hours=1)
 """Node clocks may differ; a certificate must not be valid only in the future."""
 
@@ -58,7 +54,7 @@ def new_authority(name: str, now: datetime.datetime) -> Pair:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     builder = (
-        _builder(subject, subject, key, now, AUTHORITY_DAYS)
+        _builder(subject, subject, key, now, AUTHORITY_LIFETIME)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(signs=True), critical=True)
     )
@@ -66,7 +62,13 @@ def new_authority(name: str, now: datetime.datetime) -> Pair:
 
 
 def new_leaf(
-    authority: Pair, common_name: str, now: datetime.datetime, *, organization: str | None = None, hosts: Iterable[str] = ()
+    authority: Pair,
+    common_name: str,
+    now: datetime.datetime,
+    lifetime: datetime.timedelta = datetime.timedelta(days=1),
+    *,
+    organization: str | None = None,
+    hosts: Iterable[str] = (),
 ) -> Pair:
     """A leaf certificate: for a server if it has `hosts` (DNS names or addresses), otherwise for a client."""
     key = ec.generate_private_key(ec.SECP256R1())
@@ -75,7 +77,7 @@ def new_leaf(
     names = [_general_name(host) for host in hosts]
     purpose = ExtendedKeyUsageOID.SERVER_AUTH if names else ExtendedKeyUsageOID.CLIENT_AUTH
     builder = (
-        _builder(subject, authority.x509.subject, key, now, LEAF_DAYS)
+        _builder(subject, authority.x509.subject, key, now, lifetime)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
@@ -101,7 +103,7 @@ def is_issued_by(leaf: Pair, authority: Pair, now: datetime.datetime) -> bool:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, now: datetime.datetime, days: int
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, now: datetime.datetime, lifetime: datetime.timedelta
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -110,7 +112,7 @@ def _builder(
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _BACKDATE)
-        .not_valid_after(now + datetime.timedelta(days=days))
+        .not_valid_after(now + lifetime)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
 

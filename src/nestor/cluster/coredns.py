@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nestor.cluster.shape import DNS_PORT, Shape
-from nestor.contracts.cluster import COREDNS_KUBECONFIG, DOMAIN
+from nestor.contracts.cluster import COREDNS_KUBECONFIG, DNS_CERTIFICATE, DNS_KEY, DNS_KUBECONFIG, DOMAIN
 from nestor.names import Part
 from nestor.objects import Object
 
@@ -13,40 +13,58 @@ KUBECONFIG_FOLDER = "/etc/nestor/coredns"
 COREFILE_FOLDER = "/etc/coredns"
 
 
-def build_corefile(api_address: str) -> str:
-    """Resolves the nested cluster's names; everything else is forwarded to the host's resolver.
+def build_corefile(shape: Shape, api_address: str) -> str:
+    """Resolves the nested cluster's names. Others are forwarded to the host's resolver, if the class allows the internet at all.
 
     `kubernetes.default` must resolve to the nested API, at the host address of its Service. Names of the nested cluster are
     not cached: a name must resolve right after its object is created.
+
+    The host cluster's own names stay hidden: its resolver, asked for addresses one by one, would list all its Services.
     """
-    return f""".:{DNS_PORT} {{
-    errors
-    health :{HEALTH_PORT}
-    ready 127.0.0.1:{READY_PORT}
-    hosts {{
-        {api_address} kubernetes.default.svc.{DOMAIN}
-        ttl 5
-        no_reverse
-        fallthrough
-    }}
-    kubernetes {DOMAIN} in-addr.arpa ip6.arpa {{
-        kubeconfig {KUBECONFIG_FOLDER}/{COREDNS_KUBECONFIG}
-        pods verified
-        ttl 5
-        fallthrough in-addr.arpa ip6.arpa
-    }}
-    forward . /etc/resolv.conf
-    cache 30 {{
-        disable success {DOMAIN}
-        disable denial {DOMAIN}
-    }}
+    if shape.network.internet == "None":
+        # Queries would be a way out: each reaches whoever owns the domain.
+        own = [DOMAIN, "in-addr.arpa", "ip6.arpa"]
+        return _build_block(own, _build_own(own, api_address)) + _build_block(["."], ["errors", *_build_hidden(".")])
+    own = [DOMAIN, *shape.closed_ranges]
+    hidden = _build_hidden(*(f"{kind}.{shape.host.domain}" for kind in ("svc", "pod"))) if shape.host.domain else []
+    return _build_block(["."], [*_build_own(own, api_address), *hidden, "forward . /etc/resolv.conf"])
+
+
+def _build_own(zones: list[str], api_address: str) -> list[str]:
+    return f"""errors
+health :{HEALTH_PORT}
+ready 127.0.0.1:{READY_PORT}
+hosts {{
+    {api_address} kubernetes.default.svc.{DOMAIN}
+    ttl 5
+    no_reverse
+    fallthrough
 }}
-"""
+kubernetes {" ".join(zones)} {{
+    kubeconfig {KUBECONFIG_FOLDER}/{COREDNS_KUBECONFIG}
+    pods verified
+    ttl 5
+}}
+loadbalance
+cache 30 {{
+    disable success {DOMAIN}
+    disable denial {DOMAIN}
+}}""".splitlines()
+
+
+def _build_hidden(*zones: str) -> list[str]:
+    """Zones without any names."""
+    return [f"template ANY ANY {' '.join(zones)} {{", "    rcode NXDOMAIN", "}"]
+
+
+def _build_block(zones: list[str], lines: list[str]) -> str:
+    names = " ".join(f"{zone}:{DNS_PORT}" for zone in zones)
+    return f"{names} {{\n" + "".join(f"    {line}\n" for line in lines) + "}\n"
 
 
 def build_config_map(shape: Shape, api_address: str) -> Object:
     """The ConfigMap with the Corefile."""
-    return {"metadata": shape.metadata(shape.child(Part.COREDNS)), "data": {"Corefile": build_corefile(api_address)}}
+    return {"metadata": shape.metadata(shape.child(Part.COREDNS)), "data": {"Corefile": build_corefile(shape, api_address)}}
 
 
 def build_container(shape: Shape) -> Object:
@@ -92,7 +110,11 @@ def build_volumes(shape: Shape) -> list[Object]:
             "name": "coredns-access",
             "secret": {
                 "secretName": shape.child(Part.ACCESS),
-                "items": [{"key": COREDNS_KUBECONFIG, "path": COREDNS_KUBECONFIG}],
+                # Pods of earlier versions mount another key at this path; both read the same Corefile.
+                "items": [
+                    {"key": DNS_KUBECONFIG, "path": COREDNS_KUBECONFIG},
+                    *({"key": key, "path": key} for key in (DNS_CERTIFICATE, DNS_KEY)),
+                ],
             },
         },
     ]

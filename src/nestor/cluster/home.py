@@ -26,6 +26,8 @@ class Home:
     """Name of the binding that lets its syncer read nodes, the only object outside the namespace."""
     nodes_binding_owner: Object | None = None
     """The Namespace, if it is the cluster's own: the binding is deleted with it."""
+    rotation: str = ""
+    """Which set of access keys the user wants, by the annotation's value; empty: any."""
     kubeconfig: Object | None = None
     """Metadata of the Secret with the admin kubeconfig; None: there is no such Secret."""
 

@@ -1,30 +1,36 @@
 """Network policies of one nested cluster: its pods reach each other, their DNS, their API and the internet; nothing else.
 
-They select pods by the cluster's labels, never a whole namespace: a user's cluster shares its namespace with foreign pods.
+Those that allow something select pods by the cluster's labels. Nothing is allowed besides in a job's namespace; a user's cluster
+shares its namespace with foreign pods, which are none of our business.
 """
 
 from __future__ import annotations
 
 import ipaddress
-from typing import Any
+from collections.abc import Sequence
 
 from nestor.api import labels
 from nestor.api.nestedclass import Peer
-from nestor.cluster.shape import API_PORT, DNS_PORT, Shape
+from nestor.cluster.home import Home
+from nestor.cluster.shape import API_PORT, DNS_PORT, Shape, collapse
 from nestor.contracts import addresses
 from nestor.names import Part
 from nestor.objects import Object
 
 METADATA = [*addresses.LINK_LOCAL, *addresses.METADATA, *addresses.NAT64]
 """Ranges with cloud metadata addresses, which hand out the node's credentials."""
-CLOSED_V6 = ["fc00::/7"]
+NODE_LOCAL_DNS = "169.254.20.10"
+"""Where Kubernetes' DNS cache listens on each node, in clusters that have it."""
+SOLVER_LABEL = "acme.cert-manager.io/http01-solver"
+"""On the pods by which cert-manager proves that a host is ours. They run beside the Ingress, in the job's namespace."""
 
 _API = {"protocol": "TCP", "port": API_PORT}
 _DNS = [{"protocol": "UDP", "port": DNS_PORT}, {"protocol": "TCP", "port": DNS_PORT}]
+_DNS_PODS: Object = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}}
+_API_PORTS = (443, 6443)
+"""Usual ports of API servers, if the host does not tell."""
 _NO_JOBS: Object = {"namespaceSelector": {"matchExpressions": [{"key": labels.JOB, "operator": "DoesNotExist"}]}}
 """Any namespace that does not belong to a job, such as those of Ingress controllers and users' tools."""
-
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def build_policies(shape: Shape) -> list[Object]:
@@ -34,9 +40,8 @@ def build_policies(shape: Shape) -> list[Object]:
     )
     to_server = {"to": [_pods(server)], "ports": [_API, *_DNS]}
     to_internet = [{"to": blocks} for blocks in [build_internet(shape)] if blocks]
-    exposed_from = [_dump(peer) for peer in shape.exposed_from] or [_NO_JOBS]
     return [
-        _policy(shape, Part.DENY_POLICY, {"podSelector": _users_code(shape), "policyTypes": ["Ingress", "Egress"]}),
+        _policy(shape, Part.DENY_POLICY, {"podSelector": _find_denied(shape), "policyTypes": ["Ingress", "Egress"]}),
         _policy(
             shape,
             Part.APP_POLICY,
@@ -48,11 +53,7 @@ def build_policies(shape: Shape) -> list[Object]:
                 "egress": [{"to": [_pods(app)]}, to_server, *to_internet],
             },
         ),
-        _policy(
-            shape,
-            Part.EXPOSED_POLICY,
-            {"podSelector": {"matchLabels": app}, "policyTypes": ["Ingress"], "ingress": [{"from": exposed_from}]},
-        ),
+        *_build_neighbours(shape),
         _policy(
             shape,
             Part.RUNNER_POLICY,
@@ -75,19 +76,45 @@ def build_policies(shape: Shape) -> list[Object]:
     ]
 
 
+def build_exposed(home: Home, name: str, selector: dict[str, str], port: Object, peers: Sequence[Peer]) -> Object:
+    """Opens one port of the pods behind an exposed Service, which `selector` selects."""
+    ingress = [{"from": list_exposed_from(peers), "ports": [port]}]
+    spec = {"podSelector": {"matchLabels": selector}, "policyTypes": ["Ingress"], "ingress": ingress}
+    return {"metadata": home.metadata(name, component=labels.COMPONENT_EXPOSURE), "spec": spec}
+
+
+def list_exposed_from(peers: Sequence[Peer]) -> list[Object]:
+    """Where traffic to exposed pods may come from."""
+    return [_dump(peer) for peer in peers] or [_NO_JOBS]
+
+
+def _build_neighbours(shape: Shape) -> list[Object]:
+    """Others than the cluster's own pods that have a reason to be there, or to connect to them."""
+    app = {"matchLabels": shape.pod_labels(labels.COMPONENT_APP)}
+    if shape.owner is not None:
+        # The namespace is its user's, and so are all pods in it.
+        ingress: list[Object] = [{"from": [{"podSelector": {}}]}]
+        return [_policy(shape, Part.EXPOSED_POLICY, {"podSelector": app, "policyTypes": ["Ingress"], "ingress": ingress})]
+    if not shape.has_issuer:
+        return []
+    solver = {"podSelector": {"matchLabels": {SOLVER_LABEL: "true"}}, "policyTypes": ["Ingress"]}
+    return [_policy(shape, Part.SOLVER_POLICY, solver | {"ingress": [{"from": list_exposed_from(shape.exposed_from)}]})]
+
+
 def _build_host_access(shape: Shape) -> list[Object]:
     """Egress that the syncer and CoreDNS need: the host's API server and DNS.
 
     The server's pod must not reach anything else in the host: the tenant is admin of the nested API server, whose proxies and
-    webhooks connect wherever the tenant wants.
+    webhooks connect wherever the tenant wants. Network plugins judge either before or after a Service's address is translated.
     """
-    services = [{"ipBlock": {"cidr": cidr}} for cidr in shape.host.service_cidrs]
-    api = [{"ipBlock": {"cidr": f"{address}/{128 if ':' in address else 32}"}} for address in shape.host.api_addresses]
-    dns = [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]
+    host = shape.host
+    api = [_block(address) for address in host.api_addresses]
+    services = [_block(str(ipaddress.ip_network(cidr)[1])) for cidr in host.service_cidrs]
+    resolvers = [_block(address) for address in sorted({*host.resolvers, NODE_LOCAL_DNS})]
     return [
-        *([{"to": api}] if api else []),
-        *([{"to": services, "ports": [{"protocol": "TCP", "port": 443}]}] if services else []),
-        {"ports": dns},
+        *([{"to": api, "ports": [_port("TCP", port) for port in host.api_ports or _API_PORTS]}] if api else []),
+        *([{"to": services, "ports": [_port("TCP", 443)]}] if services else []),
+        {"to": [_DNS_PODS, *resolvers], "ports": [_port("UDP", 53), _port("TCP", 53)]},
     ]
 
 
@@ -95,33 +122,39 @@ def build_internet(shape: Shape) -> list[Object]:
     """The allowed address blocks: everything except the ranges closed below; empty if the class allows no internet."""
     if shape.network.internet == "None":
         return []
-    closed = [
-        *METADATA,
-        *CLOSED_V6,
-        *shape.network.private_ranges,
-        *shape.host.service_cidrs,
-        *(f"{address}/{128 if ':' in address else 32}" for address in shape.host.api_addresses),
-    ]
-    networks = [ipaddress.ip_network(cidr, strict=False) for cidr in closed]
+    closed = [*METADATA, *shape.closed_ranges, *(_single(address) for address in shape.host.api_addresses)]
+    merged = collapse([ipaddress.ip_network(cidr) for cidr in closed])
     return [
-        {"ipBlock": {"cidr": "0.0.0.0/0", "except": _collapse(networks, 4)}},
-        {"ipBlock": {"cidr": "::/0", "except": _collapse(networks, 6)}},
+        {"ipBlock": {"cidr": "0.0.0.0/0", "except": [cidr for cidr in merged if ":" not in cidr]}},
+        {"ipBlock": {"cidr": "::/0", "except": [cidr for cidr in merged if ":" in cidr]}},
     ]
 
 
-def _collapse(networks: list[Network], version: int) -> list[str]:
-    """The networks of one address family, merged where they overlap."""
-    chosen: list[Any] = [network for network in networks if network.version == version]
-    return [str(network) for network in ipaddress.collapse_addresses(chosen)]
+def _find_denied(shape: Shape) -> Object:
+    """Selects whom everything is forbidden that no other policy allows.
 
-
-def _users_code(shape: Shape) -> Object:
-    """Selects the pods that run users' code."""
+    In a job's namespace, everybody: also a pod that lost its labels, or that somebody else put there. In a user's namespace, the
+    pods that run code of the cluster's users.
+    """
+    if shape.owner is None:
+        return {}
     values = [labels.COMPONENT_APP, labels.COMPONENT_RUNNER]
     return {
         "matchLabels": {labels.CLUSTER: shape.name},
         "matchExpressions": [{"key": labels.COMPONENT, "operator": "In", "values": values}],
     }
+
+
+def _single(address: str) -> str:
+    return f"{address}/{128 if ':' in address else 32}"
+
+
+def _block(address: str) -> Object:
+    return {"ipBlock": {"cidr": _single(address)}}
+
+
+def _port(protocol: str, port: int) -> Object:
+    return {"protocol": protocol, "port": port}
 
 
 def _policy(shape: Shape, part: Part, spec: Object) -> Object:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-from dataclasses import dataclass
+import logging
+from dataclasses import dataclass, replace
 
 from nestor import times
 from nestor.api import labels
 from nestor.cluster import access, pki, shared
-from nestor.cluster.pki import Authorities
+from nestor.cluster.home import Home
+from nestor.cluster.pki import Authorities, Lifetimes
 from nestor.cluster.shape import Shape
 from nestor.kube import Conflict, RetryLater, kinds
 from nestor.kube.applier import RESYNC_SECONDS, Applier
 from nestor.kube.tasks import together
 from nestor.names import Part
-from nestor.objects import Object, labels_of, owners_of
+from nestor.objects import Object, annotations_of, labels_of, owners_of
+
+log = logging.getLogger(__name__)
 
 
 class ForeignObject(Exception):
@@ -33,18 +37,32 @@ class Addresses:
 @dataclass
 class _Keys:
     authorities: Authorities
-    access: str = ""
-    access_checked: datetime.datetime | None = None
-    admin: str = ""
-    admin_checked: datetime.datetime | None = None
+    rotation: str
+    """The value of the annotation that `authorities` belong to."""
+    access: _Checked | None = None
+    admin: _Checked | None = None
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """A Secret with certificates that was in order when it was last looked at."""
+
+    key: str
+    at: datetime.datetime
+    renew: datetime.datetime
+
+    def is_fresh(self, key: str, now: datetime.datetime) -> bool:
+        """Whether there is no need to look again."""
+        return self.key == key and now - self.at < datetime.timedelta(seconds=RESYNC_SECONDS) and now < self.renew
 
 
 class Provisioner:
     """Creates and maintains the objects of nested clusters. Remembers keys, so that a settled cluster needs no requests."""
 
-    def __init__(self, applier: Applier) -> None:
+    def __init__(self, applier: Applier, lifetimes: Lifetimes | None = None) -> None:
         self._applier = applier
         self._api = applier.api
+        self._lifetimes = lifetimes or Lifetimes()
         self._keys: dict[tuple[str, str], _Keys] = {}
 
     def forget(self, namespace: str, name: str) -> None:
@@ -64,61 +82,102 @@ class Provisioner:
     async def ensure_access(self, shape: Shape, addresses: Addresses) -> None:
         """Ensure what the pods mount: certificates and DNS configuration. Before the pods, or kubelet waits before it retries."""
         await together(
-            self._ensure_access_secret(shape, addresses), self._applier.ensure(*shared.build_configuration(shape, addresses.api))
+            self._ensure_access_secret(shape, addresses.api),
+            self._applier.ensure(*shared.build_configuration(shape, addresses.api)),
         )
 
     async def ensure_server(self, shape: Shape, addresses: Addresses) -> None:
         """Ensure the cluster's own pod."""
+        authorities = self._keys[shape.namespace, shape.name].authorities
+        shape = replace(shape, has_access_authority=authorities.access is not None)
         await self._applier.ensure(*shared.build_server(shape, addresses.api))
 
-    async def ensure_kubeconfig(self, shape: Shape, addresses: Addresses) -> None:
-        """Ensure the user's admin kubeconfig. Raises `ForeignObject` if a Secret with that name belongs to somebody else."""
-        if (metadata := shape.kubeconfig) is None:
+    async def keep_keys(self, home: Home) -> None:
+        """Renew the keys of a cluster of which nothing else is maintained, because its class or its spec is refused.
+
+        Raises `ForeignObject` as `ensure_kubeconfig` does. Does nothing for a cluster that was never created.
+        """
+        secret, service = await together(
+            self._api.find(kinds.SECRET, home.child(Part.AUTHORITIES), home.namespace),
+            self._api.find(kinds.SERVICE, home.child(Part.SERVER), home.namespace),
+        )
+        if secret is None or service is None or not _is_of(secret, home) or not _is_of(service, home):
+            return
+        await self._ensure_authorities(home)
+        address = service["spec"]["clusterIP"]
+        await self._ensure_access_secret(home, address)
+        await self.ensure_kubeconfig(home, address)
+
+    async def ensure_kubeconfig(self, home: Home, address: str) -> None:
+        """Ensure the user's admin kubeconfig, for the API server's `address`.
+
+        Raises `ForeignObject` if a Secret with that name belongs to somebody else.
+        """
+        if (metadata := home.kubeconfig) is None:
             return
         mark = labels.JOB_UID if labels.JOB_UID in metadata["labels"] else labels.CLUSTER
-        now, keys = _now(), self._keys[shape.namespace, shape.name]
+        now, keys, lifetime = _now(), self._keys[home.namespace, home.name], self._lifetimes.admin
         authorities = keys.authorities
-        key = pki.content_key(authorities, addresses.api)
-        if keys.admin == key and _is_fresh(keys.admin_checked, now):
+        key = pki.content_key(authorities, address)
+        if keys.admin and keys.admin.is_fresh(key, now):
             return
         found = await self._api.find(kinds.SECRET, metadata["name"], metadata["namespace"])
         if found is not None:
             _check_ours(found, metadata, mark)
-        if not (pki.is_current(found, key, now) and found and pki.is_admin_kubeconfig(found, authorities, addresses.api, now)):
-            content = await asyncio.to_thread(pki.mint_admin_kubeconfig, authorities, addresses.api, now)
-            secret = access.build_secret(metadata, content, annotations=pki.renewal_annotations(key, now))
+        if not (pki.is_current(found, key, now) and found and pki.is_issued(found, authorities, address, now)):
+            content = await asyncio.to_thread(pki.mint_admin_kubeconfig, authorities, address, now, lifetime)
+            annotations = pki.renewal_annotations(key, now + self._lifetimes.admin_renewal)
+            secret = access.build_secret(metadata, content, annotations=annotations)
             if found is None:
                 # Somebody's Secret may have come in between.
                 _check_ours(await self._create_secret(secret), metadata, mark)
             else:
                 await self._api.apply(kinds.SECRET, secret)
-        keys.admin, keys.admin_checked = key, now
+            found = secret
+        keys.admin = _Checked(key, now, pki.read_renewal(found))
 
-    async def _ensure_authorities(self, shape: Shape) -> None:
+    async def _ensure_authorities(self, home: Home) -> None:
         """Create the authorities once; never apply: a second set would invalidate the certificates of the first."""
-        if (shape.namespace, shape.name) in self._keys:
+        keys = self._keys.get((home.namespace, home.name))
+        if keys is not None and home.rotation in ("", keys.rotation):
             return
-        name = shape.child(Part.AUTHORITIES)
-        secret = await self._api.find(kinds.SECRET, name, shape.namespace)
+        name = home.child(Part.AUTHORITIES)
+        secret = await self._api.find(kinds.SECRET, name, home.namespace)
         if secret is None:
-            content = await asyncio.to_thread(pki.mint_authorities, shape.name, _now())
-            secret = await self._create_secret(access.build_secret(shape.metadata(name), content))
-        if _is_left_over(secret, shape.owner):
+            content = await asyncio.to_thread(pki.mint_authorities, home.name, _now())
+            marks = {labels.ROTATE: home.rotation} if home.rotation else None
+            secret = await self._create_secret(access.build_secret(home.metadata(name), content, annotations=marks))
+        if _is_left_over(secret, home.owner):
             raise RetryLater(1, f"Secret '{name}' of an earlier cluster with this name is being deleted")
-        self._keys[shape.namespace, shape.name] = _Keys(Authorities.from_secret(secret))
+        secret = await self._rotate(home, secret)
+        self._keys[home.namespace, home.name] = _Keys(Authorities.from_secret(secret), home.rotation)
 
-    async def _ensure_access_secret(self, shape: Shape, addresses: Addresses) -> None:
-        keys, now = self._keys[shape.namespace, shape.name], _now()
-        key = pki.content_key(keys.authorities, addresses.api)
-        if keys.access == key and _is_fresh(keys.access_checked, now):
+    async def _rotate(self, home: Home, secret: Object) -> Object:
+        """Replace the authority for access, if the user asked for that. In one write with the mark that it was done."""
+        if home.rotation in ("", annotations_of(secret).get(labels.ROTATE, "")):
+            return secret
+        old = Authorities.from_secret(secret)
+        if old.access is None:
+            log.warning("%s/%s: an earlier version made its keys, which cannot be rotated", home.namespace, home.name)
+            return secret
+        content = await asyncio.to_thread(pki.mint_access_authority, home.name, old.client.certificate, _now())
+        meta = {"uid": secret["metadata"].get("uid"), "annotations": {labels.ROTATE: home.rotation}}
+        patch = {"metadata": meta, "data": access.encode(content)}
+        return await self._api.patch(kinds.SECRET, secret["metadata"]["name"], home.namespace, patch)
+
+    async def _ensure_access_secret(self, home: Home, address: str) -> None:
+        keys, now, lifetime = self._keys[home.namespace, home.name], _now(), self._lifetimes.access
+        key = pki.content_key(keys.authorities, address)
+        if keys.access and keys.access.is_fresh(key, now):
             return
-        name = shape.child(Part.ACCESS)
-        found = await self._api.find(kinds.SECRET, name, shape.namespace)
-        if not pki.is_current(found, key, now):
-            content = await asyncio.to_thread(pki.mint_access, keys.authorities, addresses.api, now)
-            annotations = pki.renewal_annotations(key, now)
-            await self._api.apply(kinds.SECRET, access.build_secret(shape.metadata(name), content, annotations=annotations))
-        keys.access, keys.access_checked = key, now
+        name = home.child(Part.ACCESS)
+        found = await self._api.find(kinds.SECRET, name, home.namespace)
+        if found is None or not pki.is_current(found, key, now):
+            content = await asyncio.to_thread(pki.mint_access, keys.authorities, address, now, lifetime)
+            annotations = pki.renewal_annotations(key, now + self._lifetimes.access_renewal)
+            found = access.build_secret(home.metadata(name), content, annotations=annotations)
+            await self._api.apply(kinds.SECRET, found)
+        keys.access = _Checked(key, now, pki.read_renewal(found))
 
     async def _create_secret(self, secret: Object) -> Object:
         try:
@@ -143,8 +202,11 @@ def _is_left_over(secret: Object, owner: Object | None) -> bool:
     return owner is not None and bool(owners) and owner["uid"] not in owners
 
 
-def _is_fresh(checked: datetime.datetime | None, now: datetime.datetime) -> bool:
-    return checked is not None and now - checked < datetime.timedelta(seconds=RESYNC_SECONDS)
+def _is_of(obj: Object, home: Home) -> bool:
+    """Whether an object in the cluster's namespace is the cluster's."""
+    if home.owner is not None:
+        return any(item["uid"] == home.owner["uid"] for item in owners_of(obj))
+    return labels_of(obj).get(labels.JOB_UID) == home.labels.get(labels.JOB_UID)
 
 
 def _now() -> datetime.datetime:

@@ -13,6 +13,7 @@ from nestor.objects import Object
 
 DATA_FOLDER = "/var/lib/rancher/k3s"
 TLS_FOLDER = f"{DATA_FOLDER}/server/tls"
+CLIENTS_FOLDER = "/etc/nestor/clients"
 TOKEN_FILE = "/etc/nestor/token"  # noqa: S105 - a path
 HOST_TOKEN_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path
 DEFAULT_RESOURCES: Object = {"requests": {"cpu": "200m", "memory": "512Mi"}, "limits": {"cpu": "2", "memory": "2Gi"}}
@@ -95,6 +96,7 @@ def _build_pod_spec(shape: Shape, api_address: str) -> Object:
         "volumes": [
             *([] if shape.persistence else [{"name": DATA_VOLUME, "emptyDir": {"sizeLimit": DATA_LIMIT}}]),
             {"name": "pki", "secret": {"secretName": shape.child(Part.AUTHORITIES), "defaultMode": 0o400}},
+            *_build_trusted_clients(shape),
             *coredns.build_volumes(shape),
             {
                 "name": "syncer-access",
@@ -118,16 +120,34 @@ def _build_pod_spec(shape: Shape, api_address: str) -> Object:
     }
 
 
+def _build_trusted_clients(shape: Shape) -> list[Object]:
+    """A volume of its own: kubelet writes changes into it, unlike into files that are mounted one by one."""
+    if not shape.has_access_authority:
+        return []
+    items = [{"key": pki.TRUSTED_CLIENTS, "path": pki.TRUSTED_CLIENTS}]
+    return [{"name": "trusted-clients", "secret": {"secretName": shape.child(Part.AUTHORITIES), "items": items}}]
+
+
 def _build_k3s(shape: Shape, api_address: str) -> Object:
     """The K3s container. It runs as root, because K3s requires it, but without capabilities or a way to gain any."""
     files = [(f"{name}{end}", f"{path}{end}") for name, path in pki.AUTHORITIES.items() for end in (".crt", ".key")]
     files.append((pki.SERVICE_KEY, pki.SERVICE_KEY))
+    trusted = {"name": "trusted-clients", "mountPath": CLIENTS_FOLDER, "readOnly": True}
     return {
         "name": SERVER_CONTAINER,
         "image": shape.image,
         "imagePullPolicy": "IfNotPresent",
         "args": build_arguments(shape, api_address),
         "ports": [{"name": "https", "containerPort": API_PORT, "protocol": "TCP"}],
+        # The syncer answers for K3s: it has the certificate for a health check, and knows when K3s must renew its own. The probe
+        # is patient, because it also fails while the syncer is down, which K3s has to survive.
+        "livenessProbe": {
+            "httpGet": {"path": syncer.SERVER_PATH, "port": syncer.HEALTH_PORT, "scheme": "HTTP"},
+            "initialDelaySeconds": 60,
+            "periodSeconds": 10,
+            "timeoutSeconds": 5,
+            "failureThreshold": 60,
+        },
         "resources": _limit_storage(build_resources(shape.resources, DEFAULT_RESOURCES)),
         "securityContext": {
             "runAsUser": 0,
@@ -140,6 +160,7 @@ def _build_k3s(shape: Shape, api_address: str) -> Object:
             # Mounted one by one, because K3s writes its own certificates into the same folder.
             *({"name": "pki", "subPath": key, "mountPath": f"{TLS_FOLDER}/{path}", "readOnly": True} for key, path in files),
             {"name": "pki", "subPath": pki.TOKEN, "mountPath": TOKEN_FILE, "readOnly": True},
+            *([trusted] if shape.has_access_authority else []),
         ],
     }
 
@@ -170,12 +191,19 @@ def build_arguments(shape: Shape, api_address: str) -> list[str]:
         # Webhooks and aggregated APIs are called at their endpoints. For servers without an agent, K3s leaves that off and calls
         # the Service's ClusterIP, which headless Services lack and which is another one until the host has confirmed it.
         "--kube-apiserver-arg=enable-aggregator-routing=true",
+        *_build_client_arguments(shape),
         f"--kube-controller-manager-arg=controllers={CONTROLLERS}",
         # By default, the controllers' clients are throttled to 20 requests a second, most of which their own start uses up. The
         # `default` ServiceAccount, without which no pod can be created, would then exist after 5 s instead of 0.7 s.
         "--kube-controller-manager-arg=kube-api-qps=300",
         "--kube-controller-manager-arg=kube-api-burst=400",
     ]
+
+
+def _build_client_arguments(shape: Shape) -> list[str]:
+    if not shape.has_access_authority:
+        return []
+    return [f"--kube-apiserver-arg=client-ca-file={CLIENTS_FOLDER}/{pki.TRUSTED_CLIENTS}"]
 
 
 def _build_syncer(shape: Shape) -> Object:
@@ -191,6 +219,7 @@ def _build_syncer(shape: Shape) -> Object:
             },
             {"name": syncer.SERVER_UID_VARIABLE, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.uid"}}},
             {"name": syncer.CLUSTER_VARIABLE, "value": shape.name},
+            {"name": syncer.SERVER_SECONDS_VARIABLE, "value": str(shape.server_seconds)},
             {"name": syncer.DNS_READY_URL_VARIABLE, "value": f"http://127.0.0.1:{coredns.READY_PORT}/ready"},
         ],
         "ports": [{"name": "health", "containerPort": syncer.HEALTH_PORT, "protocol": "TCP"}],

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from nestor.api.base import Resources
 from nestor.api.nestedclass import NetworkPolicyModel, Peer
 from nestor.api.policies import Persistence
 from nestor.cluster.home import Home
+from nestor.contracts.cluster import API_PORT
+from nestor.contracts.syncer import SERVER_SECONDS
 from nestor.names import Part
 
-API_PORT = 6443
+__all__ = ["API_PORT", "DNS_PORT", "Host", "Shape", "choose_cluster_cidr", "collapse"]
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+CLOSED_V6 = ("fc00::/7",)
+"""Private IPv6 addresses."""
+
 DNS_PORT = 1053
 """Not 53, so that CoreDNS needs no privileges; the Service maps the port."""
 
@@ -23,6 +33,12 @@ class Host:
     service_cidrs: tuple[str, ...]
     api_addresses: tuple[str, ...] = ()
     """The addresses at which pods reach the host's API server, besides its Service."""
+    api_ports: tuple[int, ...] = ()
+    """The ports at these addresses."""
+    resolvers: tuple[str, ...] = ()
+    """The addresses of the host's DNS, as pods get them."""
+    domain: str = ""
+    """The host's cluster domain, if it is not the nested clusters' own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +52,22 @@ class Shape(Home):
     resources: Resources | None = None
     network: NetworkPolicyModel = field(default_factory=NetworkPolicyModel)
     exposed_from: tuple[Peer, ...] = ()
+    has_issuer: bool = False
+    """Whether cert-manager makes certificates for its hosts."""
     persistence: Persistence | None = None
     """The volume of its data; None: the data lives in the server's pod."""
+    server_seconds: int = SERVER_SECONDS
+    """How long K3s may run before its container is restarted."""
+    has_access_authority: bool = True
+    """Whether its keys contain an authority for access alone; those that earlier versions made do not."""
     replicas: int = 1
     """1, or 0 while the cluster is suspended, provided that its data is on a volume."""
+
+    @property
+    def closed_ranges(self) -> list[str]:
+        """Where the host cluster and its surroundings are: its Services and the class's private ranges, merged."""
+        found = [ipaddress.ip_network(cidr, strict=False) for cidr in (*self.network.private_ranges, *self.host.service_cidrs)]
+        return collapse([*found, *(ipaddress.ip_network(cidr) for cidr in CLOSED_V6)])
 
     @property
     def server_host(self) -> str:
@@ -59,6 +87,15 @@ def choose_cluster_cidr(service_cidrs: tuple[str, ...]) -> str:
     return ",".join(chosen)
 
 
-def _overlaps(candidate: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
+def collapse(networks: Sequence[Network]) -> list[str]:
+    """The networks, merged where they overlap, IPv4 first."""
+    found: list[str] = []
+    for version in (4, 6):
+        chosen: list[Any] = [network for network in networks if network.version == version]
+        found += [str(network) for network in ipaddress.collapse_addresses(chosen)]
+    return found
+
+
+def _overlaps(candidate: str, network: Network) -> bool:
     other = ipaddress.ip_network(candidate)
     return other.version == network.version and other.overlaps(network)

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 DOMAIN = "cluster.local"
+API_PORT = 6443
+"""Port of the API server in its pod."""
 
 RUNNER_KUBECONFIG = "runner.kubeconfig"
 SYNCER_KUBECONFIG = "syncer.kubeconfig"
 COREDNS_KUBECONFIG = "coredns.kubeconfig"
+"""For CoreDNS in pods that earlier versions started: in one piece, and straight to the API server."""
+DNS_KUBECONFIG = "dns.kubeconfig"
+"""For CoreDNS: through the gate, with the keys in the two files below."""
+DNS_CERTIFICATE = "dns.crt"
+DNS_KEY = "dns.key"
 KUBELET_CERTIFICATE = "kubelet.crt"
 KUBELET_KEY = "kubelet.key"
 CLIENT_AUTHORITY = "client-ca.crt"
 """Certificate authority that signs the clients of the kubelet API."""
+
+ADMIN_GROUP = "nestor:admins"
+"""Group of the admin's certificate. The syncer binds it to `cluster-admin`: unlike `system:masters`, it can lose its rights."""
+COREDNS_USER = "nestor:coredns"
+"""User of CoreDNS's certificate. The syncer binds it to the permissions that DNS needs."""
+GATE_PORT = 8084
+"""Loopback port of the syncer by which CoreDNS reaches the nested API server."""

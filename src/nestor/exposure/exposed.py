@@ -80,7 +80,7 @@ def find_trouble(view: TargetView) -> Refusal | None:
             f"no Service named '{target.service_name}' in {where} (Services without a cluster IP or a selector do not count)"
         )
     ports = spec_of(service).get("ports") or []
-    port = _find_port(ports, target.service_port)
+    port = find_port(ports, target.service_port)
     if port is None:
         known = ", ".join(_name_port(item) for item in ports[:SHOWN_PORTS]) or "none"
         known += f", … {len(ports) - SHOWN_PORTS} more" if len(ports) > SHOWN_PORTS else ""
@@ -123,7 +123,7 @@ def has_ready_endpoint(slices: Iterable[Object]) -> bool:
     return False
 
 
-def _find_port(ports: Iterable[Object], number: int) -> Object | None:
+def find_port(ports: Iterable[Object], number: int) -> Object | None:
     return next((item for item in ports if item["port"] == number and item.get("protocol", "TCP") == "TCP"), None)
 
 

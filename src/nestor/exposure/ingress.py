@@ -9,8 +9,6 @@ from nestor.names import Part
 from nestor.objects import Object
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
-ISSUERS = ("cert-manager.io/cluster-issuer", "cert-manager.io/issuer")
-"""Annotations that make cert-manager create the Secrets named in an Ingress's `spec.tls`."""
 
 
 def build_ingress(name: str, namespace: str, labels: dict[str, str], host: str, target: Target, policy: ExposePolicy) -> Object:
@@ -24,7 +22,7 @@ def build_ingress(name: str, namespace: str, labels: dict[str, str], host: str, 
     spec: Object = {"rules": [{"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}]}
     if policy.ingress_class_name:
         spec["ingressClassName"] = policy.ingress_class_name
-    if policy.tls_secret_name or has_issuer(policy):
+    if policy.tls_secret_name or policy.has_issuer:
         secret = names.CLASS_CERTIFICATE if policy.tls_secret_name else names.child(name, Part.CERTIFICATE)
         spec["tls"] = [{"hosts": [host], "secretName": secret}]
     metadata: Object = {"name": name, "namespace": namespace, "labels": labels}
@@ -35,11 +33,6 @@ def build_ingress(name: str, namespace: str, labels: dict[str, str], host: str, 
 
 def build_url(host: str, policy: ExposePolicy) -> str:
     """The URL for a browser, with the port only if it is not the scheme's default."""
-    scheme = policy.scheme or ("https" if policy.tls_secret_name or has_issuer(policy) else "http")
+    scheme = policy.scheme or ("https" if policy.tls_secret_name or policy.has_issuer else "http")
     port = f":{policy.port}" if policy.port and policy.port != DEFAULT_PORTS[scheme] else ""
     return f"{scheme}://{host}{port}/"
-
-
-def has_issuer(policy: ExposePolicy) -> bool:
-    """Whether cert-manager issues a certificate for each Ingress."""
-    return any((policy.annotations or {}).get(key) for key in ISSUERS)

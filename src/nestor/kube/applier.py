@@ -61,6 +61,11 @@ class Applier:
             self._last[key[1]] = time.monotonic()
         return found
 
+    async def ensure_deleted(self, kind: Kind, name: str, namespace: str) -> None:
+        """The object is gone, and what was applied of it is forgotten: the same body may be wanted again soon."""
+        self._applied.pop((kind, namespace, name), None)
+        await self.api.delete(kind, name, namespace)
+
     def enter(self, namespace: str, uid: str) -> bool:
         """Note which namespace this is; False when its name was another one's before, of which all is forgotten now."""
         is_known = self._homes.get(namespace, uid) == uid

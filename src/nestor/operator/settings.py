@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import ipaddress
 import os
 from dataclasses import dataclass
+
+from nestor.cluster.pki import Lifetimes
+from nestor.contracts.syncer import SERVER_SECONDS, SERVER_SECONDS_VARIABLE
 
 
 @dataclass(frozen=True)
@@ -26,8 +30,19 @@ class Settings:
     """How long a deletion may take before what is left is force-deleted."""
     give_up_after_seconds: float = 300
     """How long a deletion may take before a stuck namespace is left behind, with an event that says so."""
+    access_seconds: float = Lifetimes().access.total_seconds()
+    """How long the certificates of a cluster's own processes are valid."""
+    admin_seconds: float = Lifetimes().admin.total_seconds()
+    """How long the certificates in users' kubeconfigs are valid."""
+    server_seconds: int = SERVER_SECONDS
+    """How long K3s may run before its container is restarted."""
     log_level: str = "info"
     log_format: str = "text"
+
+    @property
+    def lifetimes(self) -> Lifetimes:
+        """How long certificates are valid."""
+        return Lifetimes(datetime.timedelta(seconds=self.access_seconds), datetime.timedelta(seconds=self.admin_seconds))
 
 
 def read_settings(arguments: list[str]) -> Settings:
@@ -46,6 +61,10 @@ def read_settings(arguments: list[str]) -> Settings:
         "300",
         "seconds until a deletion gives up and leaves the namespace behind",
     )
+    days = {name: str(int(value.total_seconds())) for name, value in vars(Lifetimes()).items()}
+    _add(parser, "--access-seconds", "NESTOR_ACCESS_SECONDS", days["access"], "validity of the clusters' own certificates")
+    _add(parser, "--admin-seconds", "NESTOR_ADMIN_SECONDS", days["admin"], "validity of the certificates in users' kubeconfigs")
+    _add(parser, "--server-seconds", SERVER_SECONDS_VARIABLE, str(SERVER_SECONDS), "how long K3s runs until it is restarted")
     _add(parser, "--log-level", "NESTOR_LOG_LEVEL", "info", "debug, info, warning or error")
     _add(parser, "--log-format", "NESTOR_LOG_FORMAT", "text", "text or json")
     parsed = parser.parse_args(arguments)
@@ -65,6 +84,9 @@ def read_settings(arguments: list[str]) -> Settings:
         workers=int(parsed.workers),
         force_after_seconds=float(parsed.force_after),
         give_up_after_seconds=float(parsed.give_up_after),
+        access_seconds=float(parsed.access_seconds),
+        admin_seconds=float(parsed.admin_seconds),
+        server_seconds=int(parsed.server_seconds),
         log_level=parsed.log_level,
         log_format=parsed.log_format,
     )

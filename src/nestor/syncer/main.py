@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import logging
 import signal
 import time
@@ -15,7 +16,8 @@ from nestor.kube.events import EventRecorder
 from nestor.kube.pace import Pace
 from nestor.syncer import limits, parts
 from nestor.syncer.cluster import bootstrap
-from nestor.syncer.process import credentials, health, identity
+from nestor.syncer.process import credentials, health, identity, server
+from nestor.syncer.process.gate import Gate
 from nestor.syncer.settings import Settings, parse
 from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context, find_target
@@ -62,7 +64,8 @@ async def _until_signal(settings: Settings) -> None:
 async def run(settings: Settings) -> None:
     """Start everything in order and keep it running until cancelled. If any part stops, all of them do."""
     begin = time.monotonic()
-    state = health.Health()
+    state = health.Health(server.ServerHealth(datetime.timedelta(seconds=settings.server_seconds)))
+    gate = Gate(settings.server_port)
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
 
         def spawn(part: Coroutine[Any, Any, None], name: str) -> None:
@@ -71,10 +74,12 @@ async def run(settings: Settings) -> None:
         own = credentials.read_digest(settings.access)
         group.create_task(credentials.watch(settings.access, own), name="credentials")
         spawn(health.serve(state, settings.health_port), "health")
+        spawn(gate.serve(settings.gate_port), "gate")
         # 1. The host side fills its caches while the nested server is still starting.
         host = await stack.enter_async_context(await Api.connect(settings.host_kubeconfig, manager=_MANAGER))
         host.pace = Pace(limits.HOST_WRITES, limits.HOST_BYTES, limits.SMALL_BYTES)
         nested = await stack.enter_async_context(await Api.connect(settings.nested_kubeconfig, manager=_MANAGER))
+        spawn(server.watch(host, settings.namespace, settings.cluster, state.server), "server")
         target, cluster = await find_target(host, settings)
         caches = Caches(host, nested, target)
         group.create_task(identity.Identity(caches.host_cluster, cluster["metadata"]["uid"]).watch(), name="identity")
@@ -90,7 +95,7 @@ async def run(settings: Settings) -> None:
             spawn(informer.run(), f"nested {informer.kind.plural}")
         for name, serve in made.servers.items():
             spawn(serve(), name)
-        spawn(bootstrap.keep_basics(nested, target), "basics")
+        spawn(bootstrap.keep_basics(nested, target, gate.open), "basics")
         # 4. Only full caches show which objects no longer exist. From here on, controllers create and delete.
         await caches.wait_for_sync()
         for name, queue in made.queues.items():
@@ -98,8 +103,15 @@ async def run(settings: Settings) -> None:
         for name, watches in made.watches.items():
             spawn(watches.run(), f"watches for {name}")
         state.caches, state.queues, state.working = caches, made.queues, True
-        spawn(health.watch_nested(nested, state, made.status, settings.dns_ready_url), "nested health")
+        basics = _await_basics(gate, settings.dns_ready_url)
+        spawn(health.watch_nested(nested, state, made.status, basics), "nested health")
         log.info("syncing pods of %s to %s; started in %.2f s", target.cluster, target.namespace, time.monotonic() - begin)
+
+
+async def _await_basics(gate: Gate, dns_ready_url: str) -> None:
+    """The gate opens when the admin and the DNS server have their rights."""
+    await gate.wait()
+    await health.wait_for_dns(dns_ready_url)
 
 
 async def wait_for_api(nested: Api) -> str:

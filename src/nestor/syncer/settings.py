@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nestor.contracts import syncer
-from nestor.contracts.cluster import SYNCER_KUBECONFIG
+from nestor.contracts.cluster import API_PORT, GATE_PORT, SYNCER_KUBECONFIG
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,13 @@ class Settings:
     host_kubeconfig: str | None = None
     health_port: int = syncer.HEALTH_PORT
     kubelet_port: int = syncer.KUBELET_PORT
+    gate_port: int = GATE_PORT
+    server_port: int = API_PORT
+    """Loopback port of the nested API server."""
     dns_ready_url: str = ""
     """Returns 200 once the cluster's DNS can resolve names; empty: do not wait for DNS."""
+    server_seconds: float = syncer.SERVER_SECONDS
+    """How long K3s may run before it must be restarted."""
     server_uid: str = ""
     """UID of the pod that this process and the nested API server run in."""
 
@@ -48,6 +53,7 @@ def parse(arguments: list[str]) -> Settings:
     parser.add_argument("--host-kubeconfig", help="kubeconfig of the host cluster instead of the pod's service account")
     parser.add_argument("--health-port", type=int, default=syncer.HEALTH_PORT, help="port of /readyz, /healthz and /metrics")
     parser.add_argument("--kubelet-port", type=int, default=syncer.KUBELET_PORT, help="loopback port of the kubelet API")
+    parser.add_argument("--gate-port", type=int, default=GATE_PORT, help="loopback port by which CoreDNS reaches the nested API")
     found = parser.parse_args(arguments)
     if not found.namespace or not found.cluster:
         parser.error("POD_NAMESPACE and NESTOR_CLUSTER must be set")
@@ -58,6 +64,8 @@ def parse(arguments: list[str]) -> Settings:
         found.host_kubeconfig,
         found.health_port,
         found.kubelet_port,
-        os.environ.get(syncer.DNS_READY_URL_VARIABLE, ""),
-        os.environ.get(syncer.SERVER_UID_VARIABLE, ""),
+        found.gate_port,
+        dns_ready_url=os.environ.get(syncer.DNS_READY_URL_VARIABLE, ""),
+        server_seconds=float(os.environ.get(syncer.SERVER_SECONDS_VARIABLE) or syncer.SERVER_SECONDS),
+        server_uid=os.environ.get(syncer.SERVER_UID_VARIABLE, ""),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import yaml
 from nestor.kube import Api, Forbidden, kinds
 from tests.integration import apiserver
 from tests.integration.operator.conftest import ROOT
+from tests.waiting import eventually
 
 Object = dict[str, Any]
 
@@ -158,3 +160,48 @@ async def test_nobody_connects_to_the_operator_unless_the_chart_is_told_so(plane
 
 async def test_without_a_default_class_there_is_none() -> None:
     assert not [item for item in await render("--set", "defaultClass.create=false") if item["kind"] == "NestedClass"]
+
+
+async def test_a_pinned_image_is_used_everywhere() -> None:
+    digest = f"sha256:{'a' * 64}"
+    (found,) = [item for item in await render("--set", f"image.digest={digest}") if item["kind"] == "Deployment"]
+    (container,) = found["spec"]["template"]["spec"]["containers"]
+    passed_on = {item["name"]: item.get("value") for item in container["env"]}["NESTOR_IMAGE"]
+    assert container["image"] == passed_on
+    assert passed_on.startswith("registry.test/nestor:")
+    assert passed_on.endswith(f"@{digest}")
+
+
+async def test_clusters_without_a_job_take_a_role_of_their_own(plane: apiserver.ControlPlane, api: Api) -> None:
+    """Their syncers' permissions are more than those of `edit`, and whoever edits the namespace can use them."""
+    roles = {item["metadata"]["name"]: item for item in await render() if item["kind"] == "ClusterRole"}
+    for name, user in (("nestor-edit", "editor"), ("nestor-cluster-edit", "owner")):
+        await api.apply(kinds.CLUSTER_ROLE, roles[name])
+        binding = {
+            "metadata": {"name": user, "namespace": "default"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+        }
+        await api.apply(kinds.ROLE_BINDING, binding)
+    assert not [key for key in roles["nestor-cluster-edit"]["metadata"]["labels"] if "aggregate" in key]
+    body = {
+        "apiVersion": "nestor.dev/v1alpha1",
+        "kind": "NestedCluster",
+        "metadata": {"name": "own", "namespace": "default"},
+        "spec": {},
+    }
+    async with await Api.connect(str(plane.kubeconfig_of("owner"))) as owner:
+        assert await eventually(lambda: _may(owner.create(kinds.NESTED_CLUSTER, body)))
+        await owner.delete(kinds.NESTED_CLUSTER, "own", "default")
+    async with await Api.connect(str(plane.kubeconfig_of("editor"))) as editor:
+        assert await eventually(lambda: _may(editor.list(kinds.NESTED_CLUSTER, "default")))
+        assert not await _may(editor.create(kinds.NESTED_CLUSTER, body))
+
+
+async def _may(request: Coroutine[Any, Any, Any]) -> bool:
+    """Whether it is allowed; a binding takes a moment to be in force."""
+    try:
+        await request
+    except Forbidden:
+        return False
+    return True

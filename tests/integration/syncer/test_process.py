@@ -32,6 +32,7 @@ async def spawn(world: World, **environment: str) -> asyncio.subprocess.Process:
         f"--host-kubeconfig={settings.host_kubeconfig}",
         f"--health-port={settings.health_port}",
         f"--kubelet-port={settings.kubelet_port}",
+        f"--gate-port={settings.gate_port}",
         env={
             "PATH": os.environ["PATH"],
             "PYTHONPATH": str(ROOT / "src"),

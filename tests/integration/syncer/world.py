@@ -17,8 +17,9 @@ from typing import Any
 import yaml
 
 from nestor import names
-from nestor.cluster import certificates
+from nestor.cluster import certificates, pki
 from nestor.cluster.certificates import Pair
+from nestor.contracts.cluster import COREDNS_USER, DNS_CERTIFICATE, DNS_KEY, DNS_KUBECONFIG
 from nestor.kube import Api, Kind, NotFound, kinds
 from nestor.syncer import main
 from nestor.syncer.settings import Settings
@@ -37,6 +38,8 @@ class NestedPlane(apiserver.ControlPlane):
     """The nested control plane: it knows a kubelet at localhost, as the operator sets it up."""
 
     kubelet_port: int = field(default_factory=lambda: apiserver.free_ports(1)[0])
+    port: int = 0
+    """The API server's, once it is started."""
 
     @property
     def access(self) -> Path:
@@ -54,11 +57,26 @@ class NestedPlane(apiserver.ControlPlane):
         (self.folder / "kubelet.crt").write_bytes(kubelet.certificate)
         (self.folder / "kubelet.key").write_bytes(kubelet.key)
 
+    def renew_dns(self, lifetime: datetime.timedelta) -> None:
+        """Write fresh keys for CoreDNS, as the operator does before they end."""
+        now = datetime.datetime.now(datetime.UTC)
+        keys = certificates.new_leaf(self._read_authority(), COREDNS_USER, now, lifetime)
+        (self.folder / DNS_CERTIFICATE).write_bytes(keys.certificate)
+        (self.folder / DNS_KEY).write_bytes(keys.key)
+
+    @property
+    def dns_kubeconfig(self) -> str:
+        """CoreDNS's, as the operator writes it."""
+        authority, now = self._read_authority(), datetime.datetime.now(datetime.UTC)
+        content = pki.mint_access(pki.Authorities(authority, authority), "10.43.0.5", now, datetime.timedelta(days=1))
+        return content[DNS_KUBECONFIG].decode()
+
     def _read_authority(self) -> Pair:
         return Pair((self.folder / "ca.crt").read_bytes(), (self.folder / "ca.key").read_bytes())
 
     def _write_pki(self, port: int) -> None:
         super()._write_pki(port)
+        self.port = port
         self.renew_kubelet()
         now = datetime.datetime.now(datetime.UTC)
         authority = self._read_authority()
@@ -246,9 +264,17 @@ async def build_world(host: Api, plane: apiserver.ControlPlane, nested_plane: Ne
     await _create_cluster(host, namespace)
     await _create_node(host)
     kubeconfig = await _grant(host, plane, namespace)
-    health = apiserver.free_ports(1)[0]
+    health, gate = apiserver.free_ports(2)
     settings = Settings(
-        namespace, CLUSTER, nested_plane.access, str(kubeconfig), health, nested_plane.kubelet_port, server_uid="server-pod-uid"
+        namespace,
+        CLUSTER,
+        nested_plane.access,
+        str(kubeconfig),
+        health_port=health,
+        kubelet_port=nested_plane.kubelet_port,
+        gate_port=gate,
+        server_port=nested_plane.port,
+        server_uid="server-pod-uid",
     )
     return World(host, nested, nested_plane, settings)
 

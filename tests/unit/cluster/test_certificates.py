@@ -17,6 +17,7 @@ from nestor.cluster.pki import Authorities
 from tests.unit.operator.builders import Object
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+WEEK = datetime.timedelta(days=7)
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +46,9 @@ def test_the_secret_has_every_file_that_k3s_looks_for(content: dict[str, bytes])
         "etcd-server-ca.key",
         "service.key",
         "token",
+        "access-ca.crt",
+        "access-ca.key",
+        "trusted-clients.crt",
     }
     assert len(content["token"]) == 64
 
@@ -83,9 +87,11 @@ def client_of(kubeconfig: bytes) -> x509.Certificate:
 )
 def test_each_process_has_its_own_identity(secret: Object, key: str, user: str, organization: str | None, server: str) -> None:
     authorities = Authorities.from_secret(secret)
-    kubeconfig = pki.mint_access(authorities, "10.43.0.5", NOW)[key]
+    kubeconfig = pki.mint_access(authorities, "10.43.0.5", NOW, WEEK)[key]
     certificate = client_of(kubeconfig)
-    certificate.verify_directly_issued_by(authorities.client.x509)
+    assert authorities.access is not None
+    certificate.verify_directly_issued_by(authorities.access.x509)
+    assert certificate.not_valid_after_utc == NOW + WEEK
     subject = certificate.subject
     assert subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value == user
     assert [item.value for item in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)] == (
@@ -100,7 +106,7 @@ def test_each_process_has_its_own_identity(secret: Object, key: str, user: str, 
 
 def test_the_kubelet_serves_localhost_for_the_server_ca(secret: Object) -> None:
     authorities = Authorities.from_secret(secret)
-    access = pki.mint_access(authorities, "10.43.0.5", NOW)
+    access = pki.mint_access(authorities, "10.43.0.5", NOW, WEEK)
     kubelet = Pair(access["kubelet.crt"], access["kubelet.key"])
     kubelet.x509.verify_directly_issued_by(authorities.server.x509)
     names = kubelet.x509.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -110,15 +116,76 @@ def test_the_kubelet_serves_localhost_for_the_server_ca(secret: Object) -> None:
 
 
 def test_the_admins_kubeconfig_works_with_ipv6(secret: Object) -> None:
-    content = pki.mint_admin_kubeconfig(Authorities.from_secret(secret), "fd00::5", NOW)
+    content = pki.mint_admin_kubeconfig(Authorities.from_secret(secret), "fd00::5", NOW, WEEK)
     assert json.loads(content["kubeconfig"])["clusters"][0]["cluster"]["server"] == "https://[fd00::5]"
 
 
-def test_certificates_are_renewed_90_days_before_they_expire(secret: Object) -> None:
+def test_the_admin_is_in_a_group_that_can_lose_its_rights(secret: Object) -> None:
+    authorities = Authorities.from_secret(secret)
+    certificate = client_of(pki.mint_admin_kubeconfig(authorities, "10.43.0.5", NOW, WEEK)["kubeconfig"])
+    assert authorities.access is not None
+    certificate.verify_directly_issued_by(authorities.access.x509)
+    assert certificate.subject.rfc4514_string() == "CN=nestor:admin,O=nestor:admins"
+    assert certificate.not_valid_after_utc == NOW + WEEK
+
+
+def test_keys_of_earlier_versions_go_on_as_they_are(content: dict[str, bytes]) -> None:
+    """Their API servers trust no other authority, and their syncers do not know the group."""
+    old = {key: value for key, value in content.items() if "access" not in key and "trusted" not in key}
+    authorities = Authorities.from_secret(build_secret({"name": "hello-pki"}, old))
+    for kubeconfig in (
+        pki.mint_admin_kubeconfig(authorities, "10.43.0.5", NOW, WEEK)["kubeconfig"],
+        pki.mint_access(authorities, "10.43.0.5", NOW, WEEK)["syncer.kubeconfig"],
+    ):
+        certificate = client_of(kubeconfig)
+        certificate.verify_directly_issued_by(authorities.client.x509)
+        assert certificate.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)[0].value == "system:masters"
+
+
+def test_the_api_server_trusts_k3ss_own_clients_and_ours(content: dict[str, bytes]) -> None:
+    trusted = x509.load_pem_x509_certificates(content["trusted-clients.crt"])
+    assert trusted == [x509.load_pem_x509_certificate(content[f"{name}.crt"]) for name in ("client-ca", "access-ca")]
+    # Clients that choose a certificate by the names that K3s sends find both.
+    assert trusted[0].subject == trusted[1].subject
+    assert trusted[0].public_key() != trusted[1].public_key()
+
+
+def test_a_new_authority_for_access_replaces_the_old_one_in_what_is_trusted(content: dict[str, bytes]) -> None:
+    changed = pki.mint_access_authority("hello", content["client-ca.crt"], NOW)
+    assert changed.keys() == {"access-ca.crt", "access-ca.key", "trusted-clients.crt"}
+    assert changed["trusted-clients.crt"] == content["client-ca.crt"] + changed["access-ca.crt"]
+    before, after = (Authorities.from_secret(build_secret({}, item)) for item in (content, content | changed))
+    assert pki.content_key(before, "10.43.0.5") != pki.content_key(after, "10.43.0.5")
+
+
+def test_the_dns_servers_keys_are_files_so_that_it_reads_renewed_ones(secret: Object) -> None:
+    authorities = Authorities.from_secret(secret)
+    access = pki.mint_access(authorities, "10.43.0.5", NOW, WEEK)
+    kubeconfig = json.loads(access["dns.kubeconfig"])
+    assert kubeconfig["users"][0]["user"] == {"client-certificate": "dns.crt", "client-key": "dns.key"}
+    assert kubeconfig["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:8084"
+    keys = Pair(access["dns.crt"], access["dns.key"])
+    assert keys.x509.subject.rfc4514_string() == "CN=nestor:coredns"
+    assert keys.private_key.public_key() == keys.x509.public_key()
+
+
+def tamper(kubeconfig: bytes, part: str, **changes: object) -> bytes:
+    """The kubeconfig with other values in its first cluster or user."""
+    content = json.loads(kubeconfig)
+    content[f"{part}s"][0][part].update(changes)
+    return json.dumps(content).encode()
+
+
+def test_certificates_are_renewed_long_before_they_expire(secret: Object) -> None:
+    lifetimes = pki.Lifetimes()
+    assert (lifetimes.access, lifetimes.access_renewal) == (datetime.timedelta(days=28), datetime.timedelta(days=14))
+    assert (lifetimes.admin, lifetimes.admin_renewal) == (WEEK, datetime.timedelta(days=1))
     key = pki.content_key(Authorities.from_secret(secret), "10.43.0.5")
-    found = build_secret({"name": "x"}, {}, annotations=pki.renewal_annotations(key, NOW))
-    assert pki.is_current(found, key, NOW + datetime.timedelta(days=274))
-    assert not pki.is_current(found, key, NOW + datetime.timedelta(days=276))
+    renew = NOW + lifetimes.access_renewal
+    found = build_secret({"name": "x"}, {}, annotations=pki.renewal_annotations(key, renew))
+    assert pki.read_renewal(found) == renew
+    assert pki.is_current(found, key, renew - datetime.timedelta(seconds=1))
+    assert not pki.is_current(found, key, renew)
     assert not pki.is_current(found, "other", NOW)
     assert not pki.is_current(None, key, NOW)
 
@@ -150,12 +217,12 @@ def decode(secret: Object) -> Object:
 def test_only_a_kubeconfig_as_we_made_it_for_this_cluster_is_kept(secret: Object) -> None:
     authorities = Authorities.from_secret(secret)
     others = Authorities.from_secret(build_secret({"name": "x"}, pki.mint_authorities("hello", NOW)))
-    made = build_secret({"name": "hello-kubeconfig"}, pki.mint_admin_kubeconfig(authorities, "10.43.0.9", NOW))
-    assert pki.is_admin_kubeconfig(made, authorities, "10.43.0.9", NOW)
-    assert not pki.is_admin_kubeconfig(made, authorities, "10.43.0.10", NOW)
-    assert not pki.is_admin_kubeconfig(made, others, "10.43.0.9", NOW)
-    assert not pki.is_admin_kubeconfig(made, authorities, "10.43.0.9", NOW + datetime.timedelta(days=400))
-    foreign = pki.mint_admin_kubeconfig(others, "10.43.0.9", NOW)
+    made = build_secret({"name": "hello-kubeconfig"}, pki.mint_admin_kubeconfig(authorities, "10.43.0.9", NOW, WEEK))
+    assert pki.is_issued(made, authorities, "10.43.0.9", NOW)
+    assert not pki.is_issued(made, authorities, "10.43.0.10", NOW)
+    assert not pki.is_issued(made, others, "10.43.0.9", NOW)
+    assert not pki.is_issued(made, authorities, "10.43.0.9", NOW + datetime.timedelta(days=400))
+    foreign = pki.mint_admin_kubeconfig(others, "10.43.0.9", NOW, WEEK)
     stranger = decode(build_secret({"name": "x"}, foreign))["users"][0]["user"]
 
     def tampered(**change: object) -> bool:
@@ -165,7 +232,7 @@ def test_only_a_kubeconfig_as_we_made_it_for_this_cluster_is_kept(secret: Object
             holder = found[place][0][place[:-1]] if key else found
             holder[(key or place).replace("_", "-")] = value
         text = json.dumps(found, indent=1) + "\n"
-        return pki.is_admin_kubeconfig(build_secret({"name": "x"}, {"kubeconfig": text.encode()}), authorities, "10.43.0.9", NOW)
+        return pki.is_issued(build_secret({"name": "x"}, {"kubeconfig": text.encode()}), authorities, "10.43.0.9", NOW)
 
     assert tampered()
     assert not tampered(clusters__server="https://evil.test")
@@ -179,5 +246,5 @@ def test_only_a_kubeconfig_as_we_made_it_for_this_cluster_is_kept(secret: Object
     assert not tampered(users__client_key_data="!")
     assert not tampered(users=[])
     for content in (b"", b"[]", b"null", b"clusters: []", b"\xff"):
-        assert not pki.is_admin_kubeconfig(build_secret({"name": "x"}, {"kubeconfig": content}), authorities, "10.43.0.9", NOW)
-    assert not pki.is_admin_kubeconfig({"metadata": {}}, authorities, "10.43.0.9", NOW)
+        assert not pki.is_issued(build_secret({"name": "x"}, {"kubeconfig": content}), authorities, "10.43.0.9", NOW)
+    assert not pki.is_issued({"metadata": {}}, authorities, "10.43.0.9", NOW)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import base64
 import datetime
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
 from nestor.api import labels
-from nestor.cluster import pki
+from nestor.cluster import pki, provision
 from nestor.cluster.access import build_secret
-from nestor.cluster.provision import Addresses, ForeignObject, Provisioner
-from nestor.kube import Api, Conflict, Kind, RetryLater
-from nestor.kube.applier import Applier
+from nestor.cluster.provision import ForeignObject, Provisioner
+from nestor.cluster.shape import Shape
+from nestor.kube import Api, Conflict, Kind, RetryLater, kinds
+from nestor.kube.applier import Applier, Cache
 from tests.unit.operator.builders import build_shape
 
 Object = dict[str, Any]
@@ -70,45 +71,153 @@ async def test_a_kubeconfigs_name_that_is_taken_meanwhile_is_refused() -> None:
     await provisioner.ensure_surroundings(shape)
     for _ in range(2):
         with pytest.raises(ForeignObject, match="'hello-kubeconfig' in namespace 'team-a' already exists and is not Nestor's"):
-            await provisioner.ensure_kubeconfig(shape, Addresses("10.43.0.5", "10.43.0.6"))
+            await provisioner.ensure_kubeconfig(shape, "10.43.0.5")
 
 
-class KeptApi(FakeApi):
-    """Has the authorities, and one kubeconfig as it was applied or tampered with last."""
+class Services(dict[str, Object]):
+    """The operator's cache of them."""
 
-    kubeconfig: Object | None = None
-    applied = 0
+    def get(self, name: str, namespace: str = "") -> Object | None:  # type: ignore[override]
+        """One of them."""
+        return super().get(name)
+
+
+class Store(Api):
+    """Keeps Secrets and Services, and counts what is written to each Secret."""
+
+    def __init__(self) -> None:
+        self.secrets: dict[str, Object] = {}
+        self.services = Services()
+        self.writes: list[str] = []
 
     async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
-        """One of the two."""
-        return self.secret if name.endswith("pki") else self.kubeconfig
+        """The Secret; or a Service, while there is a Secret."""
+        if kind == kinds.SERVICE and self.secrets:
+            return {"metadata": {"labels": {labels.JOB_UID: "1234"}}, "spec": {"clusterIP": "10.43.0.9"}}
+        return self.secrets.get(name)
 
     async def create(
         self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None, strict: bool = False
     ) -> Object:
         """Keep it."""
-        self.kubeconfig = body
-        return body
+        return await self.apply(kind, body)
 
     async def apply(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
-        """Keep it."""
-        if kind.plural == "secrets":
-            self.kubeconfig, self.applied = body, self.applied + 1
-        return await super().apply(kind, body)
+        """Keep it, or give it an address."""
+        if kind == kinds.SECRET:
+            self.secrets[body["metadata"]["name"]] = body
+            self.writes.append(body["metadata"]["name"])
+        if kind == kinds.SERVICE:
+            body = self.services[body["metadata"]["name"]] = {**body, "spec": {**body["spec"], "clusterIP": "10.43.0.9"}}
+        return body
+
+    async def patch(
+        self,
+        kind: Kind,
+        name: str,
+        namespace: str | None,
+        patch: Any,
+        *,
+        subresource: str | None = None,
+        how: str = "merge",
+        strict: bool = False,
+    ) -> Object:
+        """Merge data and annotations."""
+        old = self.secrets[name]
+        annotations = old["metadata"].get("annotations", {}) | patch["metadata"]["annotations"]
+        new = {**old, "metadata": {**old["metadata"], "annotations": annotations}, "data": old["data"] | patch["data"]}
+        return await self.apply(kind, new)
 
 
-@pytest.mark.parametrize("is_tampered", [False, True])
-async def test_a_kubeconfig_that_somebody_changed_is_made_anew_whatever_its_annotations_say(is_tampered: bool) -> None:
-    content = pki.mint_authorities("hello", datetime.datetime.now(datetime.UTC))
-    api = KeptApi(build_secret({"name": "hello-pki"}, content))
-    shape = build_shape(kubeconfig={"name": "hello-kubeconfig", "namespace": "team-a", "labels": {labels.CLUSTER: "hello"}})
-    for _ in range(2):
-        provisioner = Provisioner(Applier(api))  # as after a restart: nothing is remembered
-        await provisioner.ensure_surroundings(shape)
-        await provisioner.ensure_kubeconfig(shape, Addresses("10.43.0.5", "10.43.0.6"))
-        assert api.kubeconfig is not None
-        before = api.kubeconfig["data"]
-        if is_tampered:
-            api.kubeconfig = api.kubeconfig | {"data": {"kubeconfig": base64.b64encode(b'{"users": []}').decode()}}
-    assert api.applied == int(is_tampered)
-    assert before["kubeconfig"] != base64.b64encode(b'{"users": []}').decode()
+KUBECONFIG = {"name": "hello-kubeconfig", "namespace": "team-a", "labels": {labels.JOB_UID: "1234"}}
+
+
+def provision_in(store: Store, lifetimes: pki.Lifetimes | None = None) -> Provisioner:
+    """What an operator that has just started knows of the store."""
+    return Provisioner(Applier(store, {kinds.SERVICE: cast(Cache, store.services)}), lifetimes)
+
+
+START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+
+
+async def ensure(provisioner: Provisioner, shape: Shape) -> None:
+    """One pass over everything with keys."""
+    addresses = await provisioner.ensure_surroundings(shape)
+    await provisioner.ensure_access(shape, addresses)
+    await provisioner.ensure_kubeconfig(shape, addresses.api)
+
+
+async def test_certificates_are_renewed_in_time_and_not_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, shape = Store(), build_shape(kubeconfig=KUBECONFIG)
+    provisioner = provision_in(store)
+    written = {}
+    for day in (0, 0.5, 1, 13, 14):
+        monkeypatch.setattr(provision, "_now", lambda day=day: START + datetime.timedelta(days=day))
+        await ensure(provisioner, shape)
+        written[day], store.writes = sorted(store.writes), []
+    assert written == {
+        0: ["hello-access", "hello-kubeconfig", "hello-pki"],
+        0.5: [],
+        1: ["hello-kubeconfig"],
+        13: ["hello-kubeconfig"],
+        14: ["hello-access", "hello-kubeconfig"],
+    }
+
+
+async def test_with_lifetimes_of_seconds_nothing_remembered_stands_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, shape, second = Store(), build_shape(kubeconfig=KUBECONFIG), datetime.timedelta(seconds=1)
+    provisioner = provision_in(store, pki.Lifetimes(14 * second, 14 * second))
+    for seconds in (0, 1, 2, 7):
+        monkeypatch.setattr(provision, "_now", lambda seconds=seconds: START + seconds * second)
+        store.writes.clear()
+        await ensure(provisioner, shape)
+    assert sorted(store.writes) == ["hello-access", "hello-kubeconfig"]
+
+
+async def test_a_rotation_changes_every_key_once() -> None:
+    store, shape = Store(), build_shape(kubeconfig=KUBECONFIG)
+    provisioner = provision_in(store)
+    await ensure(provisioner, shape)
+    old = {name: secret["data"] for name, secret in store.secrets.items()}
+    store.writes.clear()
+    wanted = replace(shape, rotation="leaked")
+    await ensure(provisioner, wanted)
+    assert sorted(store.writes) == ["hello-access", "hello-kubeconfig", "hello-pki"]
+    kept = {key for key, value in old["hello-pki"].items() if store.secrets["hello-pki"]["data"][key] == value}
+    assert old["hello-pki"].keys() - kept == {"access-ca.crt", "access-ca.key", "trusted-clients.crt"}
+    store.writes.clear()
+    for again in (provisioner, provision_in(store)):
+        await ensure(again, wanted)
+        await ensure(again, shape)  # the annotation is taken away
+    assert store.writes == []
+
+
+async def test_keys_of_an_earlier_version_are_not_rotated_since_their_server_would_not_notice() -> None:
+    store, shape = Store(), build_shape(kubeconfig=KUBECONFIG)
+    content = pki.mint_authorities("hello", START)
+    old = {key: value for key, value in content.items() if "access" not in key and "trusted" not in key}
+    await store.apply(kinds.SECRET, build_secret({"name": "hello-pki"}, old))
+    store.writes.clear()
+    await ensure(provision_in(store), replace(shape, rotation="leaked"))
+    assert sorted(store.writes) == ["hello-access", "hello-kubeconfig"]
+
+
+async def test_a_kubeconfig_that_somebody_changed_is_written_anew() -> None:
+    store, shape = Store(), build_shape(kubeconfig=KUBECONFIG)
+    await ensure(provision_in(store), shape)
+    store.secrets["hello-kubeconfig"]["data"] = {"kubeconfig": "e30="}
+    await ensure(provision_in(store), shape)
+    authorities = pki.Authorities.from_secret(store.secrets["hello-pki"])
+    assert pki.is_issued(store.secrets["hello-kubeconfig"], authorities, "10.43.0.9", datetime.datetime.now(datetime.UTC))
+
+
+@pytest.mark.parametrize("is_made", [False, True])
+async def test_keys_of_a_refused_cluster_are_kept_up_if_it_was_ever_made(is_made: bool) -> None:
+    store, shape = Store(), build_shape(kubeconfig=KUBECONFIG)
+    if is_made:
+        await ensure(provision_in(store), shape)
+        for name in ("hello-access", "hello-kubeconfig"):
+            del store.secrets[name]
+        store.writes.clear()
+    await provision_in(store).keep_keys(shape)
+    assert sorted(store.writes) == (["hello-access", "hello-kubeconfig"] if is_made else [])

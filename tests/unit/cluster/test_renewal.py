@@ -37,7 +37,7 @@ async def ensure_access(provisioner: Provisioner, shape: Shape) -> None:
 
 
 async def ensure_kubeconfig(provisioner: Provisioner, shape: Shape) -> None:
-    await provisioner.ensure_kubeconfig(shape, ADDRESSES)
+    await provisioner.ensure_kubeconfig(shape, ADDRESSES.api)
 
 
 class Clock:
@@ -111,7 +111,8 @@ def certificates_of(secret: Object) -> dict[str, x509.Certificate]:
     for key, value in secret["data"].items():
         content = base64.b64decode(value)
         if key.endswith("kubeconfig"):
-            content = base64.b64decode(json.loads(content)["users"][0]["user"]["client-certificate-data"])
+            # One of them names files, which are in the Secret as well.
+            content = base64.b64decode(json.loads(content)["users"][0]["user"].get("client-certificate-data", ""))
         if content.startswith(b"-----BEGIN CERTIFICATE") and key != "client-ca.crt":
             found[key] = x509.load_pem_x509_certificate(content)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from nestor.cluster.shape import Host, choose_cluster_cidr
 from nestor.contracts import addresses
 from nestor.kube.applier import contains
 from nestor.operator.job import runner_pod as runner
-from nestor.operator.world.host_facts import build_remote
+from nestor.operator.world.host_facts import build_remote, read_resolver
 from tests.unit.operator.builders import Object, build_resolved, build_shape
 
 
@@ -112,10 +113,44 @@ def test_no_class_opens_the_clouds_metadata(network: str) -> None:
     assert network in build_remote(RemotePolicy(), None).denied_addresses
 
 
-def test_exposed_pods_are_reached_from_where_the_class_says() -> None:
+def test_an_exposed_target_is_reached_from_where_the_class_says() -> None:
     peer = Peer.model_validate({"ipBlock": {"cidr": "10.40.0.0/30", "except": ["10.40.0.3/32"]}})
-    exposed = policies.build_policies(build_shape(exposed_from=(peer,)))[2]
-    assert exposed["spec"]["ingress"] == [{"from": [{"ipBlock": {"cidr": "10.40.0.0/30", "except": ["10.40.0.3/32"]}}]}]
+    port = {"protocol": "TCP", "port": 8080}
+    exposed = policies.build_exposed(build_shape(), "hello-exposed", {"app": "web"}, port, [peer])
+    assert exposed["spec"]["podSelector"] == {"matchLabels": {"app": "web"}}
+    block = {"ipBlock": {"cidr": "10.40.0.0/30", "except": ["10.40.0.3/32"]}}
+    assert exposed["spec"]["ingress"] == [{"from": [block], "ports": [port]}]
+    anywhere = policies.build_exposed(build_shape(), "hello-exposed", {"app": "web"}, port, [])
+    no_job = {"namespaceSelector": {"matchExpressions": [{"key": "nestor.dev/job", "operator": "DoesNotExist"}]}}
+    assert anywhere["spec"]["ingress"] == [{"from": [no_job], "ports": [port]}]
+
+
+def list_policies(**changes: Any) -> dict[str, Object]:
+    """The specs of a cluster's policies by the last part of their names."""
+    found = policies.build_policies(build_shape(**changes))
+    return {item["metadata"]["name"].removeprefix("hello-"): item["spec"] for item in found}
+
+
+def test_in_a_jobs_namespace_everything_is_forbidden_to_every_pod_that_no_policy_names() -> None:
+    denied = list_policies()["deny"]
+    assert denied == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+
+
+def test_a_users_other_pods_are_left_alone_and_reach_the_cluster_in_their_namespace() -> None:
+    """Nobody else does: such a cluster has no targets."""
+    found = list_policies(owner={"uid": "u"})
+    assert found["deny"]["podSelector"]["matchLabels"] == {"nestor.dev/cluster": "hello"}
+    assert found["exposed"]["ingress"] == [{"from": [{"podSelector": {}}]}]
+
+
+def test_nothing_of_a_job_is_exposed_before_a_route_is_open() -> None:
+    assert list_policies().keys() == {"deny", "app", "runner", "server"}
+
+
+def test_cert_managers_solvers_are_reached_only_where_there_is_an_issuer() -> None:
+    solver = list_policies(has_issuer=True)["acme"]
+    assert solver["podSelector"] == {"matchLabels": {"acme.cert-manager.io/http01-solver": "true"}}
+    assert solver["policyTypes"] == ["Ingress"]
 
 
 @pytest.mark.parametrize(
@@ -160,18 +195,42 @@ def test_what_others_add_or_write_in_another_way_is_no_difference(live: Object, 
 
 def test_the_server_reaches_the_hosts_api_and_dns_and_nothing_private_of_it() -> None:
     """Its tenant is admin of the nested API server, whose proxies and webhooks connect to wherever he says."""
-    closed = build_shape(network=NetworkPolicyModel.model_validate({"internet": "None"}))
-    [server] = [item["spec"] for item in policies.build_policies(closed) if item["metadata"]["name"].endswith("-server")]
+    host = Host(("10.43.0.0/16",), ("203.0.113.7", "2001:db8::7"), (16443,), ("10.43.0.10",))
+    server = list_policies(network=NetworkPolicyModel.model_validate({"internet": "None"}), host=host)["server"]
     assert server["policyTypes"] == ["Ingress", "Egress"]
-    blocks = {
-        peer["ipBlock"]["cidr"]: rule.get("ports")
-        for rule in server["egress"]
-        for peer in rule.get("to", ())
-        if "ipBlock" in peer
-    }
-    assert blocks == {"203.0.113.7/32": None, "10.43.0.0/16": [{"protocol": "TCP", "port": 443}]}
-    anywhere = [rule["ports"] for rule in server["egress"] if "to" not in rule]
-    assert anywhere == [[{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]]
+    dns = [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]
+    api = [{"protocol": "TCP", "port": 16443}]
+    found = [(peer, rule.get("ports")) for rule in server["egress"] for peer in rule["to"]]
+    app = {"podSelector": {"matchLabels": {"nestor.dev/cluster": "hello", "nestor.dev/component": "app"}}}
+    assert found == [
+        (app, None),
+        ({"ipBlock": {"cidr": "203.0.113.7/32"}}, api),
+        ({"ipBlock": {"cidr": "2001:db8::7/128"}}, api),
+        ({"ipBlock": {"cidr": "10.43.0.1/32"}}, [{"protocol": "TCP", "port": 443}]),
+        ({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}}, dns),
+        ({"ipBlock": {"cidr": "10.43.0.10/32"}}, dns),
+        ({"ipBlock": {"cidr": "169.254.20.10/32"}}, dns),
+    ]
+
+
+@pytest.mark.parametrize("host", [Host(("10.43.0.0/16",)), Host(("10.43.0.0/16",), ("203.0.113.7",))])
+def test_a_host_that_does_not_tell_its_ports_opens_no_other_than_an_api_servers(host: Host) -> None:
+    egress = list_policies(host=host)["server"]["egress"]
+    api = [rule["ports"] for rule in egress if {"ipBlock": {"cidr": "203.0.113.7/32"}} in rule["to"]]
+    assert api == [[{"protocol": "TCP", "port": 443}, {"protocol": "TCP", "port": 6443}]] * len(host.api_addresses)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ((), "")),
+        ("nameserver 10.96.0.10\nsearch x.svc.cluster.local svc.cluster.local cluster.local\n", (("10.96.0.10",), "")),
+        ("search x.svc.corp.example. svc.corp.example. corp.example.\nnameserver fd00::a\n", (("fd00::a",), "corp.example")),
+        ("nameserver fe80::1%eth0\nnameserver\nnameserver nobody\noptions ndots:5\n", (("fe80::1%eth0",), "")),
+    ],
+)
+def test_the_hosts_dns_is_what_the_operator_itself_was_given(text: str, expected: tuple[tuple[str, ...], str]) -> None:
+    assert read_resolver(text) == expected
 
 
 @pytest.mark.parametrize(

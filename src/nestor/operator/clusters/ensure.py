@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nestor.api.nestedclass import NestedClassSpec
@@ -12,8 +13,11 @@ from nestor.cluster import shared
 from nestor.cluster.home import Home
 from nestor.cluster.provision import Addresses, ForeignObject
 from nestor.cluster.shape import Shape
+from nestor.kube import ApiError, RetryLater
 from nestor.kube.tasks import together
 from nestor.operator.world.context import Context
+
+log = logging.getLogger(__name__)
 
 Start = Callable[[], Coroutine[Any, Any, Any]]
 
@@ -41,7 +45,8 @@ class Ensured:
 
 def build_shape(context: Context, cluster: NestedClusterSpec, home: Home, policy: NestedClassSpec, *, replicas: int = 1) -> Shape:
     """The shape of a cluster, from its complete spec, its home and its class. Chooses the mode; so far there is only one."""
-    return shared.build_shape(cluster, home, policy, host=context.host, nestor_image=context.settings.image, replicas=replicas)
+    shape = shared.build_shape(cluster, home, policy, host=context.host, nestor_image=context.settings.image, replicas=replicas)
+    return replace(shape, server_seconds=context.settings.server_seconds)
 
 
 async def ensure_cluster(context: Context, shape: Shape, along: Alongside | None = None) -> Ensured:
@@ -63,7 +68,15 @@ async def ensure_cluster(context: Context, shape: Shape, along: Alongside | None
 async def _ensure_kubeconfig(context: Context, shape: Shape, addresses: Addresses) -> str | None:
     """Returns the problem instead of failing: the cluster runs even if a user's Secret already has the kubeconfig's name."""
     try:
-        await context.provisioner.ensure_kubeconfig(shape, addresses)
+        await context.provisioner.ensure_kubeconfig(shape, addresses.api)
     except ForeignObject as error:
         return f"its kubeconfig could not be written: {error}"
     return None
+
+
+async def keep_keys(context: Context, home: Home) -> None:
+    """Renew the keys of a cluster that is refused but may be running: without them, it would end with its certificates."""
+    try:
+        await context.provisioner.keep_keys(home)
+    except (ApiError, ForeignObject, RetryLater) as error:
+        log.warning("%s/%s: cannot renew the keys of a refused cluster: %s", home.namespace, home.name, error)

@@ -19,7 +19,7 @@ from nestor.objects import Object, conditions_of, is_owned_by, is_terminating, o
 from nestor.operator.admission.cluster_spec import complete_spec, read_running
 from nestor.operator.admission.identity import Refused, find_class
 from nestor.operator.clusters import ownership
-from nestor.operator.clusters.ensure import build_shape, ensure_cluster
+from nestor.operator.clusters.ensure import build_shape, ensure_cluster, keep_keys
 from nestor.operator.clusters.policy import resolve_policy
 from nestor.operator.clusters.status import write_policy, write_status
 from nestor.operator.lifecycle.suspend import SuspendState, decide_suspend, end_pods, find_progress
@@ -60,6 +60,7 @@ class ClusterReconciler:
             problem = await self._ensure(cluster, spec, home, replicas=suspend.replicas if suspend else 1)
         except Refused as refused:
             await self._refuse(cluster, refused.reason, refused.message)
+            await keep_keys(self._context, home)
             return Result(RESYNC_SECONDS)
         except (Forbidden, Invalid, ForeignObject) as error:
             if isinstance(error, Forbidden) and error.is_terminating:

@@ -8,6 +8,7 @@ from nestor.cluster.home import Home
 from nestor.cluster.provision import Addresses
 from nestor.cluster.shape import Shape
 from nestor.kube import kinds
+from nestor.kube.tasks import together
 from nestor.objects import Object
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.copied_inputs import CopiedInputs
@@ -18,6 +19,7 @@ from nestor.operator.clusters.policy import resolve_policy
 from nestor.operator.job import runner_pod
 from nestor.operator.job.expose import Routes, admit_routes, ensure_ingresses
 from nestor.operator.job.hosts import Hosts
+from nestor.operator.job.openings import Openings
 from nestor.operator.job.policy import write_policy
 from nestor.operator.world.context import Context
 from nestor.steps import Plan
@@ -42,6 +44,7 @@ class ChildrenKeeper:
         self._context = context
         self._inputs = inputs
         self._hosts = hosts
+        self.openings = Openings(context)
 
     async def ensure(self, resolved: Resolved, shape: Shape, plan: Plan, *, is_stopped: bool = False) -> Children:
         """Ensure the namespace, then everything in it."""
@@ -64,7 +67,7 @@ class ChildrenKeeper:
 
         async def expose() -> None:
             routes = admit_routes(context.cache, self._hosts, resolved, certificate_problem)
-            found.routes = await ensure_ingresses(context, resolved, routes)
+            found.routes, _ = await together(ensure_ingresses(context, resolved, routes), self.openings.ensure(resolved, routes))
 
         first = (
             ensure_certificate,
@@ -83,9 +86,11 @@ class ChildrenKeeper:
 
     async def ensure_namespace(self, known: JobIdentity) -> Home:
         """Ensure the job's own namespace. If it was recreated, everything copied into it is copied again."""
-        return await ensure_home(
-            self._context, known.home, known.policy.namespace, forget=lambda: self._inputs.forget_copies(known.uid)
-        )
+        return await ensure_home(self._context, known.home, known.policy.namespace, forget=lambda: self._forget(known))
+
+    def _forget(self, known: JobIdentity) -> None:
+        self._inputs.forget_copies(known.uid)
+        self.openings.forget(known.home.namespace)
 
 
 def build_cluster(resolved: Resolved, *, is_stopped: bool) -> Object:

@@ -37,6 +37,7 @@ from nestor.operator.status.observe import find_start_deadline, gather_facts
 from nestor.operator.status.report import report
 from nestor.operator.world.context import Context
 from nestor.operator.world.finalizers import ensure_finalizer
+from nestor.operator.world.homes import find_home
 from nestor.operator.world.trim import OVERSIZED
 from nestor.steps import Plan
 from nestor.times import now, seconds_since, timestamp
@@ -95,6 +96,7 @@ class JobReconciler:
 
     async def _reconcile_present(self, job: Object) -> Result:
         if is_terminating(job):
+            self._children.openings.forget(find_home(job).namespace)
             return await self._finalizer.finalize(job)
         try:
             await keep_policy(self._context, job)

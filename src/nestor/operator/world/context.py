@@ -32,4 +32,4 @@ class Context:
         """Assemble the parts."""
         applier = Applier(api, {**cache.informers, kinds.NESTED_CLUSTER: cache.clusters})
         events = EventRecorder(api, "nestor-operator")
-        return cls(api, settings, cache, Classes(cache.classes), host, events, applier, Provisioner(applier))
+        return cls(api, settings, cache, Classes(cache.classes), host, events, applier, Provisioner(applier, settings.lifetimes))

@@ -8,7 +8,7 @@ from nestor import names
 from nestor.api import labels
 from nestor.cluster.home import Home
 from nestor.kube import Kind, kinds
-from nestor.objects import Object, labels_of, owner_reference
+from nestor.objects import Object, annotations_of, labels_of, owner_reference
 
 
 def find_home(job: Object) -> Home:
@@ -25,7 +25,14 @@ def find_home(job: Object) -> Home:
         "labels": own,
         "ownerReferences": [_refer(kinds.NESTED_APP_JOB, meta)],
     }
-    return Home(name=meta["name"], namespace=namespace, labels=own, nodes_binding=namespace, kubeconfig=kubeconfig)
+    return Home(
+        name=meta["name"],
+        namespace=namespace,
+        labels=own,
+        nodes_binding=namespace,
+        rotation=annotations_of(job).get(labels.ROTATE, ""),
+        kubeconfig=kubeconfig,
+    )
 
 
 def is_of_job(cluster: Object) -> bool:
@@ -47,6 +54,7 @@ def find_home_of_cluster(cluster: Object) -> Home:
         labels={labels.MANAGED_BY: "nestor"},
         owner=_refer(kinds.NESTED_CLUSTER, meta),
         nodes_binding=names.nodes_binding(meta["namespace"], meta["name"], meta["uid"]),
+        rotation=annotations_of(cluster).get(labels.ROTATE, ""),
     )
     return replace(home, kubeconfig=home.metadata(names.kubeconfig_secret(meta["name"])))
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
+import os
+from pathlib import Path
 
 from nestor.api.nestedclass import RemotePolicy
 from nestor.cluster.policies import METADATA
 from nestor.cluster.shape import Host
+from nestor.contracts.cluster import DOMAIN
 from nestor.kube import Api, Forbidden, NotFound, kinds
 from nestor.steps import Remote
+
+RESOLVER = Path("/etc/resolv.conf")
 
 
 class HostUnknown(Exception):
@@ -16,8 +22,10 @@ class HostUnknown(Exception):
 
 
 async def read_host(api: Api, service_cidrs: tuple[str, ...]) -> Host:
-    """Read the Service ranges (unless given) and the addresses behind the host's own API Service. Raises `HostUnknown`."""
-    return Host(service_cidrs or await _read_service_cidrs(api), await _read_api_addresses(api))
+    """Read the Service ranges (unless given), what is behind the host's own API Service, and its DNS. Raises `HostUnknown`."""
+    addresses, ports = await _read_api_endpoints(api)
+    resolvers, domain = await asyncio.to_thread(_read_own_resolver)
+    return Host(service_cidrs or await _read_service_cidrs(api), addresses, ports, resolvers, domain)
 
 
 async def _read_service_cidrs(api: Api) -> tuple[str, ...]:
@@ -31,17 +39,40 @@ async def _read_service_cidrs(api: Api) -> tuple[str, ...]:
     return tuple(found["spec"]["cidrs"])
 
 
-async def _read_api_addresses(api: Api) -> tuple[str, ...]:
-    """The endpoints of Service `kubernetes`, which pods could also reach directly."""
+async def _read_api_endpoints(api: Api) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Addresses and ports of the endpoints of Service `kubernetes`, which pods could also reach directly."""
     slices = await api.list(kinds.ENDPOINT_SLICE, "default", labels="kubernetes.io/service-name=kubernetes")
-    found = {
-        address
-        for item in slices
-        if item.get("addressType") in ("IPv4", "IPv6")
-        for endpoint in item.get("endpoints") or ()
-        for address in endpoint.get("addresses") or ()
+    found = [item for item in slices if item.get("addressType") in ("IPv4", "IPv6")]
+    addresses = {
+        address for item in found for endpoint in item.get("endpoints") or () for address in endpoint.get("addresses") or ()
     }
-    return tuple(sorted(found))
+    ports = {port["port"] for item in found for port in item.get("ports") or () if port.get("port")}
+    return tuple(sorted(addresses)), tuple(sorted(ports))
+
+
+def _read_own_resolver() -> tuple[tuple[str, ...], str]:
+    """Nothing outside a cluster, where the file is about another network."""
+    return read_resolver(RESOLVER.read_text()) if "KUBERNETES_SERVICE_HOST" in os.environ else ((), "")
+
+
+def read_resolver(text: str) -> tuple[tuple[str, ...], str]:
+    """Name servers and cluster domain that pods of the host get, from the operator's own `resolv.conf`. Pure.
+
+    The domain is empty if it is that of the nested clusters too, whose own names then take the place of the host's.
+    """
+    lines = [line.split() for line in text.splitlines()]
+    servers = [line[1] for line in lines if line[:1] == ["nameserver"] and len(line) > 1 and _is_address(line[1])]
+    searched = [name.rstrip(".") for line in lines if line[:1] == ["search"] for name in line[1:]]
+    domain = next((name.removeprefix("svc.") for name in searched if name.startswith("svc.")), "")
+    return tuple(servers), "" if domain == DOMAIN else domain
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def build_remote(policy: RemotePolicy, host: Host | None) -> Remote:

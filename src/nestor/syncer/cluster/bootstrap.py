@@ -1,12 +1,15 @@
-"""Creates what pods of the nested cluster need (DNS), as soon as its API server accepts writes."""
+"""Creates what users and pods of the nested cluster need (the admin's rights, DNS), once its API server accepts writes."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from nestor.api import labels
+from nestor.contracts.cluster import ADMIN_GROUP, COREDNS_USER
 from nestor.kube import Api, ApiError, kinds
+from nestor.kube.tasks import together
 from nestor.objects import Object
 from nestor.translate.target import Target
 
@@ -15,28 +18,53 @@ log = logging.getLogger(__name__)
 _CHECK_SECONDS = 60.0
 _RETRY_SECONDS = 0.2
 _RETRY_LIMIT = 10.0
-_DNS_NAME = "nestor:coredns"
+_GRANT_SECONDS = 0.02
+_GRANT_TRIES = 100
+_RBAC = "rbac.authorization.k8s.io"
 
 
-async def keep_basics(nested: Api, target: Target) -> None:
-    """Create the basics, and restore them if a tenant deletes them, until cancelled."""
+async def keep_basics(nested: Api, target: Target, on_rights: Callable[[], None]) -> None:
+    """Create the basics, and restore them if a tenant deletes them, until cancelled.
+
+    `on_rights` is called whenever the admin and the DNS server have their rights.
+    """
     retry = _RETRY_SECONDS
     while True:
         try:
-            await ensure_basics(nested, target)
+            await ensure_rights(nested)
+            on_rights()
+            await nested.apply(kinds.SERVICE, build_dns_service(target))
             delay, retry = _CHECK_SECONDS, _RETRY_SECONDS
         except ApiError as error:
             # A fresh server may not have created `kube-system` yet; a tenant's admission policy may refuse for good.
-            log.info("cannot set up DNS in the nested cluster, retrying: %s", error)
+            log.info("cannot set up rights and DNS in the nested cluster, retrying: %s", error)
             delay, retry = retry, min(2 * retry, _RETRY_LIMIT)
         await asyncio.sleep(delay)
 
 
-async def ensure_basics(nested: Api, target: Target) -> None:
-    """Apply the DNS server's permissions, and a Service with the usual name for it."""
-    await nested.apply(kinds.CLUSTER_ROLE, build_dns_role())
-    await nested.apply(kinds.CLUSTER_ROLE_BINDING, build_dns_binding())
-    await nested.apply(kinds.SERVICE, build_dns_service(target))
+async def ensure_rights(nested: Api) -> None:
+    """Apply the rights of the admin and of the DNS server, and wait until they are in force."""
+    await together(
+        nested.apply(kinds.CLUSTER_ROLE, build_dns_role()),
+        *(nested.apply(kinds.CLUSTER_ROLE_BINDING, binding) for binding in (build_admin_binding(), build_dns_binding())),
+    )
+    # The API server's authorizer learns of a binding a moment later, and a DNS server that is refused waits for a second.
+    for _ in range(_GRANT_TRIES):
+        if await _may_list_services(nested):
+            return
+        await asyncio.sleep(_GRANT_SECONDS)
+
+
+async def _may_list_services(nested: Api) -> bool:
+    spec = {"user": COREDNS_USER, "resourceAttributes": {"verb": "list", "resource": "services"}}
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+    answer = await nested.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", None, review)
+    return bool((answer.get("status") or {}).get("allowed"))
+
+
+def build_admin_binding() -> Object:
+    """All rights for the group in the certificates that the operator issues to the cluster's admins."""
+    return _build_binding(ADMIN_GROUP, "cluster-admin", {"kind": "Group", "name": ADMIN_GROUP})
 
 
 def build_dns_role() -> Object:
@@ -46,17 +74,12 @@ def build_dns_role() -> Object:
         return {"apiGroups": [group], "resources": list(resources), "verbs": ["list", "watch"]}
 
     rules = [rule("", "endpoints", "services", "pods", "namespaces"), rule("discovery.k8s.io", "endpointslices")]
-    return {"metadata": {"name": _DNS_NAME, "labels": {labels.MANAGED_BY: "nestor"}}, "rules": rules}
+    return {"metadata": {"name": COREDNS_USER, "labels": {labels.MANAGED_BY: "nestor"}}, "rules": rules}
 
 
 def build_dns_binding() -> Object:
     """Binds the role to the user in the certificate that the operator issued to CoreDNS."""
-    group = "rbac.authorization.k8s.io"
-    return {
-        "metadata": {"name": _DNS_NAME, "labels": {labels.MANAGED_BY: "nestor"}},
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": _DNS_NAME},
-        "subjects": [{"apiGroup": group, "kind": "User", "name": _DNS_NAME}],
-    }
+    return _build_binding(COREDNS_USER, COREDNS_USER, {"kind": "User", "name": COREDNS_USER})
 
 
 def build_dns_service(target: Target) -> Object:
@@ -69,4 +92,12 @@ def build_dns_service(target: Target) -> Object:
             "labels": {labels.MANAGED_BY: "nestor", "k8s-app": "kube-dns", "kubernetes.io/cluster-service": "true"},
         },
         "spec": {"clusterIP": target.dns_ip, "ports": ports},
+    }
+
+
+def _build_binding(name: str, role: str, subject: Object) -> Object:
+    return {
+        "metadata": {"name": name, "labels": {labels.MANAGED_BY: "nestor"}},
+        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": _RBAC, **subject}],
     }

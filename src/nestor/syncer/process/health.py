@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 import aiohttp
 from aiohttp import web
 
+from nestor.contracts.syncer import SERVER_PATH
 from nestor.kube import Api, ApiError, WorkQueue
 from nestor.syncer.cluster.status import ClusterStatus
+from nestor.syncer.process.server import ServerHealth
 from nestor.syncer.view.caches import Caches, silence
 
 log = logging.getLogger(__name__)
@@ -22,12 +24,15 @@ STALE_SECONDS = 300
 _CHECK_SECONDS = 2
 _DNS_SECONDS = 0.1
 _FAILURES = 3
+_ALIVE = (401, 403)
+"""Statuses of a server that works but does not take our certificate yet, as after a rotation: no restart would help."""
 
 
 class Health:
     """The state of the process; filled in as it starts."""
 
-    def __init__(self) -> None:
+    def __init__(self, server: ServerHealth) -> None:
+        self.server = server
         self.working = False
         """Caches are synced and workers are running."""
         self.nested_ok = False
@@ -68,11 +73,15 @@ async def serve(health: Health, port: int) -> None:
     async def healthz(_: web.Request) -> web.Response:
         return _answer(health.silence < STALE_SECONDS, "a watch went silent")
 
+    async def server(_: web.Request) -> web.Response:
+        problem = health.server.find_problem()
+        return _answer(problem is None, problem or "")
+
     async def metrics(_: web.Request) -> web.Response:
         return web.Response(text=health.metrics())
 
     app = web.Application()
-    for path, handler in (("/readyz", readyz), ("/healthz", healthz), ("/metrics", metrics)):
+    for path, handler in (("/readyz", readyz), ("/healthz", healthz), (SERVER_PATH, server), ("/metrics", metrics)):
         app.router.add_get(path, handler)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
@@ -84,7 +93,9 @@ async def serve(health: Health, port: int) -> None:
 
 
 async def wait_for_dns(url: str) -> None:
-    """Wait until the cluster's DNS server can resolve names: its client backs off for seconds while the API server starts."""
+    """Wait until the cluster's DNS server can resolve names. Without `url`, it is not waited for."""
+    if not url:
+        return
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_CHECK_SECONDS)) as session:
         while True:
             with contextlib.suppress(aiohttp.ClientError, TimeoutError):
@@ -94,18 +105,33 @@ async def wait_for_dns(url: str) -> None:
             await asyncio.sleep(_DNS_SECONDS)
 
 
-async def watch_nested(nested: Api, health: Health, status: ClusterStatus, dns_ready_url: str = "") -> None:
-    """Check the nested API server's health and report it in the NestedCluster's status, until cancelled."""
-    if dns_ready_url:
-        status.set_ready(ready=False, message="The API server is up; DNS is not ready yet.")
-        await wait_for_dns(dns_ready_url)
+async def watch_nested(nested: Api, health: Health, status: ClusterStatus, basics: Coroutine[Any, Any, None]) -> None:
+    """Check the nested API server's health and report it in the NestedCluster's status, until cancelled.
+
+    The cluster counts as ready only after `basics`, but its API server is checked from the beginning.
+    """
+    async with asyncio.TaskGroup() as group:
+        preparing = group.create_task(basics)
+        await asyncio.wait([preparing], timeout=_DNS_SECONDS)
+        if not preparing.done():
+            status.set_ready(ready=False, message="The API server is up; DNS is not ready yet.")
+        await _check_nested(nested, health, status, preparing)
+
+
+async def _check_nested(nested: Api, health: Health, status: ClusterStatus, preparing: asyncio.Task[None]) -> None:
     failures = 0
     while True:
         try:
             await nested.request("GET", "/readyz", timeout=_CHECK_SECONDS)
+            health.server.note_answer()
             failures, message = 0, ""
         except ApiError as error:
             failures, message = failures + 1, error.message
+            if error.status in _ALIVE:
+                health.server.note_answer()
+        if not preparing.done():
+            await asyncio.wait([preparing], timeout=_CHECK_SECONDS)
+            continue
         if failures in (0, _FAILURES):
             health.nested_ok = failures == 0
             text = "The API server is up and pods run in the host cluster." if not failures else message

@@ -50,7 +50,8 @@ RULES = Rules(
         r"^host .*/configmaps/taken-",
     ),
     # Server-side apply of the whole status; the count of pods may pass through several states.
-    latest=(r"^host .*/nestedclusters/[^/]+/status$",),
+    # Whether a right is in force is asked until it is.
+    latest=(r"^host .*/nestedclusters/[^/]+/status$", r"^nested .*/subjectaccessreviews$"),
     # Jobs are listed at the start, and while there is something to resume; that may be over before their watch begins.
     left_out=(r"^GET nested /apis/batch/v1/(cron)?jobs$",),
 )

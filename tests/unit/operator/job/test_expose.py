@@ -34,7 +34,7 @@ def job(name: str = "hello", uid: str = "1234", created: str = "2026-01-01T00:00
 @pytest.fixture
 def context() -> Context:
     """An operator that knows a class, and jobs as tests put them."""
-    made = Context.create(cast(Api, None), cast(Settings, None), Cache(cast(Api, None)), Host(()))
+    made = Context.create(cast(Api, None), Settings(image="x"), Cache(cast(Api, None)), Host(()))
     spec = build_policy().model_dump(by_alias=True, exclude_none=True)
     made.cache.classes.put({"metadata": {"name": "default", "uid": "c", "resourceVersion": "1"}, "spec": spec})
     return made
@@ -278,7 +278,7 @@ async def test_what_the_host_refuses_of_one_target_is_told_there_and_keeps_no_ot
         return await applied.apply(kind, body)
 
     api.apply = apply  # type: ignore[method-assign]
-    made = Context.create(cast(Api, api), cast(Settings, None), context.cache, Host(()))
+    made = Context.create(cast(Api, api), Settings(image="x"), context.cache, Host(()))
     context.cache.jobs.put(job())
     routes = admit(context, hosts, job())
     if is_terminating:

@@ -17,6 +17,12 @@ class Server:
 
     def __init__(self) -> None:
         self.answers = list(ANSWERS)
+        self.asked = 0
+
+    async def request(self, *_: object) -> dict[str, Any]:
+        """Whether somebody may do something: after the first question."""
+        self.asked += 1
+        return {"status": {"allowed": self.asked % 2 == 0}}
 
     async def apply(self, kind: object, body: dict[str, Any]) -> None:
         """The first write of an attempt decides."""
@@ -27,12 +33,17 @@ class Server:
 async def test_a_lasting_refusal_is_asked_less_and_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     delays: list[float] = []
 
+    granted: list[int] = []
+
     async def sleep(delay: float) -> None:
+        if delay < 0.1:
+            return
         delays.append(delay)
         if len(delays) == len(ANSWERS):
             raise asyncio.CancelledError
 
     monkeypatch.setattr(bootstrap.asyncio, "sleep", sleep)  # type: ignore[attr-defined]
     with pytest.raises(asyncio.CancelledError):
-        await bootstrap.keep_basics(cast("Api", Server()), TARGET)
+        await bootstrap.keep_basics(cast("Api", Server()), TARGET, lambda: granted.append(len(delays)))
     assert delays == pytest.approx([0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10, 10, 60, 0.2])
+    assert granted == [8]

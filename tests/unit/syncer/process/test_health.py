@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime
 import time
 from collections.abc import AsyncIterator
 from typing import cast
@@ -13,6 +14,7 @@ import pytest
 
 from nestor.kube import Api, kinds
 from nestor.syncer.process.health import STALE_SECONDS, Health, serve
+from nestor.syncer.process.server import ServerHealth
 from nestor.syncer.view.caches import Caches
 from tests.unit.translate.builders import TARGET
 
@@ -22,7 +24,7 @@ API = cast(Api, None)
 @pytest.fixture
 def health() -> Health:
     """A syncer that works, and heard of all its watches just now."""
-    health = Health()
+    health = Health(ServerHealth(datetime.timedelta(days=90)))
     health.caches = Caches(API, API, TARGET)
     for kind in (kinds.POD, kinds.SERVICE):
         health.caches.nested(kind)

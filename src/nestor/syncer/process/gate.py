@@ -1,0 +1,55 @@
+"""The gate: CoreDNS's way to the nested API server, closed until that will answer.
+
+CoreDNS starts beside the API server. Each refusal makes its client wait longer before it tries again, so DNS would be ready up to
+five seconds after the API. A connection to the gate is accepted at once and waits; the TLS handshake goes on when the gate
+opens. Bytes pass through untouched; the client verifies the API server as if there were no gate.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+_CHUNK = 2**16
+
+
+class Gate:
+    """A loopback port in front of another one."""
+
+    def __init__(self, server_port: int) -> None:
+        self._server_port = server_port
+        self._is_open = asyncio.Event()
+
+    def open(self) -> None:
+        """Let all connections through, from now on."""
+        self._is_open.set()
+
+    async def wait(self) -> None:
+        """Wait until it is open."""
+        await self._is_open.wait()
+
+    async def serve(self, port: int) -> None:
+        """Accept connections until cancelled."""
+        server = await asyncio.start_server(self._pass, "127.0.0.1", port)
+        async with server:
+            await server.serve_forever()
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.closing(writer), contextlib.suppress(OSError):
+            await self._is_open.wait()
+            there, back = await asyncio.open_connection("127.0.0.1", self._server_port)
+            with contextlib.closing(back):
+                ways = [asyncio.create_task(_copy(reader, back)), asyncio.create_task(_copy(there, writer))]
+                try:
+                    # TLS needs both directions, so the end of one is the end of both.
+                    await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    for way in ways:
+                        way.cancel()
+                    await asyncio.gather(*ways, return_exceptions=True)
+
+
+async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    while chunk := await source.read(_CHUNK):
+        target.write(chunk)
+        await target.drain()

@@ -1,0 +1,87 @@
+"""The gate holds connections back, and passes them on untouched once it is open."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import pytest
+
+from nestor.syncer.process.gate import Gate
+
+
+async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Send back what comes, until there is no more."""
+    with contextlib.closing(writer):
+        while chunk := await reader.read(100):
+            writer.write(chunk)
+
+
+async def find_port() -> int:
+    """A port that nobody listens on."""
+    server = await asyncio.start_server(echo, "127.0.0.1", 0)
+    port: int = server.sockets[0].getsockname()[1]
+    server.close()
+    await server.wait_closed()
+    return port
+
+
+class Scene:
+    """A gate and what lies behind it."""
+
+    def __init__(self, port: int, behind: int) -> None:
+        self.port, self.behind, self.gate = port, behind, Gate(behind)
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection to the gate, as soon as that listens."""
+        async with asyncio.timeout(5):
+            while True:
+                with contextlib.suppress(ConnectionRefusedError):
+                    return await asyncio.open_connection("127.0.0.1", self.port)
+                await asyncio.sleep(0)
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
+    """A gate that is closed; nobody listens behind it."""
+    made = Scene(await find_port(), await find_port())
+    task = asyncio.create_task(made.gate.serve(made.port))
+    yield made
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_who_came_before_the_server_did_is_served_once_the_gate_opens(scene: Scene) -> None:
+    reader, writer = await scene.connect()
+    with contextlib.closing(writer):
+        writer.write(b"early")
+        server = await asyncio.start_server(echo, "127.0.0.1", scene.behind)
+        async with server, asyncio.timeout(5):
+            scene.gate.open()
+            await scene.gate.wait()
+            assert await reader.readexactly(5) == b"early"
+            late, other = await scene.connect()
+            with contextlib.closing(other):
+                other.write(b"late" * 100_000)
+                assert await late.readexactly(400_000) == b"late" * 100_000
+
+
+async def test_a_server_that_is_away_ends_the_connection(scene: Scene) -> None:
+    scene.gate.open()
+    reader, writer = await scene.connect()
+    with contextlib.closing(writer):
+        async with asyncio.timeout(5):
+            assert await reader.read() == b""
+
+
+async def test_the_end_of_the_server_is_the_end_for_the_client(scene: Scene) -> None:
+    async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", scene.behind):
+        scene.gate.open()
+        reader, writer = await scene.connect()
+        with contextlib.closing(writer):
+            async with asyncio.timeout(5):
+                assert await reader.read() == b""
