@@ -11,17 +11,18 @@ from pathlib import Path
 import pytest
 import yaml
 
+from devcluster.demo.tools import find_tool
 from nestor.kube import Api, kinds
-from tests.e2e.conftest import ROOT, Cluster, Web
+from tests.e2e.conftest import ROOT, Cluster, Web, image
 
-IMAGE = "registry.nestor.localhost/examples/four-types:1"
+IMAGE = image("examples/four-types:1")
 
 
 class Nestor:
     """`nestor`, with the admin's kubeconfig and a namespace."""
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
-        tools = cluster.kubeconfig.parents[1] / "bin"
+        tools = Path(find_tool("kubectl")).parent
         self._options = ["--kubeconfig", str(cluster.kubeconfig), "--namespace", namespace]
         self._environment = {
             **os.environ,

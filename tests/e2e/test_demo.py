@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
+from devcluster.demo import show
 from nestor.kube import Api, kinds
-from tests.e2e.conftest import ROOT
+from tests.e2e.conftest import ROOT, Cluster
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
@@ -25,15 +26,16 @@ async def run_demo() -> tuple[int, str]:
     return process.returncode, output.decode()
 
 
-async def test_the_demo_prints_the_page_and_its_url_and_may_be_run_again(api: Api) -> None:
+async def test_the_demo_prints_the_page_and_its_url_and_may_be_run_again(api: Api, cluster: Cluster) -> None:
+    name = show.job_of(show.choose_example())["metadata"]["name"]
     code, output = await run_demo()
     assert code == 0, output
     assert "│ Hello from a nested cluster" in output
-    assert "http://hello-default.nestor.localhost:" in output
+    assert cluster.url(f"{name}-default") in output
     assert "From `kubectl apply` to HTTP 200:" in output
     again, output = await run_demo()
     assert again == 0, output
     assert "runs already" in output
     assert "│ Hello from a nested cluster" in output
-    await api.delete(kinds.NESTED_APP_JOB, "hello", "default")
-    await wait_for(api, kinds.NESTED_APP_JOB, "hello", "default", lambda found: found is None)
+    await api.delete(kinds.NESTED_APP_JOB, name, "default")
+    await wait_for(api, kinds.NESTED_APP_JOB, name, "default", lambda found: found is None)

@@ -130,7 +130,7 @@ def test_the_operator_may_do_exactly_what_it_does() -> None:
     assert read_verbs("nestor-operator") == needed
 
 
-@pytest.mark.parametrize(("right", "place"), SELDOM.items(), ids=lambda item: " ".join(item))
+@pytest.mark.parametrize(("right", "place"), SELDOM.items(), ids=" ".join)
 def test_what_is_seldom_asked_for_is_asked_for(right: tuple[str, str], place: tuple[str, str]) -> None:
     file, text = place
     assert text in (ROOT / "src/nestor" / file).read_text()
