@@ -112,6 +112,11 @@ class World:
         self._task = asyncio.create_task(main.run(self.settings))
         await self.eventually(self._ready)
 
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a syncer."""
+        return self._task is not None and not self._task.done()
+
     async def stop(self) -> None:
         """Stop the syncer, as SIGTERM does."""
         assert self._task is not None
