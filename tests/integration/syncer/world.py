@@ -316,7 +316,7 @@ async def _create_node(host: Api) -> None:
 
 async def _grant(host: Api, plane: apiserver.ControlPlane, namespace: str) -> Path:
     """A kubeconfig of a service account that has the syncer's roles and no other rights."""
-    await chart.install_roles(host)
+    await chart.install_syncer_roles(host)
     await host.create(
         kinds.SERVICE_ACCOUNT,
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "syncer", "namespace": namespace}},
