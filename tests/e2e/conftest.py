@@ -27,7 +27,7 @@ from devcluster.demo import install
 from devcluster.demo.tools import find_tool
 from nestor.api import labels
 from nestor.kube import Api, kinds
-from tests import waiting
+from tests import children, waiting
 
 ROOT = Path(__file__).parents[2]
 IS_EMBEDDED = os.environ.get("CLUSTER", "") in ("", "embedded")
@@ -266,7 +266,7 @@ async def kubectl(kubeconfig: Path, *arguments: str, stdin: str | None = None, l
 
 async def try_kubectl(kubeconfig: Path, *arguments: str, stdin: str | None = None, limit: float = 60) -> tuple[int, str]:
     """Run kubectl; its exit code and output (errors included)."""
-    process = await asyncio.create_subprocess_exec(
+    starting = children.running(
         find_tool("kubectl"),
         *arguments,
         env={**os.environ, "KUBECONFIG": str(kubeconfig)},
@@ -274,12 +274,7 @@ async def try_kubectl(kubeconfig: Path, *arguments: str, stdin: str | None = Non
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
-    try:
-        async with asyncio.timeout(limit):
-            output, _ = await process.communicate(stdin.encode() if stdin else None)
-    except TimeoutError:
-        process.kill()
-        await process.wait()
-        raise
+    async with starting as process, asyncio.timeout(limit):
+        output, _ = await process.communicate(stdin.encode() if stdin else None)
     assert process.returncode is not None
     return process.returncode, output.decode()

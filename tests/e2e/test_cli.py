@@ -13,6 +13,7 @@ import yaml
 
 from devcluster.demo.tools import find_tool
 from nestor.kube import Api, kinds
+from tests import children
 from tests.e2e.conftest import ROOT, Cluster, Web, image
 
 IMAGE = image("examples/four-types:1")
@@ -34,7 +35,7 @@ class Nestor:
 
     async def __call__(self, *arguments: str, code: int = 0) -> str:
         """Run a command; its output, errors included. Fails when it exits otherwise than with `code`."""
-        process = await asyncio.create_subprocess_exec(
+        starting = children.running(
             sys.executable,
             "-m",
             "nestor",
@@ -46,7 +47,7 @@ class Nestor:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
-        async with asyncio.timeout(240):
+        async with starting as process, asyncio.timeout(240):
             output, _ = await process.communicate()
         assert process.returncode == code, f"nestor {' '.join(arguments)} exited {process.returncode}:\n{output.decode()}"
         return output.decode()

@@ -9,6 +9,7 @@ import pytest
 
 from devcluster.demo import show
 from nestor.kube import Api, kinds
+from tests import children
 from tests.e2e.conftest import ROOT, Cluster
 from tests.waiting import wait_for
 
@@ -17,10 +18,9 @@ pytestmark = pytest.mark.long
 
 async def run_demo() -> tuple[int, str]:
     """The command; its exit code and what it printed."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "devcluster.demo", "up", cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
-    )
-    async with asyncio.timeout(300):
+    streams = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.STDOUT}
+    command = (sys.executable, "-m", "devcluster.demo", "up")
+    async with children.running(*command, cwd=ROOT, **streams) as process, asyncio.timeout(300):
         output, _ = await process.communicate()
     assert process.returncode is not None
     return process.returncode, output.decode()
