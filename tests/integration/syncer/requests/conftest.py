@@ -217,8 +217,8 @@ def states() -> Iterator[list[Health]]:
     class Kept(Health):
         """Known to the tests."""
 
-        def __init__(self) -> None:
-            super().__init__()
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
             found.append(self)
 
     with pytest.MonkeyPatch.context() as patch:
