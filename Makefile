@@ -70,14 +70,14 @@ integration-operator integration-others: $(VENV)/.ready
 	@$(RUN) -m pytest $(INTEGRATION) --dist loadgroup $(PYTEST_ARGS) || [ $$? -eq 5 ]
 
 .PHONY: e2e
-e2e: lifecycle jobs ## Run the tests that need a fresh embedded cluster: its lifecycle, then jobs in it
+e2e: $(if $(filter current kind,$(CLUSTER)),,lifecycle) jobs ## Run the tests that need a cluster: the embedded one's lifecycle, then jobs in it (CLUSTER=embedded|current|kind)
 
 .PHONY: lifecycle
 lifecycle: $(VENV)/.ready ## Test how the embedded cluster itself starts, crashes and ends
 	@$(HOLD) $(MAKE) --no-print-directory held-lifecycle
 
 .PHONY: jobs
-jobs: $(VENV)/.ready ## Run the tests that share an embedded cluster: real pods, nested clusters, HTTP through the Ingress
+jobs: $(VENV)/.ready ## Run the tests that share a cluster: real pods, nested clusters, HTTP through the Ingress
 	@$(HOLD) $(MAKE) --no-print-directory held-jobs
 
 # A machine has one embedded cluster: two runs wait for each other, even from different checkouts.

@@ -26,6 +26,11 @@ def nestor_reference() -> str:
     return f"{HOST}/nestor:{found[1]}"
 
 
+def list_sources() -> list[tuple[str, Path]]:
+    """Reference and folder of every image that has a Dockerfile, for those who build with Docker."""
+    return [(nestor_reference(), REPOSITORY), *((example_reference(folder), folder) for folder in _example_folders())]
+
+
 def ensure_nestor(cache: Cache, progress: Progress) -> tuple[str, Path]:
     """Reference and archive of the Nestor image; an unchanged tree costs nothing."""
     reference = nestor_reference()
@@ -53,11 +58,10 @@ def ensure_nestor(cache: Cache, progress: Progress) -> tuple[str, Path]:
 def ensure_examples(cache: Cache, progress: Progress) -> list[tuple[str, Path]]:
     """Reference and archive of each example's application image."""
     found = []
-    for dockerfile in sorted(EXAMPLES.glob("*/Dockerfile")):
-        folder = dockerfile.parent
+    for folder in _example_folders():
         name = example_name(folder)
         archive = cache.images / f"example-{name}-{keys.file_key(folder, keys.files_below(folder, '**/*'))}.tar"
-        reference = f"{HOST}/examples/{name}:{EXAMPLE_TAG}"
+        reference = example_reference(folder)
         if not archive.exists():
             with progress.stage(f"Build the image of example {name}"):
                 buildah = Buildah(cache)
@@ -65,6 +69,15 @@ def ensure_examples(cache: Cache, progress: Progress) -> list[tuple[str, Path]]:
                 buildah.save(f"localhost/examples/{name}", reference, archive)
         found.append((reference, archive))
     return found
+
+
+def _example_folders() -> list[Path]:
+    return [dockerfile.parent for dockerfile in sorted(EXAMPLES.glob("*/Dockerfile"))]
+
+
+def example_reference(folder: Path) -> str:
+    """The image of an example."""
+    return f"{HOST}/examples/{example_name(folder)}:{EXAMPLE_TAG}"
 
 
 def example_name(folder: Path) -> str:

@@ -47,9 +47,9 @@ def load(progress: Progress | None = None) -> None:
         case "embedded":
             embedded.load(progress or Silent())
         case "kind":
-            from devcluster import build  # noqa: PLC0415 - the other functions must work where nothing can be built
+            from devcluster.build import dockerfiles  # noqa: PLC0415 - the other functions must work where nothing can be built
 
-            kind.load([archive for _, archive in build.ensure_images(progress or Silent())], progress or Silent())
+            kind.load(dockerfiles.list_sources(), progress or Silent())
         case _:
             raise RuntimeError("CLUSTER=current: push the images to a registry that the cluster pulls from")
 

@@ -23,6 +23,7 @@ def up(progress: Progress) -> ClusterInfo:
         os.environ.get("NESTOR_DOMAIN", "nestor.localhost"),
         os.environ.get("NESTOR_INGRESS_CLASS") or default_ingress_class(_kubectl("get", "ingressclasses", "-o", "json")),
         int(os.environ.get("NESTOR_HTTPS_PORT", "443")),
+        os.environ.get("NESTOR_INGRESS_ADDRESS", "127.0.0.1"),
     )
 
 

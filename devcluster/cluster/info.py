@@ -18,6 +18,8 @@ class ClusterInfo:
     ingress_class: str
     https_url_port: int = 443
     """Port of `https://<host>.<domain>:<port>`, for hosts with a certificate; 443 means that URLs need none."""
+    address: str = "127.0.0.1"
+    """Where the Ingress controller listens, as this machine reaches it."""
 
 
 @dataclass(frozen=True)

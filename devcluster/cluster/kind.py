@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
@@ -62,9 +62,14 @@ def delete_command(kubeconfig: Path) -> list[str]:
     return ["kind", "delete", "cluster", "--name", NAME, "--kubeconfig", str(kubeconfig)]
 
 
-def load_command(archive: Path) -> list[str]:
-    """Load an image archive into the node."""
-    return ["kind", "load", "image-archive", str(archive), "--name", NAME]
+def build_command(reference: str, folder: Path) -> list[str]:
+    """Build the image of a folder with a Dockerfile."""
+    return ["docker", "build", "--quiet", "--tag", reference, str(folder)]
+
+
+def load_command(reference: str) -> list[str]:
+    """Load one of Docker's images into the node."""
+    return ["kind", "load", "docker-image", reference, "--name", NAME]
 
 
 def up(progress: Progress) -> ClusterInfo:
@@ -81,11 +86,16 @@ def up(progress: Progress) -> ClusterInfo:
     return ClusterInfo(file, settings.ports().http, settings.DOMAIN, "", settings.ports().https)
 
 
-def load(archives: Sequence[Path], progress: Progress) -> None:
-    """Load images into the node; kind has no registry of its own."""
-    for archive in archives:
-        with progress.stage(f"Load {archive.name} into the kind node"):
-            _run(load_command(archive))
+def load(images: Iterable[tuple[str, Path]], progress: Progress) -> None:
+    """Build these images, each from its folder, and load them into the node: kind has no registry of its own.
+
+    Everything else (K3s, CoreDNS, what applications run) the node pulls from the public registries.
+    """
+    _require("docker", "kind")
+    for reference, folder in images:
+        with progress.stage(f"Build {reference} with Docker and load it into the kind node"):
+            _run(build_command(reference, folder))
+            _run(load_command(reference))
 
 
 def down(progress: Progress) -> None:

@@ -12,6 +12,7 @@ import yaml
 import devcluster.cluster
 from devcluster.build import cache
 from devcluster.cluster import ClusterInfo, images
+from devcluster.cluster import kind as kind_cluster
 from devcluster.demo import values
 from devcluster.demo.tools import DemoError, Tools
 from devcluster.progress import Progress
@@ -35,10 +36,12 @@ TRAEFIK = (
     "--set",
     "service.type=NodePort",
     "--set",
-    "ports.web.nodePort=30080",
+    f"ports.web.nodePort={kind_cluster.INGRESS_NODE_PORTS.http}",
+    "--set",
+    f"ports.websecure.nodePort={kind_cluster.INGRESS_NODE_PORTS.https}",
     "--wait",
 )
-"""An Ingress controller for kind clusters, at the NodePort that their configuration leads the machine's port to."""
+"""An Ingress controller for kind clusters, at the NodePorts that their configuration leads the machine's ports to."""
 
 
 def install_nestor(info: ClusterInfo, progress: Progress) -> None:

@@ -1,1 +1,1 @@
-"""Tests that need the embedded cluster: real pods, real nested clusters, real HTTP through the Ingress."""
+"""Tests that need a cluster: real pods, real nested clusters, real HTTP through the Ingress."""

@@ -1,4 +1,8 @@
-"""The embedded cluster with Nestor installed by its chart, one per test run; a namespace per test."""
+"""A cluster with Nestor installed by its chart, one per test run; a namespace per test.
+
+The cluster is the embedded one, or the one that `CLUSTER` chooses (devcluster/README.md). The tests in `devcluster/` are about
+the embedded one, and run there alone.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +24,20 @@ import devcluster.cluster
 from devcluster import progress
 from devcluster.build import cache
 from devcluster.demo import install
+from devcluster.demo.tools import find_tool
 from nestor.api import labels
 from nestor.kube import Api, kinds
-from tests import waiting
+from tests import children, waiting
 
 ROOT = Path(__file__).parents[2]
+IS_EMBEDDED = os.environ.get("CLUSTER", "") in ("", "embedded")
+REGISTRY = os.environ.get("NESTOR_IMAGE_PREFIX") or "registry.nestor.localhost"
+"""What the references of the examples' images begin with."""
+LIMIT_SECONDS = 1800
+"""For one test with its fixtures: the first one's may build everything."""
 Object = dict[str, Any]
+
+collect_ignore = [] if IS_EMBEDDED else ["devcluster"]
 
 
 @dataclass
@@ -36,6 +48,12 @@ class Cluster:
     http_port: int
     domain: str
     https_port: int = 443
+    address: str = "127.0.0.1"
+
+    def url(self, name: str, *, is_secure: bool = False) -> str:
+        """The URL of a host below the cluster's domain."""
+        scheme, port, default = ("https", self.https_port, 443) if is_secure else ("http", self.http_port, 80)
+        return f"{scheme}://{name}.{self.domain}{'' if port == default else f':{port}'}/"
 
 
 _WAS_RUNNING = pytest.StashKey[bool]()
@@ -45,6 +63,9 @@ _WAS_RUNNING = pytest.StashKey[bool]()
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The long ones first: as the last of a run, one worker would be busy with them while the others have nothing to do."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.timeout(LIMIT_SECONDS))
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -67,12 +88,12 @@ def is_worker(config: pytest.Config) -> bool:
 
 @pytest.fixture(scope="session")
 def cluster() -> Cluster:
-    """The embedded cluster with Nestor in it; the first of several workers starts it, the others wait for that."""
+    """The cluster with Nestor in it; the first of several workers starts it, the others wait for that."""
     report = progress.Console()
     with cache.default().lock("e2e"):
         info = devcluster.cluster.up(report)
         install.install_nestor(info, report)
-    return Cluster(info.kubeconfig, info.http_url_port, info.domain, info.https_url_port)
+    return Cluster(info.kubeconfig, info.http_url_port, info.domain, info.https_url_port, info.address)
 
 
 @pytest.fixture(scope="session")
@@ -127,13 +148,14 @@ class Web:
     """HTTP through the cluster's Ingress controller, as a browser on this machine would."""
 
     session: aiohttp.ClientSession
+    address: str
     port: int
 
     async def get(self, url: str) -> tuple[int, str]:
-        """Status and text of one page; the URL's host travels as the Host header to the loopback port."""
+        """Status and text of one page; the URL's host travels as the Host header to the controller's port."""
         host = url.split("//", 1)[1].split("/", 1)[0]
         path = url.split(host, 1)[1] or "/"
-        async with self.session.get(f"http://127.0.0.1:{self.port}{path}", headers={"Host": host}) as response:
+        async with self.session.get(f"http://{self.address}:{self.port}{path}", headers={"Host": host}) as response:
             return response.status, await response.text()
 
     async def page(self, url: str, *, limit: float = 15) -> str:
@@ -154,12 +176,37 @@ class Web:
 async def web(cluster: Cluster) -> AsyncIterator[Web]:
     """The Ingress, from outside."""
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session:
-        yield Web(session, cluster.http_port)
+        yield Web(session, cluster.address, cluster.http_port)
+
+
+@pytest.fixture
+async def versions(api: Api) -> list[str]:
+    """The Kubernetes versions that the default class offers, the newest one last."""
+    offered = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]["cluster"]["versions"]
+    return sorted((item["version"] for item in offered), key=lambda text: [int(part) for part in text.strip("v").split(".")])
+
+
+@pytest.fixture
+async def default_version(api: Api, versions: list[str]) -> str:
+    """The one that a job gets which asks for none."""
+    cluster = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]["cluster"]
+    return str(cluster.get("defaultVersion") or versions[-1])
+
+
+def image(name: str) -> str:
+    """The reference of one of our images, as this cluster pulls it."""
+    return f"{REGISTRY}/{name}"
+
+
+def read_example(folder: str, file: str) -> list[Object]:
+    """The documents of an example, its image as this cluster pulls it."""
+    text = (ROOT / "examples" / folder / file).read_text()
+    return list(yaml.safe_load_all(text.replace("registry.nestor.localhost/", image(""))))
 
 
 def example(folder: str, name: str, namespace: str, file: str = "job.yaml") -> list[Object]:
     """The documents of an example, the job renamed and everything put into `namespace`."""
-    documents = list(yaml.safe_load_all((ROOT / "examples" / folder / file).read_text()))
+    documents = read_example(folder, file)
     for document in documents:
         document["metadata"]["namespace"] = namespace
         if document["kind"] == "NestedAppJob":
@@ -219,20 +266,15 @@ async def kubectl(kubeconfig: Path, *arguments: str, stdin: str | None = None, l
 
 async def try_kubectl(kubeconfig: Path, *arguments: str, stdin: str | None = None, limit: float = 60) -> tuple[int, str]:
     """Run kubectl; its exit code and output (errors included)."""
-    process = await asyncio.create_subprocess_exec(
-        str(cache.default().bin / "kubectl"),
+    starting = children.running(
+        find_tool("kubectl"),
         *arguments,
         env={**os.environ, "KUBECONFIG": str(kubeconfig)},
         stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
-    try:
-        async with asyncio.timeout(limit):
-            output, _ = await process.communicate(stdin.encode() if stdin else None)
-    except TimeoutError:
-        process.kill()
-        await process.wait()
-        raise
+    async with starting as process, asyncio.timeout(limit):
+        output, _ = await process.communicate(stdin.encode() if stdin else None)
     assert process.returncode is not None
     return process.returncode, output.decode()

@@ -8,11 +8,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-import yaml
 
 from nestor.api import conditions
 from nestor.kube import Api, kinds
-from tests.e2e.conftest import ROOT, Web, apply, example
+from tests.e2e.conftest import ROOT, Cluster, Web, apply, example, image, read_example
 from tests.waiting import has, job_with, wait_for
 
 Object = dict[str, Any]
@@ -22,7 +21,7 @@ FOLDER = "01-hello-world"
 @pytest.fixture
 async def entry(api: Api) -> AsyncIterator[Object]:
     """The example's entry of the catalogue, under a name of its own."""
-    body = yaml.safe_load((ROOT / "examples" / FOLDER / "app.yaml").read_text())
+    (body,) = read_example(FOLDER, "app.yaml")
     body["metadata"]["name"] = f"hello-{uuid.uuid4().hex[:6]}"
     yield await api.create(kinds.NESTED_APP, body)
     await api.delete(kinds.NESTED_APP, body["metadata"]["name"])
@@ -53,12 +52,14 @@ async def pin_of(api: Api, job: Object) -> Object:
 
 
 @pytest.mark.parametrize("file", ["job.yaml", "job-from-configmap.yaml"])
-async def test_an_appdef_in_the_job(api: Api, namespace: str, web: Web, file: str) -> None:
+async def test_an_appdef_in_the_job(
+    api: Api, namespace: str, web: Web, cluster: Cluster, default_version: str, file: str
+) -> None:
     await apply(api, example(FOLDER, "hello", namespace, file))
     job = await see_page(api, namespace, web)
-    assert job["status"]["url"] == f"http://hello-{namespace}.nestor.localhost:{web.port}/"
+    assert job["status"]["url"] == cluster.url(f"hello-{namespace}")
     assert [step["state"] for step in job["status"]["steps"]] == ["Succeeded"]
-    assert job["status"]["kubernetesVersion"].startswith("v1.36")
+    assert job["status"]["kubernetesVersion"].startswith(f"{default_version}.")
     assert {item["type"]: item["status"] for item in job["status"]["conditions"]} == {
         "Admitted": "True",
         "ClusterReady": "True",
@@ -107,10 +108,10 @@ async def test_an_image_without_an_appdef_says_where_it_was_looked_for(api: Api,
 
 
 async def test_an_image_that_is_not_there_is_waited_for_and_deletion_leaves_nothing(api: Api, namespace: str) -> None:
-    await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": "registry.nestor.localhost/no/such:1"}))
+    await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": image("no/such:1")}))
     job = await job_with(api, "hello", namespace, conditions.ADMITTED, "Unknown", conditions.IMAGE_PULL_FAILED)
     said = conditions.find(job["status"]["conditions"], conditions.ADMITTED) or {}
-    assert "registry.nestor.localhost/no/such:1" in said["message"]
+    assert image("no/such:1") in said["message"]
     homes = await api.list(kinds.NAMESPACE, labels=f"nestor.dev/job-uid={job['metadata']['uid']}")
     assert len(homes) == 1
     await api.delete(kinds.NESTED_APP_JOB, "hello", namespace)

@@ -8,7 +8,7 @@ import pytest
 
 from nestor.api import conditions
 from nestor.kube import Api, Invalid, kinds
-from tests.e2e.conftest import apply, example, inline_job
+from tests.e2e.conftest import apply, example, image, inline_job
 from tests.waiting import job_with, message_of
 
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\n"
@@ -17,11 +17,7 @@ Object = dict[str, Any]
 
 @pytest.mark.parametrize(
     ("change", "reason", "message"),
-    [
-        ({"kubernetesVersion": "v1.99"}, conditions.VERSION_UNSUPPORTED, "v1.36"),
-        ({"className": "gold"}, conditions.CLASS_NOT_FOUND, "'gold'"),
-        ({"command": "Start"}, conditions.COMMAND_NOT_FOUND, "Run"),
-    ],
+    [({"className": "gold"}, conditions.CLASS_NOT_FOUND, "'gold'"), ({"command": "Start"}, conditions.COMMAND_NOT_FOUND, "Run")],
 )
 async def test_unknown_names_are_refused_with_the_known_ones(
     api: Api, namespace: str, change: Object, reason: str, message: str
@@ -32,6 +28,16 @@ async def test_unknown_names_are_refused_with_the_known_ones(
     job = await job_with(api, "bad", namespace, conditions.ADMITTED, "False", reason)
     assert message in message_of(job, conditions.ADMITTED)
     assert conditions.find(job["status"]["conditions"], conditions.READY)["reason"] == reason  # type: ignore[index]
+
+
+async def test_an_unknown_version_is_refused_with_those_of_the_class(api: Api, namespace: str, versions: list[str]) -> None:
+    documents = inline_job("bad", namespace, {"a.yml": CONFIG_MAP})
+    documents[1]["spec"]["kubernetesVersion"] = "v1.99"
+    await apply(api, documents)
+    job = await job_with(api, "bad", namespace, conditions.ADMITTED, "False", conditions.VERSION_UNSUPPORTED)
+    for version in versions:
+        assert version in message_of(job, conditions.ADMITTED)
+    assert conditions.find(job["status"]["conditions"], conditions.READY)["reason"] == conditions.VERSION_UNSUPPORTED  # type: ignore[index]
 
 
 async def test_an_appdef_without_templates_is_refused(api: Api, namespace: str) -> None:
@@ -80,7 +86,7 @@ async def test_a_failed_job_is_corrected_until_its_target_alone_is_missing(api: 
 
 async def test_an_image_that_cannot_be_pulled_is_waited_for_with_the_pods_own_reason(api: Api, namespace: str) -> None:
     documents = example("01-hello-world", "pull", namespace)
-    documents[-1]["spec"]["app"]["image"] = "registry.nestor.localhost/no-such-image:1"
+    documents[-1]["spec"]["app"]["image"] = image("no-such-image:1")
     await apply(api, documents)
 
     job = await job_with(api, "pull", namespace, conditions.STEPS_APPLIED, "False", conditions.IMAGE_PULL_FAILED)

@@ -11,17 +11,19 @@ from pathlib import Path
 import pytest
 import yaml
 
+from devcluster.demo.tools import find_tool
 from nestor.kube import Api, kinds
-from tests.e2e.conftest import ROOT, Cluster, Web
+from tests import children
+from tests.e2e.conftest import ROOT, Cluster, Web, image
 
-IMAGE = "registry.nestor.localhost/examples/four-types:1"
+IMAGE = image("examples/four-types:1")
 
 
 class Nestor:
     """`nestor`, with the admin's kubeconfig and a namespace."""
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
-        tools = cluster.kubeconfig.parents[1] / "bin"
+        tools = Path(find_tool("kubectl")).parent
         self._options = ["--kubeconfig", str(cluster.kubeconfig), "--namespace", namespace]
         self._environment = {
             **os.environ,
@@ -33,7 +35,7 @@ class Nestor:
 
     async def __call__(self, *arguments: str, code: int = 0) -> str:
         """Run a command; its output, errors included. Fails when it exits otherwise than with `code`."""
-        process = await asyncio.create_subprocess_exec(
+        starting = children.running(
             sys.executable,
             "-m",
             "nestor",
@@ -45,7 +47,7 @@ class Nestor:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
-        async with asyncio.timeout(240):
+        async with starting as process, asyncio.timeout(240):
             output, _ = await process.communicate()
         assert process.returncode == code, f"nestor {' '.join(arguments)} exited {process.returncode}:\n{output.decode()}"
         return output.decode()

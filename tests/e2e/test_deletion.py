@@ -8,14 +8,27 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions, labels
-from nestor.kube import Api, Conflict, kinds
+from nestor.kube import Api, Conflict, Kind, kinds
 from tests.e2e.conftest import Web, apply, example, inline_job
 from tests.waiting import eventually, job_with, wait_for, wait_for_none
 
 Object = dict[str, Any]
 
-OTHERS = ("team-", "nestor-team-", "devcluster-", "nestor-system", "default/hello", "nestor-default-hello-")
+CONTROLLER_REVISION = Kind("apps", "v1", "controllerrevisions", "ControllerRevision")
+LEASE = Kind("coordination.k8s.io", "v1", "leases", "Lease")
+PERSISTENT_VOLUME = Kind("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False)
+
+OTHERS = ("team-", "nestor-team-", "devcluster-", "default/hello", "nestor-default-hello-", "keep-")
+"""Names of what tests beside these have: users' namespaces, their jobs' ones, the demo, a volume."""
+BESIDE_THE_OPERATOR = ("Pod nestor-system/nestor-", "Secret nestor-system/sh.helm.release.", "Secret nestor-system/tls-")
+"""In its namespace: its pods and releases come and go with upgrades, and other tests put their certificates there."""
 WATCHED = [
+    CONTROLLER_REVISION,
+    LEASE,
+    PERSISTENT_VOLUME,
+    kinds.PERSISTENT_VOLUME_CLAIM,
+    kinds.RESOURCE_QUOTA,
+    kinds.LIMIT_RANGE,
     kinds.NAMESPACE,
     kinds.POD,
     kinds.SERVICE,
@@ -36,17 +49,19 @@ WATCHED = [
 
 
 async def inventory(api: Api, namespace: str) -> set[str]:
-    """Every object of the kinds that a job makes, in the whole host cluster, the user's `namespace` included.
+    """Every object of the kinds that a job makes, in the whole host cluster: the user's `namespace`, the operator's, all others.
 
-    Not what tests beside this one have: their users' namespaces and their jobs', the demo, and what they put beside the operator.
+    Not what tests beside this one have (`OTHERS`, `BESIDE_THE_OPERATOR`).
     """
     found = set()
     for kind in WATCHED:
         for item in await api.list(kind):
             meta = item["metadata"]
             place = f"{meta['namespace']}/{meta['name']}" if "namespace" in meta else meta["name"]
-            if not place.startswith(OTHERS) or place.startswith((namespace, f"nestor-{namespace}-")):
-                found.add(f"{kind.name} {place}")
+            line = f"{kind.name} {place}"
+            is_own = place.startswith((namespace, f"nestor-{namespace}-"))
+            if is_own or not (place.startswith(OTHERS) or line.startswith(BESIDE_THE_OPERATOR)):
+                found.add(line)
     return found
 
 

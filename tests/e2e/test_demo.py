@@ -7,8 +7,10 @@ import sys
 
 import pytest
 
+from devcluster.demo import show
 from nestor.kube import Api, kinds
-from tests.e2e.conftest import ROOT
+from tests import children
+from tests.e2e.conftest import ROOT, Cluster
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
@@ -16,24 +18,24 @@ pytestmark = pytest.mark.long
 
 async def run_demo() -> tuple[int, str]:
     """The command; its exit code and what it printed."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "devcluster.demo", "up", cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
-    )
-    async with asyncio.timeout(300):
+    streams = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.STDOUT}
+    command = (sys.executable, "-m", "devcluster.demo", "up")
+    async with children.running(*command, cwd=ROOT, **streams) as process, asyncio.timeout(300):
         output, _ = await process.communicate()
     assert process.returncode is not None
     return process.returncode, output.decode()
 
 
-async def test_the_demo_prints_the_page_and_its_url_and_may_be_run_again(api: Api) -> None:
+async def test_the_demo_prints_the_page_and_its_url_and_may_be_run_again(api: Api, cluster: Cluster) -> None:
+    name = show.job_of(show.choose_example())["metadata"]["name"]
     code, output = await run_demo()
     assert code == 0, output
     assert "│ Hello from a nested cluster" in output
-    assert "http://hello-default.nestor.localhost:" in output
+    assert cluster.url(f"{name}-default") in output
     assert "From `kubectl apply` to HTTP 200:" in output
     again, output = await run_demo()
     assert again == 0, output
     assert "runs already" in output
     assert "│ Hello from a nested cluster" in output
-    await api.delete(kinds.NESTED_APP_JOB, "hello", "default")
-    await wait_for(api, kinds.NESTED_APP_JOB, "hello", "default", lambda found: found is None)
+    await api.delete(kinds.NESTED_APP_JOB, name, "default")
+    await wait_for(api, kinds.NESTED_APP_JOB, name, "default", lambda found: found is None)

@@ -144,7 +144,7 @@ class Client:
 @pytest.fixture
 async def client(cluster: Cluster) -> AsyncIterator[Client]:
     """A client of plain HTTP."""
-    async with Browser(cluster.http_port, cluster.https_port).session() as session:
+    async with Browser(cluster.http_port, cluster.https_port, cluster.address).session() as session:
         yield Client(session)
 
 
@@ -161,7 +161,7 @@ async def test_another_job_neither_takes_a_host_nor_ends_a_stream_when_it_comes_
     api: Api, pair: Object, namespace: str, cluster: Cluster, client: Client
 ) -> None:
     host = f"pair-{pair['metadata']['namespace']}.{cluster.domain}"
-    other = f"http://other-{namespace}.{cluster.domain}:{cluster.http_port}/"
+    other = cluster.url(f"other-{namespace}")
     await client.ask(url_of(pair, "api"))
     async with client.session.ws_connect(f"{url_of(pair, 'api')}ws") as stream:
         assert await client.echo(stream, "before") == "api: before"
@@ -219,8 +219,8 @@ async def test_both_targets_are_reached_at_every_path_and_exposed_goes_and_comes
     api: Api, pair: Object, cluster: Cluster, client: Client, tmp_path: Path
 ) -> None:
     job, namespace = pair, pair["metadata"]["namespace"]
-    assert job["status"]["url"] == url_of(job, "web") == f"http://pair-{namespace}.{cluster.domain}:{cluster.http_port}/"
-    assert url_of(job, "api") == f"http://api--pair-{namespace}.{cluster.domain}:{cluster.http_port}/"
+    assert job["status"]["url"] == url_of(job, "web") == cluster.url(f"pair-{namespace}")
+    assert url_of(job, "api") == cluster.url(f"api--pair-{namespace}")
     for service in ("web", "api"):
         for path in ("", "deep/path/?x=1&y=%20"):
             answer = await client.ask(url_of(job, service) + path)
@@ -272,10 +272,9 @@ async def test_all_targets_are_served_with_the_classs_certificate(
 ) -> None:
     await apply(api, two_servers("safe", namespace, className=secured.name))
     job = await job_with(api, "safe", namespace, conditions.READY, "True")
-    port = "" if cluster.https_port == 443 else f":{cluster.https_port}"
-    assert job["status"]["url"] == f"https://safe-{namespace}.{cluster.domain}{port}/"
-    assert url_of(job, "api") == f"https://api--safe-{namespace}.{cluster.domain}{port}/"
-    async with Browser(cluster.http_port, cluster.https_port).session(secured.trust) as session:
+    assert job["status"]["url"] == cluster.url(f"safe-{namespace}", is_secure=True)
+    assert url_of(job, "api") == cluster.url(f"api--safe-{namespace}", is_secure=True)
+    async with Browser(cluster.http_port, cluster.https_port, cluster.address).session(secured.trust) as session:
         client = Client(session)
         for service in ("web", "api"):
             answer = await client.ask(f"{url_of(job, service)}a/b")

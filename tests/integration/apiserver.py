@@ -24,6 +24,7 @@ import yaml
 from devcluster.build import cache
 from nestor.cluster import certificates, pki
 from nestor.kube import Api, ApiError, Unreachable, kinds
+from tests.children import WITH_US
 from tests.waiting import has, wait_for
 
 SERVICE_CIDR = "10.43.0.0/16"
@@ -145,8 +146,7 @@ class ControlPlane:
 
     def _spawn(self, component: str, arguments: list[str]) -> None:
         log = (self.folder / f"{component}.log").open("wb")
-        # Ends with the test run even when that is killed: the child asks the kernel for a signal when its parent goes.
-        command = ["setpriv", "--pdeathsig", "KILL", str(binary()), component, *arguments]
+        command = [*WITH_US, str(binary()), component, *arguments]
         # They live for minutes at most: a fifth less processor time for some memory.
         environment = {**os.environ, "GOGC": "400"}
         with log:

@@ -22,6 +22,14 @@ async def install_roles(api: Api) -> None:
                 await api.apply(kind, document)
 
 
+async def install_syncer_roles(api: Api) -> None:
+    """Those of the syncer alone, without bindings: users of the same control plane have no rights but those of their tests."""
+    found = [item for item in await render() if item["kind"] == "ClusterRole" and "syncer" in item["metadata"]["name"]]
+    assert len(found) == 2
+    for role in found:
+        await api.apply(kinds.CLUSTER_ROLE, role)
+
+
 async def render() -> list[dict[str, Any]]:
     """All its objects, with the values that have no default."""
     command = [str(apiserver.binary("helm")), "template", "nestor", str(CHART), "--namespace", "nestor-system"]

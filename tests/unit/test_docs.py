@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from devcluster.build import debian
 from nestor.api.crd import RESOURCES
 from nestor.api.labels import GROUP
 
@@ -34,6 +35,15 @@ ROWS = [
     for line in (ROOT / "docs" / "features.md").read_text().splitlines()
     if re.match(r"\| [A-Z0-9]{3}-\d\d \|", line)
 ]
+
+
+def test_the_readme_says_what_is_installed_on_the_machine() -> None:
+    text = (ROOT / "README.md").read_text()
+    packages = {*debian.TOOLS.values(), *debian.C_TOOLS.values(), "python3-venv"}
+    said = re.search(r"installed with apt, and stay: ([^.]*)\.", text)
+    assert said is not None
+    assert set(re.findall(r"`([^`]+)`", said[1])) == packages
+    assert "python3-venv" in (ROOT / "Makefile").read_text()
 
 
 def test_no_feature_is_missing() -> None:

@@ -32,7 +32,7 @@ def test_killing_one_process_ends_all_and_up_works_again(which: str) -> None:
     cluster.up(Console())
     before = supervisor()
     os.kill(getattr(before, which).pid, signal.SIGKILL)
-    wait_until(lambda: launcher.members(before) == [], "every process of the cluster has ended", 5)
+    wait_until(lambda: launcher.members(before) == [], "every process of the cluster has ended", 30)
     assert not cluster.status().running
     cluster.up(Console())
     assert supervisor() != before
@@ -42,7 +42,7 @@ def test_killing_one_process_ends_all_and_up_works_again(which: str) -> None:
 def test_a_component_that_ends_is_reported_with_its_last_words() -> None:
     cluster.up(Console())
     os.kill(programs("kube-scheduler")[0], signal.SIGKILL)
-    wait_until(lambda: not cluster.status().running, "the cluster has ended itself", 15)
+    wait_until(lambda: not cluster.status().running, "the cluster has ended itself", 60)
     message = cluster.status().message
     assert "kube-scheduler ended by itself with exit code -9" in message
     assert "kube-scheduler.log" in message
@@ -53,7 +53,7 @@ def test_a_component_of_a_node_that_ends_is_reported_with_its_last_words(number:
     cluster.up(Console())
     name = cluster.nodes()[number]
     os.kill(next(pid for pid in programs("kubelet") if f"--hostname-override={name}" in command_line(pid)), signal.SIGKILL)
-    wait_until(lambda: not cluster.status().running, "the cluster has ended itself", 15)
+    wait_until(lambda: not cluster.status().running, "the cluster has ended itself", 60)
     message = cluster.status().message
     assert f"{name}/kubelet ended by itself with exit code -9" in message
     assert f"{name}/kubelet.log" in message

@@ -134,7 +134,7 @@ def test_a_node_that_ends_by_itself_ends_the_cluster_and_up_works_again(kubectl:
     arguments = ["-m", "devcluster.cluster.node", name, ""]
     nodes = [pid for pid in launcher.members(supervisor()) if command_line(pid)[1:] == arguments]
     os.kill(nodes[0], signal.SIGKILL)
-    wait_until(lambda: not cluster.status().running, "the cluster has ended itself", 15)
+    wait_until(lambda: not cluster.status().running, "the cluster has ended itself", 60)
     assert f"{name}/node ended by itself" in cluster.status().message
     cluster.up(Console())
     assert cluster.status().healthy

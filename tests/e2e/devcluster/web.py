@@ -97,10 +97,11 @@ class Browser:
 
     http_port: int
     https_port: int
+    address: str = LOOPBACK
 
     def get(self, host: str, path: str = "/", trust: ssl.SSLContext | None = None) -> tuple[int, str]:
         """Status and text."""
-        connection = http.client.HTTPConnection(LOOPBACK, self.http_port, timeout=15)
+        connection = http.client.HTTPConnection(self.address, self.http_port, timeout=15)
         try:
             if trust:
                 connection.sock = self._secure(host, trust)
@@ -134,17 +135,22 @@ class Browser:
 
     def session(self, trust: ssl.SSLContext | None = None) -> aiohttp.ClientSession:
         """A client for streams; every host is at the Ingress controller, every request has a connection of its own."""
-        return aiohttp.ClientSession(connector=aiohttp.TCPConnector(resolver=_Loopback(), ssl=trust or True, force_close=True))
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(resolver=_Fixed(self.address), ssl=trust or True, force_close=True)
+        )
 
     def _secure(self, host: str, trust: ssl.SSLContext) -> ssl.SSLSocket:
-        return trust.wrap_socket(socket.create_connection((LOOPBACK, self.https_port), timeout=15), server_hostname=host)
+        return trust.wrap_socket(socket.create_connection((self.address, self.https_port), timeout=15), server_hostname=host)
 
 
-class _Loopback(AbstractResolver):
-    """Resolves every name to this machine."""
+class _Fixed(AbstractResolver):
+    """Resolves every name to one address."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
 
     async def resolve(self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET) -> list[ResolveResult]:
-        return [ResolveResult(hostname=host, host=LOOPBACK, port=port, family=socket.AF_INET, proto=0, flags=0)]
+        return [ResolveResult(hostname=host, host=self._address, port=port, family=socket.AF_INET, proto=0, flags=0)]
 
     async def close(self) -> None:
         """Nothing is held."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from nestor.cli.exits import Code
 from nestor.kube import Api, kinds
+from tests import children
 from tests.integration import apiserver
 from tests.integration.cli.conftest import JOBS, ROOT, SECRETS, CommandLine, create, grant, report
 from tests.integration.operator.world import build_class
@@ -98,10 +99,9 @@ async def test_kubectl_finds_the_plugin_and_its_completion(cli: CommandLine, hos
     }
 
     async def kubectl(*arguments: str) -> str:
-        process = await asyncio.create_subprocess_exec(
-            "kubectl", *arguments, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-        )
-        output, errors = await process.communicate()
+        streams = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.PIPE}
+        async with children.running("kubectl", *arguments, env=environment, **streams) as process, asyncio.timeout(60):
+            output, errors = await process.communicate()
         assert process.returncode == 0, errors.decode()
         return output.decode()
 

@@ -14,6 +14,7 @@ import yaml
 
 from nestor.cli.exits import Code
 from nestor.kube import Api, kinds
+from tests import children
 from tests.integration.cli.conftest import ROOT, CommandLine, Object, create, report
 from tests.unit.cli.builders import ADMITTED, APPLIED, CLUSTER, EXPOSED, READY, RUNNING, condition, step
 from tests.waiting import wait_for_any, wait_for_none
@@ -198,7 +199,7 @@ async def test_in_a_terminal_the_job_is_redrawn_and_its_page_stays(cli: CommandL
     job = await create(host, namespace)
     await report(host, job, *not_ready("StepRunning"), steps=[step("web", "Running")], **FACTS)
     terminal, inside = pty.openpty()
-    process = await asyncio.create_subprocess_exec(
+    starting = children.running(
         sys.executable,
         "-m",
         "nestor",
@@ -220,10 +221,10 @@ async def test_in_a_terminal_the_job_is_redrawn_and_its_page_stays(cli: CommandL
             "LINES": "40",
         },
     )
-    os.close(inside)
-    reading = asyncio.create_task(asyncio.to_thread(read_terminal, terminal))
-    await report(host, job, ADMITTED, CLUSTER, APPLIED, EXPOSED, READY, RUNNING, steps=[step("web")], url=URL, **FACTS)
-    async with asyncio.timeout(60):
+    async with starting as process, asyncio.timeout(60):
+        os.close(inside)
+        reading = asyncio.create_task(asyncio.to_thread(read_terminal, terminal))
+        await report(host, job, ADMITTED, CLUSTER, APPLIED, EXPOSED, READY, RUNNING, steps=[step("web")], url=URL, **FACTS)
         assert await process.wait() == Code.OK
         shown = await reading
     os.close(terminal)

@@ -19,6 +19,7 @@ import aiohttp
 import pytest
 
 from nestor.kube import Api, Kind, kinds
+from tests.children import WITH_US
 from tests.integration import apiserver
 from tests.integration.chart import install_roles
 from tests.integration.operator.world import build_class
@@ -84,16 +85,7 @@ async def operator_running(plane: apiserver.ControlPlane) -> AsyncIterator[Opera
     }
     with log.open("wb") as output:
         process = await asyncio.create_subprocess_exec(
-            "setpriv",
-            "--pdeathsig",
-            "KILL",
-            sys.executable,
-            "-m",
-            "nestor",
-            "operator",
-            env=environment,
-            stdout=output,
-            stderr=output,
+            *WITH_US, sys.executable, "-m", "nestor", "operator", env=environment, stdout=output, stderr=output
         )
     operator = Operator(process, port, log)
     try:

@@ -6,13 +6,18 @@ import pytest
 
 from nestor import names
 from nestor.api import conditions, labels
-from nestor.kube import Api, kinds
+from nestor.kube import Api, Kind, kinds
 from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator, operator_running
 from tests.integration.operator.world import Object, be_ready_server, build_class, build_job, host_namespace, message_of
 from tests.waiting import eventually, job_with, wait_for, wait_for_any, wait_for_none
 
+CONTROLLER_REVISION = Kind("apps", "v1", "controllerrevisions", "ControllerRevision")
 MADE = [
+    CONTROLLER_REVISION,
+    kinds.PERSISTENT_VOLUME_CLAIM,
+    kinds.RESOURCE_QUOTA,
+    kinds.LIMIT_RANGE,
     kinds.NAMESPACE,
     kinds.POD,
     kinds.SERVICE,

@@ -16,24 +16,19 @@ import yaml
 from nestor.kube import Api, kinds
 from nestor.operator.world import kopf_events
 from nestor.operator.world.cache import Store
+from tests import children
 from tests.integration import apiserver
 from tests.integration.operator.conftest import ACCOUNT, ROOT, Operator
 
 
 async def run(plane: apiserver.ControlPlane, *arguments: str, **environment: str) -> tuple[int, str]:
     """Exit code and output of an operator that ends by itself."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "nestor",
-        "operator",
-        *arguments,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src"), "KUBECONFIG": str(plane.kubeconfig_of(ACCOUNT))} | environment,
-    )
-    output, _ = await asyncio.wait_for(process.communicate(), 30)
-    return process.returncode or 0, output.decode()
+    command = (sys.executable, "-m", "nestor", "operator", *arguments)
+    own = {"PYTHONPATH": str(ROOT / "src"), "KUBECONFIG": str(plane.kubeconfig_of(ACCOUNT))}
+    streams = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.STDOUT}
+    async with children.running(*command, env=os.environ | own | environment, **streams) as process:
+        output, _ = await asyncio.wait_for(process.communicate(), 60)
+        return process.returncode or 0, output.decode()
 
 
 async def test_it_says_that_it_lives_and_is_ready(operator: Operator) -> None:

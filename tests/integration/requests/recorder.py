@@ -11,7 +11,7 @@ import contextlib
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,9 @@ from tests.waiting import eventually
 Object = dict[str, Any]
 
 QUIET_TICKS = 15
-"""So long nothing is asked for before a step counts as over: 0.45 s, longer than the syncer waits to count pods (0.25 s)."""
+"""So long nothing is asked for before a step counts as over, where nobody says that the controller has nothing to do: 0.45 s."""
+IDLE_TICKS = 3
+"""So long, where somebody does."""
 TICK_SECONDS = 0.03
 """Ticks are counted instead of time, so that a pause of this very process is no silence."""
 LIMIT_SECONDS = 30
@@ -83,6 +85,8 @@ class Recorder:
 
     upstreams: dict[str, Api]
     is_noted: Callable[[Request], bool] = lambda _: True
+    is_idle: Callable[[], Awaitable[bool]] | None = None
+    """Whether the controller knows everything that its servers know, and has nothing to do; None where that cannot be told."""
     words: Words = field(default_factory=Words)
     steps: list[Step] = field(default_factory=list)
     _addresses: dict[str, str] = field(default_factory=dict)
@@ -106,12 +110,13 @@ class Recorder:
         self._noted, self._ended = [], time.monotonic()
 
     async def quiet(self) -> None:
-        """Await that nothing was asked for so long, and everything asked for is answered."""
+        """Await that the controller is idle; or, where that cannot be told, that it has asked for nothing for a while."""
+        await eventually(self._is_quiet, LIMIT_SECONDS)
 
-        async def is_quiet() -> bool:
+    async def _is_quiet(self) -> bool:
+        if self.is_idle is None or self._silent < IDLE_TICKS:
             return self._silent >= QUIET_TICKS
-
-        await eventually(is_quiet, LIMIT_SECONDS)
+        return await self.is_idle() and self._silent >= IDLE_TICKS
 
     async def settle(self) -> None:
         """Await quiet that begins now: what a test has just prepared arrives in the controller's caches meanwhile."""

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from nestor.kube import Api, ApiError, NotFound, kinds
+from tests import children
 from tests.integration import apiserver
 from tests.integration.syncer import fake_kubelet
 from tests.integration.syncer.fake_kubelet import FakeKubelet
@@ -93,18 +94,11 @@ async def test_a_followed_log_comes_line_by_line_and_ends_with_its_reader(
 async def test_kubectl_reads_logs(world: World, pod: tuple[Object, Object], kubelet: FakeKubelet) -> None:
     kubelet.log_end.set()
     meta = pod[0]["metadata"]
-    process = await asyncio.create_subprocess_exec(
-        str(apiserver.binary().parent / "kubectl"),
-        f"--kubeconfig={world.settings.nested_kubeconfig}",
-        "logs",
-        "-n",
-        meta["namespace"],
-        meta["name"],
-        "--follow",
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    output, _ = await process.communicate()
+    kubectl = (str(apiserver.binary().parent / "kubectl"), f"--kubeconfig={world.settings.nested_kubeconfig}")
+    command = (*kubectl, "logs", "-n", meta["namespace"], meta["name"], "--follow")
+    streams = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.STDOUT}
+    async with children.running(*command, **streams) as process, asyncio.timeout(60):
+        output, _ = await process.communicate()
     assert output.decode() == "first line\nlast line\n"
 
 

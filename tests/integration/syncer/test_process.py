@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,17 @@ import pytest
 from nestor.kube import kinds
 from nestor.syncer import main
 from nestor.syncer.process import credentials, health
+from tests import children
 from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.world import CLUSTER, World
 
 ROOT = Path(__file__).parents[3]
 
 
-async def spawn(world: World, **environment: str) -> asyncio.subprocess.Process:
+def spawn(world: World, **environment: str) -> AbstractAsyncContextManager[asyncio.subprocess.Process]:
     """The syncer as its container runs it, apart from flags that say where the test's clusters are."""
     settings = world.settings
-    return await asyncio.create_subprocess_exec(
+    return children.running(
         sys.executable,
         "-m",
         "nestor",
@@ -48,16 +50,16 @@ async def spawn(world: World, **environment: str) -> asyncio.subprocess.Process:
 async def test_it_works_as_a_process_and_ends_cleanly(world: World, space: str) -> None:
     await world.stop()
     try:
-        process = await spawn(world)
+        async with spawn(world) as process:
 
-        async def ready() -> bool:
-            return await world.probe("readyz") == 200
+            async def ready() -> bool:
+                return await world.probe("readyz") == 200
 
-        await world.eventually(ready)
-        await world.host_pod(await world.nested.create(kinds.POD, build_pod(space)))
-        process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(5):
-            output, _ = await process.communicate()
+            await world.eventually(ready)
+            await world.host_pod(await world.nested.create(kinds.POD, build_pod(space)))
+            process.send_signal(signal.SIGTERM)
+            async with asyncio.timeout(60):
+                output, _ = await process.communicate()
         assert process.returncode == 0
         assert b"Traceback" not in output
     finally:
@@ -66,8 +68,7 @@ async def test_it_works_as_a_process_and_ends_cleanly(world: World, space: str) 
 
 async def test_a_part_that_ends_takes_the_process_along(world: World) -> None:
     """The ports are taken by the syncer that runs already."""
-    process = await spawn(world)
-    async with asyncio.timeout(20):
+    async with spawn(world) as process, asyncio.timeout(60):
         output, _ = await process.communicate()
     assert process.returncode == 1
     assert b"address already in use" in output

@@ -130,6 +130,11 @@ class World:
         self._task = asyncio.create_task(main.run(self.settings))
         await self.eventually(self._ready)
 
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a syncer."""
+        return self._task is not None and not self._task.done()
+
     async def stop(self) -> None:
         """Stop the syncer, as SIGTERM does."""
         assert self._task is not None
@@ -337,7 +342,7 @@ async def _create_node(host: Api) -> None:
 
 async def _grant(host: Api, plane: apiserver.ControlPlane, namespace: str) -> Path:
     """A kubeconfig of a service account that has the syncer's roles and no other rights."""
-    await chart.install_roles(host)
+    await chart.install_syncer_roles(host)
     await host.create(
         kinds.SERVICE_ACCOUNT,
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "syncer", "namespace": namespace}},

@@ -16,6 +16,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.children import WITH_US
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -27,7 +29,7 @@ def serving() -> Iterator[list[str]]:
         door = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
         door.bind(address)
         door.listen()
-        command = [sys.executable, "-m", "tests.integration.warm.server", str(door.fileno())]
+        command = [*WITH_US, sys.executable, "-m", "tests.integration.warm.server", str(door.fileno())]
         server = subprocess.Popen(command, cwd=ROOT, env={"PYTHONPATH": f"{ROOT}/src:{ROOT}"}, pass_fds=[door.fileno()])
         door.close()  # so that nobody waits for a server that has failed
         try:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
-from collections.abc import AsyncIterator, Callable
+import functools
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from nestor import names
-from nestor.kube import Api, kinds
+from nestor.kube import Api, Informer, kinds
+from nestor.syncer.copies.rows import nodes
+from nestor.syncer.process import health
+from nestor.syncer.process.health import Health
 from tests.integration import apiserver
 from tests.integration.requests import golden
 from tests.integration.requests.golden import Rules
@@ -21,10 +26,11 @@ from tests.integration.syncer.world import CLUSTER, START, World
 
 Object = dict[str, Any]
 
-LINGER = "nestor.syncer.copies.rows.nodes.LINGER_SECONDS"
-"""How long an unused node stays: short here, so that its end belongs to the step in which its last pod goes."""
-LINGER_SECONDS = 1.0
-"""Longer than a pod's binding takes even on a busy machine: until then its new node counts as unused."""
+LINGER_SECONDS = 3600
+"""How long an unused node stays. A new node counts as unused until its first pod is bound, however long that takes; its end
+belongs to the step in which its last pod goes, as the test says by `Stage.let_node_go`."""
+SOON_SECONDS = 0.5
+"""What a queue is to do within this time belongs to the step: longer than the syncer waits to count pods (0.25 s)."""
 
 BASICS = ("nestor:coredns", "kube-system/services/kube-dns")
 """Applied at the start and again every minute: left out, except where the start itself is looked at."""
@@ -130,14 +136,22 @@ class Stage:
 
         await self.world.eventually(look)
 
-    async def end(self, nested: Object, host: Object) -> None:
+    def let_node_go(self) -> None:
+        """Call this before the last pod of a node goes: the nested node goes at once, which `no_node` awaits."""
+        nodes.LINGER_SECONDS = 0
+
+    async def end(self, nested: Object, host: Object, *, is_last: bool = False) -> None:
         """The host's kubelet ends the pod, and the nested pod goes."""
+        if is_last:
+            self.let_node_go()
         await self.world.finish(host)
         await self.world.gone(self.world.nested, kinds.POD, nested)
 
     async def remove(self, *pairs: tuple[Object, Object]) -> None:
         """End all pods that are left, and await that their node goes."""
         for nested, host in pairs:
+            if (nested, host) == pairs[-1]:
+                self.let_node_go()  # a pod that has finished goes when it is deleted
             await self.delete(nested, host)
             await self.recorder.settle()
             await self.end(nested, host)
@@ -150,7 +164,7 @@ class Stage:
             return await self.world.nested.find(kinds.NODE, self.node) is None
 
         await self.world.eventually(look)
-        self._has_node = False
+        nodes.LINGER_SECONDS, self._has_node = LINGER_SECONDS, False
 
     async def host_is(self, kind: Any, name: str, check: Callable[[Object | None], bool]) -> None:
         """Await that the host object of a nested one (None: absent) is as it should be."""
@@ -197,7 +211,50 @@ def is_no_basic(request: Request) -> bool:
 
 
 @pytest.fixture(scope="package")
-async def recorded(control_plane: apiserver.ControlPlane, host: Api) -> AsyncIterator[tuple[World, Recorder]]:
+def states() -> Iterator[list[Health]]:
+    """What each syncer that was started says of itself."""
+    found: list[Health] = []
+
+    class Kept(Health):
+        """Known to the tests."""
+
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            found.append(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(health, "Health", Kept)
+        yield found
+
+
+async def is_idle(world: World, states: list[Health]) -> bool:
+    """Whether the syncer's caches have what its servers would list now, and its queues have nothing to do, now or soon."""
+    caches = states[-1].caches
+    if not world.is_running or caches is None:
+        return True
+    for api, informers in ((world.host, caches.host_side), (world.nested, caches.nested_side)):
+        known = await asyncio.gather(*(_knows_all(api, informer) for informer in informers))
+        if not all(known):
+            return False
+    soon = asyncio.get_running_loop().time() + SOON_SECONDS
+    return not any(
+        len(queue) or any(timer.when() < soon for timer in queue._timers.values()) for queue in states[-1].queues.values()
+    )
+
+
+async def _knows_all(api: Api, informer: Informer) -> bool:
+    listed = await api.list(informer.kind, informer.namespace, labels=informer.labels, fields=informer.fields)
+    return _versions(listed) == _versions(informer)
+
+
+def _versions(items: Iterable[Object]) -> dict[str, str]:
+    return {item["metadata"]["uid"]: item["metadata"]["resourceVersion"] for item in items}
+
+
+@pytest.fixture(scope="package")
+async def recorded(
+    control_plane: apiserver.ControlPlane, host: Api, states: list[Health]
+) -> AsyncIterator[tuple[World, Recorder]]:
     """A running syncer, and the recorder between it and its two clusters."""
     async with worlds.running_nested() as plane, await Api.connect(str(plane.kubeconfig), manager="tests") as nested:
         made = await worlds.build_world(host, control_plane, plane, nested)
@@ -213,13 +270,14 @@ async def recorded(control_plane: apiserver.ControlPlane, host: Api) -> AsyncIte
             kubeconfig = recorder.write_kubeconfig("host", plane.folder / "recorded.kubeconfig")
             made.settings = dataclasses.replace(made.settings, host_kubeconfig=str(kubeconfig))
             await made.start()
+            recorder.is_idle = functools.partial(is_idle, made, states)
             yield made, recorder
             await made.stop()
 
 
 @pytest.fixture
 async def world(recorded: tuple[World, Recorder]) -> World:
-    """Both clusters; the name puts these tests into the group of the syncer's."""
+    """Both clusters."""
     return recorded[0]
 
 
@@ -228,7 +286,7 @@ async def stage(
     world: World, recorded: tuple[World, Recorder], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Stage:
     """A scenario, by the name of its test's module: `test_config` plays in the namespace `config`."""
-    monkeypatch.setattr(LINGER, LINGER_SECONDS)
+    monkeypatch.setattr(nodes, "LINGER_SECONDS", LINGER_SECONDS)
     recorder = recorded[1]
     await recorder.settle()
     recorder.steps, recorder.is_noted = [], is_no_basic

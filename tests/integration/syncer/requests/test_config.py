@@ -81,7 +81,7 @@ async def test_requests(stage: Stage) -> None:
     async with stage.step("the tenant deletes the pod"):
         await stage.delete(nested, host)
     async with stage.step("the pod goes"):
-        await stage.end(nested, host)
+        await stage.end(nested, host, is_last=True)
         for kind, one in ((kinds.CONFIG_MAP, "settings"), (kinds.CONFIG_MAP, "colors"), (kinds.SECRET, "typed")):
             await stage.host_is(kind, one, lambda found: found is None)
         await stage.no_node()

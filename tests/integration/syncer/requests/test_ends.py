@@ -23,7 +23,7 @@ async def test_requests(stage: Stage) -> None:
         await world.nested.delete(kinds.POD, "deleted", SPACE, grace_seconds=2)
         await stage.recorder.settle()
     async with stage.step("its host pod ends"):
-        await stage.end(nested, host)
+        await stage.end(nested, host, is_last=True)
         await stage.no_node()
     nested, host = await stage.start(_pod("evicted"))
     async with stage.step("a host pod is evicted"):
@@ -34,6 +34,7 @@ async def test_requests(stage: Stage) -> None:
     async with stage.step("a host pod is taken away"):
         await world.finish(host)
         await world.nested_pod(nested, lambda found: found["status"]["phase"] == "Failed")
+    stage.let_node_go()
     await world.nested.delete(kinds.POD, "lost", SPACE)
     await world.gone(world.nested, kinds.POD, nested)
     await stage.no_node()

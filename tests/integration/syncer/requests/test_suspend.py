@@ -35,7 +35,9 @@ async def test_requests(stage: Stage) -> None:
         late = await world.nested.create(kinds.POD, _pod("late"))
         await stage.recorder.settle()
     async with stage.step("the cluster is resumed"):
+        stage.let_node_go()
         await suspend(world, False)
+        await stage.no_node()
         again = [await _pair(stage, "bare"), await _pair(stage, "late"), await _pair_of_job(stage)]
         await stage.cluster_is(lambda status: not status["suspended"])
     assert again[1][0]["metadata"]["uid"] == late["metadata"]["uid"]
@@ -60,7 +62,7 @@ async def _clear(stage: Stage, pairs: list[tuple[Object, Object]]) -> None:
     for nested, host in pairs:
         await stage.ending(host)
         await stage.recorder.settle()
-        await stage.end(nested, host)
+        await stage.end(nested, host, is_last=(nested, host) == pairs[-1])
     await stage.no_node()
 
 

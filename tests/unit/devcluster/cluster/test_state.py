@@ -106,7 +106,8 @@ def test_kinds_commands() -> None:
         "-",
     ]
     assert kind.delete_command(file) == ["kind", "delete", "cluster", "--name", "nestor-dev", "--kubeconfig", "/c/kubeconfig"]
-    assert kind.load_command(Path("/i.tar")) == ["kind", "load", "image-archive", "/i.tar", "--name", "nestor-dev"]
+    assert kind.build_command("r/i:1", Path("/i")) == ["docker", "build", "--quiet", "--tag", "r/i:1", "/i"]
+    assert kind.load_command("r/i:1") == ["kind", "load", "docker-image", "r/i:1", "--name", "nestor-dev"]
 
 
 def test_kinds_configuration_opens_the_ports_on_loopback_only() -> None:

@@ -1,0 +1,79 @@
+"""What the kubelet hears of the operator: ready when everything is listed, alive while every watch is heard from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+
+from nestor.cluster.shape import Host
+from nestor.kube import Api, kinds
+from nestor.operator import health
+from nestor.operator.settings import Settings
+from nestor.operator.wiring import Operator
+from nestor.operator.world.cache import Cache
+from nestor.operator.world.context import Context
+
+Client = TestClient[web.Request, web.Application]
+
+
+@pytest.fixture
+def operator() -> Operator:
+    """An operator that has listed everything, and heard of all its watches just now."""
+    api = cast(Api, None)
+    operator = Operator(Context.create(api, Settings(image="x"), Cache(api), Host(())))
+    for informer in operator.cache.informers.values():
+        informer.synced.set()
+    operator._lists.is_filled.set()
+    return operator
+
+
+@pytest.fixture
+async def client(operator: Operator) -> AsyncIterator[Client]:
+    """Who asks for its pages."""
+    async with TestClient(TestServer(operator._build_health())) as client:
+        yield client
+
+
+async def ask(client: Client, page: str) -> tuple[int, str]:
+    """Status and text of a page."""
+    async with client.get(f"/{page}") as answer:
+        return answer.status, await answer.text()
+
+
+@pytest.mark.parametrize("page", ["healthz", "readyz"])
+async def test_all_is_well(client: Client, page: str) -> None:
+    assert await ask(client, page) == (200, "ok\n")
+
+
+async def test_one_silent_watch_is_enough_to_be_unhealthy(operator: Operator, client: Client) -> None:
+    for informer in operator.cache.informers.values():
+        informer.last_contact = time.monotonic() - (health.STALE_SECONDS - 60)
+    assert (await ask(client, "healthz"))[0] == 200
+    for kind, informer in operator.cache.informers.items():
+        informer.last_contact = time.monotonic() - (health.STALE_SECONDS + 1)
+        code, text = await ask(client, "healthz")
+        assert (code, text.startswith(f"the watch of {kind.plural} has been silent for")) == (503, True), text
+        # Only a restart helps: it is no question of being ready.
+        assert (await ask(client, "readyz"))[0] == 200
+        informer.last_contact = time.monotonic()
+
+
+async def test_what_is_not_listed_yet_is_named_and_no_reason_for_a_restart(operator: Operator, client: Client) -> None:
+    operator.cache.informers[kinds.POD].synced.clear()
+    assert await ask(client, "readyz") == (503, "waiting for the first list of pods\n")
+    operator._lists.is_filled.clear()
+    code, text = await ask(client, "readyz")
+    assert code == 503
+    for word in ("pods", "nestedappjobs", "nestedclusters", "nestedclasses", "nestedapps"):
+        assert word in text
+    assert await ask(client, "healthz") == (200, "ok\n")
+
+
+def test_a_watch_is_silent_for_longer_than_a_healthy_one_ever_is(operator: Operator) -> None:
+    informers: list[Any] = list(operator.cache.informers.values())
+    assert max(informer.watch_seconds for informer in informers) < health.STALE_SECONDS
