@@ -27,6 +27,11 @@ class Policy(Model):
         description="Pod Security level for the cluster's pods, `Baseline` or `Privileged`, from the class's "
         "`namespace.podSecurity`.",
     )
+    always_pull_images: bool = Field(
+        True,
+        description="Whether the cluster's pods pull every image anew, so that nobody else's private image is used from a node, "
+        "from the class's `images.alwaysPull`.",
+    )
 
     @classmethod
     def read(cls, cluster: Object | None) -> Policy:

@@ -146,7 +146,7 @@ def build_pod(resolved: Resolved, nestor_image: str, plan: Plan, dns_address: st
 def _build_sources(resolved: Resolved) -> tuple[Object, Object]:
     """The volume with the templates and its mount: the whole app image, or a copied ConfigMap in its place, or an empty one."""
     if resolved.app.image:
-        image = {"reference": resolved.app.image, "pullPolicy": "IfNotPresent"}
+        image = {"reference": resolved.app.image, "pullPolicy": resolved.policy.images.pull_policy}
         return {"name": "app", "image": image}, {"name": "app", "mountPath": contract.IMAGE_FOLDER, "readOnly": True}
     if not resolved.app.templates_from:
         return {"name": "app", "emptyDir": {}}, {"name": "app", "mountPath": contract.TEMPLATES_FOLDER, "readOnly": True}

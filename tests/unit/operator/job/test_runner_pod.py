@@ -167,12 +167,23 @@ def test_it_has_a_user_of_its_own_and_no_privileges() -> None:
 def test_templates_come_from_the_app_image_or_from_the_copied_config_map() -> None:
     spec = build()["spec"]
     assert spec["volumes"][0] == {"name": "app", "image": {"reference": "registry.test/hello:1", "pullPolicy": "IfNotPresent"}}
-    assert spec["containers"][0]["volumeMounts"][0]["mountPath"] == "/app"
+    assert spec["containers"][0]["volumeMounts"][0] == {"name": "app", "mountPath": "/app", "readOnly": True}
+    # What is in the image is never run.
+    assert [item["image"] for item in spec["containers"]] == ["nestor:1"]
+    assert not {"initContainers", "ephemeralContainers"} & spec.keys()
     job = builders.build_job()
     job["spec"]["app"] = {"templatesFrom": {"configMapRef": {"name": "x"}}, "appDef": job["spec"]["app"]["appDef"]}
     spec = build(job)["spec"]
     assert spec["volumes"][0] == {"name": "app", "configMap": {"name": "hello-templates"}}
     assert spec["containers"][0]["volumeMounts"][0]["mountPath"] == "/app/templates"
+
+
+def test_the_app_image_is_pulled_as_the_class_says() -> None:
+    policy = builders.build_policy(images={"alwaysPull": True})
+    resolved = builders.build_resolved(policy=policy)
+    plan = resolved.build_plan("image:x", 0)
+    (app, *_) = build_pod(resolved, "nestor:1", plan, "10.43.0.21", 1)["spec"]["volumes"]
+    assert app == {"name": "app", "image": {"reference": "registry.test/hello:1", "pullPolicy": "Always"}}
 
 
 def test_its_plan_and_attempt_are_written_on_it() -> None:
