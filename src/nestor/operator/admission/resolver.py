@@ -44,7 +44,8 @@ class AppResolver:
         known = identify(job, self._context.classes.all())
         source = await self._find(known, job)
         cluster = self._context.cache.clusters.get(known.home.name, known.home.namespace)
-        return admit(known, source, cluster, self._context.host)
+        given = await self._inputs.parameters.find(known)
+        return admit(known, source, cluster, self._context.host, given)
 
     async def _find(self, known: JobIdentity, job: Object) -> AppSource:
         if known.spec.app and known.spec.app.app_def is not None:

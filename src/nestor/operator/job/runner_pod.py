@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime
 
 from nestor import times
@@ -93,9 +94,10 @@ def find_dropped(resolved: Resolved, pod: Object | None, plan_hash: str) -> str 
     return f"the runner's pod '{pod['metadata']['name']}' lost its app image volume: {NO_IMAGE_VOLUMES}"
 
 
-def build_plan_config_map(home: Home, plan: Plan) -> Object:
-    """The ConfigMap from which the runner reads the plan."""
-    return {"metadata": home.metadata(home.child(Part.PLAN)), "data": {contract.PLAN_FILE: plan.to_json()}}
+def build_plan_secret(home: Home, plan: Plan) -> Object:
+    """The Secret from which the runner reads the plan: parameters are in it, and some of them may be passwords."""
+    data = {contract.PLAN_FILE: base64.b64encode(plan.to_json().encode()).decode()}
+    return {"metadata": home.metadata(home.child(Part.PLAN)), "type": "Opaque", "data": data}
 
 
 def build_pod(resolved: Resolved, nestor_image: str, plan: Plan, dns_address: str, attempt: int) -> Object:
@@ -123,7 +125,7 @@ def build_pod(resolved: Resolved, nestor_image: str, plan: Plan, dns_address: st
         "containers": [_build_container(nestor_image, templates)],
         "volumes": [
             app,
-            {"name": "plan", "configMap": {"name": home.child(Part.PLAN)}},
+            {"name": "plan", "secret": {"secretName": home.child(Part.PLAN), "defaultMode": 0o440}},
             {
                 "name": "kubeconfig",
                 "secret": {
