@@ -42,6 +42,8 @@ class Part(enum.StrEnum):
     PLAN = "plan"
     TEMPLATES = "templates"
     """The copy of the job's templates."""
+    PARAMETERS = "parameters"
+    """The copy of the Secret with the job's parameters."""
     PULL_SECRET = "pull"  # noqa: S105 - a word
     """The copy of the job's pull secret."""
     APP_SNAPSHOT = "app"

@@ -187,10 +187,14 @@ def large_crd() -> Object:
 BY_PATH = """#!/bin/bash
 set -eux
 /usr/bin/kubectl wait --for=condition=Established --timeout=60s crd/gadgets.example.com
+git init --quiet repository
 mkdir -p tiny/templates
 printf 'apiVersion: v2\nname: tiny\nversion: 1.0.0\n' > tiny/Chart.yaml
 printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: from-chart}\ndata: {by: helm}\n' > tiny/templates/map.yaml
 /usr/bin/helm upgrade --install tiny ./tiny --wait --timeout 1m
+curl --version
+jq --null-input 1
+python3 --version
 """
 
 

@@ -71,6 +71,16 @@ def test_every_file_is_of_our_kinds_and_every_key_of_it_known(file: Path) -> Non
     assert known == ours[0]["spec"]
 
 
+def test_each_application_with_an_image_has_a_dockerfile() -> None:
+    named = [
+        folder
+        for folder in FOLDERS
+        for item in documents(folder / "job.yaml")
+        if item.get("spec", {}).get("app", {}).get("image")
+    ]
+    assert named == WITH_IMAGE
+
+
 @pytest.mark.parametrize("folder", WITH_IMAGE, ids=ids)
 def test_the_images_reference_is_what_the_build_calls_it(folder: Path) -> None:
     (job,) = documents(folder / "job.yaml")

@@ -97,7 +97,9 @@ APPDEF_INVALID = Reason(
 APP_NOT_FOUND = Reason("AppNotFound", "user", "`nestor apps` lists the catalogue")
 READING_APPDEF = Reason("ReadingAppDef", advice="wait until the app image is read; a private image needs `imagePullSecretName`")
 PARAMETERS_INVALID = Reason(
-    "ParametersInvalid", "user", "correct `spec.parameters`; `nestor apps NAME` lists the command's parameters"
+    "ParametersInvalid",
+    "user",
+    "correct `spec.parameters`, or the Secret of `spec.parametersFrom`; `nestor apps NAME` lists the command's parameters",
 )
 TEMPLATES_NOT_FOUND = Reason(
     "TemplatesNotFound", "user", "create the ConfigMap in the job's namespace; the job then continues by itself"

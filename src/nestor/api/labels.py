@@ -59,6 +59,8 @@ PLAN_HASH = f"{GROUP}/plan-hash"
 RUNNER_ATTEMPT = f"{GROUP}/runner-attempt"
 """Annotation of a runner's (or reader's) pod: its attempt number, counting all pods for the same plan (or image)."""
 
+SALT = f"{GROUP}/salt"
+"""Annotation of the copy of a Secret with parameters: keeps hashes of its values from being guessed."""
 APP_IMAGE = f"{GROUP}/app-image"
 """Annotation of a reader's pod: the app image whose AppDef it reads."""
 

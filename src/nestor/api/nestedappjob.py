@@ -96,6 +96,22 @@ class App(Model):
     )
 
 
+class SecretRef(Model):
+    """A Secret in the job's own namespace."""
+
+    name: ObjectName = Field(description="Name of the Secret.")
+
+
+class ParametersFrom(Model):
+    """Values for parameters that must not be seen."""
+
+    secret_ref: SecretRef = Field(
+        description="Secret of type Opaque in the job's namespace: each key is the name of a parameter, and its value is the "
+        "parameter's, as text. It is copied when the job starts, so later changes to it do not affect the job. Whoever may "
+        "create jobs can thus use the namespace's Secrets, as whoever may create pods can."
+    )
+
+
 class JobExpose(Model):
     """How the job's targets can be reached."""
 
@@ -138,6 +154,7 @@ class NestedAppJobSpec(Model):
                 "`app` may not be replaced by `appRef`, nor `appRef` by `app`: delete the object and create it again",
             ),
             _same("command"),
+            _same("parametersFrom"),
             _same("kubernetesVersion"),
         )
     )
@@ -159,6 +176,13 @@ class NestedAppJobSpec(Model):
         description="Values for the command's `parameters`, by name. Changing a value runs the steps again, from the "
         "first one that uses it.",
         json_schema_extra={"x-kubernetes-preserve-unknown-fields": True},
+    )
+    parameters_from: ParametersFrom | None = Field(
+        None,
+        description="Values for further parameters, passwords above all, from a Secret. They are checked like those in "
+        "`parameters`, which take precedence, and appear in no message of Nestor; what templates and scripts do with them is up "
+        "to the application. Immutable.",
+        json_schema_extra=immutable("parametersFrom"),
     )
     class_name: ObjectName = Field(
         "default",

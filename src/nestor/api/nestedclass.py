@@ -262,6 +262,24 @@ class ExposePolicy(Model):
         return any((self.annotations or {}).get(name) for name in ISSUERS)
 
 
+class ImagesPolicy(Model):
+    """How the images of jobs are pulled."""
+
+    always_pull: bool = Field(
+        False,
+        description="Whether every image that a job or a user's NestedCluster names, app images included, is pulled with "
+        "`imagePullPolicy: Always`, whatever its pods say. Otherwise a pod may start from a copy on its node that somebody else "
+        "pulled with credentials of their own. Set it where tenants have private images and nodes run a kubelet older than 1.35, "
+        "or one without `KubeletEnsureSecretPulledImages`: since 1.35, kubelets make sure of it by themselves. Images that are "
+        "only on the nodes and in no registry then cannot be used. A change applies to new pods. Defaults to false.",
+    )
+
+    @property
+    def pull_policy(self) -> Literal["Always", "IfNotPresent"]:
+        """For app images."""
+        return "Always" if self.always_pull else "IfNotPresent"
+
+
 class RemotePolicy(Model):
     """Templates and charts from outside the app image."""
 
@@ -271,7 +289,8 @@ class RemotePolicy(Model):
     allowed_hosts: list[HostPattern] = Field(
         default_factory=list,
         description="Hosts that these URLs may name: host names, or `*.example.com` for all hosts below example.com. "
-        "If not set, any host. The node, the cloud's metadata address and the host cluster's API server are never allowed.",
+        "If not set, any host. The node, the cloud's metadata address and the host cluster's API server are never allowed. This "
+        "is no boundary: scripts (type `custom`) and the application's own pods connect to whatever `network` allows.",
         max_length=64,
     )
     max_bytes: int = Field(
@@ -303,3 +322,4 @@ class NestedClassSpec(Model):
         ge=0,
         le=100_000,
     )
+    images: ImagesPolicy = Field(default_factory=ImagesPolicy, description="How the images of jobs are pulled.")

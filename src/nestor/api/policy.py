@@ -33,6 +33,11 @@ class Policy(Model):
         "`namespace.allowedLabels`. All others are renamed.",
         max_length=64,
     )
+    always_pull_images: bool = Field(
+        True,
+        description="Whether the cluster's pods pull every image anew, so that nobody else's private image is used from a node, "
+        "from the class's `images.alwaysPull`.",
+    )
 
     @classmethod
     def read(cls, cluster: Object | None) -> Policy:

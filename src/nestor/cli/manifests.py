@@ -31,6 +31,8 @@ class Wishes:
     host: str | None = None
     all_targets: bool = False
     parameters: dict[str, Any] = field(default_factory=dict)
+    parameters_from: str | None = None
+    """Name of a Secret with further parameters."""
 
 
 def build_job(wishes: Wishes, *, app: str | None = None, appdef: Object | None = None, name: str) -> Object:
@@ -62,6 +64,8 @@ def with_wishes(job: Object, wishes: Wishes) -> Object:
             spec[key] = value
     if wishes.parameters:
         spec["parameters"] = {**(spec.get("parameters") or {}), **wishes.parameters}
+    if wishes.parameters_from:
+        spec["parametersFrom"] = {"secretRef": {"name": wishes.parameters_from}}
     expose = {**(spec.get("expose") or {}), **({"host": wishes.host} if wishes.host else {})}
     expose |= {"allTargets": True} if wishes.all_targets else {}
     meta = job["metadata"] | ({"name": wishes.name} if wishes.name else {})

@@ -7,7 +7,7 @@ from enum import IntEnum
 
 PLAN_FOLDER = "/etc/nestor/plan"
 PLAN_FILE = "plan.json"
-"""File name in the plan folder, and key in the plan's ConfigMap."""
+"""File name in the plan folder, and key in the plan's Secret."""
 KUBECONFIG_FOLDER = "/etc/nestor/kubeconfig"
 KUBECONFIG_FILE = "kubeconfig"
 """Kubeconfig for the nested cluster."""

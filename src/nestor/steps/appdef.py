@@ -18,7 +18,7 @@ from nestor.steps.types import TYPES, Entry
 STEP_LIMIT = 100
 NAME_LIMIT = 100
 PLAN_LIMIT = 900 * 1024
-"""Bytes of `plan.json`: a ConfigMap holds 1 MiB, with its names and labels."""
+"""Bytes of `plan.json`: a Secret holds 1 MiB, with its names and labels."""
 
 
 @dataclass
@@ -45,13 +45,14 @@ def build_plan(
     environment: Mapping[str, str] | None = None,
     facts: Mapping[str, str] | None = None,
     remote: Remote | None = None,
+    salt: str = "",
 ) -> Plan:
     """The plan of one AppDef command.
 
     `nested` is the command's `nested_kubernetes`, verbatim; unknown keys are left alone. `base` stands for everything under
     which what was done counts: content of the templates, the cluster's data, the user's wish to run all again. `parameters` and
     `environment` come from `parameters.check`, `facts` about the job are what templates see as `job.name` …, `remote` is the
-    class's policy. Raises `PlanError`.
+    class's policy. `salt` goes into the hashes of steps that see parameters, where a value is secret. Raises `PlanError`.
     """
     fault = faults.find_fault(nested, "nested_kubernetes")
     if fault is not None:
@@ -62,7 +63,7 @@ def build_plan(
     if reading.faults:
         raise PlanError(reading.faults)
     values, variables, known = dict(parameters or {}), dict(environment or {}), dict(facts or {})
-    hashed = tuple(step.model_copy(update={"hash": hash_step(step, values, variables, known)}) for step in steps)
+    hashed = tuple(step.model_copy(update={"hash": hash_step(step, values, variables, known, salt)}) for step in steps)
     plan = Plan(
         hash=_hash_plan(base, hashed, reading.remote),
         base=base,
@@ -100,7 +101,9 @@ def list_warnings(nested: Mapping[str, Any], where: str) -> list[str]:
     return warn_of_unknown(unknown)
 
 
-def hash_step(step: Step, parameters: Mapping[str, Any], environment: Mapping[str, str], facts: Mapping[str, str]) -> str:
+def hash_step(
+    step: Step, parameters: Mapping[str, Any], environment: Mapping[str, str], facts: Mapping[str, str], salt: str = ""
+) -> str:
     """Changes with what the step does: neither with its name and limits, nor with parameters that it does not see.
 
     Defaults are left out, so that a key of a later version changes nothing for steps that do not have it: another hash runs the
@@ -112,6 +115,8 @@ def hash_step(step: Step, parameters: Mapping[str, Any], environment: Mapping[st
         content |= {"parameters": dict(parameters), "facts": dict(facts)}
     if TYPES[step.type].is_script and environment:
         content |= {"environment": dict(environment)}
+    if salt and len(content) > 1:
+        content |= {"salt": salt}
     return names.digest(json.dumps(content, sort_keys=True), length=16)
 
 

@@ -9,7 +9,7 @@ something to a command line or a form (`FORM_KEYS`) is left alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -47,11 +47,21 @@ class _Reading:
     given: Mapping[str, Any]
     faults: list[str]
     warnings: list[str]
+    hidden: Collection[str] = ()
+
+    def name_given(self, name: str) -> str:
+        """Where the job gives that parameter."""
+        if name in self.hidden:
+            return f"`spec.parametersFrom`: key '{faults.name_field('', [name])}'"
+        return f"`{faults.name_field('spec.parameters', [name])}`"
 
 
-def check(declared: Any, given: Mapping[str, Any] | None, *, where: str = "parameters") -> Parameters:
+def check(
+    declared: Any, given: Mapping[str, Any] | None, *, where: str = "parameters", hidden: Collection[str] = ()
+) -> Parameters:
     """The checked values. `declared`: the command's `parameters`, verbatim; `given`: the job's; `where` names the former.
 
+    `hidden`: names in `given` whose values come from a Secret, and are not shown in messages.
     Raises `PlanError` with all faults, of the AppDef and of the job.
     """
     given = given or {}
@@ -60,7 +70,7 @@ def check(declared: Any, given: Mapping[str, Any] | None, *, where: str = "param
         if fault is not None:
             raise PlanError([fault])
     found: list[str] = []
-    reading = _Reading(_read_declared(declared, where, found), given, found, [])
+    reading = _Reading(_read_declared(declared, where, found), given, found, [], hidden)
     _refuse_unknown(reading)
     checked, environment = _check_all(reading)
     unknown = [item for fields in reading.declared.values() for item in _find_unknown(fields)]
@@ -116,11 +126,12 @@ def _read_declared(declared: Any, where: str, found: list[str]) -> dict[str, Fie
 def _refuse_unknown(reading: _Reading) -> None:
     unknown = [name for name in reading.given if name not in reading.declared]
     if unknown and not reading.declared:
-        reading.faults.append("`spec.parameters` may not be set: the command has no parameters")
+        field = "parametersFrom" if unknown[0] in reading.hidden else "parameters"
+        reading.faults.append(f"`spec.{field}` may not be set: the command has no parameters")
         return
     known = ", ".join(f"'{name}'" for name in reading.declared)
     for name in unknown:
-        reading.faults.append(f"`{faults.name_field('spec.parameters', [name])}` is unknown; the command has: {known}")
+        reading.faults.append(f"{reading.name_given(name)} is unknown; the command has: {known}")
 
 
 def _read_value(name: str, fields: Fields, reading: _Reading) -> Any:
@@ -135,14 +146,15 @@ def _read_value(name: str, fields: Fields, reading: _Reading) -> Any:
     given = reading.given.get(name)
     if given is None or rule is None:
         return default
-    field = faults.name_field("spec.parameters", [name])
+    field = reading.name_given(name)
     if rule.kind == "CONST":
-        reading.faults.append(f"`{field}` may not be set: it is a constant of the AppDef")
+        reading.faults.append(f"{field} may not be set: it is a constant of the AppDef")
         return None
     try:
         return values.check(rule, given)
     except values.ValueFault as fault:
-        reading.faults.append(f"`{field}` {fault}")
+        said = f"has no value of type {rule.kind} as the AppDef allows it" if name in reading.hidden else fault
+        reading.faults.append(f"{field} {said}")
         return None
 
 
@@ -183,7 +195,7 @@ def _is_active(name: str, checked: dict[str, Any], reading: _Reading) -> bool:
     if all(holds):
         return True
     if name in reading.given:
-        reading.warnings.append(f"`{faults.name_field('spec.parameters', [name])}` is not used: its conditions do not hold")
+        reading.warnings.append(f"{reading.name_given(name)} is not used: its conditions do not hold")
     return False
 
 

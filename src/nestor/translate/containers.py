@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nestor.api.policy import Policy
 from nestor.objects import Object
 from nestor.translate import env
 from nestor.translate.target import Target
@@ -33,10 +34,11 @@ _FIELDS = (
 )
 
 
-def build_containers(pod: Object, group: str, target: Target) -> list[Object]:
+def build_containers(pod: Object, group: str, target: Target, policy: Policy) -> list[Object]:
     """The host pod's containers in one group: `containers`, `initContainers` or `ephemeralContainers`."""
     links = pod["spec"].get("enableServiceLinks", True) is not False
-    return [_build(item, pod["metadata"]["namespace"], target, links) for item in pod["spec"].get(group) or []]
+    forced = {"imagePullPolicy": "Always"} if policy.always_pull_images else {}
+    return [_build(item, pod["metadata"]["namespace"], target, links) | forced for item in pod["spec"].get(group) or []]
 
 
 def _build(container: Object, namespace: str, target: Target, links: bool) -> Object:

@@ -92,7 +92,7 @@ def _spec(pod: Object, target: Target, namespaces: scheduling.Namespaces, policy
     own, meta = pod["spec"], pod["metadata"]
     result: Object = {key: own[key] for key in _FIELDS if key in own}
     result |= {
-        "containers": containers.build_containers(pod, "containers", target),
+        "containers": containers.build_containers(pod, "containers", target, policy),
         "volumes": volumes.build_volumes(pod, policy),
         # By default, the kubelet would use the host pod's name. No `subdomain`: it would add the host namespace's domain.
         "hostname": (own.get("hostname") or meta["name"].replace(".", "-"))[:_HOSTNAME_LIMIT].rstrip("-"),
@@ -106,7 +106,7 @@ def _spec(pod: Object, target: Target, namespaces: scheduling.Namespaces, policy
         result |= {key: own[key] for key in _PRIVILEGED if key in own}
     if result.get("hostNetwork"):
         del result["hostname"]  # the pod uses that of the node, as on any kubelet
-    if first := containers.build_containers(pod, "initContainers", target):
+    if first := containers.build_containers(pod, "initContainers", target, policy):
         result["initContainers"] = first
     if secrets := own.get("imagePullSecrets"):
         named = [item["name"] for item in secrets if item.get("name")]

@@ -35,7 +35,8 @@ def build_debug(nested: Object, host: Object, target: Target, policy: Policy) ->
     """A patch that adds ephemeral containers (`kubectl debug`) to the host pod, or None if there is no new one that may run."""
     known = {item["name"] for item in host["spec"].get("ephemeralContainers") or []}
     wanted = refusals.find_permitted_debug(nested, policy) - known
-    fresh = [item for item in containers.build_containers(nested, "ephemeralContainers", target) if item["name"] in wanted]
+    built = containers.build_containers(nested, "ephemeralContainers", target, policy)
+    fresh = [item for item in built if item["name"] in wanted]
     return {"spec": {"ephemeralContainers": fresh}} if fresh else None
 
 

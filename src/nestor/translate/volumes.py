@@ -54,6 +54,8 @@ def _build_volume(pod: Object, number: int, volume: Object, policy: Policy) -> O
     for kind in _VERBATIM[policy.pod_security]:
         if kind in volume:
             result[kind] = volume[kind]
+    if "image" in result and policy.always_pull_images:
+        result["image"] = result["image"] | {"pullPolicy": "Always"}
     if source := volume.get("configMap"):
         result["configMap"] = source | {"name": names.host_name(source["name"], namespace)}
     if source := volume.get("secret"):

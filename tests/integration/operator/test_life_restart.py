@@ -73,7 +73,7 @@ async def test_the_volume_of_a_restarted_job_is_another_one(operator: Operator, 
     _, where = await start(api, "anew", namespace, className=f"anew-{namespace}", successPolicy=POLICY, failurePolicy=policy)
     first = await uid_of_server(api, "anew", where)
     claim = await api.get(kinds.PERSISTENT_VOLUME_CLAIM, "data-anew-k3s-0", where)
-    before = (await api.get(kinds.CONFIG_MAP, "anew-plan", where))["data"]
+    before = (await api.get(kinds.SECRET, "anew-plan", where))["data"]
     await come_to(api, "anew", where, "Failed", "Job 'pi' has failed")
     await job_restarted(api, "anew", namespace, 1)
 
@@ -84,7 +84,7 @@ async def test_the_volume_of_a_restarted_job_is_another_one(operator: Operator, 
     await server_of(api, "anew", where, after=first)
     job = await job_with(api, "anew", namespace, conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
     assert job["status"]["restarts"] == 1
-    assert (await api.get(kinds.CONFIG_MAP, "anew-plan", where))["data"] != before
+    assert (await api.get(kinds.SECRET, "anew-plan", where))["data"] != before
 
 
 async def test_a_job_that_ended_at_rest_on_a_volume_runs_again_from_an_empty_one(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from tests.integration.operator.conftest import Operator
@@ -125,8 +127,8 @@ async def test_with_a_volume_the_control_plane_rests_too_and_its_data_is_the_sam
     again = await api.get(kinds.PERSISTENT_VOLUME_CLAIM, "data-kept-k3s-0", where)
     assert again["metadata"]["uid"] == claim["metadata"]["uid"]
     assert await plan_hash(api, "kept", where) == plan, "the runner that ended is there with its log, and no other one"
-    plan_map = await api.get(kinds.CONFIG_MAP, "kept-plan", where)
-    assert plan in plan_map["data"]["plan.json"], "no data was lost: nothing is applied anew"
+    stored = await api.get(kinds.SECRET, "kept-plan", where)
+    assert plan in base64.b64decode(stored["data"]["plan.json"]).decode(), "no data was lost: nothing is applied anew"
 
 
 async def test_a_lost_server_with_a_volume_loses_no_data(operator: Operator, api: Api, namespace: str) -> None:
@@ -140,7 +142,8 @@ async def test_a_lost_server_with_a_volume_loses_no_data(operator: Operator, api
     await job_with(api, "safe", namespace, conditions.CLUSTER_READY, "True")
     cluster = await api.get(kinds.NESTED_CLUSTER, "safe", where)
     assert cluster["metadata"]["annotations"][labels.DATA_EPOCH] == "0"
-    assert plan in (await api.get(kinds.CONFIG_MAP, "safe-plan", where))["data"]["plan.json"]
+    stored = await api.get(kinds.SECRET, "safe-plan", where)
+    assert plan in base64.b64decode(stored["data"]["plan.json"]).decode()
 
 
 async def test_nothing_is_left_of_a_job_that_is_deleted_at_rest(operator: Operator, api: Api, namespace: str) -> None:

@@ -241,7 +241,8 @@ async def test_a_changed_host_moves_the_url(operator: Operator, api: Api, namesp
 
 def allows(level: str) -> Callable[[Object | None], bool]:
     """A predicate: the cluster's pods are allowed what that Pod Security level allows."""
-    return lambda found: bool(found and (found.get("status") or {}).get("policy") == {"podSecurity": level})
+    policy = {"podSecurity": level, "alwaysPullImages": False}
+    return lambda found: bool(found and (found.get("status") or {}).get("policy") == policy)
 
 
 async def test_what_the_class_allows_pods_is_told_to_the_syncers_of_jobs_and_of_users(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import uuid
 from collections.abc import AsyncIterator
@@ -107,9 +108,9 @@ async def pin_of(api: Api, where: str) -> Object:
 
 async def path_in_plan(api: Api, where: str) -> str:
     """The template of the plan's only step."""
-    found = await wait_for(api, kinds.CONFIG_MAP, "hello-plan", where, lambda item: item is not None)
+    found = await wait_for(api, kinds.SECRET, "hello-plan", where, lambda item: item is not None)
     assert found is not None
-    (step,) = json.loads(found["data"]["plan.json"])["steps"]
+    (step,) = json.loads(base64.b64decode(found["data"]["plan.json"]))["steps"]
     return str(step["path"])
 
 

@@ -5,6 +5,7 @@ What stands for what is learned from the answers of the API servers, so that a U
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
@@ -84,6 +85,8 @@ class Words:
         return self.numbers.get(value, value) if type(value) is int else value
 
     def _field(self, key: str, value: Any) -> Any:
+        if key == "plan.json" and isinstance(value, str):
+            value = base64.b64decode(value).decode()  # in a Secret
         return self.fields.get(key) or self.replace(value)
 
     def _open(self, text: str) -> Any:

@@ -293,6 +293,8 @@ async def _create_cluster(host: Api, namespace: str) -> None:
         "spec": {},
     }
     await World.eventually(lambda: _create(host, body))
+    allowed = {"status": {"policy": {"alwaysPullImages": False}}}
+    await host.patch(kinds.NESTED_CLUSTER, CLUSTER, namespace, allowed, subresource="status")
     for part, port in (("k3s", 443), ("dns", 53)):
         await host.create(
             kinds.SERVICE,

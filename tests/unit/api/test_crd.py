@@ -98,6 +98,14 @@ def test_names_of_the_kinds() -> None:
     assert names == {"naj": "Namespaced", "napp": "Cluster", "ncl": "Namespaced", "nclass": "Cluster"}
 
 
+def test_a_jobs_status_and_url_are_columns() -> None:
+    [job] = [resource for resource in RESOURCES if resource.kind == "NestedAppJob"]
+    (version,) = crd.build_crd(job)["spec"]["versions"]
+    columns = {column["name"]: column["jsonPath"] for column in version["additionalPrinterColumns"]}
+    assert columns["URL"] == ".status.url"
+    assert columns["Status"] == ".status.conditions[?(@.type=='Ready')].reason"
+
+
 def test_the_generator_writes_both_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "charts/nestor").mkdir(parents=True)
     assert crd.main([str(tmp_path / "crds")]) == 0

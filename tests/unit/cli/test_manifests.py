@@ -85,7 +85,15 @@ def test_what_is_no_parameter(item: str) -> None:
 
 
 def test_a_job_of_the_catalogue() -> None:
-    wishes = Wishes(command="Start", class_name="big", version="v1.36", host="a.test", all_targets=True, parameters={"a": 1})
+    wishes = Wishes(
+        command="Start",
+        class_name="big",
+        version="v1.36",
+        host="a.test",
+        all_targets=True,
+        parameters={"a": 1},
+        parameters_from="s",
+    )
     assert jobs.build("shop", None, wishes, "0123456789") == {
         "apiVersion": "nestor.dev/v1alpha1",
         "kind": "NestedAppJob",
@@ -96,6 +104,7 @@ def test_a_job_of_the_catalogue() -> None:
             "className": "big",
             "kubernetesVersion": "v1.36",
             "parameters": {"a": 1},
+            "parametersFrom": {"secretRef": {"name": "s"}},
             "expose": {"host": "a.test", "allTargets": True},
         },
     }

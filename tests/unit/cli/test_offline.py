@@ -313,6 +313,13 @@ def test_a_jobs_parameters_are_checked_against_its_command(given: Any, part: str
     assert [part in fault for fault in faults] == ([True] if part else [])
 
 
+def test_what_may_be_in_a_secret_is_no_fault_and_what_is_wrong_still_is() -> None:
+    secret = {"app": {"image": "x", "appDef": SIZED}, "parametersFrom": {"secretRef": {"name": "s"}}}
+    assert check_one(job(secret)).faults == []
+    (fault,) = check_one(job(secret | {"parameters": {"size": 99}})).faults
+    assert "`spec.parameters.size`" in str(fault)
+
+
 def test_an_appdef_alone_lacks_no_parameters() -> None:
     assert not check_one(SIZED).faults
     odd = {"commands": {"Start": APPDEF["commands"]["Start"] | {"parameters": {"size": {"type": "INT", "min": 5, "max": 1}}}}}

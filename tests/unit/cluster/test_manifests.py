@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -43,7 +44,9 @@ def build_runner() -> list[Object]:
     """The runner's plan and pod."""
     resolved = build_resolved()
     plan = resolved.build_plan("image:registry.test/hello:1", 0)
-    return [runner.build_plan_config_map(resolved.home, plan), runner.build_pod(resolved, "nestor:1", plan, "10.43.0.9", 1)]
+    secret = runner.build_plan_secret(resolved.home, plan)
+    readable = {key: base64.b64decode(value).decode() for key, value in secret["data"].items()}
+    return [secret | {"data": readable}, runner.build_pod(resolved, "nestor:1", plan, "10.43.0.9", 1)]
 
 
 def build_ingresses() -> list[Object]:

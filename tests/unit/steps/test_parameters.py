@@ -14,6 +14,29 @@ def check(declared: Any, given: Any = None) -> Parameters:
     return check_parameters(declared, given, where=WHERE)
 
 
+@pytest.mark.parametrize(
+    ("declared", "fault"),
+    [
+        ({}, "`spec.parametersFrom` may not be set: the command has no parameters"),
+        ({"other": {}}, "`spec.parametersFrom`: key 'x' is unknown; the command has: 'other'"),
+        ({"x": {"type": "INT"}}, "`spec.parametersFrom`: key 'x' has no value of type INT as the AppDef allows it"),
+        ({"x": {"type": "selection", "values": ["a"]}}, "`spec.parametersFrom`: key 'x' has no value of type SELECTION"),
+        ({"x": {"type": "STR", "size": 1}}, ""),
+        ({"x": {"type": "CONST", "value": 1}}, "`spec.parametersFrom`: key 'x' may not be set: it is a constant of the AppDef"),
+    ],
+)
+def test_a_value_from_a_secret_is_checked_and_never_shown(declared: Object, fault: str) -> None:
+    secret = "correct-horse"
+    if not fault:
+        assert check_parameters(declared, {"x": secret}, hidden={"x"}).values == {"x": secret}
+        return
+    with pytest.raises(PlanError) as refused:
+        check_parameters(declared, {"x": secret}, hidden={"x"})
+    [said] = refused.value.messages
+    assert said.startswith(fault)
+    assert secret not in said
+
+
 def value(declared: Object, given: Any) -> Any:
     """What one parameter comes to."""
     return check({"x": declared}, {} if given is None else {"x": given}).values.get("x", "absent")

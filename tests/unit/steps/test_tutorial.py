@@ -100,7 +100,9 @@ def test_kubeai_is_a_script_that_may_wait_ten_minutes_for_helm() -> None:
     assert (step.name, step.type, step.path) == ("helmdeploy", "custom", None)
     assert step.cmd is not None
     assert scripts.decode(step.cmd).decode() == SCRIPT
-    assert step.timeout_seconds > 10 * 60
+    assert step.timeout_seconds == 3600 > 10 * 60
+    [own] = plan_of(appdef([MODELS[0] | {"timeout_seconds": 900}])).steps
+    assert own.timeout_seconds == 900
 
 
 def test_the_older_tutorials_spelling_and_settings_make_the_same_plan() -> None:

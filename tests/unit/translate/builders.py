@@ -9,7 +9,9 @@ from nestor.translate.target import Target
 
 Object = dict[str, Any]
 
-BASELINE, PRIVILEGED = Policy(), Policy(pod_security="Privileged")
+BASELINE = Policy(always_pull_images=False)
+PRIVILEGED = Policy(pod_security="Privileged", always_pull_images=False)
+PULLED = Policy(always_pull_images=True)
 
 TARGET = Target(
     namespace="nestor-team-a-hello-1234abcd",

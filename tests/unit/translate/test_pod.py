@@ -11,9 +11,9 @@ import yaml
 
 from nestor.api.policy import Policy
 from nestor.syncer.translate import service
-from nestor.translate import dns, pod
+from nestor.translate import dns, pod, update
 from nestor.translate.labels import host_key, is_match
-from tests.unit.translate.builders import BASELINE, PRIVILEGED, TARGET, build_pod, build_service
+from tests.unit.translate.builders import BASELINE, PRIVILEGED, PULLED, TARGET, build_pod, build_service
 
 Object = dict[str, Any]
 
@@ -73,6 +73,23 @@ def test_a_container_s_own_profile_stays() -> None:
     own = {"seccompProfile": LOCAL}
     built = pod.build_pod(build_pod(container={"securityContext": own}), TARGET, {}, BASELINE)["spec"]
     assert built["containers"][0]["securityContext"] == own
+
+
+@pytest.mark.parametrize("said", [{}, {"imagePullPolicy": "Never"}, {"imagePullPolicy": "IfNotPresent"}])
+def test_every_image_is_pulled_where_the_class_says_so(said: Object) -> None:
+    volume = {"name": "data", "image": {"reference": "registry.test/another-teams:1"} | ({"pullPolicy": "Never"} if said else {})}
+    other = {"name": "other", "image": "b", **said}
+    nested = build_pod(container=said, initContainers=[other], ephemeralContainers=[other], volumes=[volume])
+    built = pod.build_pod(nested, TARGET, {}, PULLED)
+    spec = built["spec"]
+    assert [item["imagePullPolicy"] for item in (*spec["containers"], *spec["initContainers"])] == ["Always", "Always"]
+    assert spec["volumes"] == [{"name": "data", "image": {"reference": "registry.test/another-teams:1", "pullPolicy": "Always"}}]
+    debug = update.build_debug(nested, built, TARGET, PULLED)
+    assert debug is not None
+    assert [item["imagePullPolicy"] for item in debug["spec"]["ephemeralContainers"]] == ["Always"]
+    left = pod.build_pod(nested, TARGET, {}, BASELINE)["spec"]
+    assert left["containers"][0].get("imagePullPolicy") == said.get("imagePullPolicy")
+    assert left["volumes"] == [volume]
 
 
 def test_unknown_fields_do_not_reach_the_host() -> None:

@@ -78,6 +78,16 @@ def run(  # noqa: PLR0913, PLR0917 - the command line's options
             rich_help_panel=JOB_PANEL,
         ),
     ] = None,
+    parameters_from: Annotated[
+        str | None,
+        typer.Option(
+            "--parameters-from",
+            metavar="SECRET",
+            help="Secret in the job's namespace whose keys are further parameters, such as passwords.",
+            show_default=False,
+            rich_help_panel=JOB_PANEL,
+        ),
+    ] = None,
     class_name: Annotated[
         str | None,
         typer.Option(
@@ -145,6 +155,7 @@ def run(  # noqa: PLR0913, PLR0917 - the command line's options
             host=host,
             all_targets=all_targets,
             parameters=manifests.parse_parameters(parameter or []),
+            parameters_from=parameters_from,
         )
         job = jobs.build(what, file, wishes, secrets.token_hex(8))
         return await _run(place, job, _Manner(detach, remove, seconds, output_form))

@@ -88,11 +88,17 @@ def _check_parameters(chosen: Chosen, path: str, findings: Findings, spec: dict[
     try:
         found = check_parameters(chosen.command.parameters, (spec or {}).get("parameters"), where=where)
     except PlanError as error:
-        # What a job has to give is no fault of an AppDef.
-        findings.add([message for message in error.messages if spec is not None or f"`{GIVEN}" not in message], path)
+        findings.add([message for message in error.messages if _is_known(message, spec)], path)
         findings.warn(error.warnings, path)
     else:
         findings.warn(found.warnings, path)
+
+
+def _is_known(message: str, spec: dict[str, Any] | None) -> bool:
+    """Whether a fault is certain: what a job has to give is no fault of an AppDef, and it may be in a Secret."""
+    if f"`{GIVEN}" not in message:
+        return True
+    return spec is not None and not (spec.get("parametersFrom") and "` must be set" in message)
 
 
 def relocate(message: str, path: str) -> str:

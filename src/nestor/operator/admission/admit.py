@@ -17,11 +17,12 @@ from nestor.objects import Object
 from nestor.operator.admission.app_source import AppSource
 from nestor.operator.admission.cluster_spec import complete_spec, find_running
 from nestor.operator.admission.identity import JobIdentity, Refused
+from nestor.operator.admission.secret_parameters import RETRY_SECONDS, SecretParameters
 from nestor.operator.world.host_facts import build_remote
 from nestor.steps import Parameters, Plan, PlanError, Remote, build_plan, check_parameters, list_warnings
 
 JOBS_PARAMETERS = "`spec.parameters"
-"""Prefix of messages about the job's own parameters; all others are about the AppDef's declarations."""
+"""Prefix of messages about the job's own parameters, in `spec.parametersFrom` too; all others are about the AppDef's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,8 @@ class Resolved(JobIdentity):
     """The job's parameters, checked, with defaults filled in."""
     remote: Remote
     """What its steps may download."""
+    secret_parameters: SecretParameters | None = None
+    """Those from a Secret, as they are copied; they are among `parameters` already."""
     warnings: tuple[str, ...] = ()
     """What the user should know even though the job is admitted."""
 
@@ -75,17 +78,24 @@ class Resolved(JobIdentity):
                 environment=self.parameters.environment,
                 facts=self.facts,
                 remote=self.remote,
+                salt=self.secret_parameters.salt if self.secret_parameters else "",
             )
         except PlanError as error:
             raise Refused(conditions.APPDEF_INVALID, self.app.blame(str(error))) from error
 
 
-def admit(known: JobIdentity, source: AppSource, cluster: Object | None = None, host: Host | None = None) -> Resolved:
+def admit(
+    known: JobIdentity,
+    source: AppSource,
+    cluster: Object | None = None,
+    host: Host | None = None,
+    given: SecretParameters | None = None,
+) -> Resolved:
     """The job with its command, parameters and version. `cluster` is its NestedCluster if it already exists, `host` the
-    cluster it runs in. Raises `Refused`.
+    cluster it runs in, `given` the content of its Secret with parameters. Raises `Refused`.
     """
     chosen = _choose_command(known, source)
-    checked = _check_parameters(known, source, chosen)
+    checked = _check_parameters(known, source, chosen, given)
     offer = _choose_offer(known, chosen)
     asked = known.spec.kubernetes_version or chosen.nested.kubernetes_version
     made_of = _complete_spec(known, offer.version if offer else asked, cluster)
@@ -112,6 +122,7 @@ def admit(known: JobIdentity, source: AppSource, cluster: Object | None = None, 
         nested=chosen.nested,
         parameters=checked,
         remote=build_remote(known.policy.templates.remote, host),
+        secret_parameters=given,
         warnings=tuple(warnings),
     )
 
@@ -132,14 +143,17 @@ def _complete_spec(known: JobIdentity, version: str | None, cluster: Object | No
     return complete_spec(spec, known.policy.cluster, find_running(cluster, known.uid))
 
 
-def _check_parameters(known: JobIdentity, source: AppSource, chosen: Chosen) -> Parameters:
+def _check_parameters(known: JobIdentity, source: AppSource, chosen: Chosen, given: SecretParameters | None) -> Parameters:
+    own, secret = known.spec.parameters or {}, given.values if given else {}
     where = faults.name_field("appDef.commands", [chosen.id, "parameters"])
     try:
-        return check_parameters(chosen.command.parameters, known.spec.parameters, where=where)
+        return check_parameters(chosen.command.parameters, secret | own, where=where, hidden=secret.keys() - own.keys())
     except PlanError as error:
         is_users = any(message.startswith(JOBS_PARAMETERS) for message in error.messages)
         reason = conditions.PARAMETERS_INVALID if is_users else conditions.APPDEF_INVALID
-        raise Refused(reason, source.blame(str(error)) if not is_users else str(error)) from error
+        # Secrets are not watched: a corrected one must be looked for.
+        again = RETRY_SECONDS if secret else None
+        raise Refused(reason, source.blame(str(error)) if not is_users else str(error), retry_seconds=again) from error
 
 
 def _choose_command(known: JobIdentity, source: AppSource) -> Chosen:

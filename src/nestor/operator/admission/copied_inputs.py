@@ -18,6 +18,7 @@ from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.app_snapshot import AppSnapshots
 from nestor.operator.admission.app_source import AppSource
 from nestor.operator.admission.identity import JobIdentity, Refused
+from nestor.operator.admission.secret_parameters import ParameterSecrets
 
 RETRY_SECONDS = 5.0
 """How soon to look again for a missing ConfigMap or Secret: those of users are not watched."""
@@ -31,12 +32,14 @@ class CopiedInputs:
         self._api = applier.api
         self._operator_namespace = operator_namespace
         self.snapshots = AppSnapshots(applier)
+        self.parameters = ParameterSecrets(applier)
         self._templates: dict[str, Object] = {}
         self._copied: dict[tuple[str, str], float] = {}
 
     def forget(self, uid: str) -> None:
         """Drop what is remembered about a job that is being deleted."""
         self.snapshots.forget(uid)
+        self.parameters.forget(uid)
         self._templates.pop(uid, None)
         self.forget_copies(uid)
 

@@ -108,7 +108,7 @@ def parse_output(output: bytes) -> Object:
     return found
 
 
-def build_pod(source: AppSource, home: Home, nestor_image: str, attempt: int) -> Object:
+def build_pod(source: AppSource, home: Home, nestor_image: str, pull_policy: str, attempt: int) -> Object:
     """The pod: our reader, with the image as a volume. It has no token and no network, and writes nothing."""
     spec: Object = {
         "restartPolicy": "Never",
@@ -138,7 +138,7 @@ def build_pod(source: AppSource, home: Home, nestor_image: str, attempt: int) ->
                 "volumeMounts": [{"name": "app", "mountPath": IMAGE_FOLDER, "readOnly": True}],
             }
         ],
-        "volumes": [{"name": "app", "image": {"reference": source.image, "pullPolicy": "IfNotPresent"}}],
+        "volumes": [{"name": "app", "image": {"reference": source.image, "pullPolicy": pull_policy}}],
     }
     if source.image_pull_secret_name:
         spec["imagePullSecrets"] = [{"name": home.child(Part.PULL_SECRET)}]

@@ -46,7 +46,8 @@ class AppResolver:
         check_room(known, self._context.cache.jobs)
         source = await self._find(known, job)
         cluster = self._context.cache.clusters.get(known.home.name, known.home.namespace)
-        return admit(known, source, cluster, self._context.host)
+        given = await self._inputs.parameters.find(known)
+        return admit(known, source, cluster, self._context.host, given)
 
     async def _find(self, known: JobIdentity, job: Object) -> AppSource:
         if known.spec.app and known.spec.app.app_def is not None:
@@ -104,7 +105,8 @@ class AppResolver:
             raise Refused(conditions.PROVISIONING_FAILED, message, retry_seconds=oneshot.NEW_NAMESPACE_SECONDS) from error
         live = self._context.cache.find(kinds.NAMESPACE, home.namespace)
         age = seconds_since(live["metadata"]["creationTimestamp"]) if live else 0.0
-        body = reader_pod.build_pod(source, home, self._context.settings.image, action.attempt)
+        image, pull_policy = self._context.settings.image, known.policy.images.pull_policy
+        body = reader_pod.build_pod(source, home, image, pull_policy, action.attempt)
         made = await oneshot.make(self._api, body, former, is_patient=False, refused_since=age)
         if made.problem:
             message = f"{_describe(source)}: {made.problem}"

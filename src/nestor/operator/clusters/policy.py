@@ -10,9 +10,13 @@ from nestor.api.policy import Policy
 def resolve_policy(policy: NestedClassSpec | None, job: NestedAppJobSpec | None) -> Policy:
     """The policy that the cluster's syncer obeys. Pure.
 
-    `policy` is None when the class is gone. `job` is None for a cluster that a user made, in the user's own namespace: the
-    class speaks only of the namespaces that jobs get. In both cases the strictest policy holds.
+    `policy` is None when the class is gone: then the strictest policy holds. `job` is None for a cluster that a user made, in
+    the user's own namespace: for what the class says of the namespaces that jobs get, the strictest value holds there.
     """
-    if policy is None or job is None:
+    if policy is None:
         return Policy()
-    return Policy(pod_security=policy.namespace.pod_security, allowed_labels=policy.namespace.allowed_labels)
+    found = Policy(always_pull_images=policy.images.always_pull)
+    if job is None:
+        return found
+    own = policy.namespace
+    return found.model_copy(update={"pod_security": own.pod_security, "allowed_labels": own.allowed_labels})

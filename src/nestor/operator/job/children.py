@@ -72,10 +72,11 @@ class ChildrenKeeper:
         first = (
             ensure_certificate,
             ensure_object,
-            lambda: context.applier.ensure(kinds.CONFIG_MAP, runner_pod.build_plan_config_map(home, plan)),
+            lambda: context.applier.ensure(kinds.SECRET, runner_pod.build_plan_secret(home, plan)),
             lambda: inputs.ensure_templates(resolved),
             lambda: inputs.ensure_pull_secret(resolved, resolved.app),
             lambda: inputs.snapshots.ensure(resolved),
+            lambda: inputs.parameters.ensure(resolved, resolved.secret_parameters),
             ensure_defaults(context, shape, resolved.policy.namespace),
         )
         quota = ensure_quota(context, shape, resolved.policy.namespace, [runner_pod.RESOURCES])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime
 
 from nestor import times
@@ -93,9 +94,10 @@ def find_dropped(resolved: Resolved, pod: Object | None, plan_hash: str) -> str 
     return f"the runner's pod '{pod['metadata']['name']}' lost its app image volume: {NO_IMAGE_VOLUMES}"
 
 
-def build_plan_config_map(home: Home, plan: Plan) -> Object:
-    """The ConfigMap from which the runner reads the plan."""
-    return {"metadata": home.metadata(home.child(Part.PLAN)), "data": {contract.PLAN_FILE: plan.to_json()}}
+def build_plan_secret(home: Home, plan: Plan) -> Object:
+    """The Secret from which the runner reads the plan: parameters are in it, and some of them may be passwords."""
+    data = {contract.PLAN_FILE: base64.b64encode(plan.to_json().encode()).decode()}
+    return {"metadata": home.metadata(home.child(Part.PLAN)), "type": "Opaque", "data": data}
 
 
 def build_pod(resolved: Resolved, nestor_image: str, plan: Plan, dns_address: str, attempt: int) -> Object:
@@ -123,7 +125,7 @@ def build_pod(resolved: Resolved, nestor_image: str, plan: Plan, dns_address: st
         "containers": [_build_container(nestor_image, templates)],
         "volumes": [
             app,
-            {"name": "plan", "configMap": {"name": home.child(Part.PLAN)}},
+            {"name": "plan", "secret": {"secretName": home.child(Part.PLAN), "defaultMode": 0o440}},
             {
                 "name": "kubeconfig",
                 "secret": {
@@ -146,7 +148,7 @@ def build_pod(resolved: Resolved, nestor_image: str, plan: Plan, dns_address: st
 def _build_sources(resolved: Resolved) -> tuple[Object, Object]:
     """The volume with the templates and its mount: the whole app image, or a copied ConfigMap in its place, or an empty one."""
     if resolved.app.image:
-        image = {"reference": resolved.app.image, "pullPolicy": "IfNotPresent"}
+        image = {"reference": resolved.app.image, "pullPolicy": resolved.policy.images.pull_policy}
         return {"name": "app", "image": image}, {"name": "app", "mountPath": contract.IMAGE_FOLDER, "readOnly": True}
     if not resolved.app.templates_from:
         return {"name": "app", "emptyDir": {}}, {"name": "app", "mountPath": contract.TEMPLATES_FOLDER, "readOnly": True}

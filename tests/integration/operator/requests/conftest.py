@@ -38,7 +38,7 @@ RULES = Rules(
         # Its StatefulSet goes at the same moment, and the garbage collector deletes it too.
         r"^DELETE .*/pods/[^/]+-k3s-0$",
     ),
-    masked=(r"/secrets/",),
+    masked=(r"/secrets/(?!.*-plan)",),
 )
 SMALL: Object = {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}}
 

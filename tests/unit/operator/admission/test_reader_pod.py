@@ -150,7 +150,7 @@ def test_what_is_no_appdef_is_not_taken(output: bytes, message: str) -> None:
 
 def test_the_pod_can_do_nothing_but_read() -> None:
     shape = builders.build_shape()
-    made = build_pod(SOURCE, shape, "nestor:1", 3)
+    made = build_pod(SOURCE, shape, "nestor:1", "IfNotPresent", 3)
     spec, (container,) = made["spec"], made["spec"]["containers"]
     assert made["metadata"]["name"] == "hello-reader"
     assert made["metadata"]["labels"][COMPONENT] == "reader"
@@ -168,8 +168,11 @@ def test_the_pod_can_do_nothing_but_read() -> None:
     assert [volume["name"] for volume in spec["volumes"]] == ["app"]
     assert all(mount["readOnly"] for mount in container["volumeMounts"])
     assert "imagePullSecrets" not in spec
-    secret = build_pod(AppSource(image=IMAGE, image_pull_secret_name="mine"), shape, "nestor:1", 1)["spec"]["imagePullSecrets"]
-    assert secret == [{"name": "hello-pull"}]
+    assert spec["volumes"] == [{"name": "app", "image": {"reference": IMAGE, "pullPolicy": "IfNotPresent"}}]
+    private = AppSource(image=IMAGE, image_pull_secret_name="mine")
+    pulled = build_pod(private, shape, "nestor:1", "Always", 1)["spec"]
+    assert pulled["imagePullSecrets"] == [{"name": "hello-pull"}]
+    assert pulled["volumes"] == [{"name": "app", "image": {"reference": IMAGE, "pullPolicy": "Always"}}]
 
 
 def test_its_policy_closes_the_network_for_it_alone() -> None:

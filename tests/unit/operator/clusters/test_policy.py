@@ -9,7 +9,8 @@ from nestor.api.policy import Policy
 from nestor.operator.clusters.policy import resolve_policy
 from tests.unit.operator.builders import Object, build_job, build_policy
 
-BASELINE, JOB = Policy(pod_security="Baseline"), NestedAppJobSpec.model_validate(build_job()["spec"])
+BASELINE, PRIVILEGED = Policy(always_pull_images=False), Policy(pod_security="Privileged", always_pull_images=False)
+JOB = NestedAppJobSpec.model_validate(build_job()["spec"])
 
 
 @pytest.mark.parametrize(
@@ -17,8 +18,8 @@ BASELINE, JOB = Policy(pod_security="Baseline"), NestedAppJobSpec.model_validate
     [
         ({}, BASELINE),
         ({"podSecurity": "Baseline"}, BASELINE),
-        ({"podSecurity": "Privileged"}, Policy(pod_security="Privileged")),
-        ({"allowedLabels": ["team", "example.com/*"]}, Policy(allowed_labels=["team", "example.com/*"])),
+        ({"podSecurity": "Privileged"}, PRIVILEGED),
+        ({"allowedLabels": ["team", "example.com/*"]}, BASELINE.model_copy(update={"allowed_labels": ["team", "example.com/*"]})),
     ],
 )
 def test_a_jobs_cluster_has_what_its_class_says_and_a_users_own_the_strictest(namespace: Object, policy: Policy) -> None:
@@ -27,4 +28,10 @@ def test_a_jobs_cluster_has_what_its_class_says_and_a_users_own_the_strictest(na
 
 
 def test_without_its_class_the_strictest_holds() -> None:
-    assert resolve_policy(None, JOB) == resolve_policy(None, None) == BASELINE
+    assert resolve_policy(None, JOB) == resolve_policy(None, None) == Policy(pod_security="Baseline", always_pull_images=True)
+
+
+@pytest.mark.parametrize("job", [JOB, None])
+def test_images_are_pulled_as_the_class_says_in_users_own_clusters_too(job: NestedAppJobSpec | None) -> None:
+    assert resolve_policy(build_policy(images={"alwaysPull": True}), job).always_pull_images
+    assert not resolve_policy(build_policy(), job).always_pull_images

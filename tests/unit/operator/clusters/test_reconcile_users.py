@@ -47,7 +47,7 @@ async def test_a_policy_of_others_is_written_over_whatever_else_fails(error: Exc
     monkeypatch.setattr(module, "ensure_cluster", fail)
     await reconcile(scene)
     found = scene.api.look(kinds.NESTED_CLUSTER, "own", "team-a") or {}
-    assert found["status"] == {"policy": {"podSecurity": "Baseline"}, "conditions": said}
+    assert found["status"] == {"policy": {"podSecurity": "Baseline", "alwaysPullImages": False}, "conditions": said}
 
 
 @pytest.mark.parametrize(

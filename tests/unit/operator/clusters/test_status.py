@@ -55,15 +55,15 @@ async def test_a_jobs_cluster_gets_its_policy_alone_and_once() -> None:
     await write(api, BASELINE)
     await write(api, BASELINE)
     meta = {"name": "own", "namespace": "n", "uid": "u"}
-    assert api.applied == [{"metadata": meta, "status": {"policy": {"podSecurity": "Baseline"}}}]
+    assert api.applied == [{"metadata": meta, "status": {"policy": BASELINE.model_dump(by_alias=True, exclude_none=True)}}]
     await write(api, PRIVILEGED)
-    assert api.applied[-1]["status"] == {"policy": {"podSecurity": "Privileged"}}
+    assert api.applied[-1]["status"] == {"policy": PRIVILEGED.model_dump(by_alias=True, exclude_none=True)}
 
 
 async def test_what_somebody_else_wrote_into_it_is_written_over() -> None:
     api = build(policy={"podSecurity": "Privileged"})
     await write(api, BASELINE)
-    assert api.cluster["status"]["policy"] == {"podSecurity": "Baseline"}
+    assert api.cluster["status"]["policy"] == BASELINE.model_dump(by_alias=True, exclude_none=True)
 
 
 async def test_a_users_cluster_gets_all_of_our_part_in_each_body() -> None:
@@ -75,7 +75,7 @@ async def test_a_users_cluster_gets_all_of_our_part_in_each_body() -> None:
     status = api.applied[-1]["status"]
     assert [item["type"] for item in status["conditions"]] == [conditions.ADMITTED]
     assert status["kubeconfigSecretName"] == "own-kubeconfig"
-    assert status["policy"] == {"podSecurity": "Privileged"}
+    assert status["policy"] == PRIVILEGED.model_dump(by_alias=True, exclude_none=True)
 
 
 async def test_ready_is_said_only_of_what_was_read() -> None:

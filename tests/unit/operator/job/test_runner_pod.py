@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime
 
 import pytest
@@ -10,9 +11,10 @@ from nestor.api.labels import PLAN_HASH, RUNNER_ATTEMPT
 from nestor.kube import Forbidden, Invalid
 from nestor.operator import oneshot
 from nestor.operator.job import runner_pod as runner
-from nestor.operator.job.runner_pod import build_plan_config_map, build_pod, decide_runner
+from nestor.operator.job.runner_pod import build_plan_secret, build_pod, decide_runner
 from nestor.operator.oneshot import Action
 from nestor.operator.result import Result
+from nestor.steps import Plan
 from tests.unit.operator import builders
 from tests.unit.operator.builders import Object, ended
 
@@ -148,8 +150,8 @@ def test_it_holds_no_token_of_the_host() -> None:
     assert spec["automountServiceAccountToken"] is False
     assert "serviceAccountName" not in spec
     assert not any("projected" in volume for volume in spec["volumes"])
-    secrets = [volume["secret"] for volume in spec["volumes"] if "secret" in volume]
-    assert [item["items"] for item in secrets] == [[{"key": "runner.kubeconfig", "path": "kubeconfig"}]]
+    secrets = {volume["secret"]["secretName"]: volume["secret"].get("items") for volume in spec["volumes"] if "secret" in volume}
+    assert secrets == {"hello-plan": None, "hello-access": [{"key": "runner.kubeconfig", "path": "kubeconfig"}]}
 
 
 def test_it_has_a_user_of_its_own_and_no_privileges() -> None:
@@ -167,7 +169,10 @@ def test_it_has_a_user_of_its_own_and_no_privileges() -> None:
 def test_templates_come_from_the_app_image_or_from_the_copied_config_map() -> None:
     spec = build()["spec"]
     assert spec["volumes"][0] == {"name": "app", "image": {"reference": "registry.test/hello:1", "pullPolicy": "IfNotPresent"}}
-    assert spec["containers"][0]["volumeMounts"][0]["mountPath"] == "/app"
+    assert spec["containers"][0]["volumeMounts"][0] == {"name": "app", "mountPath": "/app", "readOnly": True}
+    # What is in the image is never run.
+    assert [item["image"] for item in spec["containers"]] == ["nestor:1"]
+    assert not {"initContainers", "ephemeralContainers"} & spec.keys()
     job = builders.build_job()
     job["spec"]["app"] = {"templatesFrom": {"configMapRef": {"name": "x"}}, "appDef": job["spec"]["app"]["appDef"]}
     spec = build(job)["spec"]
@@ -175,11 +180,20 @@ def test_templates_come_from_the_app_image_or_from_the_copied_config_map() -> No
     assert spec["containers"][0]["volumeMounts"][0]["mountPath"] == "/app/templates"
 
 
+def test_the_app_image_is_pulled_as_the_class_says() -> None:
+    policy = builders.build_policy(images={"alwaysPull": True})
+    resolved = builders.build_resolved(policy=policy)
+    plan = resolved.build_plan("image:x", 0)
+    (app, *_) = build_pod(resolved, "nestor:1", plan, "10.43.0.21", 1)["spec"]["volumes"]
+    assert app == {"name": "app", "image": {"reference": "registry.test/hello:1", "pullPolicy": "Always"}}
+
+
 def test_its_plan_and_attempt_are_written_on_it() -> None:
     resolved = builders.build_resolved()
     plan = resolved.build_plan("image:x", 0)
     assert build()["metadata"]["annotations"] == {PLAN_HASH: plan.hash, RUNNER_ATTEMPT: "2"}
-    assert plan.hash in build_plan_config_map(resolved.home, plan)["data"]["plan.json"]
+    stored = build_plan_secret(resolved.home, plan)["data"]["plan.json"]
+    assert Plan.model_validate_json(base64.b64decode(stored)) == plan
 
 
 def test_lost_data_makes_another_plan() -> None:

@@ -1,0 +1,88 @@
+"""Parameters from a Secret of the user, copied into the job's namespace when the job starts."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass, field
+
+from nestor.api import conditions, labels
+from nestor.kube import kinds
+from nestor.kube.applier import Applier
+from nestor.names import Part
+from nestor.objects import Object, annotations_of
+from nestor.operator.admission.identity import JobIdentity, Refused
+
+RETRY_SECONDS = 5.0
+"""How soon to look again for a missing Secret: those of users are not watched."""
+TYPE = "Opaque"
+"""Secrets of other types belong to somebody's purpose: tokens of service accounts, releases of helm."""
+
+
+@dataclass(frozen=True)
+class SecretParameters:
+    """The content of a job's Secret with parameters."""
+
+    values: dict[str, str] = field(repr=False)
+    salt: str = field(repr=False)
+    """Keeps hashes, which everybody sees, from telling a value to whoever guesses it: only readers of Secrets know it."""
+
+
+class ParameterSecrets:
+    """Remembers what it copied, so that a settled job needs no requests."""
+
+    def __init__(self, applier: Applier) -> None:
+        self._applier = applier
+        self._kept: dict[str, SecretParameters] = {}
+
+    def forget(self, uid: str) -> None:
+        """Drop what is remembered about a job that is being deleted."""
+        self._kept.pop(uid, None)
+
+    async def find(self, known: JobIdentity) -> SecretParameters | None:
+        """The copy made when the job started, or else the current original; None for a job that names no Secret.
+
+        Raises `Refused`.
+        """
+        if known.spec.parameters_from is None or known.uid in self._kept:
+            return self._kept.get(known.uid)
+        api, home = self._applier.api, known.home
+        copy = await api.find(kinds.SECRET, home.child(Part.PARAMETERS), home.namespace)
+        if copy is not None:
+            return _read(copy, annotations_of(copy).get(labels.SALT) or copy["metadata"]["uid"])
+        name = known.spec.parameters_from.secret_ref.name
+        found = await api.find(kinds.SECRET, name, known.namespace)
+        where = f"Secret '{name}' in namespace '{known.namespace}'"
+        if found is None:
+            raise _refuse(f"no {where}")
+        if found.get("type") != TYPE:
+            raise _refuse(f"{where} has type '{found.get('type')}'; it must be {TYPE}")
+        return _read(found, found["metadata"]["uid"])
+
+    async def ensure(self, known: JobIdentity, given: SecretParameters | None) -> None:
+        """Make the copy. It is made again from memory if it was lost with its namespace."""
+        if given is None:
+            return
+        home = known.home
+        data = {key: base64.b64encode(value.encode()).decode() for key, value in given.values.items()}
+        metadata = home.metadata(home.child(Part.PARAMETERS), annotations={labels.SALT: given.salt})
+        await self._applier.ensure(kinds.SECRET, {"metadata": metadata, "type": TYPE, "data": data})
+        self._kept[known.uid] = given
+
+
+def _read(secret: Object, salt: str) -> SecretParameters:
+    """Raises `Refused`, which names the key and never shows its value."""
+    values = {}
+    for key, encoded in (secret.get("data") or {}).items():
+        try:
+            values[key] = base64.b64decode(encoded or "").decode()
+        except (binascii.Error, UnicodeDecodeError):
+            meta = secret["metadata"]
+            raise _refuse(
+                f"key '{key}' of Secret '{meta['name']}' in namespace '{meta['namespace']}' is not UTF-8 text"
+            ) from None
+    return SecretParameters(values, salt)
+
+
+def _refuse(message: str) -> Refused:
+    return Refused(conditions.PARAMETERS_INVALID, f"`spec.parametersFrom`: {message}", retry_seconds=RETRY_SECONDS)

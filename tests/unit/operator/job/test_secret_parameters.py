@@ -1,0 +1,141 @@
+"""Parameters from a Secret: checked, copied, and seen by nobody who may not read Secrets."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from nestor import names
+from nestor.api import conditions
+from nestor.cluster.shape import Host
+from nestor.kube import kinds
+from nestor.operator.job.reconcile import JobReconciler
+from nestor.operator.world.context import Context
+from nestor.steps import Plan
+from tests.unit.operator.builders import Object
+from tests.unit.operator.scene import Scene
+
+HOME = names.job_namespace("hello", "team-a", "1234")
+SECRET = "correct-horse-battery"
+PARAMETERS: Object = {"PASSWORD": {"required": True, "variable": True}, "USER": {"value": "admin"}, "PORT": {"type": "INT"}}
+STEPS = [
+    {"name": "static", "type": "kubectl", "path": "static.yml"},
+    {"name": "rendered", "type": "kubectl", "path": "web.yml", "render": True},
+    {"name": "seed", "type": "custom", "cmd": base64.b64encode(b"echo $PASSWORD").decode()},
+]
+
+
+@pytest.fixture
+def scene() -> Scene:
+    """A job with a command that wants a password."""
+    made = Scene()
+    commands = {"Hello": {"parameters": PARAMETERS, "nested_kubernetes": {"templates": STEPS}}}
+    made.add_job(app={"image": "a:1", "appDef": {"commands": commands}}, parametersFrom={"secretRef": {"name": "login"}})
+    return made
+
+
+def put_secret(scene: Scene, kind: str = "Opaque", **values: str) -> None:
+    """Write the user's Secret."""
+    data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
+    meta = {"name": "login", "namespace": "team-a"}
+    scene.api.put(kinds.SECRET, {"metadata": meta, "type": kind, "data": data})
+
+
+async def reconcile(scene: Scene) -> Object:
+    """A pass of an operator that has just started; condition `Admitted` afterwards."""
+    context = Context.create(scene.context.api, scene.context.settings, scene.context.cache, Host(()))
+    await JobReconciler(context).reconcile("team-a", "hello")
+    job: Any = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a")
+    scene.change(kinds.NESTED_APP_JOB, job)
+    return conditions.find(job["status"]["conditions"], conditions.ADMITTED) or {}
+
+
+def plan_of(scene: Scene) -> Plan:
+    """What the runner gets."""
+    found = scene.api.look(kinds.SECRET, "hello-plan", HOME) or {}
+    return Plan.model_validate_json(base64.b64decode(found["data"]["plan.json"]))
+
+
+async def test_it_reaches_the_runner_and_nothing_that_is_no_secret(scene: Scene) -> None:
+    put_secret(scene, PASSWORD=SECRET, PORT="8080")
+    assert (await reconcile(scene))["status"] == "True"
+    assert plan_of(scene).parameters == {"PASSWORD": SECRET, "USER": "admin", "PORT": 8080}
+    assert plan_of(scene).environment == {"PASSWORD": SECRET}
+    seen = {key: item for key, item in scene.api.objects.items() if key[0] != "secrets"}
+    assert ("pods", HOME, "hello-run") in seen
+    encoded = base64.b64encode(SECRET.encode()).decode()
+    assert not any(word in json.dumps(item) for item in seen.values() for word in (SECRET, encoded))
+
+
+async def test_hashes_which_all_may_see_do_not_tell_a_guessed_value(scene: Scene) -> None:
+    hashes = []
+    for _ in range(2):
+        put_secret(scene, PASSWORD=SECRET)
+        await reconcile(scene)
+        hashes.append([step.hash for step in plan_of(scene).steps])
+        scene.api.drop(kinds.SECRET, "login", "team-a")
+        scene.api.drop(kinds.SECRET, "hello-parameters", HOME)
+    (static, rendered, seed), (static_again, rendered_again, seed_again) = hashes
+    assert static == static_again
+    assert rendered != rendered_again
+    assert seed != seed_again
+
+
+async def test_what_the_job_says_itself_takes_precedence(scene: Scene) -> None:
+    put_secret(scene, PASSWORD=SECRET, USER="root")
+    job: Any = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a")
+    scene.change(kinds.NESTED_APP_JOB, job | {"spec": job["spec"] | {"parameters": {"USER": "me"}}})
+    await reconcile(scene)
+    assert plan_of(scene).parameters == {"PASSWORD": SECRET, "USER": "me"}
+
+
+async def test_it_stays_what_it_was_when_the_job_started(scene: Scene) -> None:
+    put_secret(scene, PASSWORD=SECRET)
+    await reconcile(scene)
+    before = plan_of(scene)
+    put_secret(scene, PASSWORD="another")
+    await reconcile(scene)
+    assert plan_of(scene) == before
+    scene.api.drop(kinds.SECRET, "login", "team-a")
+    assert (await reconcile(scene))["status"] == "True"
+    assert plan_of(scene) == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "said"),
+    [
+        ("", {}, "`spec.parametersFrom`: no Secret 'login' in namespace 'team-a'"),
+        (
+            "kubernetes.io/service-account-token",
+            {"PASSWORD": SECRET},
+            "`spec.parametersFrom`: Secret 'login' in namespace 'team-a' has type 'kubernetes.io/service-account-token'; it must "
+            "be Opaque",
+        ),
+        ("Opaque", {}, "`spec.parameters.PASSWORD` must be set"),
+        ("Opaque", {"PASSWORD": "x", "OTHER": SECRET}, "`spec.parametersFrom`: key 'OTHER' is unknown; the command has: "),
+        ("Opaque", {"PASSWORD": "x", "PORT": SECRET}, "`spec.parametersFrom`: key 'PORT' has no value of type INT"),
+    ],
+)
+async def test_what_is_wrong_with_it_is_told_without_its_value_until_it_is_corrected(
+    scene: Scene, kind: str, values: dict[str, str], said: str
+) -> None:
+    if kind:
+        put_secret(scene, kind, **values)
+    admitted = await reconcile(scene)
+    assert (admitted["status"], admitted["reason"]) == ("False", "ParametersInvalid")
+    assert admitted["message"].startswith(said)
+    assert SECRET not in admitted["message"]
+    assert scene.api.look(kinds.SECRET, "hello-parameters", HOME) is None
+    put_secret(scene, PASSWORD=SECRET)
+    assert (await reconcile(scene))["status"] == "True"
+
+
+async def test_a_value_that_is_no_text_is_named_by_its_key(scene: Scene) -> None:
+    meta = {"name": "login", "namespace": "team-a"}
+    data = {"PASSWORD": base64.b64encode(b"\xff\xfe").decode()}
+    scene.api.put(kinds.SECRET, {"metadata": meta, "type": "Opaque", "data": data})
+    said = "`spec.parametersFrom`: key 'PASSWORD' of Secret 'login' in namespace 'team-a' is not UTF-8 text"
+    assert (await reconcile(scene))["message"] == said
