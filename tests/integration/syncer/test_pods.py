@@ -235,6 +235,27 @@ async def test_a_quota_of_the_host_is_told_and_tried_again(world: World, space: 
     await world.host_pod(nested)
 
 
+async def test_what_waits_for_a_quota_runs_once_it_is_raised(world: World, space: str) -> None:
+    metadata = {"name": "small", "namespace": world.namespace}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": {"pods": "0"}}}
+    await world.host.create(kinds.RESOURCE_QUOTA, quota)
+
+    async def counted() -> bool:
+        found = await world.host.get(kinds.RESOURCE_QUOTA, "small", world.namespace)
+        return "hard" in found.get("status", {})
+
+    await world.eventually(counted)
+    pods = [await world.nested.create(kinds.POD, build_pod(space, f"web-{number}")) for number in range(30)]
+    for nested in pods:
+        await world.nested_pod(nested, lambda pod: condition(pod, "PodScheduled").get("reason") == "PodRefused")
+    tokens = await world.host.list(kinds.SECRET, world.namespace, labels=f"nestor.dev/nested-namespace={space}")
+    assert len(tokens) <= 20  # of those under way when the first one was refused
+    await world.host.patch(kinds.RESOURCE_QUOTA, "small", world.namespace, {"spec": {"hard": {"pods": "1000"}}})
+    for nested in pods:
+        await world.host_pod(nested)
+    await world.host.delete(kinds.RESOURCE_QUOTA, "small", world.namespace)
+
+
 async def test_a_missing_service_account_is_told_and_awaited(world: World, space: str) -> None:
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot", "namespace": space}}
     await world.nested.create(kinds.SERVICE_ACCOUNT, account)

@@ -8,7 +8,7 @@ from functools import cached_property
 from nestor.api.policy import Policy
 from nestor.kube import Api, Change, Informer, Kind, kinds
 from nestor.kube.index import Index
-from nestor.objects import Object, spec_of
+from nestor.objects import Object, is_terminating, spec_of
 from nestor.translate.target import Target, nested_uid
 
 UNCACHED_TYPE = "helm.sh/release.v1"
@@ -113,6 +113,11 @@ class Caches:
     def is_suspended(self) -> bool:
         """Whether `spec.suspend` asks for the nested cluster's pods to end and wait."""
         return _asks_for_suspend(self.cluster)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the NestedCluster is being deleted, or gone."""
+        return self.cluster is None or is_terminating(self.cluster)
 
     @property
     def policy(self) -> Policy:
