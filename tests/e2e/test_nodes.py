@@ -91,8 +91,14 @@ def is_ready(item: Object) -> bool:
 
 
 async def cordon(api: Api, node: str, *, on: bool) -> None:
-    """Let no new pods onto a node, or let them again."""
+    """Let no new pods onto a node, or let them again. A controller turns that into a taint, a moment later."""
     await api.patch(kinds.NODE, node, None, {"spec": {"unschedulable": on or None}})
+
+    def is_done(found: Object | None) -> bool:
+        taints = [item["key"] for item in (found or {})["spec"].get("taints") or []]
+        return ("node.kubernetes.io/unschedulable" in taints) is on
+
+    await wait_for(api, kinds.NODE, node, "", is_done)
 
 
 async def ending(api: Api, uid: str) -> Object:

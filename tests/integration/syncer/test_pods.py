@@ -219,21 +219,38 @@ async def test_a_refused_field_is_named(world: World, space: str) -> None:
     assert await world.eventually(told) == [message]
 
 
-async def test_a_quota_of_the_host_is_told_and_tried_again(world: World, space: str) -> None:
-    metadata = {"name": "none", "namespace": world.namespace}
-    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": {"pods": "0"}}}
+async def allow_no_pods(world: World, name: str) -> None:
+    """A quota of the host that leaves no room, and holds."""
+    quota = {"metadata": {"name": name, "namespace": world.namespace}, "spec": {"hard": {"pods": "0"}}}
     await world.host.create(kinds.RESOURCE_QUOTA, quota)
 
     async def counted() -> bool:
-        found = await world.host.get(kinds.RESOURCE_QUOTA, "none", world.namespace)
+        found = await world.host.get(kinds.RESOURCE_QUOTA, name, world.namespace)
         return "hard" in found.get("status", {})
 
     await world.eventually(counted)
+
+
+async def test_a_quota_of_the_host_is_told_and_tried_again(world: World, space: str) -> None:
+    await allow_no_pods(world, "none")
     nested = await world.nested.create(kinds.POD, build_pod(space))
     refused = await world.nested_pod(nested, lambda pod: condition(pod, "PodScheduled").get("reason") == "PodRefused")
     assert "exceeded quota: none" in condition(refused, "PodScheduled")["message"]
     await world.host.delete(kinds.RESOURCE_QUOTA, "none", world.namespace)
     await world.host_pod(nested)
+
+
+async def test_what_waits_for_a_quota_runs_once_it_is_raised(world: World, space: str) -> None:
+    await allow_no_pods(world, "small")
+    pods = [await world.nested.create(kinds.POD, build_pod(space, f"web-{number}")) for number in range(30)]
+    for nested in pods:
+        await world.nested_pod(nested, lambda pod: condition(pod, "PodScheduled").get("reason") == "PodRefused")
+    tokens = await world.host.list(kinds.SECRET, world.namespace, labels=f"nestor.dev/nested-namespace={space}")
+    assert len(tokens) <= 20  # of those under way when the first one was refused
+    await world.host.patch(kinds.RESOURCE_QUOTA, "small", world.namespace, {"spec": {"hard": {"pods": "1000"}}})
+    for nested in pods:
+        await world.host_pod(nested)
+    await world.host.delete(kinds.RESOURCE_QUOTA, "small", world.namespace)
 
 
 async def test_a_missing_service_account_is_told_and_awaited(world: World, space: str) -> None:

@@ -100,7 +100,8 @@ class PodController:
         await self._evictor.settle(uid, nested)
 
     def _decide(self, uid: str, nested: Object | None, host: Object | None) -> decide.Action:
-        return decide.decide(nested, host, had_host=uid in self._bound, is_suspended=self._caches.is_suspended)
+        caches, had_host = self._caches, uid in self._bound
+        return decide.decide(nested, host, had_host=had_host, is_suspended=caches.is_suspended, is_ending=caches.is_ending)
 
     async def _create(self, uid: str) -> None:
         nested = self._caches.nested_by_uid.get(uid)

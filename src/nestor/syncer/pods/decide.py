@@ -23,8 +23,13 @@ Action = Literal[
 ]
 
 
-def decide(nested: Object | None, host: Object | None, *, had_host: bool, is_suspended: bool = False) -> Action:
-    """The next action. `had_host`: a bound host pod of this UID has been seen before, whatever the caches contain now."""
+def decide(
+    nested: Object | None, host: Object | None, *, had_host: bool, is_suspended: bool = False, is_ending: bool = False
+) -> Action:
+    """The next action. `had_host`: a bound host pod of this UID has been seen before, whatever the caches contain now.
+
+    `is_ending`: the cluster itself is being deleted, so that no pod of it needs a replacement.
+    """
     if nested is None:
         return "Remove" if host is not None else "Nothing"
     if host is None:
@@ -37,7 +42,7 @@ def decide(nested: Object | None, host: Object | None, *, had_host: bool, is_sus
         return "Remove"
     if is_suspended:
         return "Evict" if host["spec"].get("nodeName") else "Withdraw"
-    return "Follow" if _is_ending(host) else "Sync"
+    return "Follow" if _has_to_end(host) and not is_ending else "Sync"
 
 
 def is_removal_due(nested: Object | None, host: Object) -> bool:
@@ -49,7 +54,7 @@ def is_removal_due(nested: Object | None, host: Object) -> bool:
     return grace is not None and grace < (meta.get("deletionGracePeriodSeconds") or 0)
 
 
-def _is_ending(host: Object) -> bool:
+def _has_to_end(host: Object) -> bool:
     """True if the host pod is on a node and has been given time to end. Without that, it is about to vanish."""
     return bool(is_terminating(host) and host["metadata"].get("deletionGracePeriodSeconds") and host["spec"].get("nodeName"))
 

@@ -10,7 +10,7 @@ from nestor.api.policy import Policy
 from nestor.kube import Api, Change, Informer, Kind, kinds
 from nestor.kube.index import Index, Total
 from nestor.kube.stream import Stream
-from nestor.objects import Object, spec_of
+from nestor.objects import Object, is_terminating, spec_of
 from nestor.syncer.view.nodes import NodesInUse
 from nestor.translate import config
 from nestor.translate.target import Target, nested_uid
@@ -132,6 +132,11 @@ class Caches:
     def is_suspended(self) -> bool:
         """Whether `spec.suspend` asks for the nested cluster's pods to end and wait."""
         return _asks_for_suspend(self.cluster)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the NestedCluster is being deleted, or gone."""
+        return self.cluster is None or is_terminating(self.cluster)
 
     @property
     def policy(self) -> Policy:

@@ -94,6 +94,11 @@ def test_decide_while_suspended(inner: Object | None, outer: Object | None, had_
     assert decide.decide(inner, outer, had_host=had_host, is_suspended=True) == action
 
 
+def test_no_pod_of_a_cluster_that_is_deleted_needs_a_replacement() -> None:
+    pair = nested(phase="Running", bound=True), host(deleting=30, nodeName="n")
+    assert decide.decide(*pair, had_host=True, is_ending=True) == "Sync"
+
+
 @pytest.mark.parametrize(
     ("inner", "outer", "due"),
     [

@@ -41,3 +41,13 @@ def test_a_cluster_that_goes_keeps_what_it_was_allowed(caches: Caches) -> None:
     tell(caches, "1", policy={"podSecurity": "Privileged"})
     caches.host_cluster._set(KEY, None)
     assert caches.policy.pod_security == "Privileged"
+
+
+def test_a_cluster_that_is_deleted_or_gone_is_ending(caches: Caches) -> None:
+    tell(caches, "1")
+    assert not caches.is_ending
+    meta = {"namespace": KEY[0], "name": KEY[1], "resourceVersion": "2", "deletionTimestamp": "t"}
+    caches.host_cluster._set(KEY, {"metadata": meta})
+    assert caches.is_ending
+    caches.host_cluster._set(KEY, None)
+    assert caches.is_ending
