@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -22,14 +23,30 @@ class FaultProxy:
     port: int = 0
     delay: float = 0
     """Seconds that each part of an answer is held back."""
+    jitter: float = 0
+    """Seconds up to which each part is held back besides, by chance: watches and answers overtake one another."""
     is_down: bool = False
     """Whether connections are closed as soon as they are made."""
+    chance: random.Random = field(default_factory=random.Random)
+    lost: int = 0
+    """How many connections were reset."""
     _writers: set[asyncio.StreamWriter] = field(default_factory=set)
 
     def cut(self) -> None:
         """Reset all connections, whatever is under way in them."""
         for writer in self._writers:
             writer.transport.abort()
+        self.lost += len(self._writers)
+
+    def cut_one(self) -> None:
+        """Reset any one connection."""
+        if self._writers:
+            self.chance.choice(sorted(self._writers, key=id)).transport.abort()
+            self.lost += 1
+
+    def _find_delay(self) -> float:
+        """Mostly short, sometimes long."""
+        return self.delay + self.jitter * self.chance.random() ** 4
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection."""
@@ -40,7 +57,7 @@ class FaultProxy:
         both = {writer, ahead}
         self._writers |= both
         try:
-            await asyncio.gather(_pass_on(reader, ahead, lambda: 0), _pass_on(behind, writer, lambda: self.delay))
+            await asyncio.gather(_pass_on(reader, ahead, lambda: 0), _pass_on(behind, writer, self._find_delay))
         finally:
             self._writers -= both
             for one in both:
