@@ -247,6 +247,12 @@ class NestedAppJobStatus(Model):
         None, description="URL of the job's first target. It answers once `Exposed` is True.", max_length=2048
     )
     namespace: str | None = Field(None, description="The job's own namespace in the host cluster.", max_length=63)
+    namespace_uid: str | None = Field(
+        None,
+        alias="namespaceUID",
+        description="UID of that namespace. One of the same name with another UID is not the job's.",
+        max_length=64,
+    )
     kubernetes_version: str | None = Field(
         None, description="Version of the nested cluster: first as requested, then as its API server reports it.", max_length=64
     )

@@ -8,7 +8,7 @@ from nestor.cluster.home import Home
 from nestor.cluster.provision import Addresses
 from nestor.cluster.shape import Shape
 from nestor.kube import kinds
-from nestor.objects import Object
+from nestor.objects import Object, status_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import JobIdentity
@@ -83,8 +83,13 @@ class ChildrenKeeper:
 
     async def ensure_namespace(self, known: JobIdentity) -> Home:
         """Ensure the job's own namespace. If it was recreated, everything copied into it is copied again."""
+        job = self._context.cache.jobs.get(known.name, known.namespace)
         return await ensure_home(
-            self._context, known.home, known.policy.namespace, forget=lambda: self._inputs.forget_copies(known.uid)
+            self._context,
+            known.home,
+            known.policy.namespace,
+            forget=lambda: self._inputs.forget_copies(known.uid),
+            recorded=status_of(job).get("namespaceUID"),
         )
 
 

@@ -194,5 +194,6 @@ class JobReconciler:
         has_kubeconfig = children.addresses is not None and not children.problem
         kubeconfig = names.kubeconfig_secret(resolved.name) if has_kubeconfig else None
         details = describe(resolved, observed, it.plan, it.life, kubeconfig)
+        details["namespaceUID"] = context.made.get(home.namespace)
         found = decide_conditions(observed, it.life)
         await report(context, it.job, build_status(it.job, found, timestamp(), details))
