@@ -102,7 +102,8 @@ class JobExpose(Model):
     host: HostName | None = Field(
         None,
         description="Host name of the job's URL, which leads to the AppDef's first target. Defaults to "
-        "`<job>-<namespace>.<class's domain>`. It must lie below the class's domain or match the class's "
+        "`<job>-<namespace>.<class's domain>`, with a hash after the namespace if that could also be a job of another existing "
+        "namespace (`hello` in `team-a`, `hello-team` in `a`). It must lie below the class's domain or match the class's "
         "`expose.allowedHosts`. A host already used by another Ingress of the same class or by an older job stays with its "
         "owner; another job's default host belongs to that job. Hosts of Gateways, IngressRoutes and other resources are not "
         "checked. It can be changed while the job runs.",

@@ -103,7 +103,8 @@ class JobReconciler:
             if not self._context.cache.jobs.put(job):
                 return Result()  # deleted while we added the finalizer, which the API server does not report
             job = self._context.cache.jobs.trim(job)
-            return await self._reconcile_admitted(job, await self._apps.resolve(job))
+            resolved = await self._apps.resolve(job)
+            return await self._reconcile_admitted(job, replace(resolved, is_shared=self.hosts.is_shared(job)))
         except Refused as refused:
             return await reconcile_refused(self._context, self.hosts, job, refused)
         except NotFound:
