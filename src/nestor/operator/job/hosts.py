@@ -15,7 +15,6 @@ from nestor.kube import kinds
 from nestor.objects import Object, conditions_of, spec_of, status_of
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.classes import Classes
-from nestor.operator.world.homes import find_home
 
 
 class Hosts:
@@ -47,9 +46,9 @@ class Hosts:
         An existing Ingress does not make its host the job's own: it may have been another job's before.
         """
         meta, policy = job["metadata"], self._find_policy(job)
-        is_shared = self.is_shared(job)
+        held = self.held(_find_namespace(job), meta["uid"])
+        is_shared = self._is_shared(job, policy, held)
         first = _choose_host(job, policy, is_shared=is_shared) if policy else None
-        held = self.held(find_home(job).namespace, meta["uid"])
         further = self._find_further(job, policy, held)
         for host in further | held.keys() | ({first} if first else set()):
             is_own = host in further
@@ -63,13 +62,14 @@ class Hosts:
 
         What a job once got stays, whatever namespaces come and go: its Ingress and its status remember it.
         """
-        meta, policy = job["metadata"], self._find_policy(job)
-        name, namespace = meta["name"], meta["namespace"]
+        return self._is_shared(job, self._find_policy(job), self.held(_find_namespace(job), job["metadata"]["uid"]))
+
+    def _is_shared(self, job: Object, policy: ExposePolicy | None, held: Iterable[str]) -> bool:
+        name, namespace, status = job["metadata"]["name"], job["metadata"]["namespace"], status_of(job)
         if policy is None or policy.domain is None:
             return False
-        status = status_of(job)
         urls = [status.get("url"), *(target.get("url") for target in status.get("targets") or ())]
-        known = {urlsplit(url).hostname or "" for url in urls if url} | self.held(find_home(job).namespace, meta["uid"]).keys()
+        known = {urlsplit(url).hostname or "" for url in urls if url} | set(held)
         plain = names.default_host(name, namespace, policy.domain)
         if any(host == plain or host.endswith(f"--{plain}") for host in known):
             return False
@@ -93,16 +93,17 @@ class Hosts:
 
     def homes(self) -> dict[str, str]:
         """The namespaces of all known jobs, each with the job's UID."""
-        found = {}
-        for job in self._cache.jobs:
-            meta = job["metadata"]
-            found[names.job_namespace(meta["name"], meta["namespace"], meta["uid"])] = meta["uid"]
-        return found
+        return {_find_namespace(job): job["metadata"]["uid"] for job in self._cache.jobs}
 
     def _find_policy(self, job: Object) -> ExposePolicy | None:
         """The exposure policy of the job's class, if the class exists."""
         found = self._classes.all().get(spec_of(job).get("className", ""))
         return found.expose if found else None
+
+
+def _find_namespace(job: Object) -> str:
+    meta = job["metadata"]
+    return names.job_namespace(meta["name"], meta["namespace"], meta["uid"])
 
 
 def _choose_host(job: Object, policy: ExposePolicy, *, is_shared: bool) -> str | None:
