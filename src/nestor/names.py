@@ -114,9 +114,18 @@ def further_ingress(job: str, prefix: str) -> str:
     return join_limited([job, prefix], digest(job, prefix), limit=CHILD_LIMIT)
 
 
-def default_host(name: str, namespace: str, domain: str) -> str:
-    """The host of a job's URL, `<job>-<namespace>.<domain>`; a long label is cut and made unique by a hash."""
+def default_host(name: str, namespace: str, domain: str, *, is_shared: bool = False) -> str:
+    """The host of a job's URL, `<job>-<namespace>.<domain>`. A label that is too long is cut and made unique by a hash; one that
+    `is_shared` with jobs of another namespace gets the hash too.
+    """
     label = f"{name}-{namespace}".replace(".", "-")
-    if len(label) > LABEL_LIMIT:
+    if is_shared or len(label) > LABEL_LIMIT:
         label = join_limited([name, namespace], digest(namespace, name))
     return f"{label}.{domain}"
+
+
+def list_sharers(name: str, namespace: str) -> list[str]:
+    """The other namespaces whose jobs may have the same label: that of `hello` in `team-a` is that of `hello-team` in `a`."""
+    label = f"{name}-{namespace}".replace(".", "-")
+    found = [label[index + 1 :] for index, char in enumerate(label) if char == "-" and index]
+    return [other for other in found if other and other != namespace]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from devcluster.demo import install
 from nestor.api import conditions
 from nestor.kube import Api, Invalid, kinds
-from tests.e2e.conftest import apply, example, image, inline_job
-from tests.waiting import job_with, message_of
+from tests.e2e.conftest import apply, example, image, inline_job, kubectl
+from tests.waiting import eventually, job_with, message_of
 
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\n"
 Object = dict[str, Any]
@@ -109,3 +113,31 @@ async def test_contradictions_are_refused_at_the_door(api: Api, namespace: str, 
     with pytest.raises(Invalid) as refused:
         await api.create(kinds.NESTED_APP_JOB, job)
     assert message in str(refused.value)
+
+
+# The API server needs a while for each of them, so no other test should wait for it.
+@pytest.mark.alone
+async def test_thirteen_jobs_that_are_huge_in_memory_change_nothing_for_anybody_else(
+    api: Api, namespace: str, kubeconfig: Path
+) -> None:
+    async def find_operator() -> tuple[str, int]:
+        (pod,) = await api.list(kinds.POD, install.NAMESPACE, labels="app.kubernetes.io/name=nestor")
+        return pod["metadata"]["uid"], sum(item["restartCount"] for item in pod["status"]["containerStatuses"])
+
+    before = await find_operator()
+    wide: list[Any] = [[] for _ in range(480_000)]
+    for number in range(13):
+        job = inline_job(f"wide-{number}", namespace, {"a.yml": CONFIG_MAP})[1]
+        job["spec"]["parameters"] = {"a": wide}
+        await kubectl(kubeconfig, "create", "--validate=false", "-f", "-", stdin=json.dumps(job))
+
+    async def find_refusal() -> str | None:
+        await asyncio.sleep(0.5)
+        status = (await api.get(kinds.NESTED_APP_JOB, "wide-12", namespace)).get("status") or {}
+        found = conditions.find(status.get("conditions"), conditions.ADMITTED)
+        return str(found["message"]) if found and found["status"] == "False" else None
+
+    assert "bytes as JSON; at most 262144 are accepted" in await eventually(find_refusal, limit=120)
+    await apply(api, inline_job("good", namespace, {"a.yml": CONFIG_MAP}))
+    await job_with(api, "good", namespace, conditions.READY, "True", limit=120)
+    assert await find_operator() == before

@@ -80,3 +80,25 @@ def test_every_part_of_a_cluster_has_a_name_of_its_own() -> None:
 def test_what_a_stateful_set_makes_is_named_after_it() -> None:
     assert names.server_pod("hello") == "hello-k3s-0"
     assert names.data_claim("hello") == "data-hello-k3s-0"
+
+
+@pytest.mark.parametrize(
+    ("name", "namespace", "expected"),
+    [
+        ("hello", "a", []),
+        ("hello", "team-a", ["a"]),
+        ("hello-team", "a", ["team-a"]),
+        ("hello.team", "a", ["team-a"]),
+        ("a--b", "c-d", ["-b-c-d", "b-c-d", "d"]),
+    ],
+)
+def test_whose_jobs_may_have_the_same_label(name: str, namespace: str, expected: list[str]) -> None:
+    assert names.list_sharers(name, namespace) == expected
+
+
+def test_shared_labels_differ_by_their_hashes() -> None:
+    jobs = [("hello", "team-a"), ("hello-team", "a")]
+    assert len({names.default_host(*job, "test") for job in jobs}) == 1
+    hosts = {names.default_host(*job, "test", is_shared=True) for job in jobs}
+    assert len(hosts) == 2
+    assert all(host.startswith("hello-team-a-") for host in hosts)

@@ -118,7 +118,8 @@ class JobExpose(Model):
     host: HostName | None = Field(
         None,
         description="Host name of the job's URL, which leads to the AppDef's first target. Defaults to "
-        "`<job>-<namespace>.<class's domain>`. It must lie below the class's domain or match the class's "
+        "`<job>-<namespace>.<class's domain>`, with a hash after the namespace if that could also be a job of another existing "
+        "namespace (`hello` in `team-a`, `hello-team` in `a`). It must lie below the class's domain or match the class's "
         "`expose.allowedHosts`. A host already used by another Ingress of the same class or by an older job stays with its "
         "owner; another job's default host belongs to that job. Hosts of Gateways, IngressRoutes and other resources are not "
         "checked. It can be changed while the job runs.",
@@ -271,6 +272,12 @@ class NestedAppJobStatus(Model):
         None, description="URL of the job's first target. It answers once `Exposed` is True.", max_length=2048
     )
     namespace: str | None = Field(None, description="The job's own namespace in the host cluster.", max_length=63)
+    namespace_uid: str | None = Field(
+        None,
+        alias="namespaceUID",
+        description="UID of that namespace. One of the same name with another UID is not the job's.",
+        max_length=64,
+    )
     app_digest: str | None = Field(
         None,
         description="Digest of the application that the job started with, if it comes from the catalogue or from an image. Its "

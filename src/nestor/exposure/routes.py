@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from nestor import names
 from nestor.api import conditions
@@ -26,6 +27,8 @@ class ExposedJob:
     class_name: str
     expose: JobExpose
     policy: ExposePolicy
+    is_shared: bool = False
+    """A job of another namespace may have the same label, `<job>-<namespace>`; the hosts get a hash."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +78,10 @@ def _identify(target: Target) -> tuple[str, str, int]:
 
 def _plan_first(job: ExposedJob, target: Target, note: str) -> Route:
     wanted = job.expose.host
-    host = hosts.choose_host(job.name, job.namespace, wanted, job.policy)
+    host = hosts.choose_host(job.name, job.namespace, wanted, job.policy, is_shared=job.is_shared)
     if host:
-        url, is_default = ingress.build_url(host, job.policy), hosts.is_default(host, job.name, job.namespace, job.policy)
+        url = ingress.build_url(host, job.policy)
+        is_default = hosts.is_default(host, job.name, job.namespace, job.policy, is_shared=job.is_shared)
         return Route(target, job.name, host, url, is_default=is_default, note=note)
     if wanted:
         refusal = conditions.HOST_NOT_ALLOWED, hosts.explain_not_allowed(wanted, job.class_name, job.policy)
@@ -98,7 +102,8 @@ def _plan_further(job: ExposedJob, target: Target, note: str, taken: set[str]) -
             "`expose.domain`"
         )
         return Route(target, "", refusal=(conditions.HOST_NOT_ALLOWED, message), note=note)
-    prefix = hosts.choose_prefix(target, job.name, job.namespace, domain, taken)
-    host = hosts.further_host(prefix, job.name, job.namespace, domain)
+    build = partial(hosts.further_host, name=job.name, namespace=job.namespace, domain=domain, is_shared=job.is_shared)
+    prefix = hosts.choose_prefix(target, taken, build)
+    host = build(prefix)
     name = names.further_ingress(job.name, prefix)
     return Route(target, name, host, ingress.build_url(host, job.policy), note=note)

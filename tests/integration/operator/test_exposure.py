@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from nestor import names
 from nestor.api import conditions, labels
 from nestor.kube import Api, Forbidden, Invalid, Kind, kinds
 from tests.integration.operator.conftest import Operator
@@ -175,6 +176,20 @@ async def test_no_label_hides_an_ingress_that_already_has_the_host(operator: Ope
     await api.create(kinds.NESTED_APP_JOB, build_job("hidden", namespace))
     refused = await job_with(api, "hidden", namespace, conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT)
     assert f"host '{host}' is taken by Ingress 'hijack' in namespace '{namespace}'" in message_of(refused, conditions.EXPOSED)
+
+
+async def test_a_default_host_that_another_namespace_may_have_gets_a_hash(operator: Operator, api: Api, namespace: str) -> None:
+    longer = f"twin-{namespace}"
+    before = await api.create(kinds.NESTED_APP_JOB, build_job("shop-twin", namespace))
+    plain = f"shop-twin-{namespace}.jobs.test"
+    await ingress_for(api, before, plain)
+    await api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": longer}})
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("shop", longer))
+    await ingress_for(api, job, names.default_host("shop", longer, "jobs.test", is_shared=True))
+    assert [rule["host"] for rule in (await ingress_for(api, before, plain))["spec"]["rules"]] == [plain]
+    await api.delete(kinds.NESTED_APP_JOB, "shop", longer)
+    await wait_for(api, kinds.NESTED_APP_JOB, "shop", longer, lambda found: found is None, limit=60)
+    await api.delete(kinds.NAMESPACE, longer)
 
 
 async def test_of_two_jobs_with_one_host_the_older_has_it_and_the_younger_its_other_target(

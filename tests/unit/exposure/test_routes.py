@@ -8,9 +8,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from nestor import names
 from nestor.api import conditions
 from nestor.api.appdef import Target
-from nestor.exposure.routes import Route
+from nestor.api.nestedappjob import JobExpose
+from nestor.api.nestedclass import ExposePolicy
+from nestor.exposure.routes import ExposedJob, Route, plan_routes
 from tests.unit.exposure.builders import plan, target
 
 WEB, API = target(), target("api", 9090)
@@ -138,3 +141,13 @@ def test_all_hosts_are_valid_and_different(targets: list[Target], name: str, nam
         assert domain == "jobs.test"
     for host in hosts[1:]:
         assert host[2:4] != "--"
+
+
+def test_a_label_that_others_may_have_gets_a_hash_in_all_hosts() -> None:
+    wish, policy = JobExpose(all_targets=True), ExposePolicy(domain="jobs.test")
+    first, second = plan_routes(ExposedJob("shop", "team-a", "default", wish, policy, is_shared=True), (WEB, API))
+    other, _ = plan_routes(ExposedJob("shop-team", "a", "default", wish, policy, is_shared=True), (WEB, API))
+    assert first.host == names.default_host("shop", "team-a", "jobs.test", is_shared=True) != other.host
+    assert (first.is_default, second.is_default) == (True, True)
+    assert str(second.host).startswith("api--shop-team-a-")
+    assert str(second.host).endswith(".jobs.test")

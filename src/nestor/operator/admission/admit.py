@@ -44,6 +44,8 @@ class Resolved(JobIdentity):
     """Those from a Secret, as they are copied; they are among `parameters` already."""
     warnings: tuple[str, ...] = ()
     """What the user should know even though the job is admitted."""
+    is_shared: bool = False
+    """A job of another namespace may have the same label in its host."""
 
     @property
     def version(self) -> str:
@@ -54,7 +56,7 @@ class Resolved(JobIdentity):
     def routes(self) -> tuple[Route, ...]:
         """The URLs at which the AppDef's targets will be reachable."""
         expose = self.spec.expose or JobExpose()
-        job = ExposedJob(self.name, self.namespace, self.spec.class_name, expose, self.policy.expose)
+        job = ExposedJob(self.name, self.namespace, self.spec.class_name, expose, self.policy.expose, self.is_shared)
         return plan_routes(job, self.nested.targets)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -9,29 +10,39 @@ from functools import partial
 from nestor.api import labels
 from nestor.api.nestedclass import NamespacePolicy
 from nestor.cluster import namespace, shared
+from nestor.cluster.access import SYNCER_ROLE
 from nestor.cluster.home import Home
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
 from nestor.kube import Conflict, RetryLater, kinds
+from nestor.names import Part
 from nestor.objects import Object, is_terminating, labels_of, owner_reference
 from nestor.operator.clusters.ensure import Start
 from nestor.operator.world.context import Context
 
+log = logging.getLogger(__name__)
 
-async def ensure_home(context: Context, home: Home, policy: NamespacePolicy, forget: Callable[[], None]) -> Home:
+
+async def ensure_home(
+    context: Context, home: Home, policy: NamespacePolicy, forget: Callable[[], None], recorded: str | None = None
+) -> Home:
     """Ensure the namespace; returns the home with a reference to it. A namespace of another owner is never adopted.
 
-    `forget` is called when the namespace was recreated, so that everything in it is created again.
+    `forget` is called when the namespace was recreated, so that everything in it is created again. `recorded`: the UID that the
+    job's status has of it.
     """
     body, name = namespace.build_namespace(home.namespace, home.labels, policy), home.namespace
     live = context.cache.find(kinds.NAMESPACE, name)
     if live is None:
         try:
             live = await context.api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", **body})
+            context.made[name] = live["metadata"]["uid"]
         except Conflict:
             live = await context.api.get(kinds.NAMESPACE, name)
     if labels_of(live).get(labels.JOB_UID) != home.labels[labels.JOB_UID]:
-        raise ForeignObject(f"Namespace '{name}' already exists and does not belong to this job: delete the namespace or the job")
+        raise _refuse(name)
+    if not is_terminating(live):
+        await _check_made(context, home, live, recorded)
     if _is_new(context, live):
         context.provisioner.forget(name, home.name)
         forget()
@@ -40,6 +51,29 @@ async def ensure_home(context: Context, home: Home, policy: NamespacePolicy, for
     live = await context.applier.ensure(kinds.NAMESPACE, body)
     owner = owner_reference(kinds.NAMESPACE.api_version, kinds.NAMESPACE.name, name, live["metadata"]["uid"])
     return replace(home, nodes_binding_owner=owner)
+
+
+async def _check_made(context: Context, home: Home, live: Object, recorded: str | None) -> None:
+    """Whether Nestor made the namespace: its name can be known beforehand, and labels prove nothing.
+
+    Proof is the UID in the job's status, which users cannot write, or the binding to the syncer's role, which takes a right that
+    they do not have. Without either, what has no cluster yet is deleted and made again: an operator that died right after it
+    had made the namespace leaves that behind, and so does somebody who wants to own it.
+    """
+    name, uid = live["metadata"]["name"], live["metadata"]["uid"]
+    if context.made.get(name) != uid and recorded != uid:
+        binding = await context.api.find(kinds.ROLE_BINDING, home.child(Part.SYNCER), name)
+        if (binding or {}).get("roleRef", {}).get("name") != SYNCER_ROLE:
+            if context.cache.clusters.get(home.name, name) is not None:
+                raise _refuse(name)
+            log.warning("%s: nothing proves that Nestor made this namespace; it is made again", name)
+            await context.api.delete(kinds.NAMESPACE, name, uid=uid)
+            raise RetryLater(1, f"namespace {name} is made again")
+    context.made[name] = uid
+
+
+def _refuse(name: str) -> ForeignObject:
+    return ForeignObject(f"Namespace '{name}' already exists and does not belong to this job: delete the namespace or the job")
 
 
 def _is_new(context: Context, live: Object) -> bool:

@@ -175,6 +175,7 @@ class Finalizer:
         """Drop what is remembered about a job that is gone."""
         self._deletions.pop(uid, None)
         self._context.applier.forget(namespace)
+        self._context.made.pop(namespace, None)
         self._context.provisioner.forget(namespace, name)
         self._inputs.forget(uid)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 
+from nestor import names
 from nestor.api import labels
 from nestor.kube import kinds
 from nestor.objects import Object, is_terminating, labels_of
@@ -44,12 +45,13 @@ class Sweeper:
         return Result(SLOW_SECONDS if is_slow else POLL_SECONDS)
 
     def _find(self, namespace: str, name: str) -> list[Object]:
-        """The host namespaces labelled for a job with that name."""
+        """The host namespaces labelled for a job with that name. Only those that are named for it too: labels may be copied."""
         wanted = {labels.JOB: name, labels.JOB_NAMESPACE: namespace}
         found = []
         for item in self._context.cache.informers[kinds.NAMESPACE]:
             own = labels_of(item)
-            if wanted.items() <= own.items() and own.get(labels.JOB_UID):
+            uid = own.get(labels.JOB_UID)
+            if wanted.items() <= own.items() and uid and item["metadata"]["name"] == names.job_namespace(name, namespace, uid):
                 found.append(item)
         return found
 

@@ -9,7 +9,7 @@ from nestor.cluster.provision import Addresses
 from nestor.cluster.shape import Shape
 from nestor.kube import kinds
 from nestor.kube.tasks import together
-from nestor.objects import Object
+from nestor.objects import Object, status_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import JobIdentity
@@ -87,7 +87,14 @@ class ChildrenKeeper:
 
     async def ensure_namespace(self, known: JobIdentity) -> Home:
         """Ensure the job's own namespace. If it was recreated, everything copied into it is copied again."""
-        return await ensure_home(self._context, known.home, known.policy.namespace, forget=lambda: self._forget(known))
+        job = self._context.cache.jobs.get(known.name, known.namespace)
+        return await ensure_home(
+            self._context,
+            known.home,
+            known.policy.namespace,
+            forget=lambda: self._forget(known),
+            recorded=status_of(job).get("namespaceUID"),
+        )
 
     def _forget(self, known: JobIdentity) -> None:
         self._inputs.forget_copies(known.uid)

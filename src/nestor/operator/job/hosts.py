@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from urllib.parse import urlsplit
 
 from nestor import names
 from nestor.api import conditions
@@ -10,10 +11,10 @@ from nestor.api.nestedclass import ExposePolicy
 from nestor.exposure.host_claims import HostClaim, find_exposed_job, hosts_of
 from nestor.exposure.hosts import choose_host, is_default, may_be_further
 from nestor.exposure.routes import Route
-from nestor.objects import Object, conditions_of, spec_of
+from nestor.kube import kinds
+from nestor.objects import Object, conditions_of, spec_of, status_of
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.classes import Classes
-from nestor.operator.world.homes import find_home
 
 
 class Hosts:
@@ -45,13 +46,36 @@ class Hosts:
         An existing Ingress does not make its host the job's own: it may have been another job's before.
         """
         meta, policy = job["metadata"], self._find_policy(job)
-        first = _choose_host(job, policy) if policy else None
-        held = self.held(find_home(job).namespace, meta["uid"])
+        held = self.held(_find_namespace(job), meta["uid"])
+        is_shared = self._is_shared(job, policy, held)
+        first = _choose_host(job, policy, is_shared=is_shared) if policy else None
         further = self._find_further(job, policy, held)
         for host in further | held.keys() | ({first} if first else set()):
-            is_own = host in further or (policy is not None and is_default(host, meta["name"], meta["namespace"], policy))
+            is_own = host in further
+            if policy is not None and not is_own:
+                is_own = is_default(host, meta["name"], meta["namespace"], policy, is_shared=is_shared)
             created = meta.get("creationTimestamp", "")
             yield HostClaim(host, meta["name"], meta["namespace"], meta["uid"], created, held.get(host, ""), is_own)
+
+    def is_shared(self, job: Object) -> bool:
+        """Whether a job of another namespace may have the same label, so that the first to come could take the other's host.
+
+        What a job once got stays, whatever namespaces come and go: its Ingress and its status remember it.
+        """
+        return self._is_shared(job, self._find_policy(job), self.held(_find_namespace(job), job["metadata"]["uid"]))
+
+    def _is_shared(self, job: Object, policy: ExposePolicy | None, held: Iterable[str]) -> bool:
+        name, namespace, status = job["metadata"]["name"], job["metadata"]["namespace"], status_of(job)
+        if policy is None or policy.domain is None:
+            return False
+        urls = [status.get("url"), *(target.get("url") for target in status.get("targets") or ())]
+        known = {urlsplit(url).hostname or "" for url in urls if url} | set(held)
+        plain = names.default_host(name, namespace, policy.domain)
+        if any(host == plain or host.endswith(f"--{plain}") for host in known):
+            return False
+        if names.default_host(name, namespace, policy.domain, is_shared=True) in known:
+            return True
+        return any(self._cache.find(kinds.NAMESPACE, other) for other in names.list_sharers(name, namespace))
 
     def _find_further(self, job: Object, policy: ExposePolicy | None, held: Iterable[str]) -> frozenset[str]:
         """The hosts of its further targets; until its first pass here those that it has, by their form."""
@@ -69,11 +93,7 @@ class Hosts:
 
     def homes(self) -> dict[str, str]:
         """The namespaces of all known jobs, each with the job's UID."""
-        found = {}
-        for job in self._cache.jobs:
-            meta = job["metadata"]
-            found[names.job_namespace(meta["name"], meta["namespace"], meta["uid"])] = meta["uid"]
-        return found
+        return {_find_namespace(job): job["metadata"]["uid"] for job in self._cache.jobs}
 
     def _find_policy(self, job: Object) -> ExposePolicy | None:
         """The exposure policy of the job's class, if the class exists."""
@@ -81,6 +101,11 @@ class Hosts:
         return found.expose if found else None
 
 
-def _choose_host(job: Object, policy: ExposePolicy) -> str | None:
+def _find_namespace(job: Object) -> str:
+    meta = job["metadata"]
+    return names.job_namespace(meta["name"], meta["namespace"], meta["uid"])
+
+
+def _choose_host(job: Object, policy: ExposePolicy, *, is_shared: bool) -> str | None:
     meta, wanted = job["metadata"], (spec_of(job).get("expose") or {}).get("host")
-    return choose_host(meta["name"], meta["namespace"], wanted, policy)
+    return choose_host(meta["name"], meta["namespace"], wanted, policy, is_shared=is_shared)

@@ -105,7 +105,8 @@ class JobReconciler:
             if not self._context.cache.jobs.put(job):
                 return Result()  # deleted while we added the finalizer, which the API server does not report
             job = self._context.cache.jobs.trim(job)
-            return await self._reconcile_admitted(job, await self._apps.resolve(job))
+            resolved = await self._apps.resolve(job)
+            return await self._reconcile_admitted(job, replace(resolved, is_shared=self.hosts.is_shared(job)))
         except Refused as refused:
             return await reconcile_refused(self._context, self.hosts, job, refused)
         except NotFound:
@@ -196,5 +197,6 @@ class JobReconciler:
         has_kubeconfig = children.addresses is not None and not children.problem
         kubeconfig = names.kubeconfig_secret(resolved.name) if has_kubeconfig else None
         details = describe(resolved, observed, it.plan, it.life, kubeconfig)
+        details["namespaceUID"] = context.made.get(home.namespace)
         found = decide_conditions(observed, it.life)
         await report(context, it.job, build_status(it.job, found, timestamp(), details))

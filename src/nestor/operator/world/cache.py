@@ -66,15 +66,10 @@ class Cache:
         self.classes = Store()
         self.apps = Store()
         ours = f"{labels.MANAGED_BY}=nestor"
-        watched = (
-            kinds.POD,
-            kinds.SERVICE,
-            kinds.NAMESPACE,
-            kinds.STATEFUL_SET,
-            kinds.ENDPOINT_SLICE,
-            kinds.PERSISTENT_VOLUME_CLAIM,
-        )
+        watched = (kinds.POD, kinds.SERVICE, kinds.STATEFUL_SET, kinds.ENDPOINT_SLICE, kinds.PERSISTENT_VOLUME_CLAIM)
         self.informers = {kind: Informer(api, kind, labels=ours, trim=TRIMS.get(kind, trim_object)) for kind in watched}
+        # All of them: which ones there are decides whether a job's default host is its own.
+        self.informers[kinds.NAMESPACE] = Informer(api, kinds.NAMESPACE, trim=trim_object)
         self.informers[kinds.INGRESS] = Informer(api, kinds.INGRESS, trim=TRIMS[kinds.INGRESS])
         self.ingresses_by_namespace = Index(self.informers[kinds.INGRESS], _namespace_of)
         self.pods_by_namespace = Index(self.informers[kinds.POD], _namespace_of)

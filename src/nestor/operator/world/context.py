@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nestor.cluster.provision import Provisioner
 from nestor.cluster.shape import Host
@@ -26,6 +26,8 @@ class Context:
     events: EventRecorder
     applier: Applier
     provisioner: Provisioner
+    made: dict[str, str] = field(default_factory=dict)
+    """The UIDs of jobs' namespaces that Nestor is known to have made, by name."""
 
     @classmethod
     def create(cls, api: Api, settings: Settings, cache: Cache, host: Host) -> Context:

@@ -24,8 +24,10 @@ HOME = Home(name="hello", namespace="home", labels={labels.JOB: "hello", labels.
 class World:
     """An API server with one namespace or none, a cache of it, and what is forgotten."""
 
-    def __init__(self, live: Object | None = None, *, is_cached: bool = True) -> None:
+    def __init__(self, live: Object | None = None, *, is_cached: bool = True, role: str | None = None) -> None:
         self.live = live
+        self.role = role
+        self.cluster: Object | None = None
         self.is_cached = is_cached
         self.asked: list[str] = []
         self.forgotten: list[str] = []
@@ -33,7 +35,10 @@ class World:
             Context,
             SimpleNamespace(
                 api=self,
-                cache=SimpleNamespace(find=lambda *_: self.live if self.is_cached else None),
+                cache=SimpleNamespace(
+                    find=lambda *_: self.live if self.is_cached else None, clusters=SimpleNamespace(get=lambda *_: self.cluster)
+                ),
+                made={},
                 applier=Applier(cast(Any, self), {kinds.NAMESPACE: cast(Any, SimpleNamespace(get=lambda *_: self.live))}),
                 provisioner=SimpleNamespace(forget=lambda *key: self.forgotten.append("/".join(key))),
             ),
@@ -57,9 +62,20 @@ class World:
         self.asked.append("apply")
         return cast(Object, self.live)
 
-    async def ensure(self) -> Home:
+    async def find(self, kind: Kind, name: str, namespace: str) -> Object | None:
+        """The syncer's binding."""
+        self.asked.append("find")
+        assert (kind, name, namespace) == (kinds.ROLE_BINDING, "hello-syncer", "home")
+        return {"roleRef": {"name": self.role}} if self.role else None
+
+    async def delete(self, kind: Kind, name: str, *, uid: str) -> bool:
+        """It goes."""
+        self.asked.append(f"delete {uid}")
+        return True
+
+    async def ensure(self, recorded: str | None = "n1") -> Home:
         """One pass."""
-        return await ensure_home(self.context, HOME, NamespacePolicy(), lambda: self.forgotten.append("the job's"))
+        return await ensure_home(self.context, HOME, NamespacePolicy(), lambda: self.forgotten.append("the job's"), recorded)
 
 
 def namespace(uid: str = "n1", job: str | None = "1234", **meta: Any) -> Object:
@@ -100,7 +116,7 @@ async def test_what_was_made_in_a_namespace_is_forgotten_with_it() -> None:
     await world.ensure()
     assert world.forgotten == []
     world.live = namespace("n2")
-    await world.ensure()
+    await world.ensure("n2")
     assert world.forgotten == ["home/hello", "the job's"]
 
 
@@ -112,3 +128,37 @@ async def test_a_namespace_that_goes_is_waited_for_and_forgotten() -> None:
         await world.ensure()
     assert world.forgotten == ["home/hello", "the job's"]
     assert world.asked == ["apply"]
+
+
+async def test_what_this_process_made_needs_no_other_proof() -> None:
+    world = World()
+    for _ in range(2):
+        await world.ensure(recorded=None)
+    assert world.asked == ["create", "apply"]
+
+
+@pytest.mark.parametrize("recorded", [None, "n0"])
+async def test_after_a_restart_the_syncers_binding_proves_who_made_it(recorded: str | None) -> None:
+    world = World(namespace(), role="nestor-syncer")
+    for _ in range(2):
+        await world.ensure(recorded)
+    assert world.asked == ["find", "apply"]
+    assert world.context.made == {"home": "n1"}
+
+
+@pytest.mark.parametrize("role", [None, "admin"])
+@pytest.mark.parametrize("recorded", [None, "n0"])
+async def test_a_namespace_that_somebody_made_beforehand_is_made_again(role: str | None, recorded: str | None) -> None:
+    world = World(namespace(), role=role)
+    with pytest.raises(RetryLater):
+        await world.ensure(recorded)
+    assert world.asked == ["find", "delete n1"]
+    assert world.context.made == {}
+
+
+async def test_one_that_already_has_a_cluster_is_neither_taken_nor_deleted() -> None:
+    world = World(namespace())
+    world.cluster = {"metadata": {"name": "hello"}}
+    with pytest.raises(ForeignObject, match="already exists and does not belong to this job"):
+        await world.ensure(recorded=None)
+    assert world.asked == ["find"]

@@ -183,6 +183,55 @@ async def test_a_host_that_a_job_does_not_have_yet_is_anothers_whatever_the_labe
     assert second.is_open
 
 
+def put_namespace(context: Context, name: str) -> None:
+    """A namespace of the host cluster."""
+    context.cache.informers[kinds.NAMESPACE].store["", name] = {"metadata": {"name": name}}
+
+
+HASHED = names.default_host("hello", "team-a", "jobs.test", is_shared=True)
+
+
+@pytest.mark.parametrize(
+    ("others", "url", "held", "expected"),
+    [
+        ([], None, None, HOSTS[0]),
+        (["team-a", "b"], None, None, HOSTS[0]),
+        (["a"], None, None, HASHED),
+        (["a"], f"http://{HOSTS[0]}:8080/", None, HOSTS[0]),
+        (["a"], None, HOSTS[0], HOSTS[0]),
+        (["a"], None, HOSTS[1], HOSTS[0]),
+        ([], f"http://{HASHED}:8080/", None, HASHED),
+        ([], None, HASHED, HASHED),
+        (["a"], "http://shop.example/", None, HASHED),
+    ],
+)
+async def test_a_default_host_that_another_namespaces_job_may_have_gets_a_hash_and_stays(
+    context: Context, hosts: Hosts, others: list[str], url: str | None, held: str | None, expected: str
+) -> None:
+    for name in others:
+        put_namespace(context, name)
+    made = job() | {"status": {"url": url} if url else {}}
+    context.cache.jobs.put(made)
+    if held:
+        put_ingress(context, made, held)
+    wanted = {claim.host for claim in hosts.of(made)} - ({held} if held == HOSTS[1] else set())
+    assert wanted == {expected}
+    assert hosts.is_shared(made) is (expected == HASHED)
+    assert all(claim.is_default for claim in hosts.of(made) if claim.host == expected)
+
+
+async def test_neither_of_two_jobs_with_the_same_label_can_squat_the_others_host(context: Context, hosts: Hosts) -> None:
+    for name in ("a", "team-a"):
+        put_namespace(context, name)
+    squatter = build_job("hello-team", "a")
+    squatter["metadata"] |= {"uid": "9", "creationTimestamp": "2025-01-01T00:00:00Z"}
+    for item in (squatter, job()):
+        context.cache.jobs.put(item)
+    claims = {claim.uid: claim.host for claim in hosts.all()}
+    assert len(set(claims.values())) == 2
+    assert HOSTS[0] not in claims.values()
+
+
 VICTIMS = "shop-team-b.jobs.test"
 
 

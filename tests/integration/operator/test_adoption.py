@@ -1,0 +1,72 @@
+"""Whoever may create and label namespaces gets nothing of a job, and loses none of his own."""
+
+from __future__ import annotations
+
+from nestor import names
+from nestor.api import conditions, labels
+from nestor.kube import Api, kinds
+from tests.integration import apiserver
+from tests.integration.operator.conftest import Operator, operator_running
+from tests.integration.operator.world import Object, build_job
+from tests.waiting import job_with, wait_for
+
+
+async def make_namespace(api: Api, name: str, own: dict[str, str]) -> Object:
+    """A namespace of a tenant."""
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": own}}
+    return await api.create(kinds.NAMESPACE, body)
+
+
+async def test_a_namespace_made_beforehand_under_a_jobs_name_is_not_adopted(operator: Operator, api: Api, namespace: str) -> None:
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("early", namespace, suspend=True))
+    await job_with(api, "early", namespace, conditions.ADMITTED, "True")
+    uid = job["metadata"]["uid"]
+    where = names.job_namespace("early", namespace, uid)
+    trap = await make_namespace(api, where, labels.of_job("early", namespace, uid))
+    await api.patch(kinds.NESTED_APP_JOB, "early", namespace, {"spec": {"suspend": False}})
+
+    def is_another(found: Object | None) -> bool:
+        return bool(found and found["metadata"]["uid"] != trap["metadata"]["uid"])
+
+    made = await wait_for(api, kinds.NAMESPACE, where, "", is_another, limit=60)
+    assert made is not None
+
+    def is_recorded(found: Object | None) -> bool:
+        return bool(found and found["status"].get("namespaceUID") == made["metadata"]["uid"])
+
+    await wait_for(api, kinds.NESTED_APP_JOB, "early", namespace, is_recorded)
+    await wait_for(api, kinds.SECRET, "early-pki", where, bool)
+
+
+async def test_a_restarted_operator_knows_its_namespaces_also_without_the_syncers_binding(
+    second_plane: apiserver.ControlPlane, lonely: Api
+) -> None:
+    async with operator_running(second_plane):
+        await lonely.create(kinds.NESTED_APP_JOB, build_job("known", "default"))
+        job = await job_with(lonely, "known", "default", conditions.CLUSTER_READY, "False")
+        where = job["status"]["namespace"]
+        before = await wait_for(
+            lonely, kinds.NESTED_APP_JOB, "known", "default", lambda item: bool(item and item["status"].get("namespaceUID"))
+        )
+        assert before is not None
+    await lonely.delete(kinds.ROLE_BINDING, "known-syncer", where)
+    async with operator_running(second_plane):
+        await wait_for(lonely, kinds.ROLE_BINDING, "known-syncer", where, bool)
+        live = await lonely.get(kinds.NAMESPACE, where)
+        assert live["metadata"]["uid"] == before["status"]["namespaceUID"]
+        await lonely.delete(kinds.NESTED_APP_JOB, "known", "default")
+        await wait_for(lonely, kinds.NESTED_APP_JOB, "known", "default", lambda found: found is None, limit=60)
+
+
+async def test_copied_labels_do_not_get_a_namespace_deleted(second_plane: apiserver.ControlPlane, lonely: Api) -> None:
+    uid = "5c9e5e6c-0000-4000-8000-000000000000"
+    own = labels.of_job("vanished", "default", uid)
+    await make_namespace(lonely, "restored", own)
+    await make_namespace(lonely, names.job_namespace("vanished", "default", uid), own)
+    async with operator_running(second_plane):
+        await wait_for(
+            lonely, kinds.NAMESPACE, names.job_namespace("vanished", "default", uid), "", lambda found: found is None, limit=30
+        )
+        restored = await lonely.get(kinds.NAMESPACE, "restored")
+        assert "deletionTimestamp" not in restored["metadata"]
+    await lonely.delete(kinds.NAMESPACE, "restored")
