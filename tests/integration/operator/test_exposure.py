@@ -14,7 +14,7 @@ from nestor.api import conditions, labels
 from nestor.kube import Api, Forbidden, Invalid, Kind, kinds
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.world import STEP, TARGET, Object, be_target, build_class, build_job, host_namespace, message_of
-from tests.waiting import job_with, wait_for, wait_for_any, wait_for_none
+from tests.waiting import eventually, job_with, wait_for, wait_for_any, wait_for_none
 
 API: Object = {"service_name": "api", "service_port": 9090, "service_namespace": "default"}
 ALL: Object = {"expose": {"allTargets": True}}
@@ -69,6 +69,18 @@ async def ingress_for(api: Api, job: Object, host: str) -> Object:
     return await wait_for_any(api, kinds.INGRESS, where, has_host, labels=mine(job))
 
 
+def opened_to(app: str, port: int) -> tuple[Object, list[Object]]:
+    """One port of the pods of one Service."""
+    return {"matchLabels": {"app": app}}, [{"protocol": "TCP", "port": port}]
+
+
+async def list_openings(api: Api, where: str) -> list[tuple[Object, list[Object]]]:
+    """Which pods and ports of a job are open to the Ingress controller."""
+    found = await api.list(kinds.NETWORK_POLICY, where, labels=labels.selector(component="exposure"))
+    specs = [item["spec"] for item in found]
+    return sorted(((spec["podSelector"], spec["ingress"][0]["ports"]) for spec in specs), key=str)
+
+
 async def test_further_targets_are_exposed_as_soon_as_the_job_asks_and_as_long(
     operator: Operator, api: Api, namespace: str
 ) -> None:
@@ -76,11 +88,20 @@ async def test_further_targets_are_exposed_as_soon_as_the_job_asks_and_as_long(
     where = await host_namespace(api, job)
     await be_target(api, where, job)
     await be_target(api, where, job, service="api", port=9090)
+    for service in ("web", "api"):
+        selected = {"spec": {"selector": {"app": service}}}
+        await api.patch(kinds.SERVICE, names.host_name(service, "default"), where, selected)
     shown = await job_with(api, "two", namespace, conditions.EXPOSED, "True")
     entry = target_of(shown)
     assert (entry["serviceNamespace"], entry["servicePort"], entry["ready"], "url" in entry) == ("default", 9090, False, False)
     assert "unless the job sets `expose.allTargets: true`" in entry["message"]
     assert [item["metadata"]["name"] for item in await api.list(kinds.INGRESS, where)] == ["two"]
+    first = opened_to("web", 8080)
+
+    async def are_open(*expected: tuple[Object, list[Object]]) -> bool:
+        return await list_openings(api, where) == list(expected)
+
+    await eventually(lambda: are_open(first))
 
     await api.patch(kinds.NESTED_APP_JOB, "two", namespace, {"spec": ALL})
     shown = await job_whose(api, job, lambda status: ready_targets(status) == ["web", "api"])
@@ -89,10 +110,12 @@ async def test_further_targets_are_exposed_as_soon_as_the_job_asks_and_as_long(
     further = await ingress_for(api, job, f"api--two-{namespace}.jobs.test")
     assert further["spec"]["ingressClassName"] == "test"
     assert further["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["port"] == {"number": 9090}
+    assert await list_openings(api, where) == [opened_to("api", 9090), first]
 
     await api.patch(kinds.NESTED_APP_JOB, "two", namespace, {"spec": {"expose": {"allTargets": False}}})
     await wait_for(api, kinds.INGRESS, further["metadata"]["name"], where, lambda found: found is None)
     assert await api.find(kinds.INGRESS, "two", where)
+    await eventually(lambda: are_open(first))
 
 
 async def test_exposed_goes_with_the_endpoints_of_any_target_and_comes_back(operator: Operator, api: Api, namespace: str) -> None:

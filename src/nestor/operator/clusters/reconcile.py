@@ -66,6 +66,7 @@ class ClusterReconciler:
             if isinstance(error, Forbidden) and error.is_terminating:
                 return Result(RESYNC_SECONDS)
             await self._refuse(cluster, conditions.PROVISIONING_FAILED, getattr(error, "message", str(error)))
+            await keep_keys(self._context, home)
             return Result(error=error)
         texts = ["class and version accepted", problem or "", f"suspended: {suspend.message}" if suspend else ""]
         admitted = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, "; ".join(text for text in texts if text))

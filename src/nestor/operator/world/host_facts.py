@@ -23,9 +23,10 @@ class HostUnknown(Exception):
 
 async def read_host(api: Api, service_cidrs: tuple[str, ...]) -> Host:
     """Read the Service ranges (unless given), what is behind the host's own API Service, and its DNS. Raises `HostUnknown`."""
+    cidrs = service_cidrs or await _read_service_cidrs(api)
     addresses, ports = await _read_api_endpoints(api)
     resolvers, domain = await asyncio.to_thread(_read_own_resolver)
-    return Host(service_cidrs or await _read_service_cidrs(api), addresses, ports, resolvers, domain)
+    return Host(cidrs, addresses, ports, resolvers, domain)
 
 
 async def _read_service_cidrs(api: Api) -> tuple[str, ...]:

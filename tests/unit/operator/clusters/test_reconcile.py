@@ -47,11 +47,14 @@ class World:
         cache = SimpleNamespace(clusters=_Store(store), find=lambda kind, *_: self.there.get(kind.plural))
         classes = SimpleNamespace(all=lambda: {"default": build_policy()})
         context = SimpleNamespace(api=None, cache=cache, classes=classes, host=None, settings=None)
-        for name in ("ensure_finalizer", "write_status", "ensure_cluster", "build_shape"):
+        for name in ("ensure_finalizer", "write_status", "ensure_cluster", "build_shape", "keep_keys"):
             monkeypatch.setattr(reconcile, name, getattr(self, name))
         monkeypatch.setattr(ownership, "find_senior", lambda *_: None)
         monkeypatch.setattr(ownership, "find_foreign", self.find_foreign)
         self.reconciler = ClusterReconciler(cast(Context, context))
+
+    async def keep_keys(self, *_: Any) -> None:
+        """They are kept."""
 
     async def ensure_finalizer(self, _: Any, __: Any, cluster: Object) -> Object:
         self.asked.append("finalizer")
