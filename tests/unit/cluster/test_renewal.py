@@ -111,10 +111,12 @@ def certificates_of(secret: Object) -> dict[str, x509.Certificate]:
     for key, value in secret["data"].items():
         content = base64.b64decode(value)
         if key.endswith("kubeconfig"):
-            content = base64.b64decode(json.loads(content)["users"][0]["user"]["client-certificate-data"])
-        if content.startswith(b"-----BEGIN CERTIFICATE") and key != "client-ca.crt":
+            content = base64.b64decode(json.loads(content)["users"][0]["user"].get("client-certificate-data", ""))
+        if content.startswith(b"-----BEGIN CERTIFICATE"):
             found[key] = x509.load_pem_x509_certificate(content)
-    return found
+    return {
+        key: item for key, item in found.items() if not item.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    }
 
 
 @pytest.mark.parametrize("is_restarted", [False, True], ids=["the same process", "a process started since"])
