@@ -113,9 +113,11 @@ def certificates_of(secret: Object) -> dict[str, x509.Certificate]:
         if key.endswith("kubeconfig"):
             # One of them names files, which are in the Secret as well.
             content = base64.b64decode(json.loads(content)["users"][0]["user"].get("client-certificate-data", ""))
-        if content.startswith(b"-----BEGIN CERTIFICATE") and key != "client-ca.crt":
+        if content.startswith(b"-----BEGIN CERTIFICATE"):
             found[key] = x509.load_pem_x509_certificate(content)
-    return found
+    return {
+        key: item for key, item in found.items() if not item.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    }
 
 
 @pytest.mark.parametrize("is_restarted", [False, True], ids=["the same process", "a process started since"])
