@@ -181,6 +181,7 @@ async def test_another_job_neither_takes_a_host_nor_ends_a_stream_when_it_comes_
         assert not stream.closed
 
 
+@pytest.mark.alone  # its wildcard takes every host that no Ingress names, for all tests
 @pytest.mark.xdist_group("pair")
 async def test_another_tenants_ingress_exact_or_wildcard_takes_nothing_from_a_running_job(
     api: Api, pair: Object, namespace: str, cluster: Cluster, client: Client
