@@ -113,6 +113,8 @@ SELDOM: dict[tuple[str, str], tuple[str, str]] = {
     ),
     ("persistentvolumeclaims", "delete"): ("operator/lifecycle/data_epoch.py", "api.delete(kinds.PERSISTENT_VOLUME_CLAIM"),
     ("servicecidrs.networking.k8s.io", "get"): ("operator/world/host_facts.py", "api.get(kinds.SERVICE_CIDR"),
+    # The opening of a target that is exposed no more.
+    ("networkpolicies.networking.k8s.io", "delete"): ("operator/job/openings.py", "ensure_deleted(kinds.NETWORK_POLICY"),
     # kopf looks up the definitions of its resources.
     ("customresourcedefinitions.apiextensions.k8s.io", "list"): ("operator/world/kopf_events.py", "import kopf"),
     ("customresourcedefinitions.apiextensions.k8s.io", "watch"): ("operator/world/kopf_events.py", "import kopf"),

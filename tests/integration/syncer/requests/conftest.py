@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from nestor import names
+from nestor.contracts.cluster import ADMIN_GROUP, COREDNS_USER
 from nestor.kube import Api, Informer, kinds
 from nestor.syncer.copies.rows import nodes
 from nestor.syncer.process import health
@@ -32,7 +33,7 @@ belongs to the step in which its last pod goes, as the test says by `Stage.let_n
 SOON_SECONDS = 0.5
 """What a queue is to do within this time belongs to the step: longer than the syncer waits to count pods (0.25 s)."""
 
-BASICS = ("nestor:coredns", "kube-system/services/kube-dns")
+BASICS = (COREDNS_USER, f"clusterrolebindings/{ADMIN_GROUP}", "subjectaccessreviews", "kube-system/services/kube-dns")
 """Applied at the start and again every minute: left out, except where the start itself is looked at."""
 
 RULES = Rules(
