@@ -17,16 +17,16 @@ COPIED_BYTES = 32 * MEBIBYTE
 SYNCED_SERVICES = 250
 """Services with a host Service. Kubernetes' own conformance tests make 200 at a time; an application has a dozen or two."""
 
-HOST_WRITES = Rate(per_second=20, burst=400)
-"""Writes of objects to the host. The burst lets 150 pods with their tokens and configuration start at full speed; the rate is
-that of one of Kubernetes' own controllers. Deletions do not count: nothing can be deleted that was not written before.
+HOST_WRITES = Rate(per_second=50, burst=400)
+"""Writes of objects to the host. The burst lets more than a hundred pods with their tokens and configuration start at full speed;
+the rate is what a kubelet may ask by default. Deletions do not count: nothing can be deleted that was not written before.
 """
 
 HOST_BYTES = Rate(per_second=MEBIBYTE, burst=COPIED_BYTES)
 """The burst is all copies at once. The rate fills a sixth of the store's 2 GiB before old changes are dropped from it."""
 
 SMALL_BYTES = 16 * 1024
-"""A write of this size costs little: 20 a second are a third of `HOST_BYTES`. Most pods are smaller."""
+"""A write of this size is bounded well enough by `HOST_WRITES`, below the rate of `HOST_BYTES`. Most pods are smaller."""
 
 COPY_WRITES = Rate(per_second=1, burst=10)
 """Writes of one copy. The burst is for an application's start, when Services and with them service links change quickly."""

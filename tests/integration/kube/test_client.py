@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from nestor.kube import Api, Conflict, Invalid, NotFound, Unreachable, kinds
+from nestor.kube import Api, Conflict, Invalid, NotFound, RetryLater, Unreachable, kinds
+from nestor.kube.pace import Pace, Rate
+from tests.integration import apiserver
 
 Object = dict[str, Any]
 
@@ -99,3 +101,22 @@ async def test_a_name_with_special_characters_reaches_the_server_as_a_name(host:
     with pytest.raises(NotFound) as raised:
         await host.get(kinds.CONFIG_MAP, "a?limit=1#b c", namespace)
     assert raised.value.details["name"] == "a?limit=1#b c"
+
+
+async def test_a_write_beyond_the_pace_is_not_sent_and_reads_and_deletions_are(
+    host: Api, namespace: str, control_plane: apiserver.ControlPlane
+) -> None:
+    async with await Api.connect(str(control_plane.kubeconfig)) as api:
+        api.pace = Pace(Rate(per_second=0.001, burst=2), Rate(1, 1_000_000), small=1000)
+        created = await api.create(kinds.CONFIG_MAP, config_map("a", namespace, x="1"))
+        await api.patch(kinds.CONFIG_MAP, "a", namespace, {"data": {"x": "2"}})
+        for write in (
+            api.create(kinds.CONFIG_MAP, config_map("b", namespace)),
+            api.patch(kinds.CONFIG_MAP, "a", namespace, {"data": {"x": "3"}}),
+            api.replace(kinds.CONFIG_MAP, created),
+        ):
+            with pytest.raises(RetryLater):
+                await write
+        assert (await api.get(kinds.CONFIG_MAP, "a", namespace))["data"] == {"x": "2"}
+        assert await api.find(kinds.CONFIG_MAP, "b", namespace) is None
+        assert await api.delete(kinds.CONFIG_MAP, "a", namespace)

@@ -75,7 +75,7 @@ class Words:
     def replace(self, value: Any) -> Any:
         """The value, in words; JSON in strings is laid open, as what its text looks like is nobody's business."""
         if isinstance(value, dict):
-            if "controller-uid" in (value.get("labels") or ()) and "digest" in value:
+            if "digest" in value and any("controller-uid" in key for key in value.get("labels") or ()):
                 value = value | {"digest": "<digest with a UID>"}  # of a pod's labels, among which a Job's UID is
             return {self._text(str(key)): self._field(str(key), item) for key, item in value.items()}
         if isinstance(value, list):

@@ -20,7 +20,9 @@ import yaml
 
 from nestor.api import labels
 from nestor.kube import Api, ApiError, Kind, kinds
+from nestor.kube.pace import Pace, Rate
 from nestor.objects import annotations_of, is_terminating, labels_of, status_of
+from nestor.syncer import limits
 from nestor.translate.labels import host_labels
 from nestor.translate.references import CONFIG_MAPS, SECRETS, find_references
 from tests.integration import apiserver
@@ -34,6 +36,8 @@ from tests.integration.syncer.world import World
 Object = dict[str, Any]
 
 CHANGES = 120
+PUT_OFF: list[float] = []
+"""How long writes had to wait for the pace."""
 COPIED = {kinds.CONFIG_MAP: CONFIG_MAPS, kinds.SECRET: SECRETS}
 
 
@@ -42,7 +46,7 @@ async def between(control_plane: apiserver.ControlPlane, host: Api) -> AsyncIter
     """A syncer that reaches both clusters through a proxy each; the test reaches them directly."""
     async with worlds.running_nested() as plane, await Api.connect(str(plane.kubeconfig), manager="tests") as nested:
         made = await worlds.build_world(host, control_plane, plane, nested)
-        async with proxy_to(host.host) as host_side, proxy_to(nested.host) as nested_side:
+        async with proxy_to(host.host) as host_side, proxy_to(nested.host) as nested_side, slow_pace():
             redirect(plane.access / "syncer.kubeconfig", nested_side)
             assert made.settings.host_kubeconfig is not None
             kubeconfig = Path(made.settings.host_kubeconfig)
@@ -57,6 +61,22 @@ async def between(control_plane: apiserver.ControlPlane, host: Api) -> AsyncIter
 async def world(between: tuple[World, list[FaultProxy]]) -> World:
     """Both clusters; the name puts these tests into the group of the syncer's."""
     return between[0]
+
+
+@contextlib.asynccontextmanager
+async def slow_pace() -> AsyncIterator[None]:
+    """Writes to the host are put off often, which must not lose any."""
+    find_wait = Pace.find_wait
+
+    def note(self: Pace, size: int, now: float) -> float:
+        wait = find_wait(self, size, now)
+        PUT_OFF.extend([wait] if wait else [])
+        return wait
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "HOST_WRITES", Rate(per_second=20, burst=5))
+        patch.setattr(Pace, "find_wait", note)
+        yield
 
 
 def redirect(kubeconfig: Path, proxy: FaultProxy) -> None:
@@ -247,6 +267,7 @@ async def test_random_changes_under_faults_converge(
                 await tenant.change()
                 await asyncio.sleep(chance.uniform(0, 0.06))
         assert sum(proxy.lost for proxy in between[1]) > lost + 10
+        assert len(PUT_OFF) > 0
         differences = ["not looked at yet"]
 
         async def agree() -> bool:

@@ -59,8 +59,9 @@ RULES = Rules(
     # Server-side apply of the whole status; the count of pods may pass through several states.
     # Whether a right is in force is asked until it is.
     latest=(r"^host .*/nestedclusters/[^/]+/status$", r"^nested .*/subjectaccessreviews$"),
-    # Jobs are listed at the start, and while there is something to resume; that may be over before their watch begins.
-    left_out=(r"^GET nested /apis/batch/v1/(cron)?jobs$",),
+    # Jobs are listed at the start, and while there is something to resume; that may be over before their watch begins. A host
+    # node is asked for until its watch has begun, which may be before it is looked at again.
+    left_out=(r"^GET nested /apis/batch/v1/(cron)?jobs$", r"^GET host /api/v1/nodes/[^/]+$"),
 )
 
 

@@ -40,7 +40,7 @@ def _plain(pod: Object) -> Object:
 async def _changes(stage: Stage) -> None:
     """Everything that may be changed of a pod."""
     image = {"containers": [{"name": "app", "image": "example/web:2"}]}
-    toleration = {"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"}
+    toleration = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoSchedule"}
     more = {"containers": [{"name": "app", "resources": {"requests": {"cpu": "200m"}}}]}
     gated = {"type": GATE, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     debug = {"name": "debug", "image": "busybox:1.35", "targetContainerName": "app"}
