@@ -37,7 +37,8 @@ def command(**nested: Any) -> Object:
     return {"commands": {"Hello": {"nested_kubernetes": {"templates": [STEP], **nested}}}}
 
 
-LONG = "x" * 1_000_000
+LONG, HUGE = "x" * 200_000, "x" * 1_000_000
+TOO_LARGE = "bytes as JSON; at most 262144 are accepted"
 HOSTILE: dict[str, tuple[Any, str]] = {
     "deep-100": (command() | {"x": nest(100)}, "`appDef.x.a.a.a.a.a.a.a…` must not be nested deeper than 64 levels"),
     "deep-900": (command() | {"x": nest(900)}, "must not be nested deeper"),
@@ -66,10 +67,11 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "long-path": (command(templates=[STEP | {"path": LONG}]), "`templates[0].path`"),
     "long-kind": (command(templates=[STEP | {"type": LONG}]), "`templates[0].type`"),
     "long-key": ({"commands": {LONG: {"nested_kubernetes": {"templates": "x"}}}}, "`appDef.commands` must have ids of"),
+    "huge-name": (command(templates=[STEP | {"name": HUGE}]), TOO_LARGE),
     "links-out": (command(templates=[STEP | {"path": "a/../../b"}]), "must not contain '..'"),
     "bad-base64": (command(templates=[{"name": "a", "type": "custom", "cmd": "%%%"}]), "`templates[0]"),
     "empty-script": (command(templates=[{"name": "a", "type": "custom", "cmd": ""}]), "`templates[0]"),
-    "many-steps": (command(templates=[STEP | {"name": f"s{number}"} for number in range(5000)]), "must have at most"),
+    "many-steps": (command(templates=[STEP | {"name": f"s{number}"} for number in range(3000)]), "must have at most"),
     "right-to-left": ({"commands": {"\u202eoll\u0000eH": {"nested_kubernetes": {}}}}, "templates` must be set"),
 }
 
@@ -77,6 +79,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
 PARAMETERS: dict[str, tuple[Any, str]] = {
     "deep-parameters": ({"a": nest(2000)}, "must not be nested deeper"),
     "long-parameters": ({"a": LONG}, "`spec.parameters` may not be set: the command has no parameters"),
+    "huge-parameters": ({"a": HUGE}, TOO_LARGE),
     "nul-parameters": ({"a\0\u202e": "\0"}, "`spec.parameters` may not be set"),
     "listed-parameters": ([1], REFUSED_BY_SCHEMA),
 }

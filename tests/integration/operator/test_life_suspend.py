@@ -21,6 +21,7 @@ from tests.integration.operator.lifetime import (
     until_told,
 )
 from tests.integration.operator.world import (
+    OWN_DEFAULTS,
     READY_POD,
     Object,
     build_class,
@@ -233,4 +234,4 @@ async def test_the_quota_has_room_for_the_clusters_own_volume(operator: Operator
     _, where = await start(api, "full", namespace, className=name)
     assert await api.find(kinds.PERSISTENT_VOLUME_CLAIM, "data-full-k3s-0", where)
     quota = await api.get(kinds.RESOURCE_QUOTA, "nestor", where)
-    assert quota["spec"]["hard"] == {"persistentvolumeclaims": "1", "requests.storage": str(2**30)}
+    assert quota["spec"]["hard"] == OWN_DEFAULTS | {"persistentvolumeclaims": "1", "requests.storage": str(2**30)}

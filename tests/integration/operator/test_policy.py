@@ -13,6 +13,7 @@ from nestor.kube import Api, Forbidden, kinds
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.test_cluster import build_cluster
 from tests.integration.operator.world import (
+    OWN_DEFAULTS,
     STEP,
     TARGET,
     VERSIONS,
@@ -25,16 +26,6 @@ from tests.integration.operator.world import (
     plan_hash,
 )
 from tests.waiting import job_with, wait_for
-
-OWN_DEFAULTS = {
-    "pods": "102",
-    "services": "52",
-    "services.nodeports": "0",
-    "services.loadbalancers": "0",
-    "configmaps": "208",
-    "secrets": "208",
-}
-"""The default quota, with room for the nested cluster's own objects."""
 
 
 @pytest.fixture

@@ -15,6 +15,15 @@ Object = dict[str, Any]
 VERSIONS = [{"version": "v1.35", "image": "rancher/k3s:v1.35.5-k3s1"}, {"version": "v1.36", "image": "rancher/k3s:v1.36.2-k3s1"}]
 TARGET = {"service_name": "web", "service_port": 8080, "service_namespace": "default"}
 STEP = {"name": "hello", "type": "kubectl", "path": "hello.yml"}
+OWN_DEFAULTS = {
+    "pods": "102",
+    "services": "52",
+    "services.nodeports": "0",
+    "services.loadbalancers": "0",
+    "configmaps": "208",
+    "secrets": "208",
+}
+"""The default quota, with room for the nested cluster's own objects."""
 
 
 def build_class(name: str = "default", **expose: Any) -> Object:

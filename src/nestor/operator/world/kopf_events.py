@@ -59,7 +59,7 @@ class _Response(aiohttp.ClientResponse):
 
     async def json(self, **_: Any) -> Any:
         shorten = pages.shorten_objects(trim_job) if self.url.path.endswith(f"/{kinds.NESTED_APP_JOB.plural}") else None
-        return json.loads(await self.read(), object_hook=shorten)
+        return json.loads((await self.read()).decode(errors="replace"), object_hook=shorten)
 
 
 class _Login:
