@@ -26,8 +26,8 @@ LINGER = "nestor.syncer.copies.rows.nodes.LINGER_SECONDS"
 LINGER_SECONDS = 1.0
 """Longer than a pod's binding takes even on a busy machine: until then its new node counts as unused."""
 
-BASICS = ("nestor:coredns", "kube-system/services/kube-dns")
-"""Applied at the start and again every minute: left out, except where the start itself is looked at."""
+BASICS = ("nestor:admins", "nestor:coredns", "subjectaccessreviews", "kube-system/services/kube-dns", "/pods/hello-k3s-0")
+"""Applied or looked at at the start and again every minute: left out, except where the start itself is looked at."""
 
 RULES = Rules(
     sets=(
