@@ -61,9 +61,11 @@ def read_settings(arguments: list[str]) -> Settings:
         "300",
         "seconds until a deletion gives up and leaves the namespace behind",
     )
-    days = {name: str(int(value.total_seconds())) for name, value in vars(Lifetimes()).items()}
-    _add(parser, "--access-seconds", "NESTOR_ACCESS_SECONDS", days["access"], "validity of the clusters' own certificates")
-    _add(parser, "--admin-seconds", "NESTOR_ADMIN_SECONDS", days["admin"], "validity of the certificates in users' kubeconfigs")
+    seconds = {name: str(int(value.total_seconds())) for name, value in vars(Lifetimes()).items()}
+    _add(parser, "--access-seconds", "NESTOR_ACCESS_SECONDS", seconds["access"], "validity of the clusters' own certificates")
+    _add(
+        parser, "--admin-seconds", "NESTOR_ADMIN_SECONDS", seconds["admin"], "validity of the certificates in users' kubeconfigs"
+    )
     _add(parser, "--server-seconds", SERVER_SECONDS_VARIABLE, str(SERVER_SECONDS), "how long K3s runs until it is restarted")
     _add(parser, "--log-level", "NESTOR_LOG_LEVEL", "info", "debug, info, warning or error")
     _add(parser, "--log-format", "NESTOR_LOG_FORMAT", "text", "text or json")

@@ -26,7 +26,7 @@ from tests.integration.syncer.world import World
 from tests.unit.operator.builders import build_shape
 
 A, PTR = 1, 12
-NO_ERROR, NX_DOMAIN = 0, 3
+NO_ERROR, NX_DOMAIN, REFUSED = 0, 3, -1
 
 
 @dataclass
@@ -43,10 +43,13 @@ class Dns:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as connection:
             connection.setblocking(False)
             connection.connect(("127.0.0.1", self.port))
-            async with asyncio.timeout(5):
-                query = struct.pack("!6H", 7, 0x0100, 1, 0, 0, 0) + labels + struct.pack("!BHH", 0, kind, 1)
-                await loop.sock_sendall(connection, query)
-                return parse(await loop.sock_recv(connection, 4096))
+            query = struct.pack("!6H", 7, 0x0100, 1, 0, 0, 0) + labels + struct.pack("!BHH", 0, kind, 1)
+            try:
+                async with asyncio.timeout(5):
+                    await loop.sock_sendall(connection, query)
+                    return parse(await loop.sock_recv(connection, 4096))
+            except ConnectionRefusedError:  # it says that it is ready a moment before it listens
+                return REFUSED, []
 
 
 def parse(data: bytes) -> tuple[int, list[bytes]]:

@@ -66,9 +66,9 @@ class NestedPlane(apiserver.ControlPlane):
 
     @property
     def dns_kubeconfig(self) -> str:
-        """CoreDNS's, as the operator writes it."""
+        """CoreDNS's, as the operator writes it. Keys that it held itself would end in some seconds."""
         authority, now = self._read_authority(), datetime.datetime.now(datetime.UTC)
-        content = pki.mint_access(pki.Authorities(authority, authority), "10.43.0.5", now, datetime.timedelta(days=1))
+        content = pki.mint_access(pki.Authorities(authority, authority), "10.43.0.5", now, datetime.timedelta(seconds=6))
         return content[DNS_KUBECONFIG].decode()
 
     def _read_authority(self) -> Pair:

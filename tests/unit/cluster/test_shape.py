@@ -51,6 +51,22 @@ def test_a_new_operator_does_not_restart_running_clusters() -> None:
     assert server.build_stateful_set(build_shape(), "10.43.0.5")["spec"]["updateStrategy"] == {"type": "OnDelete"}
 
 
+def test_k3s_may_run_as_long_as_the_operator_says_and_is_probed_by_the_syncer() -> None:
+    k3s, _, syncer = server.build_stateful_set(build_shape(server_seconds=5), "10.43.0.5")["spec"]["template"]["spec"][
+        "containers"
+    ]
+    assert {"name": "NESTOR_SERVER_SECONDS", "value": "5"} in syncer["env"]
+    probe = k3s["livenessProbe"]
+    assert (probe["httpGet"]["port"], probe["httpGet"]["path"]) == (syncer["ports"][0]["containerPort"], "/server")
+    # Longer than the longest pause between two starts of a syncer that crashes.
+    assert probe["periodSeconds"] * probe["failureThreshold"] > 300
+
+
+def test_servers_of_earlier_versions_are_not_told_to_trust_what_their_keys_lack() -> None:
+    pod = server.build_stateful_set(build_shape(has_access_authority=False), "10.43.0.5")["spec"]["template"]["spec"]
+    assert "trusted" not in str(pod)
+
+
 def test_half_a_choice_of_resources_keeps_the_other_half() -> None:
     chosen = Resources.model_validate({"requests": {"cpu": 1}})
     assert server.build_resources(chosen, server.DEFAULT_RESOURCES) == {

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
+
 import pytest
 
+from nestor.cluster.pki import Lifetimes
 from nestor.operator.settings import read_settings
 
 
@@ -19,3 +22,12 @@ def test_a_range_that_is_none_ends_the_operator_with_a_clear_message(text: str, 
     said = capsys.readouterr().err
     assert "NESTOR_SERVICE_CIDR or --service-cidr must be comma-separated address ranges such as 10.96.0.0/12" in said
     assert text in said
+
+
+def test_lifetimes_can_be_short_for_tests() -> None:
+    usual, short = read_settings(["--image", "x"]), ["--access-seconds", "60", "--admin-seconds", "30", "--server-seconds", "90"]
+    assert usual.lifetimes == Lifetimes(datetime.timedelta(days=28), datetime.timedelta(days=7))
+    assert usual.server_seconds == 90 * 24 * 3600
+    found = read_settings(["--image", "x", *short])
+    assert found.lifetimes == Lifetimes(datetime.timedelta(minutes=1), datetime.timedelta(seconds=30))
+    assert found.server_seconds == 90

@@ -19,6 +19,7 @@ class Gate:
     def __init__(self, server_port: int) -> None:
         self._server_port = server_port
         self._is_open = asyncio.Event()
+        self._passing: set[asyncio.Task[None]] = set()
 
     def open(self) -> None:
         """Let all connections through, from now on."""
@@ -29,10 +30,19 @@ class Gate:
         await self._is_open.wait()
 
     async def serve(self, port: int) -> None:
-        """Accept connections until cancelled."""
-        server = await asyncio.start_server(self._pass, "127.0.0.1", port)
-        async with server:
-            await server.serve_forever()
+        """Accept connections until cancelled, which ends them too."""
+        server = await asyncio.start_server(self._accept, "127.0.0.1", port)
+        try:
+            async with server:
+                await server.serve_forever()
+        finally:
+            for task in self._passing:
+                task.cancel()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._pass(reader, writer))
+        self._passing.add(task)
+        task.add_done_callback(self._passing.discard)
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.closing(writer), contextlib.suppress(OSError):

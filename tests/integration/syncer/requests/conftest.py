@@ -33,8 +33,14 @@ belongs to the step in which its last pod goes, as the test says by `Stage.let_n
 SOON_SECONDS = 0.5
 """What a queue is to do within this time belongs to the step: longer than the syncer waits to count pods (0.25 s)."""
 
-BASICS = (COREDNS_USER, f"clusterrolebindings/{ADMIN_GROUP}", "subjectaccessreviews", "kube-system/services/kube-dns")
-"""Applied at the start and again every minute: left out, except where the start itself is looked at."""
+BASICS = (
+    COREDNS_USER,
+    f"clusterrolebindings/{ADMIN_GROUP}",
+    "subjectaccessreviews",
+    "kube-system/services/kube-dns",
+    "/pods/hello-k3s-0",
+)
+"""Applied or looked at at the start and again every minute: left out, except where the start itself is looked at."""
 
 RULES = Rules(
     sets=(

@@ -63,7 +63,7 @@ async def test_a_copy_that_changes_all_the_time_is_written_now_and_then(monkeypa
 
 async def test_writes_that_the_pace_forbids_follow_later_and_deletions_need_not_wait() -> None:
     clusters = build()
-    limited = Pace(Rate(per_second=10, burst=1), Rate(1, 1_000_000), small=1000)
+    limited = Pace(Rate(per_second=1, burst=1), Rate(1, 1_000_000), small=1000)
     clusters.host.refusal = lambda *_: limited.check({})
     async with running(clusters, ConfigMapRow) as made:
         with pytest.raises(RetryLater):

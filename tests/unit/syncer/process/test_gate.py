@@ -32,6 +32,13 @@ class Scene:
 
     def __init__(self, port: int, behind: int) -> None:
         self.port, self.behind, self.gate = port, behind, Gate(behind)
+        self.task: asyncio.Task[None] | None = None
+
+    async def close(self) -> None:
+        """End the gate."""
+        if self.task is not None:
+            self.task.cancel()
+            await asyncio.gather(self.task, return_exceptions=True)
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A connection to the gate, as soon as that listens."""
@@ -46,10 +53,9 @@ class Scene:
 async def scene() -> AsyncIterator[Scene]:
     """A gate that is closed; nobody listens behind it."""
     made = Scene(await find_port(), await find_port())
-    task = asyncio.create_task(made.gate.serve(made.port))
+    made.task = asyncio.create_task(made.gate.serve(made.port))
     yield made
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    await made.close()
 
 
 async def test_who_came_before_the_server_did_is_served_once_the_gate_opens(scene: Scene) -> None:
@@ -83,5 +89,19 @@ async def test_the_end_of_the_server_is_the_end_for_the_client(scene: Scene) -> 
         scene.gate.open()
         reader, writer = await scene.connect()
         with contextlib.closing(writer):
+            async with asyncio.timeout(5):
+                assert await reader.read() == b""
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+async def test_the_end_of_the_gate_is_the_end_of_its_connections(scene: Scene, is_open: bool) -> None:
+    async with await asyncio.start_server(echo, "127.0.0.1", scene.behind):
+        reader, writer = await scene.connect()
+        with contextlib.closing(writer):
+            if is_open:
+                scene.gate.open()
+                writer.write(b"x")
+                assert await reader.readexactly(1) == b"x"
+            await scene.close()
             async with asyncio.timeout(5):
                 assert await reader.read() == b""
