@@ -92,7 +92,8 @@ def _build_pod_spec(shape: Shape, api_address: str) -> Object:
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": 5,
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
-        "containers": [_build_k3s(shape, api_address), coredns.build_container(shape), _build_syncer(shape)],
+        # Kubelets start them in this order: CoreDNS after the syncer, whose gate it connects to.
+        "containers": [_build_k3s(shape, api_address), _build_syncer(shape), coredns.build_container(shape)],
         "volumes": [
             *([] if shape.persistence else [{"name": DATA_VOLUME, "emptyDir": {"sizeLimit": DATA_LIMIT}}]),
             {"name": "pki", "secret": {"secretName": shape.child(Part.AUTHORITIES), "defaultMode": 0o400}},

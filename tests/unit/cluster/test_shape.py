@@ -52,7 +52,7 @@ def test_a_new_operator_does_not_restart_running_clusters() -> None:
 
 
 def test_k3s_may_run_as_long_as_the_operator_says_and_is_probed_by_the_syncer() -> None:
-    k3s, _, syncer = server.build_stateful_set(build_shape(server_seconds=5), "10.43.0.5")["spec"]["template"]["spec"][
+    k3s, syncer, _ = server.build_stateful_set(build_shape(server_seconds=5), "10.43.0.5")["spec"]["template"]["spec"][
         "containers"
     ]
     assert {"name": "NESTOR_SERVER_SECONDS", "value": "5"} in syncer["env"]
