@@ -180,9 +180,8 @@ class NestedAppJobSpec(Model):
     )
     parameters_from: ParametersFrom | None = Field(
         None,
-        description="Values for further parameters, passwords above all, from a Secret. They are checked like those in "
-        "`parameters`, which take precedence, and appear in no message of Nestor; what templates and scripts do with them is up "
-        "to the application. Immutable.",
+        description="Further parameters, such as passwords, from a Secret; `parameters` take precedence. Nestor shows their "
+        "values in no message, but what templates and scripts do with them is up to the application. Immutable.",
         json_schema_extra=immutable("parametersFrom"),
     )
     class_name: ObjectName = Field(
