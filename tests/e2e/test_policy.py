@@ -55,6 +55,7 @@ async def test_privileged_pods_run_where_the_class_allows_them_and_only_while_it
     await job_with(api, "node-tools", namespace, conditions.CLUSTER_READY, "True")
     inside, home = await nested_kubeconfig(api, job, tmp_path), job["status"]["namespace"]
 
+    await kubectl(inside, "wait", "--for=create", "serviceaccount/default", "--timeout=60s", limit=90)
     await kubectl(inside, "apply", "-f", "-", stdin=POD.format(name="first"))
     await kubectl(inside, "wait", "--for=condition=Ready", "pod/first", "--timeout=60s", limit=90)
     assert "kubelet" in await kubectl(inside, "exec", "first", "--", "ps")
