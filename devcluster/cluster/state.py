@@ -94,11 +94,13 @@ def save_supervisor(paths: Paths, supervisor: Supervisor) -> None:
 
 
 def load_supervisor(paths: Paths) -> Supervisor | None:
-    """The supervisor that was started last, alive or not."""
+    """The supervisor that was started last, alive or not. Another version of this package may have written the record, one with
+    fewer or more fields: the same cache serves every checkout."""
     content = _read(paths.process)
     if content is None:
         return None
-    return Supervisor(Process(**content["outer"]), Process(**content["init"]))
+    outer, init = (Process(content[name]["pid"], content[name]["start_time"]) for name in ("outer", "init"))
+    return Supervisor(outer, init)
 
 
 def save(file: Path, state: State) -> None:
@@ -109,7 +111,7 @@ def save(file: Path, state: State) -> None:
 def load(file: Path) -> State | None:
     """What the supervisor published last."""
     content = _read(file)
-    return None if content is None else State(**content)
+    return None if content is None else State(content["phase"], content.get("message", ""), content.get("component", ""))
 
 
 def _write(path: Path, content: object) -> None:
@@ -119,8 +121,9 @@ def _write(path: Path, content: object) -> None:
 
 
 def _read(path: Path) -> Any | None:
+    """None when there is no record, or one that the machine's crash has left empty or in pieces: then nothing of it runs."""
     try:
         content: Any = json.loads(path.read_text())
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):
         return None
     return content

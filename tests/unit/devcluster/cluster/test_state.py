@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -44,6 +45,24 @@ def test_records_come_back_as_they_were_written(layout: Paths) -> None:
     state.save(layout.state, state.State("Failed", "why", "etcd"))
     assert state.load_supervisor(layout) == supervisor
     assert state.load(layout.state) == state.State("Failed", "why", "etcd")
+
+
+def test_a_record_of_another_version_is_read(layout: Paths) -> None:
+    me = this_process()
+    process = {"pid": me.pid, "start_time": me.start_time, "new": 1}
+    layout.process.write_text(json.dumps({"outer": process, "init": process, "new": 1}))
+    layout.state.write_text(json.dumps({"phase": "Running", "new": 1}))
+    assert state.load_supervisor(layout) == state.Supervisor(me, me)
+    assert state.load(layout.state) == state.State("Running")
+
+
+@pytest.mark.parametrize("content", ["", "\0\0\0\0", '{"outer": {'])
+def test_a_record_that_a_crash_has_torn_is_none(layout: Paths, content: str) -> None:
+    layout.process.write_text(content)
+    layout.state.write_text(content)
+    assert state.load_supervisor(layout) is None
+    assert state.load(layout.state) is None
+    launcher.stop(layout)  # and must end nobody
 
 
 def test_a_supervisor_of_an_earlier_boot_does_not_run(layout: Paths) -> None:
