@@ -46,8 +46,8 @@ class Health:
 
     @property
     def silence(self) -> float:
-        """Seconds since the watch that has been silent longest was last heard from."""
-        return silence(self.caches) if self.caches is not None and self.working else 0.0
+        """Seconds since the watch that has been silent longest, of those that are needed, was last heard from."""
+        return silence(self.caches.needed) if self.caches is not None and self.working else 0.0
 
     def metrics(self) -> str:
         """The metrics in Prometheus text format."""
