@@ -189,7 +189,7 @@ class JobReconciler:
             runner=cache.find(kinds.POD, home.child(Part.RUNNER), home.namespace),
             plan_hash=it.plan.hash,
             problem=refused,
-            note=children.problem,
+            note="; ".join(filter(None, (children.problem, children.note))),
             warnings=resolved.warnings,
             runner_problem=runner_problem,
             exposure=observe_exposure(cache, resolved, children.routes),
