@@ -5,6 +5,7 @@ from __future__ import annotations
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.policy import Policy
+from nestor.cluster.namespace import find_default_limits
 
 
 def resolve_policy(policy: NestedClassSpec | None, job: NestedAppJobSpec | None) -> Policy:
@@ -19,4 +20,7 @@ def resolve_policy(policy: NestedClassSpec | None, job: NestedAppJobSpec | None)
     if job is None:
         return found
     own = policy.namespace
-    return found.model_copy(update={"pod_security": own.pod_security, "allowed_labels": own.allowed_labels})
+    limit = find_default_limits(own)["ephemeral-storage"]
+    return found.model_copy(
+        update={"pod_security": own.pod_security, "allowed_labels": own.allowed_labels, "ephemeral_storage_limit": limit}
+    )

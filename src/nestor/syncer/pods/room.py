@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from nestor import names
-from nestor.kube.quantities import parse_quantity
 from nestor.objects import Object, spec_of, status_of
+from nestor.quantities import parse_quantity
 
 FIRST_SECONDS = 5
 LONGEST_SECONDS = 60

@@ -9,7 +9,9 @@ from nestor.api.policy import Policy
 from nestor.operator.clusters.policy import resolve_policy
 from tests.unit.operator.builders import Object, build_job, build_policy
 
-BASELINE, PRIVILEGED = Policy(always_pull_images=False), Policy(pod_security="Privileged", always_pull_images=False)
+USERS = Policy(always_pull_images=False)
+BASELINE = Policy(always_pull_images=False, ephemeral_storage_limit="10Gi")
+PRIVILEGED = BASELINE.model_copy(update={"pod_security": "Privileged"})
 JOB = NestedAppJobSpec.model_validate(build_job()["spec"])
 
 
@@ -19,12 +21,16 @@ JOB = NestedAppJobSpec.model_validate(build_job()["spec"])
         ({}, BASELINE),
         ({"podSecurity": "Baseline"}, BASELINE),
         ({"podSecurity": "Privileged"}, PRIVILEGED),
+        (
+            {"defaultResources": {"limits": {"cpu": "1", "ephemeral-storage": "2Gi"}}},
+            BASELINE.model_copy(update={"ephemeral_storage_limit": "2Gi"}),
+        ),
         ({"allowedLabels": ["team", "example.com/*"]}, BASELINE.model_copy(update={"allowed_labels": ["team", "example.com/*"]})),
     ],
 )
 def test_a_jobs_cluster_has_what_its_class_says_and_a_users_own_the_strictest(namespace: Object, policy: Policy) -> None:
     assert resolve_policy(build_policy(namespace=namespace), JOB) == policy
-    assert resolve_policy(build_policy(namespace=namespace), None) == BASELINE
+    assert resolve_policy(build_policy(namespace=namespace), None) == USERS
 
 
 def test_without_its_class_the_strictest_holds() -> None:

@@ -74,3 +74,18 @@ async def test_a_dns_server_that_never_gets_ready_keeps_the_api_server_from_no_c
     assert told.reported == [(False, "The API server is up; DNS is not ready yet.")]
     assert state.server.find_problem() is None
     assert not state.is_ready
+
+
+async def test_a_cluster_whose_admins_got_no_rights_says_so_and_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "_CHECK_SECONDS", 0)
+    nested, status = Nested(200), Status()
+    state = Health(ServerHealth(datetime.timedelta(days=90), clock=lambda: nested.now))
+    state.working = True
+    state.note_admin("policy 'strict' denied request " + "x" * 5000)
+    with pytest.raises(asyncio.CancelledError):
+        await watch_nested(cast(Api, nested), state, cast(ClusterStatus, status), done())
+    ready, message = status.reported[-1]
+    assert ready
+    works = "The API server is up and pods run in the host cluster."
+    assert message.startswith(f"{works} The rights of its admins could not be set up: policy 'strict' denied request")
+    assert len(message) < 1000
