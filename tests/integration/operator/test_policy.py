@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from nestor.api import conditions
+from nestor.api import conditions, labels
 from nestor.kube import Api, Forbidden, kinds
+from nestor.objects import labels_of
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.test_cluster import build_cluster
 from tests.integration.operator.world import (
@@ -233,7 +234,14 @@ async def test_a_changed_host_moves_the_url(operator: Operator, api: Api, namesp
 def allows(level: str) -> Callable[[Object | None], bool]:
     """A predicate: the cluster's pods are allowed what that Pod Security level allows."""
     policy = {"podSecurity": level, "alwaysPullImages": False}
-    return lambda found: bool(found and (found.get("status") or {}).get("policy") == policy)
+    # Only the namespaces of jobs have our LimitRange.
+    limit = {"ephemeralStorageLimit": "10Gi"}
+
+    def is_met(found: Object | None) -> bool:
+        wanted = policy | limit if labels.JOB in labels_of(found) else policy
+        return bool(found and (found.get("status") or {}).get("policy") == wanted)
+
+    return is_met
 
 
 async def test_what_the_class_allows_pods_is_told_to_the_syncers_of_jobs_and_of_users(
