@@ -138,9 +138,12 @@ def _judge_class(item: Object, facts: Installation) -> Iterator[Finding]:
     name, expose = item["metadata"]["name"], spec_of(item).get("expose") or {}
     findings = list(_judge_ingress(name, expose, facts))
     if not expose.get("domain"):
+        who = ": only jobs whose `expose.host` is in `expose.allowedHosts` get a URL"
+        if not expose.get("allowedHosts"):
+            who = " and no `expose.allowedHosts`: no job gets a URL"
         findings.append(
             warn(
-                f"class '{name}' has no `expose.domain`: only jobs that set `expose.host` get a URL",
+                f"class '{name}' has no `expose.domain`{who}",
                 "set it in the class (for the chart's class: `defaultClass.expose.domain` in its values)",
             )
         )
