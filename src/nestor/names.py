@@ -17,7 +17,7 @@ CHILD_LIMIT = 52
 CLASS_CERTIFICATE = "tls"
 """The copy of the class's TLS Secret in a job's namespace."""
 
-CLASS_QUOTA = "nestor"
+QUOTA_NAME = "nestor"
 """The ResourceQuota by which the operator holds a job's namespace to its class, and the LimitRange beside it."""
 
 DATA_VOLUME = "data"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nestor.api.nestedclass import DEFAULT_EPHEMERAL_STORAGE, DEFAULT_QUOTA, NamespacePolicy
 from nestor.cluster.shape import Shape
 from nestor.kube.quantities import parse_quantity, write_quantity
-from nestor.names import CLASS_QUOTA
+from nestor.names import QUOTA_NAME
 from nestor.objects import Object
 
 OWN_OBJECTS = {"pods": 2, "services": 2, "configmaps": 8, "secrets": 8}
@@ -28,7 +28,7 @@ def build_quota(shape: Shape, policy: NamespacePolicy, own: list[Object]) -> Obj
     filled = [item | {"limits": limits | item.get("limits", {})} for item in own]
     wanted = {**DEFAULT_QUOTA, **(policy.quota or {})}
     hard = {name: add_own_volume(name, add_own_share(name, str(limit), filled), shape) for name, limit in wanted.items()}
-    return {"metadata": shape.metadata(CLASS_QUOTA), "spec": {"hard": hard}}
+    return {"metadata": shape.metadata(QUOTA_NAME), "spec": {"hard": hard}}
 
 
 def build_limit_range(shape: Shape, policy: NamespacePolicy) -> Object:
@@ -43,7 +43,7 @@ def build_limit_range(shape: Shape, policy: NamespacePolicy) -> Object:
         "default": find_default_limits(policy),
         "defaultRequest": {"ephemeral-storage": "0"} | {name: str(value) for name, value in (requests or {}).items()},
     }
-    return {"metadata": shape.metadata(CLASS_QUOTA), "spec": {"limits": [limit]}}
+    return {"metadata": shape.metadata(QUOTA_NAME), "spec": {"limits": [limit]}}
 
 
 def find_default_limits(policy: NamespacePolicy) -> dict[str, str]:

@@ -54,7 +54,7 @@ def _left(quota: Object) -> Iterator[tuple[str, Decimal]]:
 
 def advise(reason: str, quota_class: str) -> str:
     """A quota's refusal, with who can raise it. `quota_class`: see `Target`."""
-    if quota_class and reason.startswith(f"{EXCEEDED}{names.CLASS_QUOTA},"):
+    if quota_class and reason.startswith(f"{EXCEEDED}{names.QUOTA_NAME},"):
         return f"{reason}; ask an administrator to raise `namespace.quota` of class '{quota_class}'"
     return f"{reason}; ask an administrator of the host cluster to raise this quota"
 
