@@ -45,7 +45,7 @@ def checks(paths: Paths) -> list[Check]:
 
 def registry_check() -> Check:
     """The first thing to become ready."""
-    return Check("Image registry answers", registry_answers, 30, ("registry",))
+    return Check("Image registry answers", registry_answers, 30, ("supervisor", "registry"))
 
 
 def runtime_checks(paths: Paths) -> list[Check]:

@@ -24,6 +24,8 @@ from devcluster.cluster.node import network as node_network
 from devcluster.cluster.paths import NodePaths, Paths
 from devcluster.cluster.processes import ComponentEnded, Processes
 
+log = logging.getLogger(__name__)
+
 NODE_STOP_SECONDS = 15.0
 
 
@@ -45,15 +47,18 @@ class Supervisor:
                 self._spawn(component)
             for node in self._nodes:
                 self._spawn(node_components.init(node), wait_for_api)
+            log.info("the control plane and the nodes are started")
             client = api.Client(self._layout)
             while not await asyncio.to_thread(client.is_ready):  # noqa: ASYNC110 - there is no event to wait for
                 await asyncio.sleep(0.05)
+            log.info("the API server is ready")
             for node in self._nodes:
                 await asyncio.to_thread(client.create, "/api/v1/nodes", facts.node_object(node.node))
         for component in components.after_api(self._layout):
             self._spawn(component)
         await control.listen(self._layout, self._obey)
         state.save(self._layout.state, state.State("Running"))
+        log.info("everything is started")
 
     def _spawn(self, component: Component, stdin: int | None = None) -> None:
         prefix = network.enter(self._layout.netns) if component.side == "cluster" else []
@@ -109,8 +114,10 @@ def prepare(layout: Paths) -> None:
     socket.sethostname(settings.NAME)
     nodes = layout.nodes()
     network.setup(layout.netns, has_second_node=any(node.node == facts.SECOND for node in nodes))
+    log.info("the network is made")
     for node in nodes:
         runtime.prepare(node)
+    log.info("the image stores are in order")
 
 
 async def _run(layout: Paths) -> None:
@@ -129,6 +136,7 @@ def explain(layout: Paths, ended: ComponentEnded) -> state.State:
 def main() -> int:
     """Run the cluster to its end; the state tells how it ended."""
     layout = paths.default()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     try:
         prepare(layout)
         asyncio.run(_run(layout))
@@ -136,7 +144,7 @@ def main() -> int:
         state.save(layout.state, explain(layout, ended))
         return 1
     except Exception as error:
-        logging.exception("the supervisor failed")
+        log.exception("the supervisor failed")
         state.save(layout.state, state.State("Failed", f"{type(error).__name__}: {error}", "supervisor"))
         return 1
     state.save(layout.state, state.State("Stopped"))

@@ -174,12 +174,16 @@ class NamespacePolicy(Model):
         description="Quota for the application, with the keys of a ResourceQuota: `requests.cpu`, `limits.memory`, "
         "`pods` and so on. What the nested cluster's own objects need is added to it. These keys have a default, which "
         f"applies even if others are set: {', '.join(f'`{key}: {value}`' for key, value in DEFAULT_QUOTA.items())}. CPU and "
-        "memory have none. A quota only limits new objects: what a job already has stays.",
+        "memory have none, nor has `services.nodeports` where `expose.annotations` ask cert-manager for certificates: the "
+        "Services with which it proves a host usually have node ports. A quota only limits new "
+        "objects: what a job already has stays.",
     )
     default_resources: Resources | None = Field(
         None,
         description="Requests and limits for containers that set none (LimitRange). Defaults to a limit of "
-        f"{DEFAULT_EPHEMERAL_STORAGE} of ephemeral-storage, without a request; that default applies even if others are set.",
+        f"{DEFAULT_EPHEMERAL_STORAGE} of ephemeral-storage, or of the default request if that is higher, without a request; that "
+        "default applies even if others are set. A container that requests more than the default limit, and sets no limit, gets "
+        "its request as the limit.",
     )
 
 

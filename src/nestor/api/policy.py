@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from nestor.api.base import LabelPattern, Model
+from nestor.api.base import LabelPattern, Model, Quantity
 from nestor.objects import Object, status_of
 
 log = logging.getLogger(__name__)
@@ -37,6 +37,11 @@ class Policy(Model):
         True,
         description="Whether the cluster's pods pull every image anew, so that nobody else's private image is used from a node, "
         "from the class's `images.alwaysPull`.",
+    )
+    ephemeral_storage_limit: Quantity | None = Field(
+        None,
+        description="Limit of ephemeral-storage that the host sets for the cluster's containers that set none, from the class's "
+        "`namespace.defaultResources`. A container that requests more gets its request as the limit.",
     )
 
     @classmethod

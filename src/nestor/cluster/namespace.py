@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from nestor.api.nestedclass import DEFAULT_EPHEMERAL_STORAGE, DEFAULT_QUOTA, NamespacePolicy
 from nestor.cluster.shape import Shape
-from nestor.kube.quantities import parse_quantity, write_quantity
 from nestor.names import QUOTA_NAME
 from nestor.objects import Object
+from nestor.quantities import find_larger, parse_quantity, write_quantity
 
 OWN_OBJECTS = {"pods": 2, "services": 2, "configmaps": 8, "secrets": 8}
 """How many objects of its own a cluster and its job have in the namespace, with some to spare. Certificates of targets and the
@@ -26,9 +26,17 @@ def build_quota(shape: Shape, policy: NamespacePolicy, own: list[Object]) -> Obj
     limits = find_default_limits(policy)
     # A quota counts what the LimitRange fills in.
     filled = [item | {"limits": limits | item.get("limits", {})} for item in own]
-    wanted = {**DEFAULT_QUOTA, **(policy.quota or {})}
+    wanted = {**find_default_quota(shape), **(policy.quota or {})}
     hard = {name: add_own_volume(name, add_own_share(name, str(limit), filled), shape) for name, limit in wanted.items()}
     return {"metadata": shape.metadata(QUOTA_NAME), "spec": {"hard": hard}}
+
+
+def find_default_quota(shape: Shape) -> dict[str, str]:
+    """The quota of a class that sets none."""
+    if not shape.has_issuer:
+        return DEFAULT_QUOTA
+    # The Service by which cert-manager proves a host to the issuer has node ports, unless the issuer says otherwise.
+    return {name: limit for name, limit in DEFAULT_QUOTA.items() if name != "services.nodeports"}
 
 
 def build_limit_range(shape: Shape, policy: NamespacePolicy) -> Object:
@@ -37,19 +45,21 @@ def build_limit_range(shape: Shape, policy: NamespacePolicy) -> Object:
     There are no defaults for CPU and memory: they would throttle and kill applications that do not expect them. Without an
     explicit request, the limit would become one, and pods would not fit on the nodes.
     """
-    requests = policy.default_resources.requests if policy.default_resources else None
-    limit = {
-        "type": "Container",
-        "default": find_default_limits(policy),
-        "defaultRequest": {"ephemeral-storage": "0"} | {name: str(value) for name, value in (requests or {}).items()},
-    }
+    requests = {"ephemeral-storage": "0"} | _find_default_requests(policy)
+    limit = {"type": "Container", "default": find_default_limits(policy), "defaultRequest": requests}
     return {"metadata": shape.metadata(QUOTA_NAME), "spec": {"limits": [limit]}}
 
 
 def find_default_limits(policy: NamespacePolicy) -> dict[str, str]:
-    """Limits of containers that set none."""
+    """Limits of containers that set none. Ours is never below the class's request: the host takes no such LimitRange."""
     limits = policy.default_resources.limits if policy.default_resources else None
-    return {"ephemeral-storage": DEFAULT_EPHEMERAL_STORAGE} | {name: str(value) for name, value in (limits or {}).items()}
+    ours = find_larger(DEFAULT_EPHEMERAL_STORAGE, _find_default_requests(policy).get("ephemeral-storage", "0"))
+    return {"ephemeral-storage": ours} | {name: str(value) for name, value in (limits or {}).items()}
+
+
+def _find_default_requests(policy: NamespacePolicy) -> dict[str, str]:
+    requests = policy.default_resources.requests if policy.default_resources else None
+    return {name: str(value) for name, value in (requests or {}).items()}
 
 
 def add_own_share(name: str, limit: str, own: list[Object]) -> str:

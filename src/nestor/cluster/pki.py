@@ -51,6 +51,10 @@ SERVICE_KEY = "service.key"
 TOKEN = "token"  # noqa: S105 - a key in a Secret
 
 
+EARLY_DNS_LIFETIME = datetime.timedelta(days=365)
+"""Of the kubeconfig of CoreDNS in pods that earlier versions started: it reads that once, when it starts, and never again."""
+
+
 @dataclass(frozen=True)
 class Lifetimes:
     """How long certificates are valid. They are renewed long before, so that an operator that is down for days does no harm."""
@@ -123,7 +127,7 @@ def mint_access(authorities: Authorities, address: str, now: datetime.datetime, 
     """
     local, remote = f"https://127.0.0.1:{contract.API_PORT}", f"https://{format_address(address)}"
 
-    def issue(user: str, organization: str | None = None) -> Pair:
+    def issue(user: str, organization: str | None = None, lifetime: datetime.timedelta = lifetime) -> Pair:
         return certificates.new_leaf(_signer(authorities), user, now, lifetime, organization=organization)
 
     def build(server: str, user: str, client: Pair) -> bytes:
@@ -132,10 +136,11 @@ def mint_access(authorities: Authorities, address: str, now: datetime.datetime, 
     hosts = ["localhost", "127.0.0.1"]
     kubelet = certificates.new_leaf(authorities.server, "nestor:kubelet", now, lifetime, hosts=hosts)
     coredns = issue(contract.COREDNS_USER)
+    early = coredns if authorities.access else issue(contract.COREDNS_USER, lifetime=EARLY_DNS_LIFETIME)
     return {
         contract.RUNNER_KUBECONFIG: build(remote, "nestor:runner", issue("nestor:runner", _MASTERS)),
         contract.SYNCER_KUBECONFIG: build(local, "nestor:syncer", issue("nestor:syncer", _MASTERS)),
-        contract.COREDNS_KUBECONFIG: build(local, contract.COREDNS_USER, coredns),
+        contract.COREDNS_KUBECONFIG: build(local, contract.COREDNS_USER, early),
         contract.DNS_KUBECONFIG: _build_dns_kubeconfig(authorities),
         contract.DNS_CERTIFICATE: coredns.certificate,
         contract.DNS_KEY: coredns.key,

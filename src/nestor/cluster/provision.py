@@ -64,10 +64,21 @@ class Provisioner:
         self._api = applier.api
         self._lifetimes = lifetimes or Lifetimes()
         self._keys: dict[tuple[str, str], _Keys] = {}
+        self._rotations: dict[tuple[str, str], bool] = {}
+        """Of which users have not been told: whether they could be done."""
 
     def forget(self, namespace: str, name: str) -> None:
         """Drop what is remembered about a cluster that is being deleted."""
         self._keys.pop((namespace, name), None)
+        self._rotations.pop((namespace, name), None)
+
+    def can_rotate(self, home: Home) -> bool:
+        """Whether the keys of a cluster with surroundings can be rotated: those that earlier versions made cannot."""
+        return self._keys[home.namespace, home.name].authorities.access is not None
+
+    def take_rotation(self, home: Home) -> bool | None:
+        """Whether the rotation that was asked for last could be done; None if there was none since the last call."""
+        return self._rotations.pop((home.namespace, home.name), None)
 
     async def ensure_surroundings(self, shape: Shape) -> Addresses:
         """Ensure everything that the cluster's pods need before they start, except what depends on the Services' addresses."""
@@ -159,11 +170,14 @@ class Provisioner:
         old = Authorities.from_secret(secret)
         if old.access is None:
             log.warning("%s/%s: an earlier version made its keys, which cannot be rotated", home.namespace, home.name)
+            self._rotations[home.namespace, home.name] = False
             return secret
         content = await asyncio.to_thread(pki.mint_access_authority, home.name, old.client.certificate, _now())
         meta = {"uid": secret["metadata"].get("uid"), "annotations": {labels.ROTATE: home.rotation}}
         patch = {"metadata": meta, "data": access.encode(content)}
-        return await self._api.patch(kinds.SECRET, secret["metadata"]["name"], home.namespace, patch)
+        rotated = await self._api.patch(kinds.SECRET, secret["metadata"]["name"], home.namespace, patch)
+        self._rotations[home.namespace, home.name] = True
+        return rotated
 
     async def _ensure_access_secret(self, home: Home, address: str) -> None:
         keys, now, lifetime = self._keys[home.namespace, home.name], _now(), self._lifetimes.access

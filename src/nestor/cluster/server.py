@@ -10,6 +10,7 @@ from nestor.contracts import syncer
 from nestor.contracts.cluster import DOMAIN
 from nestor.names import DATA_VOLUME, SERVER_CONTAINER, Part
 from nestor.objects import Object
+from nestor.quantities import find_larger
 
 DATA_FOLDER = "/var/lib/rancher/k3s"
 TLS_FOLDER = f"{DATA_FOLDER}/server/tls"
@@ -264,11 +265,10 @@ def build_resources(chosen: Resources | None, default: Object) -> Object:
 
 
 def _limit_storage(resources: Object) -> Object:
-    """With a limit of ephemeral storage, unless the class sets one."""
-    return {
-        "requests": {"ephemeral-storage": "0"} | resources["requests"],
-        "limits": {"ephemeral-storage": EPHEMERAL_LIMIT} | resources["limits"],
-    }
+    """With a limit of ephemeral storage, unless the class sets one; never below what it requests."""
+    requests = {"ephemeral-storage": "0"} | resources["requests"]
+    limit = find_larger(EPHEMERAL_LIMIT, requests["ephemeral-storage"])
+    return {"requests": requests, "limits": {"ephemeral-storage": limit} | resources["limits"]}
 
 
 def _strings(quantities: dict[str, str | int | float] | None) -> dict[str, str]:

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 from nestor import names
 from nestor.kube.client import Api
 from nestor.kube.kinds import Kind
-from nestor.kube.quantities import parse_quantity
 from nestor.objects import Object, is_terminating
+from nestor.quantities import parse_quantity
 
 RESYNC_SECONDS = 600
 """What no informer watches is applied anew after this time, so that changes by others do not stay."""

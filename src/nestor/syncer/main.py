@@ -95,7 +95,7 @@ async def run(settings: Settings) -> None:
             spawn(informer.run(), f"nested {informer.kind.plural}")
         for name, serve in made.servers.items():
             spawn(serve(), name)
-        spawn(bootstrap.keep_basics(nested, target, gate.open), "basics")
+        spawn(bootstrap.keep_basics(nested, target, gate.open, state.note_admin), "basics")
         # 4. Only full caches show which objects no longer exist. From here on, controllers create and delete.
         await caches.wait_for_sync()
         for name, queue in made.queues.items():
@@ -109,7 +109,7 @@ async def run(settings: Settings) -> None:
 
 
 async def _await_basics(gate: Gate, dns_ready_url: str) -> None:
-    """The gate opens when the admin and the DNS server have their rights."""
+    """The gate opens when the DNS server has its rights."""
     await gate.wait()
     await health.wait_for_dns(dns_ready_url)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nestor.api.policy import Policy
 from nestor.objects import Object
+from nestor.quantities import find_larger
 from nestor.translate import env
 from nestor.translate.target import Target
 
@@ -38,7 +39,10 @@ def build_containers(pod: Object, group: str, target: Target, policy: Policy) ->
     """The host pod's containers in one group: `containers`, `initContainers` or `ephemeralContainers`."""
     links = pod["spec"].get("enableServiceLinks", True) is not False
     forced = {"imagePullPolicy": "Always"} if policy.always_pull_images else {}
-    return [_build(item, pod["metadata"]["namespace"], target, links) | forced for item in pod["spec"].get(group) or []]
+    return [
+        _build(item, pod["metadata"]["namespace"], target, links) | _limit_storage(item, policy) | forced
+        for item in pod["spec"].get(group) or []
+    ]
 
 
 def _build(container: Object, namespace: str, target: Target, links: bool) -> Object:
@@ -47,3 +51,13 @@ def _build(container: Object, namespace: str, target: Target, links: bool) -> Ob
     if sources := env.build_env_from(container, namespace, links=links):
         result["envFrom"] = sources
     return result
+
+
+def _limit_storage(container: Object, policy: Policy) -> Object:
+    """Resources with a limit, if the host's default limit would be below what the container requests: it takes no such pod."""
+    resources: Object = container.get("resources") or {}
+    limits, name = resources.get("limits") or {}, "ephemeral-storage"
+    request, default = (resources.get("requests") or {}).get(name), policy.ephemeral_storage_limit
+    if request is None or default is None or name in limits or find_larger(str(default), request) == str(default):
+        return {}
+    return {"resources": {**resources, "limits": {**limits, name: request}}}

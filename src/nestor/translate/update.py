@@ -75,8 +75,10 @@ def _resize(wanted: Object | None, there: Object | None) -> Object | None:
 
 def _spec(nested: Object, host: Object, target: Target) -> Object:
     own, result = nested["spec"], {}
-    before = pod.applied(host).get("images") or {}
-    for group in ("containers", "initContainers"):
+    applied = pod.applied(host)
+    before = applied.get("images") or {}
+    # Pods of earlier versions do not say which images they were given: those that they have may be the host's.
+    for group in ("containers", "initContainers") if "images" in applied else ():
         changed = [item for item in own.get(group) or [] if item.get("image") != before.get(item["name"])]
         if changed:
             result[group] = [{"name": item["name"], "image": item["image"]} for item in changed]

@@ -142,6 +142,18 @@ def test_keys_of_earlier_versions_go_on_as_they_are(content: dict[str, bytes]) -
         assert certificate.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)[0].value == "system:masters"
 
 
+def test_the_dns_servers_of_earlier_versions_get_a_year_as_before(content: dict[str, bytes]) -> None:
+    """They read their kubeconfig once, when they start, so that no renewal reaches them."""
+    old = {key: value for key, value in content.items() if "access" not in key and "trusted" not in key}
+    authorities = Authorities.from_secret(build_secret({"name": "hello-pki"}, old))
+    access = pki.mint_access(authorities, "10.43.0.5", NOW, WEEK)
+    year = NOW + datetime.timedelta(days=365)
+    assert client_of(access["coredns.kubeconfig"]).not_valid_after_utc == year
+    for key in ("runner.kubeconfig", "syncer.kubeconfig"):
+        assert client_of(access[key]).not_valid_after_utc == NOW + WEEK
+    assert Pair(access["dns.crt"], access["dns.key"]).x509.not_valid_after_utc == NOW + WEEK
+
+
 def test_the_api_server_trusts_k3ss_own_clients_and_ours(content: dict[str, bytes]) -> None:
     trusted = x509.load_pem_x509_certificates(content["trusted-clients.crt"])
     assert trusted == [x509.load_pem_x509_certificate(content[f"{name}.crt"]) for name in ("client-ca", "access-ca")]

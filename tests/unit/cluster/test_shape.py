@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nestor.api.base import Resources
-from nestor.api.nestedclass import NetworkPolicyModel, Peer, RemotePolicy
+from nestor.api.nestedclass import NamespacePolicy, NetworkPolicyModel, Peer, RemotePolicy
 from nestor.api.policies import Persistence
 from nestor.cluster import namespace, policies, server
 from nestor.cluster.shape import Host, choose_cluster_cidr
@@ -186,6 +186,35 @@ def test_cert_managers_solvers_are_reached_only_where_there_is_an_issuer() -> No
 def test_the_quota_leaves_room_for_the_clusters_own_pods(name: str, limit: str, expected: str) -> None:
     own = [{"requests": {"cpu": "200m", "memory": "512Mi"}}, {"requests": {"cpu": "50m", "memory": "32Mi"}}]
     assert namespace.add_own_share(name, limit, own) == expected
+
+
+@pytest.mark.parametrize(
+    ("has_issuer", "quota", "expected"), [(False, {}, "0"), (True, {}, None), (True, {"services.nodeports": "0"}, "0")]
+)
+def test_cert_manager_may_make_the_service_by_which_it_proves_a_host(
+    has_issuer: bool, quota: dict[str, str], expected: str | None
+) -> None:
+    """Its solver's Service has node ports, unless the issuer says otherwise."""
+    found = namespace.build_quota(build_shape(has_issuer=has_issuer), NamespacePolicy(quota=quota), [])["spec"]["hard"]
+    assert found.get("services.nodeports") == expected
+    assert found["services.loadbalancers"] == "0"
+
+
+@pytest.mark.parametrize(("request_", "limit"), [("20Gi", "20Gi"), ("512Mi", "10Gi"), (5 * 2**30, "10Gi")])
+def test_a_class_that_only_sets_a_request_of_storage_gets_no_limit_below_it(request_: str | int, limit: str) -> None:
+    policy = NamespacePolicy.model_validate({"defaultResources": {"requests": {"ephemeral-storage": request_}}})
+    (found,) = namespace.build_limit_range(build_shape(), policy)["spec"]["limits"]
+    assert found["defaultRequest"]["ephemeral-storage"] == str(request_)
+    assert found["default"]["ephemeral-storage"] == limit
+
+
+@pytest.mark.parametrize(("request_", "limit"), [("8Gi", "8Gi"), ("1Gi", "5Gi")])
+def test_a_server_for_which_a_class_only_requests_storage_gets_no_limit_below_it(request_: str, limit: str) -> None:
+    resources = Resources.model_validate({"requests": {"ephemeral-storage": request_}, "limits": {"cpu": "2"}})
+    pod = server.build_stateful_set(build_shape(resources=resources), "10.43.0.5")["spec"]["template"]["spec"]
+    found = pod["containers"][0]["resources"]
+    assert found["requests"]["ephemeral-storage"] == request_
+    assert found["limits"]["ephemeral-storage"] == limit
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,32 @@ def test_every_image_is_pulled_where_the_class_says_so(said: Object) -> None:
     assert left["volumes"] == [volume]
 
 
+@pytest.mark.parametrize(
+    ("default", "resources", "limit"),
+    [
+        ("10Gi", {"requests": {"cpu": "1", "ephemeral-storage": "20Gi"}, "limits": {"cpu": "1"}}, "20Gi"),
+        ("10Gi", {"requests": {"ephemeral-storage": "10Gi"}}, None),
+        ("100Gi", {"requests": {"ephemeral-storage": "20Gi"}}, None),
+        (10 * 2**30, {"requests": {"ephemeral-storage": "20Gi"}, "limits": {"ephemeral-storage": "30Gi"}}, "30Gi"),
+        (10 * 2**30, {"requests": {"ephemeral-storage": "20Gi"}}, "20Gi"),
+        ("10Gi", {"requests": {"cpu": "1"}}, None),
+        (None, {"requests": {"ephemeral-storage": "20Gi"}}, None),
+    ],
+)
+def test_a_container_that_requests_more_storage_than_the_hosts_default_limit_gets_one_that_fits(
+    default: str | int | None, resources: Object, limit: str | None
+) -> None:
+    policy = BASELINE.model_copy(update={"ephemeral_storage_limit": default})
+    nested = build_pod(container={"resources": resources}, initContainers=[{"name": "i", "image": "i", "resources": resources}])
+    spec = pod.build_pod(nested, TARGET, {}, policy)["spec"]
+    for container in (*spec["containers"], *spec["initContainers"]):
+        found = container["resources"]
+        assert found["requests"] == resources["requests"]
+        assert found.get("limits", {}).get("ephemeral-storage") == limit
+        assert (found.get("limits") or {}).get("cpu") == (resources.get("limits") or {}).get("cpu")
+    assert update.build_resize(nested, {"spec": spec}) is None
+
+
 def test_unknown_fields_do_not_reach_the_host() -> None:
     nested = build_pod(anythingNew={"x": 1}, schedulerName="own", priorityClassName="system-node-critical", priority=2000001000)
     nested["spec"]["containers"][0]["anythingNew"] = True

@@ -1,6 +1,7 @@
 """Changes of a nested pod become a patch of its host pod, once."""
 
 import dataclasses
+import json
 from typing import Any
 
 import pytest
@@ -36,6 +37,24 @@ def test_what_the_host_changed_itself_is_left_alone() -> None:
     assert "injected" not in patch["metadata"]["labels"]
     assert patch["metadata"]["labels"][host_key("app", ())] is None
     assert patch["metadata"]["labels"][host_key("tier", ())] == "front"
+
+
+def test_a_pod_of_an_earlier_syncer_keeps_the_image_that_the_host_gave_it() -> None:
+    """Earlier versions did not note images. The first contact notes them, so that later changes are carried over."""
+    nested = build_pod(labels={"app": "web"}, initContainers=[{"name": "i", "image": "i:1"}])
+    host = carried(nested)
+    host["metadata"]["annotations"][pod.APPLIED] = json.dumps({"digest": "old", "labels": list(host["metadata"]["labels"])})
+    for group in ("containers", "initContainers"):
+        host["spec"][group][0]["image"] = "mirror.example/web:1"
+    patch = update.build_update(nested, host, TARGET)
+    assert patch is not None
+    assert patch["spec"] == {}
+    host = apply(host, patch)
+    assert update.build_update(nested, host, TARGET) is None
+    nested["spec"]["containers"][0]["image"] = "example/web:2"
+    patch = update.build_update(nested, host, TARGET)
+    assert patch is not None
+    assert patch["spec"] == {"containers": [{"name": "app", "image": "example/web:2"}]}
 
 
 def allowing(*keys: str) -> Target:

@@ -15,6 +15,7 @@ from nestor.cluster.provision import Addresses, ForeignObject
 from nestor.cluster.shape import Shape
 from nestor.kube import ApiError, RetryLater
 from nestor.kube.tasks import together
+from nestor.operator.clusters.rotation import find_rotation_problem, tell_rotation
 from nestor.operator.world.context import Context
 
 log = logging.getLogger(__name__)
@@ -41,6 +42,8 @@ class Ensured:
     addresses: Addresses
     problem: str | None = None
     """Why there is no kubeconfig for its user."""
+    note: str | None = None
+    """What else its user should know."""
 
 
 def build_shape(context: Context, cluster: NestedClusterSpec, home: Home, policy: NestedClassSpec, *, replicas: int = 1) -> Shape:
@@ -56,13 +59,14 @@ async def ensure_cluster(context: Context, shape: Shape, along: Alongside | None
     """
     along, provisioner = along or Alongside(), context.provisioner
     addresses, *_ = await together(provisioner.ensure_surroundings(shape), *(start() for start in along.first))
+    await tell_rotation(context, shape)
     await together(provisioner.ensure_access(shape, addresses), *(start() for start in along.then))
     problem, *_ = await together(
         _ensure_kubeconfig(context, shape, addresses),
         provisioner.ensure_server(shape, addresses),
         *(start() for start in along.last),
     )
-    return Ensured(addresses, problem)
+    return Ensured(addresses, problem, find_rotation_problem(context, shape))
 
 
 async def _ensure_kubeconfig(context: Context, shape: Shape, addresses: Addresses) -> str | None:
@@ -78,5 +82,6 @@ async def keep_keys(context: Context, home: Home) -> None:
     """Renew the keys of a cluster that is refused but may be running: without them, it would end with its certificates."""
     try:
         await context.provisioner.keep_keys(home)
+        await tell_rotation(context, home)
     except (ApiError, ForeignObject, RetryLater) as error:
         log.warning("%s/%s: cannot renew the keys of a refused cluster: %s", home.namespace, home.name, error)

@@ -14,10 +14,10 @@ from nestor.cluster.access import SYNCER_ROLE
 from nestor.cluster.home import Home
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
-from nestor.kube import Conflict, RetryLater, kinds
+from nestor.kube import ApiError, Conflict, RetryLater, kinds
 from nestor.names import Part
 from nestor.objects import Object, is_terminating, labels_of, owner_reference
-from nestor.operator.clusters.ensure import Start
+from nestor.operator.clusters.ensure import Start, keep_keys
 from nestor.operator.world.context import Context
 
 log = logging.getLogger(__name__)
@@ -53,23 +53,55 @@ async def ensure_home(
     return replace(home, nodes_binding_owner=owner)
 
 
+async def keep_home_keys(context: Context, home: Home, recorded: str | None) -> None:
+    """Renew the keys of a job's cluster that is refused but may be running.
+
+    Not in a namespace that somebody else made: the kubeconfig there could lead the job's user anywhere. `recorded`: see
+    `ensure_home`.
+    """
+    live = context.cache.find(kinds.NAMESPACE, home.namespace)
+    if live is None or is_terminating(live):
+        return
+    try:
+        if not await _is_proven(context, home, live, recorded):
+            return
+    except ApiError as error:
+        log.warning("%s/%s: cannot renew the keys of a refused cluster: %s", home.namespace, home.name, error)
+        return
+    if _is_new(context, live):
+        context.provisioner.forget(home.namespace, home.name)
+    await keep_keys(context, home)
+
+
 async def _check_made(context: Context, home: Home, live: Object, recorded: str | None) -> None:
+    """Raises unless Nestor made the namespace.
+
+    Without proof, what has no cluster yet is deleted and made again: an operator that died right after it had made the namespace
+    leaves that behind, and so does somebody who wants to own it.
+    """
+    if await _is_proven(context, home, live, recorded):
+        return
+    name, uid = live["metadata"]["name"], live["metadata"]["uid"]
+    if context.cache.clusters.get(home.name, name) is not None:
+        raise _refuse(name)
+    log.warning("%s: nothing proves that Nestor made this namespace; it is made again", name)
+    await context.api.delete(kinds.NAMESPACE, name, uid=uid)
+    raise RetryLater(1, f"namespace {name} is made again")
+
+
+async def _is_proven(context: Context, home: Home, live: Object, recorded: str | None) -> bool:
     """Whether Nestor made the namespace: its name can be known beforehand, and labels prove nothing.
 
     Proof is the UID in the job's status, which users cannot write, or the binding to the syncer's role, which takes a right that
-    they do not have. Without either, what has no cluster yet is deleted and made again: an operator that died right after it
-    had made the namespace leaves that behind, and so does somebody who wants to own it.
+    they do not have.
     """
     name, uid = live["metadata"]["name"], live["metadata"]["uid"]
     if context.made.get(name) != uid and recorded != uid:
         binding = await context.api.find(kinds.ROLE_BINDING, home.child(Part.SYNCER), name)
         if (binding or {}).get("roleRef", {}).get("name") != SYNCER_ROLE:
-            if context.cache.clusters.get(home.name, name) is not None:
-                raise _refuse(name)
-            log.warning("%s: nothing proves that Nestor made this namespace; it is made again", name)
-            await context.api.delete(kinds.NAMESPACE, name, uid=uid)
-            raise RetryLater(1, f"namespace {name} is made again")
+            return False
     context.made[name] = uid
+    return True
 
 
 def _refuse(name: str) -> ForeignObject:

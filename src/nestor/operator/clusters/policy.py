@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.policy import Policy
+from nestor.cluster.namespace import find_default_limits
 
 
 def resolve_policy(policy: NestedClassSpec | None, *, is_job: bool) -> Policy:
@@ -18,4 +19,7 @@ def resolve_policy(policy: NestedClassSpec | None, *, is_job: bool) -> Policy:
     if not is_job:
         return found
     own = policy.namespace
-    return found.model_copy(update={"pod_security": own.pod_security, "allowed_labels": own.allowed_labels})
+    limit = find_default_limits(own)["ephemeral-storage"]
+    return found.model_copy(
+        update={"pod_security": own.pod_security, "allowed_labels": own.allowed_labels, "ephemeral_storage_limit": limit}
+    )

@@ -19,7 +19,7 @@ from nestor.objects import Object, conditions_of, is_owned_by, is_terminating, o
 from nestor.operator.admission.cluster_spec import complete_spec, read_running
 from nestor.operator.admission.identity import Refused, find_class
 from nestor.operator.clusters import ownership
-from nestor.operator.clusters.ensure import build_shape, ensure_cluster, keep_keys
+from nestor.operator.clusters.ensure import Ensured, build_shape, ensure_cluster, keep_keys
 from nestor.operator.clusters.policy import resolve_policy
 from nestor.operator.clusters.status import write_policy, write_status
 from nestor.operator.lifecycle.suspend import SuspendState, decide_suspend, end_pods, find_progress
@@ -57,7 +57,7 @@ class ClusterReconciler:
         try:
             self._check_senior(cluster)
             suspend = await self._decide_suspend(cluster, spec, home)
-            problem = await self._ensure(cluster, spec, home, replicas=suspend.replicas if suspend else 1)
+            made = await self._ensure(cluster, spec, home, replicas=suspend.replicas if suspend else 1)
         except Refused as refused:
             await self._refuse(cluster, refused.reason, refused.message)
             await keep_keys(self._context, home)
@@ -68,9 +68,9 @@ class ClusterReconciler:
             await self._refuse(cluster, conditions.PROVISIONING_FAILED, getattr(error, "message", str(error)))
             await keep_keys(self._context, home)
             return Result(error=error)
-        texts = ["class and version accepted", problem or "", f"suspended: {suspend.message}" if suspend else ""]
+        texts = ["class and version accepted", made.problem, made.note, f"suspended: {suspend.message}" if suspend else ""]
         admitted = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, "; ".join(text for text in texts if text))
-        kubeconfig = None if problem else names.kubeconfig_secret(name)
+        kubeconfig = None if made.problem else names.kubeconfig_secret(name)
         await self._report(cluster, [admitted, *_stand_in(cluster, suspend)], kubeconfig)
         return Result(RESYNC_SECONDS).within(suspend.delay if suspend else None)
 
@@ -95,15 +95,15 @@ class ClusterReconciler:
             await end_pods(self._context, home)
         return suspend
 
-    async def _ensure(self, cluster: Object, spec: NestedClusterSpec, home: Home, *, replicas: int) -> str | None:
-        """Ensure all objects of the cluster; returns why there is no kubeconfig. Raises `Refused` and `ForeignObject`."""
+    async def _ensure(self, cluster: Object, spec: NestedClusterSpec, home: Home, *, replicas: int) -> Ensured:
+        """Ensure all objects of the cluster. Raises `Refused` and `ForeignObject`."""
         policy = find_class(spec.class_name, self._context.classes.all())
         server = self._find_server(home)
         complete = complete_spec(spec, policy.cluster, read_running(server, spec.kubernetes_version))
         shape = build_shape(self._context, complete, home, policy, replicas=replicas)
         await self._check_names(cluster, shape)
         self._check_claim(shape, server)
-        return (await ensure_cluster(self._context, shape)).problem
+        return await ensure_cluster(self._context, shape)
 
     def _find_server(self, home: Home) -> Object | None:
         """The cluster's StatefulSet, once it exists."""

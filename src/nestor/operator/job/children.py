@@ -34,7 +34,9 @@ class Children:
     addresses: Addresses | None = None
     """The cluster's addresses; None if it could not be created."""
     problem: str | None = None
-    """What the user should know even though the cluster is fine."""
+    """Why there is no kubeconfig for the user."""
+    note: str | None = None
+    """What else the user should know even though the cluster is fine."""
 
 
 class ChildrenKeeper:
@@ -82,7 +84,7 @@ class ChildrenKeeper:
         quota = ensure_quota(context, shape, resolved.policy.namespace, [runner_pod.RESOURCES])
         along = Alongside(first=first, then=(ensure_policy,), last=(expose, quota))
         made = await ensure_cluster(context, replace(shape, nodes_binding_owner=home.nodes_binding_owner), along)
-        found.addresses, found.problem = made.addresses, made.problem
+        found.addresses, found.problem, found.note = made.addresses, made.problem, made.note
         return found
 
     async def ensure_namespace(self, known: JobIdentity) -> Home:

@@ -12,12 +12,13 @@ from nestor.cluster.shape import Shape
 from nestor.kube import ApiError, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.kube.applier import LAG_SECONDS, RESYNC_SECONDS
 from nestor.names import Part
-from nestor.objects import Object, conditions_of, is_terminating
+from nestor.objects import Object, conditions_of, is_terminating, status_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import Refused
 from nestor.operator.admission.resolver import AppResolver
-from nestor.operator.clusters.ensure import build_shape, keep_keys
+from nestor.operator.clusters.ensure import build_shape
+from nestor.operator.clusters.homes import keep_home_keys
 from nestor.operator.deletion.finalize import Finalizer
 from nestor.operator.deletion.sweep import SLOW_SECONDS, Sweeper
 from nestor.operator.job.children import Children, ChildrenKeeper
@@ -167,7 +168,7 @@ class JobReconciler:
         except (ForeignObject, Forbidden, Invalid) as error:
             if isinstance(error, Forbidden) and error.is_terminating:
                 raise RetryLater(1, error.message) from None
-            await keep_keys(self._context, it.shape)
+            await keep_home_keys(self._context, it.shape, status_of(it.job).get("namespaceUID"))
             routes = admit_routes(self._context.cache, self.hosts, it.resolved)
             return Children(routes), getattr(error, "message", str(error)), error
 
@@ -189,7 +190,7 @@ class JobReconciler:
             runner=cache.find(kinds.POD, home.child(Part.RUNNER), home.namespace),
             plan_hash=it.plan.hash,
             problem=refused,
-            note=children.problem,
+            note="; ".join(filter(None, (children.problem, children.note))),
             warnings=resolved.warnings,
             runner_problem=runner_problem,
             exposure=observe_exposure(cache, resolved, children.routes),

@@ -14,7 +14,7 @@ from nestor.kube import kinds
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.objects import Object, status_of
 from nestor.operator.admission.identity import Refused
-from nestor.operator.clusters.ensure import keep_keys
+from nestor.operator.clusters.homes import keep_home_keys
 from nestor.operator.job.expose import withdraw_lost
 from nestor.operator.job.hosts import Hosts
 from nestor.operator.lifecycle.lifecycle import Lifecycle, decide_lifecycle
@@ -56,7 +56,7 @@ async def reconcile_refused(context: Context, hosts: Hosts, job: Object, refused
         details = describe_lost(status_of(job), lost)
     result = Result(RESYNC_SECONDS).within(refused.retry_seconds)
     life = _decide_lifecycle(context, job)
-    await keep_keys(context, find_home(job))
+    await keep_home_keys(context, find_home(job), status_of(job).get("namespaceUID"))
     if life is None:
         await report(context, job, build_status(job, [*found, summarize(found)], timestamp(), details))
         return result

@@ -29,7 +29,7 @@ class Observed:
     plan_hash: str = ""
     problem: str | None = None
     """What the host's API server, or a foreign object, prevented."""
-    note: str | None = None
+    note: str = ""
     """What the user should know even though the cluster is fine."""
     warnings: tuple[str, ...] = ()
     """Warnings about the AppDef of an admitted job."""

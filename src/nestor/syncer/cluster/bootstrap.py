@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from nestor.api import labels
 from nestor.contracts.cluster import ADMIN_GROUP, COREDNS_USER
@@ -23,36 +24,51 @@ _GRANT_TRIES = 100
 _RBAC = "rbac.authorization.k8s.io"
 
 
-async def keep_basics(nested: Api, target: Target, on_rights: Callable[[], None]) -> None:
+async def keep_basics(nested: Api, target: Target, on_rights: Callable[[], None], on_admin: Callable[[str], None]) -> None:
     """Create the basics, and restore them if a tenant deletes them, until cancelled.
 
-    `on_rights` is called whenever the admin and the DNS server have their rights.
+    `on_rights` is called whenever the DNS server has its rights, `on_admin` with why the admin could not be given any, or empty.
+    One does not wait for the other: a tenant's admission policy may refuse either for good.
     """
     retry = _RETRY_SECONDS
     while True:
-        try:
-            await ensure_rights(nested)
-            on_rights()
-            await nested.apply(kinds.SERVICE, build_dns_service(target))
-            delay, retry = _CHECK_SECONDS, _RETRY_SECONDS
-        except ApiError as error:
-            # A fresh server may not have created `kube-system` yet; a tenant's admission policy may refuse for good.
-            log.info("cannot set up rights and DNS in the nested cluster, retrying: %s", error)
+        role, binding, admin = await together(
+            _try(nested.apply(kinds.CLUSTER_ROLE, build_dns_role())),
+            _try(nested.apply(kinds.CLUSTER_ROLE_BINDING, build_dns_binding())),
+            _try(nested.apply(kinds.CLUSTER_ROLE_BINDING, build_admin_binding())),
+        )
+        on_admin(admin)
+        problems = [role, binding, admin, await _try(_await_dns_rights(nested, on_rights, is_applied=not role and not binding))]
+        problems.append(await _try(nested.apply(kinds.SERVICE, build_dns_service(target))))
+        if problem := next(filter(None, problems), ""):
+            # A fresh server may not have created `kube-system` yet.
+            log.info("cannot set up rights and DNS in the nested cluster, retrying: %s", problem)
             delay, retry = retry, min(2 * retry, _RETRY_LIMIT)
+        else:
+            delay, retry = _CHECK_SECONDS, _RETRY_SECONDS
         await asyncio.sleep(delay)
 
 
-async def ensure_rights(nested: Api) -> None:
-    """Apply the rights of the admin and of the DNS server, and wait until they are in force."""
-    await together(
-        nested.apply(kinds.CLUSTER_ROLE, build_dns_role()),
-        *(nested.apply(kinds.CLUSTER_ROLE_BINDING, binding) for binding in (build_admin_binding(), build_dns_binding())),
-    )
+async def _try(work: Coroutine[Any, Any, Any]) -> str:
+    """What the API server refused; empty if nothing."""
+    try:
+        await work
+    except ApiError as error:
+        return error.message or str(error)
+    return ""
+
+
+async def _await_dns_rights(nested: Api, on_rights: Callable[[], None], *, is_applied: bool) -> None:
+    """Call `on_rights` once the rights of the DNS server are in force: since before, if they are refused now."""
     # The API server's authorizer learns of a binding a moment later, and a DNS server that is refused waits for a second.
-    for _ in range(_GRANT_TRIES):
+    for _ in range(_GRANT_TRIES if is_applied else 1):
         if await _may_list_services(nested):
-            return
+            break
         await asyncio.sleep(_GRANT_SECONDS)
+    else:
+        if not is_applied:
+            return
+    on_rights()
 
 
 async def _may_list_services(nested: Api) -> bool:

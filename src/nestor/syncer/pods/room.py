@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from nestor import names
-from nestor.kube.quantities import parse_quantity
 from nestor.objects import Object, spec_of, status_of
 from nestor.providers.host import EXCEEDED
+from nestor.quantities import parse_quantity
 
 FIRST_SECONDS = 5
 LONGEST_SECONDS = 60

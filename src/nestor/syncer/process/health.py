@@ -24,6 +24,8 @@ STALE_SECONDS = 300
 _CHECK_SECONDS = 2
 _DNS_SECONDS = 0.1
 _FAILURES = 3
+_MESSAGE_LIMIT = 500
+"""Characters of what a tenant's admission policy says."""
 _ALIVE = (401, 403)
 """Statuses of a server that works but does not take our certificate yet, as after a rotation: no restart would help."""
 
@@ -38,6 +40,16 @@ class Health:
         self.nested_ok = False
         self.caches: Caches | None = None
         self.queues: Mapping[str, WorkQueue[Any]] = {}
+        self._admin_problem = ""
+
+    def note_admin(self, problem: str) -> None:
+        """Note why the admins of the nested cluster could not be given their rights; empty if they have them."""
+        self._admin_problem = problem[:_MESSAGE_LIMIT]
+
+    def describe(self) -> str:
+        """The state of a nested cluster that works."""
+        text = "The API server is up and pods run in the host cluster."
+        return f"{text} The rights of its admins could not be set up: {self._admin_problem}" if self._admin_problem else text
 
     @property
     def is_ready(self) -> bool:
@@ -46,8 +58,8 @@ class Health:
 
     @property
     def silence(self) -> float:
-        """Seconds since the watch that has been silent longest was last heard from."""
-        return silence(self.caches) if self.caches is not None and self.working else 0.0
+        """Seconds since the watch that has been silent longest, of those that are needed, was last heard from."""
+        return silence(self.caches.needed) if self.caches is not None and self.working else 0.0
 
     def metrics(self) -> str:
         """The metrics in Prometheus text format."""
@@ -134,7 +146,7 @@ async def _check_nested(nested: Api, health: Health, status: ClusterStatus, prep
             continue
         if failures in (0, _FAILURES):
             health.nested_ok = failures == 0
-            text = message if failures else "The API server is up and pods run in the host cluster."
+            text = message if failures else health.describe()
         if failures == 0 or failures >= _FAILURES:
             status.set_ready(ready=health.is_ready, message=_add_restart(text, health.server.find_problem()))
         await asyncio.sleep(_CHECK_SECONDS)

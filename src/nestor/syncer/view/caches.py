@@ -168,9 +168,16 @@ class Caches:
     def __iter__(self) -> Iterator[Informer]:
         yield from [*self.host_side, *self.nested_side]
 
+    @property
+    def needed(self) -> list[Informer]:
+        """All but quotas, which charts of earlier versions do not let us read. Without them, pods are only tried again later."""
+        return [informer for informer in self if informer.kind != kinds.RESOURCE_QUOTA]
+
     async def wait_for_sync(self) -> None:
-        """Wait until every informer has its first list: before that, an object that seems gone may just not be known yet."""
-        for informer in self:
+        """Wait until every informer that is needed has its first list: before that, an object that seems gone may just not be
+        known yet.
+        """
+        for informer in self.needed:
             await informer.synced.wait()
 
 

@@ -23,6 +23,9 @@ class FakeProvisioner:
         self.steps: list[str] = []
         self.is_foreign = is_foreign
 
+    def take_rotation(self, _: Shape) -> None:
+        """Nobody asked for one."""
+
     async def ensure_surroundings(self, shape: Shape) -> Addresses:
         """1."""
         self.steps.append("surroundings")

@@ -8,7 +8,9 @@ from nestor.api.policy import Policy
 from nestor.operator.clusters.policy import resolve_policy
 from tests.unit.operator.builders import Object, build_policy
 
-BASELINE, PRIVILEGED = Policy(always_pull_images=False), Policy(pod_security="Privileged", always_pull_images=False)
+USERS = Policy(always_pull_images=False)
+BASELINE = Policy(always_pull_images=False, ephemeral_storage_limit="10Gi")
+PRIVILEGED = BASELINE.model_copy(update={"pod_security": "Privileged"})
 
 
 @pytest.mark.parametrize(
@@ -17,12 +19,16 @@ BASELINE, PRIVILEGED = Policy(always_pull_images=False), Policy(pod_security="Pr
         ({}, BASELINE),
         ({"podSecurity": "Baseline"}, BASELINE),
         ({"podSecurity": "Privileged"}, PRIVILEGED),
+        (
+            {"defaultResources": {"limits": {"cpu": "1", "ephemeral-storage": "2Gi"}}},
+            BASELINE.model_copy(update={"ephemeral_storage_limit": "2Gi"}),
+        ),
         ({"allowedLabels": ["team", "example.com/*"]}, BASELINE.model_copy(update={"allowed_labels": ["team", "example.com/*"]})),
     ],
 )
 def test_a_jobs_cluster_has_what_its_class_says_and_a_users_own_the_strictest(namespace: Object, policy: Policy) -> None:
     assert resolve_policy(build_policy(namespace=namespace), is_job=True) == policy
-    assert resolve_policy(build_policy(namespace=namespace), is_job=False) == BASELINE
+    assert resolve_policy(build_policy(namespace=namespace), is_job=False) == USERS
 
 
 def test_without_its_class_the_strictest_holds() -> None:

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import datetime
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from nestor import names
-from nestor.api import conditions
+from nestor.api import conditions, labels
+from nestor.cluster import pki
+from nestor.cluster.access import build_secret
 from nestor.cluster.provision import ForeignObject, Provisioner
-from nestor.kube import Forbidden, Invalid, kinds
+from nestor.kube import Forbidden, Invalid, Kind, kinds
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import Refused
 from nestor.operator.clusters.reconcile import ClusterReconciler
 from nestor.operator.job.reconcile import JobReconciler
+from nestor.operator.world.homes import find_home
+from tests.unit.operator.builders import READY, Object, build_cluster, build_pod
 from tests.unit.operator.scene import Scene
 
 HOME = names.job_namespace("hello", "team-a", "1234")
+
+
+def settle(scene: Scene) -> None:
+    """Have the job's namespace known to the informer."""
+    scene.show(kinds.NAMESPACE, scene.api.look(kinds.NAMESPACE, HOME) or {})
 
 
 def lose_keys(scene: Scene, cluster: str, home: str) -> Callable[[], set[str]]:
@@ -44,6 +55,7 @@ async def test_a_job_that_is_refused_keeps_its_keys(error: Exception, monkeypatc
     scene = Scene()
     scene.add_job()
     await JobReconciler(scene.context).reconcile("team-a", "hello")
+    settle(scene)
     look = lose_keys(scene, "hello", HOME)
 
     async def fail(*_: Any) -> None:
@@ -59,6 +71,7 @@ async def test_a_job_without_its_class_keeps_its_keys() -> None:
     scene = Scene()
     scene.add_job()
     await JobReconciler(scene.context).reconcile("team-a", "hello")
+    settle(scene)
     look = lose_keys(scene, "hello", HOME)
     scene.drop_class()
     await JobReconciler(scene.context).reconcile("team-a", "hello")
@@ -81,3 +94,165 @@ async def test_a_refused_cluster_that_was_never_made_gets_none() -> None:
     scene.drop_class()
     await ClusterReconciler(scene.context).reconcile("team-a", "own")
     assert scene.api.look(kinds.SECRET, "own-access", "team-a") is None
+
+
+def make_beforehand(scene: Scene) -> None:
+    """Somebody makes the namespace of a job that is refused, as its labels would be, with keys and a server of their own."""
+    own = find_home(scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}).labels
+    content = pki.mint_authorities("evil", datetime.datetime.now(datetime.UTC))
+    scene.show(kinds.NAMESPACE, {"metadata": {"name": HOME, "labels": own}})
+    scene.api.put(kinds.SECRET, build_secret({"name": "hello-pki", "namespace": HOME, "labels": own}, content))
+    meta = {"name": "hello-k3s", "namespace": HOME, "labels": own}
+    scene.api.put(kinds.SERVICE, {"metadata": meta, "spec": {"clusterIP": "10.66.6.6"}})
+
+
+@pytest.mark.parametrize("is_proven", [False, True])
+async def test_keys_in_a_namespace_that_somebody_made_beforehand_are_nobodys_kubeconfig(is_proven: bool) -> None:
+    scene = Scene()
+    scene.add_job()
+    scene.drop_class()
+    make_beforehand(scene)
+    if is_proven:
+        binding = {"metadata": {"name": "hello-syncer", "namespace": HOME}, "roleRef": {"name": "nestor-syncer"}}
+        scene.api.put(kinds.ROLE_BINDING, binding)
+    await JobReconciler(scene.context).reconcile("team-a", "hello")
+    assert (scene.api.look(kinds.SECRET, "hello-kubeconfig", "team-a") is not None) is is_proven
+    assert (scene.api.look(kinds.SECRET, "hello-access", HOME) is not None) is is_proven
+
+
+async def test_a_refused_job_without_a_namespace_costs_no_requests_for_keys() -> None:
+    scene = Scene()
+    scene.add_job()
+    scene.drop_class()
+    await JobReconciler(scene.context).reconcile("team-a", "hello")
+    assert [line for line in scene.api.asked if " secrets " in line or " services " in line] == []
+
+
+def ask_for(scene: Scene, command: str) -> None:
+    """The job names that command, whether or not there is one."""
+    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
+    job["spec"]["command"] = command
+    scene.change(kinds.NESTED_APP_JOB, job)
+
+
+async def test_keys_are_made_again_with_a_namespace_that_went_while_its_job_was_refused() -> None:
+    """The operator has restarted, and knows the cluster only as one that is refused."""
+    scene = Scene()
+    scene.add_job()
+    await JobReconciler(scene.context).reconcile("team-a", "hello")
+    settle(scene)
+    scene.restart()
+    reconciler = JobReconciler(scene.context)
+    ask_for(scene, "no such command")
+    await reconciler.reconcile("team-a", "hello")
+    scene.hide(kinds.NAMESPACE, {"metadata": {"name": HOME}})
+    scene.context.cache.clusters.drop(scene.api.look(kinds.NESTED_CLUSTER, "hello", HOME) or {})
+    for kind, namespace, name in list(scene.api.objects):
+        if namespace == HOME or (kind, name) == (kinds.NAMESPACE.plural, HOME):
+            del scene.api.objects[kind, namespace, name]
+    ask_for(scene, "Hello")
+    await reconciler.reconcile("team-a", "hello")
+    assert scene.api.look(kinds.SECRET, "hello-pki", HOME) is not None
+    assert scene.api.look(kinds.SECRET, "hello-access", HOME) is not None
+
+
+def ask_for_rotation(scene: Scene, kind: Kind, name: str) -> None:
+    """Annotate it, as a user does."""
+    live = scene.api.look(kind, name, "team-a") or {}
+    live["metadata"]["annotations"] = {labels.ROTATE: "leaked"}
+    scene.change(kind, live)
+
+
+def age_keys(scene: Scene, cluster: str, home: str) -> None:
+    """Have keys as earlier versions made them, and an operator that has just started."""
+    secret = scene.api.look(kinds.SECRET, f"{cluster}-pki", home) or {}
+    scene.api.drop(kinds.SECRET, f"{cluster}-pki", home)
+    young = (pki.TRUSTED_CLIENTS, *(f"{pki.ACCESS_AUTHORITY}.{end}" for end in ("crt", "key")))
+    scene.api.put(kinds.SECRET, secret | {"data": {key: value for key, value in secret["data"].items() if key not in young}})
+    scene.context.provisioner = Provisioner(scene.context.applier)
+
+
+def told(scene: Scene) -> list[tuple[str, str, str, str]]:
+    """All events about keys."""
+    found = [item for key, item in scene.api.objects.items() if key[0] == "events" and "Rotated" in item["reason"]]
+    return [(item["involvedObject"]["kind"], item["involvedObject"]["uid"], item["reason"], item["message"]) for item in found]
+
+
+def authority(scene: Scene, cluster: str, home: str) -> bytes:
+    """What signs a cluster's certificates."""
+    secret = scene.api.look(kinds.SECRET, f"{cluster}-pki", home) or {}
+    return base64.b64decode(secret["data"].get("access-ca.crt", ""))
+
+
+async def test_a_rotation_is_told_once_and_by_the_job_that_asked_for_it() -> None:
+    scene = Scene()
+    scene.add_job()
+    reconciler = JobReconciler(scene.context)
+    await reconciler.reconcile("team-a", "hello")
+    before = authority(scene, "hello", HOME)
+    assert told(scene) == []
+    ask_for_rotation(scene, kinds.NESTED_APP_JOB, "hello")
+    for _ in range(2):
+        await reconciler.reconcile("team-a", "hello")
+    assert authority(scene, "hello", HOME) != before
+    ((kind, uid, reason, message),) = told(scene)
+    assert (kind, uid, reason) == ("NestedAppJob", "1234", "KeysRotated")
+    assert "within about a minute" in message
+
+
+async def test_a_job_that_is_refused_tells_of_its_rotation_too() -> None:
+    scene = Scene()
+    scene.add_job()
+    await JobReconciler(scene.context).reconcile("team-a", "hello")
+    settle(scene)
+    scene.drop_class()
+    ask_for_rotation(scene, kinds.NESTED_APP_JOB, "hello")
+    await JobReconciler(scene.context).reconcile("team-a", "hello")
+    assert [item[2] for item in told(scene)] == ["KeysRotated"]
+
+
+async def test_a_users_cluster_tells_of_its_own_rotation() -> None:
+    scene = Scene()
+    scene.add_cluster()
+    reconciler = ClusterReconciler(scene.context)
+    await reconciler.reconcile("team-a", "own")
+    ask_for_rotation(scene, kinds.NESTED_CLUSTER, "own")
+    await reconciler.reconcile("team-a", "own")
+    assert [item[:3] for item in told(scene)] == [("NestedCluster", "own", "KeysRotated")]
+
+
+async def test_a_job_of_an_earlier_version_says_that_its_keys_cannot_be_rotated() -> None:
+    scene = Scene()
+    scene.add_job()
+    await JobReconciler(scene.context).reconcile("team-a", "hello")
+    age_keys(scene, "hello", HOME)
+    cluster = scene.api.look(kinds.NESTED_CLUSTER, "hello", HOME) or {}
+    scene.change(kinds.NESTED_CLUSTER, cluster | {"status": cluster.get("status", {}) | build_cluster()["status"]})
+    scene.show(kinds.POD, build_pod("hello-k3s-0", status=READY, namespace=HOME))
+    ask_for_rotation(scene, kinds.NESTED_APP_JOB, "hello")
+    reconciler = JobReconciler(scene.context)
+    for _ in range(2):
+        await reconciler.reconcile("team-a", "hello")
+    said = (
+        "`nestor.dev/rotate` has no effect, because an earlier version of Nestor made this cluster: "
+        "delete the job and create it again"
+    )
+    assert told(scene) == [("NestedAppJob", "1234", "KeysNotRotated", said)]
+    status = (scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {})["status"]
+    ready: Object = conditions.find(status["conditions"], conditions.CLUSTER_READY) or {}
+    assert (ready["status"], ready["message"]) == ("True", f"v1.36.2+k3s1 is up; {said}")
+    assert status["kubeconfigSecretName"] == "hello-kubeconfig"
+
+
+async def test_a_users_cluster_of_an_earlier_version_says_that_its_keys_cannot_be_rotated() -> None:
+    scene = Scene()
+    scene.add_cluster()
+    await ClusterReconciler(scene.context).reconcile("team-a", "own")
+    age_keys(scene, "own", "team-a")
+    ask_for_rotation(scene, kinds.NESTED_CLUSTER, "own")
+    await ClusterReconciler(scene.context).reconcile("team-a", "own")
+    status = (scene.api.look(kinds.NESTED_CLUSTER, "own", "team-a") or {})["status"]
+    admitted: Object = conditions.find(status["conditions"], conditions.ADMITTED) or {}
+    assert admitted["status"] == "True"
+    assert admitted["message"].endswith("made this cluster: delete the cluster and create it again")
+    assert status["kubeconfigSecretName"] == "own-kubeconfig"

@@ -73,6 +73,12 @@ async def test_one_silent_watch_is_enough_to_be_unhealthy(health: Health, url: s
     assert await ask(f"{url}/healthz") == 200
 
 
+async def test_a_watch_of_quotas_that_the_host_never_allowed_is_no_reason_to_restart(health: Health, url: str) -> None:
+    assert health.caches is not None
+    health.caches.host_quotas.last_contact -= STALE_SECONDS + 1
+    assert await ask(f"{url}/healthz") == 200
+
+
 async def test_a_syncer_that_still_waits_for_its_first_lists_is_healthy_and_not_ready(health: Health, url: str) -> None:
     health.working = False
     silence(health, 0, STALE_SECONDS + 1)

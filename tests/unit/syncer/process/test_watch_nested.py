@@ -95,3 +95,18 @@ async def test_that_a_server_must_renew_its_certificates_is_in_the_status_before
     up = "The API server is up and pods run in the host cluster."
     renewal = f"{up} K3s will be restarted: it must renew its certificates, which it does only when it starts."
     assert list(dict.fromkeys(message for _, message in status.reported)) == [up, renewal]
+
+
+async def test_a_cluster_whose_admins_got_no_rights_says_so_and_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "_CHECK_SECONDS", 0)
+    nested, status = Nested(200), Status()
+    state = Health(ServerHealth(datetime.timedelta(days=90), clock=lambda: nested.now))
+    state.working = True
+    state.note_admin("policy 'strict' denied request " + "x" * 5000)
+    with pytest.raises(asyncio.CancelledError):
+        await watch_nested(cast(Api, nested), state, cast(ClusterStatus, status), done())
+    ready, message = status.reported[-1]
+    assert ready
+    works = "The API server is up and pods run in the host cluster."
+    assert message.startswith(f"{works} The rights of its admins could not be set up: policy 'strict' denied request")
+    assert len(message) < 1000

@@ -34,6 +34,11 @@ def parse_quantity(text: str) -> Decimal:
     return Decimal(match[1]) * _SUFFIXES[match[2]]
 
 
+def find_larger(one: str, other: str) -> str:
+    """The larger quantity, as it is written; `one` if they are equal. Raises `ValueError`."""
+    return max(one, other, key=parse_quantity)
+
+
 def write_quantity(total: Decimal) -> str:
     """A number as a Kubernetes quantity, in whole units or thousandths."""
     return str(int(total)) if total == total.to_integral_value() else f"{int(total * 1000)}m"

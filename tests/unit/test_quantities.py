@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from nestor.kube.quantities import parse_quantity, write_quantity
+from nestor.quantities import find_larger, parse_quantity, write_quantity
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,10 @@ def test_the_refusal_names_the_text() -> None:
 @pytest.mark.parametrize(("number", "text"), [("2", "2"), ("0.5", "500m"), ("1536", "1536")])
 def test_a_number_is_written_in_whole_units_or_thousandths(number: str, text: str) -> None:
     assert write_quantity(Decimal(number)) == text
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "larger"), [("10Gi", "9Gi", "10Gi"), ("1Gi", "2000Mi", "2000Mi"), ("1Gi", "1024Mi", "1Gi")]
+)
+def test_the_larger_quantity_is_found_as_it_is_written(one: str, other: str, larger: str) -> None:
+    assert find_larger(one, other) == larger
