@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from nestor.api import conditions
+from nestor.api import conditions, labels
 from nestor.kube import Api, Forbidden, kinds
+from nestor.objects import labels_of, status_of
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.test_cluster import build_cluster
 from tests.integration.operator.world import (
@@ -231,9 +232,13 @@ async def test_a_changed_host_moves_the_url(operator: Operator, api: Api, namesp
 
 
 def allows(level: str) -> Callable[[Object | None], bool]:
-    """A predicate: the cluster's pods are allowed what that Pod Security level allows."""
-    policy = {"podSecurity": level, "alwaysPullImages": False}
-    return lambda found: bool(found and (found.get("status") or {}).get("policy") == policy)
+    """A predicate: the cluster's pods are allowed what that Pod Security level allows. A job's have the default limit, too."""
+
+    def is_met(found: Object | None) -> bool:
+        of_job = {"ephemeralStorageLimit": "10Gi"} if labels.JOB in labels_of(found) else {}
+        return status_of(found).get("policy") == {"podSecurity": level, "alwaysPullImages": False} | of_job
+
+    return is_met
 
 
 async def test_what_the_class_allows_pods_is_told_to_the_syncers_of_jobs_and_of_users(
