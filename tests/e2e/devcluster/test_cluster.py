@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from devcluster import cluster
-from devcluster.cluster import launcher, paths
+from devcluster.cluster import embedded, launcher, paths
 from devcluster.progress import Console
 from tests.e2e.devcluster.lifecycle import command_line, programs, supervisor
 from tests.e2e.devcluster.web import wait_until
@@ -71,8 +71,9 @@ def test_another_caches_down_leaves_the_cluster_alone(tmp_path: Path) -> None:
     assert cluster.status().healthy
 
 
-def test_a_component_that_hangs_is_noticed_by_up() -> None:
+def test_a_component_that_hangs_is_noticed_by_up(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster.up(Console())
+    monkeypatch.setattr(embedded, "BUSY_SECONDS", 1)  # how long it is given is tested in tests/unit/devcluster
     before = supervisor()
     os.kill(programs("kube-apiserver")[0], signal.SIGSTOP)
     cluster.up(Console())
