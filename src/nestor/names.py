@@ -17,6 +17,9 @@ CHILD_LIMIT = 52
 CLASS_CERTIFICATE = "tls"
 """The copy of the class's TLS Secret in a job's namespace."""
 
+QUOTA_NAME = "nestor"
+"""The ResourceQuota by which the operator holds a job's namespace to its class, and the LimitRange beside it."""
+
 DATA_VOLUME = "data"
 """The volume with the cluster's data in the server's pod, and the template of its claim."""
 

@@ -1,13 +1,17 @@
-"""The chart's values for the default class are those of a NestedClass."""
+"""The chart has the version of the package, and its values for the default class are those of a NestedClass."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
+
+from nestor import __version__
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,3 +34,13 @@ def test_the_chart_takes_every_field_of_a_class_and_no_others() -> None:
     spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     assert values["properties"].pop("create") == {"type": "boolean"}
     assert sorted(find_differences(values, spec, "defaultClass")) == []
+
+
+def test_the_chart_has_the_version_of_the_package() -> None:
+    chart = yaml.safe_load((ROOT / "charts/nestor/Chart.yaml").read_text())
+    assert (chart["version"], chart["appVersion"]) == (__version__, __version__)
+
+
+@pytest.mark.parametrize("page", ["README.md", "devcluster/README.md"])
+def test_commands_in_the_readmes_use_the_tag_that_the_chart_expects(page: str) -> None:
+    assert set(re.findall(r"/nestor:(\d[\w.-]*)", (ROOT / page).read_text())) == {__version__}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from nestor.api.nestedclass import DEFAULT_EPHEMERAL_STORAGE, DEFAULT_QUOTA, NamespacePolicy
 from nestor.cluster.shape import Shape
+from nestor.names import QUOTA_NAME
 from nestor.objects import Object
 from nestor.quantities import find_larger, parse_quantity, write_quantity
 
-QUOTA_NAME = "nestor"
 OWN_OBJECTS = {"pods": 2, "services": 2, "configmaps": 8, "secrets": 8}
 """How many objects of its own a cluster and its job have in the namespace, with some to spare. Certificates of targets and the
 tokens of pods are the application's.

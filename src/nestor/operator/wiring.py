@@ -20,6 +20,7 @@ from nestor.operator.clusters.reconcile import ClusterReconciler
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.world import kopf_events
 from nestor.operator.world.context import Context
+from nestor.operator.world.definitions import Definitions
 from nestor.operator.world.finalizers import has_finalizer
 from nestor.operator.world.homes import is_of_job
 from nestor.operator.world.host_watch import keep_host
@@ -50,6 +51,7 @@ class Operator:
         self._clusters = ClusterReconciler(context)
         self._apps = AppReconciler(context)
         self._lists = Lists(context.api, self.feeds())
+        self._definitions = Definitions(context.api)
         self.queue: WorkQueue[Key] = WorkQueue(
             self._reconcile, workers=context.settings.workers, name="reconcile", lane_of=lambda key: key.namespace
         )
@@ -78,10 +80,12 @@ class Operator:
                 task.cancel()
 
     async def _work(self) -> None:
-        """Fill every cache before the first decision: otherwise objects that look missing would be created again."""
+        """Fill every cache before the first decision: otherwise objects that look missing would be created again. And know
+        that whatever is decided can be written.
+        """
         for informer in self.cache.informers.values():
             await informer.synced.wait()
-        await self._lists.fill()
+        await together(self._lists.fill(), self._definitions.wait())
         await together(self.queue.run(), self._lists.keep(), keep_host(self.context, self._add_all))
 
     async def _reconcile(self, key: Key) -> float | None:
@@ -176,6 +180,6 @@ class Operator:
             waiting = [item.kind.plural for item in self.cache.informers.values() if not item.synced.is_set()]
             if not self._lists.is_filled.is_set():
                 waiting.append(", ".join(kind.plural for kind in self.feeds()))
-            return f"waiting for the first list of {', '.join(waiting)}" if waiting else None
+            return f"waiting for the first list of {', '.join(waiting)}" if waiting else self._definitions.problem
 
         return health.build_app(find_stale, find_unready)

@@ -22,7 +22,8 @@ RIGHTS = (
 )
 """The permissions it needs in the host namespace."""
 
-_QUOTA = "exceeded quota: "
+EXCEEDED = "exceeded quota: "
+"""How the message of `NoRoom` begins. The name of the quota follows."""
 
 
 class HostProvider:
@@ -122,7 +123,7 @@ def _in_our_words() -> Iterator[None]:
             raise NotFound(error.message) from error
         if isinstance(error, Conflict):
             raise
-        quota = error.message.partition(_QUOTA)
+        quota = error.message.partition(EXCEEDED)
         if isinstance(error, Forbidden) and quota[1]:
             raise NoRoom("".join(quota[1:]), error.status) from error
         raise InvalidInput(error.message, error.status) from error

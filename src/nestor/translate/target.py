@@ -27,6 +27,8 @@ class Target:
     """ClusterIP of the nested API server's Service."""
     dns_ip: str
     """ClusterIP of the nested DNS server's Service."""
+    quota_class: str = ""
+    """The NestedClass whose quota limits the namespace. Empty for a user's own cluster, whose namespace is its user's."""
     allowed_labels: tuple[str, ...] = ()
     """Keys of the tenant's labels that its host objects keep, or `<domain>/*`; all others are renamed."""
     domain: str = DOMAIN

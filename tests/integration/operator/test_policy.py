@@ -10,7 +10,7 @@ import pytest
 
 from nestor.api import conditions, labels
 from nestor.kube import Api, Forbidden, kinds
-from nestor.objects import labels_of
+from nestor.objects import labels_of, status_of
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.test_cluster import build_cluster
 from tests.integration.operator.world import (
@@ -232,14 +232,11 @@ async def test_a_changed_host_moves_the_url(operator: Operator, api: Api, namesp
 
 
 def allows(level: str) -> Callable[[Object | None], bool]:
-    """A predicate: the cluster's pods are allowed what that Pod Security level allows."""
-    policy = {"podSecurity": level, "alwaysPullImages": False}
-    # Only the namespaces of jobs have our LimitRange.
-    limit = {"ephemeralStorageLimit": "10Gi"}
+    """A predicate: the cluster's pods are allowed what that Pod Security level allows. A job's have the default limit, too."""
 
     def is_met(found: Object | None) -> bool:
-        wanted = policy | limit if labels.JOB in labels_of(found) else policy
-        return bool(found and (found.get("status") or {}).get("policy") == wanted)
+        of_job = {"ephemeralStorageLimit": "10Gi"} if labels.JOB in labels_of(found) else {}
+        return status_of(found).get("policy") == {"podSecurity": level, "alwaysPullImages": False} | of_job
 
     return is_met
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import gc
+import itertools
 import json
 import os
 import signal
@@ -16,9 +18,11 @@ import yaml
 from nestor.kube import Api, kinds
 from nestor.operator.world import kopf_events
 from nestor.operator.world.cache import Store
+from nestor.operator.world.definitions import Definitions
 from tests import children
 from tests.integration import apiserver
 from tests.integration.operator.conftest import ACCOUNT, ROOT, Operator
+from tests.waiting import eventually
 
 
 async def run(plane: apiserver.ControlPlane, *arguments: str, **environment: str) -> tuple[int, str]:
@@ -60,6 +64,29 @@ async def test_a_host_that_does_not_tell_its_service_range_is_explained(plane: a
     assert "set NESTOR_SERVICE_CIDR (helm: operator.serviceCIDR)" in output
 
 
+async def test_definitions_of_an_earlier_version_hold_it_back_until_they_are_updated(
+    second_plane: apiserver.ControlPlane, lonely: Api
+) -> None:
+    """By the rights of the chart."""
+    name = "nestedclusters.nestor.dev"
+    current = (await lonely.get(kinds.CRD, name))["spec"]["versions"]
+    older = copy.deepcopy(current)
+    status = older[0]["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
+    del status["policy"]["properties"]["alwaysPullImages"]
+    async with await Api.connect(str(second_plane.kubeconfig_of(ACCOUNT))) as api:
+        definitions = Definitions(api)
+        await definitions.wait([0])
+        assert definitions.problem is None
+        await lonely.patch(kinds.CRD, name, None, {"spec": {"versions": older}})
+        try:
+            waiting = asyncio.create_task(definitions.wait(itertools.repeat(0.1)))
+            await eventually(lambda: _lacks(definitions, "that of NestedCluster lacks `status.policy.alwaysPullImages`"), 30)
+        finally:
+            await lonely.patch(kinds.CRD, name, None, {"spec": {"versions": current}})
+        await asyncio.wait_for(waiting, 30)
+        assert definitions.problem is None
+
+
 async def test_kopf_leaves_nothing_open_whenever_something_else_ends_all(plane: apiserver.ControlPlane) -> None:
     """In any pass of the loop while it starts, and later: else the log's last word is a complaint of kopf's, not the reason."""
     loop, complaints, before = asyncio.get_running_loop(), list[str](), asyncio.all_tasks()
@@ -82,6 +109,10 @@ async def test_refused_credentials_end_it_instead_of_being_sent_for_ever(plane: 
     async with await Api.from_kubeconfig(content) as api:
         with pytest.raises(Exception, match="Ran out of valid credentials"):
             await asyncio.wait_for(kopf_events.run({kinds.NESTED_CLASS: (Store(), lambda _: None)}, asyncio.Event(), api), 30)
+
+
+async def _lacks(definitions: Definitions, part: str) -> bool:
+    return part in (definitions.problem or "")
 
 
 async def _end_all(api: Api, passes: int | None) -> None:

@@ -92,7 +92,12 @@ BROKEN = [
     ({"classes": []}, "bad", "there is no NestedClass"),
     ({"classes": None}, "warn", "cannot check the classes"),
     ({"classes": [CLASS | {"metadata": {"name": "big"}}]}, "warn", "no class is named 'default'"),
-    ({"classes": [changed(CLASS, expose={"ingressClassName": "nginx"})]}, "warn", "no `expose.domain`"),
+    ({"classes": [changed(CLASS, expose={"ingressClassName": "nginx"})]}, "warn", "no `expose.allowedHosts`: no job gets a URL"),
+    (
+        {"classes": [changed(CLASS, expose={"ingressClassName": "nginx", "allowedHosts": ["a.test"]})]},
+        "warn",
+        "no `expose.domain`: only jobs whose `expose.host` is in `expose.allowedHosts` get a URL",
+    ),
     (
         {"classes": [changed(CLASS, expose={"domain": "x", "ingressClassName": "none"})]},
         "bad",

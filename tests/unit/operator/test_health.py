@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from typing import Any, cast
@@ -29,6 +30,7 @@ def operator() -> Operator:
     for informer in operator.cache.informers.values():
         informer.synced.set()
     operator._lists.is_filled.set()
+    operator._definitions.problem = None
     return operator
 
 
@@ -72,6 +74,31 @@ async def test_what_is_not_listed_yet_is_named_and_no_reason_for_a_restart(opera
     for word in ("pods", "nestedappjobs", "nestedclusters", "nestedclasses", "nestedapps"):
         assert word in text
     assert await ask(client, "healthz") == (200, "ok\n")
+
+
+async def test_definitions_that_are_too_old_are_named_and_no_reason_for_a_restart(operator: Operator, client: Client) -> None:
+    operator._definitions.problem = "the CustomResourceDefinitions are old"
+    assert await ask(client, "readyz") == (503, "the CustomResourceDefinitions are old\n")
+    assert await ask(client, "healthz") == (200, "ok\n")
+
+
+async def test_nothing_is_decided_while_definitions_are_too_old(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, updated = asyncio.Event(), asyncio.Event()
+
+    async def run() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(operator._definitions, "wait", updated.wait)
+    monkeypatch.setattr(operator.queue, "run", run)
+    working = asyncio.create_task(operator._work())
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not begun.is_set()
+    updated.set()
+    await asyncio.wait_for(begun.wait(), 10)
+    working.cancel()
+    await asyncio.wait({working})
 
 
 def test_a_watch_is_silent_for_longer_than_a_healthy_one_ever_is(operator: Operator) -> None:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from nestor import __version__
-from nestor.api.crd import RESOURCES, Resource, build_crd
+from nestor.api import crd_fields
+from nestor.api.crd import RESOURCES, Resource
+from nestor.api.crd_fields import describe
 from nestor.cli.diagnosis.facts import Installation
 from nestor.cli.diagnosis.findings import Finding, bad, good, warn
 from nestor.cli.diagnosis.pods import describe_trouble
 from nestor.objects import Object, annotations_of, spec_of, status_of
 
 INSTALL = "install Nestor with its chart: helm upgrade --install nestor charts/nestor -n nestor-system --create-namespace …"
-UPDATE_CRDS = (
-    "apply the new definitions, which helm does not do: kubectl apply --server-side --force-conflicts -f charts/nestor/crds/"
-)
+UPDATE_CRDS = f"apply the new definitions, which helm does not do: {crd_fields.UPDATE_COMMAND}"
 DEFAULT_INGRESS_CLASS = "ingressclass.kubernetes.io/is-default-class"
 OLDEST_VERSION = (1, 33)
 
@@ -71,40 +70,14 @@ def _judge_resources(facts: Installation) -> Iterator[Finding]:
 
 
 def _compare(resource: Resource, crd: Object) -> Iterator[Finding]:
-    wanted = _fields(_schema(build_crd(resource)))
-    found = _fields(_schema(crd))
-    if lacking := sorted(wanted - found):
-        yield bad(f"the definition of {resource.kind} is older than this nestor: it lacks {_some(lacking)}", UPDATE_CRDS)
-    elif extra := sorted(found - wanted):
+    lacking, extra = crd_fields.compare(resource, crd)
+    if lacking:
+        yield bad(f"the definition of {resource.kind} is older than this nestor: it lacks {describe(lacking)}", UPDATE_CRDS)
+    elif extra:
         yield warn(
-            f"the definition of {resource.kind} is newer than this nestor: it has {_some(extra)}",
+            f"the definition of {resource.kind} is newer than this nestor: it has {describe(extra)}",
             "install the version of nestor that the cluster runs",
         )
-
-
-def _schema(crd: Object) -> Object:
-    versions = [item for item in crd["spec"]["versions"] if item.get("storage")] or crd["spec"]["versions"]
-    schema: Object = ((versions[0].get("schema") or {}).get("openAPIV3Schema")) or {}
-    return schema
-
-
-def _fields(schema: Any, path: str = "") -> set[str]:
-    """The paths of all fields that a schema knows."""
-    found = set()
-    for key, inner in (schema.get("properties") or {}).items():
-        where = f"{path}.{key}" if path else key
-        found |= {where} | _fields(inner, where)
-    for inner in (schema.get("items"), schema.get("additionalProperties")):
-        if isinstance(inner, dict):
-            found |= _fields(inner, path)
-    return found
-
-
-def _some(fields: list[str]) -> str:
-    """The first few; fields below a missing field are left out."""
-    tops = [field for field in fields if not any(field.startswith(f"{other}.") for other in fields)]
-    shown = ", ".join(f"`{field}`" for field in tops[:3])
-    return f"{shown} and {len(tops) - 3} more" if len(tops) > 3 else shown
 
 
 def _judge_operator(facts: Installation) -> Iterator[Finding]:
@@ -165,9 +138,12 @@ def _judge_class(item: Object, facts: Installation) -> Iterator[Finding]:
     name, expose = item["metadata"]["name"], spec_of(item).get("expose") or {}
     findings = list(_judge_ingress(name, expose, facts))
     if not expose.get("domain"):
+        who = ": only jobs whose `expose.host` is in `expose.allowedHosts` get a URL"
+        if not expose.get("allowedHosts"):
+            who = " and no `expose.allowedHosts`: no job gets a URL"
         findings.append(
             warn(
-                f"class '{name}' has no `expose.domain`: only jobs that set `expose.host` get a URL",
+                f"class '{name}' has no `expose.domain`{who}",
                 "set it in the class (for the chart's class: `defaultClass.expose.domain` in its values)",
             )
         )

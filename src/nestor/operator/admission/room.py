@@ -30,11 +30,20 @@ def check_room(known: JobIdentity, jobs: Iterable[Object]) -> None:
         return
     count = sum(_has_place(job) or (_is_in_line(job) and _age(job) < _age(mine)) for job in ahead)
     if count >= limit:
-        message = (
-            f"namespace '{known.namespace}' has {count} jobs of class '{known.spec.class_name}', which allows {limit} in a "
-            "namespace; this one waits until one of them is deleted"
-        )
+        message = _explain(known, limit, count)
         raise Refused(conditions.TOO_MANY_JOBS, message, retry_seconds=RETRY_SECONDS)
+
+
+def _explain(known: JobIdentity, limit: int, count: int) -> str:
+    name = known.spec.class_name
+    if limit == 0:
+        return f"class '{name}' allows no jobs: its `maxJobsPerNamespace` is 0. Create the job with another class"
+    jobs, gone = "1 job" if count == 1 else f"{count} jobs", count - limit + 1
+    until = "one of them is deleted" if gone == 1 else f"{gone} of them are deleted"
+    return (
+        f"namespace '{known.namespace}' has {jobs} of class '{name}', which allows {limit} in a namespace; this one waits until "
+        + ("it is deleted" if count == 1 else until)
+    )
 
 
 def _has_place(job: Object) -> bool:

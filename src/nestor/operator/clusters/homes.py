@@ -105,7 +105,10 @@ async def _is_proven(context: Context, home: Home, live: Object, recorded: str |
 
 
 def _refuse(name: str) -> ForeignObject:
-    return ForeignObject(f"Namespace '{name}' already exists and does not belong to this job: delete the namespace or the job")
+    return ForeignObject(
+        f"Namespace '{name}' already exists and does not belong to this job: delete the job and create it again, or have an "
+        "administrator delete the namespace"
+    )
 
 
 def _is_new(context: Context, live: Object) -> bool:

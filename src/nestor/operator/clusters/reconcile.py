@@ -81,7 +81,7 @@ class ClusterReconciler:
         return kept
 
     def _resolve_policy(self, cluster: Object) -> Policy:
-        return resolve_policy(self._context.classes.all().get(spec_of(cluster).get("className", "")), None)
+        return resolve_policy(self._context.classes.all().get(spec_of(cluster).get("className", "")), is_job=False)
 
     async def _decide_suspend(self, cluster: Object, spec: NestedClusterSpec, home: Home) -> SuspendState | None:
         """How far a cluster that is to be suspended is with that; None for one that is not."""

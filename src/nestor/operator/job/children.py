@@ -65,7 +65,7 @@ class ChildrenKeeper:
             certificate_problem = await inputs.ensure_tls_secret(resolved)
 
         async def ensure_policy() -> None:
-            await write_policy(context, cluster, resolve_policy(resolved.policy, resolved.spec))
+            await write_policy(context, cluster, resolve_policy(resolved.policy, is_job=True))
 
         async def expose() -> None:
             routes = admit_routes(context.cache, self._hosts, resolved, certificate_problem)

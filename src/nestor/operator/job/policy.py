@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from nestor.api.policy import Policy
-from nestor.objects import Object
+from nestor.objects import Object, spec_of
 from nestor.operator.admission.identity import Refused, identify
 from nestor.operator.clusters.policy import resolve_policy
 from nestor.operator.clusters.status import write_status
 from nestor.operator.world.context import Context
 from nestor.operator.world.homes import find_home
+from nestor.operator.world.trim import OVERSIZED
 
 
 async def keep_policy(context: Context, job: Object) -> None:
@@ -25,9 +26,14 @@ async def write_policy(context: Context, cluster: Object, policy: Policy) -> Non
 
 
 def _resolve(context: Context, job: Object) -> Policy:
-    """The strictest where the class is gone, or the job cannot be read."""
+    """The strictest where the class is gone, or the job cannot be read. One that is only too large has its class nevertheless:
+    earlier versions admitted such jobs, and they still run.
+    """
+    classes = context.classes.all()
+    if OVERSIZED in job:
+        return resolve_policy(classes.get(spec_of(job).get("className", "")), is_job=True)
     try:
-        known = identify(job, context.classes.all())
+        known = identify(job, classes)
     except Refused:
-        return resolve_policy(None, None)
-    return resolve_policy(known.policy, known.spec)
+        return resolve_policy(None, is_job=True)
+    return resolve_policy(known.policy, is_job=True)

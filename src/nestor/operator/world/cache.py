@@ -9,7 +9,7 @@ from nestor.kube import Api, Informer, Kind, kinds
 from nestor.kube.index import Index
 from nestor.kube.informer import Key, key_of
 from nestor.objects import Object, labels_of
-from nestor.operator.world.trim import TRIMS, Trim, trim_job, trim_object
+from nestor.operator.world.trim import TRIMS, Trim, trim_app, trim_cluster, trim_job, trim_object
 
 GONE_REMEMBERED = 1000
 """How many dropped objects a store remembers: more than the number of requests that can be in flight."""
@@ -62,9 +62,9 @@ class Cache:
 
     def __init__(self, api: Api) -> None:
         self.jobs = Store(trim_job)
-        self.clusters = Store()
+        self.clusters = Store(trim_cluster)
         self.classes = Store()
-        self.apps = Store()
+        self.apps = Store(trim_app)
         ours = f"{labels.MANAGED_BY}=nestor"
         watched = (kinds.POD, kinds.SERVICE, kinds.STATEFUL_SET, kinds.ENDPOINT_SLICE, kinds.PERSISTENT_VOLUME_CLAIM)
         self.informers = {kind: Informer(api, kind, labels=ours, trim=TRIMS.get(kind, trim_object)) for kind in watched}

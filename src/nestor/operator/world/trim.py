@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterable
 
 from nestor.api import labels
+from nestor.contracts.runner import RECORD_LIMIT
 from nestor.exposure.host_claims import CLASS_ANNOTATION, HOSTS
 from nestor.kube import Kind, kinds
 from nestor.objects import Object, annotations_of, labels_of, spec_of, status_of
@@ -17,9 +18,11 @@ from nestor.objects import Object, annotations_of, labels_of, spec_of, status_of
 Trim = Callable[[Object], Object]
 
 SPEC_LIMIT = 256 * 1024
-"""Bytes of a job's spec as JSON. As Python objects it may need thirty times that, so what is larger is not kept at all."""
+"""Bytes of a job's spec as JSON, without the icon. Python objects may need thirty times that, so what is larger is not kept."""
 OBJECT_LIMIT = 64 * 1024
 """Bytes of any other object as JSON; ours have a few thousand."""
+CLUSTER_LIMIT = OBJECT_LIMIT + 4 * RECORD_LIMIT
+"""Bytes of a NestedCluster as JSON: with the longest record that a syncer takes, in characters of up to 4 bytes."""
 TEXT_LIMIT = 4096
 """Characters of a message: what kubelet keeps of a container's last words."""
 FEW_HOSTS = 100
@@ -49,6 +52,8 @@ def trim_job(job: Object) -> Object:
     if PACKED in job or OVERSIZED in job:
         return job
     spec, packed = spec_of(job), {}
+    if isinstance(spec.get("app"), dict):
+        spec = {**spec, "app": _drop_icon(spec["app"])}
     size = len(_write(spec))
     app, parameters = spec.get("app"), spec.get("parameters")
     if isinstance(app, dict) and app.get("appDef") is not None:
@@ -89,7 +94,7 @@ def trim_pod(pod: Object) -> Object:
 
 def trim_ingress(ingress: Object) -> Object:
     """Ours whole, because they are compared with what they should be; of all others, their hosts and class."""
-    if labels_of(ingress).get(labels.COMPONENT) == labels.COMPONENT_EXPOSURE and _is_small(ingress):
+    if labels_of(ingress).get(labels.COMPONENT) == labels.COMPONENT_EXPOSURE and _has_at_most(OBJECT_LIMIT, ingress):
         return {**ingress, "metadata": {key: value for key, value in ingress["metadata"].items() if key != "managedFields"}}
     spec = spec_of(ingress)
     hosts = dict.fromkeys(rule["host"] for rule in spec.get("rules") or () if rule.get("host"))
@@ -116,10 +121,19 @@ def trim_slice(item: Object) -> Object:
     return {**_head(item), "metadata": metadata, "ports": ports, "endpoints": ready[:1]}
 
 
+def trim_cluster(cluster: Object) -> Object:
+    """A NestedCluster, with the record of its run."""
+    return _trim_whole(cluster, CLUSTER_LIMIT)
+
+
+def trim_app(app: Object) -> Object:
+    """A NestedApp without its icon. Admins write them, so the rest may have any size."""
+    return {**app, "metadata": _trim_metadata(app), "spec": _drop_icon(spec_of(app))}
+
+
 def trim_object(obj: Object) -> Object:
     """Any other object: without others' annotations; only its head if it is too large to be ours."""
-    kept = {**obj, "metadata": _trim_metadata(obj)}
-    return kept if _is_small(kept) else {**_head(obj), "metadata": _trim_metadata(obj, all_labels=False)}
+    return _trim_whole(obj, OBJECT_LIMIT)
 
 
 TRIMS: dict[Kind, Trim] = {kinds.POD: trim_pod, kinds.INGRESS: trim_ingress, kinds.ENDPOINT_SLICE: trim_slice}
@@ -140,12 +154,28 @@ def _is_ours(key: str) -> bool:
     return key == labels.MANAGED_BY or key.startswith(f"{labels.GROUP}/")
 
 
+def _trim_whole(obj: Object, limit: int) -> Object:
+    kept = {**obj, "metadata": _trim_metadata(obj)}
+    return kept if _has_at_most(limit, kept) else {**_head(obj), "metadata": _trim_metadata(obj, all_labels=False)}
+
+
+def _drop_icon(app: Object) -> Object:
+    """What holds an `appDef`, without its icon: often its largest part, and nothing displays it."""
+    app_def = app.get("appDef")
+    if not isinstance(app_def, dict):
+        return app
+    icon = app_def.get("image")
+    if not isinstance(icon, dict) or not isinstance(icon.get("data"), str):
+        return app
+    return {**app, "appDef": {**app_def, "image": {**icon, "data": ""}}}
+
+
 def _head(obj: Object) -> Object:
     return {key: obj[key] for key in ("apiVersion", "kind") if key in obj}
 
 
-def _is_small(obj: Object) -> bool:
-    return len(_write(obj)) <= OBJECT_LIMIT
+def _has_at_most(limit: int, obj: Object) -> bool:
+    return len(_write(obj)) <= limit
 
 
 def _write(value: object) -> bytes:

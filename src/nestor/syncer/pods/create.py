@@ -129,7 +129,8 @@ class PodCreator:
         raise self._pause(nested, room.find_delay(count), count) from error
 
     async def _queue_up(self, nested: Object, size: str, error: NoRoom) -> None:
-        reason = messages.translate(error.message, messages.build_words(nested, self._context.target))
+        target = self._context.target
+        reason = messages.translate(room.advise(error.message, target.quota_class), messages.build_words(nested, target))
         delay = self.room.refuse(nested["metadata"]["uid"], size, reason)
         await self._refuse(nested, reason, news=_NO_ROOM)
         if delay is not None:

@@ -131,7 +131,7 @@ async def watch_nested(nested: Api, health: Health, status: ClusterStatus, basic
 
 
 async def _check_nested(nested: Api, health: Health, status: ClusterStatus, preparing: asyncio.Task[None]) -> None:
-    failures = 0
+    failures, text = 0, ""
     while True:
         try:
             await nested.request("GET", "/readyz", timeout=_CHECK_SECONDS)
@@ -146,8 +146,15 @@ async def _check_nested(nested: Api, health: Health, status: ClusterStatus, prep
             continue
         if failures in (0, _FAILURES):
             health.nested_ok = failures == 0
-            status.set_ready(ready=health.is_ready, message=message if failures else health.describe())
+            text = message if failures else health.describe()
+        if failures == 0 or failures >= _FAILURES:
+            status.set_ready(ready=health.is_ready, message=_add_restart(text, health.server.find_problem()))
         await asyncio.sleep(_CHECK_SECONDS)
+
+
+def _add_restart(text: str, problem: str | None) -> str:
+    """With the reason why K3s will be restarted: its kubelet only says that a probe failed."""
+    return f"{text.rstrip('.')}. K3s will be restarted: {problem}." if problem else text
 
 
 def _answer(good: bool, otherwise: str) -> web.Response:

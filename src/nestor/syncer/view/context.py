@@ -15,7 +15,7 @@ from nestor.kube import Api, ApiError, kinds
 from nestor.kube.events import EventRecorder
 from nestor.kube.rights import right
 from nestor.names import Part
-from nestor.objects import Object
+from nestor.objects import Object, labels_of, spec_of
 from nestor.syncer.settings import Settings
 from nestor.syncer.view.caches import Caches
 from nestor.translate.target import Target
@@ -61,10 +61,11 @@ async def find_target(host: Api, settings: Settings) -> tuple[Target, Object]:
         _patiently(lambda: _cluster_ip(host, settings, Part.DNS)),
     )
     meta = cluster["metadata"]
+    own = {key: value for key, value in labels_of(cluster).items() if key in _JOB_LABELS}
     target = Target(
         namespace=settings.namespace,
         cluster=settings.cluster,
-        labels={key: value for key, value in (meta.get("labels") or {}).items() if key in _JOB_LABELS},
+        labels=own,
         # A controller reference keeps the host's own controllers from adopting a pod whose labels match.
         owner={
             "apiVersion": kinds.NESTED_CLUSTER.api_version,
@@ -75,6 +76,7 @@ async def find_target(host: Api, settings: Settings) -> tuple[Target, Object]:
         },
         api_ip=api_ip,
         dns_ip=dns_ip,
+        quota_class=spec_of(cluster).get("className", "") if own else "",
         kubelet_port=settings.kubelet_port,
     )
     return target, cluster

@@ -58,10 +58,22 @@ def find_refusal(limit: int | None, mine: Object, *others: Object) -> str | None
 def test_a_job_waits_for_those_that_came_first(limit: int | None, others: list[Object], is_refused: bool) -> None:
     found = find_refusal(limit, job("m", MIDDLE), *others)
     assert bool(found) is is_refused
-    if found:
-        assert found.startswith(
-            f"TooManyJobs 10.0: namespace 'team-a' has {limit} jobs of class 'default', which allows {limit} in a namespace;"
-        )
+
+
+@pytest.mark.parametrize(
+    ("limit", "others", "said"),
+    [
+        (0, 0, "class 'default' allows no jobs: its `maxJobsPerNamespace` is 0. Create the job with another class"),
+        (0, 1, "class 'default' allows no jobs: its `maxJobsPerNamespace` is 0. Create the job with another class"),
+        (1, 1, "has 1 job of class 'default', which allows 1 in a namespace; this one waits until it is deleted"),
+        (2, 2, "has 2 jobs of class 'default', which allows 2 in a namespace; this one waits until one of them is deleted"),
+        (1, 3, "has 3 jobs of class 'default', which allows 1 in a namespace; this one waits until 3 of them are deleted"),
+    ],
+)
+def test_a_job_that_waits_is_told_for_what(limit: int, others: int, said: str) -> None:
+    found = find_refusal(limit, job("m", MIDDLE), *(job(f"o{number}", OLD) for number in range(others)))
+    where = "namespace 'team-a' " if limit else ""
+    assert found == f"TooManyJobs 10.0: {where}{said}"
 
 
 def test_a_lowered_limit_sends_nobody_away() -> None:

@@ -159,6 +159,7 @@ async def test_a_namespace_that_somebody_made_beforehand_is_made_again(role: str
 async def test_one_that_already_has_a_cluster_is_neither_taken_nor_deleted() -> None:
     world = World(namespace())
     world.cluster = {"metadata": {"name": "hello"}}
-    with pytest.raises(ForeignObject, match="already exists and does not belong to this job"):
+    with pytest.raises(ForeignObject, match="already exists and does not belong to this job") as refused:
         await world.ensure(recorded=None)
+    assert str(refused.value).endswith(": delete the job and create it again, or have an administrator delete the namespace")
     assert world.asked == ["find"]

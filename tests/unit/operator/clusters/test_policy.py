@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.policy import Policy
 from nestor.operator.clusters.policy import resolve_policy
-from tests.unit.operator.builders import Object, build_job, build_policy
+from tests.unit.operator.builders import Object, build_policy
 
 USERS = Policy(always_pull_images=False)
 BASELINE = Policy(always_pull_images=False, ephemeral_storage_limit="10Gi")
 PRIVILEGED = BASELINE.model_copy(update={"pod_security": "Privileged"})
-JOB = NestedAppJobSpec.model_validate(build_job()["spec"])
 
 
 @pytest.mark.parametrize(
@@ -29,15 +27,16 @@ JOB = NestedAppJobSpec.model_validate(build_job()["spec"])
     ],
 )
 def test_a_jobs_cluster_has_what_its_class_says_and_a_users_own_the_strictest(namespace: Object, policy: Policy) -> None:
-    assert resolve_policy(build_policy(namespace=namespace), JOB) == policy
-    assert resolve_policy(build_policy(namespace=namespace), None) == USERS
+    assert resolve_policy(build_policy(namespace=namespace), is_job=True) == policy
+    assert resolve_policy(build_policy(namespace=namespace), is_job=False) == USERS
 
 
 def test_without_its_class_the_strictest_holds() -> None:
-    assert resolve_policy(None, JOB) == resolve_policy(None, None) == Policy(pod_security="Baseline", always_pull_images=True)
+    strictest = Policy(pod_security="Baseline", always_pull_images=True)
+    assert resolve_policy(None, is_job=True) == resolve_policy(None, is_job=False) == strictest
 
 
-@pytest.mark.parametrize("job", [JOB, None])
-def test_images_are_pulled_as_the_class_says_in_users_own_clusters_too(job: NestedAppJobSpec | None) -> None:
-    assert resolve_policy(build_policy(images={"alwaysPull": True}), job).always_pull_images
-    assert not resolve_policy(build_policy(), job).always_pull_images
+@pytest.mark.parametrize("is_job", [True, False])
+def test_images_are_pulled_as_the_class_says_in_users_own_clusters_too(is_job: bool) -> None:
+    assert resolve_policy(build_policy(images={"alwaysPull": True}), is_job=is_job).always_pull_images
+    assert not resolve_policy(build_policy(), is_job=is_job).always_pull_images

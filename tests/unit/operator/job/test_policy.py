@@ -15,6 +15,7 @@ from nestor.kube.errors import Unreachable
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import Refused
 from nestor.operator.job.reconcile import JobReconciler
+from nestor.operator.world.trim import SPEC_LIMIT
 from tests.unit.operator.builders import Object
 from tests.unit.operator.scene import Scene
 
@@ -88,6 +89,15 @@ async def test_a_refused_job_is_held_to_its_class_and_without_one_to_the_stricte
     scene.add_job(**spec)
     await reconcile(scene)
     assert scene.level("hello", HOME) == level
+
+
+async def test_a_job_too_large_for_us_is_held_to_its_class_as_earlier_versions_admitted_it(scene: Scene) -> None:
+    scene.add_job(parameters={"text": "x" * SPEC_LIMIT})
+    await reconcile(scene)
+    assert scene.level("hello", HOME) == "Privileged"
+    scene.set_class("Baseline")
+    await reconcile(scene)
+    assert scene.level("hello", HOME) == "Baseline"
 
 
 async def test_when_the_class_is_gone_the_strictest_holds(scene: Scene) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
+from nestor.api.crd import RESOURCES, build_crd
 from nestor.cluster.shape import Host
 from nestor.kube import Api, Kind, WorkQueue, kinds
 from nestor.kube.errors import NotFound
@@ -25,17 +26,17 @@ def obj(name: str, version: str = "1", uid: str = "") -> Object:
 
 
 class FakeApi:
-    """Lists what it has; fails first, as often as told."""
+    """Lists what it has; fails first, as often as told, except for definitions."""
 
     def __init__(self, content: dict[Kind, list[Object]], failures: int = 0) -> None:
         self.content = content
         self.failures = failures
         self.on_failure: Callable[[], None] = lambda: None
 
-    async def list(self, kind: Kind) -> list[Object]:
-        """All of a kind."""
+    async def list(self, kind: Kind, *, fields: str = "") -> list[Object]:
+        """All of a kind, whatever the fields."""
         await asyncio.sleep(0)
-        if self.failures:
+        if self.failures and kind != kinds.CRD:
             self.failures -= 1
             self.on_failure()
             raise NotFound(404, "NotFound", "the server could not find the requested resource")
@@ -48,6 +49,7 @@ async def test_no_work_is_done_before_jobs_clusters_classes_and_apps_are_listed(
         kinds.NESTED_CLUSTER: [obj("mine")],
         kinds.NESTED_CLASS: [obj("default")],
         kinds.NESTED_APP: [{"metadata": {"name": "app", "resourceVersion": "1"}}],
+        kinds.CRD: [build_crd(resource) for resource in RESOURCES],
     }
     api = FakeApi(content, failures=2)
     context = Context.create(cast(Api, api), Settings(image="x"), Cache(cast(Api, api)), Host(()))
@@ -88,7 +90,7 @@ async def test_what_went_unseen_is_dropped_and_told_and_what_is_new_too() -> Non
 
 async def test_a_list_that_is_older_than_the_watch_changes_nothing() -> None:
     class SlowApi(FakeApi):
-        async def list(self, kind: Kind) -> list[Object]:
+        async def list(self, kind: Kind, *, fields: str = "") -> list[Object]:
             found = await super().list(kind)
             # Delivered by the watch while the list was on its way.
             store.put(obj("new"))

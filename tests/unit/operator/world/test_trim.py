@@ -11,25 +11,31 @@ from typing import Any, cast
 import pytest
 
 from nestor.api import conditions, labels
+from nestor.contracts.runner import RECORD_LIMIT
 from nestor.exposure.exposed import has_ready_endpoint
 from nestor.exposure.host_claims import HostClaim, find_foreign, hosts_of
 from nestor.kube import Api, pages
+from nestor.operator.admission.cluster_spec import find_running
 from nestor.operator.admission.identity import Refused, identify
 from nestor.operator.oneshot import lacks_image_volume
 from nestor.operator.world import pod_status
 from nestor.operator.world.cache import Cache, Store
 from nestor.operator.world.trim import (
+    CLUSTER_LIMIT,
     OBJECT_LIMIT,
     OVERSIZED,
     SPEC_LIMIT,
     read_spec,
+    trim_app,
+    trim_cluster,
     trim_ingress,
     trim_job,
     trim_object,
     trim_pod,
     trim_slice,
 )
-from tests.unit.operator.builders import build_job, build_policy
+from nestor.syncer.cluster.status import read_run
+from tests.unit.operator.builders import build_app, build_job, build_policy
 
 Object = dict[str, Any]
 WIDE: list[Any] = [[] for _ in range(480_000)]
@@ -71,6 +77,21 @@ def test_a_jobs_spec_is_read_as_it_was_written(job: Object) -> None:
     assert trim_job(kept) is kept
     assert "managedFields" not in kept["metadata"]
     assert "note" not in kept["metadata"].get("annotations", {})
+
+
+def test_the_icon_of_an_app_def_is_not_kept_and_does_not_count() -> None:
+    job = build_job()
+    job["spec"]["app"]["appDef"]["image"] = {"type": "image/png", "data": "A" * 2 * SPEC_LIMIT}
+    kept = trim_job(job)
+    assert size(kept) < 10_000
+    assert read_spec(kept)["app"]["appDef"]["image"] == {"type": "image/png", "data": ""}
+    assert identify(kept, {"default": build_policy()}).spec.app
+
+
+@pytest.mark.parametrize("icon", ["icon.png", {"data": 5}, {"data": None}, None, []])
+def test_an_icon_that_is_none_is_kept_for_the_message_about_it(icon: object) -> None:
+    job = build_job(app={"appDef": {"image": icon}})
+    assert read_spec(trim_job(job)) == job["spec"]
 
 
 @pytest.mark.parametrize("place", ["parameters", "appDef"])
@@ -217,6 +238,33 @@ def test_of_a_slice_one_ready_endpoint_is_kept(endpoints: list[Object]) -> None:
     assert [port.get("name") for port in kept["ports"]] == ["http", None]
     assert size(kept) < 4000
     assert trim_slice(kept) == kept
+
+
+def test_a_cluster_with_a_long_record_is_kept_whole() -> None:
+    text = json.dumps(
+        {"state": "Failed", "steps": [{"name": f"s{n}", "message": 1300 * "\U0001f525"} for n in range(190)]}, ensure_ascii=False
+    )
+    assert OBJECT_LIMIT < len(text) < RECORD_LIMIT
+    run = read_run({"data": {"run.json": text}})
+    own = {"metadata": META, "spec": {"kubernetesVersion": "v1.36", "image": "k3s:36"}, "status": {"run": run}}
+    kept = trim_cluster(own)
+    assert find_running(kept, "1") is not None
+    assert kept["status"]["run"]["steps"][-1]["message"]
+    large = trim_cluster(own | {"more": "x" * CLUSTER_LIMIT})
+    assert large.keys() == {"metadata"}
+
+
+def test_of_a_catalogue_entry_all_but_the_icon_is_kept() -> None:
+    entry = build_app("a", title="x" * 2 * OBJECT_LIMIT)
+    icon = {"type": "image/png", "data": "A" * 2_000_000}
+    shown = {**entry, "spec": entry["spec"] | {"appDef": entry["spec"]["appDef"] | {"image": icon}}}
+    store = Cache(cast(Api, None)).apps
+    store.put(shown)
+    kept = store.get("a")
+    assert kept is not None
+    assert kept["spec"] == entry["spec"] | {"appDef": entry["spec"]["appDef"] | {"image": icon | {"data": ""}}}
+    assert shown["spec"]["appDef"]["image"]["data"]
+    assert trim_app(entry)["spec"] == entry["spec"]
 
 
 def test_of_a_large_object_with_our_label_only_the_head_is_kept() -> None:

@@ -151,7 +151,10 @@ async def test_a_full_quota_is_hardly_asked_and_what_waits_gets_its_room() -> No
         assert len(scene.prepared) <= 10 + 20  # and only these have tokens and copies
         told = [item for key, item in scene.nested.objects.items() if key[0] == "events"]
         assert len({item["involvedObject"]["name"] for item in told}) == len(told) == 990
-        assert {item["message"] for item in told} == {"exceeded quota: small, requested: pods=1, used: pods=10, limited: pods=10"}
+        message = (
+            "exceeded quota: small, requested: pods=1, used: pods=10, limited: pods=10; ask an administrator of the host cluster"
+        )
+        assert {item["message"] for item in told} == {f"{message} to raise this quota"}
         before = scene.host.refused
         scene.host.end(next(iter(scene.host.pods)))
         await scene.until(lambda: len(scene.host.pods) == 10)

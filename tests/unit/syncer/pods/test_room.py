@@ -35,6 +35,20 @@ class Scene:
         return found
 
 
+@pytest.mark.parametrize(
+    ("quota", "quota_class", "advice"),
+    [
+        ("nestor", "small", "ask an administrator to raise `namespace.quota` of class 'small'"),
+        ("nestor", "", "ask an administrator of the host cluster to raise this quota"),
+        ("team", "small", "ask an administrator of the host cluster to raise this quota"),
+        ("nestor-2", "small", "ask an administrator of the host cluster to raise this quota"),
+    ],
+)
+def test_who_can_raise_a_quota_is_told(quota: str, quota_class: str, advice: str) -> None:
+    reason = f"exceeded quota: {quota}, requested: pods=1, used: pods=9, limited: pods=9"
+    assert room.advise(reason, quota_class) == f"{reason}; {advice}"
+
+
 def test_of_all_that_are_refused_one_asks_again_ever_more_rarely() -> None:
     scene = Scene()
     assert scene.room.find_wait("a", "s") == ""

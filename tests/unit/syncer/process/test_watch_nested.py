@@ -76,6 +76,27 @@ async def test_a_dns_server_that_never_gets_ready_keeps_the_api_server_from_no_c
     assert not state.is_ready
 
 
+async def test_why_a_silent_server_is_restarted_is_in_the_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "_CHECK_SECONDS", 0)
+    _, told = await check(Nested(503), done())
+    silent = "it says so. K3s will be restarted: its API has not answered since 2026-01-01T00:00:00Z."
+    assert list(dict.fromkeys(told.reported)) == [(False, "it says so"), (False, silent)]
+
+
+async def test_that_a_server_must_renew_its_certificates_is_in_the_status_before_it_is_restarted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(health, "_CHECK_SECONDS", 0)
+    nested = Nested(200)
+    state, status = Health(ServerHealth(datetime.timedelta(minutes=5), clock=lambda: nested.now)), Status()
+    state.server.started = nested.now
+    with pytest.raises(asyncio.CancelledError):
+        await watch_nested(cast(Api, nested), state, cast(ClusterStatus, status), done())
+    up = "The API server is up and pods run in the host cluster."
+    renewal = f"{up} K3s will be restarted: it must renew its certificates, which it does only when it starts."
+    assert list(dict.fromkeys(message for _, message in status.reported)) == [up, renewal]
+
+
 async def test_a_cluster_whose_admins_got_no_rights_says_so_and_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "_CHECK_SECONDS", 0)
     nested, status = Nested(200), Status()

@@ -1,0 +1,34 @@
+"""Where a nested cluster's objects go, as its NestedCluster says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from nestor import names
+from nestor.api import labels
+from nestor.kube import Api, kinds
+from nestor.names import Part
+from nestor.syncer.settings import Settings
+from nestor.syncer.view.context import find_target
+from tests.fakes.api import MemoryApi
+
+Object = dict[str, Any]
+JOB = labels.of_job("hello", "team-a", "1234")
+
+
+@pytest.mark.parametrize(
+    ("own", "quota_class"), [(JOB, "small"), ({}, ""), ({"app": "x"}, "")], ids=["a job's", "a user's", "labelled"]
+)
+async def test_only_a_jobs_namespace_has_the_quota_of_its_class(own: Object, quota_class: str) -> None:
+    api = MemoryApi()
+    api.put(
+        kinds.NESTED_CLUSTER, {"metadata": {"name": "hello", "namespace": "n", "labels": own}, "spec": {"className": "small"}}
+    )
+    for part in (Part.SERVER, Part.DNS):
+        meta = {"name": names.child("hello", part), "namespace": "n"}
+        api.put(kinds.SERVICE, {"metadata": meta, "spec": {"clusterIP": "10.0.0.1"}})
+    target, _ = await find_target(cast(Api, api), Settings("n", "hello", Path()))
+    assert target.quota_class == quota_class
