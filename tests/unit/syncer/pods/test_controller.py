@@ -114,11 +114,11 @@ class Scene:
             waiting = len(self.controller.queue) + len(self.controller.creations)
             calm = calm + 1 if self.nested.is_quiet and self.api.is_quiet and not waiting else 0
 
-    async def until(self, check: Callable[[], bool]) -> None:
+    async def until(self, check: Callable[[], bool], limit: float = 20) -> None:
         async def look() -> bool:
             return check()
 
-        await eventually(look, limit=20)
+        await eventually(look, limit=limit)
 
 
 async def test_a_slow_host_does_not_keep_the_pods_that_run_from_being_synced() -> None:
@@ -165,3 +165,18 @@ async def test_a_full_quota_is_hardly_asked_and_what_waits_gets_its_room() -> No
         await scene.until(lambda: len(scene.host.pods) == 500)
         await scene.calm()
         assert scene.host.refused <= before + 10
+
+
+async def test_a_pod_that_has_ended_makes_room_while_it_is_still_there() -> None:
+    """Quotas do not count it any more, and it may stay for days."""
+    scene = Scene()
+    scene.host.limit = 1
+    async with scene.running():
+        scene.add(2)
+        await scene.until(lambda: len(scene.host.pods) == 1)
+        await scene.calm()
+        (name,) = scene.host.pods
+        scene.host.counted.clear()
+        pod = scene.host.pods[name]
+        scene.api.put(kinds.POD, pod | {"status": {"phase": "Succeeded"}})
+        await scene.until(lambda: len(scene.host.pods) == 2, limit=4)
