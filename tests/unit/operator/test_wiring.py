@@ -10,6 +10,7 @@ import pytest
 
 from nestor.operator.result import Result
 from nestor.operator.wiring import APP, CLUSTER, JOB, Key, Operator
+from tests.unit.operator.builders import build_job
 from tests.unit.operator.scene import Scene
 
 Object = dict[str, Any]
@@ -53,3 +54,17 @@ async def test_whoever_makes_many_jobs_delays_no_other_namespace() -> None:
     running.cancel()
     assert done.count("crowded") == 100
     assert done.index("quiet") == 1
+
+
+async def test_who_waits_for_the_host_of_a_job_hears_at_once_that_the_job_is_gone() -> None:
+    scene = Scene()
+    operator = Operator(scene.context)
+    host = "shared.jobs.test"
+    wishes = {"a": host, "b": host, "c": None}
+    owner, waiting, other = (build_job(name, expose={"host": wish} if wish else {}) for name, wish in wishes.items())
+    for number, job in enumerate((owner, waiting, other)):
+        job["metadata"] |= {"uid": f"u{number}", "resourceVersion": "1"}
+        scene.context.cache.jobs.put(job)
+    scene.context.cache.jobs.drop(owner)
+    operator._on_job(owner)
+    assert {key.name for key in operator.queue._waiting} == {"a", "b"}
