@@ -7,6 +7,8 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import Any, cast
 
+import pytest
+
 from nestor.kube import Api, kinds
 from nestor.kube.events import EventRecorder
 from nestor.objects import Object
@@ -180,3 +182,31 @@ async def test_a_pod_that_has_ended_makes_room_while_it_is_still_there() -> None
         pod = scene.host.pods[name]
         scene.api.put(kinds.POD, pod | {"status": {"phase": "Succeeded"}})
         await scene.until(lambda: len(scene.host.pods) == 2, limit=4)
+
+
+async def test_a_pod_that_is_not_to_run_any_more_when_its_turn_comes_is_not_created() -> None:
+    scene = Scene()
+    async with scene.running():
+        pod = build_pod(schedulingGates=[{"name": "wait"}])
+        scene.nested.put(kinds.POD, pod)
+        await scene.calm()
+        scene.controller.creations.add(pod["metadata"]["uid"])
+        await scene.calm()
+        assert scene.host.pods == {}
+        assert scene.prepared == []
+
+
+@pytest.mark.parametrize("is_ending", [False, True])
+async def test_a_drained_pod_is_replaced_at_once_unless_its_whole_cluster_goes(is_ending: bool) -> None:
+    scene = Scene()
+    meta = {"name": TARGET.cluster, "namespace": HOST, **({"deletionTimestamp": "2026-01-01T00:00:00Z"} if is_ending else {})}
+    scene.api.put(kinds.NESTED_CLUSTER, {"metadata": meta, "spec": {}})
+    async with scene.running():
+        scene.add(1)
+        await scene.until(lambda: len(scene.host.pods) == 1)
+        await scene.calm()
+        (pod,) = scene.host.pods.values()
+        gone = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}
+        scene.api.put(kinds.POD, pod | {"metadata": pod["metadata"] | gone, "spec": pod["spec"] | {"nodeName": "n"}})
+        await scene.calm()
+        assert ("DELETE pods shop/web-0" in scene.nested.asked) is not is_ending
