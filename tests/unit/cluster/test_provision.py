@@ -89,11 +89,13 @@ class Store(Api):
         self.secrets: dict[str, Object] = {}
         self.services = Services()
         self.writes: list[str] = []
+        self.patched: list[str | None] = []
+        self.service: Object = {"metadata": {"labels": {labels.JOB_UID: "1234"}}, "spec": {"clusterIP": "10.43.0.9"}}
 
     async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
         """The Secret; or a Service, while there is a Secret."""
         if kind == kinds.SERVICE and self.secrets:
-            return {"metadata": {"labels": {labels.JOB_UID: "1234"}}, "spec": {"clusterIP": "10.43.0.9"}}
+            return self.service
         return self.secrets.get(name)
 
     async def create(
@@ -124,6 +126,7 @@ class Store(Api):
     ) -> Object:
         """Merge data and annotations."""
         old = self.secrets[name]
+        self.patched.append(patch["metadata"]["uid"])
         annotations = old["metadata"].get("annotations", {}) | patch["metadata"]["annotations"]
         new = {**old, "metadata": {**old["metadata"], "annotations": annotations}, "data": old["data"] | patch["data"]}
         return await self.apply(kind, new)
@@ -192,6 +195,21 @@ async def test_a_rotation_changes_every_key_once() -> None:
     assert store.writes == []
 
 
+async def test_a_rotation_is_of_the_keys_that_were_read_and_not_of_their_successors() -> None:
+    store, shape = Store(), build_shape(kubeconfig=KUBECONFIG)
+    await ensure(provision_in(store), shape)
+    store.secrets["hello-pki"]["metadata"]["uid"] = "u1"
+    await ensure(provision_in(store), replace(shape, rotation="leaked"))
+    assert store.patched == ["u1"]
+
+
+async def test_keys_that_are_made_for_a_rotation_are_made_once() -> None:
+    store, shape = Store(), build_shape(kubeconfig=KUBECONFIG, rotation="leaked")
+    for provisioner in (provision_in(store), provision_in(store)):
+        await ensure(provisioner, shape)
+    assert sorted(store.writes) == ["hello-access", "hello-kubeconfig", "hello-pki"]
+
+
 async def test_keys_of_an_earlier_version_are_not_rotated_since_their_server_would_not_notice() -> None:
     store, shape = Store(), build_shape(kubeconfig=KUBECONFIG)
     content = pki.mint_authorities("hello", START)
@@ -221,3 +239,16 @@ async def test_keys_of_a_refused_cluster_are_kept_up_if_it_was_ever_made(is_made
         store.writes.clear()
     await provision_in(store).keep_keys(shape)
     assert sorted(store.writes) == (["hello-access", "hello-kubeconfig"] if is_made else [])
+
+
+@pytest.mark.parametrize("foreign", ["secret", "service"])
+async def test_nothing_is_made_for_a_refused_cluster_whose_names_others_have(foreign: str) -> None:
+    store, shape = Store(), build_shape(kubeconfig=KUBECONFIG)
+    await ensure(provision_in(store), shape)
+    found = store.secrets["hello-pki"] if foreign == "secret" else store.service
+    found["metadata"] = found["metadata"] | {"labels": {labels.JOB_UID: "another"}}
+    for name in ("hello-access", "hello-kubeconfig"):
+        del store.secrets[name]
+    store.writes.clear()
+    await provision_in(store).keep_keys(shape)
+    assert store.writes == []

@@ -10,7 +10,7 @@ import pytest
 from nestor.api.base import Resources
 from nestor.api.nestedclass import NamespacePolicy, NetworkPolicyModel, Peer, RemotePolicy
 from nestor.api.policies import Persistence
-from nestor.cluster import namespace, policies, server
+from nestor.cluster import coredns, namespace, policies, server
 from nestor.cluster.shape import Host, choose_cluster_cidr
 from nestor.contracts import addresses
 from nestor.kube.applier import contains
@@ -188,6 +188,15 @@ def test_the_quota_leaves_room_for_the_clusters_own_pods(name: str, limit: str, 
     assert namespace.add_own_share(name, limit, own) == expected
 
 
+@pytest.mark.parametrize(("own", "expected"), [({}, "21"), ({"memory": "1Gi"}, "21"), ({"ephemeral-storage": "5"}, "6")])
+def test_the_quota_leaves_room_for_what_the_limit_range_gives_our_own_containers(own: dict[str, str], expected: str) -> None:
+    policy = NamespacePolicy.model_validate(
+        {"quota": {"limits.ephemeral-storage": "1"}, "defaultResources": {"limits": {"ephemeral-storage": "20"}}}
+    )
+    quota = namespace.build_quota(build_shape(), policy, [{"limits": own}])
+    assert quota["spec"]["hard"]["limits.ephemeral-storage"] == expected
+
+
 @pytest.mark.parametrize(
     ("has_issuer", "quota", "expected"), [(False, {}, "0"), (True, {}, None), (True, {"services.nodeports": "0"}, "0")]
 )
@@ -276,6 +285,15 @@ def test_a_host_that_does_not_tell_its_ports_opens_no_other_than_an_api_servers(
 )
 def test_the_hosts_dns_is_what_the_operator_itself_was_given(text: str, expected: tuple[tuple[str, ...], str]) -> None:
     assert read_resolver(text) == expected
+
+
+@pytest.mark.parametrize(("domain", "hidden"), [("corp.example", "svc.corp.example pod.corp.example"), ("", "")])
+def test_the_hosts_names_are_hidden_and_all_others_are_asked_for(domain: str, hidden: str) -> None:
+    """Its resolver would list all Services of the host to whoever asks for one name after another."""
+    lines = coredns.build_corefile(build_shape(host=Host(("10.43.0.0/16",), domain=domain)), "10.43.0.5").splitlines()
+    found = [line.strip() for line in lines if "template" in line]
+    assert found == ([f"template ANY ANY {hidden} {{"] if hidden else [])
+    assert "    forward . /etc/resolv.conf" in lines
 
 
 @pytest.mark.parametrize(

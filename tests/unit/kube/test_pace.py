@@ -76,6 +76,13 @@ def test_those_that_wait_ask_again_one_by_one_and_none_asks_much_more_often_than
     assert asked < 1000 + 1000 * 100 / 30 + len(written)
 
 
+def test_nobody_waits_for_longer_than_half_a_minute_before_asking_again() -> None:
+    limited = pace()
+    waits = [limited.find_wait(1, 0) for _ in range(1000)]
+    assert waits[:10] == [0] * 10
+    assert max(waits) == 30
+
+
 def test_a_write_too_many_is_put_off() -> None:
     limited = pace()
     for _ in range(10):

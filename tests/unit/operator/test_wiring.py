@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 
 from nestor.operator.result import Result
 from nestor.operator.wiring import APP, CLUSTER, JOB, Key, Operator
+from tests.unit.operator.builders import build_job
+from tests.unit.operator.scene import Scene
 
 Object = dict[str, Any]
 
@@ -31,3 +34,37 @@ async def test_a_result_is_when_to_look_again_or_an_error_to_try_again_after(kin
     assert [await operator._reconcile(key) for _ in range(3)] == [None, 7, 7]
     with pytest.raises(ValueError, match="refused"):
         await operator._reconcile(key)
+
+
+async def test_whoever_makes_many_jobs_delays_no_other_namespace() -> None:
+    operator, done = Operator(Scene().context), []
+
+    async def reconcile(namespace: str, _: str) -> Result:
+        done.append(namespace)
+        await asyncio.sleep(0)
+        return Result()
+
+    vars(operator)["_jobs"] = SimpleNamespace(reconcile=reconcile)
+    for number in range(100):
+        operator.queue.add(Key(JOB, "crowded", str(number)))
+    operator.queue.add(Key(JOB, "quiet", "x"))
+    running = asyncio.create_task(operator.queue.run())
+    async with asyncio.timeout(10):
+        await operator.queue.idle.wait()
+    running.cancel()
+    assert done.count("crowded") == 100
+    assert done.index("quiet") == 1
+
+
+async def test_who_waits_for_the_host_of_a_job_hears_at_once_that_the_job_is_gone() -> None:
+    scene = Scene()
+    operator = Operator(scene.context)
+    host = "shared.jobs.test"
+    wishes = {"a": host, "b": host, "c": None}
+    owner, waiting, other = (build_job(name, expose={"host": wish} if wish else {}) for name, wish in wishes.items())
+    for number, job in enumerate((owner, waiting, other)):
+        job["metadata"] |= {"uid": f"u{number}", "resourceVersion": "1"}
+        scene.context.cache.jobs.put(job)
+    scene.context.cache.jobs.drop(owner)
+    operator._on_job(owner)
+    assert {key.name for key in operator.queue._waiting} == {"a", "b"}

@@ -51,12 +51,15 @@ UID = {"causes": [{"field": "metadata.uid"}]}
         (Conflict(409, "Conflict", "changed meanwhile"), base.NotYet, 503),
         (Forbidden(403, "Forbidden", "exceeded quota"), base.InvalidInput, 403),
         (Invalid(422, "Invalid", "no such field"), base.InvalidInput, 422),
+        # Words that a tenant may have chosen, not the quota's.
+        (Invalid(422, "Invalid", "exceeded quota: "), base.InvalidInput, 422),
         (Unreachable("connection refused"), Unreachable, 503),
     ],
 )
 async def test_what_an_answer_to_a_patch_means(error: ApiError, raised: type[Exception], status: int) -> None:
     with pytest.raises(raised) as caught:
         await provider(error).patch(POD, {})
+    assert type(caught.value) is raised
     assert cast(Any, caught.value).status == status
     assert cast(Any, caught.value).message
 

@@ -14,7 +14,7 @@ import pytest
 from aiohttp.abc import ResolveResult
 
 from nestor.kube import Api, Unreachable
-from nestor.runner import copying, processes, undo
+from nestor.runner import copying, kubectl, processes, undo
 from nestor.runner.attempt import Attempt
 from nestor.runner.command import Outcome
 from nestor.runner.download import Downloader, Fetched
@@ -448,6 +448,13 @@ async def test_an_apply_is_repeated_a_few_times_and_then_fails(stage: Stage, fol
     assert outcome.exit_code == 1
     assert outcome.message.endswith(said)
     assert sum(line.startswith("kubectl apply") for line in stage.lines) == count
+
+
+@pytest.mark.parametrize("said", [LOST_RACE, TOO_LONG])
+def test_an_apply_that_was_stopped_is_not_repeated_whatever_it_said(said: str) -> None:
+    command = ["kubectl", "apply", "-f", "./web.yml"]
+    assert kubectl.repeat(command, Outcome(1, said)) is not None
+    assert kubectl.repeat(command, Outcome(None, f"timed out after 5 s; {said}")) is None
 
 
 async def test_a_script_is_never_repeated_within_an_attempt(stage: Stage) -> None:

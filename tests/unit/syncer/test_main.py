@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from nestor.syncer import main
 from nestor.syncer.process import credentials, identity
+from nestor.syncer.process.gate import Gate
 from nestor.syncer.settings import Settings
 
 
@@ -29,3 +32,13 @@ def test_exit_codes(monkeypatch: pytest.MonkeyPatch, error: Exception | None, co
 
     monkeypatch.setattr(main, "_until_signal", run)
     assert main.main(["--namespace=n", "--cluster=hello"]) == code
+
+
+async def test_the_cluster_is_not_ready_before_its_dns_may_connect() -> None:
+    gate = Gate(0)
+    waiting = asyncio.create_task(main._await_basics(gate, ""))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    gate.open()
+    await asyncio.wait_for(waiting, 10)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from nestor.api.policy import Policy
 from nestor.translate import labels, pod, update
 from nestor.translate.labels import host_key
 from nestor.translate.target import Target
@@ -143,6 +144,14 @@ def test_debug_containers_are_added_once() -> None:
     assert update.build_debug(nested, host, TARGET, BASELINE) == patch
     host["spec"]["ephemeralContainers"] = [debug]
     assert update.build_debug(nested, host, TARGET, BASELINE) is None
+
+
+@pytest.mark.parametrize("is_always", [False, True])
+def test_images_of_debug_containers_are_pulled_as_the_class_says(is_always: bool) -> None:
+    nested = build_pod(ephemeralContainers=[{"name": "debug", "image": "private", "imagePullPolicy": "Never"}])
+    patch = update.build_debug(nested, carried(build_pod()), TARGET, Policy(always_pull_images=is_always)) or {}
+    (debug,) = patch["spec"]["ephemeralContainers"]
+    assert debug["imagePullPolicy"] == ("Always" if is_always else "Never")
 
 
 def test_resources_are_resized_where_they_differ() -> None:

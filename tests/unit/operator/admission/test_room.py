@@ -76,6 +76,15 @@ def test_a_job_that_waits_is_told_for_what(limit: int, others: int, said: str) -
     assert found == f"TooManyJobs 10.0: {where}{said}"
 
 
+@pytest.mark.parametrize("refused", ["", WAITS])
+def test_of_jobs_of_the_same_second_as_many_as_the_limit_get_in(refused: str) -> None:
+    jobs = [job(uid, OLD, refused=refused) for uid in "cab"]
+    admitted = [
+        mine["metadata"]["uid"] for mine in jobs if find_refusal(2, *sorted(jobs, key=lambda item: item is not mine)) is None
+    ]
+    assert sorted(admitted) == ["a", "b"]
+
+
 def test_a_lowered_limit_sends_nobody_away() -> None:
     placed = [job(uid, OLD, is_placed=True) for uid in "abc"]
     assert find_refusal(1, placed[0], *placed[1:]) is None

@@ -188,6 +188,19 @@ def put_namespace(context: Context, name: str) -> None:
     context.cache.informers[kinds.NAMESPACE].store["", name] = {"metadata": {"name": name}}
 
 
+async def test_an_admitted_job_gives_up_a_host_that_it_has_and_that_is_anothers_by_name(context: Context, hosts: Hosts) -> None:
+    squatter = job("evil", "1", "2025-01-01T00:00:00Z", expose={"host": "shop-team-b.jobs.test"})
+    victim = build_job("shop", "team-b")
+    victim["metadata"] |= {"uid": "2", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    for item in (squatter, victim):
+        context.cache.jobs.put(item)
+    put_ingress(context, squatter, "shop-team-b.jobs.test", name="evil")
+    route, *_ = admit(context, hosts, squatter)
+    assert not route.is_open
+    message = "host 'shop-team-b.jobs.test' is the default host of job 'shop' in namespace 'team-b'"
+    assert route.refusal == (conditions.HOSTNAME_CONFLICT, f"{message}; choose another one with `expose.host`")
+
+
 HASHED = names.default_host("hello", "team-a", "jobs.test", is_shared=True)
 
 
@@ -338,3 +351,25 @@ async def test_what_the_host_refuses_of_one_target_is_told_there_and_keeps_no_ot
     message = f"the host cluster refuses the Ingress for host '{HOSTS[0]}': denied by a webhook"
     assert (first.refusal, second.refusal) == ((conditions.INGRESS_REFUSED, message), None)
     assert second.is_open
+
+
+async def test_an_ingress_that_the_host_refuses_is_not_open_even_if_its_host_would_be_kept(
+    context: Context, hosts: Hosts
+) -> None:
+    api = FakeApi()
+
+    async def refuse(kind: Kind, body: Object) -> Object:
+        raise Forbidden(403, "Forbidden", "denied by a webhook")
+
+    api.apply = refuse  # type: ignore[method-assign]
+    made = Context.create(cast(Api, api), Settings(image="x"), context.cache, Host(()))
+    context.cache.jobs.put(job())
+    put_ingress(context, job(), HOSTS[0], name="hello")
+    put_foreign(context, HOSTS[0], "2025-01-01T00:00:00Z")
+    routes = admit(context, hosts, job())
+    assert routes[0].is_kept
+    first, _ = await ensure_ingresses(made, build_resolved(job()), routes)
+    assert (first.is_open, first.refusal) == (
+        False,
+        (conditions.INGRESS_REFUSED, f"the host cluster refuses the Ingress for host '{HOSTS[0]}': denied by a webhook"),
+    )

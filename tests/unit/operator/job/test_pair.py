@@ -1,10 +1,16 @@
-"""Two jobs of one application side by side."""
+"""What a job's namespace gets, and two jobs of one application side by side."""
 
 from __future__ import annotations
 
+import pytest
+
+from nestor import names
+from nestor.api import conditions, labels
+from nestor.cluster.shape import Host
 from nestor.kube import kinds
 from nestor.operator.job.reconcile import JobReconciler
-from tests.unit.operator.builders import build_job
+from nestor.operator.world.context import Context
+from tests.unit.operator.builders import build_app, build_job
 from tests.unit.operator.scene import Scene
 
 
@@ -22,3 +28,79 @@ async def test_two_jobs_of_one_name_and_kind_share_nothing() -> None:
     for kind in (kinds.NESTED_CLUSTER, kinds.STATEFUL_SET, kinds.SECRET, kinds.SERVICE):
         places = {place for plural, place, name in scene.api.objects if plural == kind.plural and name.startswith("hello")}
         assert places >= set(homes)
+
+
+async def test_default_limits_come_before_any_pod_and_the_quota_after_what_all_pods_need() -> None:
+    """A quota refuses pods and Secrets until the host has counted what there is."""
+    scene = Scene()
+    scene.add_job()
+    await JobReconciler(scene.context).reconcile("team-a", "hello")
+    home = names.job_namespace("hello", "team-a", "1234")
+    asked = [line.removeprefix("APPLY ") for line in scene.api.asked if line.startswith("APPLY") and f" {home}/" in line]
+    limits, access, quota, server = (
+        asked.index(f"{kind} {home}/{name}")
+        for kind, name in (
+            ("limitranges", "nestor"),
+            ("secrets", "hello-access"),
+            ("resourcequotas", "nestor"),
+            ("statefulsets", "hello-k3s"),
+        )
+    )
+    assert limits < access < min(quota, server)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "marks", "is_admitted"),
+    [
+        ("nestor-system", {}, True),
+        ("team-b", {}, False),
+        ("team-a", {}, False),
+        ("team-b", {labels.CATALOGUE: "false"}, False),
+        ("team-b", {labels.CATALOGUE: "true"}, True),
+    ],
+)
+async def test_a_catalogues_entry_takes_templates_only_from_where_their_owner_lets_it(
+    namespace: str, marks: dict[str, str], is_admitted: bool
+) -> None:
+    """Whoever may write entries must not read by them what he may not read himself."""
+    scene = Scene()
+    meta = {"name": "theirs", "namespace": namespace, "labels": marks}
+    scene.api.put(kinds.CONFIG_MAP, {"metadata": meta, "data": {"web.yml": "secret"}})
+    entry = build_app("shop", image=None, templatesFrom={"configMapRef": {"name": "theirs", "namespace": namespace}})
+    scene.context.cache.apps.put(entry)
+    scene.add_job(app=None, appRef={"name": "shop"})
+    await JobReconciler(scene.context).reconcile("team-a", "hello")
+    home = names.job_namespace("hello", "team-a", "1234")
+    assert (scene.api.look(kinds.CONFIG_MAP, "hello-templates", home) is not None) is is_admitted
+    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
+    found = conditions.find(job["status"]["conditions"], conditions.ADMITTED) or {}
+    assert found["reason"] == (conditions.ADMITTED_REASON if is_admitted else conditions.TEMPLATES_NOT_FOUND)
+
+
+async def test_a_namespace_beyond_its_limit_of_jobs_gets_no_further_cluster() -> None:
+    scene = Scene()
+    scene.set_class("Privileged", maxJobsPerNamespace=1)
+    for name, uid in (("hello", "1234"), ("further", "5678")):
+        job = build_job(name)
+        job["metadata"] |= {"uid": uid, "finalizers": [labels.FINALIZER]}
+        scene.change(kinds.NESTED_APP_JOB, job)
+        await JobReconciler(scene.context).reconcile("team-a", name)
+        scene.change(kinds.NESTED_APP_JOB, scene.api.look(kinds.NESTED_APP_JOB, name, "team-a") or {})
+    assert {key[2] for key in scene.api.objects if key[0] == kinds.NESTED_CLUSTER.plural} == {"hello"}
+
+
+async def test_the_status_proves_to_the_next_operator_whose_the_namespace_is() -> None:
+    scene = Scene()
+    scene.add_job()
+    await JobReconciler(scene.context).reconcile("team-a", "hello")
+    home = names.job_namespace("hello", "team-a", "1234")
+    live = scene.api.look(kinds.NAMESPACE, home) or {}
+    job = scene.change(kinds.NESTED_APP_JOB, scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {})
+    assert job["status"]["namespaceUID"] == live["metadata"]["uid"]
+    scene.show(kinds.NAMESPACE, live)
+    # Whatever became of the other proof.
+    scene.api.drop(kinds.ROLE_BINDING, "hello-syncer", home)
+    context = Context.create(scene.context.api, scene.context.settings, scene.context.cache, Host(()))
+    await JobReconciler(context).reconcile("team-a", "hello")
+    assert (scene.api.look(kinds.NAMESPACE, home) or {})["metadata"]["uid"] == live["metadata"]["uid"]
+    assert scene.api.look(kinds.ROLE_BINDING, "hello-syncer", home) is not None

@@ -84,6 +84,15 @@ async def test_hashes_which_all_may_see_do_not_tell_a_guessed_value(scene: Scene
     assert seed != seed_again
 
 
+@pytest.mark.parametrize("values", [{"PORT": "http", "PASSWORD": "x"}, {"PORT": "1"}])
+async def test_a_secret_with_faults_is_read_again_soon_since_nobody_watches_it(scene: Scene, values: dict[str, str]) -> None:
+    put_secret(scene, **values)
+    result = await JobReconciler(scene.context).reconcile("team-a", "hello")
+    assert result.retry_after == 5
+    put_secret(scene, PASSWORD=SECRET)
+    assert (await reconcile(scene))["status"] == "True"
+
+
 async def test_what_the_job_says_itself_takes_precedence(scene: Scene) -> None:
     put_secret(scene, PASSWORD=SECRET, USER="root")
     job: Any = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a")
@@ -101,6 +110,25 @@ async def test_it_stays_what_it_was_when_the_job_started(scene: Scene) -> None:
     assert plan_of(scene) == before
     scene.api.drop(kinds.SECRET, "login", "team-a")
     assert (await reconcile(scene))["status"] == "True"
+    assert plan_of(scene) == before
+
+
+async def test_a_settled_job_asks_for_no_secret_and_gets_its_copy_again_with_its_namespace(scene: Scene) -> None:
+    put_secret(scene, PASSWORD=SECRET)
+    reconciler = JobReconciler(scene.context)
+    await reconciler.reconcile("team-a", "hello")
+    before = plan_of(scene)
+    put_secret(scene, PASSWORD="another")
+    scene.api.asked.clear()
+    await reconciler.reconcile("team-a", "hello")
+    assert not [line for line in scene.api.asked if line.endswith(("/login", "/hello-parameters"))]
+    scene.api.drop(kinds.SECRET, "hello-parameters", HOME)
+    scene.api.drop(kinds.NAMESPACE, HOME)
+    scene.context.applier.forget(HOME)
+    await reconciler.reconcile("team-a", "hello")
+    assert (scene.api.look(kinds.SECRET, "hello-parameters", HOME) or {})["data"] == {
+        "PASSWORD": base64.b64encode(SECRET.encode()).decode()
+    }
     assert plan_of(scene) == before
 
 

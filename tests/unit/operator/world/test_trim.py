@@ -6,19 +6,22 @@ import copy
 import json
 import sys
 import zlib
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from yarl import URL
 
 from nestor.api import conditions, labels
 from nestor.contracts.runner import RECORD_LIMIT
 from nestor.exposure.exposed import has_ready_endpoint
 from nestor.exposure.host_claims import HostClaim, find_foreign, hosts_of
-from nestor.kube import Api, pages
+from nestor.kube import Api, Change, Informer, kinds, pages
 from nestor.operator.admission.cluster_spec import find_running
 from nestor.operator.admission.identity import Refused, identify
+from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.oneshot import lacks_image_volume
-from nestor.operator.world import pod_status
+from nestor.operator.world import kopf_events, pod_status
 from nestor.operator.world.cache import Cache, Store
 from nestor.operator.world.trim import (
     CLUSTER_LIMIT,
@@ -36,6 +39,7 @@ from nestor.operator.world.trim import (
 )
 from nestor.syncer.cluster.status import read_run
 from tests.unit.operator.builders import build_app, build_job, build_policy
+from tests.unit.operator.scene import Scene
 
 Object = dict[str, Any]
 WIDE: list[Any] = [[] for _ in range(480_000)]
@@ -133,6 +137,49 @@ def test_a_store_keeps_the_trimmed_object() -> None:
     store.put({"metadata": META, "spec": {"parameters": {"a": WIDE}}})
     assert size(store.get("x", "team-a")) < 10_000
     assert all(informer.trim is not None for informer in Cache(cast(Api, None)).informers.values())
+
+
+@pytest.mark.parametrize("kind", ["ADDED", "MODIFIED", "DELETED"])
+def test_what_a_watch_brings_is_trimmed_like_what_a_list_brings(kind: str) -> None:
+    seen: list[Change] = []
+    informer = Informer(cast(Api, None), kinds.SERVICE, trim=trim_object)
+    informer.on_change(seen.append)
+    informer._take({"type": "ADDED", "object": {"metadata": META}})
+    informer._take({"type": kind, "object": {"metadata": META | {"resourceVersion": "8"}}})
+    assert all(change.latest["metadata"]["annotations"] == {labels.RERUN: "1"} for change in seen)
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize("kind", ["ADDED", "DELETED"])
+async def test_kopf_keeps_no_more_of_an_event_than_the_store(kind: str) -> None:
+    handled: list[Object] = []
+    event = {"type": kind, "object": {"metadata": dict(META), "spec": {"parameters": {"a": WIDE}}}}
+    await kopf_events._feed(Store(trim_job), handled.append)(event)
+    assert size(event["object"]) < 10_000
+    assert OVERSIZED in handled[0]
+
+
+@pytest.mark.parametrize(("plural", "is_trimmed"), [("nestedappjobs", True), ("nestedclasses", False)])
+async def test_kopfs_lists_of_jobs_are_trimmed_while_they_are_parsed(plural: str, is_trimmed: bool) -> None:
+    item = {"metadata": META, "spec": {"parameters": {"a": WIDE[:200_000]}}}
+
+    async def read() -> bytes:
+        return json.dumps({"items": [item]}).encode()
+
+    answer = SimpleNamespace(url=URL(f"https://host/apis/nestor.dev/v1/{plural}?limit=50"), read=read)
+    found = await kopf_events._Response.json(cast(Any, answer))
+    assert (OVERSIZED in found["items"][0]) is is_trimmed
+
+
+async def test_a_job_that_is_too_large_to_be_kept_is_refused_and_not_written_but_for_its_status() -> None:
+    """Each write of it brings all of it back."""
+    scene = Scene()
+    scene.change(kinds.NESTED_APP_JOB, build_job(parameters={"a": WIDE}))
+    await JobReconciler(scene.context).reconcile("team-a", "hello")
+    assert [line for line in scene.api.asked if "nestedappjobs" in line and "hello/status" not in line] == []
+    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
+    admitted = conditions.find(job["status"]["conditions"], conditions.ADMITTED) or {}
+    assert (admitted["status"], admitted["reason"]) == ("False", conditions.APPDEF_INVALID)
 
 
 STATUS: Object = {

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from nestor.kube import Api, Forbidden, Invalid
+from nestor.kube import Api, Forbidden, Invalid, Kind, kinds
 from nestor.syncer.cluster import bootstrap
 from tests.unit.translate.builders import TARGET
 
@@ -113,3 +113,34 @@ async def test_a_policy_that_refuses_what_dns_already_has_takes_nothing_away(mon
 async def test_dns_without_rights_is_not_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
     granted, _ = await keep(Policed("nestor:coredns", has_dns=False), monkeypatch)
     assert granted == 0
+
+
+class Slow:
+    """A nested API server whose authorizer learns of rights a moment later, and where a tenant refuses Services."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+
+    async def request(self, *_: object) -> dict[str, Any]:
+        """The third answer is yes."""
+        self.log.append("ask")
+        return {"status": {"allowed": self.log.count("ask") == 3}}
+
+    async def apply(self, kind: Kind, _: object) -> None:
+        if kind == kinds.SERVICE:
+            self.log.append("refuse")
+            raise Forbidden(403, "Forbidden", "a tenant's policy")
+
+
+async def test_dns_may_connect_once_its_rights_are_in_force_even_if_its_service_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def sleep(delay: float) -> None:
+        if delay >= 0.1:
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr(bootstrap.asyncio, "sleep", sleep)  # type: ignore[attr-defined]
+    server = Slow()
+    with pytest.raises(asyncio.CancelledError):
+        await bootstrap.keep_basics(cast("Api", server), TARGET, lambda: server.log.append("open"), lambda _: None)
+    assert server.log == ["ask", "ask", "ask", "open", "refuse"]

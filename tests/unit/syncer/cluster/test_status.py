@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nestor.kube import Change, kinds
+from nestor.kube import Change, Invalid, kinds
 from nestor.kube.pace import Rate
 from nestor.syncer import limits
 from nestor.syncer.cluster import status as cluster_status
@@ -34,6 +34,7 @@ def record(text: str) -> dict[str, Any]:
         record('"x"'),
         record(" " * 300_000),
         record("[" * 200_000),
+        record('{"version": 1, "hash": "x", "state": "Running", "steps": []}' + " " * 300_000),
         record('{"state": "Nonsense"}'),
         record('{"steps": [{"state": "Running"}]}'),
     ],
@@ -145,3 +146,19 @@ async def test_the_status_is_written_only_so_often(monkeypatch: pytest.MonkeyPat
             await asyncio.sleep(0.001)
         await written.until(lambda status: bool(status["conditions"][0]["message"] == "100"))
     assert len(written.applied) < 30
+
+
+async def test_a_record_that_the_host_refuses_hides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = Written()
+    apply = written.apply
+
+    async def refuse(kind: Any, body: dict[str, Any], *, subresource: str) -> None:
+        if "run" in body["status"]:
+            raise Invalid(422, "Invalid", "status.run.steps: too many")
+        await apply(kind, body, subresource=subresource)
+
+    monkeypatch.setattr(written, "apply", refuse)
+    async with working(written):
+        written.record(1)
+        written.status.set_ready(ready=True, message="it works")
+        await written.until(lambda status: bool(status["conditions"][0]["status"] == "True"))

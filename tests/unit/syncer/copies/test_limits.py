@@ -8,8 +8,10 @@ from nestor.kube import RetryLater, kinds
 from nestor.kube.pace import Pace, Rate
 from nestor.syncer import limits
 from nestor.syncer.copies.rows.config import ConfigMapRow, SecretRow
+from nestor.syncer.copies.rows.service_links import ServiceLinksRow
 from nestor.syncer.copies.rows.services import ServiceRow
-from tests.unit.syncer.copies.pair import SPACE, Clusters, running
+from nestor.translate.env import links_name
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
 from tests.unit.syncer.copies.test_engine import build, data, settings, written
 from tests.unit.translate.builders import build_service
 
@@ -74,3 +76,15 @@ async def test_writes_that_the_pace_forbids_follow_later_and_deletions_need_not_
         await made.settle()
         assert data(clusters) is None
         assert clusters.events == []
+
+
+async def test_service_links_count_as_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "COPIED_BYTES", 100)
+    clusters = Clusters.build()
+    pod = clusters.add_pod()
+    async with running(clusters, ServiceLinksRow) as made:
+        await made.engine.ensure_needs(pod)
+        assert clusters.host.look(kinds.CONFIG_MAP, links_name(SPACE), HOST) is not None
+        clusters.nested.put(kinds.SERVICE, build_service("web", clusterIP="10.43.7.1"))
+        await made.settle()
+        assert (clusters.host.look(kinds.CONFIG_MAP, links_name(SPACE), HOST) or {})["data"] == {}

@@ -523,3 +523,33 @@ async def test_a_suspended_cluster_keeps_its_nodes_and_gets_no_others(monkeypatc
         suspend(False)
         await made.settle()
         assert nested_node(clusters) is None
+
+
+async def test_a_node_that_is_not_watched_yet_is_not_taken_for_gone() -> None:
+    """After a restart no host node is: they are watched from when their copies are seen."""
+    clusters = Clusters.build()
+    clusters.host.put(kinds.NODE, host_node())
+    async with running(clusters, NodeRow) as made:
+        before = await with_node(made)
+    clusters.host.hold(kinds.NODE)
+    async with running(clusters, NodeRow) as made:
+        row = made.engine._row
+        made.caches.host_nodes.want(())
+        made.caches.host_nodes.store.clear()
+        made.engine.queue.add(("", "n"))
+        await made.settle()
+        assert isinstance(row, NodeRow)
+        assert [line for line in clusters.nested.asked if line.startswith("DELETE")] == []
+    after = nested_node(clusters)
+    assert after is not None
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+
+
+async def test_nodes_of_the_tenants_own_are_not_watched_in_the_host() -> None:
+    clusters = Clusters.build()
+    clusters.host.put(kinds.NODE, host_node())
+    async with running(clusters, NodeRow) as made:
+        for name in ("n", "other"):
+            clusters.nested.put(kinds.NODE, {"metadata": {"name": name, "labels": {"type": "virtual"}}, "spec": {}})
+        await made.settle()
+        assert made.caches.host_nodes._wanted == frozenset()

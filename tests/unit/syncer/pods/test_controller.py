@@ -7,6 +7,8 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import Any, cast
 
+import pytest
+
 from nestor.kube import Api, kinds
 from nestor.kube.events import EventRecorder
 from nestor.objects import Object
@@ -114,11 +116,11 @@ class Scene:
             waiting = len(self.controller.queue) + len(self.controller.creations)
             calm = calm + 1 if self.nested.is_quiet and self.api.is_quiet and not waiting else 0
 
-    async def until(self, check: Callable[[], bool]) -> None:
+    async def until(self, check: Callable[[], bool], limit: float = 20) -> None:
         async def look() -> bool:
             return check()
 
-        await eventually(look, limit=20)
+        await eventually(look, limit=limit)
 
 
 async def test_a_slow_host_does_not_keep_the_pods_that_run_from_being_synced() -> None:
@@ -168,3 +170,46 @@ async def test_a_full_quota_is_hardly_asked_and_what_waits_gets_its_room() -> No
         await scene.until(lambda: len(scene.host.pods) == 500)
         await scene.calm()
         assert scene.host.refused <= before + 10
+
+
+async def test_a_pod_that_has_ended_makes_room_while_it_is_still_there() -> None:
+    """Quotas do not count it any more, and it may stay for days."""
+    scene = Scene()
+    scene.host.limit = 1
+    async with scene.running():
+        scene.add(2)
+        await scene.until(lambda: len(scene.host.pods) == 1)
+        await scene.calm()
+        (name,) = scene.host.pods
+        scene.host.counted.clear()
+        pod = scene.host.pods[name]
+        scene.api.put(kinds.POD, pod | {"status": {"phase": "Succeeded"}})
+        await scene.until(lambda: len(scene.host.pods) == 2, limit=4)
+
+
+async def test_a_pod_that_is_not_to_run_any_more_when_its_turn_comes_is_not_created() -> None:
+    scene = Scene()
+    async with scene.running():
+        pod = build_pod(schedulingGates=[{"name": "wait"}])
+        scene.nested.put(kinds.POD, pod)
+        await scene.calm()
+        scene.controller.creations.add(pod["metadata"]["uid"])
+        await scene.calm()
+        assert scene.host.pods == {}
+        assert scene.prepared == []
+
+
+@pytest.mark.parametrize("is_ending", [False, True])
+async def test_a_drained_pod_is_replaced_at_once_unless_its_whole_cluster_goes(is_ending: bool) -> None:
+    scene = Scene()
+    meta = {"name": TARGET.cluster, "namespace": HOST, **({"deletionTimestamp": "2026-01-01T00:00:00Z"} if is_ending else {})}
+    scene.api.put(kinds.NESTED_CLUSTER, {"metadata": meta, "spec": {}})
+    async with scene.running():
+        scene.add(1)
+        await scene.until(lambda: len(scene.host.pods) == 1)
+        await scene.calm()
+        (pod,) = scene.host.pods.values()
+        gone = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}
+        scene.api.put(kinds.POD, pod | {"metadata": pod["metadata"] | gone, "spec": pod["spec"] | {"nodeName": "n"}})
+        await scene.calm()
+        assert ("DELETE pods shop/web-0" in scene.nested.asked) is not is_ending

@@ -11,6 +11,7 @@ from nestor.api.policy import Policy
 from nestor.kube import Api, Forbidden, RetryLater, kinds
 from nestor.kube.events import EventRecorder
 from nestor.objects import Object, conditions_of
+from nestor.providers.base import NoRoom
 from nestor.syncer.pods.create import PodCreator
 from nestor.syncer.pods.room import find_size
 from tests.conformance.providers.memory import MemoryProvider
@@ -130,6 +131,31 @@ async def test_a_refused_pod_is_tried_ever_more_rarely_unless_it_changes() -> No
     with pytest.raises(RetryLater) as caught:
         await scene.create()
     assert caught.value.delay == 5
+
+
+async def test_a_pod_whose_turn_it_is_but_that_is_gone_holds_up_nobody() -> None:
+    scene, turns = Scene(build_pod()), []
+    room, size = scene.creator.room, find_size(scene.pod)
+    room.on_turn(lambda uid, _: turns.append(uid))
+    room.refuse(scene.pod["metadata"]["uid"], size, "full")
+    room.refuse("next", size, "full")
+    scene.creator.forget(scene.pod["metadata"]["uid"])
+    assert turns == ["next"]
+
+
+async def test_a_quota_is_told_once_whatever_its_numbers_are_by_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene, used = Scene(build_pod()), []
+
+    async def create(_: Object) -> Object:
+        used.append("")
+        raise NoRoom(f"exceeded quota: small, used: pods={len(used)}")
+
+    monkeypatch.setattr(scene.provider, "create", create)
+    for _ in range(3):
+        with pytest.raises(RetryLater):
+            await scene.create()
+    assert len(used) == 3
+    assert scene.events == ["exceeded quota: small, used: pods=1"]
 
 
 async def test_a_pod_whose_turn_it_is_but_that_fails_otherwise_holds_up_nobody() -> None:

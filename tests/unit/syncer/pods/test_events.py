@@ -171,3 +171,21 @@ async def test_a_copy_that_has_expired_is_made_again(clusters: tuple[MemoryApi, 
         made.happen(1, count=2)
         await made.settle()
         assert [item["count"] for item in made.copied] == [2]
+
+
+async def test_what_happens_again_while_it_is_copied_is_counted_up(
+    clusters: tuple[MemoryApi, MemoryApi], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = clusters[1].create
+
+    async def create_slowly(*args: Any, **options: Any) -> Object:
+        made.happen(1, count=2)
+        for _ in range(50):
+            await asyncio.sleep(0)
+        return await create(*args, **options)
+
+    async with running(*clusters) as made:
+        monkeypatch.setattr(clusters[1], "create", create_slowly)
+        made.happen(1)
+        await made.settle()
+        assert [item["count"] for item in made.copied] == [2]

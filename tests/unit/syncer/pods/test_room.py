@@ -106,6 +106,13 @@ def test_an_admitted_pod_does_not_wait_while_the_caches_lag() -> None:
     assert scene.room.find_wait("c", "s") == FULL
 
 
+def test_an_admitted_pod_that_is_refused_the_next_time_waits_like_all_others() -> None:
+    scene = Scene()
+    scene.room.admit("a", "s")
+    assert scene.refuse("b", "a") == [5, None]
+    assert scene.room.find_wait("a", "s") == FULL
+
+
 def test_news_of_room_bring_the_next_attempt_forward_but_not_at_once_after_a_refusal() -> None:
     scene = Scene()
     scene.refuse("a", "a", "a", "b")

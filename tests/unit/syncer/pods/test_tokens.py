@@ -8,6 +8,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
+from nestor import times
 from nestor.kube import Api, Kind, kinds
 from nestor.kube.events import EventRecorder
 from nestor.objects import Object, annotations_of
@@ -41,7 +42,7 @@ class Scene:
 
     def __init__(self, **spec: Any) -> None:
         self.host, self.nested = MemoryApi(), Issuer()
-        self.pod = self.nested.put(kinds.POD, build_pod(volumes=TOKENS, **spec))
+        self.pod = self.nested.put(kinds.POD, build_pod(**{"volumes": TOKENS} | spec))
         host, nested = cast(Api, self.host), cast(Api, self.nested)
         self.caches = Caches(host, nested, TARGET)
         context = Context(host, nested, TARGET, self.caches, EventRecorder(nested, "test"))
@@ -182,3 +183,12 @@ async def test_a_secret_goes_with_its_pods() -> None:
         assert scene.secret is not None  # the host pod still mounts it
         scene.host.drop(kinds.POD, "web-x-shop-x-host", TARGET.namespace)
         await scene.until("")
+
+
+async def test_of_several_tokens_the_shortest_lived_says_when_all_are_renewed() -> None:
+    sources = [{"serviceAccountToken": {"path": str(life), "expirationSeconds": life}} for life in (86400, 600, 3600)]
+    scene = Scene(volumes=[{"name": "t", "projected": {"sources": sources}}])
+    async with scene.running():
+        await scene.controller.ensure(scene.pod)
+        renew = times.read(annotations_of(scene.secret)["nestor.dev/renew-after"])
+    assert 400 < (renew - times.now()).total_seconds() <= 480

@@ -141,3 +141,12 @@ async def test_many_are_watched_together(host: MemoryApi, monkeypatch: pytest.Mo
         made.cache.want(["n1", "n2"])
         await made.until("n2")
         assert len(host._watches) == 2
+
+
+async def test_the_watch_that_is_silent_for_longest_tells(host: MemoryApi) -> None:
+    async with watching(host) as made:
+        assert made.cache.silence == 0
+        made.cache.want(["n1", "n2"])
+        await made.until("n1", "n2")
+        made.cache._watches["n2"].last_contact -= 1000
+        assert 1000 <= made.cache.silence < 1100
