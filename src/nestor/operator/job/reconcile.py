@@ -11,6 +11,7 @@ from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
 from nestor.kube import ApiError, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.kube.applier import LAG_SECONDS, RESYNC_SECONDS
+from nestor.kube.tasks import together
 from nestor.names import Part
 from nestor.objects import Object, conditions_of, is_terminating
 from nestor.operator.admission.admit import Resolved
@@ -108,6 +109,7 @@ class JobReconciler:
             resolved = await self._apps.resolve(job)
             return await self._reconcile_admitted(job, replace(resolved, is_shared=self.hosts.is_shared(job)))
         except Refused as refused:
+            await self._children.keep_walls(job)
             return await reconcile_refused(self._context, self.hosts, job, refused)
         except NotFound:
             meta = job["metadata"]
@@ -167,7 +169,7 @@ class JobReconciler:
         except (ForeignObject, Forbidden, Invalid) as error:
             if isinstance(error, Forbidden) and error.is_terminating:
                 raise RetryLater(1, error.message) from None
-            await keep_keys(self._context, it.shape)
+            await together(keep_keys(self._context, it.shape), self._children.keep_walls(it.job))
             routes = admit_routes(self._context.cache, self.hosts, it.resolved)
             return Children(routes), getattr(error, "message", str(error)), error
 

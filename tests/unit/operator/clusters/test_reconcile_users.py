@@ -9,7 +9,9 @@ import pytest
 
 from nestor import names
 from nestor.api import labels
-from nestor.kube import ApiError, RetryLater, kinds
+from nestor.cluster.provision import ForeignObject
+from nestor.kube import ApiError, Forbidden, RetryLater, kinds
+from nestor.operator.admission.identity import Refused
 from nestor.operator.clusters import reconcile as module
 from nestor.operator.clusters.reconcile import ClusterReconciler
 from nestor.operator.lifecycle import suspend
@@ -94,3 +96,43 @@ async def test_a_refused_second_cluster_ends_no_pod_of_the_first(monkeypatch: py
     assert scene.api.look(kinds.POD, "web", "team-a") is not None
     (said,) = (scene.api.look(kinds.NESTED_CLUSTER, "second", "team-a") or {})["status"]["conditions"]
     assert said["message"] == "NestedCluster 'first' already uses this namespace; only one is allowed per namespace"
+
+
+def is_online(scene: Scene, name: str = "own") -> bool:
+    """Whether the pods of a cluster may connect to the internet."""
+    found = scene.api.look(kinds.NETWORK_POLICY, f"{name}-app", "team-a") or {}
+    return "0.0.0.0/0" in str(found["spec"]["egress"])
+
+
+def show_server(scene: Scene) -> None:
+    """Have the informer know the cluster's StatefulSet."""
+    scene.show(kinds.STATEFUL_SET, scene.api.look(kinds.STATEFUL_SET, "own-k3s", "team-a") or {})
+
+
+@pytest.mark.parametrize("error", [Refused("X", "refused"), ForeignObject("not ours"), Forbidden(403, "Forbidden", "no")])
+async def test_a_refused_cluster_that_runs_is_held_to_what_its_class_allows_now(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene()
+    scene.add_cluster()
+    await reconcile(scene)
+    assert is_online(scene)
+    show_server(scene)
+    scene.set_class("Baseline", network={"internet": "None"})
+
+    async def fail(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(ClusterReconciler, "_check_names", fail)
+    await reconcile(scene)
+    assert not is_online(scene)
+
+
+async def test_a_refused_cluster_that_was_never_made_overwrites_no_policy_of_its_user() -> None:
+    scene = Scene()
+    scene.add_cluster()
+    theirs = {"metadata": {"name": "own-app", "namespace": "team-a"}, "spec": {"egress": [{"cidr": "0.0.0.0/0"}]}}
+    scene.api.put(kinds.NETWORK_POLICY, theirs)
+    await reconcile(scene)
+    found = scene.api.look(kinds.NETWORK_POLICY, "own-app", "team-a") or {}
+    assert found["spec"] == theirs["spec"]
