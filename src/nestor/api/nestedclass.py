@@ -27,6 +27,7 @@ from nestor.api.policy import PodSecurity
 PRIVATE_RANGES = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"]
 DEFAULT_QUOTA: dict[str, str] = {
     "pods": "100",
+    "count/pods": "1000",
     "services": "50",
     "services.nodeports": "0",
     "services.loadbalancers": "0",
@@ -34,6 +35,8 @@ DEFAULT_QUOTA: dict[str, str] = {
     "secrets": "200",
 }
 """What a job may use up in the host, unless its class says otherwise: whatever all tenants share and one could exhaust."""
+ENDED_PODS = 10
+"""How many pods there may be by default, with those that have ended, for each that may run."""
 DEFAULT_EPHEMERAL_STORAGE = "10Gi"
 """Limit for containers that set none."""
 DEFAULT_CORE_DNS_IMAGE = "docker.io/coredns/coredns:1.15.0"
@@ -174,7 +177,8 @@ class NamespacePolicy(Model):
         description="Quota for the application, with the keys of a ResourceQuota: `requests.cpu`, `limits.memory`, "
         "`pods` and so on. What the nested cluster's own objects need is added to it. These keys have a default, which "
         f"applies even if others are set: {', '.join(f'`{key}: {value}`' for key, value in DEFAULT_QUOTA.items())}. CPU and "
-        "memory have none. A quota only limits new objects: what a job already has stays.",
+        "memory have none. A quota only limits new objects: what a job already has stays. `count/pods` counts "
+        "pods that have ended too; its default is at least ten times `pods`.",
     )
     default_resources: Resources | None = Field(
         None,

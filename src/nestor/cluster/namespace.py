@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nestor.api.nestedclass import DEFAULT_EPHEMERAL_STORAGE, DEFAULT_QUOTA, NamespacePolicy
+from nestor.api.nestedclass import DEFAULT_EPHEMERAL_STORAGE, DEFAULT_QUOTA, ENDED_PODS, NamespacePolicy
 from nestor.cluster.shape import Shape
 from nestor.kube.quantities import parse_quantity, write_quantity
 from nestor.objects import Object
@@ -26,9 +26,18 @@ def build_quota(shape: Shape, policy: NamespacePolicy, own: list[Object]) -> Obj
     limits = find_default_limits(policy)
     # A quota counts what the LimitRange fills in.
     filled = [item | {"limits": limits | item.get("limits", {})} for item in own]
-    wanted = {**DEFAULT_QUOTA, **(policy.quota or {})}
-    hard = {name: add_own_volume(name, add_own_share(name, str(limit), filled), shape) for name, limit in wanted.items()}
+    wanted = find_quota(policy)
+    hard = {name: add_own_volume(name, add_own_share(name, limit, filled), shape) for name, limit in wanted.items()}
     return {"metadata": shape.metadata(QUOTA_NAME), "spec": {"hard": hard}}
+
+
+def find_quota(policy: NamespacePolicy) -> dict[str, str]:
+    """The application's share, with defaults. A class that allows more pods than usual allows more that have ended, too."""
+    wanted = DEFAULT_QUOTA | {name: str(limit) for name, limit in (policy.quota or {}).items()}
+    if "count/pods" not in (policy.quota or {}):
+        ended = ENDED_PODS * int(parse_quantity(wanted["pods"]))
+        wanted["count/pods"] = str(max(ended, int(DEFAULT_QUOTA["count/pods"])))
+    return wanted
 
 
 def build_limit_range(shape: Shape, policy: NamespacePolicy) -> Object:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nestor.api.base import Resources
-from nestor.api.nestedclass import NetworkPolicyModel, Peer, RemotePolicy
+from nestor.api.nestedclass import NamespacePolicy, NetworkPolicyModel, Peer, RemotePolicy
 from nestor.api.policies import Persistence
 from nestor.cluster import namespace, policies, server
 from nestor.cluster.shape import Host, choose_cluster_cidr
@@ -176,6 +176,7 @@ def test_cert_managers_solvers_are_reached_only_where_there_is_an_issuer() -> No
         ("cpu", "1500m", "1750m"),
         ("requests.memory", "1Gi", str(1024**3 + 544 * 1024**2)),
         ("pods", "10", "12"),
+        ("count/pods", "1000", "1002"),
         ("count/services", "5", "7"),
         ("services.nodeports", "0", "0"),
         ("configmaps", "200", "208"),
@@ -186,6 +187,23 @@ def test_cert_managers_solvers_are_reached_only_where_there_is_an_issuer() -> No
 def test_the_quota_leaves_room_for_the_clusters_own_pods(name: str, limit: str, expected: str) -> None:
     own = [{"requests": {"cpu": "200m", "memory": "512Mi"}}, {"requests": {"cpu": "50m", "memory": "32Mi"}}]
     assert namespace.add_own_share(name, limit, own) == expected
+
+
+@pytest.mark.parametrize(
+    ("quota", "expected"),
+    [
+        (None, "1002"),
+        ({"requests.cpu": "4"}, "1002"),
+        ({"pods": "5"}, "1002"),
+        ({"pods": "2k"}, "20002"),
+        ({"pods": "500", "count/pods": "600"}, "602"),
+    ],
+)
+def test_pods_that_have_ended_are_counted_too_and_never_keep_as_many_from_running_as_the_class_allows(
+    quota: Object | None, expected: str
+) -> None:
+    policy = NamespacePolicy.model_validate({"quota": quota} if quota else {})
+    assert namespace.build_quota(build_shape(), policy, [])["spec"]["hard"]["count/pods"] == expected
 
 
 @pytest.mark.parametrize(

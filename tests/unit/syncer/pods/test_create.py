@@ -11,6 +11,7 @@ from nestor.api.policy import Policy
 from nestor.kube import Api, Forbidden, RetryLater, kinds
 from nestor.kube.events import EventRecorder
 from nestor.objects import Object, conditions_of
+from nestor.syncer import limits
 from nestor.syncer.pods.create import PodCreator
 from nestor.syncer.pods.room import find_size
 from tests.conformance.providers.memory import MemoryProvider
@@ -32,6 +33,7 @@ class Scene:
         self.provider = MemoryProvider(refusal=lambda _: refusal)
         by_uid = {self.pod["metadata"]["uid"]: self.pod}
         self.caches = fakes.context(policy=Policy(), is_suspended=False, nested_by_uid=by_uid, nested=lambda _: [])
+        self.caches.copied_bytes = self.total = fakes.context(value=0)
         recorder = EventRecorder(cast(Api, self.nested), "test")
         context = fakes.context(caches=self.caches, nested=self.nested, target=TARGET, recorder=recorder)
         self.creator = PodCreator(context, self.provider, needs)
@@ -165,6 +167,20 @@ async def test_a_need_that_the_host_refuses_is_told() -> None:
         await scene.create()
     assert scene.events == ["ConfigMap 'x' is in the way"]
     assert scene.provider.asked == []
+
+
+async def test_a_pod_beyond_the_bytes_that_a_cluster_may_have_is_told_and_comes_when_there_is_room() -> None:
+    scene = Scene(build_pod())
+    scene.total.value = limits.COPIED_BYTES - 1000
+    with pytest.raises(RetryLater) as caught:
+        await scene.create()
+    assert caught.value.delay == 5
+    assert scene.provider.pods == {}
+    assert scene.events == [limits.find_excess(limits.COPIED_BYTES, 0, 1)]
+    assert "the pods of this nested cluster" in scene.condition["message"]
+    scene.total.value -= 10_000
+    await scene.create()
+    assert len(scene.provider.pods) == 1
 
 
 async def test_a_name_that_is_still_held_is_waited_for_in_silence() -> None:
