@@ -16,6 +16,7 @@ from nestor.kube.tasks import together
 from nestor.objects import Object, labels_of, spec_of
 from nestor.operator import health
 from nestor.operator.admission.catalogue import AppReconciler
+from nestor.operator.clusters.bindings import keep_bindings
 from nestor.operator.clusters.reconcile import ClusterReconciler
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.world import kopf_events
@@ -82,7 +83,7 @@ class Operator:
         for informer in self.cache.informers.values():
             await informer.synced.wait()
         await self._lists.fill()
-        await together(self.queue.run(), self._lists.keep(), keep_host(self.context, self._add_all))
+        await together(self.queue.run(), self._lists.keep(), keep_host(self.context, self._add_all), keep_bindings(self.context))
 
     async def _reconcile(self, key: Key) -> float | None:
         """Tells the queue when to look again, or, by raising, to retry soon."""
