@@ -280,7 +280,7 @@ class ImagesPolicy(Model):
 
     @property
     def pull_policy(self) -> Literal["Always", "IfNotPresent"]:
-        """For app images."""
+        """For images that users name."""
         return "Always" if self.always_pull else "IfNotPresent"
 
 

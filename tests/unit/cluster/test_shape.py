@@ -9,14 +9,16 @@ import pytest
 
 from nestor.api.base import Resources
 from nestor.api.nestedclass import NamespacePolicy, NetworkPolicyModel, Peer, RemotePolicy
+from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.policies import Persistence
-from nestor.cluster import namespace, policies, server
+from nestor.cluster import namespace, policies, server, shared
+from nestor.cluster.home import Home
 from nestor.cluster.shape import Host, choose_cluster_cidr
 from nestor.contracts import addresses
 from nestor.kube.applier import contains
 from nestor.operator.job import runner_pod as runner
 from nestor.operator.world.host_facts import build_remote, read_resolver
-from tests.unit.operator.builders import Object, build_resolved, build_shape
+from tests.unit.operator.builders import Object, build_policy, build_resolved, build_shape
 
 
 def own_pods() -> list[Object]:
@@ -187,6 +189,27 @@ def test_cert_managers_solvers_are_reached_only_where_there_is_an_issuer() -> No
 def test_the_quota_leaves_room_for_the_clusters_own_pods(name: str, limit: str, expected: str) -> None:
     own = [{"requests": {"cpu": "200m", "memory": "512Mi"}}, {"requests": {"cpu": "50m", "memory": "32Mi"}}]
     assert namespace.add_own_share(name, limit, own) == expected
+
+
+@pytest.mark.parametrize(
+    ("image", "is_users", "always", "expected"),
+    [
+        ("own.test/k3s:1", True, True, "Always"),
+        ("own.test/k3s:1", True, False, "IfNotPresent"),
+        # The class names it, whoever else does.
+        ("k3s:36", True, True, "IfNotPresent"),
+        # A job's is the class's, also if the class has another one by now.
+        ("k3s:35", False, True, "IfNotPresent"),
+    ],
+)
+def test_a_users_own_k3s_image_is_pulled_as_the_class_says(image: str, is_users: bool, always: bool, expected: str) -> None:
+    policy = build_policy(images={"alwaysPull": always})
+    home = Home(name="own", namespace="team-a", labels={}, owner={"uid": "u"} if is_users else None)
+    shape = shared.build_shape(
+        NestedClusterSpec(image=image), home, policy, host=Host(("10.43.0.0/16",)), nestor_image="nestor:1"
+    )
+    found = {item["name"]: item["imagePullPolicy"] for item in shared.list_containers(shape)}
+    assert found == {"k3s": expected, "syncer": "IfNotPresent", "coredns": "IfNotPresent"}
 
 
 @pytest.mark.parametrize(
