@@ -109,6 +109,7 @@ class JobReconciler:
             resolved = await self._apps.resolve(job)
             return await self._reconcile_admitted(job, replace(resolved, is_shared=self.hosts.is_shared(job)))
         except Refused as refused:
+            self._apps.places.give_back(job["metadata"]["uid"])
             await self._children.keep_walls(job)
             return await reconcile_refused(self._context, self.hosts, job, refused)
         except NotFound:

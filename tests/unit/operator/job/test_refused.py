@@ -166,3 +166,28 @@ async def check(reconciler: JobReconciler) -> None:
     result = await reconciler.reconcile("team-a", "hello")
     if result.error is not None:
         raise result.error
+
+
+def add_aged(scene: Scene, name: str, created: str, **spec: Any) -> None:
+    """A job of that age, in a namespace with room for one."""
+    scene.set_class("Baseline", maxJobsPerNamespace=1)
+    job = build_job(name, **spec)
+    job["metadata"] |= {"uid": name, "creationTimestamp": created, "finalizers": [labels.FINALIZER]}
+    scene.change(kinds.NESTED_APP_JOB, job)
+
+
+@pytest.mark.parametrize(
+    ("young", "reason"), [({}, conditions.TOO_MANY_JOBS), ({"command": "no such command"}, conditions.ADMITTED_REASON)]
+)
+async def test_a_job_has_its_place_from_its_first_pass_on_unless_it_is_refused(young: Object, reason: str) -> None:
+    scene = Scene()
+    reconciler = JobReconciler(scene.context)
+    add_aged(scene, "young", "2026-01-02T00:00:00Z", **young)
+    scene.api.refusal = lambda _, body: ApiError(500, "InternalError", "broken") if "status" in body else None
+    with pytest.raises(ApiError):
+        await reconciler.reconcile("team-a", "young")
+    scene.api.refusal = lambda *_: None
+    add_aged(scene, "old", "2026-01-01T00:00:00Z")
+    await reconciler.reconcile("team-a", "old")
+    job = scene.api.look(kinds.NESTED_APP_JOB, "old", "team-a") or {}
+    assert condition(job, conditions.ADMITTED)[1] == reason
