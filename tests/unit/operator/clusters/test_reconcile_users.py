@@ -10,7 +10,7 @@ import pytest
 from nestor import names
 from nestor.api import labels
 from nestor.cluster.provision import ForeignObject
-from nestor.kube import ApiError, Forbidden, RetryLater, kinds
+from nestor.kube import ApiError, Forbidden, Kind, RetryLater, kinds
 from nestor.operator.admission.identity import Refused
 from nestor.operator.clusters import reconcile as module
 from nestor.operator.clusters.reconcile import ClusterReconciler
@@ -70,9 +70,7 @@ async def test_a_cluster_is_a_jobs_by_its_namespace_never_by_a_label(own: Object
     assert scene.level("own", where) == ("Baseline" if is_users else "Privileged")
 
 
-@pytest.mark.parametrize(
-    ("where", "queued"), [("team-a", {("NestedAppJob", "hello"), ("NestedCluster", "own")}), (HOME, {("NestedAppJob", "hello")})]
-)
+@pytest.mark.parametrize(("where", "queued"), [("team-a", {("NestedCluster", "own")}), (HOME, {("NestedAppJob", "hello")})])
 async def test_one_that_claims_to_be_a_jobs_is_looked_at_all_the_same(
     where: str, queued: set[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,6 +81,44 @@ async def test_one_that_claims_to_be_a_jobs_is_looked_at_all_the_same(
     monkeypatch.setattr(operator.queue, "add", seen.append)
     hear({"kind": "NestedCluster", "metadata": meta})
     assert {(key.kind, key.name) for key in seen} == queued
+
+
+CLAIMED = LABELS | {labels.MANAGED_BY: "nestor", labels.CLUSTER: "own"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "where", "own", "marks", "queued"),
+    [
+        (kinds.SERVICE, "team-a", CLAIMED, {}, [("NestedCluster", "team-a", "own")]),
+        (kinds.SERVICE, "team-a", {labels.CLUSTER: "own"}, LABELS, [("NestedCluster", "team-a", "own")]),
+        (kinds.SERVICE, "team-a", LABELS, {}, []),
+        (kinds.SERVICE, HOME, CLAIMED, {}, [("NestedAppJob", "team-a", "hello")]),
+        (kinds.POD, HOME, {labels.CLUSTER: "hello"}, LABELS, [("NestedAppJob", "team-a", "hello")]),
+        (kinds.POD, HOME, labels.of_job("other", "team-b", "5"), LABELS, [("NestedAppJob", "team-a", "hello")]),
+    ],
+)
+async def test_no_label_wakes_a_job_in_whose_namespace_the_object_is_not(
+    kind: Kind, where: str, own: Object, marks: Object, queued: list[tuple[str, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene()
+    operator = Operator(scene.context)
+    scene.show(kinds.NAMESPACE, {"metadata": {"name": where, "labels": marks}})
+    seen: list[Any] = []
+    monkeypatch.setattr(operator.queue, "add", seen.append)
+    scene.show(kind, {"metadata": {"name": "x", "namespace": where, "labels": own}})
+    assert [(key.kind, key.namespace, key.name) for key in seen] == queued
+
+
+@pytest.mark.parametrize(("where", "queued"), [(HOME, [("NestedAppJob", "team-a", "hello")]), ("team-c", [])])
+async def test_a_namespace_wakes_the_job_that_it_is_named_for(
+    where: str, queued: list[tuple[str, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene()
+    operator = Operator(scene.context)
+    seen: list[Any] = []
+    monkeypatch.setattr(operator.queue, "add", seen.append)
+    scene.show(kinds.NAMESPACE, {"metadata": {"name": where, "labels": LABELS}})
+    assert [(key.kind, key.namespace, key.name) for key in seen] == queued
 
 
 async def test_a_refused_second_cluster_ends_no_pod_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
