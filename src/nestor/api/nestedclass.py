@@ -193,7 +193,9 @@ class NetworkPolicyModel(Model):
     internet: Literal["Public", "None"] = Field(
         "Public",
         description="`Public`: any address outside `privateRanges`, except the cloud's metadata address and the "
-        "host's API server. `None`: no address outside the nested cluster. Defaults to `Public`.",
+        "host's API server. `None`: no address outside the nested cluster, and no names from outside. Only the nested API "
+        "server still looks up names in the host's DNS, such as those in the URLs of webhooks: whoever is admin of the nested "
+        "cluster can send a little data out that way. Defaults to `Public`.",
     )
     private_ranges: list[Cidr] = Field(
         default=PRIVATE_RANGES,
