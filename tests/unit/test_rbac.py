@@ -113,6 +113,11 @@ SELDOM: dict[tuple[str, str], tuple[str, str]] = {
     ),
     ("persistentvolumeclaims", "delete"): ("operator/lifecycle/data_epoch.py", "api.delete(kinds.PERSISTENT_VOLUME_CLAIM"),
     ("servicecidrs.networking.k8s.io", "get"): ("operator/world/host_facts.py", "api.get(kinds.SERVICE_CIDR"),
+    # Once at the start, before anything is recorded.
+    ("clusterrolebindings.rbac.authorization.k8s.io", "list"): (
+        "operator/clusters/bindings.py",
+        "api.list(kinds.CLUSTER_ROLE_BINDING",
+    ),
     # The opening of a target that is exposed no more.
     ("networkpolicies.networking.k8s.io", "delete"): ("operator/job/openings.py", "ensure_deleted(kinds.NETWORK_POLICY"),
     # kopf looks up the definitions of its resources.
@@ -164,7 +169,7 @@ def test_no_role_has_a_wildcard_or_rights_beside_resources(role: str) -> None:
     [
         # Server-side apply takes `patch`, and `create` where there is nothing yet.
         ("nestedclusters.nestor.dev", {"list", "watch", "create", "patch"}),
-        ("clusterrolebindings.rbac.authorization.k8s.io", {"create", "patch", "delete"}),
+        ("clusterrolebindings.rbac.authorization.k8s.io", {"list", "create", "patch", "delete"}),
         # Asked for by name, before anything of a user's own is taken over.
         ("rolebindings.rbac.authorization.k8s.io", {"get", "create", "patch", "delete"}),
     ],

@@ -27,6 +27,7 @@ from nestor.api.policy import PodSecurity
 PRIVATE_RANGES = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"]
 DEFAULT_QUOTA: dict[str, str] = {
     "pods": "100",
+    "count/pods": "1000",
     "services": "50",
     "services.nodeports": "0",
     "services.loadbalancers": "0",
@@ -34,6 +35,8 @@ DEFAULT_QUOTA: dict[str, str] = {
     "secrets": "200",
 }
 """What a job may use up in the host, unless its class says otherwise: whatever all tenants share and one could exhaust."""
+ENDED_PODS = 10
+"""How many pods there may be by default, with those that have ended, for each that may run."""
 DEFAULT_EPHEMERAL_STORAGE = "10Gi"
 """Limit for containers that set none."""
 DEFAULT_CORE_DNS_IMAGE = "docker.io/coredns/coredns:1.15.0"
@@ -175,8 +178,8 @@ class NamespacePolicy(Model):
         "`pods` and so on. What the nested cluster's own objects need is added to it. These keys have a default, which "
         f"applies even if others are set: {', '.join(f'`{key}: {value}`' for key, value in DEFAULT_QUOTA.items())}. CPU and "
         "memory have none, nor has `services.nodeports` where `expose.annotations` ask cert-manager for certificates: the "
-        "Services with which it proves a host usually have node ports. A quota only limits new "
-        "objects: what a job already has stays.",
+        "Services with which it proves a host usually have node ports. A quota only limits new objects: what a job already "
+        "has stays. `count/pods` counts pods that have ended too; its default is at least ten times `pods`.",
     )
     default_resources: Resources | None = Field(
         None,
@@ -193,7 +196,9 @@ class NetworkPolicyModel(Model):
     internet: Literal["Public", "None"] = Field(
         "Public",
         description="`Public`: any address outside `privateRanges`, except the cloud's metadata address and the "
-        "host's API server. `None`: no address outside the nested cluster. Defaults to `Public`.",
+        "host's API server. `None`: no address outside the nested cluster, and no names from outside. Only the nested API "
+        "server still looks up names in the host's DNS, such as those in the URLs of webhooks: whoever is admin of the nested "
+        "cluster can send a little data out that way. Defaults to `Public`.",
     )
     private_ranges: list[Cidr] = Field(
         default=PRIVATE_RANGES,
@@ -280,7 +285,7 @@ class ImagesPolicy(Model):
 
     @property
     def pull_policy(self) -> Literal["Always", "IfNotPresent"]:
-        """For app images."""
+        """For images that users name."""
         return "Always" if self.always_pull else "IfNotPresent"
 
 

@@ -22,6 +22,15 @@ AUTHORITY_LIFETIME = datetime.timedelta(days=3650)
 _BACKDATE = datetime.timedelta(hours=1)
 """Node clocks may differ; a certificate must not be valid only in the future."""
 
+KEY_LIMIT = 1024
+"""Bytes of a key, PEM; ours have 227. Users can write some of the Secrets that keys are read from, and if the primes of an RSA
+key are large, OpenSSL tests them for minutes, during which no other Python code runs.
+"""
+CERTIFICATE_LIMIT = 8192
+"""Bytes of a certificate, PEM; ours have less than a thousand."""
+_KEY_BEGIN = b"-----BEGIN EC PRIVATE KEY-----"
+"""Of the keys of all versions."""
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -32,12 +41,15 @@ class Pair:
 
     @cached_property
     def x509(self) -> x509.Certificate:
-        """The parsed certificate."""
-        return x509.load_pem_x509_certificate(self.certificate)
+        """The parsed certificate. Raises `ValueError`."""
+        return _read_certificate(self.certificate)
 
     @cached_property
     def private_key(self) -> ec.EllipticCurvePrivateKey:
-        """The parsed key."""
+        """The parsed key. Raises `ValueError`, or `TypeError` if it is of another kind than ours."""
+        if not self.key.startswith(_KEY_BEGIN):
+            raise TypeError("expected an EC key, as PEM in the form of SEC 1")
+        _check_size("key", self.key, KEY_LIMIT)
         key = serialization.load_pem_private_key(self.key, password=None)
         if not isinstance(key, ec.EllipticCurvePrivateKey):
             raise TypeError(f"expected an EC key, not {type(key).__name__}")
@@ -90,7 +102,7 @@ def new_leaf(
 
 def fingerprint(certificate: bytes) -> str:
     """SHA-256 of the certificate, to detect changes."""
-    return x509.load_pem_x509_certificate(certificate).fingerprint(hashes.SHA256()).hex()
+    return _read_certificate(certificate).fingerprint(hashes.SHA256()).hex()
 
 
 def is_issued_by(leaf: Pair, authority: Pair, now: datetime.datetime) -> bool:
@@ -100,6 +112,16 @@ def is_issued_by(leaf: Pair, authority: Pair, now: datetime.datetime) -> bool:
     except InvalidSignature:
         return False
     return leaf.x509.public_key() == leaf.private_key.public_key() and now < leaf.x509.not_valid_after_utc
+
+
+def _read_certificate(pem: bytes) -> x509.Certificate:
+    _check_size("certificate", pem, CERTIFICATE_LIMIT)
+    return x509.load_pem_x509_certificate(pem)
+
+
+def _check_size(what: str, pem: bytes, limit: int) -> None:
+    if len(pem) > limit:
+        raise ValueError(f"a {what} has at most {limit} bytes, not {len(pem)}")
 
 
 def _builder(

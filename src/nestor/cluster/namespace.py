@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nestor.api.nestedclass import DEFAULT_EPHEMERAL_STORAGE, DEFAULT_QUOTA, NamespacePolicy
+from nestor.api.nestedclass import DEFAULT_EPHEMERAL_STORAGE, DEFAULT_QUOTA, ENDED_PODS, NamespacePolicy
 from nestor.cluster.shape import Shape
 from nestor.names import QUOTA_NAME
 from nestor.objects import Object
@@ -26,17 +26,22 @@ def build_quota(shape: Shape, policy: NamespacePolicy, own: list[Object]) -> Obj
     limits = find_default_limits(policy)
     # A quota counts what the LimitRange fills in.
     filled = [item | {"limits": limits | item.get("limits", {})} for item in own]
-    wanted = {**find_default_quota(shape), **(policy.quota or {})}
-    hard = {name: add_own_volume(name, add_own_share(name, str(limit), filled), shape) for name, limit in wanted.items()}
+    wanted = find_quota(shape, policy)
+    hard = {name: add_own_volume(name, add_own_share(name, limit, filled), shape) for name, limit in wanted.items()}
     return {"metadata": shape.metadata(QUOTA_NAME), "spec": {"hard": hard}}
 
 
-def find_default_quota(shape: Shape) -> dict[str, str]:
-    """The quota of a class that sets none."""
-    if not shape.has_issuer:
-        return DEFAULT_QUOTA
-    # The Service by which cert-manager proves a host to the issuer has node ports, unless the issuer says otherwise.
-    return {name: limit for name, limit in DEFAULT_QUOTA.items() if name != "services.nodeports"}
+def find_quota(shape: Shape, policy: NamespacePolicy) -> dict[str, str]:
+    """The application's share, with defaults. A class that allows more pods than usual allows more that have ended, too."""
+    given = {name: str(limit) for name, limit in (policy.quota or {}).items()}
+    wanted = DEFAULT_QUOTA | given
+    if "count/pods" not in given:
+        ended = ENDED_PODS * int(parse_quantity(wanted["pods"]))
+        wanted["count/pods"] = str(max(ended, int(DEFAULT_QUOTA["count/pods"])))
+    if shape.has_issuer and "services.nodeports" not in given:
+        # The Service by which cert-manager proves a host to the issuer has node ports, unless the issuer says otherwise.
+        del wanted["services.nodeports"]
+    return wanted
 
 
 def build_limit_range(shape: Shape, policy: NamespacePolicy) -> Object:

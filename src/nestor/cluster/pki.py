@@ -47,6 +47,9 @@ TLS_SERVER_NAME = "kubernetes"
 ADMIN = "nestor:admin"
 """The user of the kubeconfig that a job's users get."""
 
+KUBECONFIG_LIMIT = 16 * 1024
+"""Bytes of a user's kubeconfig that is looked at; ours have less than a quarter of that."""
+
 SERVICE_KEY = "service.key"
 TOKEN = "token"  # noqa: S105 - a key in a Secret
 
@@ -167,6 +170,8 @@ def is_issued(secret: Object, authorities: Authorities, address: str, now: datet
     """
     try:
         text = base64.b64decode(secret["data"]["kubeconfig"])
+        if len(text) > KUBECONFIG_LIMIT:
+            return False
         user = json.loads(text)["users"][0]["user"]
         client = Pair(*(base64.b64decode(user[f"client-{part}-data"]) for part in ("certificate", "key")))
         is_valid = certificates.is_issued_by(client, _signer(authorities), now)

@@ -49,6 +49,8 @@ class Shape(Home):
     core_dns_image: str
     nestor_image: str
     host: Host
+    image_pull_policy: str = "IfNotPresent"
+    """Of `image`."""
     resources: Resources | None = None
     network: NetworkPolicyModel = field(default_factory=NetworkPolicyModel)
     exposed_from: tuple[Peer, ...] = ()

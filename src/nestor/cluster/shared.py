@@ -25,6 +25,7 @@ def build_shape(
     return Shape(
         **vars(home),
         image=spec.image or "",
+        image_pull_policy=_find_pull_policy(spec, home, policy),
         core_dns_image=policy.cluster.core_dns_image,
         nestor_image=nestor_image,
         host=host,
@@ -35,6 +36,12 @@ def build_shape(
         persistence=spec.persistence,
         replicas=replicas,
     )
+
+
+def _find_pull_policy(spec: NestedClusterSpec, home: Home, policy: NestedClassSpec) -> str:
+    """As the class says for images that users name: only on clusters of their own, and none of the class's own."""
+    is_users = home.owner is not None and spec.image not in {entry.image for entry in policy.cluster.versions}
+    return policy.images.pull_policy if is_users else "IfNotPresent"
 
 
 def build_services(shape: Shape) -> tuple[Object, Object]:

@@ -16,13 +16,14 @@ from nestor.kube.tasks import together
 from nestor.objects import Object, labels_of, spec_of
 from nestor.operator import health
 from nestor.operator.admission.catalogue import AppReconciler
+from nestor.operator.clusters.bindings import keep_bindings
 from nestor.operator.clusters.reconcile import ClusterReconciler
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.world import kopf_events
 from nestor.operator.world.context import Context
 from nestor.operator.world.definitions import Definitions
 from nestor.operator.world.finalizers import has_finalizer
-from nestor.operator.world.homes import is_of_job
+from nestor.operator.world.homes import find_job, is_of_job
 from nestor.operator.world.host_watch import keep_host
 from nestor.operator.world.relist import Lists
 
@@ -86,7 +87,7 @@ class Operator:
         for informer in self.cache.informers.values():
             await informer.synced.wait()
         await together(self._lists.fill(), self._definitions.wait())
-        await together(self.queue.run(), self._lists.keep(), keep_host(self.context, self._add_all))
+        await together(self.queue.run(), self._lists.keep(), keep_host(self.context, self._add_all), keep_bindings(self.context))
 
     async def _reconcile(self, key: Key) -> float | None:
         """Tells the queue when to look again, or, by raising, to retry soon."""
@@ -120,7 +121,7 @@ class Operator:
     def _on_cluster(self, cluster: Object) -> None:
         self._add_owner(cluster)
         meta = cluster["metadata"]
-        if has_finalizer(cluster) or (labels.JOB in labels_of(cluster) and not is_of_job(cluster)):
+        if has_finalizer(cluster) or not is_of_job(cluster):
             # A user's cluster, whatever its labels say now: its policy must be kept, its finalizer removed.
             self.queue.add(Key(CLUSTER, meta["namespace"], meta["name"]))
 
@@ -156,14 +157,14 @@ class Operator:
                 self.queue.add(Key(JOB, claim.namespace, claim.job))
 
     def _add_owner(self, obj: Object) -> None:
-        """Queue the job (or the user's cluster) that an object belongs to, by its labels or its namespace's."""
-        meta = obj["metadata"]
-        own = labels_of(obj)
-        if labels.JOB not in own and obj.get("kind") != kinds.NAMESPACE.name:
-            home = self.cache.find(kinds.NAMESPACE, meta.get("namespace", ""))
-            own = labels_of(home) | own
-        if labels.JOB in own and labels.JOB_NAMESPACE in own:
-            self.queue.add(Key(JOB, own[labels.JOB_NAMESPACE], own[labels.JOB]))
+        """Queue the job (or the user's cluster) that an object belongs to, by its labels or its namespace's.
+
+        A job only if it is the job's own namespace: users can put any labels on objects in theirs.
+        """
+        meta, own = obj["metadata"], labels_of(obj)
+        where = meta["name"] if obj.get("kind") == kinds.NAMESPACE.name else meta.get("namespace", "")
+        if job := find_job(where, own) or find_job(where, labels_of(self.cache.find(kinds.NAMESPACE, where))):
+            self.queue.add(Key(JOB, *job))
         elif obj.get("kind") == kinds.NESTED_CLUSTER.name:
             self.queue.add(Key(CLUSTER, meta["namespace"], meta["name"]))
         elif labels.CLUSTER in own and meta.get("namespace"):

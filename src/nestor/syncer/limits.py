@@ -12,7 +12,9 @@ from nestor.kube.pace import Rate
 MEBIBYTE = 1024 * 1024
 
 COPIED_BYTES = 32 * MEBIBYTE
-"""Data of all copied ConfigMaps and Secrets. 32 of the largest possible; applications have a few hundred kilobytes."""
+"""Host pods with those that have ended, and the data of copied ConfigMaps and Secrets and of pods' tokens. A pod has ten
+kilobytes, the rest of an application a few hundred.
+"""
 
 SYNCED_SERVICES = 250
 """Services with a host Service. Kubernetes' own conformance tests make 200 at a time; an application has a dozen or two."""
@@ -39,11 +41,14 @@ RUN_WRITES = Rate(per_second=1, burst=20)
 
 
 def find_excess(total: int, before: int, after: int) -> str | None:
-    """Why a copy may not grow from `before` to `after` bytes while all have `total`; None if it may. It may always shrink."""
+    """Why something may not grow from `before` to `after` bytes while all have `total`; None if it may. It may always shrink."""
     if after <= before or total - before + after <= COPIED_BYTES:
         return None
     size = COPIED_BYTES // MEBIBYTE
-    return f"the ConfigMaps and Secrets that pods of this nested cluster use may hold {size} MiB in total, and would exceed that"
+    return (
+        f"the pods of this nested cluster and the ConfigMaps and Secrets that they use may hold {size} MiB in total, and would "
+        "exceed that"
+    )
 
 
 def find_surplus(count: int) -> str | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from nestor.objects import Object
 from nestor.translate.target import Target
 
@@ -21,6 +23,8 @@ def build_config(nested: Object, target: Target) -> Object:
 
 
 def measure(copy: Object) -> int:
-    """Bytes of data in a ConfigMap or Secret."""
+    """Bytes of data in a ConfigMap or Secret; of a pod, all that it is."""
+    if copy.get("kind") == "Pod":
+        return len(json.dumps(copy))
     pairs = ((key, text) for part in _DATA for key, text in (copy.get(part) or {}).items())
     return sum(len(key) + len(text.encode()) for key, text in pairs)

@@ -17,6 +17,7 @@ TARGET = {"service_name": "web", "service_port": 8080, "service_namespace": "def
 STEP = {"name": "hello", "type": "kubectl", "path": "hello.yml"}
 OWN_DEFAULTS = {
     "pods": "102",
+    "count/pods": "1002",
     "services": "52",
     "services.nodeports": "0",
     "services.loadbalancers": "0",

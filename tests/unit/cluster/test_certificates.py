@@ -220,6 +220,78 @@ def test_other_kinds_of_keys_are_refused() -> None:
         _ = Pair(b"", pem).private_key
 
 
+@pytest.fixture
+def unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails a test that has a key or certificate parsed: OpenSSL takes minutes for some, and lets nothing else run meanwhile."""
+
+    def fail(*_: object, **__: object) -> None:
+        pytest.fail("it is parsed")
+
+    monkeypatch.setattr("nestor.cluster.certificates.serialization.load_pem_private_key", fail)
+    monkeypatch.setattr("nestor.cluster.certificates.x509.load_pem_x509_certificate", fail)
+
+
+RSA_KEY = b"-----BEGIN RSA PRIVATE KEY-----\nMAA=\n-----END RSA PRIVATE KEY-----\n"
+EC_KEY = b"-----BEGIN EC PRIVATE KEY-----\n%s\n-----END EC PRIVATE KEY-----\n"
+
+
+@pytest.mark.usefixtures("unread")
+@pytest.mark.parametrize(
+    ("pem", "error", "message"),
+    [
+        (RSA_KEY, TypeError, "expected an EC key"),
+        (b"\n" + certificates.new_key(), TypeError, "expected an EC key"),
+        (EC_KEY % (b"A" * 1000), ValueError, "a key has at most 1024 bytes, not 10"),
+    ],
+    ids=["rsa", "text-before", "large"],
+)
+def test_a_key_that_others_may_have_written_is_parsed_only_if_it_looks_like_ours(
+    pem: bytes, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        _ = Pair(b"", pem).private_key
+
+
+@pytest.mark.usefixtures("unread")
+def test_a_large_certificate_is_not_parsed() -> None:
+    pem = b"-----BEGIN CERTIFICATE-----\n" + b"A" * 8192
+    with pytest.raises(ValueError, match="a certificate has at most 8192 bytes, not 8"):
+        _ = Pair(pem, b"").x509
+    with pytest.raises(ValueError, match="a certificate has at most 8192 bytes, not 8"):
+        certificates.fingerprint(pem)
+
+
+@pytest.mark.parametrize("bits", [256, 384, 521])
+def test_keys_and_certificates_of_ours_are_far_below_the_limits(content: dict[str, bytes], bits: int) -> None:
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    curve: ec.EllipticCurve = {256: ec.SECP256R1(), 384: ec.SECP384R1(), 521: ec.SECP521R1()}[bits]
+    assert len(certificates._to_pem(ec.generate_private_key(curve))) < certificates.KEY_LIMIT / 2
+    assert max(len(value) for key, value in content.items() if key.endswith(".crt")) < certificates.CERTIFICATE_LIMIT / 4
+
+
+def test_a_users_kubeconfig_with_another_kind_of_key_is_replaced_and_its_key_never_parsed(
+    secret: Object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authorities = Authorities.from_secret(secret)
+    config = json.loads(pki.mint_admin_kubeconfig(authorities, "10.43.0.9", NOW, WEEK)["kubeconfig"])
+    config["users"][0]["user"]["client-key-data"] = base64.b64encode(RSA_KEY).decode()
+    monkeypatch.setattr(
+        "nestor.cluster.certificates.serialization.load_pem_private_key", lambda *_, **__: pytest.fail("it is parsed")
+    )
+    changed = build_secret({"name": "x"}, {"kubeconfig": json.dumps(config).encode()})
+    assert not pki.is_issued(changed, authorities, "10.43.0.9", NOW)
+
+
+def test_a_users_large_kubeconfig_is_replaced_unread(secret: Object, monkeypatch: pytest.MonkeyPatch) -> None:
+    authorities = Authorities.from_secret(secret)
+    made = pki.mint_admin_kubeconfig(authorities, "10.43.0.9", NOW, WEEK)["kubeconfig"]
+    assert len(made) < pki.KUBECONFIG_LIMIT / 2
+    monkeypatch.setattr("nestor.cluster.pki.json.loads", lambda _: pytest.fail("it is parsed"))
+    large = build_secret({"name": "x"}, {"kubeconfig": made + b" " * pki.KUBECONFIG_LIMIT})
+    assert not pki.is_issued(large, authorities, "10.43.0.9", NOW)
+
+
 def decode(secret: Object) -> Object:
     """The kubeconfig in a Secret."""
     found: Object = json.loads(base64.b64decode(secret["data"]["kubeconfig"]))

@@ -9,14 +9,16 @@ import pytest
 
 from nestor.api.base import Resources
 from nestor.api.nestedclass import NamespacePolicy, NetworkPolicyModel, Peer, RemotePolicy
+from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.policies import Persistence
-from nestor.cluster import coredns, namespace, policies, server
+from nestor.cluster import coredns, namespace, policies, server, shared
+from nestor.cluster.home import Home
 from nestor.cluster.shape import Host, choose_cluster_cidr
 from nestor.contracts import addresses
 from nestor.kube.applier import contains
 from nestor.operator.job import runner_pod as runner
 from nestor.operator.world.host_facts import build_remote, read_resolver
-from tests.unit.operator.builders import Object, build_resolved, build_shape
+from tests.unit.operator.builders import Object, build_policy, build_resolved, build_shape
 
 
 def own_pods() -> list[Object]:
@@ -176,6 +178,7 @@ def test_cert_managers_solvers_are_reached_only_where_there_is_an_issuer() -> No
         ("cpu", "1500m", "1750m"),
         ("requests.memory", "1Gi", str(1024**3 + 544 * 1024**2)),
         ("pods", "10", "12"),
+        ("count/pods", "1000", "1002"),
         ("count/services", "5", "7"),
         ("services.nodeports", "0", "0"),
         ("configmaps", "200", "208"),
@@ -224,6 +227,44 @@ def test_a_server_for_which_a_class_only_requests_storage_gets_no_limit_below_it
     found = pod["containers"][0]["resources"]
     assert found["requests"]["ephemeral-storage"] == request_
     assert found["limits"]["ephemeral-storage"] == limit
+
+
+@pytest.mark.parametrize(
+    ("image", "is_users", "always", "expected"),
+    [
+        ("own.test/k3s:1", True, True, "Always"),
+        ("own.test/k3s:1", True, False, "IfNotPresent"),
+        # The class names it, whoever else does.
+        ("k3s:36", True, True, "IfNotPresent"),
+        # A job's is the class's, also if the class has another one by now.
+        ("k3s:35", False, True, "IfNotPresent"),
+    ],
+)
+def test_a_users_own_k3s_image_is_pulled_as_the_class_says(image: str, is_users: bool, always: bool, expected: str) -> None:
+    policy = build_policy(images={"alwaysPull": always})
+    home = Home(name="own", namespace="team-a", labels={}, owner={"uid": "u"} if is_users else None)
+    shape = shared.build_shape(
+        NestedClusterSpec(image=image), home, policy, host=Host(("10.43.0.0/16",)), nestor_image="nestor:1"
+    )
+    found = {item["name"]: item["imagePullPolicy"] for item in shared.list_containers(shape)}
+    assert found == {"k3s": expected, "syncer": "IfNotPresent", "coredns": "IfNotPresent"}
+
+
+@pytest.mark.parametrize(
+    ("quota", "expected"),
+    [
+        (None, "1002"),
+        ({"requests.cpu": "4"}, "1002"),
+        ({"pods": "5"}, "1002"),
+        ({"pods": "2k"}, "20002"),
+        ({"pods": "500", "count/pods": "600"}, "602"),
+    ],
+)
+def test_pods_that_have_ended_are_counted_too_and_never_keep_as_many_from_running_as_the_class_allows(
+    quota: Object | None, expected: str
+) -> None:
+    policy = NamespacePolicy.model_validate({"quota": quota} if quota else {})
+    assert namespace.build_quota(build_shape(), policy, [])["spec"]["hard"]["count/pods"] == expected
 
 
 @pytest.mark.parametrize(

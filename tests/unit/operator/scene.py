@@ -30,11 +30,13 @@ class Scene:
         old = self.context
         self.context = Context.create(old.api, old.settings, old.cache, old.host)
 
-    def set_class(self, level: str, **spec: Any) -> None:
+    def set_class(self, level: str, namespace: Object | None = None, **spec: Any) -> None:
         """Have the class say that, as an admin would."""
         self._version += 1
         meta = {"name": "default", "uid": "c", "resourceVersion": str(self._version)}
-        body = build_policy(namespace={"podSecurity": level}, **spec).model_dump(by_alias=True, exclude_none=True)
+        body = build_policy(namespace={"podSecurity": level} | (namespace or {}), **spec).model_dump(
+            by_alias=True, exclude_none=True
+        )
         self.context.cache.classes.put({"metadata": meta, "spec": body})
 
     def drop_class(self) -> None:

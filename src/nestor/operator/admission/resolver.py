@@ -18,7 +18,7 @@ from nestor.operator.admission.admit import Resolved, admit
 from nestor.operator.admission.app_source import AppSource, find_source
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import JobIdentity, Refused, identify
-from nestor.operator.admission.room import check_room
+from nestor.operator.admission.room import Places
 from nestor.operator.oneshot import Action
 from nestor.operator.world.context import Context
 from nestor.times import now, seconds_since
@@ -39,11 +39,12 @@ class AppResolver:
         self._inputs = inputs
         self._snapshots = inputs.snapshots
         self._ensure_namespace = ensure_namespace
+        self.places = Places()
 
     async def resolve(self, job: Object) -> Resolved:
         """The job with everything it refers to. Raises `Refused`, with status `Unknown` while its AppDef is being read."""
         known = identify(job, self._context.classes.all())
-        check_room(known, self._context.cache.jobs)
+        self.places.take(known, self._context.cache.jobs)
         source = await self._find(known, job)
         cluster = self._context.cache.clusters.get(known.home.name, known.home.namespace)
         given = await self._inputs.parameters.find(known)

@@ -1,8 +1,8 @@
-"""Whether a namespace has room for another job of a class: first come, first served, and who runs is never sent away. Pure."""
+"""Whether a namespace has room for another job of a class: first come, first served, and who runs is never sent away."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from nestor.api import conditions
 from nestor.objects import Object, conditions_of, spec_of, status_of
@@ -12,8 +12,32 @@ RETRY_SECONDS = 10.0
 """How soon to look again: no event tells a waiting job that another one has gone."""
 
 
-def check_room(known: JobIdentity, jobs: Iterable[Object]) -> None:
-    """Raises `Refused` if the class's `maxJobsPerNamespace` is reached by jobs that came first. `jobs`: all there are."""
+class Places:
+    """The places that this process has given away and that the jobs' statuses do not show yet: a pass takes a while."""
+
+    def __init__(self) -> None:
+        self._given: set[str] = set()
+        """UIDs of jobs."""
+
+    def take(self, known: JobIdentity, jobs: Iterable[Object]) -> None:
+        """Give the job a place, or raise as `check_room` does."""
+        if known.policy.max_jobs_per_namespace is None:
+            return
+        jobs = list(jobs)
+        self._given &= {job["metadata"]["uid"] for job in jobs}
+        check_room(known, jobs, self._given)
+        self._given.add(known.uid)
+
+    def give_back(self, uid: str) -> None:
+        """The job is refused for another reason."""
+        self._given.discard(uid)
+
+
+def check_room(known: JobIdentity, jobs: Iterable[Object], given: Collection[str] = ()) -> None:
+    """Raises `Refused` if the class's `maxJobsPerNamespace` is reached by jobs that came first.
+
+    `jobs`: all there are; `given`: the UIDs of those that have a place, whatever their status says.
+    """
     limit = known.policy.max_jobs_per_namespace
     if limit is None:
         return
@@ -26,9 +50,9 @@ def check_room(known: JobIdentity, jobs: Iterable[Object]) -> None:
             mine = job
         else:
             ahead.append(job)
-    if mine is None or _has_place(mine):
+    if mine is None or _has_place(mine, given):
         return
-    count = sum(_has_place(job) or (_is_in_line(job) and _age(job) < _age(mine)) for job in ahead)
+    count = sum(_has_place(job, given) or (_is_in_line(job) and _age(job) < _age(mine)) for job in ahead)
     if count >= limit:
         message = _explain(known, limit, count)
         raise Refused(conditions.TOO_MANY_JOBS, message, retry_seconds=RETRY_SECONDS)
@@ -46,9 +70,9 @@ def _explain(known: JobIdentity, limit: int, count: int) -> str:
     )
 
 
-def _has_place(job: Object) -> bool:
+def _has_place(job: Object, given: Collection[str]) -> bool:
     """Whether it was ever admitted: it may have pods, even if it was refused since."""
-    return bool((status_of(job).get("timings") or {}).get("admitted"))
+    return job["metadata"]["uid"] in given or bool((status_of(job).get("timings") or {}).get("admitted"))
 
 
 def _is_in_line(job: Object) -> bool:

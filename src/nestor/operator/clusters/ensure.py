@@ -9,11 +9,11 @@ from typing import Any
 
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.nestedcluster import NestedClusterSpec
-from nestor.cluster import shared
+from nestor.cluster import policies, shared
 from nestor.cluster.home import Home
 from nestor.cluster.provision import Addresses, ForeignObject
 from nestor.cluster.shape import Shape
-from nestor.kube import ApiError, RetryLater
+from nestor.kube import ApiError, RetryLater, kinds
 from nestor.kube.tasks import together
 from nestor.operator.clusters.rotation import find_rotation_problem, tell_rotation
 from nestor.operator.world.context import Context
@@ -85,3 +85,16 @@ async def keep_keys(context: Context, home: Home) -> None:
         await tell_rotation(context, home)
     except (ApiError, ForeignObject, RetryLater) as error:
         log.warning("%s/%s: cannot renew the keys of a refused cluster: %s", home.namespace, home.name, error)
+
+
+async def keep_walls(home: Home, work: Coroutine[Any, Any, Any]) -> None:
+    """Do the `work` that holds a cluster to what its class allows now, though it is refused; a failure must not hide why."""
+    try:
+        await work
+    except (ApiError, ForeignObject, RetryLater) as error:
+        log.warning("%s/%s: cannot hold a refused cluster to its class: %s", home.namespace, home.name, error)
+
+
+async def ensure_policies(context: Context, shape: Shape) -> None:
+    """Ensure the network policies alone, of a cluster that was made before."""
+    await together(*(context.applier.ensure(kinds.NETWORK_POLICY, body) for body in policies.build_policies(shape)))

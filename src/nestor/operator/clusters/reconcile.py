@@ -19,7 +19,7 @@ from nestor.objects import Object, conditions_of, is_owned_by, is_terminating, o
 from nestor.operator.admission.cluster_spec import complete_spec, read_running
 from nestor.operator.admission.identity import Refused, find_class
 from nestor.operator.clusters import ownership
-from nestor.operator.clusters.ensure import Ensured, build_shape, ensure_cluster, keep_keys
+from nestor.operator.clusters.ensure import Ensured, build_shape, ensure_cluster, ensure_policies, keep_keys, keep_walls
 from nestor.operator.clusters.policy import resolve_policy
 from nestor.operator.clusters.status import write_policy, write_status
 from nestor.operator.lifecycle.suspend import SuspendState, decide_suspend, end_pods, find_progress
@@ -60,13 +60,13 @@ class ClusterReconciler:
             made = await self._ensure(cluster, spec, home, replicas=suspend.replicas if suspend else 1)
         except Refused as refused:
             await self._refuse(cluster, refused.reason, refused.message)
-            await keep_keys(self._context, home)
+            await self._keep(spec, home)
             return Result(RESYNC_SECONDS)
         except (Forbidden, Invalid, ForeignObject) as error:
             if isinstance(error, Forbidden) and error.is_terminating:
                 return Result(RESYNC_SECONDS)
             await self._refuse(cluster, conditions.PROVISIONING_FAILED, getattr(error, "message", str(error)))
-            await keep_keys(self._context, home)
+            await self._keep(spec, home)
             return Result(error=error)
         texts = ["class and version accepted", made.problem, made.note, f"suspended: {suspend.message}" if suspend else ""]
         admitted = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, "; ".join(text for text in texts if text))
@@ -104,6 +104,13 @@ class ClusterReconciler:
         await self._check_names(cluster, shape)
         self._check_claim(shape, server)
         return await ensure_cluster(self._context, shape)
+
+    async def _keep(self, spec: NestedClusterSpec, home: Home) -> None:
+        """Maintain of a refused cluster what must not grow old, if it was made: its keys, and what its class does not allow."""
+        await keep_keys(self._context, home)
+        policy = self._context.classes.all().get(spec.class_name)
+        if policy is not None and self._find_server(home) is not None:
+            await keep_walls(home, ensure_policies(self._context, build_shape(self._context, spec, home, policy)))
 
     def _find_server(self, home: Home) -> Object | None:
         """The cluster's StatefulSet, once it exists."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.cluster.home import Home
 from nestor.cluster.provision import Addresses
 from nestor.cluster.shape import Shape
 from nestor.kube import kinds
 from nestor.kube.tasks import together
-from nestor.objects import Object, status_of
+from nestor.objects import Object, spec_of, status_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import JobIdentity
-from nestor.operator.clusters.ensure import Alongside, ensure_cluster
+from nestor.operator.clusters.ensure import Alongside, build_shape, ensure_cluster, ensure_policies, keep_walls
 from nestor.operator.clusters.homes import ensure_defaults, ensure_home, ensure_quota
 from nestor.operator.clusters.policy import resolve_policy
 from nestor.operator.job import runner_pod
@@ -22,6 +24,7 @@ from nestor.operator.job.hosts import Hosts
 from nestor.operator.job.openings import Openings
 from nestor.operator.job.policy import write_policy
 from nestor.operator.world.context import Context
+from nestor.operator.world.homes import find_home
 from nestor.steps import Plan
 
 
@@ -90,17 +93,33 @@ class ChildrenKeeper:
     async def ensure_namespace(self, known: JobIdentity) -> Home:
         """Ensure the job's own namespace. If it was recreated, everything copied into it is copied again."""
         job = self._context.cache.jobs.get(known.name, known.namespace)
-        return await ensure_home(
-            self._context,
-            known.home,
-            known.policy.namespace,
-            forget=lambda: self._forget(known),
-            recorded=status_of(job).get("namespaceUID"),
-        )
+        return await self._ensure_home(known.home, known.policy, known.uid, job)
 
-    def _forget(self, known: JobIdentity) -> None:
-        self._inputs.forget_copies(known.uid)
-        self.openings.forget(known.home.namespace)
+    async def keep_walls(self, job: Object) -> None:
+        """Hold the cluster of a job that is refused to what the class allows now: its network, its quota, its namespace.
+
+        The class is the one that the job names, even if nothing else of its spec can be read. If it is gone, all stays as it is.
+        """
+        context, home = self._context, find_home(job)
+        cluster = context.cache.clusters.get(home.name, home.namespace)
+        policy = context.classes.all().get(spec_of(job).get("className", "default"))
+        if cluster is None or policy is None:
+            return
+
+        async def ensure() -> None:
+            await self._ensure_home(home, policy, job["metadata"]["uid"], job)
+            shape = build_shape(context, NestedClusterSpec.model_validate(spec_of(cluster)), home, policy)
+            quota = ensure_quota(context, shape, policy.namespace, [runner_pod.RESOURCES])
+            await together(ensure_policies(context, shape), ensure_defaults(context, shape, policy.namespace)(), quota())
+
+        await keep_walls(home, ensure())
+
+    async def _ensure_home(self, home: Home, policy: NestedClassSpec, uid: str, job: Object | None) -> Home:
+        def forget() -> None:
+            self._inputs.forget_copies(uid)
+            self.openings.forget(home.namespace)
+
+        return await ensure_home(self._context, home, policy.namespace, forget, status_of(job).get("namespaceUID"))
 
 
 def build_cluster(resolved: Resolved, *, is_stopped: bool) -> Object:

@@ -11,6 +11,7 @@ from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
 from nestor.kube import ApiError, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.kube.applier import LAG_SECONDS, RESYNC_SECONDS
+from nestor.kube.tasks import together
 from nestor.names import Part
 from nestor.objects import Object, conditions_of, is_terminating, status_of
 from nestor.operator.admission.admit import Resolved
@@ -109,6 +110,8 @@ class JobReconciler:
             resolved = await self._apps.resolve(job)
             return await self._reconcile_admitted(job, replace(resolved, is_shared=self.hosts.is_shared(job)))
         except Refused as refused:
+            self._apps.places.give_back(job["metadata"]["uid"])
+            await self._children.keep_walls(job)
             return await reconcile_refused(self._context, self.hosts, job, refused)
         except NotFound:
             meta = job["metadata"]
@@ -168,7 +171,8 @@ class JobReconciler:
         except (ForeignObject, Forbidden, Invalid) as error:
             if isinstance(error, Forbidden) and error.is_terminating:
                 raise RetryLater(1, error.message) from None
-            await keep_home_keys(self._context, it.shape, status_of(it.job).get("namespaceUID"))
+            recorded = status_of(it.job).get("namespaceUID")
+            await together(keep_home_keys(self._context, it.shape, recorded), self._children.keep_walls(it.job))
             routes = admit_routes(self._context.cache, self.hosts, it.resolved)
             return Children(routes), getattr(error, "message", str(error)), error
 

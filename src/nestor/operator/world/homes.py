@@ -40,9 +40,14 @@ def is_of_job(cluster: Object) -> bool:
 
     The labels alone prove nothing, for users may put any on clusters of their own.
     """
-    own = labels_of(cluster)
-    job = [own.get(key, "") for key in (labels.JOB, labels.JOB_NAMESPACE, labels.JOB_UID)]
-    return all(job) and bool(cluster["metadata"]["namespace"] == names.job_namespace(*job))
+    return find_job(cluster["metadata"]["namespace"], labels_of(cluster)) is not None
+
+
+def find_job(namespace: str, marks: dict[str, str]) -> tuple[str, str] | None:
+    """Namespace and name of the job that the labels `marks` name, if `namespace` is the one that was made for it."""
+    name, where, uid = (marks.get(key, "") for key in (labels.JOB, labels.JOB_NAMESPACE, labels.JOB_UID))
+    is_its_own = name and where and uid and namespace == names.job_namespace(name, where, uid)
+    return (where, name) if is_its_own else None
 
 
 def find_home_of_cluster(cluster: Object) -> Home:

@@ -15,6 +15,7 @@ from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, RetryL
 from nestor.objects import Object, labels_of
 from nestor.providers.base import InvalidInput, NoRoom, NotYet, Provider
 from nestor.syncer.copies.memory import Told
+from nestor.syncer.copies.rows.config import find_excess
 from nestor.syncer.pods import room
 from nestor.syncer.pods.room import Room
 from nestor.syncer.view.context import Context
@@ -109,6 +110,8 @@ class PodCreator:
         host = translate.build_pod(nested, self._context.target, namespaces, policy)
         if caches.is_suspended or caches.policy != policy:
             return False
+        if message := find_excess(caches.copied_bytes.value, None, host):
+            raise Forbidden(403, "Forbidden", message)
         self.creating += 1
         try:
             await self._provider.create(host)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Awaitable, Callable
 
 from nestor.kube import Conflict, Forbidden, NotFound, RetryLater, kinds
 from nestor.objects import Object
 from nestor.providers import base as providers
 from nestor.providers.base import InvalidInput, NotYet, Part, Provider
+from nestor.syncer import limits
 from nestor.syncer.copies.memory import Told
 from nestor.syncer.view.context import Context
 from nestor.times import timestamp
@@ -95,13 +97,22 @@ class PodSyncer:
             await self._tell(nested, "; ".join(found))
 
     async def _send(self, nested: Object, host: Object, patch: Object | None, part: Part = "") -> str:
-        """Patch the host pod. Returns why the provider refuses, in nested words; the other patches do not depend on it."""
+        """Patch the host pod. Returns why that is refused, in nested words; the other patches do not depend on it."""
         if patch is not None:
+            if message := self._find_excess(patch, part):
+                return message
             try:
                 await self._provider.patch(host, patch, part)
             except InvalidInput as error:
                 return messages.translate(error.message, messages.build_words(nested, self._context.target, host))
         return ""
+
+    def _find_excess(self, patch: Object, part: Part) -> str | None:
+        """Why the patch would be too much. What replaces little with little may pass; debug containers are only ever added."""
+        size = len(json.dumps(patch))
+        if size <= limits.SMALL_BYTES and part != "ephemeralcontainers":
+            return None
+        return limits.find_excess(self._context.caches.copied_bytes.value, 0, size)
 
     async def _tell(self, nested: Object, message: str) -> None:
         """Report once that the host refused a change. The pod keeps running unchanged."""

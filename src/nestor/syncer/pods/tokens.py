@@ -14,10 +14,10 @@ from functools import partial
 
 from nestor import times
 from nestor.api import labels
-from nestor.kube import Change, WorkQueue, kinds
+from nestor.kube import Change, Forbidden, WorkQueue, kinds
 from nestor.kube.index import Index
 from nestor.objects import Object, annotations_of, labels_of, spec_of
-from nestor.syncer.copies.rows.config import SECRET_FIELDS
+from nestor.syncer.copies.rows.config import SECRET_FIELDS, find_excess
 from nestor.syncer.copies.writer import Writer, is_synced_from
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 from nestor.translate import volumes
@@ -38,6 +38,7 @@ class TokenController:
         secrets, pods = context.caches.host(kinds.SECRET), context.caches.nested(kinds.POD)
         self._writer = Writer(context.host, kinds.SECRET, SECRET_FIELDS, partial(is_synced_from, context.target.cluster))
         self._by_uid = Index(secrets, _pod_uid)
+        self._bytes = context.caches.copied_bytes
         self.queue = WorkQueue(self._reconcile, workers=4, name="tokens", max_delay=RETRY_LIMIT)
         secrets.on_change(self._on_secret)
         pods.on_change(self._on_pod)
@@ -85,7 +86,11 @@ class TokenController:
         metadata["annotations"] |= {labels.RENEW_AFTER: times.write(renew), labels.TOKEN_NODE: _node(pod)}
         data = {token.key: base64.b64encode(value.encode()).decode() for token, value in zip(wanted, answers, strict=True)}
         desired = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
-        await self._writer.write(self._secret(pod), desired)
+        secret = self._secret(pod)
+        # Renewed tokens are about as long as the old ones, without which the pod would fail.
+        if secret is None and (message := find_excess(self._bytes.value, None, desired)):
+            raise Forbidden(403, "Forbidden", message)
+        await self._writer.write(secret, desired)
         return life * _RENEW_AT
 
     async def _request(self, pod: Object, token: Token) -> str:

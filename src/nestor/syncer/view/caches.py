@@ -104,8 +104,8 @@ class Caches:
 
     @cached_property
     def copied_bytes(self) -> Total:
-        """Bytes of data in the host's ConfigMaps and Secrets of this nested cluster."""
-        return Total([self.host(kinds.CONFIG_MAP), self.host(kinds.SECRET)], config.measure)
+        """Bytes of this nested cluster's pods in the host, and of the data in its ConfigMaps and Secrets there."""
+        return Total([self.host(kind) for kind in (kinds.POD, kinds.CONFIG_MAP, kinds.SECRET)], config.measure)
 
     def by_namespace(self, kind: Kind) -> Index[str]:
         """Nested objects of this kind by their namespace."""

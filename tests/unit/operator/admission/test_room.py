@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions
-from nestor.operator.admission.identity import Refused, identify
-from nestor.operator.admission.room import check_room
+from nestor.operator.admission.identity import JobIdentity, Refused, identify
+from nestor.operator.admission.room import Places, check_room
 from tests.unit.operator.builders import build_job, build_policy
 
 Object = dict[str, Any]
@@ -88,3 +88,37 @@ def test_of_jobs_of_the_same_second_as_many_as_the_limit_get_in(refused: str) ->
 def test_a_lowered_limit_sends_nobody_away() -> None:
     placed = [job(uid, OLD, is_placed=True) for uid in "abc"]
     assert find_refusal(1, placed[0], *placed[1:]) is None
+
+
+def known(of: Object, limit: int | None = 1) -> JobIdentity:
+    """A job with its class."""
+    return identify(of, {"default": build_policy(maxJobsPerNamespace=limit)})
+
+
+def test_a_place_that_was_just_given_is_taken_before_the_status_says_so() -> None:
+    """The older one was seen later: it was refused for another reason, or both are of the same second."""
+    places, young, old = Places(), job("y", YOUNG), job("o", OLD)
+    places.take(known(young), [young, old | {"status": job("o", OLD, refused=conditions.APPDEF_INVALID)["status"]}])
+    for _ in range(2):
+        with pytest.raises(Refused, match="has 1 job of class"):
+            places.take(known(old), [young, old])
+    places.take(known(young), [young, old])
+
+
+def test_a_job_that_is_refused_after_all_gives_its_place_back() -> None:
+    places, young, old = Places(), job("y", YOUNG), job("o", OLD)
+    places.take(known(young), [young])
+    places.give_back("y")
+    places.take(known(old), [young, old])
+    with pytest.raises(Refused):
+        places.take(known(young), [young, old])
+    places.give_back("never given")
+
+
+def test_a_place_goes_with_its_job_and_only_counts_in_its_own_namespace() -> None:
+    places, first = Places(), job("a", OLD)
+    other = job("b", OLD, namespace="team-b")
+    places.take(known(first), [first, other])
+    places.take(known(other), [first, other])
+    later = job("c", MIDDLE)
+    places.take(known(later), [other, later])

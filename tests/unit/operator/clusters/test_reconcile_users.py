@@ -9,7 +9,9 @@ import pytest
 
 from nestor import names
 from nestor.api import labels
-from nestor.kube import ApiError, RetryLater, kinds
+from nestor.cluster.provision import ForeignObject
+from nestor.kube import ApiError, Forbidden, Kind, RetryLater, kinds
+from nestor.operator.admission.identity import Refused
 from nestor.operator.clusters import reconcile as module
 from nestor.operator.clusters.reconcile import ClusterReconciler
 from nestor.operator.lifecycle import suspend
@@ -68,9 +70,7 @@ async def test_a_cluster_is_a_jobs_by_its_namespace_never_by_a_label(own: Object
     assert scene.level("own", where) == ("Baseline" if is_users else "Privileged")
 
 
-@pytest.mark.parametrize(
-    ("where", "queued"), [("team-a", {("NestedAppJob", "hello"), ("NestedCluster", "own")}), (HOME, {("NestedAppJob", "hello")})]
-)
+@pytest.mark.parametrize(("where", "queued"), [("team-a", {("NestedCluster", "own")}), (HOME, {("NestedAppJob", "hello")})])
 async def test_one_that_claims_to_be_a_jobs_is_looked_at_all_the_same(
     where: str, queued: set[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,6 +81,44 @@ async def test_one_that_claims_to_be_a_jobs_is_looked_at_all_the_same(
     monkeypatch.setattr(operator.queue, "add", seen.append)
     hear({"kind": "NestedCluster", "metadata": meta})
     assert {(key.kind, key.name) for key in seen} == queued
+
+
+CLAIMED = LABELS | {labels.MANAGED_BY: "nestor", labels.CLUSTER: "own"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "where", "own", "marks", "queued"),
+    [
+        (kinds.SERVICE, "team-a", CLAIMED, {}, [("NestedCluster", "team-a", "own")]),
+        (kinds.SERVICE, "team-a", {labels.CLUSTER: "own"}, LABELS, [("NestedCluster", "team-a", "own")]),
+        (kinds.SERVICE, "team-a", LABELS, {}, []),
+        (kinds.SERVICE, HOME, CLAIMED, {}, [("NestedAppJob", "team-a", "hello")]),
+        (kinds.POD, HOME, {labels.CLUSTER: "hello"}, LABELS, [("NestedAppJob", "team-a", "hello")]),
+        (kinds.POD, HOME, labels.of_job("other", "team-b", "5"), LABELS, [("NestedAppJob", "team-a", "hello")]),
+    ],
+)
+async def test_no_label_wakes_a_job_in_whose_namespace_the_object_is_not(
+    kind: Kind, where: str, own: Object, marks: Object, queued: list[tuple[str, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene()
+    operator = Operator(scene.context)
+    scene.show(kinds.NAMESPACE, {"metadata": {"name": where, "labels": marks}})
+    seen: list[Any] = []
+    monkeypatch.setattr(operator.queue, "add", seen.append)
+    scene.show(kind, {"metadata": {"name": "x", "namespace": where, "labels": own}})
+    assert [(key.kind, key.namespace, key.name) for key in seen] == queued
+
+
+@pytest.mark.parametrize(("where", "queued"), [(HOME, [("NestedAppJob", "team-a", "hello")]), ("team-c", [])])
+async def test_a_namespace_wakes_the_job_that_it_is_named_for(
+    where: str, queued: list[tuple[str, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene()
+    operator = Operator(scene.context)
+    seen: list[Any] = []
+    monkeypatch.setattr(operator.queue, "add", seen.append)
+    scene.show(kinds.NAMESPACE, {"metadata": {"name": where, "labels": LABELS}})
+    assert [(key.kind, key.namespace, key.name) for key in seen] == queued
 
 
 async def test_a_refused_second_cluster_ends_no_pod_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,3 +132,43 @@ async def test_a_refused_second_cluster_ends_no_pod_of_the_first(monkeypatch: py
     assert scene.api.look(kinds.POD, "web", "team-a") is not None
     (said,) = (scene.api.look(kinds.NESTED_CLUSTER, "second", "team-a") or {})["status"]["conditions"]
     assert said["message"] == "NestedCluster 'first' already uses this namespace; only one is allowed per namespace"
+
+
+def is_online(scene: Scene, name: str = "own") -> bool:
+    """Whether the pods of a cluster may connect to the internet."""
+    found = scene.api.look(kinds.NETWORK_POLICY, f"{name}-app", "team-a") or {}
+    return "0.0.0.0/0" in str(found["spec"]["egress"])
+
+
+def show_server(scene: Scene) -> None:
+    """Have the informer know the cluster's StatefulSet."""
+    scene.show(kinds.STATEFUL_SET, scene.api.look(kinds.STATEFUL_SET, "own-k3s", "team-a") or {})
+
+
+@pytest.mark.parametrize("error", [Refused("X", "refused"), ForeignObject("not ours"), Forbidden(403, "Forbidden", "no")])
+async def test_a_refused_cluster_that_runs_is_held_to_what_its_class_allows_now(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene()
+    scene.add_cluster()
+    await reconcile(scene)
+    assert is_online(scene)
+    show_server(scene)
+    scene.set_class("Baseline", network={"internet": "None"})
+
+    async def fail(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(ClusterReconciler, "_check_names", fail)
+    await reconcile(scene)
+    assert not is_online(scene)
+
+
+async def test_a_refused_cluster_that_was_never_made_overwrites_no_policy_of_its_user() -> None:
+    scene = Scene()
+    scene.add_cluster()
+    theirs = {"metadata": {"name": "own-app", "namespace": "team-a"}, "spec": {"egress": [{"cidr": "0.0.0.0/0"}]}}
+    scene.api.put(kinds.NETWORK_POLICY, theirs)
+    await reconcile(scene)
+    found = scene.api.look(kinds.NETWORK_POLICY, "own-app", "team-a") or {}
+    assert found["spec"] == theirs["spec"]

@@ -33,8 +33,8 @@ class FakeApi:
         self.failures = failures
         self.on_failure: Callable[[], None] = lambda: None
 
-    async def list(self, kind: Kind, *, fields: str = "") -> list[Object]:
-        """All of a kind, whatever the fields."""
+    async def list(self, kind: Kind, **_: str) -> list[Object]:
+        """All of a kind."""
         await asyncio.sleep(0)
         if self.failures and kind != kinds.CRD:
             self.failures -= 1
@@ -90,7 +90,7 @@ async def test_what_went_unseen_is_dropped_and_told_and_what_is_new_too() -> Non
 
 async def test_a_list_that_is_older_than_the_watch_changes_nothing() -> None:
     class SlowApi(FakeApi):
-        async def list(self, kind: Kind, *, fields: str = "") -> list[Object]:
+        async def list(self, kind: Kind, **_: str) -> list[Object]:
             found = await super().list(kind)
             # Delivered by the watch while the list was on its way.
             store.put(obj("new"))

@@ -15,7 +15,9 @@ from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
 from tests.unit.syncer.copies.test_engine import build, data, settings, written
 from tests.unit.translate.builders import build_service
 
-TOO_MUCH = "the ConfigMaps and Secrets that pods of this nested cluster use may hold 0 MiB in total, and would exceed that"
+TOO_MUCH = (
+    "the pods of this nested cluster and the ConfigMaps and Secrets that they use may hold 0 MiB in total, and would exceed that"
+)
 
 
 async def test_data_beyond_the_limit_is_not_copied_and_told_and_comes_when_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from nestor.kube import Api, Forbidden, RetryLater, kinds
 from nestor.kube.events import EventRecorder
 from nestor.objects import Object, conditions_of
 from nestor.providers.base import NoRoom
+from nestor.syncer import limits
 from nestor.syncer.pods.create import PodCreator
 from nestor.syncer.pods.room import find_size
 from tests.conformance.providers.memory import MemoryProvider
@@ -33,6 +34,7 @@ class Scene:
         self.provider = MemoryProvider(refusal=lambda _: refusal)
         by_uid = {self.pod["metadata"]["uid"]: self.pod}
         self.caches = fakes.context(policy=Policy(), is_suspended=False, nested_by_uid=by_uid, nested=lambda _: [])
+        self.caches.copied_bytes = self.total = fakes.context(value=0)
         recorder = EventRecorder(cast(Api, self.nested), "test")
         context = fakes.context(caches=self.caches, nested=self.nested, target=TARGET, recorder=recorder)
         self.creator = PodCreator(context, self.provider, needs)
@@ -155,7 +157,8 @@ async def test_a_quota_is_told_once_whatever_its_numbers_are_by_then(monkeypatch
         with pytest.raises(RetryLater):
             await scene.create()
     assert len(used) == 3
-    assert scene.events == ["exceeded quota: small, used: pods=1"]
+    (told,) = scene.events
+    assert told.startswith("exceeded quota: small, used: pods=1; ")
 
 
 async def test_a_pod_whose_turn_it_is_but_that_fails_otherwise_holds_up_nobody() -> None:
@@ -191,6 +194,20 @@ async def test_a_need_that_the_host_refuses_is_told() -> None:
         await scene.create()
     assert scene.events == ["ConfigMap 'x' is in the way"]
     assert scene.provider.asked == []
+
+
+async def test_a_pod_beyond_the_bytes_that_a_cluster_may_have_is_told_and_comes_when_there_is_room() -> None:
+    scene = Scene(build_pod())
+    scene.total.value = limits.COPIED_BYTES - 1000
+    with pytest.raises(RetryLater) as caught:
+        await scene.create()
+    assert caught.value.delay == 5
+    assert scene.provider.pods == {}
+    assert scene.events == [limits.find_excess(limits.COPIED_BYTES, 0, 1)]
+    assert "the pods of this nested cluster" in scene.condition["message"]
+    scene.total.value -= 10_000
+    await scene.create()
+    assert len(scene.provider.pods) == 1
 
 
 async def test_a_name_that_is_still_held_is_waited_for_in_silence() -> None:

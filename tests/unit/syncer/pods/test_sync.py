@@ -11,6 +11,7 @@ from nestor.kube import Api, RetryLater, kinds
 from nestor.kube.events import EventRecorder
 from nestor.objects import Object
 from nestor.providers.base import InvalidInput, NotFound, NotYet, Part, ProviderError
+from nestor.syncer import limits
 from nestor.syncer.pods.sync import PodSyncer
 from nestor.translate import pod as translate
 from nestor.translate.labels import host_key
@@ -31,12 +32,17 @@ class Refusing(MemoryProvider):
         raise self._error
 
 
-def build(nested: Object, provider: MemoryProvider) -> tuple[PodSyncer, MemoryApi]:
+def build(nested: Object, provider: MemoryProvider, total: int = 0) -> tuple[PodSyncer, MemoryApi]:
     """A syncer of one nested pod."""
     api = MemoryApi()
     api.put(kinds.POD, nested)
     recorder = EventRecorder(cast(Api, api), "test")
-    context = fakes.context(caches=fakes.context(policy=Policy()), nested=api, target=TARGET, recorder=recorder)
+    context = fakes.context(
+        caches=fakes.context(policy=Policy(), copied_bytes=fakes.context(value=total)),
+        nested=api,
+        target=TARGET,
+        recorder=recorder,
+    )
 
     async def ensure_node(name: str) -> None:
         api.asked.append(f"node {name}")
@@ -66,6 +72,36 @@ async def test_a_change_goes_down() -> None:
     await build(nested, provider)[0].sync(nested, host)
     (now,) = provider.pods.values()
     assert now["metadata"]["labels"][host_key("color", ())] == "blue"
+
+
+@pytest.mark.parametrize(
+    ("total", "labels", "is_sent"),
+    [
+        (0, 500, True),
+        (limits.COPIED_BYTES - 10_000, 500, False),
+        # Small changes of what there is go down even where there is too much.
+        (2 * limits.COPIED_BYTES, 1, True),
+    ],
+)
+async def test_a_pod_does_not_grow_beyond_the_bytes_that_a_cluster_may_have(total: int, labels: int, is_sent: bool) -> None:
+    _, host = build_pair()
+    nested = build_pod(labels={f"label-{number}": "x" * 60 for number in range(labels)})
+    provider = MemoryProvider(host)
+    syncer, api = build(nested, provider, total)
+    await syncer.sync(nested, host)
+    (now,) = provider.pods.values()
+    assert (host_key("label-0", ()) in now["metadata"]["labels"]) is is_sent
+    events = [item["message"] for key, item in api.objects.items() if key[0] == "events"]
+    assert events == ([] if is_sent else [limits.find_excess(total, 0, 10**6)])
+
+
+async def test_no_debug_container_is_added_where_there_is_too_much() -> None:
+    _, host = build_pair()
+    nested = build_pod(labels={"color": "red"}, ephemeralContainers=[{"name": "debug", "image": "busybox"}])
+    provider = MemoryProvider(host)
+    await build(nested, provider, limits.COPIED_BYTES)[0].sync(nested, host)
+    (now,) = provider.pods.values()
+    assert "ephemeralContainers" not in now["spec"]
 
 
 class RefusingOne(MemoryProvider):

@@ -8,10 +8,13 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
+import pytest
+
 from nestor import times
-from nestor.kube import Api, Kind, kinds
+from nestor.kube import Api, Forbidden, Kind, kinds
 from nestor.kube.events import EventRecorder
 from nestor.objects import Object, annotations_of
+from nestor.syncer import limits
 from nestor.syncer.pods.tokens import TokenController
 from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
@@ -128,6 +131,23 @@ async def test_a_pod_that_names_its_node_itself_needs_no_second_token() -> None:
         scene.add_host_pod()
         await scene.settle()
         assert (scene.token, scene.nested.count) == ("1 n", 1)
+
+
+async def test_there_is_no_token_beyond_the_bytes_that_a_cluster_may_have_but_those_there_are_stay_valid() -> None:
+    scene = Scene()
+    total = scene.caches.copied_bytes
+    async with scene.running():
+        total.value += limits.COPIED_BYTES
+        with pytest.raises(Forbidden, match="may hold 32 MiB in total"):
+            await scene.controller.ensure(scene.pod)
+        assert scene.secret is None
+        total.value -= limits.COPIED_BYTES
+        await scene.controller.ensure(scene.pod)
+        assert scene.token == "2 None"
+        total.value += limits.COPIED_BYTES
+        scene.add_host_pod()
+        scene.bind()
+        await scene.until("3 n")
 
 
 async def test_a_secret_that_somebody_deletes_is_made_again() -> None:

@@ -85,3 +85,15 @@ def test_a_cluster_that_is_deleted_or_gone_is_ending(caches: Caches) -> None:
     assert caches.is_ending
     caches.host_cluster._set(KEY, None)
     assert caches.is_ending
+
+
+def test_the_bytes_of_a_cluster_are_its_pods_and_the_data_that_they_use(caches: Caches) -> None:
+    total, pods = caches.copied_bytes, caches.host(kinds.POD)
+    secret = {"kind": "Secret", "metadata": {"name": "s", "resourceVersion": "1"}, "data": {"key": "x" * 7}}
+    caches.host(kinds.SECRET)._set((TARGET.namespace, "s"), secret)
+    assert total.value == 10
+    pod = {"kind": "Pod", "metadata": {"name": "p", "resourceVersion": "1", "labels": {"note": "x" * 1000}}}
+    pods._set((TARGET.namespace, "p"), pod | {"status": {"phase": "Succeeded"}})
+    assert 1000 < total.value < 1200
+    pods._set((TARGET.namespace, "p"), None)
+    assert total.value == 10

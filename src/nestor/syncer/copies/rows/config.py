@@ -41,7 +41,7 @@ class _ReferredRow(Row):
         return self.references.is_named(self.resource, key)
 
     def find_excess(self, copy: Object | None, desired: Object) -> str | None:
-        """The limit is on the data of all ConfigMaps and Secrets together."""
+        """The limit is on all pods, ConfigMaps and Secrets together."""
         return find_excess(self._bytes.value, copy, desired)
 
     def build(self, source: Object) -> Object:
