@@ -74,3 +74,18 @@ async def test_a_dns_server_that_never_gets_ready_keeps_the_api_server_from_no_c
     assert told.reported == [(False, "The API server is up; DNS is not ready yet.")]
     assert state.server.find_problem() is None
     assert not state.is_ready
+
+
+async def test_a_late_answer_or_two_do_not_make_a_cluster_unready_and_three_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "_CHECK_SECONDS", 0)
+    answers = iter([200, 503, 503, 200, 503, 503, 503, 503, 503, 200])
+
+    class Flapping(Nested):
+        async def request(self, *args: object, **options: object) -> None:
+            self.status = next(answers, 200)
+            await super().request(*args, **options)
+
+    _, told = await check(Flapping(200), done())
+    ready = [is_ready for is_ready, _ in told.reported]
+    assert ready == [True, True, False, True]
+    assert told.reported[2] == (False, "it says so")
