@@ -90,6 +90,7 @@ class Store(Api):
         self.services = Services()
         self.writes: list[str] = []
         self.patched: list[str | None] = []
+        self.latest: dict[Kind, Object] = {}
         self.service: Object = {"metadata": {"labels": {labels.JOB_UID: "1234"}}, "spec": {"clusterIP": "10.43.0.9"}}
 
     async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
@@ -106,6 +107,7 @@ class Store(Api):
 
     async def apply(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
         """Keep it, or give it an address."""
+        self.latest[kind] = body
         if kind == kinds.SECRET:
             self.secrets[body["metadata"]["name"]] = body
             self.writes.append(body["metadata"]["name"])
@@ -252,3 +254,16 @@ async def test_nothing_is_made_for_a_refused_cluster_whose_names_others_have(for
     store.writes.clear()
     await provision_in(store).keep_keys(shape)
     assert store.writes == []
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+async def test_a_server_trusts_what_its_keys_have(is_old: bool) -> None:
+    """One of an earlier version would not start again with a list of trusted authorities that is not in its Secret."""
+    store, shape = Store(), build_shape(kubeconfig=KUBECONFIG)
+    content = pki.mint_authorities("hello", START)
+    old = {key: value for key, value in content.items() if not is_old or ("access" not in key and "trusted" not in key)}
+    await store.apply(kinds.SECRET, build_secret({"name": "hello-pki"}, old))
+    provisioner = provision_in(store)
+    addresses = await provisioner.ensure_surroundings(shape)
+    await provisioner.ensure_server(shape, addresses)
+    assert ("trusted-clients" in str(store.latest[kinds.STATEFUL_SET])) is not is_old

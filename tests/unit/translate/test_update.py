@@ -123,6 +123,16 @@ def test_images_deadline_and_tolerations() -> None:
     }
 
 
+def test_every_container_whose_resources_differ_is_resized_and_no_other() -> None:
+    small, large = {"requests": {"cpu": "1"}}, {"requests": {"cpu": "2"}}
+    items = [("a", small), ("b", small), ("c", small), ("d", small)]
+    host = carried(build_pod(containers=[{"name": name, "image": "x", "resources": resources} for name, resources in items]))
+    wanted = [("a", small), ("b", large), ("c", small), ("d", large)]
+    nested = build_pod(containers=[{"name": name, "image": "x", "resources": resources} for name, resources in wanted])
+    changed = [{"name": name, "resources": large} for name in ("b", "d")]
+    assert update.build_resize(nested, host) == {"spec": {"containers": changed}}
+
+
 def test_labels_that_the_pod_reads_are_refreshed() -> None:
     item = {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}
     volume = {"name": "info", "downwardAPI": {"items": [item]}}

@@ -163,3 +163,11 @@ async def test_one_that_already_has_a_cluster_is_neither_taken_nor_deleted() -> 
         await world.ensure(recorded=None)
     assert str(refused.value).endswith(": delete the job and create it again, or have an administrator delete the namespace")
     assert world.asked == ["find"]
+
+
+async def test_a_namespace_that_goes_needs_no_proof_and_is_not_deleted_again() -> None:
+    world = World(namespace(deletionTimestamp="now"))
+    with pytest.raises(RetryLater):
+        await world.ensure(recorded=None)
+    assert world.asked == []
+    assert world.context.made == {}

@@ -104,3 +104,15 @@ async def test_the_status_proves_to_the_next_operator_whose_the_namespace_is() -
     await JobReconciler(context).reconcile("team-a", "hello")
     assert (scene.api.look(kinds.NAMESPACE, home) or {})["metadata"]["uid"] == live["metadata"]["uid"]
     assert scene.api.look(kinds.ROLE_BINDING, "hello-syncer", home) is not None
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+async def test_a_default_host_that_is_also_anothers_is_not_given_to_the_first_to_come(is_shared: bool) -> None:
+    scene = Scene()
+    if is_shared:  # where a job `hello-team` would have the same
+        scene.show(kinds.NAMESPACE, {"metadata": {"name": "a"}})
+    scene.add_job()
+    await JobReconciler(scene.context).reconcile("team-a", "hello")
+    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
+    host = names.default_host("hello", "team-a", "jobs.test", is_shared=is_shared)
+    assert job["status"]["url"] == f"http://{host}:8080/"

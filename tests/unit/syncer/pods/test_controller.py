@@ -81,6 +81,9 @@ class Scene:
     async def settle(self, uid: str, nested: Object | None) -> None:
         """In place of the evictor's."""
 
+    async def evict(self, _: Object) -> None:
+        """In place of the evictor's, which leaves alone what is not bound."""
+
     async def _nothing(self, _: str) -> None:
         pass
 
@@ -116,11 +119,11 @@ class Scene:
             waiting = len(self.controller.queue) + len(self.controller.creations)
             calm = calm + 1 if self.nested.is_quiet and self.api.is_quiet and not waiting else 0
 
-    async def until(self, check: Callable[[], bool], limit: float = 20) -> None:
+    async def until(self, check: Callable[[], bool]) -> None:
         async def look() -> bool:
             return check()
 
-        await eventually(look, limit=limit)
+        await eventually(look, limit=20)
 
 
 async def test_a_slow_host_does_not_keep_the_pods_that_run_from_being_synced() -> None:
@@ -172,19 +175,20 @@ async def test_a_full_quota_is_hardly_asked_and_what_waits_gets_its_room() -> No
         assert scene.host.refused <= before + 10
 
 
-async def test_a_pod_that_has_ended_makes_room_while_it_is_still_there() -> None:
+async def test_a_pod_that_has_ended_makes_room_while_it_is_still_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """Quotas do not count it any more, and it may stay for days."""
     scene = Scene()
-    scene.host.limit = 1
+    delays: list[float] = []
+    monkeypatch.setattr(scene.creator.room, "reopen", delays.append)
     async with scene.running():
-        scene.add(2)
+        scene.add(1)
         await scene.until(lambda: len(scene.host.pods) == 1)
         await scene.calm()
-        (name,) = scene.host.pods
-        scene.host.counted.clear()
-        pod = scene.host.pods[name]
-        scene.api.put(kinds.POD, pod | {"status": {"phase": "Succeeded"}})
-        await scene.until(lambda: len(scene.host.pods) == 2, limit=4)
+        (pod,) = scene.host.pods.values()
+        for phase in ("Running", "Succeeded", "Succeeded"):
+            scene.api.put(kinds.POD, pod | {"status": {"phase": phase, "reason": str(delays)}})
+            await scene.calm()
+        assert delays == [1]
 
 
 async def test_a_pod_that_is_not_to_run_any_more_when_its_turn_comes_is_not_created() -> None:
@@ -213,3 +217,22 @@ async def test_a_drained_pod_is_replaced_at_once_unless_its_whole_cluster_goes(i
         scene.api.put(kinds.POD, pod | {"metadata": pod["metadata"] | gone, "spec": pod["spec"] | {"nodeName": "n"}})
         await scene.calm()
         assert ("DELETE pods shop/web-0" in scene.nested.asked) is not is_ending
+
+
+async def test_a_pod_that_waited_for_a_resume_is_created_and_not_taken_for_lost() -> None:
+    scene = Scene()
+    cluster = {"metadata": {"name": TARGET.cluster, "namespace": HOST}}
+    scene.api.put(kinds.NESTED_CLUSTER, cluster | {"spec": {}})
+    async with scene.running():
+        scene.add(1)
+        await scene.until(lambda: len(scene.host.pods) == 1)
+        await scene.calm()
+        ((name, pod),) = scene.host.pods.items()
+        scene.api.put(kinds.POD, pod | {"spec": pod["spec"] | {"nodeName": "n"}})
+        await scene.calm()
+        scene.api.put(kinds.NESTED_CLUSTER, cluster | {"spec": {"suspend": True}})
+        await scene.calm()
+        scene.host.end(name)
+        await scene.calm()
+        scene.api.put(kinds.NESTED_CLUSTER, cluster | {"spec": {"suspend": False}})
+        await scene.until(lambda: len(scene.host.pods) == 1)

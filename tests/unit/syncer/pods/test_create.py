@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from nestor.api.policy import Policy
-from nestor.kube import Api, Forbidden, RetryLater, kinds
+from nestor.kube import Api, Forbidden, NotFound, RetryLater, kinds
 from nestor.kube.events import EventRecorder
 from nestor.objects import Object, conditions_of
 from nestor.providers.base import NoRoom
@@ -222,3 +222,22 @@ async def test_a_name_that_is_still_held_is_waited_for_in_silence() -> None:
     assert caught.value.delay == 1
     assert scene.events == []
     assert scene.creator.creating == 0
+
+
+async def test_a_pod_that_goes_while_it_is_prepared_is_told_nothing_and_not_created() -> None:
+    async def need(_: Object) -> None:
+        scene.caches.nested_by_uid.clear()
+        raise NotFound(404, "NotFound", 'serviceaccounts "default" not found')
+
+    scene = Scene(build_pod(), need)
+    await scene.create()
+    assert (scene.events, scene.provider.asked) == ([], [])
+
+
+async def test_that_a_pod_waits_for_a_resume_is_written_once() -> None:
+    scene = Scene(build_pod())
+    for _ in range(3):
+        await scene.creator.hold(scene.pod)
+        scene.pod = scene.nested.look(kinds.POD, "web", "shop") or {}
+    assert scene.nested.asked == ["PATCH pods shop/web/status"]
+    assert scene.condition["reason"] == "Suspended"

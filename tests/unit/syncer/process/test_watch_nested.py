@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+from itertools import groupby
 from typing import Any, cast
 
 import pytest
@@ -110,3 +111,18 @@ async def test_a_cluster_whose_admins_got_no_rights_says_so_and_is_ready(monkeyp
     works = "The API server is up and pods run in the host cluster."
     assert message.startswith(f"{works} The rights of its admins could not be set up: policy 'strict' denied request")
     assert len(message) < 1000
+
+
+async def test_a_late_answer_or_two_do_not_make_a_cluster_unready_and_three_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "_CHECK_SECONDS", 0)
+    answers = iter([200, 503, 503, 200, 503, 503, 503, 503, 503, 200])
+
+    class Flapping(Nested):
+        async def request(self, *args: object, **options: object) -> None:
+            self.status = next(answers, 200)
+            await super().request(*args, **options)
+
+    _, told = await check(Flapping(200), done())
+    changes = [is_ready for is_ready, _ in groupby(told.reported, lambda report: report[0])]
+    assert changes == [True, False, True]
+    assert next(message for is_ready, message in told.reported if not is_ready) == "it says so"
