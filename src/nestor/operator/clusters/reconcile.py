@@ -27,6 +27,7 @@ from nestor.operator.result import Result
 from nestor.operator.world.context import Context
 from nestor.operator.world.finalizers import ensure_finalizer, has_finalizer, remove_finalizer
 from nestor.operator.world.homes import find_home_of_cluster, is_of_job
+from nestor.operator.world.kept import find_fault
 
 
 class ClusterReconciler:
@@ -52,10 +53,11 @@ class ClusterReconciler:
         cluster = await self._keep_policy(cluster)
         # A finalizer, because the ClusterRoleBinding for nodes is in no namespace and would never be garbage-collected.
         cluster = await ensure_finalizer(self._context.api, kinds.NESTED_CLUSTER, cluster)
-        spec, home = NestedClusterSpec.model_validate(spec_of(cluster)), find_home_of_cluster(cluster)
+        home = find_home_of_cluster(cluster)
         suspend = None
         try:
             self._check_senior(cluster)
+            spec = _read_spec(cluster)
             suspend = await self._decide_suspend(cluster, spec, home)
             problem = await self._ensure(cluster, spec, home, replicas=suspend.replicas if suspend else 1)
         except Refused as refused:
@@ -106,9 +108,13 @@ class ClusterReconciler:
         return (await ensure_cluster(self._context, shape)).problem
 
     def _find_server(self, home: Home) -> Object | None:
-        """The cluster's StatefulSet, once it exists."""
+        """The cluster's StatefulSet, once it exists. Raises `Refused` where its user has made it too large to be read."""
         live = self._context.cache.find(kinds.STATEFUL_SET, home.child(Part.SERVER), home.namespace)
-        return live if live is not None and is_owned_by(live, (home.owner or {})["uid"]) else None
+        if live is None or not is_owned_by(live, (home.owner or {})["uid"]):
+            return None
+        if fault := find_fault(live):
+            raise Refused(conditions.PROVISIONING_FAILED, f"StatefulSet '{live['metadata']['name']}': {fault}")
+        return live
 
     def _check_senior(self, cluster: Object) -> None:
         """First of all: until it is refused, a second cluster must not touch what is the first one's. Raises `ForeignObject`."""
@@ -155,6 +161,13 @@ class ClusterReconciler:
             await remove_finalizer(self._context.api, kinds.NESTED_CLUSTER, cluster)
         except NotFound:
             return
+
+
+def _read_spec(cluster: Object) -> NestedClusterSpec:
+    """Raises `Refused` for a stub: without its spec, it would get the default class."""
+    if fault := find_fault(cluster):
+        raise Refused(conditions.PROVISIONING_FAILED, fault)
+    return NestedClusterSpec.model_validate(spec_of(cluster))
 
 
 def _stand_in(cluster: Object, suspend: SuspendState | None) -> list[Condition]:
