@@ -16,7 +16,7 @@ from tests.integration.operator.world import Object, build_job
 from tests.waiting import eventually, job_with, wait_for
 
 MANY = 13
-CLUSTERS = 5
+CLUSTERS = 2
 WIDE = "[" + ",".join(["[]"] * 480_000) + "]"
 GROWTH = 100
 """MiB. As Python objects, the thirteen need 450."""

@@ -41,7 +41,7 @@ class Store:
         known = self._objects.get(key)
         if known is None or known["metadata"].get("uid") != obj["metadata"].get("uid") or _version(obj) >= _version(known):
             self._objects[key] = kept = self.trim(obj)
-            if (fault := find_fault(kept)) and (known is None or _version(known) != _version(kept)):
+            if (fault := find_fault(kept)) and fault != find_fault(known):
                 log.warning("%s %s: %s", kept.get("kind", "object"), "/".join(key), fault)
         return True
 

@@ -246,6 +246,14 @@ def test_a_store_keeps_the_trimmed_object() -> None:
     assert all(informer.trim is not None for informer in Cache(cast(Api, None)).informers.values())
 
 
+def test_a_stub_is_logged_when_it_becomes_one(caplog: pytest.LogCaptureFixture) -> None:
+    store = Store(trim_job)
+    for version in ("7", "8", "9"):
+        store.put({"kind": "NestedAppJob", "metadata": META | {"resourceVersion": version}, "spec": "boom"})
+    (record,) = caplog.records
+    assert record.message.startswith("NestedAppJob team-a/x: it cannot be read: ")
+
+
 STATUS: Object = {
     "phase": "Failed",
     "reason": "Evicted",
