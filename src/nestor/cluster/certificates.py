@@ -21,15 +21,9 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 AUTHORITY_LIFETIME = datetime.timedelta(days=3650)
 _BACKDATE = datetime.timedelta(hours=1)
 """Node clocks may differ; a certificate must not be valid only in the future."""
-
-KEY_LIMIT = 1024
-"""Bytes of a key, PEM; ours have 227. Users can write some of the Secrets that keys are read from, and if the primes of an RSA
-key are large, OpenSSL tests them for minutes, during which no other Python code runs.
-"""
-CERTIFICATE_LIMIT = 8192
-"""Bytes of a certificate, PEM; ours have less than a thousand."""
-_KEY_BEGIN = b"-----BEGIN EC PRIVATE KEY-----"
-"""Of the keys of all versions."""
+KEY_LIMIT, CERTIFICATE_LIMIT = 1024, 8192
+"""Bytes as PEM; ours, of all versions, have a few hundred."""
+_KEY_HEAD, _CERTIFICATE_HEAD = b"-----BEGIN EC PRIVATE KEY-----", b"-----BEGIN CERTIFICATE-----"
 
 
 @dataclass(frozen=True)
@@ -46,14 +40,17 @@ class Pair:
 
     @cached_property
     def private_key(self) -> ec.EllipticCurvePrivateKey:
-        """The parsed key. Raises `ValueError`, or `TypeError` if it is of another kind than ours."""
-        if not self.key.startswith(_KEY_BEGIN):
-            raise TypeError("expected an EC key, as PEM in the form of SEC 1")
-        _check_size("key", self.key, KEY_LIMIT)
+        """The parsed key. Raises `ValueError` for anything that is not of the form that we write, without parsing it."""
+        _check_form(self.key, _KEY_HEAD, KEY_LIMIT)
         key = serialization.load_pem_private_key(self.key, password=None)
         if not isinstance(key, ec.EllipticCurvePrivateKey):
             raise TypeError(f"expected an EC key, not {type(key).__name__}")
         return key
+
+    def check(self) -> None:
+        """Raises `ValueError` if they are not a certificate and its key."""
+        if self.x509.public_key() != self.private_key.public_key():
+            raise ValueError("the certificate is not for this key")
 
 
 def new_key() -> bytes:
@@ -101,7 +98,7 @@ def new_leaf(
 
 
 def fingerprint(certificate: bytes) -> str:
-    """SHA-256 of the certificate, to detect changes."""
+    """SHA-256 of the certificate, to detect changes. Raises `ValueError` if it is none."""
     return _read_certificate(certificate).fingerprint(hashes.SHA256()).hex()
 
 
@@ -114,14 +111,17 @@ def is_issued_by(leaf: Pair, authority: Pair, now: datetime.datetime) -> bool:
     return leaf.x509.public_key() == leaf.private_key.public_key() and now < leaf.x509.not_valid_after_utc
 
 
-def _read_certificate(pem: bytes) -> x509.Certificate:
-    _check_size("certificate", pem, CERTIFICATE_LIMIT)
-    return x509.load_pem_x509_certificate(pem)
+def _read_certificate(content: bytes) -> x509.Certificate:
+    _check_form(content, _CERTIFICATE_HEAD, CERTIFICATE_LIMIT)
+    return x509.load_pem_x509_certificate(content)
 
 
-def _check_size(what: str, pem: bytes, limit: int) -> None:
-    if len(pem) > limit:
-        raise ValueError(f"a {what} has at most {limit} bytes, not {len(pem)}")
+def _check_form(content: bytes, head: bytes, limit: int) -> None:
+    """Users can write some Secrets with keys. OpenSSL may check for minutes whether the factors of an RSA key are primes, and
+    nothing else runs meanwhile, in no thread.
+    """
+    if len(content) > limit or not content.startswith(head) or content.count(b"-----BEGIN") > 1:
+        raise ValueError(f"expected one PEM block of at most {limit} bytes that begins with {head.decode()}")
 
 
 def _builder(

@@ -38,6 +38,9 @@ ACCESS_AUTHORITY = "access-ca"
 TRUSTED_CLIENTS = "trusted-clients.crt"
 """Key in the Secret: the certificates of all authorities whose clients the API server accepts."""
 
+KUBECONFIG_LIMIT = 16 * 1024
+"""Characters, as base64, of a user's kubeconfig that is looked at; ours have less than a third of that."""
+
 _ADMIN = "nestor:admin"
 _MASTERS = "system:masters"
 
@@ -46,9 +49,6 @@ TLS_SERVER_NAME = "kubernetes"
 
 ADMIN = "nestor:admin"
 """The user of the kubeconfig that a job's users get."""
-
-KUBECONFIG_LIMIT = 16 * 1024
-"""Bytes of a user's kubeconfig that is looked at; ours have less than a quarter of that."""
 
 SERVICE_KEY = "service.key"
 TOKEN = "token"  # noqa: S105 - a key in a Secret
@@ -90,11 +90,13 @@ class Authorities:
 
     @classmethod
     def from_secret(cls, secret: Object) -> Authorities:
-        """Parse the PKI Secret."""
-        data = {key: base64.b64decode(value) for key, value in secret["data"].items()}
+        """Parse the PKI Secret. Raises `ValueError` if it does not hold such keys as we write: some users can write it, too."""
+        data = secret.get("data") or {}
 
         def read(name: str) -> Pair:
-            return Pair(data[f"{name}.crt"], data[f"{name}.key"])
+            pair = Pair(*(base64.b64decode(data.get(f"{name}.{part}") or "") for part in ("crt", "key")))
+            pair.check()
+            return pair
 
         access = read(ACCESS_AUTHORITY) if f"{ACCESS_AUTHORITY}.key" in data else None
         return cls(server=read("server-ca"), client=read("client-ca"), access=access)
@@ -169,9 +171,9 @@ def is_issued(secret: Object, authorities: Authorities, address: str, now: datet
     kubeconfig may name another server, and commands to run.
     """
     try:
-        text = base64.b64decode(secret["data"]["kubeconfig"])
-        if len(text) > KUBECONFIG_LIMIT:
+        if len(secret["data"]["kubeconfig"]) > KUBECONFIG_LIMIT:
             return False
+        text = base64.b64decode(secret["data"]["kubeconfig"])
         user = json.loads(text)["users"][0]["user"]
         client = Pair(*(base64.b64decode(user[f"client-{part}-data"]) for part in ("certificate", "key")))
         is_valid = certificates.is_issued_by(client, _signer(authorities), now)

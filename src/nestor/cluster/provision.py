@@ -161,13 +161,13 @@ class Provisioner:
         if _is_left_over(secret, home.owner):
             raise RetryLater(1, f"Secret '{name}' of an earlier cluster with this name is being deleted")
         secret = await self._rotate(home, secret)
-        self._keys[home.namespace, home.name] = _Keys(Authorities.from_secret(secret), home.rotation)
+        self._keys[home.namespace, home.name] = _Keys(_read_authorities(secret), home.rotation)
 
     async def _rotate(self, home: Home, secret: Object) -> Object:
         """Replace the authority for access, if the user asked for that. In one write with the mark that it was done."""
         if home.rotation in ("", annotations_of(secret).get(labels.ROTATE, "")):
             return secret
-        old = Authorities.from_secret(secret)
+        old = _read_authorities(secret)
         if old.access is None:
             log.warning("%s/%s: an earlier version made its keys, which cannot be rotated", home.namespace, home.name)
             self._rotations[home.namespace, home.name] = False
@@ -208,6 +208,18 @@ def _check_ours(secret: Object, metadata: Object, mark: str) -> None:
             f"Secret '{metadata['name']}' in namespace '{metadata['namespace']}' already exists and is not Nestor's: "
             "delete or rename it"
         )
+
+
+def _read_authorities(secret: Object) -> Authorities:
+    """Raises `ForeignObject` if somebody has put something else in their place."""
+    try:
+        return Authorities.from_secret(secret)
+    except (TypeError, ValueError) as error:
+        meta = secret["metadata"]
+        raise ForeignObject(
+            f"Secret '{meta['name']}' in namespace '{meta['namespace']}' does not hold Nestor's keys any more: restore it, or "
+            "create the cluster anew"
+        ) from error
 
 
 def _is_left_over(secret: Object, owner: Object | None) -> bool:

@@ -26,6 +26,9 @@ RECORD_OWNER_KEY = "runner-id"
 RECORD_LIMIT = 256 * 1024
 """Maximum length that the syncer accepts, in characters: users of the nested cluster can write that ConfigMap too."""
 
+MESSAGE_LIMIT = 5000
+"""Characters of a step's message in the record, which is copied to the status of the NestedCluster and of the job."""
+
 
 class Exit(IntEnum):
     """Exit codes of the runner. 0 and 1 are results, also stored in the record; after any other, a new pod resumes from it."""

@@ -7,7 +7,7 @@ import copy
 import json
 import os
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Literal, Self
 from urllib.parse import urlencode
@@ -19,7 +19,7 @@ from kubernetes.aio.client import ApiClient, Configuration
 from nestor.kube import errors, pages
 from nestor.kube.kinds import POD, Kind
 from nestor.kube.pace import Pace
-from nestor.kube.pages import Shorten
+from nestor.kube.pages import Parse, Trim
 from nestor.objects import Object
 
 Patch = Literal["merge", "json", "strategic", "apply"]
@@ -55,7 +55,7 @@ class Api:
         self._manager = manager
         self._timeout = timeout
         self.pace: Pace | None = None
-        self._trims: dict[Kind, Shorten] = {}
+        self._trims: dict[Kind, Trim] = {}
 
     @classmethod
     async def connect(cls, kubeconfig: str | None = None, *, manager: str = "nestor", timeout: float = 30) -> Self:
@@ -74,9 +74,9 @@ class Api:
         await config.load_kube_config_from_dict(content, client_configuration=configuration)
         return cls(configuration, manager=manager, timeout=timeout)
 
-    def trim(self, kind: Kind, trim: Callable[[Object], Object]) -> None:
+    def trim(self, kind: Kind, trim: Trim) -> None:
         """Have all objects of a kind trimmed as soon as they are parsed, because those that users write may be huge."""
-        self._trims[kind] = pages.shorten_objects(trim)
+        self._trims[kind] = trim
 
     async def close(self) -> None:
         """Give the connections back; the client is unusable afterwards."""
@@ -168,23 +168,19 @@ class Api:
         *,
         content_type: str = _JSON,
         timeout: float | None = None,
-        shorten: Shorten | None = None,
+        parse: Parse = json.loads,
     ) -> Any:
-        """One request, its answer parsed as JSON, or text when it is not JSON.
-
-        `shorten` is given each JSON object as soon as it is parsed, and returns what takes its place.
-        """
+        """One request, its answer parsed as JSON, or text when it is not JSON."""
         async with self.open(method, path, query, body, content_type=content_type, timeout=timeout) as response:
             content = await response.read()
         try:
-            return json.loads(content, object_hook=shorten)
+            return parse(content)
         except ValueError:
             return content.decode(errors="replace")
 
     async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object:
         """One object. Raises `NotFound`."""
-        result: Object = await self.request("GET", kind.path(namespace, name), shorten=self._trims.get(kind))
-        return result
+        return self._trim(kind, await self.request("GET", kind.path(namespace, name)))
 
     async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
         """One object, or None."""
@@ -193,9 +189,7 @@ class Api:
         except errors.NotFound:
             return None
 
-    async def list(
-        self, kind: Kind, namespace: str | None = None, *, labels: str = "", fields: str = "", shorten: Shorten | None = None
-    ) -> list[Object]:
+    async def list(self, kind: Kind, namespace: str | None = None, *, labels: str = "", fields: str = "") -> list[Object]:
         """All objects that match the label and field selectors, each with `apiVersion` and `kind` filled in."""
         query = {key: value for key, value in (("labelSelector", labels), ("fieldSelector", fields)) if value}
         return (await pages.read(self.request, kind, namespace, query, self._trims.get(kind))).items
@@ -228,8 +222,7 @@ class Api:
         query = {"fieldManager": self._manager, "force": "true"}
         full = {"apiVersion": kind.api_version, "kind": kind.name, **body}
         how = _PATCH_TYPES["apply"]
-        result: Object = await self.request("PATCH", path, query, full, content_type=how, shorten=self._trims.get(kind))
-        return result
+        return self._trim(kind, await self.request("PATCH", path, query, full, content_type=how))
 
     async def patch(
         self,
@@ -245,9 +238,12 @@ class Api:
         """Patch one object. JSON patches may carry `test` operations (failed ones raise `Invalid`). `strict`: see `create`."""
         self._check_pace(patch)
         path = kind.path(namespace, name, subresource)
-        query, shorten = self._query(strict=strict), self._trims.get(kind)
-        result: Object = await self.request("PATCH", path, query, patch, content_type=_PATCH_TYPES[how], shorten=shorten)
-        return result
+        query = self._query(strict=strict)
+        return self._trim(kind, await self.request("PATCH", path, query, patch, content_type=_PATCH_TYPES[how]))
+
+    def _trim(self, kind: Kind, found: Object) -> Object:
+        trim = self._trims.get(kind)
+        return trim(found) if trim else found
 
     def _query(self, *, strict: bool) -> dict[str, str]:
         return {"fieldManager": self._manager} | ({"fieldValidation": "Strict"} if strict else {})

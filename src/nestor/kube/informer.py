@@ -79,7 +79,7 @@ class Informer:
     labels: str = ""
     fields: str = ""
     watch_seconds: int = 240
-    trim: Callable[[Object], Object] | None = None
+    trim: pages.Trim | None = None
     handlers: list[Callable[[Change], None]] = field(default_factory=list)
     store: dict[Key, Object] = field(default_factory=dict)
 
@@ -140,8 +140,7 @@ class Informer:
         return {key: value for key, value in pairs.items() if value}
 
     async def _list(self) -> None:
-        shorten = pages.shorten_objects(self.trim) if self.trim else None
-        listed = await pages.read(self.api.request, self.kind, self.namespace, self._query(), shorten)
+        listed = await pages.read(self.api.request, self.kind, self.namespace, self._query(), self.trim)
         fresh = {key_of(item): item for item in listed.items}
         self.last_contact = time.monotonic()
         self._version = listed.version

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple, Protocol
+import json
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from nestor.kube import errors
 from nestor.kube.kinds import Kind
@@ -12,31 +15,23 @@ from nestor.objects import Object
 SIZE = 500
 """Objects in a page, as in client-go."""
 
-SMALL_SIZE = 50
-"""Where each object is shortened as it is read: then they may be large, and a page is in memory as text."""
+SMALL_SIZE = 10
+"""Where each object is trimmed as it is read: then each may have a megabyte or more, and a page is in memory as text."""
 
-Shorten = Callable[[Object], Any]
-"""Given each JSON object of an answer as soon as it is parsed; returns what takes its place."""
+T = TypeVar("T")
+
+Trim = Callable[[Object], Object]
+"""What is kept of an object. Changes nothing of its argument."""
+
+Parse = Callable[[bytes], Any]
+"""Reads an answer. Raises `ValueError` if it is not JSON."""
 
 
 class Request(Protocol):
     """`Api.request`."""
 
-    def __call__(
-        self, method: str, path: str, query: dict[str, str] | None = None, *, shorten: Shorten | None = None
-    ) -> Awaitable[Any]:
+    def __call__(self, method: str, path: str, query: dict[str, str] | None = None, *, parse: Parse = ...) -> Awaitable[Any]:
         """The parsed answer."""
-
-
-def shorten_objects(trim: Callable[[Object], Object]) -> Shorten:
-    """Trims each Kubernetes object as soon as it is parsed, so that a page is never in memory as a whole."""
-
-    def shorten(found: Object) -> Object:
-        meta = found.get("metadata")
-        is_object = isinstance(meta, dict) and all(key in meta for key in ("uid", "resourceVersion", "name"))
-        return trim(found) if is_object else found
-
-    return shorten
 
 
 class Listed(NamedTuple):
@@ -46,24 +41,86 @@ class Listed(NamedTuple):
     version: str
 
 
-async def read(
-    request: Request, kind: Kind, namespace: str | None, query: dict[str, str], shorten: Shorten | None = None
-) -> Listed:
+async def read(request: Request, kind: Kind, namespace: str | None, query: dict[str, str], trim: Trim | None = None) -> Listed:
     """All objects that `query` selects, as they were at one moment. Raises `ApiError`."""
     try:
-        size = SMALL_SIZE if shorten else SIZE
-        return await _read(request, kind, namespace, query | {"limit": str(size)}, shorten)
+        size = SMALL_SIZE if trim else SIZE
+        return await _read(request, kind, namespace, query | {"limit": str(size)}, trim)
     except errors.Gone:
         # The server no longer knows the moment: pages that come slowly may outlive it.
-        return await _read(request, kind, namespace, query, shorten)
+        return await _read(request, kind, namespace, query, trim)
 
 
-async def _read(request: Request, kind: Kind, namespace: str | None, query: dict[str, str], shorten: Shorten | None) -> Listed:
+async def _read(request: Request, kind: Kind, namespace: str | None, query: dict[str, str], trim: Trim | None) -> Listed:
     path, items = kind.path(namespace), []
     while True:
-        answer = await (request("GET", path, query, shorten=shorten) if shorten else request("GET", path, query))
+        if trim:
+            answer = await request("GET", path, query, parse=partial(parse_list, trim=trim))
+        else:
+            answer = await request("GET", path, query)
+        if not isinstance(answer, dict):
+            raise errors.Unreachable(f"GET {path}: the answer is not a list")
         items += [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in answer.get("items") or []]
         meta = answer.get("metadata") or {}
         if not meta.get("continue"):
             return Listed(items, meta.get("resourceVersion", ""))
         query = query | {"continue": meta["continue"]}
+
+
+def parse_list(content: bytes, trim: Trim) -> Object:
+    """A list whose items are parsed and trimmed one by one, so that a page is never in memory as objects.
+
+    Only its own items are trimmed, whatever the objects contain. Raises `json.JSONDecodeError`.
+    """
+    reader = _Reader(content.decode(errors="replace"))
+
+    def read_member() -> tuple[str, Any]:
+        key = reader.read_value()
+        reader.take(":")
+        if key == "items" and reader.peek() == "[":
+            reader.take("[")
+            return key, [trim(item) for item in reader.read_all(reader.read_value, "]")]
+        return key, reader.read_value()
+
+    reader.take("{")
+    return dict(reader.read_all(read_member, "}"))
+
+
+class _Reader:
+    """A position in a JSON text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def peek(self) -> str:
+        """The next character that is not space; empty at the end."""
+        self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]  # it matches nothing, too
+        return self._text[self._at : self._at + 1]
+
+    def take(self, *marks: str) -> str:
+        """The next character, which must be one of these."""
+        found = self.peek()
+        if found not in marks:
+            raise json.JSONDecodeError(f"expecting {' or '.join(marks)}", self._text, self._at)
+        self._at += 1
+        return found
+
+    def read_value(self) -> Any:
+        """The next value as a whole."""
+        self.peek()
+        found, self._at = _DECODER.raw_decode(self._text, self._at)
+        return found
+
+    def read_all(self, read: Callable[[], T], end: str) -> Iterator[T]:
+        """What `read` finds between commas, up to the mark at the end."""
+        if self.peek() == end:
+            self.take(end)
+            return
+        yield read()
+        while self.take(",", end) != end:
+            yield read()
+
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_DECODER = json.JSONDecoder()

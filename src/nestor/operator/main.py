@@ -7,13 +7,13 @@ import json
 import logging
 import sys
 
-from nestor.kube import Api, kinds
+from nestor.kube import Api
 from nestor.operator.settings import Settings, read_settings
 from nestor.operator.wiring import Operator
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
 from nestor.operator.world.host_facts import HostUnknown, read_host
-from nestor.operator.world.trim import trim_job
+from nestor.operator.world.trim import OWN_TRIMS
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,8 @@ reading and writing such JSON needs less than half of the usual 8 MiB stack.
 async def run_operator(settings: Settings, stop: asyncio.Event, kubeconfig: str | None = None) -> None:
     """The whole operator, for the process and for tests."""
     async with await Api.connect(kubeconfig, manager="nestor") as api:
-        api.trim(kinds.NESTED_APP_JOB, trim_job)
+        for kind, trim in OWN_TRIMS.items():
+            api.trim(kind, trim)
         host = await read_host(api, settings.service_cidrs)
         cache = Cache(api)
         operator = Operator(Context.create(api, settings, cache, host))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
+from nestor.contracts.runner import MESSAGE_LIMIT
 from nestor.runner import exits
 from nestor.runner.attempt import Attempt, Execute, Show
 from nestor.runner.clock import Clock
@@ -14,8 +15,6 @@ from nestor.runner.types import TYPES
 from nestor.steps import Plan, Run, Step, state
 
 INTERRUPT_LIMIT_SECONDS = 5.0
-MESSAGE_LIMIT = 5000
-"""Characters of a message in the record, which is copied to the job's status."""
 
 
 class Saves(Protocol):

@@ -22,6 +22,7 @@ from nestor.steps.plan import PlanError
 
 COUNT_LIMIT = 256
 NAME_LIMIT = 253
+SHOWN_NAMES = 20
 _VARIABLE_FORM = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 FORM_KEYS = frozenset({"name", "description", "positional", "target"})
 _RESERVED = ("PATH", "HOME", "KUBECONFIG", "TMPDIR")
@@ -129,9 +130,20 @@ def _refuse_unknown(reading: _Reading) -> None:
         field = "parametersFrom" if unknown[0] in reading.hidden else "parameters"
         reading.faults.append(f"`spec.{field}` may not be set: the command has no parameters")
         return
-    known = ", ".join(f"'{name}'" for name in reading.declared)
-    for name in unknown:
+    known = _list_known([*reading.declared])
+    told = faults.SENTENCE_LIMIT - 1
+    for name in unknown[:told]:
         reading.faults.append(f"{reading.name_given(name)} is unknown; the command has: {known}")
+    if more := unknown[told:]:
+        where = "parametersFrom" if more[0] in reading.hidden else "parameters"
+        reading.faults.append(f"`spec.{where}`: {len(more)} more are unknown")
+
+
+def _list_known(names: list[str]) -> str:
+    """Of many or long names, the first ones."""
+    more = len(names) - SHOWN_NAMES
+    shown = [faults.name_field("", [name]) for name in names[:SHOWN_NAMES]]
+    return ", ".join(f"'{name}'" for name in shown) + (f", … {more} more" if more > 0 else "")
 
 
 def _read_value(name: str, fields: Fields, reading: _Reading) -> Any:

@@ -16,6 +16,7 @@ from tests.integration.operator.world import Object, build_job
 from tests.waiting import eventually, job_with, wait_for
 
 MANY = 13
+CLUSTERS = 2
 WIDE = "[" + ",".join(["[]"] * 480_000) + "]"
 GROWTH = 100
 """MiB. As Python objects, the thirteen need 450."""
@@ -67,7 +68,12 @@ async def find_refusal(api: Api, name: str, namespace: str) -> str | None:
 
 
 async def make_large_others(api: Api, namespace: str) -> None:
-    """What else a tenant can have the operator look at: Ingresses, and anything with Nestor's label."""
+    """What else a tenant can have the operator look at: clusters, Ingresses, and anything with Nestor's label."""
+    words = {f"w{number}": "" for number in range(10_000)}
+    for number in range(CLUSTERS):
+        own = {"name": f"c{number}", "namespace": namespace, "labels": words}
+        body = {"apiVersion": "nestor.dev/v1alpha1", "kind": "NestedCluster", "metadata": own, "spec": {"className": "missing"}}
+        await api.create(kinds.NESTED_CLUSTER, body)
     large = {f"note-{number}": "x" * 60_000 for number in range(4)}
     for number in range(MANY):
         meta: Object = {"namespace": namespace, "annotations": large, "labels": {labels.MANAGED_BY: "nestor"}}
@@ -89,6 +95,11 @@ async def test_thirteen_wide_jobs_leave_the_operators_memory_flat_also_after_a_r
         await job_with(lonely, "before", namespace, conditions.ADMITTED, "True")
         base = memory(operator)
         await make_large_others(lonely, namespace)
+        # Parameters that look like an object.
+        inner = {"metadata": {"uid": "a", "resourceVersion": "1", "name": "b"}, "spec": {"parameters": {}}}
+        await lonely.create(kinds.NESTED_APP_JOB, build_job("like-an-object", namespace, parameters={"x": inner, "y": [inner]}))
+        refusal = await eventually(partial(find_refusal, lonely, "like-an-object", namespace), limit=240)
+        assert refusal == "`spec.parameters` may not be set: the command has no parameters"
         for index, name in enumerate(wide):
             await make_wide(lonely, name, namespace, is_app_def=index % 2 == 0)
         said = await eventually(partial(find_refusal, lonely, wide[-1], namespace), limit=240)
@@ -100,6 +111,9 @@ async def test_thirteen_wide_jobs_leave_the_operators_memory_flat_also_after_a_r
         await job_with(lonely, "after", namespace, conditions.ADMITTED, "True", limit=60)
         await eventually(partial(is_flat, operator, base), limit=60)
         assert peak_memory(operator) < MOST
-        for name in (*wide, "before", "after"):
+        assert await find_refusal(lonely, "like-an-object", namespace) == refusal
+        for number in range(CLUSTERS):
+            await lonely.delete(kinds.NESTED_CLUSTER, f"c{number}", namespace)
+        for name in ("like-an-object", *wide, "before", "after"):
             await lonely.delete(kinds.NESTED_APP_JOB, name, namespace)
         await wait_for(lonely, kinds.NESTED_APP_JOB, "after", namespace, lambda found: found is None, limit=60)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import datetime
 import json
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -216,7 +217,7 @@ def test_other_kinds_of_keys_are_refused() -> None:
     pem = ed25519.Ed25519PrivateKey.generate().private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    with pytest.raises(TypeError, match="EC key"):
+    with pytest.raises(ValueError, match="begins with -----BEGIN EC PRIVATE KEY-----"):
         _ = Pair(b"", pem).private_key
 
 
@@ -239,9 +240,9 @@ EC_KEY = b"-----BEGIN EC PRIVATE KEY-----\n%s\n-----END EC PRIVATE KEY-----\n"
 @pytest.mark.parametrize(
     ("pem", "error", "message"),
     [
-        (RSA_KEY, TypeError, "expected an EC key"),
-        (b"\n" + certificates.new_key(), TypeError, "expected an EC key"),
-        (EC_KEY % (b"A" * 1000), ValueError, "a key has at most 1024 bytes, not 10"),
+        (RSA_KEY, ValueError, "expected one PEM block"),
+        (b"\n" + certificates.new_key(), ValueError, "expected one PEM block"),
+        (EC_KEY % (b"A" * 1000), ValueError, "of at most 1024 bytes"),
     ],
     ids=["rsa", "text-before", "large"],
 )
@@ -255,9 +256,9 @@ def test_a_key_that_others_may_have_written_is_parsed_only_if_it_looks_like_ours
 @pytest.mark.usefixtures("unread")
 def test_a_large_certificate_is_not_parsed() -> None:
     pem = b"-----BEGIN CERTIFICATE-----\n" + b"A" * 8192
-    with pytest.raises(ValueError, match="a certificate has at most 8192 bytes, not 8"):
+    with pytest.raises(ValueError, match="of at most 8192 bytes"):
         _ = Pair(pem, b"").x509
-    with pytest.raises(ValueError, match="a certificate has at most 8192 bytes, not 8"):
+    with pytest.raises(ValueError, match="of at most 8192 bytes"):
         certificates.fingerprint(pem)
 
 
@@ -290,6 +291,82 @@ def test_a_users_large_kubeconfig_is_replaced_unread(secret: Object, monkeypatch
     monkeypatch.setattr("nestor.cluster.pki.json.loads", lambda _: pytest.fail("it is parsed"))
     large = build_secret({"name": "x"}, {"kubeconfig": made + b" " * pki.KUBECONFIG_LIMIT})
     assert not pki.is_issued(large, authorities, "10.43.0.9", NOW)
+
+
+def write_der(value: int) -> bytes:
+    """An integer as DER."""
+    content = value.to_bytes(value.bit_length() // 8 + 1)
+    return b"\x02" + write_length(len(content)) + content
+
+
+def write_length(value: int) -> bytes:
+    """A length as DER."""
+    content = value.to_bytes((value.bit_length() + 7) // 8)
+    return bytes([value]) if value < 128 else bytes([0x80 | len(content)]) + content
+
+
+def write_slow_key() -> bytes:
+    """An RSA key whose factors are Mersenne primes of thousands of digits: OpenSSL needs many seconds to see that they are."""
+    one, two, exponent = 2**9689 - 1, 2**9941 - 1, 65537
+    secret = pow(exponent, -1, (one - 1) * (two - 1))
+    numbers = [0, one * two, exponent, secret, one, two, secret % (one - 1), secret % (two - 1), pow(two, -1, one)]
+    body = b"".join(map(write_der, numbers))
+    encoded = base64.encodebytes(b"\x30" + write_length(len(body)) + body)
+    return b"-----BEGIN RSA PRIVATE KEY-----\n" + encoded + b"-----END RSA PRIVATE KEY-----\n"
+
+
+def never(*_: Any, **__: Any) -> Any:
+    """In place of OpenSSL."""
+    raise AssertionError("it was parsed")
+
+
+@pytest.mark.parametrize("head", [b"", b"-----BEGIN EC PRIVATE KEY-----\n", b"note\n"])
+def test_no_key_is_parsed_that_is_not_of_our_form(head: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nestor.cluster.certificates.serialization.load_pem_private_key", never)
+    short = b"-----BEGIN RSA PRIVATE KEY-----\nMIIB\n-----END RSA PRIVATE KEY-----\n"
+    for key in (write_slow_key(), short):
+        with pytest.raises(ValueError, match="of at most 1024 bytes that begins with -----BEGIN EC PRIVATE KEY-----"):
+            _ = Pair(b"", head + key).private_key
+
+
+def test_no_certificate_is_parsed_that_is_too_large(content: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nestor.cluster.certificates.x509.load_pem_x509_certificate", never)
+    made = content["server-ca.crt"]
+    for certificate in (made + b"\n" * 8192, made + made, b"x" + made, b""):
+        with pytest.raises(ValueError, match="one PEM block of at most 8192 bytes"):
+            _ = Pair(certificate, b"").x509
+        with pytest.raises(ValueError, match="one PEM block of at most 8192 bytes"):
+            certificates.fingerprint(certificate)
+
+
+def test_a_users_kubeconfig_with_a_key_that_takes_minutes_is_made_anew_at_once(
+    secret: Object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authorities = Authorities.from_secret(secret)
+    made = pki.mint_admin_kubeconfig(authorities, "10.43.0.9", NOW, WEEK)["kubeconfig"]
+    config = json.loads(made)
+    config["users"][0]["user"]["client-key-data"] = base64.b64encode(write_slow_key()).decode()
+    padded = made + b" " * pki.KUBECONFIG_LIMIT
+    monkeypatch.setattr("nestor.cluster.certificates.serialization.load_pem_private_key", never)
+    for text in (json.dumps(config).encode(), padded):
+        found = build_secret({"name": "x"}, {"kubeconfig": text})
+        assert not pki.is_issued(found, authorities, "10.43.0.9", NOW)
+    monkeypatch.setattr("nestor.cluster.pki.json.loads", never)
+    assert not pki.is_issued(build_secret({"name": "x"}, {"kubeconfig": padded}), authorities, "10.43.0.9", NOW)
+    assert len(made) < pki.KUBECONFIG_LIMIT / 2
+
+
+@pytest.mark.parametrize("key", ["server-ca.crt", "client-ca.key", "access-ca.crt"])
+@pytest.mark.parametrize("value", [None, b"", b"x", write_slow_key(), "other"], ids=["none", "empty", "text", "slow", "other"])
+def test_what_somebody_put_in_place_of_the_authorities_is_told(
+    content: dict[str, bytes], key: str, value: bytes | str | None
+) -> None:
+    others = pki.mint_authorities("hello", NOW)
+    changed = {name: item for name, item in content.items() if name != key}
+    if value is not None:
+        changed[key] = others[key] if isinstance(value, str) else value
+    with pytest.raises(ValueError, match=r"expected one PEM block|the certificate is not for this key"):
+        Authorities.from_secret(build_secret({"name": "hello-pki"}, changed))
 
 
 def decode(secret: Object) -> Object:

@@ -48,6 +48,14 @@ async def test_keys_of_a_deleted_cluster_of_the_same_name_are_not_taken_over(own
         await work
 
 
+async def test_keys_that_somebody_put_in_place_of_ours_are_told_and_not_used() -> None:
+    content = pki.mint_authorities("hello", datetime.datetime.now(datetime.UTC)) | {"access-ca.key": b"x"}
+    meta = {"name": "hello-pki", "namespace": "n", "ownerReferences": [{"uid": "now"}]}
+    provisioner = Provisioner(Applier(FakeApi(build_secret(meta, content))))
+    with pytest.raises(ForeignObject, match="'hello-pki' in namespace 'n' does not hold Nestor's keys any more: restore it"):
+        await provisioner.ensure_surroundings(build_shape(owner={"uid": "now"}))
+
+
 class LateApi(FakeApi):
     """Does not show its Secret until another of that name is to be made."""
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from nestor.api.faults import SENTENCE_LIMIT
 from nestor.steps import Parameters, PlanError, check_parameters
 
 Object = dict[str, Any]
@@ -188,6 +189,20 @@ def test_a_declaration_that_makes_no_sense_is_the_appdefs_fault(declared: Object
 )
 def test_declarations_are_dictionaries_by_name(declared: Any, fault: str) -> None:
     assert faults(declared) == [fault]
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+def test_thousands_of_unknown_names_make_few_sentences(hidden: bool) -> None:
+    declared: Object = {f"p{number:03}" + "x" * 240: {} for number in range(256)}
+    given = {f"k{number}": "" for number in range(2000)}
+    with pytest.raises(PlanError) as refused:
+        check_parameters(declared, given, hidden=given.keys() if hidden else ())
+    messages = refused.value.messages
+    assert len(messages) == SENTENCE_LIMIT
+    assert messages[0].endswith(f", '{'p019' + 'x' * 76}…', … 236 more")
+    where = "spec.parametersFrom" if hidden else "spec.parameters"
+    assert messages[-1] == f"`{where}`: 1981 more are unknown"
+    assert len(str(refused.value)) < 50_000
 
 
 def test_unknown_names_are_told_with_the_known_ones() -> None:

@@ -13,8 +13,10 @@ from nestor.api import conditions
 from nestor.api.appdef import explain
 from nestor.api.nestedapp import NamespacedConfigMapRef, NestedAppSpec
 from nestor.api.nestedappjob import App, NestedAppJobSpec
-from nestor.objects import Object, spec_of
+from nestor.objects import Object
 from nestor.operator.admission.identity import JobIdentity, Refused
+from nestor.operator.world.kept import find_fault, read_spec
+from nestor.operator.world.trim import drop_icon
 
 KEY = "app.json"
 SHOWN_APPS = 20
@@ -68,25 +70,21 @@ def read_catalogue(name: str, apps: Iterable[Object]) -> AppSource:
         there_are = ", ".join(known[:SHOWN_APPS]) + more if known else "none"
         raise Refused(conditions.APP_NOT_FOUND, f"no NestedApp named '{name}'; available: {there_are}")
     origin = f"NestedApp '{name}'"
+    if fault := find_fault(found[name]):
+        raise Refused(conditions.APPDEF_INVALID, f"{origin}: {fault}")
     try:
-        spec = NestedAppSpec.model_validate(spec_of(found[name]))
+        spec = NestedAppSpec.model_validate(read_spec(found[name]))
     except ValidationError as error:
         raise Refused(conditions.APPDEF_INVALID, f"{origin}: {explain(error, 'spec')}") from error
     if spec.app_def is None and spec.image is None:
         raise Refused(conditions.APPDEF_INVALID, f"{origin}: `appDef` must be set when there is no `image` to read it from")
     return AppSource(
-        app_def=_drop_icon(spec.app_def),
+        app_def=drop_icon(spec.app_def),
         image=spec.image,
         image_pull_secret_name=spec.image_pull_secret_name,
         origin=origin,
         templates_from=spec.templates_from.config_map_ref if spec.templates_from else None,
     )
-
-
-def _drop_icon(app_def: Object | None) -> Object | None:
-    """Remove the icon, which may be larger than the ConfigMap that stores the rest."""
-    icon = (app_def or {}).get("image")
-    return {**app_def, "image": {**icon, "data": ""}} if app_def and isinstance(icon, dict) and icon.get("data") else app_def
 
 
 def dump_snapshot(source: AppSource) -> str:

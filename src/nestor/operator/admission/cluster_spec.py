@@ -11,6 +11,7 @@ from nestor.api.policies import Persistence
 from nestor.names import SERVER_CONTAINER
 from nestor.objects import Object, labels_of, spec_of
 from nestor.operator.admission.identity import Refused
+from nestor.operator.world.kept import find_fault
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,11 @@ class Running:
 
 
 def find_running(cluster: Object | None, job_uid: str) -> Running | None:
-    """Read it from a job's NestedCluster, if that exists: the operator wrote everything into its spec."""
+    """Read it from a job's NestedCluster, if that exists: the operator wrote everything into its spec. Raises `Refused`."""
     if cluster is None or labels_of(cluster).get(labels.JOB_UID) != job_uid:
         return None
+    if fault := find_fault(cluster):
+        raise Refused(conditions.PROVISIONING_FAILED, f"NestedCluster '{cluster['metadata']['name']}': {fault}")
     spec = spec_of(cluster)
     version, image, volume = spec.get("kubernetesVersion"), spec.get("image"), spec.get("persistence")
     return Running(version, image, Persistence.model_validate(volume) if volume else None) if version and image else None

@@ -14,7 +14,7 @@ from nestor.api.nestedclass import NestedClassSpec
 from nestor.cluster.home import Home
 from nestor.objects import Object
 from nestor.operator.world.homes import find_home
-from nestor.operator.world.trim import OVERSIZED, SPEC_LIMIT, read_spec
+from nestor.operator.world.kept import OVERSIZED, find_fault, read_spec
 
 
 class Refused(Exception):
@@ -47,9 +47,9 @@ class JobIdentity:
 def identify(job: Object, classes: dict[str, NestedClassSpec]) -> JobIdentity:
     """The job with its class. Raises `Refused`."""
     meta = job["metadata"]
-    if size := job.get(OVERSIZED):
-        message = f"`spec` has {size} bytes as JSON; at most {SPEC_LIMIT} are accepted: put large files into the app image"
-        raise Refused(conditions.APPDEF_INVALID, message)
+    if fault := find_fault(job):
+        remedy = ": put large files into the app image" if OVERSIZED in job else ""
+        raise Refused(conditions.APPDEF_INVALID, fault + remedy)
     try:
         spec = NestedAppJobSpec.model_validate(read_spec(job))
     except ValidationError as error:

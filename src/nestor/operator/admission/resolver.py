@@ -47,8 +47,13 @@ class AppResolver:
         self.places.take(known, self._context.cache.jobs)
         source = await self._find(known, job)
         cluster = self._context.cache.clusters.get(known.home.name, known.home.namespace)
-        given = await self._inputs.parameters.find(known)
-        return admit(known, source, cluster, self._context.host, given)
+        try:
+            given = await self._inputs.parameters.find(known)
+            return admit(known, source, cluster, self._context.host, given)
+        except Refused as refused:
+            if refused.retry_seconds is not None:  # for what is in its Secret: anything else is seen when it changes
+                refused.retry_seconds = self._inputs.parameters.find_delay(known.uid)
+            raise
 
     async def _find(self, known: JobIdentity, job: Object) -> AppSource:
         if known.spec.app and known.spec.app.app_def is not None:

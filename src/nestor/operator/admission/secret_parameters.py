@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import time
 from dataclasses import dataclass, field
 
 from nestor.api import conditions, labels
@@ -15,6 +16,13 @@ from nestor.operator.admission.identity import JobIdentity, Refused
 
 RETRY_SECONDS = 5.0
 """How soon to look again for a missing Secret: those of users are not watched."""
+LONGEST_RETRY_SECONDS = 60.0
+KEY_LIMIT = 256
+"""As many as a command can have parameters."""
+SIZE_LIMIT = 256 * 1024
+"""Bytes of all keys and values: what a job's spec may have."""
+KEPT_LIMIT = 16 * 1024
+"""Characters that are remembered of one job's; larger ones are read again from the copy in each pass."""
 TYPE = "Opaque"
 """Secrets of other types belong to somebody's purpose: tokens of service accounts, releases of helm."""
 
@@ -34,10 +42,18 @@ class ParameterSecrets:
     def __init__(self, applier: Applier) -> None:
         self._applier = applier
         self._kept: dict[str, SecretParameters] = {}
+        self._refused: dict[str, float] = {}
+        """Since when jobs are refused for what is in their Secrets, by UID."""
 
     def forget(self, uid: str) -> None:
         """Drop what is remembered about a job that is being deleted."""
         self._kept.pop(uid, None)
+        self._refused.pop(uid, None)
+
+    def find_delay(self, uid: str) -> float:
+        """Seconds until a job is looked at again that is refused for its Secret: longer, the longer that has been so."""
+        now = time.monotonic()
+        return min(LONGEST_RETRY_SECONDS, max(RETRY_SECONDS, now - self._refused.setdefault(uid, now)))
 
     async def find(self, known: JobIdentity) -> SecretParameters | None:
         """The copy made when the job started, or else the current original; None for a job that names no Secret.
@@ -57,6 +73,7 @@ class ParameterSecrets:
             raise _refuse(f"no {where}")
         if found.get("type") != TYPE:
             raise _refuse(f"{where} has type '{found.get('type')}'; it must be {TYPE}")
+        _check_size(found, where)
         return _read(found, found["metadata"]["uid"])
 
     async def ensure(self, known: JobIdentity, given: SecretParameters | None) -> None:
@@ -67,7 +84,19 @@ class ParameterSecrets:
         data = {key: base64.b64encode(value.encode()).decode() for key, value in given.values.items()}
         metadata = home.metadata(home.child(Part.PARAMETERS), annotations={labels.SALT: given.salt})
         await self._applier.ensure(kinds.SECRET, {"metadata": metadata, "type": TYPE, "data": data})
-        self._kept[known.uid] = given
+        self._refused.pop(known.uid, None)
+        if sum(len(key) + len(value) for key, value in given.values.items()) <= KEPT_LIMIT:
+            self._kept[known.uid] = given
+
+
+def _check_size(secret: Object, where: str) -> None:
+    """Raises `Refused`."""
+    data = secret.get("data") or {}
+    if len(data) > KEY_LIMIT:
+        raise _refuse(f"{where} has {len(data)} keys; at most {KEY_LIMIT} are accepted")
+    size = sum(len(key) + len(value or "") * 3 // 4 for key, value in data.items())
+    if size > SIZE_LIMIT:
+        raise _refuse(f"{where} has {size} bytes; at most {SIZE_LIMIT} are accepted")
 
 
 def _read(secret: Object, salt: str) -> SecretParameters:

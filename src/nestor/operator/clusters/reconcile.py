@@ -27,6 +27,7 @@ from nestor.operator.result import Result
 from nestor.operator.world.context import Context
 from nestor.operator.world.finalizers import ensure_finalizer, has_finalizer, remove_finalizer
 from nestor.operator.world.homes import find_home_of_cluster, is_of_job
+from nestor.operator.world.kept import find_fault
 
 
 class ClusterReconciler:
@@ -52,21 +53,22 @@ class ClusterReconciler:
         cluster = await self._keep_policy(cluster)
         # A finalizer, because the ClusterRoleBinding for nodes is in no namespace and would never be garbage-collected.
         cluster = await ensure_finalizer(self._context.api, kinds.NESTED_CLUSTER, cluster)
-        spec, home = NestedClusterSpec.model_validate(spec_of(cluster)), find_home_of_cluster(cluster)
+        home = find_home_of_cluster(cluster)
         suspend = None
         try:
             self._check_senior(cluster)
+            spec = _read_spec(cluster)
             suspend = await self._decide_suspend(cluster, spec, home)
             made = await self._ensure(cluster, spec, home, replicas=suspend.replicas if suspend else 1)
         except Refused as refused:
             await self._refuse(cluster, refused.reason, refused.message)
-            await self._keep(spec, home)
+            await self._keep(cluster, home)
             return Result(RESYNC_SECONDS)
         except (Forbidden, Invalid, ForeignObject) as error:
             if isinstance(error, Forbidden) and error.is_terminating:
                 return Result(RESYNC_SECONDS)
             await self._refuse(cluster, conditions.PROVISIONING_FAILED, getattr(error, "message", str(error)))
-            await self._keep(spec, home)
+            await self._keep(cluster, home)
             return Result(error=error)
         texts = ["class and version accepted", made.problem, made.note, f"suspended: {suspend.message}" if suspend else ""]
         admitted = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, "; ".join(text for text in texts if text))
@@ -105,15 +107,24 @@ class ClusterReconciler:
         self._check_claim(shape, server)
         return await ensure_cluster(self._context, shape)
 
-    async def _keep(self, spec: NestedClusterSpec, home: Home) -> None:
+    async def _keep(self, cluster: Object, home: Home) -> None:
         """Maintain of a refused cluster what must not grow old, if it was made: its keys, and what its class does not allow."""
         await keep_keys(self._context, home)
-        policy = self._context.classes.all().get(spec.class_name)
-        if policy is not None and self._find_server(home) is not None:
-            await keep_walls(home, ensure_policies(self._context, build_shape(self._context, spec, home, policy)))
+        spec = spec_of(cluster)  # of one that is too large, at least the class is kept
+        policy = self._context.classes.all().get(spec.get("className", ""))
+        if policy is not None and self._find_made(home) is not None:
+            shape = build_shape(self._context, NestedClusterSpec.model_validate(spec), home, policy)
+            await keep_walls(home, ensure_policies(self._context, shape))
 
     def _find_server(self, home: Home) -> Object | None:
-        """The cluster's StatefulSet, once it exists."""
+        """The cluster's StatefulSet, once it exists. Raises `Refused` where its user has made it too large to be read."""
+        live = self._find_made(home)
+        if fault := find_fault(live):
+            raise Refused(conditions.PROVISIONING_FAILED, f"StatefulSet '{home.child(Part.SERVER)}': {fault}")
+        return live
+
+    def _find_made(self, home: Home) -> Object | None:
+        """The cluster's StatefulSet, even if it cannot be read."""
         live = self._context.cache.find(kinds.STATEFUL_SET, home.child(Part.SERVER), home.namespace)
         return live if live is not None and is_owned_by(live, (home.owner or {})["uid"]) else None
 
@@ -162,6 +173,13 @@ class ClusterReconciler:
             await remove_finalizer(self._context.api, kinds.NESTED_CLUSTER, cluster)
         except NotFound:
             return
+
+
+def _read_spec(cluster: Object) -> NestedClusterSpec:
+    """Raises `Refused` for a stub: without its spec, it would get the default class."""
+    if fault := find_fault(cluster):
+        raise Refused(conditions.PROVISIONING_FAILED, fault)
+    return NestedClusterSpec.model_validate(spec_of(cluster))
 
 
 def _stand_in(cluster: Object, suspend: SuspendState | None) -> list[Condition]:

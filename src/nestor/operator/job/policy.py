@@ -9,7 +9,7 @@ from nestor.operator.clusters.policy import resolve_policy
 from nestor.operator.clusters.status import write_status
 from nestor.operator.world.context import Context
 from nestor.operator.world.homes import find_home
-from nestor.operator.world.trim import OVERSIZED
+from nestor.operator.world.kept import OVERSIZED
 
 
 async def keep_policy(context: Context, job: Object) -> None:

@@ -40,7 +40,7 @@ from nestor.operator.status.report import report
 from nestor.operator.world.context import Context
 from nestor.operator.world.finalizers import ensure_finalizer
 from nestor.operator.world.homes import find_home
-from nestor.operator.world.trim import OVERSIZED
+from nestor.operator.world.kept import find_fault
 from nestor.steps import Plan
 from nestor.times import now, seconds_since, timestamp
 
@@ -102,7 +102,7 @@ class JobReconciler:
             return await self._finalizer.finalize(job)
         try:
             await keep_policy(self._context, job)
-            if OVERSIZED not in job:  # nothing is made for one that is; the less often it is written, the better
+            if find_fault(job) is None:  # nothing is made for a stub; the less often it is written, the better
                 job = await ensure_finalizer(self._context.api, kinds.NESTED_APP_JOB, job)
             if not self._context.cache.jobs.put(job):
                 return Result()  # deleted while we added the finalizer, which the API server does not report

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 from nestor.api import labels
 from nestor.kube import Api, Informer, Kind, kinds
 from nestor.kube.index import Index
 from nestor.kube.informer import Key, key_of
+from nestor.kube.pages import Trim
 from nestor.objects import Object, labels_of
-from nestor.operator.world.trim import TRIMS, Trim, trim_app, trim_cluster, trim_job, trim_object
+from nestor.operator.world.kept import find_fault
+from nestor.operator.world.trim import TRIMS, trim_object
+
+log = logging.getLogger(__name__)
 
 GONE_REMEMBERED = 1000
 """How many dropped objects a store remembers: more than the number of requests that can be in flight."""
@@ -35,7 +40,9 @@ class Store:
             return False
         known = self._objects.get(key)
         if known is None or known["metadata"].get("uid") != obj["metadata"].get("uid") or _version(obj) >= _version(known):
-            self._objects[key] = self.trim(obj)
+            self._objects[key] = kept = self.trim(obj)
+            if (fault := find_fault(kept)) and fault != find_fault(known):
+                log.warning("%s %s: %s", kept.get("kind", "object"), "/".join(key), fault)
         return True
 
     def drop(self, obj: Object) -> None:
@@ -61,15 +68,15 @@ class Cache:
     """
 
     def __init__(self, api: Api) -> None:
-        self.jobs = Store(trim_job)
-        self.clusters = Store(trim_cluster)
-        self.classes = Store()
-        self.apps = Store(trim_app)
+        self.jobs = Store(TRIMS[kinds.NESTED_APP_JOB])
+        self.clusters = Store(TRIMS[kinds.NESTED_CLUSTER])
+        self.classes = Store(TRIMS[kinds.NESTED_CLASS])
+        self.apps = Store(TRIMS[kinds.NESTED_APP])
         ours = f"{labels.MANAGED_BY}=nestor"
         watched = (kinds.POD, kinds.SERVICE, kinds.STATEFUL_SET, kinds.ENDPOINT_SLICE, kinds.PERSISTENT_VOLUME_CLAIM)
-        self.informers = {kind: Informer(api, kind, labels=ours, trim=TRIMS.get(kind, trim_object)) for kind in watched}
+        self.informers = {kind: Informer(api, kind, labels=ours, trim=TRIMS[kind]) for kind in watched}
         # All of them: which ones there are decides whether a job's default host is its own.
-        self.informers[kinds.NAMESPACE] = Informer(api, kinds.NAMESPACE, trim=trim_object)
+        self.informers[kinds.NAMESPACE] = Informer(api, kinds.NAMESPACE, trim=TRIMS[kinds.NAMESPACE])
         self.informers[kinds.INGRESS] = Informer(api, kinds.INGRESS, trim=TRIMS[kinds.INGRESS])
         self.ingresses_by_namespace = Index(self.informers[kinds.INGRESS], _namespace_of)
         self.pods_by_namespace = Index(self.informers[kinds.POD], _namespace_of)

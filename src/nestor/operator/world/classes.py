@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.objects import Object, spec_of
+from nestor.operator.world.kept import find_fault
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +33,9 @@ class Classes:
 
 
 def _parse(name: str, item: Object) -> NestedClassSpec | None:
+    if fault := find_fault(item):
+        log.warning("NestedClass '%s' is ignored: %s", name, fault)
+        return None
     try:
         return NestedClassSpec.model_validate(spec_of(item))
     except ValidationError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from nestor.api import labels
 from nestor.kube import Api, Kind
 from nestor.objects import Object
+from nestor.operator.world.trim import CUT
 
 
 def has_finalizer(obj: Object) -> bool:
@@ -16,13 +17,21 @@ async def ensure_finalizer(api: Api, kind: Kind, obj: Object) -> Object:
     """Add our finalizer; the patch includes the resource version, because finalizer lists have many writers."""
     if has_finalizer(obj):
         return obj
-    return await _set_finalizers(api, kind, obj, [*(obj["metadata"].get("finalizers") or ()), labels.FINALIZER])
+    return await _set_finalizers(api, kind, obj, [*await _read_finalizers(api, kind, obj), labels.FINALIZER])
 
 
 async def remove_finalizer(api: Api, kind: Kind, obj: Object) -> None:
     """Remove our finalizer, so that the object can be deleted."""
-    left = [item for item in obj["metadata"].get("finalizers") or () if item != labels.FINALIZER]
+    left = [item for item in await _read_finalizers(api, kind, obj) if item != labels.FINALIZER]
     await _set_finalizers(api, kind, obj, left)
+
+
+async def _read_finalizers(api: Api, kind: Kind, obj: Object) -> list[str]:
+    """All of them, also those that no cache keeps because they are too many."""
+    meta = obj["metadata"]
+    if meta.get(CUT):
+        obj = await api.request("GET", kind.path(meta["namespace"], meta["name"]))  # `get` would trim it again
+    return obj["metadata"].get("finalizers") or []
 
 
 async def _set_finalizers(api: Api, kind: Kind, obj: Object, finalizers: list[str]) -> Object:

@@ -13,10 +13,9 @@ import aiohttp
 import kopf
 
 from nestor.api import labels
-from nestor.kube import Api, Kind, kinds, pages
+from nestor.kube import Api, Kind, pages
 from nestor.objects import Object
 from nestor.operator.world.cache import Store
-from nestor.operator.world.trim import trim_job
 
 END_SECONDS = 5.0
 """How long kopf may take to stop at shutdown."""
@@ -54,12 +53,17 @@ def build_registry(feeds: Feeds, log_in: Callable[..., Any]) -> kopf.OperatorReg
     return registry
 
 
-class _Response(aiohttp.ClientResponse):
-    """Reads kopf's lists so that each job is trimmed as soon as it is parsed: all of them at once may not fit into memory."""
+def build_response(feeds: Feeds) -> type[aiohttp.ClientResponse]:
+    """Answers that trim each object of a list as soon as it is parsed: all of them at once may not fit into memory."""
+    trims = {kind.path(None): store.trim for kind, (store, _) in feeds.items()}
 
-    async def json(self, **_: Any) -> Any:
-        shorten = pages.shorten_objects(trim_job) if self.url.path.endswith(f"/{kinds.NESTED_APP_JOB.plural}") else None
-        return json.loads((await self.read()).decode(errors="replace"), object_hook=shorten)
+    class Response(aiohttp.ClientResponse):
+        async def json(self, **_: Any) -> Any:
+            content = await self.read()
+            trim = next((trim for path, trim in trims.items() if self.url.path.endswith(path)), None)
+            return pages.parse_list(content, trim) if trim else json.loads(content.decode(errors="replace"))
+
+    return Response
 
 
 class _Login:
@@ -69,8 +73,9 @@ class _Login:
     The same session is returned while the credentials are unchanged, so that kopf gives up instead of retrying rejected ones.
     """
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, response: type[aiohttp.ClientResponse]) -> None:
         self._api = api
+        self._response = response
         self._headers: dict[str, str] = {}
         self._known: kopf.AiohttpSession | None = None
 
@@ -79,7 +84,7 @@ class _Login:
         if self._known is None or headers != self._headers:
             await self.close()
             connector = aiohttp.TCPConnector(limit=0, ssl=self._api.ssl_context)
-            session = aiohttp.ClientSession(connector=connector, headers=headers, response_class=_Response)
+            session = aiohttp.ClientSession(connector=connector, headers=headers, response_class=self._response)
             self._headers, self._known = headers, kopf.AiohttpSession(server=self._api.host, aiohttp_session=session)
         return self._known
 
@@ -121,7 +126,7 @@ async def run(feeds: Feeds, stop: asyncio.Event, api: Api) -> None:
 
 async def _run_kopf(feeds: Feeds, stop: asyncio.Event, api: Api) -> None:
     logging.getLogger("kopf").setLevel(logging.WARNING)
-    login = _Login(api)
+    login = _Login(api, build_response(feeds))
     try:
         tasks = await kopf.spawn_tasks(
             registry=build_registry(feeds, login.log_in),

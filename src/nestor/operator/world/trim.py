@@ -1,82 +1,131 @@
 """What the caches keep of each object: the fields that somebody reads. Users write most of these objects, and memory is shared.
 
-Each function returns a new object and changes nothing of its argument. What is trimmed already is returned as it is. Pure.
+The one place that says it, kind by kind: `TRIMS`. Of the metadata: what identifies the object, its finalizers, its owners, our
+own labels and annotations. Of the rest: what each function says. Each returns a new object and changes nothing of its argument.
+What is trimmed already stays as it is. None raises: what it cannot handle is kept as a stub (see `kept`). Pure.
 """
 
 from __future__ import annotations
 
-import json
-import zlib
-from collections.abc import Callable, Iterable
+import functools
+from collections.abc import Iterable
 
 from nestor.api import labels
-from nestor.contracts.runner import RECORD_LIMIT
+from nestor.contracts.runner import MESSAGE_LIMIT
 from nestor.exposure.host_claims import CLASS_ANNOTATION, HOSTS
 from nestor.kube import Kind, kinds
+from nestor.kube.pages import Trim
 from nestor.objects import Object, annotations_of, labels_of, spec_of, status_of
+from nestor.operator.world.kept import OVERSIZED, SPEC_LIMIT, UNREADABLE, Path, is_kept, pack, write
 
-Trim = Callable[[Object], Object]
-
-SPEC_LIMIT = 256 * 1024
-"""Bytes of a job's spec as JSON, without the icon. Python objects may need thirty times that, so what is larger is not kept."""
 OBJECT_LIMIT = 64 * 1024
-"""Bytes of any other object as JSON; ours have a few thousand."""
-CLUSTER_LIMIT = OBJECT_LIMIT + 4 * RECORD_LIMIT
-"""Bytes of a NestedCluster as JSON: with the longest record that a syncer takes, in characters of up to 4 bytes."""
+"""Bytes as JSON of an object, or of the part that is kept of it, where ours have a few thousand."""
+LIST_LIMIT = 4096
+"""Bytes as JSON of all finalizers, and of all owners."""
 TEXT_LIMIT = 4096
 """Characters of a message: what kubelet keeps of a container's last words."""
 FEW_HOSTS = 100
 
-PACKED = "packed"
-"""Key of a trimmed job: the free-form parts of its spec, compressed."""
-OVERSIZED = "oversized"
-"""Key of a trimmed job: the size of its spec in bytes, if it is too large to be kept."""
+CUT = "cut"
+"""Key in the metadata of a trimmed object: it has more finalizers than are kept, so they must be read anew to be changed."""
 
-_CORE = (
-    "name",
-    "namespace",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "finalizers",
-    "ownerReferences",
-)
+_IDENTITY = ("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp")
+_CORE = (*_IDENTITY, "deletionGracePeriodSeconds")
+_OURS = frozenset(value for name, value in vars(labels).items() if name.isupper() and "/" in str(value))
+"""The keys of our labels and annotations."""
 _POD_CONDITIONS = ("Ready", "PodScheduled")
+_PARTS: dict[Kind, tuple[Path, ...]] = {
+    kinds.NESTED_APP_JOB: (("app", "appDef"), ("parameters",)),
+    kinds.NESTED_APP: (("appDef",),),
+}
+_FEW = ("className", "suspend")
+"""Fields of a spec that also a stub has: what exists already keeps its class, and can be suspended."""
 
 
+def _never_raising(trim: Trim) -> Trim:
+    """With what is trimmed already returned as it is, and a stub for what cannot be trimmed: one object must not stop us."""
+
+    @functools.wraps(trim)
+    def guarded(obj: Object) -> Object:
+        if is_kept(obj):
+            return obj
+        try:
+            return trim(obj)
+        except Exception as error:
+            return _build_stub(obj, f"{type(error).__name__}: {error}"[:200])
+
+    return guarded
+
+
+@_never_raising
 def trim_job(job: Object) -> Object:
     """A NestedAppJob whose AppDef and parameters are compressed text, to be read by `read_spec`; a large one has lost them."""
-    if PACKED in job or OVERSIZED in job:
-        return job
-    spec, packed = spec_of(job), {}
-    if isinstance(spec.get("app"), dict):
-        spec = {**spec, "app": _drop_icon(spec["app"])}
-    size = len(_write(spec))
-    app, parameters = spec.get("app"), spec.get("parameters")
-    if isinstance(app, dict) and app.get("appDef") is not None:
-        packed["appDef"] = zlib.compress(_write(app["appDef"]), 1)
-        app = {key: value for key, value in app.items() if key != "appDef"}
-    if parameters is not None:
-        packed["parameters"] = zlib.compress(_write(parameters), 1)
-    rest = {key: value for key, value in spec.items() if key != "parameters"} | ({"app": app} if "app" in spec else {})
-    kept = {**job, "metadata": _trim_metadata(job), "spec": rest}
-    return kept | ({OVERSIZED: size} if size > SPEC_LIMIT else {PACKED: packed})
+    spec = spec_of(job)
+    if isinstance(app := spec.get("app"), dict) and "appDef" in app:
+        spec = {**spec, "app": {**app, "appDef": drop_icon(app["appDef"])}}
+    return _trim_own(job, spec, _PARTS[kinds.NESTED_APP_JOB])
 
 
-def read_spec(job: Object) -> Object:
-    """The whole spec of a job that may have been trimmed. Not for one that is `OVERSIZED`."""
-    found = {key: json.loads(zlib.decompress(content)) for key, content in (job.get(PACKED) or {}).items()}
-    spec = dict(spec_of(job))
-    if "parameters" in found:
-        spec["parameters"] = found["parameters"]
-    if "appDef" in found:
-        spec["app"] = {**spec["app"], "appDef": found["appDef"]}
-    return spec
+@_never_raising
+def trim_app(app: Object) -> Object:
+    """A NestedApp without its icon, its AppDef compressed; a large one has lost it."""
+    spec = spec_of(app)
+    if "appDef" in spec:
+        spec = {**spec, "appDef": drop_icon(spec["appDef"])}
+    return _trim_own(app, spec, _PARTS[kinds.NESTED_APP])
 
 
+@_never_raising
+def trim_cluster(cluster: Object) -> Object:
+    """A NestedCluster with its spec and status, but for the length of its steps' messages, which its tenant writes."""
+    status = status_of(cluster)
+    if run := status.get("run"):
+        steps = [
+            {**step, "message": step["message"][:MESSAGE_LIMIT]} if "message" in step else step for step in run.get("steps") or ()
+        ]
+        status = {**status, "run": {**run, "steps": steps}}
+    return _trim_own({**cluster, "status": status}, spec_of(cluster), ())
+
+
+@_never_raising
+def trim_class(item: Object) -> Object:
+    """A NestedClass: admins write it, and all that it forbids must be known."""
+    return {**item, "metadata": _trim_metadata(item)}
+
+
+def _trim_own(obj: Object, spec: Object, parts: Iterable[Path]) -> Object:
+    """One of our own resources: the spec packed, or, if it is too large, the few fields that a stub has."""
+    kept = {**_head(obj), "metadata": _trim_metadata(obj), **({"status": obj["status"]} if obj.get("status") else {})}
+    size, packed = len(write(spec)), pack(spec, parts)
+    if size <= SPEC_LIMIT:
+        return kept | packed
+    rest = packed["spec"]
+    is_small = len(write(rest)) <= OBJECT_LIMIT
+    return kept | {"spec": rest if is_small else {key: rest[key] for key in _FEW if key in rest}, OVERSIZED: size}
+
+
+def drop_icon(app_def: Object | None) -> Object | None:
+    """An AppDef without its icon, which may be larger than all the rest."""
+    icon = app_def.get("image") if isinstance(app_def, dict) else None
+    if app_def is None or not isinstance(icon, dict) or not isinstance(icon.get("data"), str):
+        return app_def
+    return {**app_def, "image": {**icon, "data": ""}}
+
+
+def _build_stub(obj: Object, problem: str) -> Object:
+    """What identifies the object and what was said about it, whatever the rest looks like."""
+    meta, status = obj.get("metadata"), obj.get("status")
+    meta = meta if isinstance(meta, dict) else {}
+    kept: Object = {key: meta[key] for key in _IDENTITY if isinstance(meta.get(key), str | int)}
+    if isinstance(held := meta.get("finalizers"), list) and labels.FINALIZER in held:
+        kept |= {"finalizers": [labels.FINALIZER], CUT: True}
+    if isinstance(own := meta.get("labels"), dict):
+        kept["labels"] = {key: value for key, value in own.items() if key in _OURS and isinstance(value, str)}
+    is_small = isinstance(status, dict) and _is_small(status)
+    return {**_head(obj), "metadata": kept, "spec": {}, "status": status if is_small else {}, UNREADABLE: problem}
+
+
+@_never_raising
 def trim_pod(pod: Object) -> Object:
     """Of the application's pods, only their phase matters; of our own, also what they wait for and how they ended."""
     spec, status, own = spec_of(pod), status_of(pod), labels_of(pod)
@@ -89,12 +138,13 @@ def trim_pod(pod: Object) -> Object:
                 kept[key] = [_trim_container(item) for item in status[key] or ()]
     volumes = [item for item in spec.get("volumes") or () if "image" in item]
     kept_spec = {key: spec[key] for key in ("terminationGracePeriodSeconds",) if key in spec} | {"volumes": volumes}
-    return {**_head(pod), "metadata": _trim_metadata(pod, all_labels=False), "spec": kept_spec, "status": kept}
+    return {**_head(pod), "metadata": _trim_metadata(pod), "spec": kept_spec, "status": kept}
 
 
+@_never_raising
 def trim_ingress(ingress: Object) -> Object:
     """Ours whole, because they are compared with what they should be; of all others, their hosts and class."""
-    if labels_of(ingress).get(labels.COMPONENT) == labels.COMPONENT_EXPOSURE and _has_at_most(OBJECT_LIMIT, ingress):
+    if labels_of(ingress).get(labels.COMPONENT) == labels.COMPONENT_EXPOSURE and _is_small(ingress):
         return {**ingress, "metadata": {key: value for key, value in ingress["metadata"].items() if key != "managedFields"}}
     spec = spec_of(ingress)
     hosts = dict.fromkeys(rule["host"] for rule in spec.get("rules") or () if rule.get("host"))
@@ -103,12 +153,13 @@ def trim_ingress(ingress: Object) -> Object:
         kept[HOSTS] = "\n" + "\n".join(hosts) + "\n"
     elif hosts:
         kept["rules"] = [{"host": host} for host in hosts]
-    metadata = _trim_metadata(ingress, all_labels=False)
+    metadata = _trim_metadata(ingress)
     if old_class := annotations_of(ingress).get(CLASS_ANNOTATION):
         metadata["annotations"] = {CLASS_ANNOTATION: old_class}
     return {**_head(ingress), "metadata": metadata, "spec": kept}
 
 
+@_never_raising
 def trim_slice(item: Object) -> Object:
     """An EndpointSlice with its ports' names and one ready endpoint, if there is any."""
     ready = [
@@ -117,70 +168,67 @@ def trim_slice(item: Object) -> Object:
         if endpoint.get("addresses") and (endpoint.get("conditions") or {}).get("ready") is not False
     ]
     ports = [{key: port[key] for key in ("name",) if key in port} for port in item.get("ports") or ()]
-    metadata = _trim_metadata(item, all_labels=False, also=("kubernetes.io/service-name",))
+    metadata = _trim_metadata(item, also=("kubernetes.io/service-name",))
     return {**_head(item), "metadata": metadata, "ports": ports, "endpoints": ready[:1]}
 
 
-def trim_cluster(cluster: Object) -> Object:
-    """A NestedCluster, with the record of its run."""
-    return _trim_whole(cluster, CLUSTER_LIMIT)
-
-
-def trim_app(app: Object) -> Object:
-    """A NestedApp without its icon. Admins write them, so the rest may have any size."""
-    return {**app, "metadata": _trim_metadata(app), "spec": _drop_icon(spec_of(app))}
-
-
+@_never_raising
 def trim_object(obj: Object) -> Object:
-    """Any other object: without others' annotations; only its head if it is too large to be ours."""
-    return _trim_whole(obj, OBJECT_LIMIT)
+    """Any other object: without others' annotations; only its head if the rest is too large to be ours."""
+    rest = {key: value for key, value in obj.items() if key != "metadata"}
+    if _is_small(rest):
+        return {**rest, "metadata": _trim_metadata(obj, all_labels=True)}
+    return {**_head(obj), "metadata": _trim_metadata(obj), UNREADABLE: f"it has more than {OBJECT_LIMIT} bytes as JSON"}
 
 
-TRIMS: dict[Kind, Trim] = {kinds.POD: trim_pod, kinds.INGRESS: trim_ingress, kinds.ENDPOINT_SLICE: trim_slice}
-"""Watched kinds with a trim of their own; for all others it is `trim_object`."""
+OWN_TRIMS: dict[Kind, Trim] = {
+    kinds.NESTED_APP_JOB: trim_job,
+    kinds.NESTED_CLUSTER: trim_cluster,
+    kinds.NESTED_CLASS: trim_class,
+    kinds.NESTED_APP: trim_app,
+}
+"""Our own resources: users write all but the classes."""
+
+TRIMS: dict[Kind, Trim] = {
+    **OWN_TRIMS,
+    kinds.POD: trim_pod,
+    kinds.INGRESS: trim_ingress,
+    kinds.ENDPOINT_SLICE: trim_slice,
+    kinds.SERVICE: trim_object,
+    kinds.STATEFUL_SET: trim_object,
+    kinds.PERSISTENT_VOLUME_CLAIM: trim_object,
+    kinds.NAMESPACE: trim_object,
+}
+"""Every kind that a cache has."""
 
 
-def _trim_metadata(obj: Object, *, all_labels: bool = True, also: Iterable[str] = ()) -> Object:
-    """Only our own annotations, and, unless `all_labels`, only our own labels and those in `also`."""
+def _trim_metadata(obj: Object, *, all_labels: bool = False, also: Iterable[str] = ()) -> Object:
+    """Of labels and annotations only ours and those in `also`; with `all_labels`, all labels, if there are not too many."""
     meta = obj["metadata"]
     kept = {key: meta[key] for key in _CORE if key in meta}
-    for key, whole in (("labels", all_labels), ("annotations", False)):
-        if found := meta.get(key):
-            kept[key] = dict(found) if whole else {name: value for name, value in found.items() if _is_ours(name) or name in also}
+    own, notes = meta.get("labels") or {}, meta.get("annotations") or {}
+    chosen = {"labels": own if all_labels and _is_small(own) else _choose(own, also), "annotations": _choose(notes, also)}
+    kept |= {key: found for key, found in chosen.items() if found}
+    if found := meta.get("finalizers"):
+        is_cut = bool(meta.get(CUT)) or len(write(found)) > LIST_LIMIT
+        kept["finalizers"] = [item for item in found if item == labels.FINALIZER] if is_cut else found
+        kept |= {CUT: True} if is_cut else {}
+    if found := meta.get("ownerReferences"):
+        is_few = len(write(found)) <= LIST_LIMIT
+        kept["ownerReferences"] = found if is_few else [item for item in found if item.get("controller")]
     return kept
 
 
-def _is_ours(key: str) -> bool:
-    return key == labels.MANAGED_BY or key.startswith(f"{labels.GROUP}/")
-
-
-def _trim_whole(obj: Object, limit: int) -> Object:
-    kept = {**obj, "metadata": _trim_metadata(obj)}
-    return kept if _has_at_most(limit, kept) else {**_head(obj), "metadata": _trim_metadata(obj, all_labels=False)}
-
-
-def _drop_icon(app: Object) -> Object:
-    """What holds an `appDef`, without its icon: often its largest part, and nothing displays it."""
-    app_def = app.get("appDef")
-    if not isinstance(app_def, dict):
-        return app
-    icon = app_def.get("image")
-    if not isinstance(icon, dict) or not isinstance(icon.get("data"), str):
-        return app
-    return {**app, "appDef": {**app_def, "image": {**icon, "data": ""}}}
+def _choose(found: dict[str, str], also: Iterable[str]) -> dict[str, str]:
+    return {name: value for name, value in found.items() if name in _OURS or name in also}
 
 
 def _head(obj: Object) -> Object:
     return {key: obj[key] for key in ("apiVersion", "kind") if key in obj}
 
 
-def _has_at_most(limit: int, obj: Object) -> bool:
-    return len(_write(obj)) <= limit
-
-
-def _write(value: object) -> bytes:
-    """Compact JSON. Users' text may contain half characters, which no encoding has."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass")
+def _is_small(obj: Object) -> bool:
+    return len(write(obj)) <= OBJECT_LIMIT
 
 
 def _cut(text: str) -> str:

@@ -162,7 +162,7 @@ def count_pods(pods: Iterable[Object]) -> Object:
 def read_run(config_map: Object | None) -> Object | None:
     """The part of the runner's record that the status has fields for; None if there is no readable record.
 
-    Server-side apply rejects unknown fields, so those of a newer runner are dropped.
+    Server-side apply rejects unknown fields, so those of a newer runner are dropped. Messages are cut to what a runner writes.
     """
     text = ((config_map or {}).get("data") or {}).get(runner.RECORD_KEY) or ""
     if not text or len(text) > runner.RECORD_LIMIT:
@@ -173,4 +173,8 @@ def read_run(config_map: Object | None) -> Object | None:
         message = f"{error.error_count()} errors" if isinstance(error, ValidationError) else str(error)
         log.warning("ignoring the runner's record, which is malformed: %s", message)
         return None
-    return run.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)
+    found = run.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)
+    for step in found.get("steps") or ():
+        if "message" in step:
+            step["message"] = step["message"][: runner.MESSAGE_LIMIT]
+    return found

@@ -19,6 +19,8 @@ from nestor.operator.admission.app_source import (
     read_catalogue,
 )
 from nestor.operator.admission.identity import JobIdentity, Refused, identify
+from nestor.operator.world.cache import Store
+from nestor.operator.world.trim import trim_app
 from tests.unit.operator.builders import STEPS, Object, build_app, build_job, build_policy, resolve
 
 CLASSES = {"default": build_policy()}
@@ -80,6 +82,17 @@ def test_an_entry_of_the_catalogue_is_told_with_its_faults() -> None:
 def test_an_icon_is_not_kept(image: object, kept: object) -> None:
     found = read_catalogue("a", [build_app("a", appDef=APPDEF | {"image": image})]).app_def
     assert found == APPDEF | {"image": kept}
+
+
+def test_a_large_entry_is_as_good_as_a_small_one_and_one_that_is_too_large_is_refused() -> None:
+    icon, note = {"type": "image/png", "data": "A" * 900_000}, {"note": "y" * 80_000}
+    store = Store(trim_app)
+    store.put(build_app("big", appDef=APPDEF | {"image": icon} | note))
+    store.put(build_app("huge", image="a:1", appDef=APPDEF | {"note": "y" * 300_000}))
+    assert read_catalogue("big", store).app_def == APPDEF | {"image": icon | {"data": ""}} | note
+    with pytest.raises(Refused, match=r"NestedApp 'huge': `spec` has \d+ bytes as JSON; at most 262144 are accepted") as refused:
+        read_catalogue("huge", store)
+    assert refused.value.reason == conditions.APPDEF_INVALID
 
 
 @pytest.mark.parametrize(

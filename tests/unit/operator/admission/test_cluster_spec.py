@@ -10,6 +10,7 @@ from nestor.api.policies import Persistence
 from nestor.cluster import server
 from nestor.operator.admission.cluster_spec import Running, complete_spec, find_running, read_running
 from nestor.operator.admission.identity import Refused
+from nestor.operator.world.trim import trim_cluster
 from tests.unit.operator.builders import Object, build_policy, build_shape
 
 BIG, SMALL = Persistence(size="8Gi"), Persistence(size="1Gi", storage_class_name="fast")
@@ -62,6 +63,14 @@ def test_a_jobs_cluster_says_all_of_it_in_its_spec() -> None:
     assert find_running(cluster, "1") == Running("v1.36", "k3s:36", BIG)
     assert find_running(cluster, "2") is None
     assert find_running(None, "1") is None
+
+
+def test_a_jobs_cluster_that_cannot_be_read_is_not_taken_for_none() -> None:
+    meta = {"name": "hello", "namespace": "n", "uid": "u", "labels": {labels.JOB_UID: "1"}}
+    cluster = trim_cluster({"metadata": meta, "spec": {"image": "x" * 300_000}})
+    with pytest.raises(Refused, match="NestedCluster 'hello': `spec` has 300012 bytes as JSON; at most 262144 are accepted"):
+        find_running(cluster, "1")
+    assert find_running(cluster, "2") is None
 
 
 @pytest.mark.parametrize("persistence", [None, SMALL])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from typing import Any
 
 import pytest
@@ -11,12 +12,15 @@ from nestor import names
 from nestor.api import labels
 from nestor.cluster.provision import ForeignObject
 from nestor.kube import ApiError, Forbidden, Kind, RetryLater, kinds
+from nestor.names import Part
 from nestor.operator.admission.identity import Refused
 from nestor.operator.clusters import reconcile as module
 from nestor.operator.clusters.reconcile import ClusterReconciler
 from nestor.operator.lifecycle import suspend
 from nestor.operator.wiring import Operator
-from tests.unit.operator.builders import Object
+from nestor.operator.world.kept import find_fault
+from nestor.operator.world.trim import TRIMS
+from tests.unit.operator.builders import Object, build_policy
 from tests.unit.operator.scene import Scene
 
 FORGED = {"policy": {"podSecurity": "Privileged", "later": "x"}}
@@ -121,6 +125,55 @@ async def test_a_namespace_wakes_the_job_that_it_is_named_for(
     assert [(key.kind, key.namespace, key.name) for key in seen] == queued
 
 
+RESTRICTED: Object = {"network": {"internet": "None"}}
+LARGE_STEPS = [{"name": f"s{number}", "state": "Failed", "message": "x" * 32_000} for number in range(3)]
+LARGE_TARGET = {"kind": "Job", "matchLabels": {f"k{number}": "x" * 60 for number in range(9000)}}
+
+
+def restrict(scene: Scene) -> None:
+    """Have a class without internet, too."""
+    body = build_policy(**RESTRICTED).model_dump(by_alias=True, exclude_none=True)
+    scene.context.cache.classes.put({"metadata": {"name": "restricted", "uid": "r", "resourceVersion": "9"}, "spec": body})
+
+
+async def test_a_cluster_stays_in_its_class_whatever_its_tenant_has_recorded() -> None:
+    scene = Scene()
+    restrict(scene)
+    made = scene.add_cluster(className="restricted", own={f"k{number}": "x" * 60 for number in range(2000)})
+    scene.change(kinds.NESTED_CLUSTER, made | {"status": {"run": {"steps": LARGE_STEPS}}})
+    await ClusterReconciler(scene.context).reconcile("team-a", "own")
+    found = scene.api.look(kinds.NETWORK_POLICY, "own-app", "team-a")
+    assert found is not None
+    assert "0.0.0.0/0" not in json.dumps(found)
+
+
+async def test_a_cluster_that_is_too_large_to_be_read_is_refused_and_gets_nothing() -> None:
+    scene = Scene()
+    restrict(scene)
+    scene.add_cluster(className="restricted", successPolicy={"targets": [LARGE_TARGET]})
+    for _ in range(2):
+        await ClusterReconciler(scene.context).reconcile("team-a", "own")
+    status = (scene.api.look(kinds.NESTED_CLUSTER, "own", "team-a") or {})["status"]
+    (said,) = status["conditions"]
+    assert (said["type"], said["status"], said["reason"]) == ("Admitted", "False", "ProvisioningFailed")
+    assert said["message"].endswith("bytes as JSON; at most 262144 are accepted")
+    assert {kind for kind, _, _ in scene.api.objects} == {"nestedclusters"}
+    # The second pass has nothing to write.
+    assert [item for item in scene.api.asked if not item.startswith("GET ")] == ["APPLY nestedclusters team-a/own/status"]
+
+
+async def test_a_server_that_is_too_large_to_be_read_is_not_taken_for_none() -> None:
+    scene = Scene()
+    made = scene.add_cluster()
+    name = names.child("own", Part.SERVER)
+    meta = {"name": name, "namespace": "team-a", "ownerReferences": [{"uid": made["metadata"]["uid"]}]}
+    huge = {"metadata": meta, "spec": {"template": {"metadata": {"annotations": {"a": "x" * 70_000}}}}}
+    scene.show(kinds.STATEFUL_SET, TRIMS[kinds.STATEFUL_SET](huge))
+    await reconcile(scene)
+    (said,) = (scene.api.look(kinds.NESTED_CLUSTER, "own", "team-a") or {})["status"]["conditions"]
+    assert said["message"] == f"StatefulSet '{name}': it cannot be read: it has more than 65536 bytes as JSON"
+
+
 async def test_a_refused_second_cluster_ends_no_pod_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene()
     scene.add_cluster("first")
@@ -161,6 +214,21 @@ async def test_a_refused_cluster_that_runs_is_held_to_what_its_class_allows_now(
 
     monkeypatch.setattr(ClusterReconciler, "_check_names", fail)
     await reconcile(scene)
+    assert not is_online(scene)
+
+
+async def test_a_running_cluster_that_becomes_too_large_to_be_read_is_held_to_what_its_class_allows_now() -> None:
+    scene = Scene()
+    scene.add_cluster()
+    await reconcile(scene)
+    assert is_online(scene)
+    show_server(scene)
+    scene.set_class("Baseline", network={"internet": "None"})
+    made = scene.api.look(kinds.NESTED_CLUSTER, "own", "team-a") or {}
+    large = {**made, "spec": made["spec"] | {"successPolicy": {"targets": [LARGE_TARGET]}}}
+    scene.change(kinds.NESTED_CLUSTER, large)
+    await reconcile(scene)
+    assert find_fault(scene.context.cache.clusters.get("own", "team-a"))
     assert not is_online(scene)
 
 

@@ -144,6 +144,16 @@ async def test_a_settled_job_asks_for_no_secret_and_gets_its_copy_again_with_its
         ),
         ("Opaque", {}, "`spec.parameters.PASSWORD` must be set"),
         ("Opaque", {"PASSWORD": "x", "OTHER": SECRET}, "`spec.parametersFrom`: key 'OTHER' is unknown; the command has: "),
+        (
+            "Opaque",
+            {f"k{number}": SECRET for number in range(257)},
+            "`spec.parametersFrom`: Secret 'login' in namespace 'team-a' has 257 keys; at most 256 are accepted",
+        ),
+        (
+            "Opaque",
+            {"PASSWORD": SECRET * 20_000},
+            "`spec.parametersFrom`: Secret 'login' in namespace 'team-a' has 420008 bytes; at most 262144 are accepted",
+        ),
         ("Opaque", {"PASSWORD": "x", "PORT": SECRET}, "`spec.parametersFrom`: key 'PORT' has no value of type INT"),
     ],
 )
@@ -159,6 +169,37 @@ async def test_what_is_wrong_with_it_is_told_without_its_value_until_it_is_corre
     assert scene.api.look(kinds.SECRET, "hello-parameters", HOME) is None
     put_secret(scene, PASSWORD=SECRET)
     assert (await reconcile(scene))["status"] == "True"
+
+
+async def test_a_job_that_stays_refused_is_looked_at_less_and_less_often(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [1000.0]
+    monkeypatch.setattr("nestor.operator.admission.secret_parameters.time.monotonic", lambda: clock[0])
+    reconciler = JobReconciler(scene.context)
+    delays: list[float] = []
+    for kind, seconds in (("", 0), ("", 5), ("Opaque", 5), ("Opaque", 10), ("Opaque", 20), ("Opaque", 4000)):
+        if kind:
+            put_secret(scene, kind, OTHER="x")
+        clock[0] += seconds
+        delays.append((await reconciler.reconcile("team-a", "hello")).retry_after or 0)
+        job: Any = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a")
+        scene.change(kinds.NESTED_APP_JOB, job)
+    assert delays == [5, 5, 10, 20, 40, 60]
+    put_secret(scene, PASSWORD=SECRET)
+    await reconciler.reconcile("team-a", "hello")
+    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a")
+    assert (conditions.find(job["status"]["conditions"], conditions.ADMITTED) or {})["status"] == "True"
+
+
+async def test_large_values_are_read_again_from_the_copy_instead_of_being_remembered(scene: Scene) -> None:
+    put_secret(scene, PASSWORD="x" * 20_000)
+    reconciler = JobReconciler(scene.context)
+    asked = []
+    for _ in range(2):
+        assert (await reconciler.reconcile("team-a", "hello")).error is None
+        asked.append(scene.api.asked.count(f"GET secrets {HOME}/hello-parameters"))
+        put_secret(scene, PASSWORD="another")
+    assert asked == [1, 2]
+    assert plan_of(scene).parameters["PASSWORD"] == "x" * 20_000
 
 
 async def test_a_value_that_is_no_text_is_named_by_its_key(scene: Scene) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from nestor.operator.world.cache import Store
 from nestor.operator.world.classes import Classes
+from nestor.operator.world.trim import trim_class
 from tests.unit.operator.builders import Object, build_policy
 
 GOOD = build_policy().model_dump(by_alias=True, exclude_none=True)
@@ -24,6 +25,12 @@ def test_a_class_that_does_not_fit_is_absent_and_logged_once(caplog: pytest.LogC
     assert classes.all() == {"good": build_policy()}
     assert set(classes.all()) == {"good"}
     assert [record.message.split(":")[0] for record in caplog.records] == ["NestedClass 'bad' is invalid"]
+
+
+def test_a_class_that_cannot_be_read_is_absent_and_does_not_allow_everything() -> None:
+    store = Store(trim_class)
+    store.put(build("bad", GOOD) | {"metadata": {"name": "bad", "uid": "b", "resourceVersion": "1", "labels": ["x"]}})
+    assert Classes(store).all() == {}
 
 
 def test_a_class_is_parsed_again_when_it_changes_and_only_then() -> None:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any, cast
 
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
 from nestor.api.crd import RESOURCES, build_crd
 from nestor.cluster.shape import Host
-from nestor.kube import Api, Kind, WorkQueue, kinds
+from nestor.kube import Api, Kind, WorkQueue, kinds, pages
 from nestor.kube.errors import NotFound
 from nestor.operator.settings import Settings
 from nestor.operator.wiring import APP, CLUSTER, JOB, Key, Operator
 from nestor.operator.world.cache import Cache, Store
 from nestor.operator.world.context import Context
-from nestor.operator.world.kopf_events import Feeds
+from nestor.operator.world.kept import PACKED, find_fault, read_spec
+from nestor.operator.world.kopf_events import Feeds, build_response
 from nestor.operator.world.relist import Lists
+from nestor.operator.world.trim import trim_job
 
 Object = dict[str, Any]
 
@@ -86,6 +94,60 @@ async def test_what_went_unseen_is_dropped_and_told_and_what_is_new_too() -> Non
     await Lists(cast(Api, FakeApi(content)), feeds).keep(delays=[0])
     assert sorted(told) == ["changes", "comes", "goes"]
     assert sorted(item["metadata"]["name"] for item in store) == ["changes", "comes", "stays"]
+
+
+META: Object = {"uid": "a", "resourceVersion": "1", "name": "b"}
+
+
+@pytest.mark.parametrize(
+    "inner", [{"spec": {"parameters": {}}}, {"spec": "boom"}, {"spec": {}, "metadata": META | {"labels": "x"}}], ids=str
+)
+async def test_no_object_of_a_user_ends_the_lists(inner: Object) -> None:
+    evil = obj("evil") | {"spec": {"app": {"appDef": {"commands": {}, "extra": {"metadata": META} | inner}}}}
+    broken = obj("broken") | {"spec": "no dictionary"}
+    text = json.dumps({"metadata": {"resourceVersion": "9"}, "items": [evil, broken, obj("good")]})
+
+    class TextApi:
+        async def request(
+            self, method: str, path: str, query: dict[str, str] | None = None, *, parse: pages.Parse = json.loads
+        ) -> Any:
+            assert (method, query) == ("GET", {"limit": str(pages.SMALL_SIZE)})
+            return parse(text.encode())
+
+        async def list(self, kind: Kind) -> list[Object]:
+            return (await pages.read(self.request, kind, None, {}, trim_job)).items
+
+    store = Store(trim_job)
+    lists = Lists(cast(Api, TextApi()), {kinds.NESTED_APP_JOB: (store, lambda item: None)})
+    await asyncio.wait_for(lists.fill(), 5)
+    assert lists.is_filled.is_set()
+    found = {item["metadata"]["name"]: find_fault(item) for item in store}
+    assert found["evil"] is found["good"] is None
+    assert str(found["broken"]).startswith("it cannot be read: ")
+
+
+async def test_kopfs_lists_are_trimmed_item_by_item_too() -> None:
+    job = obj("one") | {"spec": {"parameters": {"a": {"metadata": META, "spec": "boom"}}}}
+    feeds: Feeds = {kinds.NESTED_APP_JOB: (Store(trim_job), lambda item: None), kinds.NESTED_CLASS: (Store(), lambda item: None)}
+
+    async def answer(request: web.Request) -> web.Response:
+        return web.json_response({"kind": "List", "items": [job], "path": request.path})
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", answer)
+    async with TestServer(app) as server, aiohttp.ClientSession(response_class=build_response(feeds)) as session:
+
+        async def read(path: str) -> Object:
+            async with session.get(server.make_url(path)) as response:
+                found: Object = await response.json()
+            assert found["path"] == path
+            return found
+
+        (trimmed,) = (await read(kinds.NESTED_APP_JOB.path()))["items"]
+        assert PACKED in trimmed
+        assert read_spec(trimmed) == job["spec"]
+        for path in (kinds.NESTED_CLASS.path(), kinds.NESTED_APP.path(), kinds.NESTED_APP_JOB.path("n", "one")):
+            assert (await read(path))["items"] == [job]
 
 
 async def test_a_list_that_is_older_than_the_watch_changes_nothing() -> None:

@@ -6,11 +6,9 @@ import copy
 import json
 import sys
 import zlib
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from yarl import URL
 
 from nestor.api import conditions, labels
 from nestor.contracts.runner import RECORD_LIMIT
@@ -23,13 +21,15 @@ from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.oneshot import lacks_image_volume
 from nestor.operator.world import kopf_events, pod_status
 from nestor.operator.world.cache import Cache, Store
+from nestor.operator.world.kept import OVERSIZED, PACKED, SPEC_LIMIT, find_fault, read_spec
 from nestor.operator.world.trim import (
-    CLUSTER_LIMIT,
+    CUT,
+    LIST_LIMIT,
     OBJECT_LIMIT,
-    OVERSIZED,
-    SPEC_LIMIT,
-    read_spec,
+    OWN_TRIMS,
+    TRIMS,
     trim_app,
+    trim_class,
     trim_cluster,
     trim_ingress,
     trim_job,
@@ -125,11 +125,138 @@ def test_a_page_of_jobs_is_trimmed_while_it_is_parsed() -> None:
     item = {"metadata": META, "spec": {"parameters": {"a": WIDE[:200_000]}, "className": "default"}}
     inner = {"metadata": {"name": "values", "labels": {}}, "spec": {"managedFields": 1}}
     text = json.dumps({"items": [item, {"metadata": META, "spec": {"parameters": inner}}], "metadata": {"resourceVersion": "9"}})
-    found = json.loads(text, object_hook=pages.shorten_objects(trim_job))
+    found = pages.parse_list(text.encode(), trim_job)
     assert found["metadata"] == {"resourceVersion": "9"}
     assert size(found) < 10_000
     assert OVERSIZED in found["items"][0]
     assert read_spec(found["items"][1]) == {"parameters": inner}
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        {"spec": {"parameters": {}}},
+        {"spec": "boom"},
+        {"spec": [1]},
+        {"labels": "x"},
+        {PACKED: {"appDef": "x"}},
+        {"spec": {}, "status": {"x": "y"}, "managedFields": 1},
+    ],
+)
+def test_what_looks_like_an_object_inside_a_job_is_left_alone(inner: Object) -> None:
+    meta = {"uid": "a", "resourceVersion": "1", "name": "b"} | ({"labels": "x"} if "labels" in inner else {})
+    spec = {"app": {"appDef": {"x": {"metadata": meta} | inner, "items": [{"metadata": meta} | inner]}}}
+    text = json.dumps({"items": [{"metadata": META, "spec": spec}], "metadata": {}})
+    (found,) = pages.parse_list(text.encode(), trim_job)["items"]
+    assert find_fault(found) is None
+    assert read_spec(found) == spec
+
+
+@pytest.mark.parametrize("trim", TRIMS.values(), ids=[kind.plural for kind in TRIMS])
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"spec": "boom", "status": "x", "endpoints": 5},
+        {"spec": [1], "status": {"conditions": [1], "run": 7}, "endpoints": "x"},
+        {"metadata": META | {"labels": "x", "finalizers": 3}},
+        {"metadata": META | {"labels": ["x"], "annotations": 1, "ownerReferences": {"a": 1}}},
+    ],
+    ids=["texts", "lists", "labels", "annotations"],
+)
+def test_nothing_that_an_object_contains_ends_its_reader(trim: pages.Trim, broken: Object) -> None:
+    kept = trim({"kind": "X", "metadata": META} | broken)
+    assert [kept["metadata"][key] for key in ("name", "namespace", "uid", "resourceVersion")] == ["x", "team-a", "u", "7"]
+    assert trim(kept) == kept
+
+
+@pytest.mark.parametrize("trim", OWN_TRIMS.values(), ids=[kind.plural for kind in OWN_TRIMS])
+def test_what_cannot_be_trimmed_is_a_stub_that_says_so_and_can_still_be_deleted(trim: pages.Trim) -> None:
+    meta = META | {"labels": [labels.JOB], "finalizers": [labels.FINALIZER, "example.com/x"], "deletionTimestamp": "z"}
+    kept = trim({"metadata": meta, "spec": {"className": "restricted"}, "status": {"conditions": []}})
+    said = find_fault(kept)
+    assert said is not None
+    assert said.startswith("it cannot be read: AttributeError: ")
+    assert (kept["spec"], kept["status"]) == ({}, {"conditions": []})
+    assert kept["metadata"]["finalizers"] == [labels.FINALIZER]
+    assert kept["metadata"]["deletionTimestamp"] == "z"
+    assert trim(kept) is kept
+
+
+WORDS = [f"w{number}" for number in range(60_000)]
+LARGE_METADATA: dict[str, Object] = {
+    "labels": {"labels": dict.fromkeys(WORDS, "") | {labels.JOB_UID: "1"}},
+    "our labels": {"labels": {f"nestor.dev/{word}": "" for word in WORDS} | {labels.JOB_UID: "1"}},
+    "annotations": {"annotations": {f"nestor.dev/{word}": "" for word in WORDS}},
+    "finalizers": {"finalizers": [f"example.com/{word}" for word in WORDS] + [labels.FINALIZER]},
+    "owners": {
+        "ownerReferences": [{"apiVersion": "v1", "kind": "A", "name": "a", "uid": word} for word in WORDS]
+        + [{"apiVersion": "v1", "kind": "A", "name": "a", "uid": "mine", "controller": True}]
+    },
+}
+
+
+@pytest.mark.parametrize("large", LARGE_METADATA)
+@pytest.mark.parametrize("trim", TRIMS.values(), ids=[kind.plural for kind in TRIMS])
+def test_metadata_is_kept_as_far_as_it_is_read(trim: pages.Trim, large: str) -> None:
+    meta = META | {"labels": {labels.JOB_UID: "1"}} | LARGE_METADATA[large]
+    kept = trim({"metadata": meta, "spec": {"className": "restricted"}, "ports": [], "endpoints": []})
+    assert size(kept) < 10_000
+    assert kept["metadata"]["labels"] == {labels.JOB_UID: "1"}
+    assert find_fault(kept) is None
+    if large == "finalizers":
+        assert (kept["metadata"]["finalizers"], kept["metadata"][CUT]) == ([labels.FINALIZER], True)
+    if large == "owners":
+        assert [owner["uid"] for owner in kept["metadata"]["ownerReferences"]] == ["mine"]
+    assert trim(kept) == kept
+
+
+@pytest.mark.parametrize("trim", TRIMS.values(), ids=[kind.plural for kind in TRIMS])
+def test_finalizers_and_owners_of_the_usual_number_are_kept_as_they_are(trim: pages.Trim) -> None:
+    own: Object = {"finalizers": ["a.test/b", labels.FINALIZER], "ownerReferences": [{"uid": str(n)} for n in range(9)]}
+    kept = trim({"metadata": META | own})
+    assert {key: kept["metadata"][key] for key in own} == own
+    assert CUT not in kept["metadata"]
+    assert len(json.dumps(own)) < LIST_LIMIT
+
+
+def test_a_clusters_spec_is_kept_whatever_its_tenant_has_recorded() -> None:
+    steps = [{"name": f"s{number}", "state": "Failed", "message": "x" * 32_000} for number in range(7)]
+    spec = {"className": "restricted", "kubernetesVersion": "v1.33", "image": "k3s"}
+    status = {"policy": {"podSecurity": "Baseline"}, "suspended": True}
+    kept = trim_cluster({"metadata": META, "spec": spec, "status": status | {"run": {"hash": "h", "steps": steps}}})
+    assert kept["spec"] == spec
+    assert {key: kept["status"][key] for key in status} == status
+    assert [step["name"] for step in kept["status"]["run"]["steps"]] == [step["name"] for step in steps]
+    assert {len(step["message"]) for step in kept["status"]["run"]["steps"]} == {5000}
+    assert find_fault(kept) is None
+    assert trim_cluster(kept) is kept
+
+
+def test_a_cluster_whose_spec_is_too_large_is_a_stub_that_knows_its_class() -> None:
+    target = {"kind": "Job", "matchLabels": {f"k{number}": "x" * 60 for number in range(9000)}}
+    spec = {"className": "restricted", "suspend": True, "successPolicy": {"targets": [target]}}
+    kept = trim_cluster({"metadata": META, "spec": spec, "status": {"suspended": True}})
+    assert (kept["spec"], kept["status"]) == ({"className": "restricted", "suspend": True}, {"suspended": True})
+    assert "bytes as JSON; at most 262144 are accepted" in (find_fault(kept) or "")
+    assert size(kept) < 10_000
+
+
+def test_a_catalogue_entry_is_kept_without_its_icon() -> None:
+    app_def = {"name": "x", "image": {"type": "image/png", "data": "A" * 800_000}, "commands": {"S": {"x": "y" * 80_000}}}
+    whole: Object = {"metadata": META, "spec": {"title": "Shop", "appDef": app_def}, "status": {"title": "Shop"}}
+    before = copy.deepcopy(whole)
+    kept = trim_app(whole)
+    assert whole == before
+    assert size(kept) < 10_000
+    assert find_fault(kept) is None
+    assert read_spec(kept) == {"title": "Shop", "appDef": app_def | {"image": {"type": "image/png", "data": ""}}}
+    assert kept["status"] == {"title": "Shop"}
+    assert trim_app(kept) is kept
+
+
+def test_of_a_class_all_that_it_says_is_kept() -> None:
+    spec = {"network": {"allow": [f"10.{number}.0.0/16" for number in range(20_000)]}}
+    assert trim_class({"metadata": META, "spec": spec})["spec"] == spec
 
 
 def test_a_store_keeps_the_trimmed_object() -> None:
@@ -159,18 +286,6 @@ async def test_kopf_keeps_no_more_of_an_event_than_the_store(kind: str) -> None:
     assert OVERSIZED in handled[0]
 
 
-@pytest.mark.parametrize(("plural", "is_trimmed"), [("nestedappjobs", True), ("nestedclasses", False)])
-async def test_kopfs_lists_of_jobs_are_trimmed_while_they_are_parsed(plural: str, is_trimmed: bool) -> None:
-    item = {"metadata": META, "spec": {"parameters": {"a": WIDE[:200_000]}}}
-
-    async def read() -> bytes:
-        return json.dumps({"items": [item]}).encode()
-
-    answer = SimpleNamespace(url=URL(f"https://host/apis/nestor.dev/v1/{plural}?limit=50"), read=read)
-    found = await kopf_events._Response.json(cast(Any, answer))
-    assert (OVERSIZED in found["items"][0]) is is_trimmed
-
-
 async def test_a_job_that_is_too_large_to_be_kept_is_refused_and_not_written_but_for_its_status() -> None:
     """Each write of it brings all of it back."""
     scene = Scene()
@@ -180,6 +295,14 @@ async def test_a_job_that_is_too_large_to_be_kept_is_refused_and_not_written_but
     job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
     admitted = conditions.find(job["status"]["conditions"], conditions.ADMITTED) or {}
     assert (admitted["status"], admitted["reason"]) == ("False", conditions.APPDEF_INVALID)
+
+
+def test_a_stub_is_logged_when_it_becomes_one(caplog: pytest.LogCaptureFixture) -> None:
+    store = Store(trim_job)
+    for version in ("7", "8", "9"):
+        store.put({"kind": "NestedAppJob", "metadata": META | {"resourceVersion": version}, "spec": "boom"})
+    (record,) = caplog.records
+    assert record.message.startswith("NestedAppJob team-a/x: it cannot be read: ")
 
 
 STATUS: Object = {
@@ -297,8 +420,6 @@ def test_a_cluster_with_a_long_record_is_kept_whole() -> None:
     kept = trim_cluster(own)
     assert find_running(kept, "1") is not None
     assert kept["status"]["run"]["steps"][-1]["message"]
-    large = trim_cluster(own | {"more": "x" * CLUSTER_LIMIT})
-    assert large.keys() == {"metadata"}
 
 
 def test_of_a_catalogue_entry_all_but_the_icon_is_kept() -> None:
@@ -309,9 +430,9 @@ def test_of_a_catalogue_entry_all_but_the_icon_is_kept() -> None:
     store.put(shown)
     kept = store.get("a")
     assert kept is not None
-    assert kept["spec"] == entry["spec"] | {"appDef": entry["spec"]["appDef"] | {"image": icon | {"data": ""}}}
+    assert read_spec(kept) == entry["spec"] | {"appDef": entry["spec"]["appDef"] | {"image": icon | {"data": ""}}}
     assert shown["spec"]["appDef"]["image"]["data"]
-    assert trim_app(entry)["spec"] == entry["spec"]
+    assert read_spec(trim_app(entry)) == entry["spec"]
 
 
 def test_of_a_large_object_with_our_label_only_the_head_is_kept() -> None:

@@ -49,6 +49,12 @@ def test_a_record() -> None:
     assert cluster_status.read_run(record(json.dumps(run))) == run
 
 
+def test_messages_are_no_longer_than_a_runner_writes_them() -> None:
+    steps = [{"name": "a", "message": "x" * 32_000}, {"name": "b", "message": "y" * 5000}, {"name": "c"}]
+    found = cluster_status.read_run(record(json.dumps({"steps": steps}))) or {}
+    assert found["steps"] == [{"name": "a", "message": "x" * 5000}, *steps[1:]]
+
+
 def test_fields_of_a_newer_runner_are_left_out() -> None:
     run = {"version": 3, "state": "Running", "mood": "good", "steps": [{"name": "web", "mood": "bad", "message": ""}]}
     assert cluster_status.read_run(record(json.dumps(run))) == {
