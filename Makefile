@@ -60,7 +60,7 @@ go-unit: $(VENV)/.ready ## Run the Go tests of the K3s stand-in and the Ingress 
 .PHONY: integration
 integration: $(VENV)/.ready ## Run the tests that need a real API server
 	@$(RUN) -m devcluster.build binaries
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target integration-operator integration-others
+	@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2) --output-sync=target integration-operator integration-others
 
 # Two concurrent runs: in a single one, every worker would start the API servers of both. 5: `PYTEST_ARGS` selected no tests here.
 .PHONY: integration-operator integration-others
@@ -83,11 +83,20 @@ jobs: $(VENV)/.ready ## Run the tests that share a cluster: real pods, nested cl
 # A machine has one embedded cluster: two runs wait for each other, even from different checkouts.
 HOLD := $(RUN) -m devcluster hold --
 
-.PHONY: held-test held-lifecycle held-jobs
+# What needs the cluster and what does not, side by side, since tests of lost nodes and of the cluster's life mostly wait. Then what
+# keeps all cores busy by itself.
+.PHONY: held-test held-lifecycle-and-alone held-others held-lifecycle held-jobs held-alone held-shared
 held-test:
-	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target lint types unit go-unit lifecycle
+	@$(TIDY) $(MAKE) --no-print-directory --jobs=5 --output-sync=target held-lifecycle-and-alone held-others && \
+	$(MAKE) --no-print-directory held-shared
+
+held-lifecycle-and-alone:
+	@$(MAKE) --no-print-directory held-lifecycle
+	@$(MAKE) --no-print-directory held-alone
+
+held-others:
+	@$(MAKE) --no-print-directory lint types unit go-unit
 	@$(MAKE) --no-print-directory integration
-	@$(MAKE) --no-print-directory jobs
 
 held-lifecycle:
 	@$(RUN) -m devcluster down
@@ -95,10 +104,18 @@ held-lifecycle:
 
 held-jobs:
 	@$(RUN) -m devcluster down
-	@[ -n "$$NESTOR_KEEP" ] || trap '$(RUN) -m devcluster down' EXIT; export NESTOR_KEEP=1; \
-	$(RUN) -m pytest tests/e2e $(addprefix --ignore=,$(LIFECYCLE)) -m 'not alone' -n 3 --dist loadgroup $(PYTEST_ARGS) && \
-	$(RUN) -m pytest tests/e2e $(addprefix --ignore=,$(LIFECYCLE)) -m alone $(PYTEST_ARGS)
+	@$(TIDY) $(MAKE) --no-print-directory held-shared && $(MAKE) --no-print-directory held-alone
 
+held-alone:
+	@$(RUN) -m pytest $(JOBS) -m alone $(PYTEST_ARGS)
+
+held-shared:
+	@$(RUN) -m pytest $(JOBS) -m 'not alone' -n 3 --dist loadgroup $(PYTEST_ARGS)
+
+# The runs of pytest after it share one cluster, which ends with the last of them. `make -n` runs such lines too, but not this.
+KEEP_FOR_NEXT := [ -n "$$NESTOR_KEEP" ] || trap '$(RUN) -m devcluster down' EXIT; export NESTOR_KEEP=1;
+TIDY := $(if $(findstring n,$(firstword -$(MAKEFLAGS))),,$(KEEP_FOR_NEXT))
+JOBS = tests/e2e $(addprefix --ignore=,$(LIFECYCLE))
 LIFECYCLE := tests/e2e/devcluster/test_cluster.py tests/e2e/devcluster/test_node_stop.py
 
 .PHONY: crds
