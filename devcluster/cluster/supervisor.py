@@ -117,6 +117,7 @@ def prepare(layout: Paths) -> None:
     log.info("the network is made")
     for node in nodes:
         runtime.prepare(node)
+    runtime.remove_old(layout)
     log.info("the image stores are in order")
 
 

@@ -9,19 +9,36 @@ from __future__ import annotations
 import shutil
 import socket
 import subprocess
+import threading
+import time
 
 from devcluster.cluster import configs
-from devcluster.cluster.paths import NodePaths
+from devcluster.cluster.paths import NodePaths, Paths
 
 CTR_SECONDS = 30.0
+OLD = ".old-"
+"""In the name of a store that was put aside."""
 
 
 def prepare(paths: NodePaths) -> None:
-    """Before a cluster's first containerd starts: keep a store that was left in order, drop any other."""
-    if not paths.containerd_clean.exists():
-        shutil.rmtree(paths.containerd, ignore_errors=True)
+    """Before a cluster's first containerd starts: keep a store that was left in order, put any other aside for `remove_old`."""
+    if not paths.containerd_clean.exists() and paths.containerd.exists():
+        paths.containerd.rename(paths.containerd.with_name(f"{paths.containerd.name}{OLD}{time.time_ns()}"))
     paths.containerd_clean.unlink(missing_ok=True)
     paths.containerd.mkdir(parents=True, exist_ok=True)
+
+
+def remove_old(paths: Paths) -> threading.Thread:
+    """Remove the stores that were put aside, while the cluster already starts: on a busy machine, that takes half a minute. What
+    is left when we end is removed next time."""
+
+    def remove() -> None:
+        for folder in paths.cache.glob(f"*{OLD}*"):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    thread = threading.Thread(target=remove, daemon=True)
+    thread.start()
+    return thread
 
 
 def clean(paths: NodePaths) -> None:

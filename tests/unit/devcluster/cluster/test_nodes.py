@@ -9,7 +9,7 @@ import pytest
 
 from devcluster.cluster import components, network, settings, state, supervisor
 from devcluster.cluster.node import components as node_components
-from devcluster.cluster.node import configs, facts
+from devcluster.cluster.node import configs, facts, runtime
 from devcluster.cluster.node import network as node_network
 from devcluster.cluster.paths import Paths
 from devcluster.cluster.processes import ComponentEnded
@@ -111,3 +111,20 @@ def test_a_node_that_could_say_nothing_is_named(layout: Paths) -> None:
         "nestor-dev/node ended by itself with exit code -9"
         in supervisor.explain(layout, ComponentEnded("nestor-dev/node", -9)).message
     )
+
+
+def test_a_store_that_was_left_in_order_is_kept_and_any_other_is_removed_later(layout: Paths) -> None:
+    clean, dirty = layout.all_nodes()
+    for node in (clean, dirty):
+        (node.containerd / "images").mkdir(parents=True)
+    runtime.mark_clean(clean)
+    for node in (clean, dirty):
+        runtime.prepare(node)
+    assert (clean.containerd / "images").exists()
+    assert list(dirty.containerd.iterdir()) == []
+    assert not clean.containerd_clean.exists()
+    (old,) = layout.cache.glob(f"{dirty.containerd.name}{runtime.OLD}*")
+    assert (old / "images").exists()
+    runtime.remove_old(layout).join(60)
+    assert not old.exists()
+    assert clean.containerd.exists()
