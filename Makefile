@@ -83,20 +83,12 @@ jobs: $(VENV)/.ready ## Run the tests that share a cluster: real pods, nested cl
 # A machine has one embedded cluster: two runs wait for each other, even from different checkouts.
 HOLD := $(RUN) -m devcluster hold --
 
-# What needs the cluster and what does not, side by side, since tests of lost nodes and of the cluster's life mostly wait. Then what
-# keeps all cores busy by itself.
-.PHONY: held-test held-lifecycle-and-alone held-others held-lifecycle held-jobs held-alone held-shared
+# Side by side: what mostly waits for the cluster, and what does not need it. Last, what keeps all cores busy by itself.
+.PHONY: held-test held-lifecycle held-jobs held-alone held-shared
 held-test:
-	@$(TIDY) $(MAKE) --no-print-directory --jobs=5 --output-sync=target held-lifecycle-and-alone held-others && \
+	@$(MAKE) --no-print-directory --jobs=5 --output-sync=target lint types unit go-unit held-lifecycle
+	@$(TIDY) $(MAKE) --no-print-directory --jobs=3 --output-sync=target integration held-alone && \
 	$(MAKE) --no-print-directory held-shared
-
-held-lifecycle-and-alone:
-	@$(MAKE) --no-print-directory held-lifecycle
-	@$(MAKE) --no-print-directory held-alone
-
-held-others:
-	@$(MAKE) --no-print-directory lint types unit go-unit
-	@$(MAKE) --no-print-directory integration
 
 held-lifecycle:
 	@$(RUN) -m devcluster down
