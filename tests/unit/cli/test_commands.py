@@ -224,6 +224,15 @@ def test_processes_do_without_the_command_lines_libraries(arguments: list[str]) 
     assert "imported" not in found.stderr
 
 
+@pytest.mark.parametrize("process", ["operator", "syncer", "runner", "reader"])
+def test_processes_do_not_look_at_all_objects_whenever_a_few_are_new(process: str) -> None:
+    """Otherwise one large document of a user keeps them busy for ten times as long."""
+    found = run_python(
+        PROBE.format(arguments=[process, "--help"]).rpartition("found =")[0] + "import gc; print(gc.get_threshold())"
+    )
+    assert found.stdout.splitlines()[-1] == "(10000, 10, 10)"
+
+
 def test_without_its_libraries_the_command_line_says_what_to_install() -> None:
     code = "import sys; sys.modules['typer'] = None; sys.argv = ['nestor', 'list']; from nestor.__main__ import main; main()"
     found = run_python(code)
