@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-import itertools
 import dataclasses
+import itertools
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
