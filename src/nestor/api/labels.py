@@ -83,6 +83,12 @@ Secret with the authorities: the value that they were made for."""
 SUSPENDED_BY = f"{GROUP}/suspended-by"
 """Annotation of a nested Job or CronJob that the syncer suspended and must resume: `nestor`."""
 
+BACKEND = f"{GROUP}/backend"
+"""Name of the OverflowBackend that an object belongs to: its virtual nodes, what runs them, and their certificate requests."""
+
+PLACEMENT = f"{GROUP}/placement"
+"""Annotation of a host pod: digest of the rules of placement under which it was made; absent if there were none."""
+
 FINALIZER = f"{GROUP}/cleanup"
 """Keeps a NestedAppJob or NestedCluster until its last host object is gone."""
 

@@ -21,6 +21,7 @@ from nestor.api.base import (
     rule,
     rules,
 )
+from nestor.api.placement_rules import ClassPlacement
 from nestor.api.policies import Persistence
 from nestor.api.policy import PodSecurity
 
@@ -332,3 +333,7 @@ class NestedClassSpec(Model):
         le=100_000,
     )
     images: ImagesPolicy = Field(default_factory=ImagesPolicy, description="How the images of jobs are pulled.")
+    placement: ClassPlacement | None = Field(
+        None,
+        description="Where the pods of jobs may run. If not set: on all nodes without taints, as they ask, and on no backend.",
+    )

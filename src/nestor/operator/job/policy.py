@@ -36,4 +36,4 @@ def _resolve(context: Context, job: Object) -> Policy:
         known = identify(job, classes)
     except Refused:
         return resolve_policy(None, is_job=True)
-    return resolve_policy(known.policy, is_job=True)
+    return resolve_policy(known.policy, is_job=True, job=known.spec)

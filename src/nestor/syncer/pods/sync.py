@@ -85,7 +85,7 @@ class PodSyncer:
         target, caches = self._context.target, self._context.caches
         found = refusals.find_debug_refusals(nested, caches.policy) if nested["spec"].get("ephemeralContainers") else []
         refused = [
-            await self._send(nested, host, update.build_update(nested, host, target)),
+            await self._send(nested, host, update.build_update(nested, host, target, caches.policy)),
             # The policy is read here, not before: it may change during the request above.
             await self._send(nested, host, update.build_debug(nested, host, target, caches.policy), "ephemeralcontainers"),
             await self._send(nested, host, update.build_resize(nested, host), "resize"),
