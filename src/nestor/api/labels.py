@@ -89,6 +89,9 @@ BACKEND = f"{GROUP}/backend"
 PLACEMENT = f"{GROUP}/placement"
 """Annotation of a host pod: digest of the rules of placement under which it was made; absent if there were none."""
 
+PLACE = f"{GROUP}/place"
+"""Annotation of a host pod that may overflow: `Host`, `HostFirst` or `Backend`."""
+
 FINALIZER = f"{GROUP}/cleanup"
 """Keeps a NestedAppJob or NestedCluster until its last host object is gone."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from nestor.api import labels
 from nestor.api.placement import Backend, Placement
-from nestor.objects import Object
+from nestor.objects import Object, labels_of
 from nestor.translate.labels import is_listed
 from nestor.translate.placement import Place, find_rules
 
@@ -87,6 +87,13 @@ def _select(backend: Backend) -> dict[str, str]:
 
 def _require(backend: Backend) -> list[Object]:
     return [{"key": key, "operator": "In", "values": [value]} for key, value in sorted(_select(backend).items())]
+
+
+def is_at_backend(node: Object, placement: Placement) -> bool:
+    """Whether a node of the host is one of a backend that the rules name, or of any OverflowBackend."""
+    found = labels_of(node)
+    backends = placement.overflow.backends if placement.overflow else []
+    return labels.BACKEND in found or any(_select(backend).items() <= found.items() for backend in backends)
 
 
 def check_wishes(pod: Object, placement: Placement) -> Iterator[str]:

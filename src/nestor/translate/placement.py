@@ -132,11 +132,18 @@ def is_match(name: str, pattern: str) -> bool:
     return fnmatch.fnmatchcase(name, pattern)
 
 
-def build_mark(placement: Placement) -> dict[str, str]:
-    """The annotation that says under which rules a host pod is made; none if there are no rules."""
+def is_counting(placement: Placement) -> bool:
+    """Whether the place of a pod depends on its Job."""
+    found = placement.overflow
+    return found is not None and bool(found.completions_trigger or found.local_parallelism or found.backend_parallelism)
+
+
+def build_mark(placement: Placement, place: Place | None = None) -> dict[str, str]:
+    """The annotations that say under which rules a host pod is made, and for which place; none if there are no rules."""
     if placement == Placement():
         return {}
-    return {labels.PLACEMENT: names.digest(placement.model_dump_json(by_alias=True, exclude_defaults=True), length=16)}
+    found = {labels.PLACEMENT: names.digest(placement.model_dump_json(by_alias=True, exclude_defaults=True), length=16)}
+    return found | ({labels.PLACE: place.where} if place is not None and placement.overflow is not None else {})
 
 
 def is_outdated(host: Object, placement: Placement) -> bool:

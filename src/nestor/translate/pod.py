@@ -43,9 +43,9 @@ def build_pod(
     """
     metadata = target.metadata(pod)
     metadata["labels"] = build_labels(pod, target)
-    marks = build_mark(pod) | placement.build_mark(policy.places)
-    metadata["annotations"] = build_annotations(pod, target) | marks
     place = place or placement.decide_place(pod, policy.places)
+    own = build_mark(pod) | placement.build_mark(policy.places, place)
+    metadata["annotations"] = build_annotations(pod, target) | own
     where = scheduling.build_scheduling(pod, target, namespaces, policy.places, place)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": _spec(pod, target, policy) | where}
 

@@ -44,6 +44,7 @@ class PodController:
             self._create, workers=_WORKERS, name="pod-creations", first_delay=0.1, max_delay=RETRY_LIMIT
         )
         creator.room.on_turn(self.creations.add)
+        creator.places.on_turn(self.creations.add)
         self._caches.host_quotas.on_change(self._on_quota)
         self._caches.nested(kinds.POD).on_change(self._on_nested)
         self._caches.host(kinds.POD).on_change(self._on_host)
