@@ -15,7 +15,7 @@ from nestor.api.base import (
     LabelPattern,
     Model,
     ObjectName,
-    Quantities,
+    Quota,
     Resources,
     list_map,
     rule,
@@ -173,7 +173,7 @@ class NamespacePolicy(Model):
         "longer allowed. If not set, all are renamed.",
         max_length=64,
     )
-    quota: Quantities | None = Field(
+    quota: Quota | None = Field(
         None,
         description="Quota for the application, with the keys of a ResourceQuota: `requests.cpu`, `limits.memory`, "
         "`pods` and so on. What the nested cluster's own objects need is added to it. These keys have a default, which "

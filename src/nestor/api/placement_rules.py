@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from nestor.api.base import Model, ObjectName, Quantities, Resources, list_map, rule, rules
+from nestor.api.base import Model, ObjectName, Quota, Resources, list_map, rule, rules
 from nestor.api.placement import GpuPlace, NodeLabels, OverflowMode, Placement, Toleration
 
 
@@ -23,7 +23,7 @@ class Machine(Model):
     tolerations: Annotated[list[Toleration], Field(max_length=16)] = Field(
         default_factory=list, description="Tolerations for the taints of the pool's nodes."
     )
-    quota: Quantities | None = Field(
+    quota: Quota | None = Field(
         None, description="Quota of a job on this machine. Its keys take precedence over those of the class's `namespace.quota`."
     )
     default_resources: Resources | None = Field(

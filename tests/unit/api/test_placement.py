@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from nestor.api.nestedclass import NamespacePolicy
 from nestor.api.placement import NodeRequirement, Toleration
-from nestor.api.placement_rules import ClassPlacement
+from nestor.api.placement_rules import ClassPlacement, Machine
 from nestor.api.schema import build_schema
 from nestor.cli.offline import rules
 
@@ -65,3 +66,21 @@ def test_requirements_of_nodes_are_such_as_a_pod_may_have(requirement: dict[str,
 )
 def test_a_class_names_what_it_refers_to(placement: dict[str, Any], is_good: bool) -> None:
     assert (list(rules.check(placement, build_schema(ClassPlacement), "p")) == []) is is_good
+
+
+@pytest.mark.parametrize(
+    ("key", "is_good"),
+    [
+        ("requests.cpu", True),
+        ("pods", True),
+        ("requests.nvidia.com/gpu", True),
+        ("count/jobs.batch", True),
+        ("fast.storageclass.storage.k8s.io/requests.storage", True),
+        ("gpu.deviceclass.resource.k8s.io/devices", True),
+        ("nvidia.com/gpu", False),
+        ("limits.nvidia.com/gpu", False),
+    ],
+)
+def test_a_quota_counts_extended_resources_by_their_requests(key: str, is_good: bool) -> None:
+    for model, value in ((NamespacePolicy, {"quota": {key: "1"}}), (Machine, {"name": "n4", "quota": {key: "1"}})):
+        assert (list(rules.check(value, build_schema(model), "q")) == []) is is_good
