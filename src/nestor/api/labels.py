@@ -92,6 +92,9 @@ PLACEMENT = f"{GROUP}/placement"
 PLACE = f"{GROUP}/place"
 """Annotation of a host pod that may overflow: `Host`, `HostFirst` or `Backend`."""
 
+PLACE_REASON = f"{GROUP}/place-reason"
+"""Annotation of such a pod: why it has that place, if it is not what its class says of all pods."""
+
 FINALIZER = f"{GROUP}/cleanup"
 """Keeps a NestedAppJob or NestedCluster until its last host object is gone."""
 

@@ -89,11 +89,12 @@ def _require(backend: Backend) -> list[Object]:
     return [{"key": key, "operator": "In", "values": [value]} for key, value in sorted(_select(backend).items())]
 
 
-def is_at_backend(node: Object, placement: Placement) -> bool:
-    """Whether a node of the host is one of a backend that the rules name, or of any OverflowBackend."""
+def find_backend(node: Object, placement: Placement) -> str | None:
+    """The backend that a node belongs to: one that the rules name, or any OverflowBackend. None for the host's own nodes."""
     found = labels_of(node)
-    backends = placement.overflow.backends if placement.overflow else []
-    return labels.BACKEND in found or any(_select(backend).items() <= found.items() for backend in backends)
+    named = placement.overflow.backends if placement.overflow else []
+    matching = (backend.name for backend in named if _select(backend).items() <= found.items())
+    return next(matching, None) or found.get(labels.BACKEND)
 
 
 def check_wishes(pod: Object, placement: Placement) -> Iterator[str]:

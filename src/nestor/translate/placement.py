@@ -143,7 +143,16 @@ def build_mark(placement: Placement, place: Place | None = None) -> dict[str, st
     if placement == Placement():
         return {}
     found = {labels.PLACEMENT: names.digest(placement.model_dump_json(by_alias=True, exclude_defaults=True), length=16)}
-    return found | ({labels.PLACE: place.where} if place is not None and placement.overflow is not None else {})
+    if place is not None and placement.overflow is not None:
+        found |= {labels.PLACE: place.where} | ({labels.PLACE_REASON: place.reason} if place.reason else {})
+    return found
+
+
+def explain(host: Object) -> str:
+    """Why a host pod that runs at a backend does so."""
+    notes = annotations_of(host)
+    default = "the rules send all pods there" if notes.get(labels.PLACE) == "Backend" else "no node of the host cluster had room"
+    return notes.get(labels.PLACE_REASON, default)
 
 
 def is_outdated(host: Object, placement: Placement) -> bool:

@@ -11,7 +11,7 @@ from nestor.kube.index import Index
 from nestor.objects import Object, annotations_of, spec_of
 from nestor.syncer.suspend.decide import find_controller
 from nestor.syncer.view.context import Context
-from nestor.translate.node_rules import is_at_backend
+from nestor.translate.node_rules import find_backend
 from nestor.translate.placement import Batch, Place, Where, decide_place, is_counting
 from nestor.translate.status import is_terminal
 from nestor.translate.target import nested_uid
@@ -78,7 +78,7 @@ class Places:
         if is_terminal(host):
             return None
         node = self._nodes.get(host["spec"].get("nodeName") or "")
-        is_away = is_at_backend(node, placement) if node else annotations_of(host).get(labels.PLACE) == "Backend"
+        is_away = find_backend(node, placement) is not None if node else annotations_of(host).get(labels.PLACE) == "Backend"
         return "Backend" if is_away else "Host"
 
     async def _find_completions(self, pod: Object, uid: str) -> int | None:
