@@ -133,7 +133,7 @@ class ResourceRule(Model):
         default_factory=list, description="Tolerations that these pods get, for the taints of the nodes that have the resource."
     )
     node_selector: NodeLabels = Field(
-        default_factory=dict, description="Labels of the host cluster's nodes on which these pods run."
+        default_factory=dict, description="Labels that nodes of the host cluster must have for these pods to run there."
     )
 
 
@@ -210,11 +210,11 @@ class Placement(Model):
 
     node_selector: Annotated[dict[str, LabelValue], Field(max_length=MOST)] = Field(
         default_factory=dict,
-        description="Labels of the host cluster's nodes on which all pods run. A pod whose own node selector contradicts them is "
-        "refused.",
+        description="Labels that nodes of the host cluster must have for pods to run there; those of backends need not. "
+        "A pod whose own node selector contradicts them is refused.",
     )
     required_nodes: Annotated[list[NodeRequirement], Field(max_length=16)] = Field(
-        default_factory=list, description="Further requirements that these nodes must meet."
+        default_factory=list, description="Further requirements that nodes of the host cluster must meet."
     )
     preferred_nodes: Annotated[list[NodePreference], Field(max_length=16)] = Field(
         default_factory=list,

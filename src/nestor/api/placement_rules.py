@@ -66,8 +66,8 @@ class JobPlacement(Model):
 
     node_selector: NodeLabels = Field(
         default_factory=dict,
-        description="Labels of the host cluster's nodes on which all of the job's pods run. The keys must be among the class's "
-        "`allowedNodeLabels`, if it has any, and the values may not contradict it.",
+        description="Labels that nodes of the host cluster must have for the job's pods to run there. The keys must be "
+        "among the class's `allowedNodeLabels`, if it has any, and the values may not contradict it.",
     )
     tolerations: Annotated[list[Toleration], Field(max_length=16)] = Field(
         default_factory=list,

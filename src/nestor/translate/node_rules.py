@@ -14,9 +14,13 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def build_node_selector(pod: Object, placement: Placement) -> dict[str, str]:
-    """The host pod's node selector: the pod's own, and what class, job and the resources of the pod demand."""
-    return {**(pod["spec"].get("nodeSelector") or {}), **_find_demanded(pod, placement)}
+def build_node_selector(pod: Object, placement: Placement, place: Place) -> dict[str, str]:
+    """The host pod's node selector: the pod's own, and, if it can only stay, what class, job and its resources demand.
+
+    They demand it of the host cluster's own nodes: those of backends need not have the same labels.
+    """
+    demanded = {} if place.backends else _find_demanded(pod, placement)
+    return {**(pod["spec"].get("nodeSelector") or {}), **demanded}
 
 
 def build_node_affinity(pod: Object, placement: Placement, place: Place) -> Object:
@@ -26,8 +30,7 @@ def build_node_affinity(pod: Object, placement: Placement, place: Place) -> Obje
     node = pod["spec"].get("nodeName")
     # The host's scheduler still places a pod that names its node.
     fields = [{"key": "metadata.name", "operator": "In", "values": [node]}] if node else []
-    demanded = [item.model_dump(by_alias=True, exclude_none=True) for item in placement.required_nodes]
-    choices = [[*demanded, *choice] for choice in _find_choices(place, placement) or [[]]]
+    choices = _find_choices(pod, placement, place)
     if fields or any(choices):
         terms = (own.get(_REQUIRED) or {}).get("nodeSelectorTerms") or [{}]
         result[_REQUIRED] = {"nodeSelectorTerms": [_narrow(term, choice, fields) for term in terms for choice in choices]}
@@ -49,12 +52,17 @@ def _find_demanded(pod: Object, placement: Placement) -> dict[str, str]:
     return found
 
 
-def _find_choices(place: Place, placement: Placement) -> list[list[Object]]:
-    """Requirements of which one list must be met: by the host cluster's own nodes, or by those of a backend. Empty: any nodes."""
-    if placement.overflow is None:
-        return []
-    own = [] if place.where == "Backend" else [[{"key": labels.BACKEND, "operator": "DoesNotExist"}]]
-    return own + [_require(backend) for backend in place.backends]
+def _find_choices(pod: Object, placement: Placement, place: Place) -> list[list[Object]]:
+    """Requirements of which one list must be met: by the host cluster's own nodes, or by those of a backend."""
+    away = [_require(_select(backend)) for backend in place.backends]
+    if place.where == "Backend":
+        return away
+    own = [item.model_dump(by_alias=True, exclude_none=True) for item in placement.required_nodes]
+    if placement.overflow is not None:
+        own.append({"key": labels.BACKEND, "operator": "DoesNotExist"})
+    if away:
+        own += _require(_find_demanded(pod, placement))
+    return [own, *away]
 
 
 def _find_preferences(place: Place, placement: Placement) -> Iterator[Object]:
@@ -67,7 +75,7 @@ def _find_preferences(place: Place, placement: Placement) -> Iterator[Object]:
         # Below the preference for the host cluster's own nodes, whatever the weight.
         share = 2 if place.where == "HostFirst" else 1
         for backend in place.backends:
-            yield {"weight": max(1, backend.weight // share), "preference": {"matchExpressions": _require(backend)}}
+            yield {"weight": max(1, backend.weight // share), "preference": {"matchExpressions": _require(_select(backend))}}
 
 
 def _prefer_own(backends: tuple[Backend, ...]) -> Iterator[Object]:
@@ -85,8 +93,8 @@ def _select(backend: Backend) -> dict[str, str]:
     return backend.node_selector or {labels.BACKEND: backend.name}
 
 
-def _require(backend: Backend) -> list[Object]:
-    return [{"key": key, "operator": "In", "values": [value]} for key, value in sorted(_select(backend).items())]
+def _require(selector: dict[str, str]) -> list[Object]:
+    return [{"key": key, "operator": "In", "values": [value]} for key, value in sorted(selector.items())]
 
 
 def find_backend(node: Object, placement: Placement) -> str | None:

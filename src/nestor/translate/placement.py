@@ -56,7 +56,8 @@ def decide_place(pod: Object, placement: Placement, batch: Batch | None = None) 
         return Place("Wait", "it has to run at a backend, and none is allowed") if wanted == "Backend" else _HOST
     if batch is not None and (wanted == "Backend" or overflow.mode != "Never"):
         wanted, reason = _limit(wanted, reason, overflow, batch)
-    return Place(wanted, reason, _choose_backends(wanted, find_scheduler(pod, placement), overflow))
+    backends = _choose_backends(wanted, find_scheduler(pod, placement), overflow)
+    return Place("Host" if wanted == "HostFirst" and not backends else wanted, reason, backends)
 
 
 def _find_wish(pod: Object, placement: Placement, overflow: Overflow, batch: Batch | None) -> tuple[Where, str]:

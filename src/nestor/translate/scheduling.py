@@ -20,7 +20,7 @@ def build_scheduling(pod: Object, target: Target, namespaces: Namespaces, placem
     """The scheduling fields of the host pod's spec."""
     spec = pod["spec"]
     result: Object = {"tolerations": tolerations.build_tolerations(pod, placement, place)}
-    if selector := node_rules.build_node_selector(pod, placement):
+    if selector := node_rules.build_node_selector(pod, placement, place):
         result["nodeSelector"] = selector
     if affinity := _affinity(pod, target, namespaces, placement, place):
         result["affinity"] = affinity

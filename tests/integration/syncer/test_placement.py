@@ -52,10 +52,11 @@ async def test_the_host_takes_all_that_the_rules_make_of_a_pod(world: World, spa
     )
     spec = (await world.host_pod(nested))["spec"]
     assert spec["schedulerName"] == "fluence"
-    assert spec["nodeSelector"] == {"pool": "batch", "gpus": "yes"}
+    assert "nodeSelector" not in spec  # what is demanded of the host's own nodes is in their term
     affinity = spec["affinity"]["nodeAffinity"]
     required = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     assert [term["matchExpressions"][0] for term in required] == [own] * 3
+    assert [item["key"] for item in required[0]["matchExpressions"]] == ["zone", "disk", "nestor.dev/backend", "gpus", "pool"]
     assert [item["weight"] for item in affinity["preferredDuringSchedulingIgnoredDuringExecution"]] == [5, 100, 25, 40]
     tolerations = [item for item in spec["tolerations"] if not item["key"].startswith("node.kubernetes.io/")]
     assert tolerations[0] == TOLERATION
@@ -81,7 +82,7 @@ async def test_a_pod_that_waits_is_made_anew_when_the_rules_change_and_one_with_
     await allow(None)
     # What comes after the change has no rules; what was there before it is left alone.
     later = await world.nested.create(kinds.POD, build_pod(space, "later"))
-    assert "nodeSelector" not in (await world.host_pod(later))["spec"]
+    assert "affinity" not in (await world.host_pod(later))["spec"]
     now = await world.host.get(kinds.POD, second["metadata"]["name"], world.namespace)
     assert now["metadata"]["uid"] == second["metadata"]["uid"]
     assert not now["metadata"].get("deletionTimestamp")

@@ -115,6 +115,39 @@ def test_what_the_class_requires_goes_into_each_term_of_the_pods_own() -> None:
     assert terms(affinity(pod, requiredNodes=[wanted])) == [[own[0], wanted], [own[1], wanted]]
 
 
+POOL = {"nodeSelector": {"pool": "batch"}, "requiredNodes": [{"key": "disk", "operator": "Exists"}]}
+GPU_RULE = {"extendedResources": [{"name": "nvidia.com/gpu", "nodeSelector": {"accelerator": "nvidia"}}]}
+
+
+@pytest.mark.parametrize(
+    ("mode", "selector", "expected"),
+    [
+        ("Never", {"own": "1", "pool": "batch", "accelerator": "nvidia"}, [[{"key": "disk", "operator": "Exists"}, OWN_NODES]]),
+        (
+            "WhenFull",
+            {"own": "1"},
+            [
+                [
+                    {"key": "disk", "operator": "Exists"},
+                    OWN_NODES,
+                    {"key": "accelerator", "operator": "In", "values": ["nvidia"]},
+                    {"key": "pool", "operator": "In", "values": ["batch"]},
+                ],
+                [AT_HPC],
+            ],
+        ),
+        ("Always", {"own": "1"}, [[AT_HPC]]),
+    ],
+)
+def test_a_pool_is_one_of_the_hosts_nodes_and_no_reason_not_to_overflow(
+    mode: str, selector: dict[str, str], expected: list[list[Object]]
+) -> None:
+    pod = build_pod(nodeSelector={"own": "1"}, container={"resources": {"limits": {"nvidia.com/gpu": 1}}})
+    spec = build(pod, overflow={"mode": mode, "backends": TWO[:1]}, **POOL, **GPU_RULE)
+    assert spec["nodeSelector"] == selector
+    assert terms(spec["affinity"]["nodeAffinity"]) == expected
+
+
 def test_prices_and_regions_are_preferences() -> None:
     price = {"key": "nestor.dev/price", "operator": "Lt", "values": ["3"]}
     region = {"key": "topology.kubernetes.io/region", "operator": "In", "values": ["eu-1"]}

@@ -202,6 +202,11 @@ def test_backends_with_a_scheduler_of_their_own(mode: str, own: str | None, name
     assert [item.name for item in decide_place(build_pod(), rules).backends] == names
 
 
+def test_a_pod_whose_scheduler_knows_no_backend_stays() -> None:
+    rules = place(backends=[{"name": "flux", "schedulerName": "fluence"}])
+    assert decide_place(build_pod(), rules).where == "Host"
+
+
 def test_a_host_pod_says_under_which_rules_it_was_made() -> None:
     assert build_mark(Placement()) == {}
     assert build_mark(place()) == build_mark(place()) != build_mark(place(mode="Always"))
