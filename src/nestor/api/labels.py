@@ -95,6 +95,9 @@ PLACE = f"{GROUP}/place"
 PLACE_REASON = f"{GROUP}/place-reason"
 """Annotation of such a pod: why it has that place, if it is not what its class says of all pods."""
 
+PENDING_SECONDS = f"{GROUP}/pending-seconds"
+"""Annotation of a host pod: how long a virtual node's backend may leave it Pending before it is taken back."""
+
 FINALIZER = f"{GROUP}/cleanup"
 """Keeps a NestedAppJob or NestedCluster until its last host object is gone."""
 

@@ -197,6 +197,13 @@ class Overflow(Model):
         ge=0,
         le=2**31 - 1,
     )
+    pending_seconds: int = Field(
+        0,
+        description="Seconds within which a backend must start a pod. After that the pod fails, so that its controller makes "
+        "another one, which may run elsewhere; a pod without a controller is not replaced. 0: no limit. Defaults to 0.",
+        ge=0,
+        le=604_800,
+    )
 
 
 MOST = 128

@@ -146,6 +146,8 @@ def build_mark(placement: Placement, place: Place | None = None) -> dict[str, st
     found = {labels.PLACEMENT: names.digest(placement.model_dump_json(by_alias=True, exclude_defaults=True), length=16)}
     if place is not None and placement.overflow is not None:
         found |= {labels.PLACE: place.where} | ({labels.PLACE_REASON: place.reason} if place.reason else {})
+        if place.backends and placement.overflow.pending_seconds:
+            found[labels.PENDING_SECONDS] = str(placement.overflow.pending_seconds)
     return found
 
 

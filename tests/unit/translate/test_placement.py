@@ -213,6 +213,17 @@ def test_a_host_pod_says_under_which_rules_it_was_made() -> None:
 
 
 @pytest.mark.parametrize(
+    ("mode", "seconds", "expected"), [("Always", 90, "90"), ("WhenFull", 90, "90"), ("Never", 90, None), ("Always", 0, None)]
+)
+def test_a_pod_that_may_run_at_a_backend_says_how_long_that_may_take_to_start_it(
+    mode: str, seconds: int, expected: str | None
+) -> None:
+    rules = place(mode=mode, pendingSeconds=seconds)
+    mark = build_mark(rules, decide_place(build_pod(), rules))
+    assert mark.get("nestor.dev/pending-seconds") == expected
+
+
+@pytest.mark.parametrize(
     ("made", "now", "node", "expected"),
     [
         (Placement(), Placement(), None, False),

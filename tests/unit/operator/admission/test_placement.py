@@ -119,6 +119,7 @@ def test_wishes_within_the_class_are_added_to_it() -> None:
         "completions_trigger": 0,
         "local_parallelism": 4,
         "backend_parallelism": 7,
+        "pending_seconds": 0,
     }
     assert [item.name for item in came.overflow.backends] == ["cloud"]
 
