@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from nestor.api.placement import Names
 from nestor.api.policy import Policy
 from nestor.objects import Object
-from nestor.translate.tolerations import is_allowed
+from nestor.translate.tolerations import is_allowed, list_given
 
 _DEFAULT_SCHEDULER = "default-scheduler"
 _OF_KUBERNETES = "node.kubernetes.io/"
@@ -16,11 +16,11 @@ _OF_KUBERNETES = "node.kubernetes.io/"
 
 def find_ignored(pod: Object, policy: Policy) -> list[str]:
     """One message per field; empty for most pods."""
-    return list(_check(pod["spec"], policy))
+    return list(_check(pod, policy))
 
 
-def _check(spec: Object, policy: Policy) -> Iterator[str]:
-    places = policy.places
+def _check(pod: Object, policy: Policy) -> Iterator[str]:
+    spec, places = pod["spec"], policy.places
     scheduler = spec.get("schedulerName") or _DEFAULT_SCHEDULER
     if scheduler != _DEFAULT_SCHEDULER:
         yield from _name("schedulerName", scheduler, places.schedulers, "the host cluster's scheduler places all pods")
@@ -30,8 +30,9 @@ def _check(spec: Object, policy: Policy) -> Iterator[str]:
         yield "`spec.setHostnameAsFQDN` is true, but the pod's host name has no domain"
     if spec.get("subdomain"):
         yield f"`spec.subdomain` is '{spec['subdomain']}', but in the pod its host name has no domain; its DNS records have"
-    keys = (item.get("key") or "" for item in spec.get("tolerations") or [] if not is_allowed(item, places))
-    if dropped := sorted({key for key in keys if not key.startswith(_OF_KUBERNETES)}):
+    keys = {item.get("key") or "" for item in spec.get("tolerations") or [] if not is_allowed(item, places)}
+    keys -= {item.key or "" for item in list_given(pod, places)}
+    if dropped := sorted(key for key in keys if not key.startswith(_OF_KUBERNETES)):
         taints = ", ".join(f"'{key}'" if key else "all taints" for key in dropped)
         allowed = ", ".join(f"'{item.key}'" if item.key else "all taints" for item in places.allowed_tolerations)
         why = f"the class allows {allowed}" if allowed else "taints of the host cluster's nodes may not be tolerated"

@@ -15,7 +15,7 @@ PROVIDER_TAINT = "virtual-kubelet.io/provider"
 def build_tolerations(pod: Object, placement: Placement, place: Place) -> list[Object]:
     """All tolerations of the host pod."""
     found = find_own(pod["spec"], placement)
-    given = [*placement.tolerations, *(item for part in find_rules(pod, placement) for item in part.tolerations)]
+    given = list_given(pod, placement)
     for backend in place.backends:
         given += _tolerate(backend)
     for item in given:
@@ -23,6 +23,11 @@ def build_tolerations(pod: Object, placement: Placement, place: Place) -> list[O
         if toleration not in found:
             found.append(toleration)
     return found
+
+
+def list_given(pod: Object, placement: Placement) -> list[Toleration]:
+    """Those that the pod gets wherever it runs."""
+    return [*placement.tolerations, *(item for part in find_rules(pod, placement) for item in part.tolerations)]
 
 
 def find_own(spec: Object, placement: Placement) -> list[Object]:

@@ -66,3 +66,12 @@ RULES = {
 def test_what_the_class_allows_has_an_effect_and_the_rest_is_told_with_it(spec: dict[str, Any], found: list[str]) -> None:
     policy = BASELINE.model_copy(update={"placement": Placement.model_validate(RULES)})
     assert ignored.find_ignored(build_pod(**spec), policy) == found
+
+
+@pytest.mark.parametrize(("resource", "is_told"), [("nvidia.com/gpu", False), ("cpu", True)])
+def test_a_toleration_that_the_pod_gets_anyway_is_not_told(resource: str, is_told: bool) -> None:
+    toleration = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+    rules = {"extendedResources": [{"name": "nvidia.com/gpu", "tolerations": [toleration]}]}
+    pod = build_pod(container={"resources": {"limits": {resource: "1"}}}, tolerations=[{"key": "nvidia.com/gpu"}])
+    policy = BASELINE.model_copy(update={"placement": Placement.model_validate(rules)})
+    assert bool(ignored.find_ignored(pod, policy)) is is_told
