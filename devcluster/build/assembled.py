@@ -13,6 +13,7 @@ PAUSE = "registry.k8s.io/pause:3.10.1"
 COREDNS = "docker.io/coredns/coredns:1.15.0"
 BUSYBOX = "docker.io/library/busybox:1.35"
 REDIS = "docker.io/library/redis:7.0"
+DEVICE_PLUGIN = "registry.nestor.localhost/device-plugin:1"
 K3S_STAND_IN = "registry.nestor.localhost/k3s-stand-in:v1.36.3-k3s1"
 
 TMP = Entry("tmp", mode=0o1777)
@@ -57,7 +58,12 @@ def k3s_stand_in(cache: Cache) -> Image:
     )
 
 
-ASSEMBLED: tuple[Callable[[Cache], Image], ...] = (pause, coredns, busybox, k3s_stand_in, redis)
+def device_plugin(cache: Cache) -> Image:
+    """Gives a node GPUs that do not exist, for tests."""
+    return Image(DEVICE_PLUGIN, [Layer([Entry("device-plugin", cache.bin / "device-plugin")])], entrypoint=["/device-plugin"])
+
+
+ASSEMBLED: tuple[Callable[[Cache], Image], ...] = (pause, coredns, busybox, k3s_stand_in, redis, device_plugin)
 
 
 def _busybox(cache: Cache) -> list[Entry]:

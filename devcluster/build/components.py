@@ -74,6 +74,8 @@ COMPONENTS = (
         "helm", "helm", {"helm": f"{HELM}/cmd/helm"}, (), HELM, {f"{HELM}/internal/version.version": "{version}"},
         disk_gigabytes=1.4,
     ),
+    # For the end-to-end tests alone.
+    Component("deviceplugin", "deviceplugin", {"device-plugin": "."}, tests=(".",), disk_gigabytes=0.2),
 )  # fmt: skip
 """In the order of need: the cluster can start while the last ones are being built."""
 

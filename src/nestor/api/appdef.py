@@ -155,8 +155,8 @@ def _warn_of_jarvice(app: AppDef) -> list[str]:
     machines = [name for name in _list_words(app.machines) if name.strip()]
     if machines and ANY_MACHINE not in machines:
         warnings.append(
-            f"`appDef.machines` {faults.show(machines)} has no effect: there are no machine types here; the job's class "
-            "decides what its pods may use"
+            f"`appDef.machines` {faults.show(machines)} has no effect: a job chooses with `machine` among the machines of its "
+            "class"
         )
     vaults = {name.strip().upper() for name in _list_words(app.vault_types)}
     if vaults and not vaults & NO_VAULT and not vaults >= ANY_VAULT:

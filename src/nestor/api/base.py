@@ -137,6 +137,23 @@ Quantities = Annotated[dict[str, Quantity], Field(max_length=64)]
 """Quantities by resource name, such as `cpu`, `memory` or `nvidia.com/gpu`."""
 
 
+Quota = Annotated[
+    dict[str, Quantity],
+    Field(
+        max_length=64,
+        json_schema_extra=rules(
+            rule(
+                "self.all(key, key.startsWith('requests.') || key.startsWith('count/') || !key.contains('/') || "
+                "key.contains('.k8s.io/'))",
+                "extended resources are counted by their requests: write 'requests.nvidia.com/gpu', not 'nvidia.com/gpu' or "
+                "'limits.nvidia.com/gpu'",
+            )
+        ),
+    ),
+]
+"""Quantities by the keys of a ResourceQuota."""
+
+
 class Resources(Model):
     """Resource requests and limits of a container."""
 

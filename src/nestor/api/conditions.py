@@ -83,6 +83,10 @@ VERSION_UNSUPPORTED = Reason(
 IMAGE_NOT_ALLOWED = Reason(
     "ImageNotAllowed", "user", "delete the cluster and create it again without `image`, or ask an admin to allow it in the class"
 )
+MACHINE_NOT_FOUND = Reason("MachineNotFound", "user", "change `machine` to one of the listed machines, or leave it out")
+PLACEMENT_NOT_ALLOWED = Reason(
+    "PlacementNotAllowed", "user", "change `placement` to what the class allows, or ask an admin to allow it in the class"
+)
 TOO_MANY_JOBS = Reason(
     "TooManyJobs",
     "somebody",

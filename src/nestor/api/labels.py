@@ -83,6 +83,21 @@ Secret with the authorities: the value that they were made for."""
 SUSPENDED_BY = f"{GROUP}/suspended-by"
 """Annotation of a nested Job or CronJob that the syncer suspended and must resume: `nestor`."""
 
+BACKEND = f"{GROUP}/backend"
+"""Name of the OverflowBackend that an object belongs to: its virtual nodes, what runs them, and their certificate requests."""
+
+PLACEMENT = f"{GROUP}/placement"
+"""Annotation of a host pod: digest of the rules of placement under which it was made; absent if there were none."""
+
+PLACE = f"{GROUP}/place"
+"""Annotation of a host pod that may overflow: `Host`, `HostFirst` or `Backend`."""
+
+PLACE_REASON = f"{GROUP}/place-reason"
+"""Annotation of such a pod: why it has that place, if it is not what its class says of all pods."""
+
+PENDING_SECONDS = f"{GROUP}/pending-seconds"
+"""Annotation of a host pod: how long a virtual node's backend may leave it Pending before it is taken back."""
+
 FINALIZER = f"{GROUP}/cleanup"
 """Keeps a NestedAppJob or NestedCluster until its last host object is gone."""
 

@@ -22,6 +22,7 @@ from nestor.api.base import (
     rule,
     rules,
 )
+from nestor.api.placement_rules import JobPlacement
 from nestor.api.policies import AppRef, FailurePolicy, SuccessPolicy
 
 NAME_LIMIT = 52
@@ -194,6 +195,16 @@ class NestedAppJobSpec(Model):
         description="Kubernetes version of the nested cluster as major.minor, for example `v1.36`. Takes precedence "
         "over the AppDef's `kubernetes_version`. If neither is set, the class's default version is used. Immutable.",
         json_schema_extra=immutable("kubernetesVersion"),
+    )
+    machine: ObjectName | None = Field(
+        None,
+        description="Machine that the job's pods run on, one of the class's `placement.machines`: a pool of nodes, perhaps with "
+        "a quota of its own. A change applies to new pods. Defaults to the class's default machine.",
+    )
+    placement: JobPlacement | None = Field(
+        None,
+        description="Where the job's pods should run, within what the class allows. A change applies to pods that have no node "
+        "yet. If not set, the class decides.",
     )
     expose: JobExpose | None = Field(None, description="How the job's targets can be reached. If not set, the class decides.")
     suspend: bool = Field(

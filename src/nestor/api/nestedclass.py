@@ -15,12 +15,13 @@ from nestor.api.base import (
     LabelPattern,
     Model,
     ObjectName,
-    Quantities,
+    Quota,
     Resources,
     list_map,
     rule,
     rules,
 )
+from nestor.api.placement_rules import ClassPlacement
 from nestor.api.policies import Persistence
 from nestor.api.policy import PodSecurity
 
@@ -172,7 +173,7 @@ class NamespacePolicy(Model):
         "longer allowed. If not set, all are renamed.",
         max_length=64,
     )
-    quota: Quantities | None = Field(
+    quota: Quota | None = Field(
         None,
         description="Quota for the application, with the keys of a ResourceQuota: `requests.cpu`, `limits.memory`, "
         "`pods` and so on. What the nested cluster's own objects need is added to it. These keys have a default, which "
@@ -332,3 +333,7 @@ class NestedClassSpec(Model):
         le=100_000,
     )
     images: ImagesPolicy = Field(default_factory=ImagesPolicy, description="How the images of jobs are pulled.")
+    placement: ClassPlacement | None = Field(
+        None,
+        description="Where the pods of jobs may run. If not set: on all nodes without taints, as they ask, and on no backend.",
+    )

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from nestor.api.base import LabelPattern, Model, Quantity
+from nestor.api.placement import Placement
 from nestor.objects import Object, status_of
 
 log = logging.getLogger(__name__)
@@ -43,6 +44,14 @@ class Policy(Model):
         description="Limit of ephemeral-storage that the host sets for the cluster's containers that set none, from the class's "
         "`namespace.defaultResources`. A container that requests more gets its request as the limit.",
     )
+    placement: Placement | None = Field(
+        None, description="Where the cluster's pods may run, from the class's `placement`, the job's machine and its `placement`."
+    )
+
+    @property
+    def places(self) -> Placement:
+        """Where the cluster's pods may run."""
+        return self.placement or Placement()
 
     @classmethod
     def read(cls, cluster: Object | None) -> Policy:

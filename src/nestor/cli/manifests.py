@@ -27,6 +27,7 @@ class Wishes:
     config_map: str | None = None
     command: str | None = None
     class_name: str | None = None
+    machine: str | None = None
     version: str | None = None
     host: str | None = None
     all_targets: bool = False
@@ -59,7 +60,13 @@ def build_app(wishes: Wishes, appdef: Object | None) -> Object:
 def with_wishes(job: Object, wishes: Wishes) -> Object:
     """The job with everything else that was asked for; what was not stays as it is."""
     spec = dict(job["spec"])
-    for key, value in (("command", wishes.command), ("className", wishes.class_name), ("kubernetesVersion", wishes.version)):
+    named = {
+        "command": wishes.command,
+        "className": wishes.class_name,
+        "machine": wishes.machine,
+        "kubernetesVersion": wishes.version,
+    }
+    for key, value in named.items():
         if value:
             spec[key] = value
     if wishes.parameters:

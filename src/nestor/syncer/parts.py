@@ -26,6 +26,7 @@ from nestor.syncer.pods.delete import PodDeleter
 from nestor.syncer.pods.events import EventController
 from nestor.syncer.pods.kubelet import build_finder
 from nestor.syncer.pods.notices import Notices
+from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.sync import PodSyncer
 from nestor.syncer.pods.tokens import TokenController
 from nestor.syncer.settings import Settings
@@ -102,7 +103,7 @@ def build_pods(context: Context, provider: Provider, engines: dict[str, Engine])
         await engines[kinds.NODE.plural].ensure(key)
 
     needs = [*(engine.ensure_needs for engine in engines.values()), tokens.ensure, Notices(context).tell]
-    creator = PodCreator(context, provider, needs)
+    creator = PodCreator(context, provider, needs, Places(context))
     syncer = PodSyncer(context, provider, ensure_node)
     pods = PodController(context, creator, syncer, PodDeleter(context, provider, syncer), PodEvictor(context, jobs))
     jobs.on_release(pods.queue.add)

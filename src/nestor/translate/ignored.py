@@ -4,30 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from nestor.api.placement import Names
+from nestor.api.policy import Policy
 from nestor.objects import Object
-from nestor.translate.scheduling import ALLOWED_TOLERATIONS
+from nestor.translate.tolerations import is_allowed, list_given
 
 _DEFAULT_SCHEDULER = "default-scheduler"
 _OF_KUBERNETES = "node.kubernetes.io/"
 """Taints of this domain are tolerated in every DaemonSet's pods: their controller says so, not the pod's owner."""
 
 
-def find_ignored(pod: Object) -> list[str]:
+def find_ignored(pod: Object, policy: Policy) -> list[str]:
     """One message per field; empty for most pods."""
-    return list(_check(pod["spec"]))
+    return list(_check(pod, policy))
 
 
-def _check(spec: Object) -> Iterator[str]:
+def _check(pod: Object, policy: Policy) -> Iterator[str]:
+    spec, places = pod["spec"], policy.places
     scheduler = spec.get("schedulerName") or _DEFAULT_SCHEDULER
     if scheduler != _DEFAULT_SCHEDULER:
-        yield f"`spec.schedulerName` is '{scheduler}', but the host cluster's scheduler places all pods"
-    if spec.get("priorityClassName"):
-        yield f"`spec.priorityClassName` is '{spec['priorityClassName']}', but priorities are not supported"
+        yield from _name("schedulerName", scheduler, places.schedulers, "the host cluster's scheduler places all pods")
+    if name := spec.get("priorityClassName"):
+        yield from _name("priorityClassName", name, places.priority_classes, "priorities are not supported")
     if spec.get("setHostnameAsFQDN"):
         yield "`spec.setHostnameAsFQDN` is true, but the pod's host name has no domain"
     if spec.get("subdomain"):
         yield f"`spec.subdomain` is '{spec['subdomain']}', but in the pod its host name has no domain; its DNS records have"
-    keys = (item.get("key") or "" for item in spec.get("tolerations") or [])
-    if dropped := sorted({key for key in keys if key not in ALLOWED_TOLERATIONS and not key.startswith(_OF_KUBERNETES)}):
+    keys = {item.get("key") or "" for item in spec.get("tolerations") or [] if not is_allowed(item, places)}
+    keys -= {item.key or "" for item in list_given(pod, places)}
+    if dropped := sorted(key for key in keys if not key.startswith(_OF_KUBERNETES)):
         taints = ", ".join(f"'{key}'" if key else "all taints" for key in dropped)
-        yield f"`spec.tolerations` has {taints}, but taints of the host cluster's nodes may not be tolerated"
+        allowed = ", ".join(f"'{item.key}'" if item.key else "all taints" for item in places.allowed_tolerations)
+        why = f"the class allows {allowed}" if allowed else "taints of the host cluster's nodes may not be tolerated"
+        yield f"`spec.tolerations` has {taints}, but {why}"
+
+
+def _name(field: str, name: str, known: Names, otherwise: str) -> Iterator[str]:
+    """If a name that a pod chose is not allowed."""
+    if not known.allows(name):
+        listed = ", ".join(f"'{item.name}'" for item in known.allowed)
+        yield f"`spec.{field}` is '{name}', but {f'the class allows {listed}' if listed else otherwise}"

@@ -17,8 +17,13 @@ _TENANT = f"tenant.{labels.GROUP}"
 
 def is_allowed(key: str, allowed: Collection[str]) -> bool:
     """Whether a tenant's label keeps its key. `allowed` has keys, and `<domain>/*` for all of a domain."""
+    return not labels.is_reserved(key) and is_listed(key, allowed)
+
+
+def is_listed(key: str, patterns: Collection[str]) -> bool:
+    """Whether a key is among keys and `<domain>/*` for all keys of a domain."""
     domain, slash, _ = key.rpartition("/")
-    return not labels.is_reserved(key) and (key in allowed or (slash != "" and f"{domain}/*" in allowed))
+    return key in patterns or (slash != "" and f"{domain}/*" in patterns)
 
 
 def host_key(key: str, allowed: Collection[str]) -> str:

@@ -9,7 +9,8 @@ from nestor import names
 from nestor.api import labels as marks
 from nestor.api.policy import Policy
 from nestor.objects import Object, annotations_of
-from nestor.translate import containers, dns, downward, labels, scheduling, volumes
+from nestor.translate import containers, dns, downward, labels, placement, scheduling, volumes
+from nestor.translate.placement import Place
 from nestor.translate.target import Target
 
 APPLIED = f"{marks.GROUP}/applied"
@@ -34,12 +35,19 @@ _SECCOMP = {"seccompProfile": {"type": "RuntimeDefault"}}
 _HOSTNAME_LIMIT = 63
 
 
-def build_pod(pod: Object, target: Target, namespaces: scheduling.Namespaces, policy: Policy) -> Object:
-    """The host pod for `pod`. Call only if `refusals.find_refusals` returned nothing."""
+def build_pod(
+    pod: Object, target: Target, namespaces: scheduling.Namespaces, policy: Policy, place: Place | None = None
+) -> Object:
+    """The host pod for `pod`. Call only if `refusals.find_refusals` returned nothing. `place`: where it runs, if that is
+    decided.
+    """
     metadata = target.metadata(pod)
     metadata["labels"] = build_labels(pod, target)
-    metadata["annotations"] = build_annotations(pod, target) | build_mark(pod)
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": _spec(pod, target, namespaces, policy)}
+    place = place or placement.decide_place(pod, policy.places)
+    own = build_mark(pod) | placement.build_mark(policy.places, place)
+    metadata["annotations"] = build_annotations(pod, target) | own
+    where = scheduling.build_scheduling(pod, target, namespaces, policy.places, place)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": _spec(pod, target, policy) | where}
 
 
 def build_labels(pod: Object, target: Target) -> dict[str, str]:
@@ -88,7 +96,7 @@ def _applied(pod: Object, target: Target, kept: Collection[str]) -> str:
     return json.dumps({"digest": digest, "images": images, "labels": keys}, separators=(",", ":"))
 
 
-def _spec(pod: Object, target: Target, namespaces: scheduling.Namespaces, policy: Policy) -> Object:
+def _spec(pod: Object, target: Target, policy: Policy) -> Object:
     own, meta = pod["spec"], pod["metadata"]
     result: Object = {key: own[key] for key in _FIELDS if key in own}
     result |= {
@@ -111,4 +119,4 @@ def _spec(pod: Object, target: Target, namespaces: scheduling.Namespaces, policy
     if secrets := own.get("imagePullSecrets"):
         named = [item["name"] for item in secrets if item.get("name")]
         result["imagePullSecrets"] = [{"name": names.host_name(name, meta["namespace"])} for name in named]
-    return result | dns.build_dns(pod, target) | scheduling.build_scheduling(pod, target, namespaces)
+    return result | dns.build_dns(pod, target)

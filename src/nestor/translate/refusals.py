@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from nestor.api.policy import Policy
 from nestor.objects import Object
-from nestor.translate import baseline
+from nestor.translate import baseline, node_rules
 
 _VOLUMES = {
     "Baseline": frozenset({"emptyDir", "configMap", "secret", "projected", "downwardAPI", "image"}),
@@ -25,7 +25,7 @@ _GROUPS = ("initContainers", "containers", "ephemeralContainers")
 def find_refusals(pod: Object, policy: Policy) -> list[str]:
     """One message per field that keeps this pod from running; empty for most pods."""
     spec = pod["spec"]
-    found = list(_check_pod(spec))
+    found = [*_check_pod(spec, policy), *node_rules.check_wishes(pod, policy.places)]
     if policy.pod_security == "Baseline":
         found += baseline.check_pod(spec)
     for index, volume in enumerate(spec.get("volumes") or []):
@@ -53,9 +53,12 @@ def find_permitted_debug(pod: Object, policy: Policy) -> set[str]:
     return {container["name"] for container in containers if not list(_check_container("", container, policy))}
 
 
-def _check_pod(spec: Object) -> Iterator[str]:
-    if spec.get("runtimeClassName"):
-        yield f"`spec.runtimeClassName` may not be '{spec['runtimeClassName']}': runtime classes are not supported"
+def _check_pod(spec: Object, policy: Policy) -> Iterator[str]:
+    runtimes, name = policy.places.runtime_classes, spec.get("runtimeClassName")
+    if name and not runtimes.allows(name):
+        listed = ", ".join(f"'{item.name}'" for item in runtimes.allowed)
+        why = f"the class allows {listed}" if listed else "runtime classes are not supported"
+        yield f"`spec.runtimeClassName` may not be '{name}': {why}"
     if spec.get("resourceClaims"):
         yield "`spec.resourceClaims` may not be set: dynamic resource allocation is not supported"
 

@@ -1,60 +1,57 @@
-"""Scheduling fields of host pods: the tenant's rules, limited to its own pods and to the tolerations that it may use."""
+"""Scheduling fields of host pods: the tenant's rules, limited to its own pods and to what its class allows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from nestor.api.labels import NESTED_NAMESPACE
+from nestor.api.placement import Placement
 from nestor.objects import Object, labels_of
-from nestor.translate import labels
+from nestor.translate import labels, node_rules, tolerations
+from nestor.translate import placement as placements
+from nestor.translate.placement import Place
 from nestor.translate.target import Target
 
 Namespaces = Mapping[str, Mapping[str, str]]
 """The nested namespaces and their labels."""
 
-ALLOWED_TOLERATIONS = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
-"""Taints that every pod may tolerate: the nested admission adds them to each pod, both for a limited time."""
 
-
-def build_scheduling(pod: Object, target: Target, namespaces: Namespaces) -> Object:
+def build_scheduling(pod: Object, target: Target, namespaces: Namespaces, placement: Placement, place: Place) -> Object:
     """The scheduling fields of the host pod's spec."""
     spec = pod["spec"]
-    result: Object = {"tolerations": build_tolerations(spec)}
-    if spec.get("nodeSelector"):
-        result["nodeSelector"] = spec["nodeSelector"]
-    if affinity := _affinity(pod, target, namespaces):
+    result: Object = {"tolerations": tolerations.build_tolerations(pod, placement, place)}
+    if selector := node_rules.build_node_selector(pod, placement, place):
+        result["nodeSelector"] = selector
+    if affinity := _affinity(pod, target, namespaces, placement, place):
         result["affinity"] = affinity
     if spread := [_spread(item, pod, target) for item in spec.get("topologySpreadConstraints") or []]:
         result["topologySpreadConstraints"] = spread
-    return result
+    return result | _names(pod, placement, place)
 
 
-def build_tolerations(spec: Object) -> list[Object]:
-    """Only tolerations of allowed taints: others would let a tenant onto nodes that their admins reserved."""
-    return [item for item in spec.get("tolerations") or [] if item.get("key") in ALLOWED_TOLERATIONS]
+def _names(pod: Object, placement: Placement, place: Place) -> Object:
+    """What has a name in the host cluster; nothing where the host's default is right."""
+    spec = pod["spec"]
+    scheduler = placements.find_scheduler(pod, placement)
+    if place.where == "Backend" and place.backends:
+        scheduler = place.backends[0].scheduler_name or scheduler
+    found = {
+        "schedulerName": scheduler,
+        "priorityClassName": placement.priority_classes.find(spec.get("priorityClassName")),
+        "runtimeClassName": placement.runtime_classes.find(spec.get("runtimeClassName")),
+    }
+    return {field: name for field, name in found.items() if name is not None}
 
 
-def _affinity(pod: Object, target: Target, namespaces: Namespaces) -> Object:
+def _affinity(pod: Object, target: Target, namespaces: Namespaces, placement: Placement, place: Place) -> Object:
     own = pod["spec"].get("affinity") or {}
     result = {}
-    if node := _node_affinity(own.get("nodeAffinity") or {}, pod["spec"].get("nodeName")):
+    if node := node_rules.build_node_affinity(pod, placement, place):
         result["nodeAffinity"] = node
     for kind in ("podAffinity", "podAntiAffinity"):
         if part := own.get(kind):
             result[kind] = _pod_affinity(part, pod, target, namespaces)
     return result
-
-
-def _node_affinity(own: Object, node: str | None) -> Object:
-    """The node affinity, restricted to `node` if the pod sets `nodeName`: the host's scheduler still places it."""
-    if not node:
-        return own
-    here = {"key": "metadata.name", "operator": "In", "values": [node]}
-    required = own.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
-    terms = [
-        term | {"matchFields": [*(term.get("matchFields") or []), here]} for term in required.get("nodeSelectorTerms") or [{}]
-    ]
-    return own | {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
 
 
 def _pod_affinity(own: Object, pod: Object, target: Target, namespaces: Namespaces) -> Object:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from nestor.api.policy import Policy
 from nestor.objects import Object, annotations_of, is_terminating, labels_of
-from nestor.translate import containers, downward, pod, refusals, scheduling
+from nestor.translate import containers, downward, pod, refusals, tolerations
 from nestor.translate import labels as spellings
 from nestor.translate.target import Target
 
 _RESIZABLE = ("requests", "limits")
 
 
-def build_update(nested: Object, host: Object, target: Target) -> Object | None:
+def build_update(nested: Object, host: Object, target: Target, policy: Policy) -> Object | None:
     """A strategic merge patch that brings the host pod up to date, or None if nothing changed.
 
     Compares with what was last carried over, not with the host pod itself, so that changes by the host's webhooks stay.
@@ -27,7 +27,7 @@ def build_update(nested: Object, host: Object, target: Target) -> Object | None:
     gone = {key: None for key in before if key not in labels and key not in kept}
     return {
         "metadata": {"uid": host["metadata"]["uid"], "labels": labels | gone, "annotations": annotations | stale},
-        "spec": _spec(nested, host, target),
+        "spec": _spec(nested, host, policy),
     }
 
 
@@ -73,7 +73,7 @@ def _resize(wanted: Object | None, there: Object | None) -> Object | None:
     return None if is_there else parts
 
 
-def _spec(nested: Object, host: Object, target: Target) -> Object:
+def _spec(nested: Object, host: Object, policy: Policy) -> Object:
     own, result = nested["spec"], {}
     applied = pod.applied(host)
     before = applied.get("images") or {}
@@ -85,6 +85,6 @@ def _spec(nested: Object, host: Object, target: Target) -> Object:
     if own.get("activeDeadlineSeconds") is not None:
         result["activeDeadlineSeconds"] = own["activeDeadlineSeconds"]
     there = host["spec"].get("tolerations") or []
-    if added := [item for item in scheduling.build_tolerations(own) if item not in there]:
+    if added := [item for item in tolerations.find_own(own, policy.places) if item not in there]:
         result["tolerations"] = [*there, *added]
     return result

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
 
 from nestor.api import conditions, labels
-from nestor.kube import Api, Forbidden, kinds
+from nestor.kube import Api, Forbidden, Invalid, kinds
 from nestor.objects import labels_of, status_of
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.test_cluster import build_cluster
@@ -137,6 +138,52 @@ async def test_pod_security_is_enforced_in_the_jobs_namespace(operator: Operator
     job = await api.create(kinds.NESTED_APP_JOB, build_job("safe", namespace))
     found = await api.get(kinds.NAMESPACE, await host_namespace(api, job))
     assert found["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "baseline"
+
+
+async def test_where_pods_run_reaches_the_syncer_and_follows_class_and_job(
+    operator: Operator, api: Api, namespace: str, policy: Any
+) -> None:
+    machine = {"name": "n4", "nodeSelector": {"pool": "n4"}, "quota": {"requests.nvidia.com/gpu": "1"}}
+    name = await policy(placement={"nodeSelector": {"site": "a"}, "machines": [machine]})
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("placed", namespace, className=name, machine="n4"))
+    where = await host_namespace(api, job)
+
+    def selects(**labels: str) -> Callable[[Any], bool]:
+        def check(found: Any) -> bool:
+            placement = status_of(found).get("policy", {}).get("placement", {})
+            return bool(placement.get("nodeSelector") == labels)
+
+        return check
+
+    await wait_for(api, kinds.NESTED_CLUSTER, "placed", where, selects(site="a", pool="n4"))
+    quota = await wait_for(api, kinds.RESOURCE_QUOTA, "nestor", where, bool)
+    assert quota is not None
+    assert quota["spec"]["hard"]["requests.nvidia.com/gpu"] == "1"
+
+    await api.patch(kinds.NESTED_CLASS, name, None, {"spec": {"placement": {"nodeSelector": {"site": "b"}}}})
+    await wait_for(api, kinds.NESTED_CLUSTER, "placed", where, selects(site="b", pool="n4"))
+    await api.patch(kinds.NESTED_APP_JOB, "placed", namespace, {"spec": {"placement": {"nodeSelector": {"zone": "1"}}}})
+    await wait_for(api, kinds.NESTED_CLUSTER, "placed", where, selects(site="b", pool="n4", zone="1"))
+
+    await api.patch(kinds.NESTED_APP_JOB, "placed", namespace, {"spec": {"machine": "n16"}})
+    refused = await job_with(api, "placed", namespace, conditions.ADMITTED, "False", conditions.MACHINE_NOT_FOUND)
+    assert "available: 'n4'" in message_of(refused, conditions.ADMITTED)
+    await api.patch(kinds.NESTED_APP_JOB, "placed", namespace, {"spec": {"machine": "n4"}})
+    await job_with(api, "placed", namespace, conditions.ADMITTED, "True")
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"placement": {"defaultMachine": "n4"}}, "`defaultMachine` must be one of the machines"),
+        ({"placement": {"overflow": {"mode": "Always"}}}, "`overflow.backends` must be set"),
+        ({"placement": {"tolerations": [{"operator": "Equal"}]}}, "`operator` must be 'Exists' if there is no `key`"),
+        ({"namespace": {"quota": {"nvidia.com/gpu": "1"}}}, "write 'requests.nvidia.com/gpu'"),
+    ],
+)
+async def test_a_class_that_no_pod_could_obey_is_not_taken(policy: Any, spec: Object, message: str) -> None:
+    with pytest.raises(Invalid, match=re.escape(message)):
+        await policy(**spec)
 
 
 async def test_the_classs_tls_secret_is_copied_and_used(operator: Operator, api: Api, namespace: str, policy: Any) -> None:

@@ -62,7 +62,7 @@ def newer_crds() -> dict[str, Object]:
     """Definitions with a field that this version does not know."""
     crds = copy.deepcopy(HEALTHY.crds or {})
     spec = crds["nestedclasses"]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
-    spec["placement"] = {"type": "object"}
+    spec["ofALaterVersion"] = {"type": "object"}
     return crds
 
 
@@ -78,7 +78,7 @@ BROKEN = [
     ({"served": set(), "crds": {}}, "bad", "not installed in the cluster: NestedAppJob, NestedApp, NestedCluster, NestedClass"),
     ({"served": HEALTHY.served - {"nestedapps"}}, "bad", "not installed in the cluster: NestedApp"),
     ({"crds": older_crds()}, "bad", "NestedAppJob is older than this nestor: it lacks `spec.failurePolicy`, `spec.suspend`"),
-    ({"crds": newer_crds()}, "warn", "NestedClass is newer than this nestor: it has `spec.placement`"),
+    ({"crds": newer_crds()}, "warn", "NestedClass is newer than this nestor: it has `spec.ofALaterVersion`"),
     ({"operators": []}, "bad", "no operator is installed"),
     ({"operators": None}, "warn", "cannot tell whether the operator is running"),
     ({"operators": [OPERATOR, OPERATOR]}, "bad", "several operators"),

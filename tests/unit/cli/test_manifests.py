@@ -88,6 +88,7 @@ def test_a_job_of_the_catalogue() -> None:
     wishes = Wishes(
         command="Start",
         class_name="big",
+        machine="n4",
         version="v1.36",
         host="a.test",
         all_targets=True,
@@ -102,6 +103,7 @@ def test_a_job_of_the_catalogue() -> None:
             "appRef": {"name": "shop"},
             "command": "Start",
             "className": "big",
+            "machine": "n4",
             "kubernetesVersion": "v1.36",
             "parameters": {"a": 1},
             "parametersFrom": {"secretRef": {"name": "s"}},

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from nestor.api.placement import Placement
 from nestor.translate import ignored
-from tests.unit.translate.builders import build_pod
+from tests.unit.translate.builders import BASELINE, build_pod
 
 EVERY_DAEMON = [
     {"key": f"node.kubernetes.io/{name}", "operator": "Exists"}
@@ -40,4 +41,37 @@ EVERY_DAEMON = [
     ],
 )
 def test_fields_without_effect(spec: dict[str, Any], found: list[str]) -> None:
-    assert ignored.find_ignored(build_pod(**spec)) == found
+    assert ignored.find_ignored(build_pod(**spec), BASELINE) == found
+
+
+RULES = {
+    "schedulers": {"allowed": [{"name": "fluence"}]},
+    "priorityClasses": {"allowed": [{"name": "low"}, {"name": "high", "hostName": "batch-high"}]},
+    "allowedTolerations": [{"key": "gpu", "operator": "Exists"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("spec", "found"),
+    [
+        ({"schedulerName": "fluence", "priorityClassName": "high", "tolerations": [{"key": "gpu", "operator": "Exists"}]}, []),
+        ({"schedulerName": "volcano"}, ["`spec.schedulerName` is 'volcano', but the class allows 'fluence'"]),
+        ({"priorityClassName": "top"}, ["`spec.priorityClassName` is 'top', but the class allows 'low', 'high'"]),
+        (
+            {"tolerations": [{"key": "web", "operator": "Exists"}, {"key": "gpu", "operator": "Exists"}]},
+            ["`spec.tolerations` has 'web', but the class allows 'gpu'"],
+        ),
+    ],
+)
+def test_what_the_class_allows_has_an_effect_and_the_rest_is_told_with_it(spec: dict[str, Any], found: list[str]) -> None:
+    policy = BASELINE.model_copy(update={"placement": Placement.model_validate(RULES)})
+    assert ignored.find_ignored(build_pod(**spec), policy) == found
+
+
+@pytest.mark.parametrize(("resource", "is_told"), [("nvidia.com/gpu", False), ("cpu", True)])
+def test_a_toleration_that_the_pod_gets_anyway_is_not_told(resource: str, is_told: bool) -> None:
+    toleration = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+    rules = {"extendedResources": [{"name": "nvidia.com/gpu", "tolerations": [toleration]}]}
+    pod = build_pod(container={"resources": {"limits": {resource: "1"}}}, tolerations=[{"key": "nvidia.com/gpu"}])
+    policy = BASELINE.model_copy(update={"placement": Placement.model_validate(rules)})
+    assert bool(ignored.find_ignored(pod, policy)) is is_told

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from nestor.api.placement import Placement
 from nestor.translate import scheduling
+from nestor.translate.placement import Place
 from tests.unit.translate.builders import TARGET, build_pod
 
 Object = dict[str, Any]
@@ -22,7 +24,7 @@ ALLOWING = dataclasses.replace(TARGET, allowed_labels=("app", "pod-template-hash
 
 def build(labels: Any = None, **spec: Any) -> Object:
     """The scheduling fields for a pod, under a class that allows the labels here."""
-    return scheduling.build_scheduling(build_pod(labels=labels, **spec), ALLOWING, NAMESPACES)
+    return scheduling.build_scheduling(build_pod(labels=labels, **spec), ALLOWING, NAMESPACES, Placement(), Place("Host"))
 
 
 def anti_affinity(labels: dict[str, str] | None = None, **term: Any) -> Object:

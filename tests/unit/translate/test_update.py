@@ -24,7 +24,7 @@ def carried(nested: Object) -> Object:
 
 def test_nothing_changed() -> None:
     nested = build_pod(labels={"app": "web"})
-    assert update.build_update(nested, carried(nested), TARGET) is None
+    assert update.build_update(nested, carried(nested), TARGET, BASELINE) is None
 
 
 def test_what_the_host_changed_itself_is_left_alone() -> None:
@@ -32,8 +32,8 @@ def test_what_the_host_changed_itself_is_left_alone() -> None:
     host = carried(nested)
     host["metadata"]["labels"]["injected"] = "yes"
     host["spec"]["containers"][0]["image"] = "mirror.example/web:1"
-    assert update.build_update(nested, host, TARGET) is None
-    patch = update.build_update(build_pod(labels={"tier": "front"}), host, TARGET)
+    assert update.build_update(nested, host, TARGET, BASELINE) is None
+    patch = update.build_update(build_pod(labels={"tier": "front"}), host, TARGET, BASELINE)
     assert patch is not None
     assert "injected" not in patch["metadata"]["labels"]
     assert patch["metadata"]["labels"][host_key("app", ())] is None
@@ -47,13 +47,13 @@ def test_a_pod_of_an_earlier_syncer_keeps_the_image_that_the_host_gave_it() -> N
     host["metadata"]["annotations"][pod.APPLIED] = json.dumps({"digest": "old", "labels": list(host["metadata"]["labels"])})
     for group in ("containers", "initContainers"):
         host["spec"][group][0]["image"] = "mirror.example/web:1"
-    patch = update.build_update(nested, host, TARGET)
+    patch = update.build_update(nested, host, TARGET, BASELINE)
     assert patch is not None
     assert patch["spec"] == {}
     host = apply(host, patch)
-    assert update.build_update(nested, host, TARGET) is None
+    assert update.build_update(nested, host, TARGET, BASELINE) is None
     nested["spec"]["containers"][0]["image"] = "example/web:2"
-    patch = update.build_update(nested, host, TARGET)
+    patch = update.build_update(nested, host, TARGET, BASELINE)
     assert patch is not None
     assert patch["spec"] == {"containers": [{"name": "app", "image": "example/web:2"}]}
 
@@ -81,20 +81,20 @@ def test_when_other_labels_are_allowed_a_running_pod_has_both_spellings(before: 
     host = pod.build_pod(nested, allowing(*before), {}, BASELINE)
     host["metadata"]["uid"] = "host-uid"
     assert old.items() <= host["metadata"]["labels"].items()
-    host = apply(host, update.build_update(nested, host, allowing(*after)))
+    host = apply(host, update.build_update(nested, host, allowing(*after), BASELINE))
     assert (old | new).items() <= host["metadata"]["labels"].items()
-    assert update.build_update(nested, host, allowing(*after)) is None
+    assert update.build_update(nested, host, allowing(*after), BASELINE) is None
     nested["metadata"]["labels"] = {"app": "db"}
-    host = apply(host, update.build_update(nested, host, allowing(*after)))
+    host = apply(host, update.build_update(nested, host, allowing(*after), BASELINE))
     found = host["metadata"]["labels"]
     assert labels.host_labels({"app": "db"}, after).items() <= found.items()
     assert not old.keys() & found.keys()
-    assert update.build_update(nested, host, allowing(*after)) is None
+    assert update.build_update(nested, host, allowing(*after), BASELINE) is None
 
 
 def test_a_renamed_label_is_taken_away_by_its_host_name() -> None:
     host = carried(build_pod(labels={"batch.kubernetes.io/job-name": "x"}))
-    patch = update.build_update(build_pod(), host, TARGET)
+    patch = update.build_update(build_pod(), host, TARGET, BASELINE)
     assert patch is not None
     gone = [key for key, value in patch["metadata"]["labels"].items() if value is None]
     assert gone
@@ -112,7 +112,7 @@ def test_images_deadline_and_tolerations() -> None:
         activeDeadlineSeconds=60,
         tolerations=[added, {"operator": "Exists"}],
     )
-    patch = update.build_update(nested, host, TARGET)
+    patch = update.build_update(nested, host, TARGET, BASELINE)
     assert patch is not None
     assert patch["metadata"]["uid"] == "host-uid"
     assert patch["spec"] == {
@@ -137,7 +137,7 @@ def test_labels_that_the_pod_reads_are_refreshed() -> None:
     item = {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}
     volume = {"name": "info", "downwardAPI": {"items": [item]}}
     host = carried(build_pod(labels={"a": "1"}, volumes=[volume]))
-    patch = update.build_update(build_pod(labels={"a": "2"}, volumes=[volume]), host, TARGET)
+    patch = update.build_update(build_pod(labels={"a": "2"}, volumes=[volume]), host, TARGET, BASELINE)
     assert patch is not None
     assert patch["metadata"]["annotations"]["downward.nestor.dev/labels"] == 'a="2"'
 
@@ -181,7 +181,7 @@ def test_the_generation_is_noted_apart_from_the_change_and_once() -> None:
     before["metadata"]["generation"], nested["metadata"]["generation"] = 1, 2
     host = carried(before)
     assert host["metadata"]["annotations"]["nestor.dev/nested-generation"] == "1"
-    patch = update.build_update(nested, host, TARGET)
+    patch = update.build_update(nested, host, TARGET, BASELINE)
     assert patch is not None
     assert "nestor.dev/nested-generation" not in patch["metadata"]["annotations"]  # a resize may still be to come
     assert update.build_mark(before, host) is None
@@ -198,15 +198,15 @@ def test_only_images_that_the_tenant_changed_are_carried() -> None:
         for item in host["spec"][group]:
             item["image"] = f"mirror.example/{item['image']}"
     labelled = build_pod(labels={"a": "b"}, initContainers=first)
-    patch = update.build_update(labelled, host, TARGET)
+    patch = update.build_update(labelled, host, TARGET, BASELINE)
     assert patch is not None
     assert patch["spec"] == {}
     second = [first[0], {"name": "j", "image": "j:2"}]
-    patch = update.build_update(build_pod(initContainers=second), host, TARGET)
+    patch = update.build_update(build_pod(initContainers=second), host, TARGET, BASELINE)
     assert patch is not None
     assert patch["spec"] == {"initContainers": [{"name": "j", "image": "j:2"}]}
     host["metadata"]["annotations"] |= patch["metadata"]["annotations"]
-    back = update.build_update(build_pod(initContainers=first), host, TARGET)
+    back = update.build_update(build_pod(initContainers=first), host, TARGET, BASELINE)
     assert back is not None
     assert back["spec"] == {"initContainers": [{"name": "j", "image": "j:1"}]}
 

@@ -98,6 +98,15 @@ def run(  # noqa: PLR0913, PLR0917 - the command line's options
             rich_help_panel=JOB_PANEL,
         ),
     ] = None,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            "--machine",
+            help="Machine that the job's pods run on, one of its class's. Default: the class's default machine.",
+            show_default=False,
+            rich_help_panel=JOB_PANEL,
+        ),
+    ] = None,
     version: Annotated[
         str | None,
         typer.Option(
@@ -151,6 +160,7 @@ def run(  # noqa: PLR0913, PLR0917 - the command line's options
             config_map=templates,
             command=command,
             class_name=class_name,
+            machine=machine,
             version=version,
             host=host,
             all_targets=all_targets,

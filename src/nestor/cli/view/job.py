@@ -136,6 +136,8 @@ def _fact(table: Table, name: str, value: str) -> None:
 def _describe_cluster(status: Object, spec: Object) -> str:
     parts = [f"Kubernetes {status['kubernetesVersion']}"] if status.get("kubernetesVersion") else []
     parts.append(f"class '{spec.get('className', 'default')}'")
+    if spec.get("machine"):
+        parts.append(f"machine '{spec['machine']}'")
     if status.get("namespace"):
         parts.append(f"namespace {status['namespace']}")
     return ", ".join(parts)

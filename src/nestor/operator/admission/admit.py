@@ -17,6 +17,7 @@ from nestor.objects import Object
 from nestor.operator.admission.app_source import AppSource
 from nestor.operator.admission.cluster_spec import complete_spec, find_running
 from nestor.operator.admission.identity import JobIdentity, Refused
+from nestor.operator.admission.placement import apply_machine, check_placement
 from nestor.operator.admission.secret_parameters import RETRY_SECONDS, SecretParameters
 from nestor.operator.world.host_facts import build_remote
 from nestor.steps import Parameters, Plan, PlanError, Remote, build_plan, check_parameters, list_warnings
@@ -96,6 +97,7 @@ def admit(
     """The job with its command, parameters and version. `cluster` is its NestedCluster if it already exists, `host` the
     cluster it runs in, `given` the content of its Secret with parameters. Raises `Refused`.
     """
+    check_placement(known.policy, known.spec)
     chosen = _choose_command(known, source)
     checked = _check_parameters(known, source, chosen, given)
     offer = _choose_offer(known, chosen)
@@ -116,7 +118,7 @@ def admit(
         namespace=known.namespace,
         uid=known.uid,
         spec=known.spec,
-        policy=known.policy,
+        policy=apply_machine(known.policy, known.spec.machine),
         app=source,
         home=known.home,
         cluster=made_of,

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.policy import Policy
 from nestor.cluster.namespace import find_default_limits
+from nestor.operator.admission.placement import apply_machine, resolve_placement
 
 
-def resolve_policy(policy: NestedClassSpec | None, *, is_job: bool) -> Policy:
+def resolve_policy(policy: NestedClassSpec | None, *, is_job: bool, job: NestedAppJobSpec | None = None) -> Policy:
     """The policy that the cluster's syncer obeys. Pure.
 
     `policy` is None when the class is gone: then the strictest policy holds. A cluster that is no job's is in its user's own
-    namespace: for what the class says of the namespaces that jobs get, the strictest value holds there.
+    namespace: for what the class says of the namespaces and pods that jobs get, the strictest value holds there. `job`: its
+    spec, if it can be read; wishes that the class does not allow are left out.
     """
     if policy is None:
         return Policy()
     found = Policy(always_pull_images=policy.images.always_pull)
     if not is_job:
         return found
-    own = policy.namespace
+    own = apply_machine(policy, job.machine if job else None).namespace
     limit = find_default_limits(own)["ephemeral-storage"]
     return found.model_copy(
-        update={"pod_security": own.pod_security, "allowed_labels": own.allowed_labels, "ephemeral_storage_limit": limit}
+        update={
+            "pod_security": own.pod_security,
+            "allowed_labels": own.allowed_labels,
+            "ephemeral_storage_limit": limit,
+            "placement": resolve_placement(policy, job).placement,
+        }
     )

@@ -15,6 +15,7 @@ from nestor.objects import Object, spec_of, status_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import JobIdentity
+from nestor.operator.admission.placement import apply_machine
 from nestor.operator.clusters.ensure import Alongside, build_shape, ensure_cluster, ensure_policies, keep_walls
 from nestor.operator.clusters.homes import ensure_defaults, ensure_home, ensure_quota
 from nestor.operator.clusters.policy import resolve_policy
@@ -68,7 +69,7 @@ class ChildrenKeeper:
             certificate_problem = await inputs.ensure_tls_secret(resolved)
 
         async def ensure_policy() -> None:
-            await write_policy(context, cluster, resolve_policy(resolved.policy, is_job=True))
+            await write_policy(context, cluster, resolve_policy(resolved.policy, is_job=True, job=resolved.spec))
 
         async def expose() -> None:
             routes = admit_routes(context.cache, self._hosts, resolved, certificate_problem)
@@ -105,6 +106,7 @@ class ChildrenKeeper:
         policy = context.classes.all().get(spec_of(job).get("className", "default"))
         if cluster is None or policy is None:
             return
+        policy = apply_machine(policy, spec_of(job).get("machine"))
 
         async def ensure() -> None:
             await self._ensure_home(home, policy, job["metadata"]["uid"], job)

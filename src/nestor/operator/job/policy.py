@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.policy import Policy
 from nestor.objects import Object, spec_of
 from nestor.operator.admission.identity import Refused, identify
@@ -31,9 +32,10 @@ def _resolve(context: Context, job: Object) -> Policy:
     """
     classes = context.classes.all()
     if OVERSIZED in job:
-        return resolve_policy(classes.get(spec_of(job).get("className", "")), is_job=True)
+        rest = NestedAppJobSpec.model_construct(machine=spec_of(job).get("machine"))
+        return resolve_policy(classes.get(spec_of(job).get("className", "")), is_job=True, job=rest)
     try:
         known = identify(job, classes)
     except Refused:
         return resolve_policy(None, is_job=True)
-    return resolve_policy(known.policy, is_job=True)
+    return resolve_policy(known.policy, is_job=True, job=known.spec)

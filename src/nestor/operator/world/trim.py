@@ -38,8 +38,8 @@ _PARTS: dict[Kind, tuple[Path, ...]] = {
     kinds.NESTED_APP_JOB: (("app", "appDef"), ("parameters",)),
     kinds.NESTED_APP: (("appDef",),),
 }
-_FEW = ("className", "suspend")
-"""Fields of a spec that also a stub has: what exists already keeps its class, and can be suspended."""
+_FEW = ("className", "machine", "suspend")
+"""Fields of a spec that also a stub has: what exists already keeps its class and machine, and can be suspended."""
 
 
 def _never_raising(trim: Trim) -> Trim:

@@ -14,6 +14,7 @@ from nestor.syncer.pods.sync import PodSyncer
 from nestor.syncer.suspend import evict
 from nestor.syncer.suspend.evict import PodEvictor
 from nestor.syncer.view.context import RETRY_LIMIT, Context
+from nestor.translate.placement import is_outdated
 from nestor.translate.status import is_terminal
 from nestor.translate.target import nested_key, nested_uid
 
@@ -43,6 +44,7 @@ class PodController:
             self._create, workers=_WORKERS, name="pod-creations", first_delay=0.1, max_delay=RETRY_LIMIT
         )
         creator.room.on_turn(self.creations.add)
+        creator.places.on_turn(self.creations.add)
         self._caches.host_quotas.on_change(self._on_quota)
         self._caches.nested(kinds.POD).on_change(self._on_nested)
         self._caches.host(kinds.POD).on_change(self._on_host)
@@ -100,8 +102,15 @@ class PodController:
         await self._evictor.settle(uid, nested)
 
     def _decide(self, uid: str, nested: Object | None, host: Object | None) -> decide.Action:
-        caches, had_host = self._caches, uid in self._bound
-        return decide.decide(nested, host, had_host=had_host, is_suspended=caches.is_suspended, is_ending=caches.is_ending)
+        caches = self._caches
+        return decide.decide(
+            nested,
+            host,
+            had_host=uid in self._bound,
+            is_suspended=caches.is_suspended,
+            is_ending=caches.is_ending,
+            is_outdated=host is not None and is_outdated(host, caches.policy.places),
+        )
 
     async def _create(self, uid: str) -> None:
         nested = self._caches.nested_by_uid.get(uid)

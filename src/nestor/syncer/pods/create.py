@@ -17,19 +17,29 @@ from nestor.providers.base import InvalidInput, NoRoom, NotYet, Provider
 from nestor.syncer.copies.memory import Told
 from nestor.syncer.copies.rows.config import find_excess
 from nestor.syncer.pods import room
+from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.room import Room
 from nestor.syncer.view.context import Context
 from nestor.times import timestamp
 from nestor.translate import messages, refusals, status
 from nestor.translate import pod as translate
+from nestor.translate.placement import Place
 
 REFUSED = "PodRefused"
 _SUSPENDED = "The nested cluster is suspended; the pod will start when the cluster is resumed."
 _NO_ROOM = "no room"
 """Stands for all messages about a quota: its numbers change all the time."""
+_NO_PLACE = "no place"
+"""The same for those about the pods of its Job."""
+_PLACE_SECONDS = 60
+"""Until a pod asks again that has no place, should nobody wake it."""
 
 Need = Callable[[Object], Awaitable[None]]
 """Provides something that a nested pod needs before its host pod is created. May raise `ApiError` and `RetryLater`."""
+
+
+class NoPlace(Exception):
+    """The pod may run nowhere for now. Says why."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +55,7 @@ class _Pause:
 class PodCreator:
     """Creates host pods, and what they need first."""
 
-    def __init__(self, context: Context, provider: Provider, needs: Sequence[Need]) -> None:
+    def __init__(self, context: Context, provider: Provider, needs: Sequence[Need], places: Places) -> None:
         self._context = context
         self._provider = provider
         self._needs = needs
@@ -53,6 +63,7 @@ class PodCreator:
         self._pauses: dict[str, _Pause] = {}
         self._namespaces = context.caches.nested(kinds.NAMESPACE)
         self.room = Room()
+        self.places = places
         self.creating = 0
         """Number of creations in progress: these host pods may still appear."""
 
@@ -71,6 +82,10 @@ class PodCreator:
                     self.room.admit(uid, size)
             except NoRoom as error:
                 await self._queue_up(nested, size, error)
+            except NoPlace as error:
+                self.room.leave(uid)
+                await self._refuse(nested, f"the pod has to wait: {error}", news=_NO_PLACE)
+                raise RetryLater(_PLACE_SECONDS, str(error)) from error
             except Exception as error:
                 self.room.leave(uid)
                 if isinstance(error, (Forbidden, Invalid, InvalidInput)):
@@ -92,6 +107,7 @@ class PodCreator:
         self._told.forget(uid)
         self._pauses.pop(uid, None)
         self.room.leave(uid)
+        self.places.leave(uid)
 
     async def _is_prepared(self, nested: Object) -> bool:
         """False if the pod is gone already, so that no token can be bound to it."""
@@ -105,9 +121,21 @@ class PodCreator:
 
     async def _create(self, nested: Object, policy: Policy) -> bool:
         """False if the pod may not be created any more: cluster or policy have changed, and it is queued again."""
+        place = await self.places.choose(nested, policy.places)
+        if place.where == "Wait":
+            raise NoPlace(place.reason)
+        is_created = False
+        try:
+            is_created = await self._create_at(place, nested, policy)
+        finally:
+            if not is_created:
+                self.places.leave(nested["metadata"]["uid"])
+        return is_created
+
+    async def _create_at(self, place: Place, nested: Object, policy: Policy) -> bool:
         caches = self._context.caches
         namespaces = {item["metadata"]["name"]: labels_of(item) for item in self._namespaces}
-        host = translate.build_pod(nested, self._context.target, namespaces, policy)
+        host = translate.build_pod(nested, self._context.target, namespaces, policy, place)
         if caches.is_suspended or caches.policy != policy:
             return False
         if message := find_excess(caches.copied_bytes.value, None, host):

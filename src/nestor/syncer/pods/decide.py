@@ -16,19 +16,26 @@ Action = Literal[
     "Remove",  # the nested pod is gone or has ended: the host pod is deleted
     "Follow",  # the host ends the host pod: the nested pod is deleted too, so that its controller replaces it
     "Lose",  # the host pod has vanished
+    "Withdraw",  # the host pod has no node yet: it is deleted, and the nested pod waits, or gets another one by today's rules
     # While the cluster is suspended:
     "Hold",  # the nested pod wants to run, and waits
-    "Withdraw",  # the host pod has no node yet: it is deleted, and the nested pod waits
     "Evict",  # the nested pod must end; without a controller, it is recreated
 ]
 
 
 def decide(
-    nested: Object | None, host: Object | None, *, had_host: bool, is_suspended: bool = False, is_ending: bool = False
+    nested: Object | None,
+    host: Object | None,
+    *,
+    had_host: bool,
+    is_suspended: bool = False,
+    is_ending: bool = False,
+    is_outdated: bool = False,
 ) -> Action:
     """The next action. `had_host`: a bound host pod of this UID has been seen before, whatever the caches contain now.
 
-    `is_ending`: the cluster itself is being deleted, so that no pod of it needs a replacement.
+    `is_ending`: the cluster itself is being deleted, so that no pod of it needs a replacement. `is_outdated`: the host pod has no
+    node yet, and the rules about where it may run have changed.
     """
     if nested is None:
         return "Remove" if host is not None else "Nothing"
@@ -42,6 +49,8 @@ def decide(
         return "Remove"
     if is_suspended:
         return "Evict" if host["spec"].get("nodeName") else "Withdraw"
+    if is_outdated and not is_terminating(host):
+        return "Withdraw"
     return "Follow" if _has_to_end(host) and not is_ending else "Sync"
 
 

@@ -15,7 +15,7 @@ class Notices:
     """One event per pod, before its host pod is created."""
 
     def __init__(self, context: Context) -> None:
-        self._recorder = context.recorder
+        self._recorder, self._caches = context.recorder, context.caches
         self._told: Told[str] = Told()
         context.caches.nested(kinds.POD).on_change(self._on_pod)
 
@@ -26,7 +26,7 @@ class Notices:
 
     async def tell(self, pod: Object) -> None:
         """Post the event, unless this pod has it already."""
-        found = "; ".join(ignored.find_ignored(pod))
+        found = "; ".join(ignored.find_ignored(pod, self._caches.policy))
         if found and self._told.is_news(pod["metadata"]["uid"], found):
             await self._recorder.post(pod, "Warning", REASON, found)
 

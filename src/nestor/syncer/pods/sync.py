@@ -6,15 +6,19 @@ import contextlib
 import json
 from collections.abc import Awaitable, Callable
 
+from nestor.api import labels
 from nestor.kube import Conflict, Forbidden, NotFound, RetryLater, kinds
-from nestor.objects import Object
+from nestor.objects import Object, annotations_of
 from nestor.providers import base as providers
 from nestor.providers.base import InvalidInput, NotYet, Part, Provider
 from nestor.syncer import limits
 from nestor.syncer.copies.memory import Told
 from nestor.syncer.view.context import Context
 from nestor.times import timestamp
-from nestor.translate import messages, refusals, status, update
+from nestor.translate import messages, placement, refusals, status, update
+from nestor.translate.node_rules import find_backend
+
+OVERFLOWED = "PodOverflowed"
 
 
 class PodSyncer:
@@ -80,12 +84,25 @@ class PodSyncer:
         except Forbidden as error:
             if not error.is_terminating:  # otherwise the pod disappears with its namespace
                 raise
+        else:
+            await self._tell_place(nested, host, node)
+
+    async def _tell_place(self, nested: Object, host: Object, node: str) -> None:
+        """Report that a pod has overflowed, to which backend, and why."""
+        if annotations_of(host).get(labels.PLACE, "Host") == "Host":
+            return
+        caches = self._context.caches
+        # The first pod on a node is told before its node is watched.
+        found = caches.host_nodes.get(node) or await self._context.host.find(kinds.NODE, node)
+        if found is not None and (backend := find_backend(found, caches.policy.places)):
+            message = f"runs on node '{node}' of backend '{backend}': {placement.explain(host)}"
+            await self._context.recorder.post(nested, "Normal", OVERFLOWED, message)
 
     async def _push(self, nested: Object, host: Object) -> None:
         target, caches = self._context.target, self._context.caches
         found = refusals.find_debug_refusals(nested, caches.policy) if nested["spec"].get("ephemeralContainers") else []
         refused = [
-            await self._send(nested, host, update.build_update(nested, host, target)),
+            await self._send(nested, host, update.build_update(nested, host, target, caches.policy)),
             # The policy is read here, not before: it may change during the request above.
             await self._send(nested, host, update.build_debug(nested, host, target, caches.policy), "ephemeralcontainers"),
             await self._send(nested, host, update.build_resize(nested, host), "resize"),

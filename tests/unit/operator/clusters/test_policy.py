@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.api.placement import Placement
 from nestor.api.policy import Policy
 from nestor.operator.clusters.policy import resolve_policy
-from tests.unit.operator.builders import Object, build_policy
+from tests.unit.operator.builders import Object, build_job, build_policy
 
 USERS = Policy(always_pull_images=False)
 BASELINE = Policy(always_pull_images=False, ephemeral_storage_limit="10Gi")
@@ -40,3 +42,18 @@ def test_without_its_class_the_strictest_holds() -> None:
 def test_images_are_pulled_as_the_class_says_in_users_own_clusters_too(is_job: bool) -> None:
     assert resolve_policy(build_policy(images={"alwaysPull": True}), is_job=is_job).always_pull_images
     assert not resolve_policy(build_policy(), is_job=is_job).always_pull_images
+
+
+def test_where_pods_run_is_for_jobs_alone() -> None:
+    rules = {"nodeSelector": {"pool": "batch"}, "overflow": {"backends": [{"name": "hpc"}]}}
+    assert resolve_policy(build_policy(placement=rules), is_job=True).placement == Placement.model_validate(rules)
+    assert resolve_policy(build_policy(placement=rules), is_job=False) == USERS
+    assert resolve_policy(build_policy(), is_job=True).placement is None
+
+
+def test_a_jobs_machine_and_wishes_are_in_its_policy() -> None:
+    machine = {"name": "m", "nodeSelector": {"pool": "m"}, "defaultResources": {"limits": {"ephemeral-storage": "1Gi"}}}
+    job = NestedAppJobSpec.model_validate(build_job(machine="m", placement={"nodeSelector": {"zone": "1"}})["spec"])
+    found = resolve_policy(build_policy(placement={"machines": [machine]}), is_job=True, job=job)
+    assert found.ephemeral_storage_limit == "1Gi"
+    assert found.places.node_selector == {"pool": "m", "zone": "1"}

@@ -100,6 +100,49 @@ async def test_a_job_too_large_for_us_is_held_to_its_class_as_earlier_versions_a
     assert scene.level("hello", HOME) == "Baseline"
 
 
+RULES: Object = {
+    "nodeSelector": {"site": "a"},
+    "machines": [{"name": "n4", "nodeSelector": {"pool": "n4"}, "quota": {"requests.cpu": "4", "requests.nvidia.com/gpu": "1"}}],
+}
+
+
+def placement(scene: Scene) -> Object:
+    """What the syncer knows about places."""
+    found = scene.api.look(kinds.NESTED_CLUSTER, "hello", HOME) or {}
+    result: Object = found["status"]["policy"].get("placement", {})
+    return result
+
+
+async def test_a_changed_placement_reaches_the_syncer_and_the_quota_is_the_machines(scene: Scene) -> None:
+    assert placement(scene) == {}
+    scene.set_class("Baseline", placement=RULES)
+    await reconcile(scene)
+    assert placement(scene)["nodeSelector"] == {"site": "a"}
+    scene.add_job(machine="n4")
+    await reconcile(scene)
+    assert placement(scene)["nodeSelector"] == {"site": "a", "pool": "n4"}
+    quota = scene.api.look(kinds.RESOURCE_QUOTA, "nestor", HOME)
+    assert quota is not None
+    # With what the cluster's own pods need.
+    assert quota["spec"]["hard"]["requests.nvidia.com/gpu"] == "1"
+    assert quota["spec"]["hard"]["requests.cpu"] == "4320m"
+
+
+@pytest.mark.parametrize("spec", [{"machine": "gone"}, {"placement": {"schedulerName": "volcano"}}])
+async def test_a_job_that_is_refused_for_its_wishes_has_the_placement_of_its_class(scene: Scene, spec: Object) -> None:
+    scene.set_class("Baseline", placement=RULES)
+    scene.add_job(**spec)
+    await reconcile(scene)
+    assert placement(scene)["nodeSelector"] == {"site": "a"}
+
+
+async def test_a_job_too_large_for_us_keeps_its_machine(scene: Scene) -> None:
+    scene.set_class("Baseline", placement=RULES)
+    scene.add_job(machine="n4", parameters={"text": "x" * SPEC_LIMIT})
+    await reconcile(scene)
+    assert placement(scene)["nodeSelector"] == {"site": "a", "pool": "n4"}
+
+
 async def test_when_the_class_is_gone_the_strictest_holds(scene: Scene) -> None:
     scene.drop_class()
     await reconcile(scene)

@@ -52,7 +52,7 @@ def test_what_is_missing_is_told_with_the_command(found: dict[str, Object], part
     assert problem.endswith(f": {UPDATE_COMMAND}")
 
 
-@pytest.mark.parametrize("found", [CURRENT, edit("nestedclasses", "spec", add="placement")], ids=["current", "newer"])
+@pytest.mark.parametrize("found", [CURRENT, edit("nestedclasses", "spec", add="ofALaterVersion")], ids=["current", "newer"])
 def test_fields_beyond_ours_do_no_harm(found: dict[str, Object]) -> None:
     assert find_problem(found) is None
 

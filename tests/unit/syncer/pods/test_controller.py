@@ -3,127 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable
-from typing import Any, cast
 
 import pytest
 
-from nestor.kube import Api, kinds
-from nestor.kube.events import EventRecorder
-from nestor.objects import Object
-from nestor.providers.base import NoRoom
-from nestor.syncer.pods.controller import PodController
-from nestor.syncer.pods.create import PodCreator
-from nestor.syncer.pods.delete import PodDeleter
-from nestor.syncer.pods.sync import PodSyncer
-from nestor.syncer.view.caches import Caches
-from nestor.syncer.view.context import Context
+from nestor.kube import kinds
 from nestor.translate.labels import host_key
-from tests.conformance.providers.memory import MemoryProvider
-from tests.fakes.api import MemoryApi
+from tests.unit.syncer.pods.scene import HOST, Scene
 from tests.unit.translate.builders import TARGET, build_pod
-from tests.waiting import eventually
-
-HOST = TARGET.namespace
-
-
-class Host(MemoryProvider):
-    """A host with a quota: what it runs is in its API server. `is_open` unset keeps creations waiting."""
-
-    def __init__(self, api: MemoryApi) -> None:
-        super().__init__()
-        self.limit = 1_000_000
-        self.refused = self.under_way = 0
-        self.counted: set[str] = set()
-        self.is_open = asyncio.Event()
-        self.is_open.set()
-        self._api = api
-
-    async def create(self, pod: Object) -> Object:
-        self.under_way += 1
-        await self.is_open.wait()
-        await asyncio.sleep(0)
-        self.under_way -= 1
-        if len(self.counted | {pod["metadata"]["name"]}) > self.limit:
-            self.refused += 1
-            raise NoRoom(f"exceeded quota: small, requested: pods=1, used: pods={len(self.counted)}, limited: pods={self.limit}")
-        self.counted.add(pod["metadata"]["name"])
-        made = await super().create(pod)
-        return self._api.put(kinds.POD, made)
-
-    async def patch(self, pod: Object, patch: Object, part: Any = "") -> None:
-        await super().patch(pod, patch, part)
-        self._api.put(kinds.POD, self.pods[pod["metadata"]["name"]])
-
-    def end(self, name: str) -> None:
-        """A pod has ended, and is gone."""
-        del self.pods[name]
-        self.counted.remove(name)
-        self._api.drop(kinds.POD, name, HOST)
-
-
-class Scene:
-    """Both clusters in memory, and the queues for pods."""
-
-    def __init__(self) -> None:
-        self.nested, self.api = MemoryApi(), MemoryApi()
-        self.host = Host(self.api)
-        self.prepared: list[str] = []
-        nested, api = cast(Api, self.nested), cast(Api, self.api)
-        self.caches = Caches(api, nested, TARGET)
-        context = Context(api, nested, TARGET, self.caches, EventRecorder(nested, "test"))
-        syncer = PodSyncer(context, self.host, self._nothing)
-        self.creator = PodCreator(context, self.host, [self._prepare])
-        deleter = PodDeleter(context, self.host, syncer)
-        self.controller = PodController(context, self.creator, syncer, deleter, cast(Any, self))
-
-    async def settle(self, uid: str, nested: Object | None) -> None:
-        """In place of the evictor's."""
-
-    async def evict(self, _: Object) -> None:
-        """In place of the evictor's, which leaves alone what is not bound."""
-
-    async def _nothing(self, _: str) -> None:
-        pass
-
-    async def _prepare(self, pod: Object) -> None:
-        self.prepared.append(pod["metadata"]["name"])
-
-    def add(self, count: int, first: int = 0) -> None:
-        """So many nested pods of one template."""
-        for number in range(first, first + count):
-            pod = build_pod(labels={"color": "red"})
-            pod["metadata"] |= {"name": f"web-{number}", "uid": f"uid-{number}"}
-            self.nested.put(kinds.POD, pod)
-
-    @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """From the start of a syncer to its end."""
-        tasks = [asyncio.create_task(informer.run()) for informer in self.caches]
-        queues = [self.controller.queue, self.controller.creations]
-        try:
-            await self.caches.wait_for_sync()
-            tasks += [asyncio.create_task(queue.run()) for queue in queues]
-            yield
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def calm(self) -> None:
-        """Until all news have arrived and are worked off, apart from what is to be tried again later."""
-        calm = 0
-        while calm < 5:
-            await asyncio.sleep(0)
-            waiting = len(self.controller.queue) + len(self.controller.creations)
-            calm = calm + 1 if self.nested.is_quiet and self.api.is_quiet and not waiting else 0
-
-    async def until(self, check: Callable[[], bool]) -> None:
-        async def look() -> bool:
-            return check()
-
-        await eventually(look, limit=20)
 
 
 async def test_a_slow_host_does_not_keep_the_pods_that_run_from_being_synced() -> None:

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from nestor.api.placement import Placement
 from nestor.api.policy import Policy
 from nestor.kube import Api, Forbidden, NotFound, RetryLater, kinds
 from nestor.kube.events import EventRecorder
@@ -14,7 +15,9 @@ from nestor.objects import Object, conditions_of
 from nestor.providers.base import NoRoom
 from nestor.syncer import limits
 from nestor.syncer.pods.create import PodCreator
+from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.room import find_size
+from nestor.translate.placement import Place, decide_place
 from tests.conformance.providers.memory import MemoryProvider
 from tests.fakes.api import MemoryApi
 from tests.unit.syncer import fakes
@@ -23,6 +26,16 @@ from tests.unit.translate.builders import TARGET, build_pod
 PRIVILEGED = {"securityContext": {"privileged": True}}
 NOT_ALLOWED = "`spec.containers[0].securityContext.privileged` may not be true"
 Need = Callable[[Object], Awaitable[None]]
+
+
+class Anywhere:
+    """Pods run where the rules say, whatever other pods do."""
+
+    async def choose(self, pod: Object, placement: Placement) -> Place:
+        return decide_place(pod, placement)
+
+    def leave(self, uid: str) -> None:
+        """Nothing is remembered."""
 
 
 class Scene:
@@ -37,7 +50,7 @@ class Scene:
         self.caches.copied_bytes = self.total = fakes.context(value=0)
         recorder = EventRecorder(cast(Api, self.nested), "test")
         context = fakes.context(caches=self.caches, nested=self.nested, target=TARGET, recorder=recorder)
-        self.creator = PodCreator(context, self.provider, needs)
+        self.creator = PodCreator(context, self.provider, needs, cast(Places, Anywhere()))
 
     async def create(self) -> None:
         await self.creator.create(self.pod)
@@ -241,3 +254,17 @@ async def test_that_a_pod_waits_for_a_resume_is_written_once() -> None:
         scene.pod = scene.nested.look(kinds.POD, "web", "shop") or {}
     assert scene.nested.asked == ["PATCH pods shop/web/status"]
     assert scene.condition["reason"] == "Suspended"
+
+
+async def test_a_pod_that_has_no_place_says_so_once_and_is_tried_again() -> None:
+    scene = Scene(build_pod())
+    scene.caches.policy = Policy(placement=Placement.model_validate({"overflow": {"mode": "Always"}}))
+    for _ in range(2):
+        with pytest.raises(RetryLater):
+            await scene.create()
+    assert scene.events == ["the pod has to wait: it has to run at a backend, and none is allowed"]
+    assert scene.condition["message"] == scene.events[0]
+    assert scene.provider.pods == {}
+    scene.caches.policy = Policy()
+    await scene.create()
+    assert len(scene.provider.pods) == 1

@@ -112,3 +112,20 @@ def test_no_pod_of_a_cluster_that_is_deleted_needs_a_replacement() -> None:
 )
 def test_removal_is_asked_for_once_and_again_when_it_is_to_be_sooner(inner: Object | None, outer: Object, due: bool) -> None:
     assert decide.is_removal_due(inner, outer) is due
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer", "action"),
+    [
+        (nested(), host(phase="Pending"), "Withdraw"),
+        (nested(), host(phase="Pending", deleting=0), "Sync"),
+        (nested(deleting=30), host(phase="Pending"), "Stop"),
+        (nested(phase="Failed", bound=True), host(), "Remove"),
+        (None, host(), "Remove"),
+        (nested(), None, "Create"),
+    ],
+)
+def test_a_pod_that_waits_for_a_node_under_old_rules_is_made_anew(
+    inner: Object | None, outer: Object | None, action: str
+) -> None:
+    assert decide.decide(inner, outer, had_host=False, is_outdated=True) == action

@@ -6,8 +6,10 @@ from typing import Any, cast
 
 import pytest
 
+from nestor.api import labels
+from nestor.api.placement import Placement
 from nestor.api.policy import Policy
-from nestor.kube import Api, RetryLater, kinds
+from nestor.kube import Api, Kind, RetryLater, kinds
 from nestor.kube.events import EventRecorder
 from nestor.objects import Object
 from nestor.providers.base import InvalidInput, NotFound, NotYet, Part, ProviderError
@@ -32,14 +34,35 @@ class Refusing(MemoryProvider):
         raise self._error
 
 
-def build(nested: Object, provider: MemoryProvider, total: int = 0) -> tuple[PodSyncer, MemoryApi]:
-    """A syncer of one nested pod."""
-    api = MemoryApi()
+class NestedApi(MemoryApi):
+    """Takes bindings."""
+
+    async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None) -> Object:
+        if subresource != "binding":
+            return await super().create(kind, body, subresource=subresource, name=name)
+        self.asked.append(f"POST {kind.plural} {body['metadata']['namespace']}/{name}")
+        return body
+
+
+def build(
+    nested: Object,
+    provider: MemoryProvider,
+    total: int = 0,
+    *,
+    policy: Policy | None = None,
+    nodes: dict[str, dict[str, str]] | None = None,
+    is_cached: bool = True,
+) -> tuple[PodSyncer, MemoryApi]:
+    """A syncer of one nested pod. `nodes`: those of the host, by their labels."""
+    api, host = NestedApi(), MemoryApi()
     api.put(kinds.POD, nested)
+    made = {name: host.put(kinds.NODE, {"metadata": {"name": name, "labels": own}}) for name, own in (nodes or {}).items()}
     recorder = EventRecorder(cast(Api, api), "test")
+    cached = made if is_cached else {}
     context = fakes.context(
-        caches=fakes.context(policy=Policy(), copied_bytes=fakes.context(value=total)),
+        caches=fakes.context(policy=policy or Policy(), copied_bytes=fakes.context(value=total), host_nodes=cached),
         nested=api,
+        host=host,
         target=TARGET,
         recorder=recorder,
     )
@@ -64,6 +87,35 @@ async def test_the_node_is_there_before_the_binding() -> None:
     syncer, api = build(nested, MemoryProvider(host))
     await syncer.sync(nested, host)
     assert api.asked[:2] == ["node n", "POST pods shop/web"]
+
+
+RULES = Placement.model_validate({"overflow": {"backends": [{"name": "hpc"}, {"name": "aci", "nodeSelector": {"type": "aci"}}]}})
+PRICY = build_pod(container={"resources": {"limits": {"nvidia.com/gpu": 1}}})
+
+
+@pytest.mark.parametrize("is_cached", [True, False])
+@pytest.mark.parametrize(
+    ("nested", "mode", "gpu", "node", "told"),
+    [
+        (build_pod(), "WhenFull", "Any", {labels.BACKEND: "hpc"}, ["of backend 'hpc': no node of the host cluster had room"]),
+        (build_pod(), "Always", "Any", {"type": "aci"}, ["of backend 'aci': the rules send all pods there"]),
+        (PRICY, "WhenFull", "Backend", {labels.BACKEND: "hpc"}, ["of backend 'hpc': it requests 'nvidia.com/gpu'"]),
+        (build_pod(), "WhenFull", "Any", {"type": "plain"}, []),
+        (build_pod(), "Never", "Any", {"type": "plain"}, []),
+    ],
+)
+async def test_a_pod_that_has_overflowed_says_where_and_why(
+    nested: Object, mode: str, gpu: str, node: dict[str, str], told: list[str], is_cached: bool
+) -> None:
+    overflow = RULES.overflow.model_copy(update={"mode": mode, "gpu": gpu}) if RULES.overflow else None
+    policy = Policy(placement=RULES.model_copy(update={"overflow": overflow}))
+    host: Object = translate.build_pod(nested, TARGET, {}, policy)
+    host["metadata"] |= {"uid": "host-uid", "resourceVersion": "1"}
+    host["spec"]["nodeName"] = "n"
+    syncer, api = build(nested, MemoryProvider(host), policy=policy, nodes={"n": node}, is_cached=is_cached)
+    await syncer.sync(nested, host)
+    messages = [item["message"] for key, item in api.objects.items() if key[0] == "events"]
+    assert messages == [f"runs on node 'n' {text}" for text in told]
 
 
 async def test_a_change_goes_down() -> None:

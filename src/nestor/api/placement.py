@@ -1,0 +1,267 @@
+"""Where the pods of a nested cluster may run: what a class says, and what of it holds for one cluster."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, StringConstraints
+
+from nestor.api.base import LabelPattern, Model, ObjectName, list_map, rule, rules
+
+LabelKey = Annotated[str, StringConstraints(min_length=1, max_length=316)]
+LabelValue = Annotated[str, StringConstraints(max_length=63, pattern=r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$")]
+NodeLabels = Annotated[dict[str, LabelValue], Field(max_length=32)]
+ResourcePattern = Annotated[str, StringConstraints(min_length=1, max_length=316, pattern=r"^[-a-z0-9.*]+/[-A-Za-z0-9_.*]+$")]
+"""Name of an extended resource; `*` stands for any characters."""
+OverflowMode = Literal["Never", "WhenFull", "Always"]
+GpuPlace = Literal["Host", "Backend", "Any"]
+
+DEFAULT_GPU_RESOURCES = ["*gpu*/*", "*/*gpu*", "nvidia.com/mig-*"]
+DEFAULT_COMPLETIONS_TRIGGER = 6
+DEFAULT_LOCAL_PARALLELISM = 2
+DEFAULT_BACKEND_PARALLELISM = 50
+
+
+_TAINT_RULES = (
+    rule("has(self.key) || self.operator == 'Exists'", "`operator` must be 'Exists' if there is no `key`"),
+    rule("self.operator == 'Equal' || !has(self.value)", "`value` may not be set if `operator` is 'Exists'"),
+)
+
+
+class TaintMatch(Model):
+    """Some taints of nodes."""
+
+    model_config = ConfigDict(json_schema_extra=rules(*_TAINT_RULES))
+
+    key: LabelKey | None = Field(None, description="Key of the taints. If not set, all taints.")
+    operator: Literal["Exists", "Equal"] = Field(
+        "Equal", description="`Exists`: whatever their value. `Equal`: those with `value`. Defaults to `Equal`."
+    )
+    value: LabelValue | None = Field(None, description="Value of the taints. Defaults to the empty string.")
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = Field(
+        None, description="Effect of the taints. If not set, all effects."
+    )
+
+
+class Toleration(TaintMatch):
+    """A toleration that pods get."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            *_TAINT_RULES,
+            rule(
+                "!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
+                "`tolerationSeconds` may be set only together with effect 'NoExecute'",
+            ),
+        )
+    )
+
+    toleration_seconds: int | None = Field(
+        None, description="Seconds for which the taint is tolerated. If not set, for ever.", ge=0, le=315_360_000
+    )
+
+
+class NodeRequirement(Model):
+    """A requirement that labels of a node must meet."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "self.operator in ['Exists', 'DoesNotExist'] ? !has(self.values) : has(self.values) && self.values.size() > 0",
+                "`values` must be set for all operators but 'Exists' and 'DoesNotExist'",
+            ),
+            rule(
+                "!(self.operator in ['Gt', 'Lt']) || (has(self.values) && self.values.size() == 1)",
+                "`values` must be one whole number for the operators 'Gt' and 'Lt'",
+            ),
+        )
+    )
+
+    key: LabelKey = Field(description="Label key.")
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"] = Field(
+        description="How the label's value relates to `values`. `Gt` and `Lt` compare whole numbers."
+    )
+    values: Annotated[list[LabelValue], Field(max_length=64)] | None = Field(
+        None, description="Values to compare with. `Gt` and `Lt` take one."
+    )
+
+
+class NodePreference(Model):
+    """Nodes that the scheduler should prefer."""
+
+    weight: int = Field(description="Weight among all preferences of a pod.", ge=1, le=100)
+    match_expressions: Annotated[list[NodeRequirement], Field(min_length=1, max_length=16)] = Field(
+        description="The nodes: those whose labels meet all requirements."
+    )
+
+
+class AllowedName(Model):
+    """A name that pods may use, and what it stands for in the host cluster."""
+
+    name: ObjectName = Field(description="Name in the nested cluster.")
+    host_name: ObjectName | None = Field(None, description="Name in the host cluster. Defaults to `name`.")
+
+
+class Names(Model):
+    """Names of the host cluster that pods get, or may choose by names of the nested cluster."""
+
+    default: ObjectName | None = Field(
+        None,
+        description="Name in the host cluster of what pods get that choose none of `allowed`. Defaults to the host's default.",
+    )
+    allowed: Annotated[list[AllowedName], Field(max_length=64, json_schema_extra=list_map("name"))] = Field(
+        default_factory=list, description="Names that pods may choose. If not set, they may choose none."
+    )
+
+    def find(self, name: str | None) -> str | None:
+        """What a pod gets that says `name`; None for the host's default."""
+        found = {item.name: item.host_name or item.name for item in self.allowed}
+        return found.get(name or "", self.default)
+
+    def allows(self, name: str) -> bool:
+        """Whether pods may choose it."""
+        return any(item.name == name for item in self.allowed)
+
+
+class ResourceRule(Model):
+    """Where pods run that request an extended resource."""
+
+    name: ResourcePattern = Field(
+        description="Name of the resource, for example `nvidia.com/gpu`. `*` stands for any characters, as in `nvidia.com/*`."
+    )
+    tolerations: Annotated[list[Toleration], Field(max_length=32)] = Field(
+        default_factory=list, description="Tolerations that these pods get, for the taints of the nodes that have the resource."
+    )
+    node_selector: NodeLabels = Field(
+        default_factory=dict, description="Labels that nodes of the host cluster must have for these pods to run there."
+    )
+
+
+class Backend(Model):
+    """A backend that pods may overflow to: its virtual nodes."""
+
+    name: ObjectName = Field(description="Name of the OverflowBackend, or any name for virtual nodes that are not Nestor's.")
+    weight: int = Field(50, description="How strongly it is preferred to the other backends. Defaults to 50.", ge=1, le=100)
+    node_selector: NodeLabels = Field(
+        default_factory=dict,
+        description="Labels of its virtual nodes. Defaults to `nestor.dev/backend: <name>`, which those of an "
+        "OverflowBackend have.",
+    )
+    tolerations: Annotated[list[Toleration], Field(max_length=16)] | None = Field(
+        None,
+        description="Tolerations for the taints of its virtual nodes. Defaults to one for "
+        "`virtual-kubelet.io/provider=<name>:NoSchedule`.",
+    )
+    scheduler_name: ObjectName | None = Field(
+        None,
+        description="Scheduler of the host cluster for pods that run there. Pods that may also stay in the host cluster are sent "
+        "here only if they have this scheduler anyway. Defaults to the pods' own.",
+    )
+
+
+class Overflow(Model):
+    """Which pods run at a backend instead of the host cluster's own nodes."""
+
+    mode: OverflowMode = Field(
+        "WhenFull",
+        description="`Never`: none, unless `gpu` says otherwise. `WhenFull`: those for which the host cluster's own nodes have "
+        "no room. `Always`: all. Pods of DaemonSets never do. Defaults to `WhenFull`.",
+    )
+    gpu: GpuPlace = Field(
+        "Any",
+        description="Where pods run that request a GPU: `Host`, on the host cluster's own nodes; `Backend`; or `Any`, as `mode` "
+        "says. Defaults to `Any`.",
+    )
+    backends: Annotated[list[Backend], Field(max_length=16, json_schema_extra=list_map("name"))] = Field(
+        default_factory=list, description="The backends that may be used. If not set, none."
+    )
+    completions_trigger: int = Field(
+        DEFAULT_COMPLETIONS_TRIGGER,
+        description="Number of `completions` from which on all pods of a nested Job run at a backend, unless `mode` is `Never` "
+        f"or `gpu` says otherwise. 0: no number does that. Defaults to {DEFAULT_COMPLETIONS_TRIGGER}.",
+        ge=0,
+        le=2**31 - 1,
+    )
+    local_parallelism: int = Field(
+        DEFAULT_LOCAL_PARALLELISM,
+        description="How many pods of one nested Job with `completions` run on the host cluster's own nodes at a time, unless "
+        "`mode` is `Never`. With `WhenFull`, further ones overflow; otherwise they wait. 0: no limit. Defaults to "
+        f"{DEFAULT_LOCAL_PARALLELISM}.",
+        ge=0,
+        le=2**31 - 1,
+    )
+    backend_parallelism: int = Field(
+        DEFAULT_BACKEND_PARALLELISM,
+        description="How many pods of one nested Job with `completions` run at backends at a time; further ones wait. 0: no "
+        f"limit. Defaults to {DEFAULT_BACKEND_PARALLELISM}.",
+        ge=0,
+        le=2**31 - 1,
+    )
+    pending_seconds: int = Field(
+        0,
+        description="Seconds within which a backend must start a pod. After that the pod fails, so that its controller makes "
+        "another one, which may run elsewhere; a pod without a controller is not replaced. 0: no limit. Defaults to 0.",
+        ge=0,
+        le=604_800,
+    )
+
+
+MOST = 128
+"""Labels and tolerations of one placement, those of a machine and a job included."""
+
+
+class Placement(Model):
+    """Where pods may run. What it does not mention is as without it: no taint is tolerated but those of lost nodes, and no pod
+    overflows.
+    """
+
+    node_selector: Annotated[dict[str, LabelValue], Field(max_length=MOST)] = Field(
+        default_factory=dict,
+        description="Labels that nodes of the host cluster must have for pods to run there; those of backends need not. "
+        "A pod whose own node selector contradicts them is refused.",
+    )
+    required_nodes: Annotated[list[NodeRequirement], Field(max_length=16)] = Field(
+        default_factory=list, description="Further requirements that nodes of the host cluster must meet."
+    )
+    preferred_nodes: Annotated[list[NodePreference], Field(max_length=16)] = Field(
+        default_factory=list,
+        description="Nodes to prefer, for example by locality (`topology.kubernetes.io/region`) or price (`nestor.dev/price`).",
+    )
+    tolerations: Annotated[list[Toleration], Field(max_length=MOST)] = Field(
+        default_factory=list, description="Tolerations that all pods get, for nodes that are reserved for them."
+    )
+    allowed_tolerations: Annotated[list[TaintMatch], Field(max_length=32)] = Field(
+        default_factory=list,
+        description="Taints that pods may tolerate by tolerations of their own; all others have no effect. The tolerations of "
+        "`node.kubernetes.io/not-ready` and `…/unreachable` are always allowed.",
+    )
+    allowed_node_labels: Annotated[list[LabelPattern], Field(max_length=64)] | None = Field(
+        None,
+        description="Keys of node labels that pods may use in their node selectors and node affinities: keys such as `team` or "
+        "`example.com/team`, or `example.com/*` for all keys of a domain. A pod that uses another one is refused. If not set, "
+        "they may use all.",
+    )
+    schedulers: Names = Field(
+        default_factory=Names, description="Schedulers. A `schedulerName` of a pod that is not allowed has no effect."
+    )
+    priority_classes: Names = Field(
+        default_factory=Names,
+        description="PriorityClasses. Pods of a higher priority may end those of other tenants. A `priorityClassName` of a pod "
+        "that is not allowed has no effect.",
+    )
+    runtime_classes: Names = Field(
+        default_factory=Names,
+        description="RuntimeClasses, such as one that isolates pods better. A pod whose `runtimeClassName` is not allowed is "
+        "refused.",
+    )
+    extended_resources: Annotated[list[ResourceRule], Field(max_length=32, json_schema_extra=list_map("name"))] = Field(
+        default_factory=list,
+        description="Where pods run that request extended resources, such as GPUs. How many a job may have at a time is said by "
+        "`namespace.quota`, for example `requests.nvidia.com/gpu: 2`.",
+    )
+    gpu_resources: Annotated[list[ResourcePattern], Field(max_length=32)] = Field(
+        default_factory=lambda: list(DEFAULT_GPU_RESOURCES),
+        description="Extended resources that are GPUs; `*` stands for any characters. Defaults to "
+        f"{', '.join(f'`{item}`' for item in DEFAULT_GPU_RESOURCES)}.",
+    )
+    overflow: Overflow | None = Field(None, description="Which pods run at a backend. If not set, none.")

@@ -1,0 +1,121 @@
+"""What a class says about where pods may run, and what a job wishes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, StringConstraints
+
+from nestor.api.base import Model, ObjectName, Quota, Resources, list_map, rule, rules
+from nestor.api.placement import GpuPlace, NodeLabels, OverflowMode, Placement, Toleration
+
+
+class Machine(Model):
+    """A kind of machine that jobs may ask for: a pool of nodes, and how much of it one job gets."""
+
+    name: ObjectName = Field(description="Name, as in a job's `machine`.")
+    description: Annotated[str, StringConstraints(max_length=1024)] = Field(
+        "", description="What it offers, in words for users. Shown where a job asks for an unknown machine."
+    )
+    node_selector: NodeLabels = Field(
+        default_factory=dict, description="Labels of the pool's nodes. They are added to those of `placement.nodeSelector`."
+    )
+    tolerations: Annotated[list[Toleration], Field(max_length=16)] = Field(
+        default_factory=list, description="Tolerations for the taints of the pool's nodes."
+    )
+    quota: Quota | None = Field(
+        None, description="Quota of a job on this machine. Its keys take precedence over those of the class's `namespace.quota`."
+    )
+    default_resources: Resources | None = Field(
+        None, description="Requests and limits for containers that set none. Replaces the class's `namespace.defaultResources`."
+    )
+
+
+class ClassPlacement(Placement):
+    """Where the pods of jobs may run. It reaches running jobs at once, but pods that have a node stay there. NestedClusters that
+    users create have none of it.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "!has(self.defaultMachine) || (has(self.machines) && self.machines.exists(m, m.name == self.defaultMachine))",
+                "`defaultMachine` must be one of the machines in `machines`",
+            ),
+            rule(
+                "!has(self.overflow) || has(self.overflow.backends) || (self.overflow.mode == 'Never' && "
+                "self.overflow.gpu != 'Backend')",
+                "`overflow.backends` must be set unless `overflow.mode` is 'Never' and `overflow.gpu` is not 'Backend'",
+            ),
+        )
+    )
+
+    machines: Annotated[list[Machine], Field(max_length=64, json_schema_extra=list_map("name"))] = Field(
+        default_factory=list, description="Machines that jobs may ask for with `machine`. If not set, there are none."
+    )
+    default_machine: ObjectName | None = Field(
+        None, description="Machine of jobs that ask for none. If not set, they run wherever the class's other rules allow."
+    )
+    fixed_overflow: bool = Field(
+        False, description="Whether jobs must take `overflow` as it is here. Otherwise it is their default. Defaults to false."
+    )
+
+
+class JobPlacement(Model):
+    """Where the job's pods should run, within what the class allows."""
+
+    node_selector: NodeLabels = Field(
+        default_factory=dict,
+        description="Labels that nodes of the host cluster must have for the job's pods to run there. The keys must be "
+        "among the class's `allowedNodeLabels`, if it has any, and the values may not contradict it.",
+    )
+    tolerations: Annotated[list[Toleration], Field(max_length=16)] = Field(
+        default_factory=list,
+        description="Tolerations that all of the job's pods get. They must be among the class's `allowedTolerations`.",
+    )
+    scheduler_name: ObjectName | None = Field(
+        None, description="Scheduler for pods that name none, one of the class's `schedulers`. Defaults to the class's default."
+    )
+    priority_class_name: ObjectName | None = Field(
+        None,
+        description="PriorityClass for pods that name none, one of the class's `priorityClasses`. Defaults to the class's "
+        "default.",
+    )
+    runtime_class_name: ObjectName | None = Field(
+        None,
+        description="RuntimeClass for pods that name none, one of the class's `runtimeClasses`. Defaults to the class's default.",
+    )
+    overflow: OverflowMode | None = Field(
+        None,
+        description="`Never`: no pod runs at a backend. `WhenFull`: those for which the host cluster's own nodes have no room. "
+        "`Always`: all. Defaults to the class's `overflow.mode`.",
+    )
+    gpu: GpuPlace | None = Field(
+        None,
+        description="Where pods run that request a GPU: `Host`, `Backend`, or `Any`, as `overflow` says. Defaults to the class's "
+        "`overflow.gpu`.",
+    )
+    backends: Annotated[list[ObjectName], Field(min_length=1, max_length=16)] | None = Field(
+        None, description="The backends that may be used, of those that the class allows. Defaults to all of them."
+    )
+    completions_trigger: int | None = Field(
+        None,
+        description="Number of `completions` from which on all pods of a nested Job run at a backend. 0: no number does that. "
+        "Defaults to the class's `overflow.completionsTrigger`.",
+        ge=0,
+        le=2**31 - 1,
+    )
+    local_parallelism: int | None = Field(
+        None,
+        description="How many pods of one nested Job with `completions` run on the host cluster's own nodes at a time, if pods "
+        "may overflow. 0: no limit. Defaults to the class's `overflow.localParallelism`.",
+        ge=0,
+        le=2**31 - 1,
+    )
+    backend_parallelism: int | None = Field(
+        None,
+        description="How many pods of one nested Job with `completions` run at backends at a time. 0: no limit. Defaults to the "
+        "class's `overflow.backendParallelism`.",
+        ge=0,
+        le=2**31 - 1,
+    )

@@ -1,0 +1,160 @@
+"""Where the pods of one job may run: what its class says, its machine, and its own wishes as far as they are allowed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nestor.api import conditions
+from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.placement import MOST, Names, Overflow, Placement, Toleration
+from nestor.api.placement_rules import ClassPlacement, JobPlacement, Machine
+from nestor.operator.admission.identity import Refused
+from nestor.translate.labels import is_listed
+from nestor.translate.tolerations import is_allowed
+
+_OVERFLOW = {
+    "overflow": "mode",
+    "gpu": "gpu",
+    "completions_trigger": "completions_trigger",
+    "local_parallelism": "local_parallelism",
+    "backend_parallelism": "backend_parallelism",
+}
+"""Wishes of a job, and the fields of the class's `overflow` that they stand for."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What came of a job's wishes."""
+
+    placement: Placement | None
+    """None if neither class nor job say anything."""
+    problems: tuple[str, ...] = ()
+    """Those that the class does not allow; the others are in the placement."""
+
+
+def check_placement(policy: NestedClassSpec, job: NestedAppJobSpec) -> None:
+    """Raises `Refused` for a machine that the class does not have, and for wishes that it does not allow."""
+    machines = policy.placement.machines if policy.placement else []
+    if job.machine and find_machine(policy, job.machine) is None:
+        known = ", ".join(f"'{item.name}'" + (f" ({item.description})" if item.description else "") for item in machines)
+        message = f"class '{job.class_name}' has no machine named '{job.machine}'; available: {known or 'none'}"
+        raise Refused(conditions.MACHINE_NOT_FOUND, message)
+    if problems := resolve_placement(policy, job).problems:
+        raise Refused(conditions.PLACEMENT_NOT_ALLOWED, f"{'; '.join(problems)} (class '{job.class_name}')")
+
+
+def find_machine(policy: NestedClassSpec, name: str | None) -> Machine | None:
+    """The machine of a job that asks for `name`, or for none; None if there is no such machine."""
+    if policy.placement is None:
+        return None
+    wanted = name or policy.placement.default_machine
+    return next((item for item in policy.placement.machines if item.name == wanted), None)
+
+
+def apply_machine(policy: NestedClassSpec, name: str | None) -> NestedClassSpec:
+    """The class with the quota and the default resources of a job's machine."""
+    machine = find_machine(policy, name)
+    if machine is None or (machine.quota is None and machine.default_resources is None):
+        return policy
+    own = policy.namespace
+    changes: dict[str, object] = {"quota": {**(own.quota or {}), **(machine.quota or {})}}
+    if machine.default_resources is not None:
+        changes["default_resources"] = machine.default_resources
+    return policy.model_copy(update={"namespace": own.model_copy(update=changes)})
+
+
+def resolve_placement(policy: NestedClassSpec, job: NestedAppJobSpec | None) -> Wishes:
+    """The placement of a job's pods. `job` is None if its spec cannot be read: then it has no wishes."""
+    said = policy.placement or ClassPlacement()
+    base = _strip(said)
+    if machine := find_machine(policy, job.machine if job else None):
+        base = _add(base, machine.node_selector, [*base.tolerations, *machine.tolerations])
+    wishes = job.placement if job and job.placement else JobPlacement()
+    problems = [*_check_nodes(wishes, base), *_check_names(wishes, base), *_check_overflow(wishes, said)]
+    found = _apply(wishes, base, said)
+    return Wishes(found if found != Placement() else None, tuple(problems))
+
+
+def _strip(said: ClassPlacement) -> Placement:
+    """Without what only classes have."""
+    return Placement(**{name: getattr(said, name) for name in Placement.model_fields})
+
+
+def _add(base: Placement, selector: dict[str, str], tolerations: list[Toleration]) -> Placement:
+    return base.model_copy(update={"node_selector": base.node_selector | selector, "tolerations": tolerations[:MOST]})
+
+
+def _apply(wishes: JobPlacement, base: Placement, said: ClassPlacement) -> Placement:
+    """The base with those wishes that are allowed."""
+    allowed, there = base.allowed_node_labels, base.node_selector
+    selector = {
+        key: value
+        for key, value in wishes.node_selector.items()
+        if (allowed is None or is_listed(key, allowed)) and key not in there
+    }
+    tolerations = [item for item in wishes.tolerations if is_allowed(item.model_dump(by_alias=True, exclude_none=True), base)]
+    found = _add(base, selector, [*base.tolerations, *tolerations])
+    chosen: dict[str, Names | Overflow] = {}
+    for name, field, _ in _list_names(wishes):
+        known: Names = getattr(base, field)
+        chosen[field] = known.model_copy(update={"default": known.find(name)})
+    if base.overflow is not None and not said.fixed_overflow:
+        chosen["overflow"] = _apply_overflow(wishes, base.overflow)
+    return found.model_copy(update=chosen)
+
+
+def _list_names(wishes: JobPlacement) -> list[tuple[str, str, str]]:
+    """The names that the job wishes, each with the class's field that allows it, and with how its own is written."""
+    found = (
+        (wishes.scheduler_name, "schedulers", "schedulerName"),
+        (wishes.priority_class_name, "priority_classes", "priorityClassName"),
+        (wishes.runtime_class_name, "runtime_classes", "runtimeClassName"),
+    )
+    return [(name, field, spelled) for name, field, spelled in found if name]
+
+
+def _apply_overflow(wishes: JobPlacement, overflow: Overflow) -> Overflow:
+    changes = {field: getattr(wishes, wish) for wish, field in _OVERFLOW.items() if getattr(wishes, wish) is not None}
+    if wishes.backends is not None:
+        changes["backends"] = [item for item in overflow.backends if item.name in wishes.backends]
+    return overflow.model_copy(update=changes)
+
+
+def _check_nodes(wishes: JobPlacement, base: Placement) -> Iterator[str]:
+    allowed, there = base.allowed_node_labels, base.node_selector
+    for key, value in wishes.node_selector.items():
+        if allowed is not None and not is_listed(key, allowed):
+            yield f"`spec.placement.nodeSelector` must not contain '{key}': {_list(allowed)}"
+        elif there.get(key, value) != value:
+            yield f"`spec.placement.nodeSelector` must not have '{value}' for '{key}': the pods have to run on '{there[key]}'"
+    for item in wishes.tolerations:
+        if not is_allowed(item.model_dump(by_alias=True, exclude_none=True), base):
+            taints = [taint.key or "all taints" for taint in base.allowed_tolerations]
+            yield f"`spec.placement.tolerations` must not contain '{item.key or 'all taints'}': {_list(taints)}"
+
+
+def _check_names(wishes: JobPlacement, base: Placement) -> Iterator[str]:
+    for name, field, spelled in _list_names(wishes):
+        known: Names = getattr(base, field)
+        if not known.allows(name):
+            yield f"`spec.placement.{spelled}` may not be '{name}': {_list([item.name for item in known.allowed])}"
+
+
+def _check_overflow(wishes: JobPlacement, said: ClassPlacement) -> Iterator[str]:
+    asked = [name for name in (*_OVERFLOW, "backends") if getattr(wishes, name) is not None]
+    spelled = ", ".join(f"`spec.placement.{JobPlacement.model_fields[name].alias}`" for name in asked)
+    if asked and said.fixed_overflow:
+        yield f"{spelled} may not be set: the class decides"
+        return
+    backends = [item.name for item in said.overflow.backends] if said.overflow else []
+    for name in wishes.backends or []:
+        if name not in backends:
+            yield f"`spec.placement.backends` must not contain '{name}': {_list(backends)}"
+    if not backends and (wishes.overflow in ("WhenFull", "Always") or wishes.gpu == "Backend"):
+        yield f"{spelled} may not ask for a backend: the class allows none"
+
+
+def _list(allowed: list[str]) -> str:
+    return "the class allows " + (", ".join(f"'{item}'" for item in allowed) or "none")

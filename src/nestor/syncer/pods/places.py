@@ -1,0 +1,127 @@
+"""Decides where new pods run, and counts for that how many pods of one nested Job are where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nestor.api import labels
+from nestor.api.placement import Placement
+from nestor.kube import Change, kinds
+from nestor.kube.index import Index
+from nestor.objects import Object, annotations_of, spec_of
+from nestor.syncer.suspend.decide import find_controller
+from nestor.syncer.view.context import Context
+from nestor.translate.node_rules import find_backend
+from nestor.translate.placement import Batch, Place, Where, decide_place, is_counting
+from nestor.translate.status import is_terminal
+from nestor.translate.target import nested_uid
+
+_REMEMBERED = 1000
+"""Jobs whose completions are remembered. A forgotten one is asked for again."""
+
+
+class Places:
+    """Where pods may run now, and who waits until another pod of its Job ends. Pods and Jobs are known by their nested UIDs."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._caches, self._nodes = context.caches, context.caches.host_nodes
+        self._by_job = Index(context.caches.nested(kinds.POD), _find_job)
+        self._completions: dict[str, int | None] = {}
+        self._chosen: dict[str, Where] = {}
+        """Of pods whose host pod is not in the cache yet."""
+        self._waiting: dict[str, dict[str, None]] = {}
+        """The pods of each Job that wait, in their order."""
+        self._call: Callable[[str, float], None] = lambda _uid, _delay: None
+        context.caches.host(kinds.POD).on_change(self._on_host)
+        self._nodes.on_change(self._on_node)
+
+    def on_turn(self, handler: Callable[[str, float], None]) -> None:
+        """Call `handler` with the UID of each pod that may ask again, and 0."""
+        self._call = handler
+
+    async def choose(self, pod: Object, placement: Placement) -> Place:
+        """Where the pod runs. It then counts there until `leave`, or as long as it has a host pod. May raise `ApiError`."""
+        uid, job = pod["metadata"]["uid"], _find_job(pod)
+        if job is None or not is_counting(placement):
+            return decide_place(pod, placement)
+        completions = await self._find_completions(pod, job)
+        batch = self._count(job, uid, completions, placement) if completions is not None else None
+        place = decide_place(pod, placement, batch)
+        if place.where == "Wait":
+            self._waiting.setdefault(job, {})[uid] = None
+        else:
+            self._chosen[uid] = place.where
+            self._stop_waiting(uid, job)
+            self._wake(job)
+        return place
+
+    def leave(self, uid: str) -> None:
+        """The pod is gone, or waits for something else."""
+        self._chosen.pop(uid, None)
+        for job in list(self._waiting):
+            self._stop_waiting(uid, job)
+
+    def _count(self, job: str, uid: str, completions: int, placement: Placement) -> Batch:
+        found = [self._find_place(other["metadata"]["uid"], placement) for other in self._by_job.all(job)]
+        mine = self._find_place(uid, placement)
+        if mine is not None:
+            found.remove(mine)
+        away = found.count("Backend")
+        return Batch(completions, here=len(found) - found.count(None) - away, away=away)
+
+    def _find_place(self, uid: str, placement: Placement) -> Where | None:
+        """Where a pod is, or may get to; None if nowhere."""
+        host = self._caches.host_by_uid.get(uid)
+        if host is None:
+            return self._chosen.get(uid)
+        if is_terminal(host):
+            return None
+        node = self._nodes.get(host["spec"].get("nodeName") or "")
+        is_away = find_backend(node, placement) is not None if node else annotations_of(host).get(labels.PLACE) == "Backend"
+        return "Backend" if is_away else "Host"
+
+    async def _find_completions(self, pod: Object, uid: str) -> int | None:
+        """The `completions` of the pod's Job, as they were when it was first asked for: all its pods are treated alike."""
+        if uid not in self._completions:
+            owner = find_controller(pod) or {}
+            job = await self._context.nested.find(kinds.JOB, owner["name"], pod["metadata"]["namespace"])
+            while len(self._completions) >= _REMEMBERED:
+                del self._completions[next(iter(self._completions))]
+            is_same = job is not None and job["metadata"]["uid"] == uid
+            self._completions[uid] = spec_of(job).get("completions") if is_same else None
+        return self._completions[uid]
+
+    def _on_host(self, change: Change) -> None:
+        if change.new is not None:
+            self._chosen.pop(nested_uid(change.new), None)
+        # A pod that gets a node may have turned out to be elsewhere than it counted.
+        has_moved = change.new is not None and spec_of(change.old).get("nodeName") != spec_of(change.new).get("nodeName")
+        if change.new is None or is_terminal(change.new) or has_moved:
+            self._wake_all()
+
+    def _on_node(self, change: Change) -> None:
+        if change.old is None:
+            self._wake_all()  # a pod there may have counted elsewhere
+
+    def _wake_all(self) -> None:
+        for job in list(self._waiting):
+            self._wake(job)
+
+    def _wake(self, job: str) -> None:
+        """Let the one ask that has waited longest; if it gets a place, it wakes the next."""
+        if waiting := self._waiting.get(job):
+            self._call(next(iter(waiting)), 0)
+
+    def _stop_waiting(self, uid: str, job: str) -> None:
+        waiting = self._waiting.get(job, {})
+        waiting.pop(uid, None)
+        if not waiting:
+            self._waiting.pop(job, None)
+
+
+def _find_job(pod: Object) -> str | None:
+    """UID of the nested Job that has made the pod."""
+    owner = find_controller(pod)
+    is_job = owner is not None and owner["kind"] == "Job" and owner["apiVersion"].startswith("batch/")
+    return str(owner["uid"]) if owner is not None and is_job else None

@@ -1,0 +1,58 @@
+"""Tolerations of host pods: those of the tenant that its class allows, and those that the class gives."""
+
+from __future__ import annotations
+
+from nestor.api.placement import Backend, Placement, TaintMatch, Toleration
+from nestor.objects import Object
+from nestor.translate.placement import Place, find_rules
+
+ALWAYS_ALLOWED = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+"""Taints that every pod may tolerate: the nested admission adds them to each pod, both for a limited time."""
+PROVIDER_TAINT = "virtual-kubelet.io/provider"
+"""Key of the taint that virtual nodes have by default; its value is the backend's name."""
+
+
+def build_tolerations(pod: Object, placement: Placement, place: Place) -> list[Object]:
+    """All tolerations of the host pod."""
+    found = find_own(pod["spec"], placement)
+    given = list_given(pod, placement)
+    for backend in place.backends:
+        given += _tolerate(backend)
+    for item in given:
+        toleration = item.model_dump(by_alias=True, exclude_none=True)
+        if toleration not in found:
+            found.append(toleration)
+    return found
+
+
+def list_given(pod: Object, placement: Placement) -> list[Toleration]:
+    """Those that the pod gets wherever it runs."""
+    return [*placement.tolerations, *(item for part in find_rules(pod, placement) for item in part.tolerations)]
+
+
+def find_own(spec: Object, placement: Placement) -> list[Object]:
+    """Only tolerations of allowed taints: others would let a tenant onto nodes that their admins reserved."""
+    return [item for item in spec.get("tolerations") or [] if is_allowed(item, placement)]
+
+
+def is_allowed(toleration: Object, placement: Placement) -> bool:
+    """Whether a pod's own toleration is carried to the host."""
+    is_always = toleration.get("key") in ALWAYS_ALLOWED
+    return is_always or any(covers(item, toleration) for item in placement.allowed_tolerations)
+
+
+def covers(allowed: TaintMatch, toleration: Object) -> bool:
+    """Whether the toleration tolerates only taints that are allowed."""
+    if allowed.key is not None and toleration.get("key") != allowed.key:
+        return False
+    if allowed.effect is not None and toleration.get("effect") != allowed.effect:
+        return False
+    if allowed.operator == "Exists":
+        return True
+    return toleration.get("operator", "Equal") == "Equal" and (toleration.get("value") or "") == (allowed.value or "")
+
+
+def _tolerate(backend: Backend) -> list[Toleration]:
+    if backend.tolerations is None:
+        return [Toleration(key=PROVIDER_TAINT, operator="Equal", value=backend.name, effect="NoSchedule")]
+    return backend.tolerations

@@ -1,0 +1,208 @@
+"""GPUs of the host itself: a tainted node with a real device plugin, whose devices do not exist.
+
+The class says who gets there, how much of it, and all of that while jobs run.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import devcluster.cluster
+from nestor.api import conditions
+from nestor.kube import Api, kinds
+from nestor.objects import Object, status_of
+from tests.e2e.conftest import apply, image, inline_job, kubectl, nested_kubeconfig
+from tests.waiting import eventually, job_with, wait_for, wait_for_any
+
+pytestmark = [pytest.mark.alone, pytest.mark.long]
+
+NODE = "nestor-dev-2"
+RESOURCE = "example.com/gpu"
+DEVICES = 2
+TAINT = {"key": RESOURCE, "value": "present", "effect": "NoSchedule"}
+TOLERATION = {"key": RESOURCE, "operator": "Exists", "effect": "NoSchedule"}
+RULES: Object = {
+    "extendedResources": [{"name": RESOURCE, "tolerations": [TOLERATION]}],
+    "machines": [{"name": "gpu-node", "nodeSelector": {"kubernetes.io/hostname": NODE}, "tolerations": [TOLERATION]}],
+}
+NOTHING = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: nothing, namespace: default}\n"
+PLUGINS = "/var/lib/kubelet/device-plugins"
+LIMIT = 120
+
+Enter = Callable[..., Awaitable[Path]]
+
+
+async def set_taints(api: Api, change: Callable[[list[Object]], list[Object]]) -> None:
+    """Change the taints of the node."""
+    node = await api.get(kinds.NODE, NODE)
+    await api.patch(kinds.NODE, NODE, None, {"spec": {"taints": change(node["spec"].get("taints") or [])}})
+
+
+@pytest.fixture
+async def gpu_node(cluster: object, api: Api) -> AsyncIterator[str]:
+    """The second node with GPUs, and a taint that keeps others away. At the end it is as it was."""
+    if NODE not in devcluster.cluster.nodes():
+        pytest.skip("the cluster was started with NODES=1")
+    home = f"gpus-{uuid.uuid4().hex[:6]}"
+    await api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": home}})
+    await wait_for(api, kinds.SERVICE_ACCOUNT, "default", home, bool)
+    await set_taints(api, lambda taints: [*taints, TAINT])
+    try:
+        await api.create(kinds.POD, plugin(home))
+        await wait_for(api, kinds.NODE, NODE, "", lambda node: allocatable(node) == DEVICES, limit=LIMIT)
+        yield NODE
+    finally:
+        await set_taints(api, lambda taints: [item for item in taints if item["key"] != RESOURCE])
+        await api.delete(kinds.POD, "plugin", home)
+        await wait_for(api, kinds.NODE, NODE, "", lambda node: allocatable(node) == 0, limit=LIMIT)
+        await api.delete(kinds.NAMESPACE, home)
+
+
+def plugin(namespace: str) -> Object:
+    """The device plugin's pod: it finds the kubelet's socket in the node's folder."""
+    container = {
+        "name": "plugin",
+        "image": image("device-plugin:1"),
+        "args": [f"--resource={RESOURCE}", f"--count={DEVICES}"],
+        "volumeMounts": [{"name": "plugins", "mountPath": PLUGINS}],
+    }
+    spec = {
+        "nodeName": NODE,
+        "tolerations": [{"operator": "Exists"}],
+        "terminationGracePeriodSeconds": 5,
+        "containers": [container],
+        "volumes": [{"name": "plugins", "hostPath": {"path": PLUGINS}}],
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "plugin", "namespace": namespace}, "spec": spec}
+
+
+def allocatable(node: Object | None) -> int:
+    """How many GPUs the scheduler may give away on a node."""
+    return int(status_of(node).get("allocatable", {}).get(RESOURCE, 0))
+
+
+@pytest.fixture
+async def gpu_class(api: Api) -> AsyncIterator[str]:
+    """A class that says nothing about GPUs, but that a job may have one."""
+    spec: Object = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
+    name = f"gpu-{uuid.uuid4().hex[:6]}"
+    home = spec.get("namespace", {})
+    quota = home.get("quota", {}) | {f"requests.{RESOURCE}": "1"}
+    made = spec | {"namespace": home | {"quota": quota}}
+    await api.apply(kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": made})
+    yield name
+    await api.delete(kinds.NESTED_CLASS, name)
+
+
+@pytest.fixture
+def enter(api: Api, namespace: str, gpu_class: str, tmp_path: Path) -> Enter:
+    """Start a job of the class; the admin kubeconfig of its cluster."""
+
+    async def start(name: str, **spec: Any) -> Path:
+        documents = inline_job(name, namespace, {"nothing.yaml": NOTHING})
+        documents[-1]["spec"] |= {"className": gpu_class, **spec}
+        await apply(api, documents)
+        await job_with(api, name, namespace, conditions.STEPS_APPLIED, "True")
+        job = await job_with(api, name, namespace, conditions.CLUSTER_READY, "True")
+        inside = await nested_kubeconfig(api, job, tmp_path)
+        await kubectl(inside, "wait", "--for=create", "serviceaccount/default", "--timeout=60s", limit=90)
+        return inside
+
+    return start
+
+
+def pod(name: str, gpus: int = 0, **spec: Any) -> str:
+    """A pod that tells which devices it has got, and stays."""
+    container: Object = {
+        "name": "main",
+        "image": "docker.io/library/busybox:1.35",
+        "command": ["sh", "-c", 'echo "devices: $NESTOR_DEVICES"; exec sleep 3600'],
+    }
+    if gpus:
+        container["resources"] = {"limits": {RESOURCE: gpus}}
+    meta = {"name": name, "namespace": "default"}
+    whole = {"terminationGracePeriodSeconds": 0, "containers": [container], **spec}
+    return json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": whole})
+
+
+async def allow(api: Api, name: str, placement: Object | None) -> None:
+    """Change what a class says about places."""
+    await api.patch(kinds.NESTED_CLASS, name, None, {"spec": {"placement": placement}})
+
+
+async def wait_until_running(inside: Path, name: str) -> str:
+    """The node of a pod, once it runs."""
+    await kubectl(inside, "wait", "--for=condition=Ready", f"pod/{name}", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    return await kubectl(inside, "get", "pod", name, "-o", "jsonpath={.spec.nodeName}")
+
+
+async def test_a_pod_says_why_it_gets_no_gpu_until_its_class_lets_it_onto_the_tainted_node(
+    api: Api, gpu_node: str, gpu_class: str, enter: Enter
+) -> None:
+    inside = await enter("training")
+    own = [{"key": RESOURCE, "operator": "Exists"}]
+    await kubectl(inside, "apply", "-f", "-", stdin=pod("first", 1, tolerations=own))
+
+    async def look() -> str | None:
+        why = await kubectl(
+            inside, "get", "pod", "first", "-o", 'jsonpath={.status.conditions[?(@.type=="PodScheduled")].message}'
+        )
+        return why if "untolerated taint" in why else None
+
+    assert "Insufficient example.com/gpu" in await eventually(look, limit=LIMIT)
+    told = await kubectl(inside, "get", "events", "--field-selector=involvedObject.name=first,reason=FieldsIgnored")
+    assert f"`spec.tolerations` has '{RESOURCE}'" in told
+
+    # The class changes; the pod that waits is made anew by the new rules, its tenant does nothing.
+    await allow(api, gpu_class, RULES)
+    assert await wait_until_running(inside, "first") == gpu_node
+    assert "devices: device-" in await kubectl(inside, "logs", "first")
+
+    # A pod without a GPU has no business there.
+    await kubectl(inside, "apply", "-f", "-", stdin=pod("plain"))
+    assert await wait_until_running(inside, "plain") != gpu_node
+
+    # The quota by name: a second GPU is one too many, and the pod says so.
+    await kubectl(inside, "apply", "-f", "-", stdin=pod("second", 1))
+
+    async def refused() -> str | None:
+        events = await kubectl(inside, "get", "events", "--field-selector=involvedObject.name=second,reason=PodRefused")
+        return events if f"requests.{RESOURCE}" in events else None
+
+    assert "exceeded quota" in await eventually(refused, limit=LIMIT)
+
+    # What runs stays when the class takes it back.
+    await allow(api, gpu_class, None)
+    await wait_for_any(
+        api, kinds.NESTED_CLUSTER, "", lambda item: item["spec"].get("className") == gpu_class and not has_placement(item)
+    )
+    assert await wait_until_running(inside, "first") == gpu_node
+
+
+def has_placement(cluster: Object) -> bool:
+    """Whether the syncer of a cluster has rules about places."""
+    return "placement" in status_of(cluster).get("policy", {})
+
+
+async def test_a_machine_is_a_pool_of_nodes_and_an_unknown_one_is_refused_with_those_there_are(
+    api: Api, namespace: str, gpu_node: str, gpu_class: str, enter: Enter
+) -> None:
+    await allow(api, gpu_class, RULES)
+    inside = await enter("pooled", machine="gpu-node")
+    await kubectl(inside, "apply", "-f", "-", stdin=pod("plain"))
+    assert await wait_until_running(inside, "plain") == gpu_node
+
+    documents = inline_job("lost", namespace, {"nothing.yaml": NOTHING})
+    documents[-1]["spec"] |= {"className": gpu_class, "machine": "n16"}
+    await apply(api, documents)
+    job = await job_with(api, "lost", namespace, conditions.ADMITTED, "False")
+    admitted = conditions.find(status_of(job)["conditions"], conditions.ADMITTED)
+    assert admitted is not None
+    assert admitted["reason"] == conditions.MACHINE_NOT_FOUND
+    assert "available: 'gpu-node'" in admitted["message"]

@@ -1,0 +1,197 @@
+"""What a class, a machine and a job's wishes come to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nestor.api import conditions
+from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.api.placement import Placement
+from nestor.operator.admission.identity import Refused
+from nestor.operator.admission.placement import apply_machine, resolve_placement
+from tests.unit.operator.builders import Object, build_job, build_policy, resolve
+
+GPU = {"key": "gpu", "operator": "Exists"}
+CLASS: Object = {
+    "nodeSelector": {"site": "a"},
+    "tolerations": [{"key": "site", "value": "a"}],
+    "allowedTolerations": [GPU],
+    "allowedNodeLabels": ["zone", "site"],
+    "schedulers": {"allowed": [{"name": "fluence", "hostName": "fluence-2"}]},
+    "priorityClasses": {"default": "low", "allowed": [{"name": "high"}]},
+    "machines": [
+        {"name": "n4", "description": "4 CPUs", "nodeSelector": {"pool": "n4"}, "tolerations": [{"key": "pool", "value": "n4"}]},
+        {"name": "n8", "nodeSelector": {"pool": "n8"}, "quota": {"requests.cpu": "8", "pods": "5"}},
+    ],
+    "overflow": {"backends": [{"name": "hpc", "weight": 10}, {"name": "cloud"}], "completionsTrigger": 9},
+}
+
+
+def found(rules: Object | None = CLASS, **spec: Any) -> Placement | None:
+    """The placement of a job's pods, as the syncer gets it."""
+    policy = build_policy(**({"placement": rules} if rules is not None else {}))
+    return resolve_placement(policy, read(**spec)).placement
+
+
+def read(**spec: Any) -> NestedAppJobSpec:
+    """A job's spec."""
+    return NestedAppJobSpec.model_validate(build_job(**spec)["spec"])
+
+
+def refusal(rules: Object | None = CLASS, **spec: Any) -> Refused:
+    """Why a job is refused."""
+    policy = build_policy(**({"placement": rules} if rules is not None else {}))
+    with pytest.raises(Refused) as refused:
+        resolve(build_job(**spec), {"default": policy})
+    return refused.value
+
+
+def test_a_class_that_says_nothing_comes_to_nothing() -> None:
+    assert found(None) is None
+    assert found({}) is None
+    assert found(None, machine="n4", placement={"nodeSelector": {}}) is None
+
+
+def test_a_class_without_machines_is_what_it_says() -> None:
+    rules = {key: value for key, value in CLASS.items() if key != "machines"}
+    assert found(rules) == Placement.model_validate(rules)
+
+
+@pytest.mark.parametrize(
+    ("default", "machine", "pool"),
+    [(None, None, None), (None, "n4", "n4"), ("n8", None, "n8"), ("n8", "n4", "n4"), (None, "gone", None), ("n8", "gone", None)],
+)
+def test_a_machine_is_a_pool_of_nodes(default: str | None, machine: str | None, pool: str | None) -> None:
+    rules = CLASS | ({"defaultMachine": default} if default else {})
+    came = found(rules, **({"machine": machine} if machine else {}))
+    assert came is not None
+    assert came.node_selector == {"site": "a"} | ({"pool": pool} if pool else {})
+    keys = [item.key for item in came.tolerations]
+    assert keys == (["site", "pool"] if pool == "n4" else ["site"])
+
+
+def test_a_machine_that_the_class_does_not_have_is_refused_with_those_that_it_has() -> None:
+    refused = refusal(machine="n16")
+    assert refused.reason == conditions.MACHINE_NOT_FOUND
+    assert refused.message == "class 'default' has no machine named 'n16'; available: 'n4' (4 CPUs), 'n8'"
+    assert refusal(None, machine="n16").message == "class 'default' has no machine named 'n16'; available: none"
+
+
+def test_a_machine_may_have_a_quota_and_defaults_of_its_own() -> None:
+    namespace = {"quota": {"requests.cpu": "2", "requests.nvidia.com/gpu": "1"}, "defaultResources": {"limits": {"cpu": "1"}}}
+    policy = build_policy(namespace=namespace, placement=CLASS)
+    assert apply_machine(policy, None) is apply_machine(policy, "n4") is policy
+    own = apply_machine(policy, "n8").namespace
+    assert own.quota == {"requests.cpu": "8", "pods": "5", "requests.nvidia.com/gpu": "1"}
+    assert own.default_resources == policy.namespace.default_resources
+    assert resolve(build_job(machine="n8"), {"default": policy}).policy.namespace == own
+    machine = {"name": "m", "defaultResources": {"limits": {"memory": "1Gi"}}}
+    changed = apply_machine(build_policy(namespace=namespace, placement={"machines": [machine]}), "m").namespace
+    assert changed.quota == policy.namespace.quota
+    assert changed.default_resources is not None
+    assert changed.default_resources.limits == {"memory": "1Gi"}
+
+
+def test_wishes_within_the_class_are_added_to_it() -> None:
+    wishes = {
+        "nodeSelector": {"zone": "1", "site": "a"},
+        "tolerations": [GPU | {"effect": "NoSchedule"}],
+        "schedulerName": "fluence",
+        "priorityClassName": "high",
+        "overflow": "Always",
+        "gpu": "Host",
+        "backends": ["cloud"],
+        "completionsTrigger": 0,
+        "localParallelism": 4,
+        "backendParallelism": 7,
+    }
+    came = found(placement=wishes)
+    assert came is not None
+    assert came.node_selector == {"site": "a", "zone": "1"}
+    assert [item.key for item in came.tolerations] == ["site", "gpu"]
+    assert (came.schedulers.default, came.priority_classes.default) == ("fluence-2", "high")
+    assert came.overflow is not None
+    assert came.overflow.model_dump(exclude={"backends"}) == {
+        "mode": "Always",
+        "gpu": "Host",
+        "completions_trigger": 0,
+        "local_parallelism": 4,
+        "backend_parallelism": 7,
+        "pending_seconds": 0,
+    }
+    assert [item.name for item in came.overflow.backends] == ["cloud"]
+
+
+@pytest.mark.parametrize(
+    ("wishes", "message"),
+    [
+        (
+            {"nodeSelector": {"secret": "x"}},
+            "`spec.placement.nodeSelector` must not contain 'secret': the class allows 'zone', 'site'",
+        ),
+        (
+            {"nodeSelector": {"site": "b"}},
+            "`spec.placement.nodeSelector` must not have 'b' for 'site': the pods have to run on 'a'",
+        ),
+        (
+            {"tolerations": [{"key": "web", "operator": "Exists"}]},
+            "`spec.placement.tolerations` must not contain 'web': the class allows 'gpu'",
+        ),
+        (
+            {"tolerations": [{"operator": "Exists"}]},
+            "`spec.placement.tolerations` must not contain 'all taints': the class allows 'gpu'",
+        ),
+        ({"schedulerName": "volcano"}, "`spec.placement.schedulerName` may not be 'volcano': the class allows 'fluence'"),
+        ({"priorityClassName": "low"}, "`spec.placement.priorityClassName` may not be 'low': the class allows 'high'"),
+        ({"runtimeClassName": "kata"}, "`spec.placement.runtimeClassName` may not be 'kata': the class allows none"),
+        ({"backends": ["hpc", "mine"]}, "`spec.placement.backends` must not contain 'mine': the class allows 'hpc', 'cloud'"),
+    ],
+)
+def test_a_wish_that_the_class_does_not_allow_is_refused_and_changes_nothing(wishes: Object, message: str) -> None:
+    refused = refusal(placement=wishes)
+    assert refused.reason == conditions.PLACEMENT_NOT_ALLOWED
+    assert refused.message == f"{message} (class 'default')"
+    came, plain = found(placement=wishes), found()
+    assert came is not None
+    assert plain is not None
+    # The pods of a job that ran when the class allowed more get what is left of it.
+    assert came.model_copy(update={"overflow": None}) == plain.model_copy(update={"overflow": None})
+
+
+def test_all_faults_are_told_at_once() -> None:
+    text = refusal(placement={"schedulerName": "volcano", "backends": ["mine"], "nodeSelector": {"secret": "x"}}).message
+    assert text.count("the class allows") == 3
+
+
+@pytest.mark.parametrize(
+    ("wishes", "is_refused"),
+    [
+        ({"overflow": "Never"}, False),
+        ({"overflow": "WhenFull"}, True),
+        ({"overflow": "Always"}, True),
+        ({"gpu": "Backend"}, True),
+        ({"gpu": "Any"}, False),
+    ],
+)
+@pytest.mark.parametrize("rules", [None, {}, {"overflow": {"mode": "Never"}}])
+def test_a_class_without_backends_sends_nothing_out(rules: Object | None, wishes: Object, is_refused: bool) -> None:
+    if is_refused:
+        assert "may not ask for a backend: the class allows none" in refusal(rules, placement=wishes).message
+    else:
+        resolve(build_job(placement=wishes), {"default": build_policy(**({"placement": rules} if rules else {}))})
+
+
+@pytest.mark.parametrize("wish", [{"overflow": "Never"}, {"gpu": "Host"}, {"localParallelism": 9}, {"backends": ["hpc"]}])
+def test_a_class_may_keep_the_decision_about_overflow(wish: Object) -> None:
+    fixed = CLASS | {"fixedOverflow": True}
+    assert f"`spec.placement.{next(iter(wish))}` may not be set: the class decides" in refusal(fixed, placement=wish).message
+    assert found(fixed, placement=wish) == found(fixed)
+    assert found(fixed) == found()
+
+
+def test_what_only_classes_have_does_not_reach_the_syncer() -> None:
+    came = found(machine="n4")
+    assert type(came) is Placement
+    assert "machines" not in came.model_dump(by_alias=True)

@@ -1,0 +1,280 @@
+"""On which nodes a pod may run, and which it prefers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nestor.api.placement import Placement
+from nestor.translate import pod as translate
+from nestor.translate import refusals
+from tests.unit.translate.builders import BASELINE, TARGET, build_pod
+
+Object = dict[str, Any]
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+OWN_NODES = {"key": "nestor.dev/backend", "operator": "DoesNotExist"}
+AT_HPC = {"key": "nestor.dev/backend", "operator": "In", "values": ["hpc"]}
+AT_CLOUD = {"key": "nestor.dev/backend", "operator": "In", "values": ["cloud"]}
+TWO = [{"name": "hpc", "weight": 80}, {"name": "cloud", "weight": 21}]
+
+
+def build(nested: Object, **rules: Any) -> Object:
+    """The host pod's spec under these rules."""
+    policy = BASELINE.model_copy(update={"placement": Placement.model_validate(rules)})
+    assert refusals.find_refusals(nested, policy) == []
+    spec: Object = translate.build_pod(nested, TARGET, {}, policy)["spec"]
+    return spec
+
+
+def affinity(nested: Object, **rules: Any) -> Object:
+    """The host pod's node affinity."""
+    return build(nested, **rules).get("affinity", {}).get("nodeAffinity", {})  # type: ignore[no-any-return]
+
+
+def terms(found: Object) -> list[list[Object]]:
+    """The requirements of each required term."""
+    return [item["matchExpressions"] for item in found[REQUIRED]["nodeSelectorTerms"]]
+
+
+def refused(nested: Object, **rules: Any) -> list[str]:
+    """Why the pod is refused under these rules."""
+    return refusals.find_refusals(nested, BASELINE.model_copy(update={"placement": Placement.model_validate(rules)}))
+
+
+def test_all_pods_run_on_the_nodes_of_the_class() -> None:
+    assert build(build_pod(), nodeSelector={"pool": "batch"})["nodeSelector"] == {"pool": "batch"}
+    both = build(build_pod(nodeSelector={"disk": "ssd", "pool": "batch"}), nodeSelector={"pool": "batch"})
+    assert both["nodeSelector"] == {"disk": "ssd", "pool": "batch"}
+
+
+def test_pods_with_a_gpu_run_on_the_nodes_of_that_resource() -> None:
+    rules = {"extendedResources": [{"name": "nvidia.com/*", "nodeSelector": {"accelerator": "nvidia"}}]}
+    assert build(build_pod(container={"resources": {"limits": {"nvidia.com/gpu": 1}}}), **rules)["nodeSelector"] == {
+        "accelerator": "nvidia"
+    }
+    assert "nodeSelector" not in build(build_pod(), **rules)
+
+
+def test_a_node_selector_that_contradicts_the_class_is_refused() -> None:
+    (message,) = refused(build_pod(nodeSelector={"pool": "web"}), nodeSelector={"pool": "batch"})
+    assert message == "`spec.nodeSelector` must not have 'web' for 'pool': the pod has to run on nodes with 'batch'"
+
+
+@pytest.mark.parametrize(
+    ("nested", "found"),
+    [
+        (build_pod(), []),
+        (build_pod(nodeSelector={"team": "a", "topology.kubernetes.io/zone": "z"}), []),
+        (
+            build_pod(nodeSelector={"kubernetes.io/hostname": "n"}),
+            ["`spec.nodeSelector` must not contain 'kubernetes.io/hostname'"],
+        ),
+        (
+            build_pod(
+                affinity={
+                    "nodeAffinity": {
+                        REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [{"key": "secret", "operator": "Exists"}]}]},
+                        PREFERRED: [{"weight": 1, "preference": {"matchExpressions": [{"key": "pool", "operator": "Exists"}]}}],
+                    }
+                }
+            ),
+            ["`spec.affinity.nodeAffinity` must not contain 'pool'", "`spec.affinity.nodeAffinity` must not contain 'secret'"],
+        ),
+        # A DaemonSet's pods name their node.
+        (
+            build_pod(
+                affinity={
+                    "nodeAffinity": {
+                        REQUIRED: {
+                            "nodeSelectorTerms": [
+                                {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]}
+                            ]
+                        }
+                    }
+                }
+            ),
+            [],
+        ),
+    ],
+)
+def test_labels_of_nodes_that_pods_may_use(nested: Object, found: list[str]) -> None:
+    listed = "the class allows 'team', 'topology.kubernetes.io/*'"
+    said = refused(nested, allowedNodeLabels=["team", "topology.kubernetes.io/*"])
+    assert said == [f"{text}: {listed}" for text in found]
+    assert refused(nested) == []
+
+
+def test_what_the_class_requires_goes_into_each_term_of_the_pods_own() -> None:
+    wanted = {"key": "disk", "operator": "In", "values": ["ssd"]}
+    assert terms(affinity(build_pod(), requiredNodes=[wanted])) == [[wanted]]
+    own = [{"key": "a", "operator": "Exists"}, {"key": "b", "operator": "Exists"}]
+    pod = build_pod(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [item]} for item in own]}}})
+    assert terms(affinity(pod, requiredNodes=[wanted])) == [[own[0], wanted], [own[1], wanted]]
+
+
+POOL = {"nodeSelector": {"pool": "batch"}, "requiredNodes": [{"key": "disk", "operator": "Exists"}]}
+GPU_RULE = {"extendedResources": [{"name": "nvidia.com/gpu", "nodeSelector": {"accelerator": "nvidia"}}]}
+
+
+@pytest.mark.parametrize(
+    ("mode", "selector", "expected"),
+    [
+        ("Never", {"own": "1", "pool": "batch", "accelerator": "nvidia"}, [[{"key": "disk", "operator": "Exists"}, OWN_NODES]]),
+        (
+            "WhenFull",
+            {"own": "1"},
+            [
+                [
+                    {"key": "disk", "operator": "Exists"},
+                    OWN_NODES,
+                    {"key": "accelerator", "operator": "In", "values": ["nvidia"]},
+                    {"key": "pool", "operator": "In", "values": ["batch"]},
+                ],
+                [AT_HPC],
+            ],
+        ),
+        ("Always", {"own": "1"}, [[AT_HPC]]),
+    ],
+)
+def test_a_pool_is_one_of_the_hosts_nodes_and_no_reason_not_to_overflow(
+    mode: str, selector: dict[str, str], expected: list[list[Object]]
+) -> None:
+    pod = build_pod(nodeSelector={"own": "1"}, container={"resources": {"limits": {"nvidia.com/gpu": 1}}})
+    spec = build(pod, overflow={"mode": mode, "backends": TWO[:1]}, **POOL, **GPU_RULE)
+    assert spec["nodeSelector"] == selector
+    assert terms(spec["affinity"]["nodeAffinity"]) == expected
+
+
+def test_prices_and_regions_are_preferences() -> None:
+    price = {"key": "nestor.dev/price", "operator": "Lt", "values": ["3"]}
+    region = {"key": "topology.kubernetes.io/region", "operator": "In", "values": ["eu-1"]}
+    wished = [{"weight": 30, "matchExpressions": [price]}, {"weight": 20, "matchExpressions": [region]}]
+    own = {"weight": 1, "preference": {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}}
+    found = affinity(build_pod(affinity={"nodeAffinity": {PREFERRED: [own]}}), preferredNodes=wished)
+    assert found == {
+        PREFERRED: [
+            own,
+            {"weight": 30, "preference": {"matchExpressions": [price]}},
+            {"weight": 20, "preference": {"matchExpressions": [region]}},
+        ]
+    }
+
+
+def test_when_full_own_nodes_are_preferred_to_all_backends_whatever_their_weight() -> None:
+    found = affinity(build_pod(), overflow={"backends": TWO})
+    assert terms(found) == [[OWN_NODES], [AT_HPC], [AT_CLOUD]]
+    own = {"key": "nestor.dev/backend", "operator": "NotIn", "values": ["cloud", "hpc"]}
+    assert found[PREFERRED] == [
+        {"weight": 100, "preference": {"matchExpressions": [own]}},
+        {"weight": 40, "preference": {"matchExpressions": [AT_HPC]}},
+        {"weight": 10, "preference": {"matchExpressions": [AT_CLOUD]}},
+    ]
+
+
+def test_always_goes_to_the_backends_alone_by_weight() -> None:
+    found = affinity(build_pod(), overflow={"mode": "Always", "backends": TWO})
+    assert terms(found) == [[AT_HPC], [AT_CLOUD]]
+    assert [(item["weight"], item["preference"]["matchExpressions"]) for item in found[PREFERRED]] == [
+        (80, [AT_HPC]),
+        (21, [AT_CLOUD]),
+    ]
+
+
+def test_one_backend_needs_no_weight() -> None:
+    assert affinity(build_pod(), overflow={"mode": "Always", "backends": TWO[:1]}) == {
+        REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [AT_HPC]}]}
+    }
+
+
+def test_never_keeps_pods_from_backends_that_have_no_taint() -> None:
+    assert terms(affinity(build_pod(), overflow={"mode": "Never", "backends": TWO})) == [[OWN_NODES]]
+    assert affinity(build_pod()) == {}
+
+
+def test_a_pods_own_terms_hold_at_backends_too() -> None:
+    own = {"key": "gpu-type", "operator": "In", "values": ["v100"]}
+    pod = build_pod(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [own]}]}}})
+    assert terms(affinity(pod, overflow={"mode": "Always", "backends": TWO})) == [[own, AT_HPC], [own, AT_CLOUD]]
+
+
+# The three ways in which those systems send a pod to a virtual node, each as it is documented.
+AKS = {
+    "name": "aci",
+    "nodeSelector": {"beta.kubernetes.io/os": "linux", "kubernetes.io/role": "agent", "type": "virtual-kubelet"},
+    "tolerations": [{"key": "virtual-kubelet.io/provider", "operator": "Equal", "value": "azure", "effect": "NoSchedule"}],
+}
+NUNET = {
+    "name": "nunet",
+    "nodeSelector": {"kubernetes.io/hostname": "nunet-node"},
+    "tolerations": [{"key": "virtual-node.interlink/no-schedule", "operator": "Exists"}],
+}
+FLUENCE = {"name": "flux", "schedulerName": "fluence"}
+
+
+def test_aksjobschedulers_spelling() -> None:
+    spec = build(build_pod(), overflow={"mode": "Always", "backends": [AKS]})
+    assert spec["tolerations"] == AKS["tolerations"]
+    assert terms(spec["affinity"]["nodeAffinity"]) == [
+        [
+            {"key": "beta.kubernetes.io/os", "operator": "In", "values": ["linux"]},
+            {"key": "kubernetes.io/role", "operator": "In", "values": ["agent"]},
+            {"key": "type", "operator": "In", "values": ["virtual-kubelet"]},
+        ]
+    ]
+    assert "schedulerName" not in spec
+
+
+def test_interlinks_spelling() -> None:
+    spec = build(build_pod(), overflow={"mode": "Always", "backends": [NUNET]})
+    assert spec["tolerations"] == NUNET["tolerations"]
+    assert terms(spec["affinity"]["nodeAffinity"]) == [
+        [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["nunet-node"]}]
+    ]
+
+
+def test_fluences_spelling() -> None:
+    spec = build(build_pod(), overflow={"mode": "Always", "backends": [FLUENCE]})
+    assert spec["schedulerName"] == "fluence"
+    assert "schedulerName" not in build(build_pod(), overflow={"mode": "Never", "backends": [FLUENCE]})
+
+
+def test_an_own_node_that_shares_some_labels_with_a_backends_is_still_preferred() -> None:
+    """Of three labels, one tells them apart."""
+    preferred = affinity(build_pod(), overflow={"backends": [AKS]})[PREFERRED]
+    expressions = [item["preference"]["matchExpressions"] for item in preferred]
+    assert expressions == [
+        [{"key": "beta.kubernetes.io/os", "operator": "NotIn", "values": ["linux"]}],
+        [{"key": "kubernetes.io/role", "operator": "NotIn", "values": ["agent"]}],
+        [{"key": "type", "operator": "NotIn", "values": ["virtual-kubelet"]}],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "names"),
+    [("schedulerName", "schedulers"), ("priorityClassName", "priorityClasses"), ("runtimeClassName", "runtimeClasses")],
+)
+def test_names_are_those_of_the_host(field: str, names: str) -> None:
+    rules = {names: {"default": "usual", "allowed": [{"name": "mine", "hostName": "hosts"}, {"name": "same"}]}}
+    mine, same = build_pod(), build_pod()
+    mine["spec"][field], same["spec"][field] = "mine", "same"
+    assert build(mine, **rules)[field] == "hosts"
+    assert build(same, **rules)[field] == "same"
+    assert build(build_pod(), **rules)[field] == "usual"
+    assert field not in build(build_pod())
+
+
+def test_a_scheduler_or_a_priority_that_is_not_allowed_is_replaced_by_the_default() -> None:
+    rules = {"schedulers": {"default": "usual"}, "priorityClasses": {"default": "low"}}
+    spec = build(build_pod(schedulerName="volcano", priorityClassName="system-node-critical"), **rules)
+    assert (spec["schedulerName"], spec["priorityClassName"]) == ("usual", "low")
+    plain = build(build_pod(schedulerName="volcano", priorityClassName="high"))
+    assert "schedulerName" not in plain
+    assert "priorityClassName" not in plain
+
+
+def test_a_runtime_that_is_not_allowed_is_refused_by_name() -> None:
+    (message,) = refused(build_pod(runtimeClassName="kata"), runtimeClasses={"default": "x", "allowed": [{"name": "gvisor"}]})
+    assert message == "`spec.runtimeClassName` may not be 'kata': the class allows 'gvisor'"
