@@ -20,7 +20,7 @@ CLUSTER = f"{GROUP}/cluster"
 """Name of the NestedCluster that an object belongs to."""
 
 COMPONENT = f"{GROUP}/component"
-"""Role of a pod: `server`, `runner`, `reader` or `app`."""
+"""Role of a pod: `server`, `runner`, `reader`, `app` or `vnode`."""
 
 NESTED_NAME = f"{GROUP}/nested-name"
 """Annotation: name of the nested object that a host object represents."""
@@ -83,14 +83,24 @@ Secret with the authorities: the value that they were made for."""
 SUSPENDED_BY = f"{GROUP}/suspended-by"
 """Annotation of a nested Job or CronJob that the syncer suspended and must resume: `nestor`."""
 
+BACKEND = f"{GROUP}/backend"
+"""Name of the OverflowBackend that an object belongs to: its virtual nodes, what runs them, and their certificate requests."""
+
+SHAPE = f"{GROUP}/shape"
+"""Label of a virtual node: its shape at the backend."""
+
+PRICE = f"{GROUP}/price"
+"""Label of a virtual node: its backend's price, a whole number that affinities can compare."""
+
 FINALIZER = f"{GROUP}/cleanup"
-"""Keeps a NestedAppJob or NestedCluster until its last host object is gone."""
+"""Keeps a NestedAppJob, NestedCluster or OverflowBackend until its last host object is gone."""
 
 COMPONENT_SERVER = "server"
 COMPONENT_RUNNER = "runner"
 COMPONENT_READER = "reader"
 COMPONENT_APP = "app"
 COMPONENT_EXPOSURE = "exposure"
+COMPONENT_VNODE = "vnode"
 
 _RESERVED = ("nestor.dev", "kubernetes.io", "k8s.io", "x-k8s.io")
 

@@ -40,7 +40,8 @@ NEEDED = {
     "user": """ClassNotFound VersionUnsupported CommandNotFound ImageNotAllowed AppDefInvalid AppNotFound ParametersInvalid
     TemplatesNotFound PullSecretNotFound StepFailed RunnerFailed HostnameConflict HostNotAllowed IngressRefused
     TlsSecretNotFound""",
-    "somebody": "TooManyJobs ImagePullFailed Unschedulable ProvisioningFailed",
+    "somebody": """TooManyJobs ImagePullFailed Unschedulable ProvisioningFailed Unreachable Unauthorized InvalidAnswer
+    SecretNotFound NodeConflict NoShapes BackendInvalid""",
 }
 
 
