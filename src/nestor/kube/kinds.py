@@ -64,14 +64,16 @@ SERVICE_CIDR = Kind("networking.k8s.io", "v1", "servicecidrs", "ServiceCIDR", na
 ROLE = Kind("rbac.authorization.k8s.io", "v1", "roles", "Role")
 ROLE_BINDING = Kind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
 CLUSTER_ROLE = Kind("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
-CLUSTER_ROLE = Kind("rbac.authorization.k8s.io", "v1", "roles", "Role")
-ROLE_BINDING = Kind("rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)
+CLUSTER_ROLE_BINDING = Kind("rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)
 JOB = Kind("batch", "v1", "jobs", "Job")
 CRON_JOB = Kind("batch", "v1", "cronjobs", "CronJob")
 CERTIFICATE_REQUEST = Kind(
     "certificates.k8s.io", "v1", "certificatesigningrequests", "CertificateSigningRequest", namespaced=False
 )
 ACCESS_REVIEW = Kind("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False)
+SUBJECT_REVIEW = Kind("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False)
+TOKEN_REVIEW = Kind("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False)
+LEASE = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 CRD = Kind("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
 NESTED_APP_JOB = Kind("nestor.dev", "v1alpha1", "nestedappjobs", "NestedAppJob")
 NESTED_APP = Kind("nestor.dev", "v1alpha1", "nestedapps", "NestedApp", namespaced=False)
