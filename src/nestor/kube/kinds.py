@@ -64,8 +64,7 @@ SERVICE_CIDR = Kind("networking.k8s.io", "v1", "servicecidrs", "ServiceCIDR", na
 ROLE = Kind("rbac.authorization.k8s.io", "v1", "roles", "Role")
 ROLE_BINDING = Kind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
 CLUSTER_ROLE = Kind("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
-CLUSTER_ROLE = Kind("rbac.authorization.k8s.io", "v1", "roles", "Role")
-ROLE_BINDING = Kind("rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)
+CLUSTER_ROLE_BINDING = Kind("rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)
 JOB = Kind("batch", "v1", "jobs", "Job")
 CRON_JOB = Kind("batch", "v1", "cronjobs", "CronJob")
 CERTIFICATE_REQUEST = Kind(
