@@ -252,6 +252,12 @@ class Inputs:
     """Variables of every container, such as service links and `KUBERNETES_SERVICE_HOST`. The container's own come after these."""
     shape: str = ""
     """Name of the `Shape` whose node the pod is bound to. Empty: the backend has only one."""
+    is_new: bool = False
+    """No earlier process can have sent the pod: the caller has seen how it was bound to its node.
+
+    Otherwise a backend without idempotent creation is asked about the pod first, and, for a while after the start of this process,
+    not trusted when it does not know it: a request of the earlier process may still be at work.
+    """
 
 
 @dataclass(frozen=True)
