@@ -92,6 +92,9 @@ SHAPE = f"{GROUP}/shape"
 PRICE = f"{GROUP}/price"
 """Label of a virtual node: its backend's price, a whole number that affinities can compare."""
 
+PENDING_SECONDS = f"{GROUP}/pending-seconds"
+"""Annotation of a host pod: how long a virtual node's backend may leave it Pending before it is taken back."""
+
 FINALIZER = f"{GROUP}/cleanup"
 """Keeps a NestedAppJob, NestedCluster or OverflowBackend until its last host object is gone."""
 

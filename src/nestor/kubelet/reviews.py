@@ -1,4 +1,4 @@
-"""Access to the kubelet API as on a real node: certificates of the API server's authority or tokens, and reviews by the API server."""
+"""Access to the kubelet API as on a real node: by certificate or token; the API server decides who may call."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ReviewedAccess:
         return Caller(user.get("username", ""), tuple(user.get("groups") or ()), user.get("uid", ""), extra)
 
     async def check(self, caller: Caller, route: Route, pod: Object) -> None:
-        """See `Access.check`. Commands count as `create` in any protocol: WebSockets begin with a GET, which is no mere reading."""
+        """See `Access.check`. Commands count as `create` in any protocol: WebSockets begin with a GET, which reads nothing."""
         node = pod["spec"].get("nodeName") or ""
         verb = "get" if route.subresource == "log" else "create"
         if not await self._may(caller, verb, node):

@@ -14,7 +14,7 @@ import h11
 from nestor.kube import ApiError
 from nestor.kubelet import auth, http, logs, routes
 from nestor.objects import Object
-from nestor.providers.base import Call, Logs, ProviderError, Streams
+from nestor.providers.base import Call, InvalidInput, Logs, ProviderError, Streams
 from nestor.providers.pipe import close, pipe_both
 
 log = logging.getLogger(__name__)
@@ -36,6 +36,8 @@ class Served:
     """The pod as its provider knows it."""
     translate: Callable[[str], str]
     """Replaces the provider's names in an error message by those that the caller knows."""
+    problem: str = ""
+    """Why nothing can be asked of it yet."""
 
 
 Find = Callable[[routes.Route], Served | None]
@@ -110,6 +112,8 @@ class KubeletServer:
             return
         await self._access.check(caller, route, served.pod)
         try:
+            if served.problem:
+                raise InvalidInput(served.problem)
             await self._stream(route, request, served, reader, writer)
         except (ProviderError, ApiError) as error:
             await http.respond(writer, error.status, served.translate(error.message))
