@@ -7,25 +7,27 @@ reaches them, and a made-up one would get the traffic of Services.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from nestor import times
 from nestor.contracts.vnode import ACCEPTED, SENDING, SENT
 from nestor.objects import Object, conditions_of, spec_of, status_of
+from nestor.vnode.pods.containers import (
+    MESSAGE_LIMIT,
+    REASON_LIMIT,
+    cut,
+    end_container,
+    has_run,
+    is_initialized,
+    is_sidecar,
+    items_of,
+    placeholder,
+    read_container,
+)
 from nestor.vnode.pods.decide import Mark
-
-MESSAGE_LIMIT = 2000
-REASON_LIMIT = 128
-TEXT_LIMIT = 1000
-"""Characters of an image's or a container's ID."""
-_COUNT_LIMIT = 2**31 - 1
 
 _GROUPS = (("initContainers", "initContainerStatuses"), ("containers", "containerStatuses"))
 _TERMINAL = ("Succeeded", "Failed")
-_CREATING: Object = {"waiting": {"reason": "ContainerCreating"}}
-_UNKNOWN = "ContainerStatusUnknown"
 
 
 def read_mark(pod: Object) -> Mark:
@@ -40,7 +42,7 @@ def has_started(pod: Object, status: Object) -> bool:
     """Whether a container of the pod runs or has run, by this status of it."""
     if status.get("phase") in ("Running", "Succeeded"):
         return True
-    return any(_has_run(item) for _, field in _GROUPS for item in _items(status.get(field)))
+    return any(has_run(item) for _, field in _GROUPS for item in items_of(status.get(field)))
 
 
 def build_sent(pod: Object, address: str, time: str) -> Object:
@@ -87,14 +89,8 @@ def build_ended(pod: Object, there: Object | None, ending: Ending, time: str) ->
     for group, field in _GROUPS:
         items = {item["name"]: item for item in last.get(field) or []}
         names = [container["name"] for container in spec_of(pod).get(group) or []]
-        last[field] = [_end(items.get(name), _placeholder(pod, group, name), message, time) for name in names]
+        last[field] = [end_container(items.get(name), placeholder(pod, group, name), message, time) for name in names]
     return _complete(pod, last, status_of(pod).get("hostIP") or "", time, gone)
-
-
-def cut(text: object, limit: int) -> str:
-    """A text of at most `limit` characters, without characters that logs and terminals act on."""
-    plain = "".join(char if char.isprintable() or char == "\n" else " " for char in str(text)[: limit + 1])
-    return plain if len(plain) <= limit else plain[: limit - 1] + "…"
 
 
 def _read(pod: Object, there: Object) -> Object:
@@ -102,10 +98,10 @@ def _read(pod: Object, there: Object) -> Object:
     own = status_of(pod)
     result: Object = {}
     for group, field in _GROUPS:
-        said = {item["name"]: item for item in _items(there.get(field)) if isinstance(item.get("name"), str)}
+        said = {item["name"]: item for item in items_of(there.get(field)) if isinstance(item.get("name"), str)}
         before = {item["name"]: item for item in own.get(field) or []}
         result[field] = [
-            _container(pod, group, container, said.get(container["name"]), before.get(container["name"]))
+            read_container(pod, group, container, said.get(container["name"]), before.get(container["name"]))
             for container in spec_of(pod).get(group) or []
         ]
     result["phase"] = _find_phase(pod, result, there.get("phase"))
@@ -130,7 +126,7 @@ def _complete(pod: Object, status: Object, address: str, time: str, own: list[Ob
         names = [container["name"] for container in spec_of(pod).get(group) or []]
         items = {item["name"]: item for item in result.get(field) or []}
         if names:
-            result[field] = [items.get(name) or _placeholder(pod, group, name) for name in names]
+            result[field] = [items.get(name) or placeholder(pod, group, name) for name in names]
         else:
             result.pop(field, None)
     if "ephemeralContainerStatuses" in before:
@@ -145,112 +141,28 @@ def _build_conditions(pod: Object, status: Object, time: str) -> list[Object]:
     """The conditions that kubelets derive."""
     spec = spec_of(pod)
     mains = status.get("containerStatuses") or []
-    sidecars = {item["name"] for item in spec.get("initContainers") or [] if _is_sidecar(item)}
+    sidecars = {item["name"] for item in spec.get("initContainers") or [] if is_sidecar(item)}
     inits = status.get("initContainerStatuses") or []
-    is_initialized = all(_is_initialized(item, item["name"] in sidecars) for item in inits)
+    has_begun = all(is_initialized(item, runs_on=item["name"] in sidecars) for item in inits)
     unready = [item["name"] for item in mains if not item["ready"]]
     unready += [item["name"] for item in inits if item["name"] in sidecars and not item["ready"]]
     reason, message = "", ""
     if status["phase"] in _TERMINAL:
         reason = "PodCompleted" if status["phase"] == "Succeeded" else "PodFailed"
-        is_initialized = is_initialized or status["phase"] == "Succeeded"
+        has_begun = has_begun or status["phase"] == "Succeeded"
     elif unready:
         reason, message = "ContainersNotReady", f"containers with unready status: [{' '.join(unready)}]"
     gates = [item["conditionType"] for item in spec.get("readinessGates") or []]
     missing = [gate for gate in gates if _find(conditions_of(pod), gate).get("status") != "True"]
     is_ready = not reason and not missing
-    has_network = any(_has_run(item) for item in (*mains, *inits)) and status["phase"] not in _TERMINAL
+    has_network = any(has_run(item) for item in (*mains, *inits)) and status["phase"] not in _TERMINAL
     why = (reason, message) if reason else ("ReadinessGatesNotReady", f"gates: [{' '.join(missing)}]") if missing else ("", "")
     return [
         _condition("PodReadyToStartContainers", _word(has_network), "", "", time),
-        _condition("Initialized", _word(is_initialized), "" if is_initialized else "ContainersNotInitialized", "", time),
+        _condition("Initialized", _word(has_begun), "" if has_begun else "ContainersNotInitialized", "", time),
         _condition("ContainersReady", _word(not reason), reason, message, time),
         _condition("Ready", _word(is_ready), *why, time),
     ]
-
-
-def _container(pod: Object, group: str, container: Object, said: Object | None, before: Object | None) -> Object:
-    """The status of one container: what the backend says of it, as far as an API server accepts that after `before`."""
-    result = before or _placeholder(pod, group, container["name"])
-    if said is None or _is_final(pod, group, container, before):
-        return result
-    count = said.get("restartCount")
-    count = count if isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= _COUNT_LIMIT else 0
-    state = _state(said.get("state")) or result["state"]
-    is_running = "running" in state
-    found: Object = {
-        "name": container["name"],
-        "image": cut(said.get("image") or container.get("image") or "", TEXT_LIMIT),
-        "imageID": cut(said.get("imageID") or "", TEXT_LIMIT),
-        "restartCount": max(count, result["restartCount"]),
-        "ready": is_running and said.get("ready") is not False if group == "containers" else _is_init_ready(state, said),
-        "started": is_running and said.get("started") is not False,
-        "state": state,
-        "lastState": _state(said.get("lastState")) or result.get("lastState") or {},
-    }
-    if isinstance(said.get("containerID"), str) and "://" in said["containerID"]:
-        found["containerID"] = cut(said["containerID"], TEXT_LIMIT)
-    return found
-
-
-def _is_init_ready(state: Object, said: Object) -> bool:
-    ended = state.get("terminated")
-    return ended["exitCode"] == 0 if ended else "running" in state and said.get("ready") is True
-
-
-def _is_final(pod: Object, group: str, container: Object, before: Object | None) -> bool:
-    """Whether the container has ended for good: API servers accept no other state of it."""
-    ended = ((before or {}).get("state") or {}).get("terminated")
-    if not ended or _is_sidecar(container):
-        return False
-    policy = spec_of(pod).get("restartPolicy", "Always")
-    if group == "initContainers" and policy == "Always":
-        policy = "OnFailure"
-    return policy == "Never" or (policy == "OnFailure" and ended.get("exitCode") == 0)
-
-
-def _state(said: object) -> Object | None:
-    """A container's state with a kubelet's fields only; None if it is none."""
-    if not isinstance(said, Mapping):
-        return None
-    for name in ("terminated", "running", "waiting"):
-        value = said.get(name)
-        if isinstance(value, Mapping):
-            return {name: _STATES[name](value)}
-    return None
-
-
-def _waiting(said: Mapping[str, Any]) -> Object:
-    return {"reason": cut(said.get("reason") or "ContainerCreating", REASON_LIMIT)} | _message(said)
-
-
-def _running(said: Mapping[str, Any]) -> Object:
-    return _times(said, "startedAt")
-
-
-def _terminated(said: Mapping[str, Any]) -> Object:
-    code = said.get("exitCode")
-    code = code if isinstance(code, int) and not isinstance(code, bool) and -_COUNT_LIMIT <= code <= _COUNT_LIMIT else 1
-    reason = cut(said.get("reason") or ("Completed" if code == 0 else "Error"), REASON_LIMIT)
-    return {"exitCode": code, "reason": reason} | _message(said) | _times(said, "startedAt", "finishedAt")
-
-
-_STATES = {"waiting": _waiting, "running": _running, "terminated": _terminated}
-
-
-def _message(said: Mapping[str, Any]) -> Object:
-    text = said.get("message")
-    return {"message": cut(text, MESSAGE_LIMIT)} if isinstance(text, str) and text else {}
-
-
-def _times(said: Mapping[str, Any], *fields: str) -> Object:
-    result: Object = {}
-    for field in fields:
-        try:
-            result[field] = times.write(times.read(said[field]))
-        except (KeyError, TypeError, ValueError, OverflowError):
-            continue
-    return result
 
 
 def _find_phase(pod: Object, status: Object, said: object) -> str:
@@ -266,7 +178,7 @@ def _find_phase(pod: Object, status: Object, said: object) -> str:
 def _derive_phase(pod: Object, status: Object) -> str:
     spec = spec_of(pod)
     policy = spec.get("restartPolicy", "Always")
-    sidecars = {item["name"] for item in spec.get("initContainers") or [] if _is_sidecar(item)}
+    sidecars = {item["name"] for item in spec.get("initContainers") or [] if is_sidecar(item)}
     for item in status["initContainerStatuses"]:
         if item["name"] in sidecars:
             continue
@@ -276,7 +188,7 @@ def _derive_phase(pod: Object, status: Object) -> str:
         if not ended or ended["exitCode"] != 0:
             return "Pending"
     mains = status["containerStatuses"]
-    if any(not _has_run(item) for item in mains):
+    if any(not has_run(item) for item in mains):
         return "Pending"
     codes = [(item["state"].get("terminated") or {}).get("exitCode") for item in mains]
     if policy == "Always" or None in codes:
@@ -288,45 +200,10 @@ def _derive_phase(pod: Object, status: Object) -> str:
 
 def _find_delay(there: Object) -> Object:
     """Why the backend has not placed the pod yet, where it is a cluster that says so."""
-    found = _find(_items(there.get("conditions")), "PodScheduled")
+    found = _find(items_of(there.get("conditions")), "PodScheduled")
     if found.get("status") != "False" or not isinstance(found.get("message"), str):
         return {}
     return {"reason": cut(found.get("reason") or "Unschedulable", REASON_LIMIT), "message": cut(found["message"], MESSAGE_LIMIT)}
-
-
-def _end(item: Object | None, otherwise: Object, message: str, time: str) -> Object:
-    found = item or otherwise
-    if "terminated" in found["state"]:
-        return found
-    ended: Object = {"exitCode": 137, "reason": _UNKNOWN, "message": cut(message, MESSAGE_LIMIT), "finishedAt": time}
-    if started := (found["state"].get("running") or {}).get("startedAt"):
-        ended["startedAt"] = started
-    return found | {"ready": False, "started": False, "state": {"terminated": ended}}
-
-
-def _placeholder(pod: Object, group: str, name: str) -> Object:
-    container = next(item for item in spec_of(pod)[group] if item["name"] == name)
-    plain = {"image": container.get("image") or "", "imageID": "", "restartCount": 0, "ready": False, "started": False}
-    return {"name": name, **plain, "state": _CREATING, "lastState": {}}
-
-
-def _has_run(item: Object) -> bool:
-    states = [state for state in (item.get("state"), item.get("lastState")) if isinstance(state, Mapping)]
-    return any(state.get("running") is not None or state.get("terminated") is not None for state in states)
-
-
-def _is_initialized(item: Object, is_sidecar: bool) -> bool:
-    if is_sidecar:
-        return bool(item["started"]) or "terminated" in item["state"]
-    return bool((item["state"].get("terminated") or {}).get("exitCode") == 0)
-
-
-def _is_sidecar(container: Object) -> bool:
-    return container.get("restartPolicy") == "Always"
-
-
-def _items(value: object) -> list[Object]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _find(conditions: Iterable[Object], kind: str) -> Object:
