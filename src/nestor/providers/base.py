@@ -255,7 +255,7 @@ class Inputs:
     is_new: bool = False
     """No earlier process can have sent the pod: the caller has seen how it was bound to its node.
 
-    Otherwise a backend without idempotent creation is asked about the pod first, and, for a while after the start of this process,
+    Otherwise a backend without idempotent creation is asked about the pod first, and for a while after the start of this process
     not trusted when it does not know it: a request of the earlier process may still be at work.
     """
 

@@ -50,8 +50,8 @@ class Questions:
     async def find_all(self, pods: Sequence[Object]) -> dict[str, PodAnswer]:
         """What the backend knows about these pods, by UID: one call for up to a thousand of them.
 
-        Some plugins answer with an error if they do not know one of the pods. Then it is looked for, by halves, so that the others
-        keep their statuses. Raises if every call has failed, unless the reason is that it knows none of the pods.
+        Some plugins answer with an error if they do not know one of the pods. Then it is looked for, by halves, so that the
+        others keep their statuses. Raises if every call has failed, unless the reason is that it knows none of the pods.
         """
         parts = [pods[start : start + _PODS_PER_CALL] for start in range(0, len(pods), _PODS_PER_CALL)]
         found: dict[str, PodAnswer] = {}
