@@ -112,14 +112,14 @@ class PodController:
 
     async def _delete(self, entry: Entry) -> None:
         await self._ender.delete(entry)
-        if entry.there == "Present":
-            await self._ender.report(entry)
+        await self._ender.report(entry)
 
     async def _withdraw(self, entry: Entry) -> None:
         """The newest status decides: what has started by now stays."""
         await self._ender.confirm(entry)
         if entry.there == "Present" and not status.has_started(entry.last, entry.remote or {}):
             await self._ender.delete(entry, grace=0)
+        await self._ender.report(entry)
 
     async def _decline(self, entry: Entry) -> None:
         if entry.told != _DAEMON and entry.pod is not None:

@@ -44,8 +44,8 @@ class PodEnder:
             entry.note_status(found.get("status") or {})
 
     async def report(self, entry: Entry) -> None:
-        """Write what the backend says, unless the pod has ended here already."""
-        if entry.pod is None or entry.is_over or is_terminal(entry.pod) or entry.remote is None:
+        """Write what the backend says, unless the pod has ended here, or is gone there."""
+        if entry.pod is None or entry.is_over or is_terminal(entry.pod) or entry.remote is None or entry.there != "Present":
             return
         await self._writer.write(entry, status.build_report(entry.pod, entry.remote, self._address, times.timestamp()))
         entry.mark = "Accepted"

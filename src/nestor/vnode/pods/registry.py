@@ -57,6 +57,9 @@ class Entry:
     failures: int = 0
     told: str = ""
     """The last problem that its owner was told."""
+    written: Object | None = None
+    """The last patch of its status, and when that was written."""
+    written_at: float = 0
 
     @property
     def uid(self) -> str:

@@ -219,7 +219,7 @@ def _mark(status: str, reason: str, message: str, time: str) -> list[Object]:
 
 
 def _condition(kind: str, status: str, reason: str, message: str, time: str) -> Object:
-    found: Object = {"type": kind, "status": status, "lastProbeTime": None, "lastTransitionTime": time}
+    found: Object = {"type": kind, "status": status, "lastTransitionTime": time}
     return found | {key: value for key, value in (("reason", reason), ("message", message)) if value}
 
 
@@ -227,9 +227,11 @@ def _merge(before: list[Object], new: list[Object]) -> list[Object]:
     """The conditions, where a time moves only with the status; those of others stay."""
     result = {item["type"]: item for item in _without_generation(before)}
     for item in new:
-        there = result.get(item["type"])
-        is_same = there is not None and there["status"] == item["status"]
-        result[item["type"]] = item | {"lastTransitionTime": there["lastTransitionTime"]} if there and is_same else item
+        there = result.get(item["type"], {})
+        kept = ["lastProbeTime"]  # API servers add it, empty
+        if there.get("status") == item["status"]:
+            kept.append("lastTransitionTime")
+        result[item["type"]] = item | {key: there[key] for key in kept if key in there}
     return list(result.values())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Literal
 
 from nestor.kube import ApiError, Conflict, NotFound, RetryLater, kinds
@@ -11,6 +12,8 @@ from nestor.translate.status import build_patch, find_dropped, without_fields
 from nestor.vnode.pods.registry import Entry
 
 COMPONENT = "nestor-vnode"
+REPEAT_SECONDS = 2.0
+"""The same status is not written again sooner: the cache may lag, or an API server keep a field in its own way."""
 _CONFLICT_SECONDS = 0.2
 
 
@@ -26,12 +29,15 @@ class PodWriter:
         patch = build_patch(entry.last, without_fields(desired, self._dropped))
         if patch is None or entry.pod is None:
             return
+        if patch == entry.written and time.monotonic() - entry.written_at < REPEAT_SECONDS:
+            raise RetryLater(REPEAT_SECONDS, "the same status was written just now")
         meta = entry.last["metadata"]
         try:
             answer = await entry.home.api.patch(
                 kinds.POD, meta["name"], meta["namespace"], patch, subresource="status", how="strategic"
             )
             self._dropped |= find_dropped(patch, answer)
+            entry.written, entry.written_at = patch, time.monotonic()
         except NotFound:
             pass  # another event follows
         except Conflict as error:
