@@ -172,7 +172,8 @@ class World:
 
     def message(self, reason: str) -> str:
         """The message of the last event with this reason."""
-        return [item["message"] for key, item in self.api.objects.items() if key[0] == "events" and item["reason"] == reason][-1]
+        found = [item for key, item in self.api.objects.items() if key[0] == "events" and item["reason"] == reason]
+        return str(found[-1]["message"])
 
 
 @contextlib.asynccontextmanager

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from nestor.api.overflowbackend import SHAPE_LIMIT, Shape
 from nestor.objects import Object
 from nestor.providers import base
+from nestor.quantities import parse_quantity
 
 log = logging.getLogger(__name__)
 
@@ -30,9 +31,12 @@ def read_discovered(found: Iterable[base.Shape], before: Sequence[Shape]) -> lis
             "machines": item.machines,
         }
         try:
+            if any(parse_quantity(str(amount)) < 0 for amount in values["capacity"].values()):
+                raise ValueError("an amount is negative")
             result[item.name] = Shape.model_validate(values)
-        except ValidationError as error:
-            log.warning("shape '%.40s' of the backend is left out: %s", item.name, error.errors()[0]["msg"])
+        except (ValueError, ArithmeticError) as error:
+            why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+            log.warning("shape '%.40s' of the backend is left out: %.200s", item.name, why)
     return sorted(result.values(), key=lambda shape: shape.name)[:SHAPE_LIMIT]
 
 

@@ -61,16 +61,27 @@ async def test_what_a_pod_needs_is_read_first(world: World) -> None:
     uid = world.bind("web", volumes=volumes, imagePullSecrets=[{"name": "pull"}])
     await world.mark("web", "Accepted")
     inputs = world.backend.inputs[uid]
-    assert (list(inputs.config_maps), list(inputs.secrets), inputs.shape, inputs.is_new) == (["settings"], ["pull"], "default", True)
+    assert (list(inputs.config_maps), list(inputs.secrets), inputs.shape, inputs.is_new) == (
+        ["settings"],
+        ["pull"],
+        "default",
+        True,
+    )
 
 
 async def test_service_links_are_those_of_a_kubelet(world: World) -> None:
-    for name, space, address in (("kubernetes", "default", "10.43.0.1"), ("db", SPACE, "10.43.0.5"), ("db", "other", "10.43.0.6")):
+    for name, space, address in (
+        ("kubernetes", "default", "10.43.0.1"),
+        ("db", SPACE, "10.43.0.5"),
+        ("db", "other", "10.43.0.6"),
+    ):
         spec = {"clusterIP": address, "ports": [{"port": 443, "name": "https"}]}
         world.api.put(kinds.SERVICE, {"metadata": {"name": name, "namespace": space}, "spec": spec})
     linked, plain = world.bind("linked", enableServiceLinks=True), world.bind("plain")
     await world.until(lambda: len(world.backend.pods) == 2)
-    hosts = {uid: {k: v for k, v in world.backend.inputs[uid].environment.items() if k.endswith("_HOST")} for uid in (linked, plain)}
+    hosts = {
+        uid: {k: v for k, v in world.backend.inputs[uid].environment.items() if k.endswith("_HOST")} for uid in (linked, plain)
+    }
     assert hosts[plain] == {"KUBERNETES_SERVICE_HOST": "10.43.0.1"}
     assert hosts[linked] == {"KUBERNETES_SERVICE_HOST": "10.43.0.1", "DB_SERVICE_HOST": "10.43.0.5"}
 

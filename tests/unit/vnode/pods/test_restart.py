@@ -92,7 +92,7 @@ async def test_it_may_be_killed_at_each_of_its_writes(moment: str) -> None:
             uid = await running
             assert world.backend.starts == {uid: 1}, f"write {number}"
             assert not world.backend.pods
-            await world.until(lambda: len(world.pods.registry) == 0)  # noqa: B023 - awaited here
+            await world.until(lambda: len(world.pods.registry) == 0)
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])

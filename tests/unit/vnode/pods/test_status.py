@@ -116,7 +116,12 @@ def test_init_containers(policy: str, inits: list[Object], states: tuple[Object,
 
 def test_a_pod_is_ready_when_its_containers_and_gates_are() -> None:
     pod = build_pod(names=("app", "side"))
-    half = {"containerStatuses": [{"name": "app", "state": RUNNING, "ready": True}, {"name": "side", "state": RUNNING, "ready": False}]}
+    half = {
+        "containerStatuses": [
+            {"name": "app", "state": RUNNING, "ready": True},
+            {"name": "side", "state": RUNNING, "ready": False},
+        ]
+    }
     built = status.build_report(pod, half, ADDRESS, LATER)
     assert (words(built)["Ready"], words(built)["ContainersReady"]) == ("False", "False")
     pod["spec"]["readinessGates"] = [{"conditionType": "example.org/gate"}]
@@ -160,7 +165,9 @@ def test_nonsense_does_no_harm(nonsense: Object) -> None:
     assert len(item["state"]) == 1
     assert all(isinstance(item[key], str) for key in ("name", "image", "imageID"))
     for state in item["state"].values():
-        assert all(isinstance(state.get(key, NOW), str) and state.get(key, NOW)[:2] == "20" for key in ("startedAt", "finishedAt"))
+        assert all(
+            isinstance(state.get(key, NOW), str) and state.get(key, NOW)[:2] == "20" for key in ("startedAt", "finishedAt")
+        )
 
 
 def test_texts_are_cut_and_plain() -> None:
@@ -211,7 +218,8 @@ def test_a_transition_has_its_own_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "started"), [(WAITING, False), (RUNNING, True), (ended(0), True), ({"waiting": {"reason": "CrashLoopBackOff"}}, False)]
+    ("state", "started"),
+    [(WAITING, False), (RUNNING, True), (ended(0), True), ({"waiting": {"reason": "CrashLoopBackOff"}}, False)],
 )
 def test_what_counts_as_started(state: Object, started: bool) -> None:
     assert status.has_started(build_pod(), said(state)) is started
