@@ -15,9 +15,10 @@ CHART = Path(__file__).parents[2] / "charts/nestor"
 
 
 async def install_roles(api: Api) -> None:
-    """Its roles and bindings."""
+    """Its roles and bindings, and the namespace that it is installed in."""
+    await api.apply(kinds.NAMESPACE, {"metadata": {"name": "nestor-system"}})
     for document in await render():
-        for kind in (kinds.CLUSTER_ROLE, kinds.CLUSTER_ROLE_BINDING):
+        for kind in (kinds.CLUSTER_ROLE, kinds.CLUSTER_ROLE_BINDING, kinds.ROLE, kinds.ROLE_BINDING):
             if document["kind"] == kind.name:
                 await api.apply(kind, document)
 

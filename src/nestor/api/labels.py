@@ -92,6 +92,12 @@ SHAPE = f"{GROUP}/shape"
 PRICE = f"{GROUP}/price"
 """Label of a virtual node: its backend's price, a whole number that affinities can compare."""
 
+FROM_BACKEND = f"{GROUP}/from-backend"
+"""Annotation of a virtual node: the labels and taints that it has from its backend; all others are somebody else's."""
+
+REMOVED_SINCE = f"{GROUP}/removed-since"
+"""Annotation of a virtual node: since when it is being removed, because its shape or its backend is gone."""
+
 FINALIZER = f"{GROUP}/cleanup"
 """Keeps a NestedAppJob, NestedCluster or OverflowBackend until its last host object is gone."""
 
