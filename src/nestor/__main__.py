@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-PROCESSES = ("operator", "syncer", "runner", "reader")
+PROCESSES = ("operator", "syncer", "vnode", "runner", "reader")
 """What Nestor's own pods run; users have no use for these."""
 
 
@@ -34,6 +34,10 @@ def _run_process(name: str, arguments: list[str]) -> int:
         from nestor.syncer.main import main as run_syncer  # noqa: PLC0415
 
         return run_syncer(arguments)
+    if name == "vnode":
+        from nestor.vnode.main import main as run_vnode  # noqa: PLC0415
+
+        return run_vnode(arguments)
     if name == "reader":
         from nestor.reader.main import main as run_reader  # noqa: PLC0415
 

@@ -98,6 +98,9 @@ FROM_BACKEND = f"{GROUP}/from-backend"
 REMOVED_SINCE = f"{GROUP}/removed-since"
 """Annotation of a virtual node: since when it is being removed, because its shape or its backend is gone."""
 
+PENDING_SECONDS = f"{GROUP}/pending-seconds"
+"""Annotation of a host pod: how long a virtual node's backend may leave it Pending before it is taken back."""
+
 FINALIZER = f"{GROUP}/cleanup"
 """Keeps a NestedAppJob, NestedCluster or OverflowBackend until its last host object is gone."""
 

@@ -18,6 +18,7 @@ DEFAULT_RESOURCES: Object = {"requests": {"cpu": "50m", "memory": "96Mi"}, "limi
 
 _RBAC = "rbac.authorization.k8s.io"
 _USER = 65532
+_FOLDERS = {"identity": vnode.IDENTITY_FOLDER, "tmp": "/tmp"}  # noqa: S108 - the container's own
 
 
 def build_process(backend: Object, spec: OverflowBackendSpec, settings: Settings) -> list[tuple[Kind, Object]]:
@@ -134,7 +135,7 @@ def _build_pod(backend: Object, spec: OverflowBackendSpec, settings: Settings) -
         "affinity": {"nodeAffinity": required},
         **settings.vnode_pod,
         "containers": [_build_container(backend, spec, settings)],
-        "volumes": [{"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}}],
+        "volumes": [{"name": name, "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}} for name in _FOLDERS],
     }
 
 
@@ -160,7 +161,7 @@ def _build_container(backend: Object, spec: OverflowBackendSpec, settings: Setti
         "livenessProbe": _probe("/healthz", initialDelaySeconds=30, periodSeconds=10, timeoutSeconds=5, failureThreshold=6),
         "resources": build_resources(spec.resources, DEFAULT_RESOURCES),
         "securityContext": {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
-        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108 - the container's own
+        "volumeMounts": [{"name": name, "mountPath": path} for name, path in _FOLDERS.items()],
     }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
+from nestor.contracts import vnode
 from nestor.kube import Kind, kinds
 from nestor.operator.backends.process import VNODE_ROLE, build_process
 from nestor.operator.settings import Settings
@@ -107,6 +108,9 @@ def test_its_container_can_change_nothing_but_its_own_files() -> None:
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert {"livenessProbe", "readinessProbe"} <= container.keys()
     assert {item["name"] for item in container["env"]} == {"POD_NAMESPACE", "POD_NAME", "POD_IP"}
+    mounted = {item["mountPath"]: item["name"] for item in container["volumeMounts"]}
+    assert mounted.keys() == {"/tmp", vnode.IDENTITY_FOLDER}
+    assert {item["name"]: item["emptyDir"]["medium"] for item in pod["volumes"]} == dict.fromkeys(mounted.values(), "Memory")
 
 
 def test_its_resources_are_the_backends_or_the_default() -> None:
