@@ -178,7 +178,8 @@ class Operator:
         if obj.get("kind") == REQUEST:
             self.queue.add(Key(REQUEST, "", meta["name"]))
             return
-        if labels.BACKEND in own and meta.get("namespace") in (None, "", self.context.settings.namespace):
+        is_backends = obj.get("kind") == kinds.NODE.name or meta.get("namespace") == self.context.settings.namespace
+        if labels.BACKEND in own and is_backends:
             self.queue.add(Key(BACKEND, "", own[labels.BACKEND]))
             return
         where = meta["name"] if obj.get("kind") == kinds.NAMESPACE.name else meta.get("namespace", "")

@@ -15,13 +15,13 @@ FILLED: Object = {
     "type": "Interlink",
     "interlink": {
         "url": "https://a",
-        "tokenRef": {"name": "token_ref", "key": "k"},
-        "oidc": {"tokenURL": "https://b", "clientID": "c", "clientSecretRef": {"name": "client_secret_ref", "key": "k"}},
-        "tls": {"caRef": {"name": "ca_ref", "key": "k"}, "clientCertificateSecretName": "client_certificate_secret_name"},
+        "tokenRef": {"name": "token-ref", "key": "k"},
+        "oidc": {"tokenURL": "https://b", "clientID": "c", "clientSecretRef": {"name": "client-secret-ref", "key": "k"}},
+        "tls": {"caRef": {"name": "ca-ref", "key": "k"}, "clientCertificateSecretName": "client-certificate-secret-name"},
     },
     "kubernetes": {
-        "kubeconfigRef": {"name": "kubeconfig_ref", "key": "k"},
-        "server": {"url": "https://d", "tokenRef": {"name": "token_ref", "key": "k"}, "caRef": {"name": "ca_ref", "key": "k"}},
+        "kubeconfigRef": {"name": "kubeconfig-ref", "key": "k"},
+        "server": {"url": "https://d", "tokenRef": {"name": "token-ref", "key": "k"}, "caRef": {"name": "ca-ref", "key": "k"}},
     },
 }
 
@@ -31,7 +31,7 @@ def list_references(model: type[BaseModel]) -> Iterator[str]:
     for name, field in model.model_fields.items():
         kinds = [item for item in (field.annotation, *get_args(field.annotation)) if isinstance(item, type)]
         if SecretKey in kinds or name.endswith("secret_name"):
-            yield name
+            yield name.replace("_", "-")
         for kind in kinds:
             if issubclass(kind, BaseModel) and kind is not SecretKey:
                 yield from list_references(kind)
@@ -40,7 +40,7 @@ def list_references(model: type[BaseModel]) -> Iterator[str]:
 def test_every_secret_that_is_named_may_be_read() -> None:
     """What is missing here, the process could not read; what is too much, it could."""
     named = {*list_references(Interlink), *list_references(RemoteCluster)}
-    assert {"ca_ref", "client_secret_ref", "kubeconfig_ref"} < named
+    assert {"ca-ref", "client-secret-ref", "kubeconfig-ref"} < named
     assert set(OverflowBackendSpec.model_validate(FILLED).secret_names()) == named
 
 

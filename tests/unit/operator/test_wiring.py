@@ -88,6 +88,7 @@ async def test_who_waits_for_the_host_of_a_job_hears_at_once_that_the_job_is_gon
         ),
         # Whoever may create pods can label them as he likes.
         (kinds.POD, {"name": "mine", "namespace": "team-a", "labels": {labels.BACKEND: "link"}}, []),
+        (kinds.NAMESPACE, {"name": "team-a", "labels": {labels.BACKEND: "link"}}, []),
         (kinds.CERTIFICATE_REQUEST, {"name": "csr", "labels": {labels.BACKEND: "link"}}, [Key(REQUEST, "", "csr")]),
     ],
 )
