@@ -233,6 +233,16 @@ async def test_a_process_reads_its_own_secrets_and_no_others(backend: Backend, a
         await backend.own.patch(kinds.OVERFLOW_BACKEND, backend.name, None, {"spec": {"price": 1}})
 
 
+async def test_a_process_reports_about_its_own_backend_only(backend: Backend, other: Backend) -> None:
+    await start(other, CPU)
+    await backend.create()
+    await eventually(lambda: may_tell(backend, CPU))
+    body = {"metadata": {"name": other.name}, "status": {"shapes": []}}
+    with pytest.raises(Forbidden, match="may report about that backend only"):
+        await backend.own.apply(kinds.OVERFLOW_BACKEND, body, subresource="status")
+    assert (await other.wait_for_ready("True", conditions.NODES_READY))["status"]["readyNodes"] == "1/1"
+
+
 async def test_a_node_that_is_there_already_is_left_alone(backend: Backend, api: Api) -> None:
     name = f"{backend.name}-cpu"
     body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"mine": "yes"}}}
