@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ QUIET = Process("no pod of Deployment 'vnode-a' is ready")
         (Process(), ANSWERS, True, [GOOD], "NodesReady", "1/1 nodes take pods"),
         (Process(), ANSWERS, True, [GOOD, GOING], "NodesReady", "1/1 nodes take pods; being removed: d"),
         (DEAD, ANSWERS, True, [GOOD], "NotDeployed", "CrashLoopBackOff"),
+        (Process(), ANSWERS, True, [GOOD, replace(GOING, is_ready=False)], "NodesReady", "being removed: d"),
         # What a dead process said last is not why its nodes do not work.
         (DEAD, DOWN, True, [BAD], "NotDeployed", "CrashLoopBackOff"),
         (QUIET, DOWN, True, [BAD], "Unreachable", "connection refused"),

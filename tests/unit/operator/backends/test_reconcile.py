@@ -335,3 +335,47 @@ async def test_shapes_that_cannot_be_read_change_nothing() -> None:
 
 async def test_an_unknown_backend_is_nothing_to_do() -> None:
     assert await Stage().run("unknown") is None
+
+
+async def test_of_shapes_in_the_spec_one_is_gone_when_an_admin_says_so() -> None:
+    """Whether the backend answers or not."""
+    stage = Stage(shapes=[SHAPE, GPU])
+    await stage.run()
+    stage.set(shapes=[SHAPE], status={"conditions": [ANSWERS | {"status": "False", "reason": "Unreachable"}]}, drainSeconds=0)
+    await stage.run()
+    stage.age("link-gpu", 0)
+    await stage.run()
+    assert stage.names() == ["link"]
+
+
+async def test_a_node_that_is_another_one_by_now_is_not_deleted() -> None:
+    stage = await have_leaving(pods=0)
+    await stage.run()
+    stage.age("link-gpu", SETTLE_SECONDS)
+    (known,) = [node for node in stage.all(kinds.NODE) if node["metadata"]["name"] == "link-gpu"]
+    stage.api.drop(kinds.NODE, "link-gpu")
+    stage.api.put(kinds.NODE, {"metadata": {"name": "link-gpu"}})
+    informer = stage.scene.context.cache.informers[kinds.NODE]
+    informer.store["", "link-gpu"] = known
+    await stage.backends.reconcile("link")
+    assert stage.names() == ["link", "link-gpu"]
+
+
+async def test_nodes_of_an_earlier_backend_are_left_to_its_own_deletion() -> None:
+    stage = Stage(status=tell(SHAPE))
+    stage.api.put(kinds.NODE, build_live(build_backend(uid="earlier")))
+    stage.set(deleted=True)
+    await stage.run()
+    assert stage.names() == ["link"]
+    assert (stage.api.look(kinds.OVERFLOW_BACKEND, "link") or {})["metadata"]["finalizers"] == []
+
+
+async def test_one_reason_is_one_event_whatever_its_words() -> None:
+    stage = Stage()
+    for message in ("connection refused", "no route to host"):
+        before = [item for item in stage.status.get("conditions", []) if item["type"] == "Ready"]
+        told = tell(SHAPE, status="False", reason="Unreachable", message=message)
+        stage.set(status=told | {"conditions": [*told["conditions"], *before]})
+        await stage.run()
+        assert stage.ready == ("Unreachable", message)
+    assert stage.events == [("Unreachable", "connection refused")]

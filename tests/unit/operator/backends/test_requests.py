@@ -95,6 +95,7 @@ async def test_an_address_of_a_pod_elsewhere_counts_for_nothing() -> None:
     requests = show(scene, request)
     pod = build_process(podIPs=[{"ip": "10.9.9.9"}])
     scene.show(kinds.POD, pod | {"metadata": pod["metadata"] | {"namespace": "team-a"}})
+    scene.show(kinds.POD, pod | {"metadata": pod["metadata"] | {"name": "other", "labels": {labels.BACKEND: "link"}}})
     assert (await requests.reconcile("csr")).retry_after == 1
 
 
