@@ -92,6 +92,12 @@ SHAPE = f"{GROUP}/shape"
 PRICE = f"{GROUP}/price"
 """Label of a virtual node: its backend's price, a whole number that affinities can compare."""
 
+FROM_BACKEND = f"{GROUP}/from-backend"
+"""Annotation of a virtual node: the labels and taints that it has from its backend; all others are somebody else's."""
+
+REMOVED_SINCE = f"{GROUP}/removed-since"
+"""Annotation of a virtual node: since when it is being removed, because its shape or its backend is gone."""
+
 PENDING_SECONDS = f"{GROUP}/pending-seconds"
 """Annotation of a host pod: how long a virtual node's backend may leave it Pending before it is taken back."""
 

@@ -23,6 +23,7 @@ LabelValue = Annotated[str, StringConstraints(max_length=63, pattern=r"^([A-Za-z
 NodeLabels = Annotated[dict[str, LabelValue], Field(max_length=64)]
 ShapeName = Annotated[str, StringConstraints(min_length=1, max_length=40, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
 
+_HOST = r"([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\[[0-9a-fA-F:.]+\])"
 Url = Annotated[
     str,
     Field(
@@ -30,12 +31,11 @@ Url = Annotated[
         max_length=2048,
         json_schema_extra=rules(
             rule(
-                "isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != '' "
-                "&& !self.contains('@') && url(self).getQuery().size() == 0",
+                f"self.matches('^https?://{_HOST}(:[0-9]{{1,5}})?(/[^?#@ ]*)?$')".replace("\\", "\\\\"),
                 "must be a URL such as 'https://interlink.example.com:3000', without user, password or query",
             ),
             rule(
-                "!isURL(self) || !isIP(url(self).getHostname()) || !ip(url(self).getHostname()).isLinkLocalUnicast()",
+                r"!self.matches('^https?://(169[.]254[.]|\[[fF][eE][89abAB])')".replace("\\", "\\\\"),
                 "must not be a link-local address: those are of the cloud's metadata services",
             ),
         ),

@@ -106,6 +106,15 @@ def test_a_jobs_status_and_url_are_columns() -> None:
     assert columns["Status"] == ".status.conditions[?(@.type=='Ready')].reason"
 
 
+def test_a_backends_state_is_columns() -> None:
+    [backend] = [resource for resource in RESOURCES if resource.kind == "OverflowBackend"]
+    (version,) = crd.build_crd(backend)["spec"]["versions"]
+    columns = {column["name"]: column["jsonPath"] for column in version["additionalPrinterColumns"]}
+    assert columns["Type"] == ".spec.type"
+    assert columns["Nodes"] == ".status.readyNodes"
+    assert {"Ready", "Status", "Message"} < columns.keys()
+
+
 def test_the_generator_writes_both_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "charts/nestor").mkdir(parents=True)
     assert crd.main([str(tmp_path / "crds")]) == 0
