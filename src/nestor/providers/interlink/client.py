@@ -32,7 +32,7 @@ class Client:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._limits = settings.limits
-        self._tls = tls.build_context(settings.tls)
+        self._tls = tls.build_context(settings.tls) if settings.url.startswith("https:") else True
         self._base = settings.url.rstrip("/")
         self._headers = {
             "Accept-Encoding": "identity",

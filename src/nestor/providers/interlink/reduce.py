@@ -58,7 +58,9 @@ class _State(_Part):
     terminated: _Terminated | None = None
 
 
-class _Container(_Part):
+class ContainerAnswer(_Part):
+    """One container's status, as a backend tells it."""
+
     name: str
     state: _State = _State()
     last_state: _State = _State()
@@ -70,12 +72,12 @@ class _Container(_Part):
     container_id: Annotated[str, _limited(_NAME_LIMIT), Field(alias="containerID")] = ""
 
 
-def read_containers(answers: list[Object]) -> dict[str, _Container]:
+def read_containers(answers: list[Object]) -> dict[str, ContainerAnswer]:
     """The statuses by container name. Malformed ones are left out: nothing is known of such a container."""
-    found: dict[str, _Container] = {}
+    found: dict[str, ContainerAnswer] = {}
     for answer in answers:
         try:
-            status = _Container.model_validate(_without_nulls(answer))
+            status = ContainerAnswer.model_validate(_without_nulls(answer))
         except ValidationError:
             continue
         found.setdefault(status.name, status)
@@ -83,7 +85,7 @@ def read_containers(answers: list[Object]) -> dict[str, _Container]:
 
 
 def reduce_containers(
-    pod: Object, group: str, answers: dict[str, _Container], now: datetime.datetime, *, restarts: bool
+    pod: Object, group: str, answers: dict[str, ContainerAnswer], now: datetime.datetime, *, restarts: bool
 ) -> list[Object]:
     """The statuses of the containers in `spec.<group>`, in their order. `restarts`: see `Settings.restarts`."""
     key = "initContainerStatuses" if group == "initContainers" else "containerStatuses"
@@ -95,7 +97,13 @@ def reduce_containers(
 
 
 def _reduce(
-    pod: Object, container: Object, answer: _Container | None, before: Object | None, now: datetime.datetime, *, restarts: bool
+    pod: Object,
+    container: Object,
+    answer: ContainerAnswer | None,
+    before: Object | None,
+    now: datetime.datetime,
+    *,
+    restarts: bool,
 ) -> Object:
     if before is None:
         before = build_waiting(container)
@@ -124,7 +132,7 @@ def build_waiting(container: Object) -> Object:
     }
 
 
-def _build(container: Object, answer: _Container, pod: Object, now: datetime.datetime) -> Object:
+def _build(container: Object, answer: ContainerAnswer, pod: Object, now: datetime.datetime) -> Object:
     running = answer.state.running is not None
     result: Object = {
         "name": container["name"],
