@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from nestor.providers.interlink import wire
 from nestor.providers.interlink.build import build_create, build_delete, build_plugin_create, build_question
@@ -16,7 +17,7 @@ from tests.fakes.interlink import build_full_pod
 
 Object = dict[str, Any]
 
-MODELS = {
+MODELS: dict[str, type[BaseModel]] = {
     "CreateRequest": wire.CreateRequest,
     "PluginCreateRequest": wire.PluginCreateRequest,
     "ContainerData": wire.ContainerData,
