@@ -46,6 +46,12 @@ def test_options_are_those_of_the_protocol(options: Options, container: str, exp
     assert request.options == expected
 
 
+def test_each_option_has_its_own_field() -> None:
+    names = [("sinceSeconds", "7"), ("sinceTime", "2026-01-01T00:00:00Z"), ("timestamps", "true"), ("previous", "true")]
+    found = build_log_request(POD, names, NOW).options
+    assert (found.since_seconds, found.since_time, found.timestamps, found.previous) == (7, "2026-01-01T00:00:00Z", True, True)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from nestor import times
+from nestor.providers.interlink.endings import Endings
 from nestor.providers.interlink.phase import build_status
 from nestor.providers.interlink.wire import PodAnswer
 
@@ -182,27 +183,58 @@ def test_a_container_never_ends_before_it_has_started() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "restarts", "old", "new", "kept"),
+    ("policy", "old", "new", "restart", "kept"),
     [
-        ("Never", False, done(0), RUNNING, True),
-        ("Never", True, done(1), RUNNING, True),
-        ("OnFailure", True, done(0), RUNNING, True),
-        ("OnFailure", True, done(1), RUNNING, False),
-        ("Always", True, done(0), RUNNING, False),
-        ("Always", False, done(0), RUNNING, True),
-        ("Never", False, RUNNING, WAITING, True),  # the backend has forgotten
-        ("Never", False, RUNNING, {}, True),
-        ("Never", False, RUNNING, done(0), False),
-        ("Never", False, WAITING, RUNNING, False),
+        ("Never", done(0), RUNNING, {}, True),
+        ("Never", done(1), RUNNING, {"restartCount": 1}, True),
+        ("OnFailure", done(0), RUNNING, {"restartCount": 1}, True),
+        ("OnFailure", done(1), RUNNING, {"restartCount": 1}, False),
+        ("OnFailure", done(1), WAITING, {"restartCount": 1}, False),
+        ("OnFailure", done(1), RUNNING, {"containerID": "docker://2"}, False),
+        ("OnFailure", done(1), RUNNING, {}, True),
+        ("Always", done(0), RUNNING, {"restartCount": 1}, False),
+        ("Always", done(0), RUNNING, {}, True),
+        ("Never", RUNNING, WAITING, {}, True),  # the backend has forgotten
+        ("Never", RUNNING, {}, {}, True),
+        ("Never", RUNNING, done(0), {}, False),
+        ("Never", WAITING, RUNNING, {}, False),
     ],
 )
-def test_a_state_is_not_taken_back(policy: str, restarts: bool, old: Object, new: Object, kept: bool) -> None:
+def test_a_state_is_not_taken_back(policy: str, old: Object, new: Object, restart: Object, kept: bool) -> None:
     pod = build_pod(policy, main=2)
-    pod["status"] = build_status(pod, answer([old, RUNNING]), NOW, restarts=restarts)
+    pod["status"] = build_status(pod, answer([old, RUNNING], containerID="docker://1"), NOW, restarts=True)
     before = pod["status"]["containerStatuses"][0]
-    told = answer([new, RUNNING], restartCount=1 if restarts else 0)
-    now = build_status(pod, told, NOW, restarts=restarts)["containerStatuses"][0]
+    fields: Object = {"containerID": "docker://1"} | restart
+    told = answer([new, RUNNING], **fields)
+    now = build_status(pod, told, NOW, restarts=True)["containerStatuses"][0]
     assert (now["state"] == before["state"]) is kept
+
+
+@pytest.mark.parametrize(
+    ("policy", "code", "phases"),
+    [
+        ("Never", 1, ["Failed"]),
+        ("OnFailure", 0, ["Succeeded"]),
+        ("OnFailure", 1, ["Running", "Running", "Failed"]),
+        ("Always", 0, ["Running", "Running", "Succeeded"]),
+        ("Always", 1, ["Running", "Running", "Failed"]),
+    ],
+)
+def test_a_pod_ends_once_its_backend_had_time_to_restart_it(policy: str, code: int, phases: list[str]) -> None:
+    pod, endings = build_pod(policy), Endings(30)
+    found = [endings.build(pod, answer([done(code)]), NOW, at)["phase"] for at in (100.0, 129.0, 130.0)[: len(phases)]]
+    assert found == phases
+
+
+def test_each_run_of_a_container_may_be_followed_by_another_one() -> None:
+    pod, endings = build_pod("OnFailure"), Endings(30)
+    told = [(answer([done(1)], restartCount=count), 20.0 * count) for count in range(10)]
+    assert {endings.build(pod, item, NOW, at)["phase"] for item, at in told} == {"Running"}
+    assert endings.build(pod, answer([RUNNING], restartCount=10), NOW, 500)["phase"] == "Running"
+    assert endings.build(pod, answer([done(1)], restartCount=10), NOW, 501)["phase"] == "Running"
+    endings.forget("u")
+    assert endings.build(pod, answer([done(1)], restartCount=10), NOW, 999)["phase"] == "Running"
+    assert endings.build(pod, answer([done(1)], restartCount=10), NOW, 1029)["phase"] == "Failed"
 
 
 def test_a_pod_that_has_ended_does_not_change_any_more() -> None:
