@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import uuid
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import pytest
 
@@ -251,16 +251,16 @@ class StreamsContract:
 
 def lists_of(provider: Provider | Backend) -> Lists:
     """What lists the pods: a provider itself, or the capability of a backend."""
-    found: Lists | None = getattr(provider, "lists", provider)
+    found = getattr(provider, "lists", provider)
     assert found is not None
-    return found
+    return cast(Lists, found)
 
 
 def patches_of(provider: Provider | Backend) -> Patches:
     """What patches pods: a provider itself, or the capability of a backend."""
-    found: Patches | None = getattr(provider, "patches", provider)
+    found = getattr(provider, "patches", provider)
     assert found is not None
-    return found
+    return cast(Patches, found)
 
 
 async def list_names(place: AnyPlace, *, otherwise: list[str]) -> list[str]:

@@ -12,7 +12,7 @@ from nestor.objects import Object
 from nestor.providers.base import Shape, Unreachable
 from nestor.providers.interlink import discovery, nunet
 from nestor.providers.interlink.wire import Created, Peer, Ping, PodAnswer
-from nestor.providers.interlink.words import cut
+from nestor.providers.interlink.words import cut, cut_name
 
 _STATES = ("waiting", "running", "terminated")
 _JOB_LIMIT = 256
@@ -93,4 +93,4 @@ def _validate(model: type[_M], found: Object, path: str) -> _M:
         return model.model_validate(found)
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
-        raise Unreachable(f"the backend's answer to {path} is malformed: `{cut(where, 100)}`") from None
+        raise Unreachable(f"the backend's answer to {path} is malformed: `{cut_name(where)}`") from None

@@ -32,7 +32,7 @@ class Client:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._limits = settings.limits
-        self._tls = tls.build_context(settings.tls)
+        self._tls = tls.build_context(settings.tls) if settings.url.startswith("https:") else True
         self._base = settings.url.rstrip("/")
         self._headers = {
             "Accept-Encoding": "identity",
@@ -41,15 +41,16 @@ class Client:
         }
         self._kept: aiohttp.ClientSession | None = None
         self._single: aiohttp.ClientSession | None = None
+        self._identity: aiohttp.ClientSession | None = None
         self._tokens: Tokens
         if settings.oidc:
-            self._tokens = OidcTokens(lambda: self._session(is_repeatable=True), settings.oidc, settings.limits)
+            self._tokens = OidcTokens(self._identity_session, settings.oidc, settings.limits)
         else:
             self._tokens = GivenTokens(settings.bearer)
 
     async def close(self) -> None:
         """Close all connections."""
-        for session in (self._kept, self._single):
+        for session in (self._kept, self._single, self._identity):
             if session is not None:
                 await session.close()
 
@@ -143,6 +144,11 @@ class Client:
         if self._single is None:
             self._single = self._connect(aiohttp.TCPConnector(ssl=self._tls, limit=_STREAMS, force_close=True))
         return self._single
+
+    def _identity_session(self) -> aiohttp.ClientSession:
+        if self._identity is None:
+            self._identity = self._connect(aiohttp.TCPConnector(ssl=tls.build_identity_context(self._settings.tls)))
+        return self._identity
 
     def _connect(self, connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False)

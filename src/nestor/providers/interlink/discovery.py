@@ -9,6 +9,7 @@ from nestor.api import labels
 from nestor.objects import Object
 from nestor.providers.base import WHOLE, Shape, Unreachable
 from nestor.providers.interlink.wire import Ping, Taint
+from nestor.providers.interlink.words import cut_name
 from nestor.quantities import parse_quantity, write_quantity
 
 _NAME = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
@@ -49,7 +50,7 @@ def build_taints(taints: Iterable[Taint]) -> list[Object]:
     for taint in taints:
         is_valid = _is_qualified(taint.key) and _VALUE.match(taint.value) and taint.effect in _EFFECTS
         if not is_valid or _is_reserved(taint.key):
-            raise Unreachable(f"the backend wants the taint '{taint.key[:100]}', which no backend may set")
+            raise Unreachable(f"the backend wants the taint '{cut_name(taint.key)}', which no backend may set")
         found[taint.key, taint.effect] = taint.model_dump()
     if len(found) > _TAINTS:
         raise Unreachable(f"the backend wants {len(found)} taints: at most {_TAINTS} are allowed")
@@ -63,7 +64,7 @@ def name_resource(name: str) -> str:
     """
     full = name if "/" in name else f"{labels.GROUP}/{slug(name)}"
     if not _is_qualified(full) or _is_reserved(full) or full.startswith("requests."):
-        raise Unreachable(f"the backend tells the resource '{name[:100]}', which is no name of an extended resource")
+        raise Unreachable(f"the backend tells the resource '{cut_name(name)}', which is no name of an extended resource")
     return full
 
 
@@ -79,7 +80,7 @@ def check_quantity(what: str, text: str) -> str:
     except (ValueError, ArithmeticError):
         amount = None
     if amount is None or not 0 <= amount <= _LARGEST:
-        raise Unreachable(f"the backend tells '{text[:32]}' for `{what}`: must be a quantity from 0 to 2^63")
+        raise Unreachable(f"the backend tells '{cut_name(text[:32])}' for `{cut_name(what)}`: must be a quantity from 0 to 2^63")
     return write_quantity(amount) if "e" in text.lower() else text
 
 

@@ -25,11 +25,14 @@ _SHAPES = 64
 _MIB_PER_GIB = 1024
 # What a product's name says besides family and model.
 _NOISE = re.compile(r"^(nvidia|geforce|amd|intel|corporation|graphics|gpu|pcie?|sxm\d*|nvl|\d+gi?b|\d+g)$")
-_BRANDS = {
-    "nvidia": re.compile(r"nvidia|geforce|tesla|quadro|rtx|gtx|titan|\b[avhlpt]\d{1,3}\b"),
-    "amd": re.compile(r"\bamd\b|radeon|instinct|firepro|\brx\b|\bmi\d+"),
-    "intel": re.compile(r"intel|\barc\b|iris|flex|ponte"),
-}
+_MARKS = re.compile(r"\((r|c|tm)\)", re.IGNORECASE)
+# The first that fits. NVIDIA's are last also by their model alone, such as V100.
+_BRANDS = (
+    ("nvidia", re.compile(r"nvidia|geforce|tesla|quadro|titan|\b[rg]tx\b")),
+    ("amd", re.compile(r"\bamd\b|radeon|instinct|firepro|\bmi\d+")),
+    ("intel", re.compile(r"intel|\barc\b|iris")),
+    ("nvidia", re.compile(r"^[abhlptv]\d{1,4}\b")),
+)
 
 
 def build_shapes(peers: Iterable[Peer]) -> list[Shape]:
@@ -61,8 +64,8 @@ def build_whole(resources: Mapping[str, float]) -> Shape:
 
 def name_gpu(gpu: PeerGpu) -> str:
     """`gpu-<brand>-<family>-<model>-<memory>`, for example `gpu-nvidia-tesla-p100-16gb`."""
-    text = slug(gpu.name).replace("-", " ")
-    brand = next((name for name, pattern in _BRANDS.items() if pattern.search(text)), "other")
+    text = slug(_MARKS.sub(" ", gpu.name)).replace("-", " ")
+    brand = next((name for name, pattern in _BRANDS if pattern.search(text)), "other")
     model = [word for word in text.split() if not _NOISE.match(word)] or ["unknown"]
     return "-".join(["gpu", brand, *model, f"{round(gpu.total_vram / _MIB_PER_GIB)}gb"])[: names.LABEL_LIMIT].rstrip("-")
 

@@ -19,12 +19,12 @@ def is_over(pod: Object) -> bool:
 
 
 def build_status(pod: Object, answer: PodAnswer, now: datetime.datetime, *, restarts: bool = False) -> Object:
-    """The pod's status after this answer. `restarts`: the backend restarts containers by the pod's `restartPolicy`."""
+    """The pod's status after this answer. `restarts`: its `restartPolicy` counts; otherwise, what has ended is over."""
     if is_over(pod):
         return status_of(pod)
     spec, time = pod["spec"], times.write(now)
-    init = reduce_containers(pod, "initContainers", read_containers(answer.init_containers), now, restarts=restarts)
-    main = reduce_containers(pod, "containers", read_containers(answer.containers), now, restarts=restarts)
+    init = reduce_containers(pod, "initContainers", read_containers(answer.init_containers), now)
+    main = reduce_containers(pod, "containers", read_containers(answer.containers), now)
     phase = find_phase(spec, init, main, restarts=restarts)
     result: Object = {"phase": phase, "startTime": status_of(pod).get("startTime") or time, "containerStatuses": main}
     if init:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -12,9 +13,10 @@ from nestor.objects import Object, annotations_of, status_of
 from nestor.providers.base import Inputs, InvalidInput, NotFound, NotYet, Options, ProviderError, Shape, Unauthorized, Unreachable
 from nestor.providers.interlink import answers, build
 from nestor.providers.interlink.client import Client, Lost
+from nestor.providers.interlink.endings import Endings
 from nestor.providers.interlink.fates import Fates
 from nestor.providers.interlink.logs import build_log_request
-from nestor.providers.interlink.phase import build_status, is_over
+from nestor.providers.interlink.phase import is_over
 from nestor.providers.interlink.questions import Questions
 from nestor.providers.interlink.refusals import find_refusals
 from nestor.providers.interlink.settings import Settings
@@ -34,6 +36,7 @@ class InterlinkProvider:
         self._limits = settings.limits
         self._client = Client(settings)
         self._fates = Fates(settings.limits.settle_seconds)
+        self._endings = Endings(settings.limits.restart_seconds)
         self._questions = Questions(self._client, settings)
         self._now = now
 
@@ -72,6 +75,7 @@ class InterlinkProvider:
             if self._fates.is_lost(uid):
                 raise NotYet("the backend may still be about to start this pod")
             self._fates.forget(uid)
+            self._endings.forget(uid)
 
     async def get(self, pod: Object) -> Object:
         """See `Backend.get`."""
@@ -84,10 +88,10 @@ class InterlinkProvider:
         """See `Backend.statuses`. Pods that have ended are not asked about any more."""
         asked = [pod for pod in pods if not is_over(pod)]
         found = await self._questions.find_all(asked)
-        now, restarts = self._now(), self._settings.restarts
+        now, at = self._now(), time.monotonic()
         known = [(pod["metadata"]["uid"], pod) for pod in asked if pod["metadata"]["uid"] in found]
         over = {pod["metadata"]["uid"]: status_of(pod) for pod in pods if is_over(pod)}
-        return over | {uid: build_status(pod, found[uid], now, restarts=restarts) for uid, pod in known}
+        return over | {uid: self._endings.build(pod, found[uid], now, at) for uid, pod in known}
 
     async def discover(self) -> list[Shape] | None:
         """See `Backend.discover`."""
@@ -114,7 +118,9 @@ class InterlinkProvider:
     async def _send_create(self, uid: str, body: str) -> str:
         self._fates.send(uid)
         try:
-            content = await self._client.send("POST", "/create", body, seconds=self._limits.create_seconds)
+            content = await self._client.send(
+                "POST", "/create", body, seconds=max(self._limits.create_seconds, self._limits.call_seconds)
+            )
         except Lost:
             self._fates.lose(uid)
             raise

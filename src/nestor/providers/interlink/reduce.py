@@ -58,7 +58,9 @@ class _State(_Part):
     terminated: _Terminated | None = None
 
 
-class _Container(_Part):
+class ContainerAnswer(_Part):
+    """One container's status, as a backend tells it."""
+
     name: str
     state: _State = _State()
     last_state: _State = _State()
@@ -70,39 +72,37 @@ class _Container(_Part):
     container_id: Annotated[str, _limited(_NAME_LIMIT), Field(alias="containerID")] = ""
 
 
-def read_containers(answers: list[Object]) -> dict[str, _Container]:
+def read_containers(answers: list[Object]) -> dict[str, ContainerAnswer]:
     """The statuses by container name. Malformed ones are left out: nothing is known of such a container."""
-    found: dict[str, _Container] = {}
+    found: dict[str, ContainerAnswer] = {}
     for answer in answers:
         try:
-            status = _Container.model_validate(_without_nulls(answer))
+            status = ContainerAnswer.model_validate(_without_nulls(answer))
         except ValidationError:
             continue
         found.setdefault(status.name, status)
     return found
 
 
-def reduce_containers(
-    pod: Object, group: str, answers: dict[str, _Container], now: datetime.datetime, *, restarts: bool
-) -> list[Object]:
-    """The statuses of the containers in `spec.<group>`, in their order. `restarts`: see `Settings.restarts`."""
+def reduce_containers(pod: Object, group: str, answers: dict[str, ContainerAnswer], now: datetime.datetime) -> list[Object]:
+    """The statuses of the containers in `spec.<group>`, in their order."""
     key = "initContainerStatuses" if group == "initContainers" else "containerStatuses"
     before = {item["name"]: item for item in status_of(pod).get(key) or []}
     return [
-        _reduce(pod, container, answers.get(container["name"]), before.get(container["name"]), now, restarts=restarts)
+        _reduce(pod, container, answers.get(container["name"]), before.get(container["name"]), now)
         for container in pod["spec"].get(group) or []
     ]
 
 
 def _reduce(
-    pod: Object, container: Object, answer: _Container | None, before: Object | None, now: datetime.datetime, *, restarts: bool
+    pod: Object, container: Object, answer: ContainerAnswer | None, before: Object | None, now: datetime.datetime
 ) -> Object:
     if before is None:
         before = build_waiting(container)
     if answer is None or not _has_state(answer.state):
         return before
     status = _build(container, answer, pod, now)
-    if _is_forgotten(pod, before, status, restarts=restarts):
+    if _is_forgotten(pod, before, status):
         return before
     status["restartCount"] = max(status["restartCount"], before.get("restartCount") or 0)
     return _keep_times(status, before)
@@ -124,7 +124,7 @@ def build_waiting(container: Object) -> Object:
     }
 
 
-def _build(container: Object, answer: _Container, pod: Object, now: datetime.datetime) -> Object:
+def _build(container: Object, answer: ContainerAnswer, pod: Object, now: datetime.datetime) -> Object:
     running = answer.state.running is not None
     result: Object = {
         "name": container["name"],
@@ -175,12 +175,13 @@ def _read_time(text: str | None) -> datetime.datetime | None:
         return None
 
 
-def _is_forgotten(pod: Object, before: Object, status: Object, *, restarts: bool) -> bool:
+def _is_forgotten(pod: Object, before: Object, status: Object) -> bool:
     """True if the backend has gone back to a state that this run of the container had left."""
     old, new = before.get("state") or {}, status["state"]
-    has_restarted = status["restartCount"] > (before.get("restartCount") or 0)
+    ids = {status.get("containerID"), before.get("containerID")}
+    has_restarted = status["restartCount"] > (before.get("restartCount") or 0) or (len(ids) == 2 and None not in ids)
     if "terminated" in old and "terminated" not in new:
-        return not (restarts and has_restarted and _may_restart(pod, old["terminated"]))
+        return not (has_restarted and _may_restart(pod, old["terminated"]))
     return "running" in old and "waiting" in new and not has_restarted and not status["lastState"]
 
 

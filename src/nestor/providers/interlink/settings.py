@@ -51,6 +51,8 @@ class Limits:
     """For any answer but logs."""
     bytes_per_pod: int = 32 * 1024
     """What each pod that was asked about adds to `answer_bytes`."""
+    restart_seconds: float = 30
+    """How long a container may have ended that its pod's `restartPolicy` lets run again. Many backends run each only once."""
     log_idle_seconds: float = 60
     """Until the next bytes of a log that is not followed."""
     attempts: int = 3
@@ -73,8 +75,6 @@ class Settings:
     """Reads the bearer token: from a file, or a Secret. It is called for each request, and must not wait."""
     tls: Tls = field(default_factory=Tls)
     limits: Limits = field(default_factory=Limits)
-    restarts: bool = False
-    """The backend restarts containers by the pod's `restartPolicy`. By default, a container that has ended does not run again."""
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)

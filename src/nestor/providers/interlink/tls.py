@@ -20,6 +20,14 @@ def build_context(tls: Tls) -> ssl.SSLContext:
     return context
 
 
+def build_identity_context(tls: Tls) -> ssl.SSLContext:
+    """The TLS settings for a token server: the system's authorities count, and the backend's; we show no certificate."""
+    context = ssl.create_default_context()
+    if tls.ca:
+        context.load_verify_locations(cadata=tls.ca)
+    return context
+
+
 def _load_certificate(context: ssl.SSLContext, tls: Tls) -> None:
     """The `ssl` module reads keys from files only: one that nobody else can read, and that is gone at once."""
     with tempfile.TemporaryDirectory() as folder:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import time
 from collections.abc import Callable
 from typing import Annotated, Protocol
@@ -91,8 +92,8 @@ class OidcTokens:
     async def _fetch(self) -> None:
         form = {"grant_type": "client_credentials", "scope": " ".join(self._oidc.scopes), "audience": self._oidc.audience}
         # Encoded like form fields before they are joined: RFC 6749, 2.3.1.
-        auth = aiohttp.BasicAuth(quote_plus(self._oidc.client_id), quote_plus(self._oidc.client_secret))
-        status, content = await self._ask({key: value for key, value in form.items() if value}, auth)
+        pair = f"{quote_plus(self._oidc.client_id)}:{quote_plus(self._oidc.client_secret)}"
+        status, content = await self._ask({key: value for key, value in form.items() if value}, pair)
         if status in (400, 401, 403):
             raise Unauthorized(f"the token server refuses our credentials: {self._explain(content)}", status)
         try:
@@ -102,11 +103,16 @@ class OidcTokens:
         self._token = grant.access_token
         self._renew_at = time.monotonic() + max(grant.expires_in - _MARGIN_SECONDS, grant.expires_in / 2)
 
-    async def _ask(self, form: dict[str, str], auth: aiohttp.BasicAuth) -> tuple[int, bytes]:
+    async def _ask(self, form: dict[str, str], pair: str) -> tuple[int, bytes]:
         timeout = aiohttp.ClientTimeout(total=self._limits.call_seconds, sock_connect=self._limits.connect_seconds)
-        session = self._session()
+        headers = {
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+            "Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}",
+        }
+        call = self._session().post(self._oidc.token_url, data=form, headers=headers, timeout=timeout, allow_redirects=False)
         try:
-            async with session.post(self._oidc.token_url, data=form, auth=auth, timeout=timeout, allow_redirects=False) as answer:
+            async with call as answer:
                 return answer.status, await answer.content.read(_ANSWER_LIMIT)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             raise Unreachable(f"the token server does not answer: {type(error).__name__}") from None

@@ -34,7 +34,6 @@ class CreateRequest(Message):
     secrets: list[Object] = Field(default_factory=list)
     projected: list[Object] = Field(default_factory=list, alias="projectedvolumesmaps")
     """A ConfigMap for each projected volume, with the volume's name: file names and their contents."""
-    job_script_url: str = Field(default="", alias="jobscriptURL")
 
 
 class ContainerData(Message):

@@ -8,14 +8,20 @@ from collections.abc import Iterable
 MESSAGE_LIMIT = 1024
 """Characters of an error's text that users get to see."""
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
+_NAME_LIMIT = 100
 _SHORTEST_SECRET = 6
 
 
 def cut(text: str, limit: int = MESSAGE_LIMIT) -> str:
-    """`text` without control characters, and no longer than `limit`."""
-    clean = _CONTROL.sub(" ", text[: limit * 2]).strip()
+    """`text` without control characters and the like, and no longer than `limit`."""
+    printable = (char if char.isprintable() or char in "\n\t" else "\0" for char in text[: limit * 2])
+    clean = re.sub("\0+", " ", "".join(printable)).strip()
     return clean if len(clean) <= limit else clean[: limit - 1] + "…"
+
+
+def cut_name(text: str) -> str:
+    """The beginning of what should be a name, in one line."""
+    return " ".join(cut(text, _NAME_LIMIT).split())
 
 
 def hide(text: str, secrets: Iterable[str]) -> str:

@@ -27,7 +27,8 @@ class Backend:
         """A provider; `fields` are those of `Settings`, and those of `Limits` that are not to be quick."""
         names = Limits.__dataclass_fields__.keys()
         limits = replace(QUICK, **{key: fields.pop(key) for key in list(fields) if key in names})
-        self.made.append(InterlinkProvider(Settings(**{"url": self.url, "hop": self.fake.hop, "limits": limits} | fields)))
+        given: dict[str, Any] = {"url": self.url, "hop": self.fake.hop, "limits": limits} | fields
+        self.made.append(InterlinkProvider(Settings(**given)))
         return self.made[-1]
 
 

@@ -26,7 +26,6 @@ class InterlinkPlace:
     def __init__(self, fake: FakeInterlink, provider: InterlinkProvider) -> None:
         self.provider: AnyBackend = provider
         self._fake = fake
-        self._is_stopped = False
 
     def refuse(self, pod: Object) -> tuple[Object, str]:
         """A volume that interLink cannot carry."""
