@@ -31,7 +31,6 @@ class StatusPoller:
         self._period = period
         self._on_change = on_change
         self.calls = 0
-        self.has_answered = False
 
     async def run(self) -> None:
         """Ask until cancelled."""
@@ -52,7 +51,6 @@ class StatusPoller:
         except Exception as error:
             log.info("no news of %d pods: %s", len(entries), describe(error))
             return
-        self.has_answered = True
         for entry in entries:
             self._take(entry, found.get(entry.uid))
 
