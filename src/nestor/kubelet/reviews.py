@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -15,6 +16,8 @@ from nestor.objects import Object, status_of
 
 ALLOWED_SECONDS, REFUSED_SECONDS = 300, 30
 """How long an answer is kept, as kubelets do."""
+REVIEWS = 5
+"""Questions to the API server at the same time: anybody who reaches the port can cause one."""
 _CACHE_LIMIT = 1000
 _TOKEN_LIMIT = 16 * 1024
 
@@ -25,6 +28,7 @@ class ReviewedAccess:
     def __init__(self, find_api: Callable[[str], Api | None], clock: Callable[[], float] = time.monotonic) -> None:
         self._find_api = find_api
         self._clock = clock
+        self._reviews = asyncio.Semaphore(REVIEWS)
         self._known: OrderedDict[tuple[Caller, str, str], tuple[bool, float]] = OrderedDict()
 
     async def identify(self, request: Request, certificate: dict[str, Any] | None) -> Caller:
@@ -75,7 +79,8 @@ class ReviewedAccess:
             raise Denied(503, "the node is not connected to its API server yet")
         body = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {}, "spec": spec}
         try:
-            return await api.create(kind, body)
+            async with self._reviews:
+                return await api.create(kind, body)
         except ApiError as error:
             raise Denied(500, f"the API server cannot tell who may call: {error.message}") from None
 

@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from nestor.kube import Api, ApiError, Forbidden, kinds
-from nestor.objects import conditions_of, status_of
+from nestor.objects import conditions_of, spec_of, status_of
 from nestor.vnode.backend import health
 from nestor.vnode.identity import request
 from nestor.vnode.node import keeper
@@ -107,8 +107,8 @@ async def test_a_node_is_written_once(virtual: World, monkeypatch: pytest.Monkey
     renewals: set[str] = set()
 
     async def is_renewed_often() -> bool:
-        lease = await virtual.api.get(kinds.LEASE, virtual.name, LEASE_NAMESPACE)
-        renewals.add(lease["spec"]["renewTime"])
+        lease = await virtual.api.find(kinds.LEASE, virtual.name, LEASE_NAMESPACE)
+        renewals.add(str(spec_of(lease).get("renewTime")))
         return len(renewals) > 5
 
     await eventually(is_renewed_often)

@@ -440,3 +440,33 @@ async def test_pods_of_other_nodes_are_not_touched(world: World) -> None:
 async def test_an_error_of_the_input_is_no_outage(world: World) -> None:
     world.health.note_failure(InvalidInput("no"))
     assert world.health.is_answering
+
+
+async def test_clocks_that_differ_end_nothing_early(world: World) -> None:
+    """The API server's clock is years behind ours: its times are not compared with ours."""
+    uid = world.bind("web", seconds="3600")
+    await world.mark("web", "Accepted")
+    world.backend.is_down = True
+    pod = world.look("web")
+    assert pod is not None
+    pod["metadata"] |= {"deletionTimestamp": "2020-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}
+    pod["status"]["conditions"][0]["lastTransitionTime"] = "2020-01-01T00:00:00Z"
+    world.api.put(kinds.POD, pod)
+    begin = world.backend.count("statuses")
+    await world.until(lambda: world.backend.count("statuses") > begin + 5)
+    world.pods.queue.add(uid)
+    await world.settle()
+    assert world.look("web") is not None
+    assert not {"LeftAtBackend", "BouncedBack"} & set(world.events)
+
+
+async def test_an_unsent_pod_is_not_late_by_another_clock(world: World) -> None:
+    world.backend.fault = lambda call, _: NoRoom("full") if call == "create" else None
+    uid = world.bind("web", seconds="3600")
+    pod = world.look("web")
+    assert pod is not None
+    pod["status"]["conditions"][0]["lastTransitionTime"] = "2020-01-01T00:00:00Z"
+    world.api.put(kinds.POD, pod)
+    await world.until(lambda: world.backend.count("create") >= 2)
+    assert world.entry(uid).read_facts(is_answering=True).is_late is False
+    assert (world.look("web") or {})["status"]["phase"] == "Pending"
