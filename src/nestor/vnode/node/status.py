@@ -8,6 +8,7 @@ from typing import Any
 
 from nestor import __version__
 from nestor.objects import Object, status_of
+from nestor.quantities import parse_quantity
 
 READY, NOT_ANSWERING = "BackendAnswers", "BackendDoesNotAnswer"
 FULL = "nestor.dev/Full"
@@ -73,7 +74,7 @@ def build_patch(node: Object, desired: Object) -> Object | None:
     now, patch = status_of(node), dict[str, Any]()
     for field in ("capacity", "allocatable"):
         there = now.get(field) or {}
-        changed: Object = {key: value for key, value in desired[field].items() if there.get(key) != value}
+        changed: Object = {key: value for key, value in desired[field].items() if not _is_same(there.get(key), value)}
         changed |= {key: None for key in there if key not in desired[field]}
         if changed:
             patch[field] = changed
@@ -108,6 +109,11 @@ def _condition(kind: str, status: str, reason: str, message: str, time: str) -> 
         "lastHeartbeatTime": time,
         "lastTransitionTime": time,
     }
+
+
+def _is_same(there: str | None, value: str) -> bool:
+    """API servers write quantities in their own way: `1000` comes back as `1k`."""
+    return there == value or (there is not None and parse_quantity(there) == parse_quantity(value))
 
 
 def _differs(there: Object | None, item: Object) -> bool:

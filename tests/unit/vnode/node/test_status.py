@@ -70,6 +70,14 @@ def test_nothing_is_written_twice() -> None:
     assert build_patch(node, build_status(MACHINE, FINE, None, LATER)) is None
 
 
+def test_quantities_are_compared_as_such() -> None:
+    machine = Machine({"cpu": "1000m", "memory": "1024Mi", "pods": "1000"}, "10.0.0.7", 10250, "v1.35.2")
+    node = apply({}, build_patch({}, build_status(machine, FINE, None, NOW)))
+    for field in ("capacity", "allocatable"):
+        node["status"][field] = {"cpu": "1", "memory": "1Gi", "pods": "1k"}
+    assert build_patch(node, build_status(machine, FINE, None, LATER)) is None
+
+
 def test_what_others_have_changed_is_written_again() -> None:
     """The node controller has set Ready to Unknown while the API server was away from us."""
     node = apply({}, build_patch({}, build_status(MACHINE, FINE, None, NOW)))
