@@ -29,35 +29,37 @@ class Drain:
         self._context = context
         self._api = context.api
 
-    async def remove(self, backend: Object, node: Object, *, limit: float, settle: float = SETTLE_SECONDS) -> float | None:
-        """One step. Returns when to look again, in seconds; None: the node is gone."""
+    async def remove(
+        self, backend: Object, node: Object, *, limit: float, settle: float = SETTLE_SECONDS
+    ) -> tuple[Object, float] | None:
+        """One step. Returns the node as it is then, and when to look again, in seconds; None: it is gone."""
         name = node["metadata"]["name"]
         pods = []
         if labels.REMOVED_SINCE in annotations_of(node):
             pods = await self._api.list(kinds.POD, fields=f"spec.nodeName={name}")
         step = decide_removal(node, pods, now(), limit=limit, settle=settle)
         if step.act == "Cordon":
-            await self._cordon(node)
-            return POLL_SECONDS
+            return await self._cordon(node), POLL_SECONDS
         await self._clear(step)
         if step.act == "Force":
             await self._tell(backend, name, step.pods)
         if step.act in ("Force", "Remove"):
             await self._api.delete(kinds.NODE, name, uid=node["metadata"]["uid"])
             return None
-        return step.delay
+        return node, step.delay
 
-    async def _cordon(self, node: Object) -> None:
-        """In one write with the time, so that whoever finds the one knows of the other."""
+    async def _cordon(self, node: Object) -> Object:
+        """In one write with the time, so that whoever finds the one knows of the other. Returns the node as it is then."""
         meta = {"uid": node["metadata"]["uid"], "annotations": {labels.REMOVED_SINCE: write(now())}}
         patch = {"metadata": meta, "spec": {"unschedulable": True}}
         try:
-            await self._api.patch(kinds.NODE, node["metadata"]["name"], None, patch)
+            return await self._api.patch(kinds.NODE, node["metadata"]["name"], None, patch)
         except NotFound:
-            return
+            return node
         except (Conflict, Invalid) as error:
             if not error.is_replaced:
                 raise
+            return node
 
     async def _clear(self, step: Removal) -> None:
         ways: dict[str, Callable[[Object], Coroutine[Any, Any, None]]] = {

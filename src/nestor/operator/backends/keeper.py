@@ -38,14 +38,16 @@ class NodeKeeper:
         found = [await self._ensure(backend, item, live.get(item.name)) for item in wanted.values()]
         delays = []
         for name in live.keys() - wanted.keys():
-            delay = await self._drain.remove(backend, live[name], limit=spec.drain_seconds) if is_sure else RESYNC_SECONDS
-            if delay is not None:
-                delays.append(delay)
-                found.append(_read(live[name]))
+            left: tuple[Object, float] | None = live[name], RESYNC_SECONDS
+            if is_sure:
+                left = await self._drain.remove(backend, live[name], limit=spec.drain_seconds)
+            if left is not None:
+                found.append(_read(left[0]))
+                delays.append(left[1])
         return sorted(found, key=lambda item: item.name), min(delays, default=None)
 
-    async def remove_all(self, backend: Object, limit: float) -> float | None:
-        """Remove all nodes of a backend that goes. Returns when to look again, in seconds; None: none is left.
+    async def remove_all(self, backend: Object, limit: float) -> tuple[list[NodeState], float | None]:
+        """Remove all nodes of a backend that goes. Returns what is left, and when to look again, in seconds; None: not at all.
 
         Asks the API server when the cache has none: a node made a moment ago may not be in it yet.
         """
@@ -53,8 +55,9 @@ class NodeKeeper:
         if not nodes:
             listed = await self._context.api.list(kinds.NODE, labels=f"{labels.BACKEND}={backend['metadata']['name']}")
             nodes = [node for node in listed if is_of(node, backend) and not is_terminating(node)]
-        delays = [await self._drain.remove(backend, node, limit=limit, settle=0) for node in nodes]
-        return min((delay for delay in delays if delay is not None), default=POLL_SECONDS if nodes else None)
+        steps = [await self._drain.remove(backend, node, limit=limit, settle=0) for node in nodes]
+        left = [step for step in steps if step is not None]
+        return [_read(node) for node, _ in left], min((delay for _, delay in left), default=POLL_SECONDS if nodes else None)
 
     def _find(self, backend: Object) -> list[Object]:
         """Those that are there to stay: one that is being deleted may be held by others for ever."""

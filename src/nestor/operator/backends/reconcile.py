@@ -17,6 +17,7 @@ from nestor.objects import Object, conditions_of, is_terminating, spec_of, statu
 from nestor.operator.backends.keeper import NodeKeeper
 from nestor.operator.backends.process import build_process
 from nestor.operator.backends.ready import NodeState, Observed, count_ready, decide_ready, find_process
+from nestor.operator.backends.removal import END_SECONDS
 from nestor.operator.backends.report import report
 from nestor.operator.backends.requests import is_process
 from nestor.operator.result import Result
@@ -82,12 +83,12 @@ class BackendReconciler:
         if not has_finalizer(backend):
             return Result()
         limit = _read_limit(backend)
-        delay = await self._nodes.remove_all(backend, limit)
+        nodes, delay = await self._nodes.remove_all(backend, limit)
         if delay is not None:
-            nodes = self._nodes.observe(backend)
-            left = ", ".join(item.name for item in nodes)
-            said = f"its nodes are being removed, which takes at most {limit:.0f} s: {left}"
-            await self._report(backend, _not_ready(conditions.TERMINATING, said), nodes)
+            if nodes:
+                left = ", ".join(item.name for item in nodes)
+                said = f"its nodes are being removed, which takes at most {limit + END_SECONDS:.0f} s: {left}"
+                await self._report(backend, _not_ready(conditions.TERMINATING, said), nodes)
             return Result(delay)
         try:
             await remove_finalizer(self._context.api, kinds.OVERFLOW_BACKEND, backend)
