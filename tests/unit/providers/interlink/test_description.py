@@ -9,8 +9,8 @@ from pydantic import BaseModel
 
 from nestor.providers.interlink import wire
 from nestor.providers.interlink.build import build_create, build_delete, build_plugin_create, build_question
+from nestor.providers.interlink.containers import ContainerAnswer
 from nestor.providers.interlink.logs import build_log_request
-from nestor.providers.interlink.reduce import ContainerAnswer
 from nestor.times import now, timestamp
 from tests.conformance.interlink.description import find_faults, load
 from tests.fakes.interlink import build_full_pod
