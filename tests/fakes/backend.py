@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 import copy
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -77,12 +78,12 @@ class MemoryBackend:
         found = [pod["metadata"]["uid"] for pod in pods if pod["metadata"]["uid"] in self.pods]
         return {uid: copy.deepcopy(self.pods[uid]["status"]) for uid in found}
 
-    async def list(self) -> list[Object]:
+    async def list(self) -> builtins.list[Object]:
         """See `Lists.list`."""
         await self._enter("list", {"metadata": {"name": ""}})
         return [copy.deepcopy(pod) for pod in self.pods.values()]
 
-    async def discover(self) -> list[Shape] | None:
+    async def discover(self) -> builtins.list[Shape] | None:
         """See `Backend.discover`."""
         await self._enter("discover", {"metadata": {"name": ""}})
         return self.shapes

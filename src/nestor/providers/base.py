@@ -177,7 +177,8 @@ class Backend(Protocol):
 
         `pods` come with their last known status: what has not changed keeps its times. Contains only fields that a kubelet sets:
         `phase`, `reason`, `message`, `startTime`, `podIP(s)`, `conditions`, and the statuses of the pod's own containers.
-        A pod that is missing from the result is unknown to the place at this moment. That alone does not mean that it has failed.
+        A pod that is missing from the result is unknown to the place at this moment, or nothing could be learned about it. That
+        alone does not mean that it has failed: `get` tells whether this very pod is there.
         Raises if nothing could be learned about any of the pods.
         """
 

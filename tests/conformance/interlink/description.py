@@ -65,6 +65,8 @@ def _check(document: Object, schema: Object, value: Any, where: str) -> Iterator
     elif isinstance(value, dict):
         yield from _check_object(document, schema, value, where)
     elif isinstance(value, list):
+        if len(value) < schema.get("minItems", 0):
+            yield f"{where}: is too short"
         for index, item in enumerate(value):
             yield from _check(document, schema.get("items", {}), item, f"{where}[{index}]")
     else:

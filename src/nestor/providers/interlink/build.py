@@ -16,6 +16,7 @@ _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _GROUPS = ("initContainers", "containers")
 _ANNOTATION_LIMIT = 1024
 _ASKED_PHASE = "Pending"
+_LONGEST_GRACE_SECONDS = 10**9
 
 
 def build_create(pod: Object, inputs: Inputs) -> CreateRequest:
@@ -82,7 +83,7 @@ def build_delete(pod: Object, grace_seconds: int | None, time: str) -> Object:
     own = pod["spec"].get("terminationGracePeriodSeconds", 30)
     marks = {
         "deletionTimestamp": pod["metadata"].get("deletionTimestamp") or time,
-        "deletionGracePeriodSeconds": own if grace_seconds is None else grace_seconds,
+        "deletionGracePeriodSeconds": min(own if grace_seconds is None else grace_seconds, _LONGEST_GRACE_SECONDS),
     }
     spec = build_question(pod)["spec"] | {"terminationGracePeriodSeconds": own}
     result = _build_pod(pod, spec)

@@ -26,6 +26,10 @@ class Lost(Unreachable):
     """The request may have reached the backend, but the answer did not reach us: nobody knows what has happened."""
 
 
+class Excess(Lost):
+    """The answer is larger than any that is read."""
+
+
 class Client:
     """Talks to one backend. Close it when it is not needed any more."""
 
@@ -68,6 +72,8 @@ class Client:
                         pause *= 2
                     try:
                         return await self._request(method, path, body, room=room, is_repeatable=True)
+                    except Excess:
+                        raise
                     except Unreachable as error:
                         failure = error
         except TimeoutError:
@@ -104,7 +110,7 @@ class Client:
                 found += data
                 if len(found) > limit:
                     answer.close()
-                    raise Lost(f"{self._base}{path} answered more than {limit} bytes")
+                    raise Excess(f"{self._base}{path} answered more than {limit} bytes")
             return bytes(found)
 
     @asynccontextmanager

@@ -21,7 +21,9 @@ class Endings:
     def build(self, pod: Object, answer: PodAnswer, now: datetime.datetime, at: float) -> Object:
         """The pod's status. It ends once the backend has had time to restart its containers, and has not done so."""
         uid = pod["metadata"]["uid"]
-        going_on, ended = (build_status(pod, answer, now, restarts=restarts) for restarts in (True, False))
+        going_on = ended = build_status(pod, answer, now, restarts=True)
+        if not is_over({"status": going_on}) and _has_ended_containers(going_on):
+            ended = build_status(pod, answer, now)
         if is_over({"status": going_on}) or not is_over({"status": ended}):
             self.forget(uid)
             return going_on
@@ -35,3 +37,8 @@ class Endings:
     def forget(self, uid: str) -> None:
         """The pod is of no interest any more."""
         self._since.pop(uid, None)
+
+
+def _has_ended_containers(status: Object) -> bool:
+    groups = (status.get("containerStatuses") or [], status.get("initContainerStatuses") or [])
+    return any("terminated" in item["state"] for group in groups for item in group)

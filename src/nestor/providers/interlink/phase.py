@@ -7,7 +7,8 @@ import datetime
 from nestor import times
 from nestor.api import conditions as known
 from nestor.objects import Object, conditions_of, status_of
-from nestor.providers.interlink.reduce import read_containers, reduce_containers
+from nestor.providers.interlink.containers import read_containers
+from nestor.providers.interlink.reduce import reduce_containers
 from nestor.providers.interlink.wire import PodAnswer
 
 _TERMINAL = ("Succeeded", "Failed")

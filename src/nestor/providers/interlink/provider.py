@@ -16,7 +16,6 @@ from nestor.providers.interlink.client import Client, Lost
 from nestor.providers.interlink.endings import Endings
 from nestor.providers.interlink.fates import Fates
 from nestor.providers.interlink.logs import build_log_request
-from nestor.providers.interlink.phase import is_over
 from nestor.providers.interlink.questions import Questions
 from nestor.providers.interlink.refusals import find_refusals
 from nestor.providers.interlink.settings import Settings
@@ -79,19 +78,17 @@ class InterlinkProvider:
 
     async def get(self, pod: Object) -> Object:
         """See `Backend.get`."""
-        found = await self.statuses([pod])
-        if pod["metadata"]["uid"] not in found:
+        found = await self._questions.find(pod)
+        if found is None:
             raise NotFound(f"the backend does not know pod '{pod['metadata']['name']}'")
-        return pod | {"status": status_of(pod) | found[pod["metadata"]["uid"]]}
+        return pod | {"status": status_of(pod) | self._endings.build(pod, found, self._now(), time.monotonic())}
 
     async def statuses(self, pods: Sequence[Object]) -> dict[str, Object]:
-        """See `Backend.statuses`. Pods that have ended are not asked about any more."""
-        asked = [pod for pod in pods if not is_over(pod)]
-        found = await self._questions.find_all(asked)
+        """See `Backend.statuses`."""
+        found = await self._questions.find_all(pods)
         now, at = self._now(), time.monotonic()
-        known = [(pod["metadata"]["uid"], pod) for pod in asked if pod["metadata"]["uid"] in found]
-        over = {pod["metadata"]["uid"]: status_of(pod) for pod in pods if is_over(pod)}
-        return over | {uid: self._endings.build(pod, found[uid], now, at) for uid, pod in known}
+        known = [(pod["metadata"]["uid"], pod) for pod in pods if pod["metadata"]["uid"] in found]
+        return {uid: self._endings.build(pod, found[uid], now, at) for uid, pod in known}
 
     async def discover(self) -> list[Shape] | None:
         """See `Backend.discover`."""
@@ -99,7 +96,7 @@ class InterlinkProvider:
             return None
         if self._settings.discovery == "Peers":
             path = self._settings.peers_path
-            return answers.read_peers(await self._questions.probe("GET", path), path)
+            return answers.read_peers(await self._questions.probe("GET", path, room=self._limits.peers_bytes), path)
         shape = answers.read_ping(await self._questions.ping())
         return [shape] if shape else None
 

@@ -9,7 +9,7 @@ from nestor.objects import Object
 from nestor.providers.base import NotFound, NotYet, ProviderError, Unauthorized, Unreachable
 from nestor.providers.interlink import answers
 from nestor.providers.interlink.build import build_question
-from nestor.providers.interlink.client import Client
+from nestor.providers.interlink.client import Client, Excess
 from nestor.providers.interlink.settings import Settings
 from nestor.providers.interlink.wire import PodAnswer
 
@@ -31,10 +31,10 @@ class Questions:
             return await self.probe("POST", "/pinglink")
         return await self.probe("GET", "/status", "[]")
 
-    async def probe(self, method: str, path: str, body: str = "") -> bytes:
-        """The answer of a path that the backend must have."""
+    async def probe(self, method: str, path: str, body: str = "", *, room: int = 0) -> bytes:
+        """The answer of a path that the backend must have. `room`: see `Client.ask`."""
         try:
-            return await self._client.ask(method, path, body)
+            return await self._client.ask(method, path, body, room=room)
         except NotFound as error:
             raise Unreachable(f"{path} is not there: {error.message}") from None
 
@@ -50,8 +50,9 @@ class Questions:
     async def find_all(self, pods: Sequence[Object]) -> dict[str, PodAnswer]:
         """What the backend knows about these pods, by UID: one call for up to a thousand of them.
 
-        Some plugins answer with an error if they do not know one of the pods. Then it is looked for, by halves, so that the
-        others keep their statuses. Raises if every call has failed, unless the reason is that it knows none of the pods.
+        Some plugins answer with an error if they do not know one of the pods, and one pod may have more to say than all others.
+        It is then looked for, by halves, so that the others keep their statuses. Raises if every call has failed, unless the
+        reason is that the backend knows none of the pods.
         """
         parts = [pods[start : start + _PODS_PER_CALL] for start in range(0, len(pods), _PODS_PER_CALL)]
         found: dict[str, PodAnswer] = {}
@@ -62,10 +63,9 @@ class Questions:
             try:
                 found |= await self._call(part)
                 answered = True
-            except (Unreachable, Unauthorized, NotYet) as error:
-                failures.append(error)
             except ProviderError as error:
-                if len(part) > 1 and further > 0:
+                is_about_pods = isinstance(error, Excess) or not isinstance(error, (Unreachable, Unauthorized, NotYet))
+                if is_about_pods and len(part) > 1 and further > 0:
                     middle, further = len(part) // 2, further - 2
                     parts += [part[:middle], part[middle:]]
                 else:

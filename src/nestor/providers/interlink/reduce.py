@@ -1,4 +1,4 @@
-"""Container statuses of an answer, reduced to the pod's own containers and to fields that a kubelet sets. Pure.
+"""Container statuses of an answer as those of the pod's own containers. Pure.
 
 What a backend cannot know better than we do stays as it was: times of a state that goes on, an end that is final, and a run
 that it has forgotten.
@@ -7,81 +7,10 @@ that it has forgotten.
 from __future__ import annotations
 
 import datetime
-from typing import Annotated, Any
-
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
 
 from nestor import times
 from nestor.objects import Object, status_of
-from nestor.providers.interlink.words import cut
-
-_INT32 = 2**31 - 1
-_REASON_LIMIT, _MESSAGE_LIMIT, _NAME_LIMIT = 128, 4096, 512
-
-
-def _limited(limit: int) -> BeforeValidator:
-    return BeforeValidator(lambda value: cut(value, limit) if isinstance(value, str) else value or "")
-
-
-_Reason = Annotated[str, _limited(_REASON_LIMIT)]
-_Message = Annotated[str, _limited(_MESSAGE_LIMIT)]
-_Name = Annotated[str, _limited(_NAME_LIMIT)]
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore", frozen=True)
-
-
-class _Waiting(_Part):
-    reason: _Reason = ""
-    message: _Message = ""
-
-
-class _Running(_Part):
-    started_at: str | None = None
-
-
-class _Terminated(_Part):
-    exit_code: Annotated[int, Field(ge=-_INT32, le=_INT32)] = 0
-    signal: Annotated[int, Field(ge=0, le=_INT32)] = 0
-    reason: _Reason = ""
-    message: _Message = ""
-    started_at: str | None = None
-    finished_at: str | None = None
-    container_id: Annotated[str, _limited(_NAME_LIMIT), Field(alias="containerID")] = ""
-
-
-class _State(_Part):
-    waiting: _Waiting | None = None
-    running: _Running | None = None
-    terminated: _Terminated | None = None
-
-
-class ContainerAnswer(_Part):
-    """One container's status, as a backend tells it."""
-
-    name: str
-    state: _State = _State()
-    last_state: _State = _State()
-    ready: bool = False
-    started: bool | None = None
-    restart_count: Annotated[int, Field(ge=0, le=_INT32)] = 0
-    image: _Name = ""
-    image_id: Annotated[str, _limited(_NAME_LIMIT), Field(alias="imageID")] = ""
-    container_id: Annotated[str, _limited(_NAME_LIMIT), Field(alias="containerID")] = ""
-
-
-def read_containers(answers: list[Object]) -> dict[str, ContainerAnswer]:
-    """The statuses by container name. Malformed ones are left out: nothing is known of such a container."""
-    found: dict[str, ContainerAnswer] = {}
-    for answer in answers:
-        try:
-            status = ContainerAnswer.model_validate(_without_nulls(answer))
-        except ValidationError:
-            continue
-        found.setdefault(status.name, status)
-    return found
+from nestor.providers.interlink.containers import ContainerAnswer, State, Waiting
 
 
 def reduce_containers(pod: Object, group: str, answers: dict[str, ContainerAnswer], now: datetime.datetime) -> list[Object]:
@@ -139,11 +68,11 @@ def _build(container: Object, answer: ContainerAnswer, pod: Object, now: datetim
     return result | ({"containerID": answer.container_id} if answer.container_id else {})
 
 
-def _has_state(state: _State) -> bool:
+def _has_state(state: State) -> bool:
     return any((state.waiting, state.running, state.terminated))
 
 
-def _build_state(state: _State, pod: Object, now: datetime.datetime) -> Object:
+def _build_state(state: State, pod: Object, now: datetime.datetime) -> Object:
     if ended := state.terminated:
         started = _time(ended.started_at, pod, now)
         texts = {"reason": ended.reason or ("Error" if ended.exit_code else "Completed"), "message": ended.message}
@@ -152,7 +81,7 @@ def _build_state(state: _State, pod: Object, now: datetime.datetime) -> Object:
         return {"terminated": {key: value for key, value in found.items() if key == "exitCode" or value}}
     if state.running:
         return {"running": {"startedAt": _time(state.running.started_at, pod, now)}}
-    waiting = state.waiting or _Waiting()
+    waiting = state.waiting or Waiting()
     return {
         "waiting": {"reason": waiting.reason or "ContainerCreating"} | ({"message": waiting.message} if waiting.message else {})
     }
@@ -200,10 +129,3 @@ def _keep_times(status: Object, before: Object) -> Object:
                 continue
             status[field] = {kind: state | {key: old[kind][key] for key in ("startedAt", "finishedAt") if key in old[kind]}}
     return status
-
-
-def _without_nulls(value: Any) -> Any:
-    """Go writes null for what is empty."""
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    return value

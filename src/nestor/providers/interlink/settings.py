@@ -47,10 +47,12 @@ class Limits:
     connect_seconds: float = 5
     settle_seconds: float = 60
     """After a lost answer to `/create`: how long the backend may still be busy with it. Until then, nothing is repeated."""
-    answer_bytes: int = 4 * 1024 * 1024
-    """For any answer but logs."""
-    bytes_per_pod: int = 32 * 1024
+    answer_bytes: int = 1024 * 1024
+    """For any answer but logs. Parsed, it takes about ten times as much."""
+    bytes_per_pod: int = 8 * 1024
     """What each pod that was asked about adds to `answer_bytes`."""
+    peers_bytes: int = 8 * 1024 * 1024
+    """What a list of peers may have beyond `answer_bytes`."""
     restart_seconds: float = 30
     """How long a container may have ended that its pod's `restartPolicy` lets run again. Many backends run each only once."""
     log_idle_seconds: float = 60

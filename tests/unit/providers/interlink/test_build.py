@@ -78,7 +78,7 @@ def test_a_question_is_small_and_says_that_the_pod_is_not_over() -> None:
     assert question["status"] == {"phase": "Pending"}
 
 
-@pytest.mark.parametrize(("grace", "expected"), [(None, 30), (5, 5), (0, 0)])
+@pytest.mark.parametrize(("grace", "expected"), [(None, 30), (5, 5), (0, 0), (2**40, 10**9)])
 def test_a_deletion_has_its_grace_period(grace: int | None, expected: int) -> None:
     pod, _ = build_full_pod()
     body = build_delete(pod, grace, "2026-01-01T00:00:00Z")

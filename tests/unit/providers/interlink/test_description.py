@@ -9,14 +9,16 @@ from pydantic import BaseModel
 
 from nestor.providers.interlink import wire
 from nestor.providers.interlink.build import build_create, build_delete, build_plugin_create, build_question
+from nestor.providers.interlink.containers import ContainerAnswer
 from nestor.providers.interlink.logs import build_log_request
-from nestor.providers.interlink.reduce import ContainerAnswer
 from nestor.times import now, timestamp
 from tests.conformance.interlink.description import find_faults, load
 from tests.fakes.interlink import build_full_pod
 
 Object = dict[str, Any]
 
+META = {"name": "a", "namespace": "a", "uid": "a"}
+MAIN = {"name": "a", "image": "a"}
 NOT_SENT = {"jobscriptURL"}
 """Fields that Nestor has no use for."""
 
@@ -96,11 +98,8 @@ def test_the_description_of_one_hop_has_its_operations_and_bodies(hop: Any, path
         ("Accelerator", {"resourceType": "nvidia.com/gpu", "available": "2"}, "$.available: must be integer, is '2'"),
         ("Accelerator", {"resourceType": "nvidia.com/gpu", "available": -1}, "$.available: is out of range"),
         ("Taint", {"key": "a", "effect": "Never"}, "$.effect: must be one of"),
-        (
-            "Pod",
-            {"metadata": {"name": "A", "namespace": "a", "uid": "a"}, "spec": {"containers": []}},
-            "$.metadata.name: must match",
-        ),
+        ("Pod", {"metadata": META, "spec": {"containers": []}}, "$.spec.containers: is too short"),
+        ("Pod", {"metadata": META | {"name": "A"}, "spec": {"containers": [MAIN]}}, "$.metadata.name: must match"),
         ("PodStatus", {"UID": "a", "containers": [{"name": "a"}]}, "$.containers[0].state: is missing"),
     ],
 )

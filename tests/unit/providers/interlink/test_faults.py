@@ -166,6 +166,19 @@ async def test_a_backend_that_restarts_and_forgets_fails_nothing(backend: Backen
     await provider.delete(pod)
 
 
+async def test_pods_that_have_ended_keep_their_status_while_they_are_known(backend: Backend) -> None:
+    provider, pod = backend.connect(), build_pod()
+    await provider.create(pod, NEW)
+    pod["status"] = {"phase": "Failed", "reason": "DeadlineExceeded"}
+    backend.fake.run("u-1")
+    assert await provider.statuses([pod]) == {"u-1": pod["status"]}
+    assert (await provider.get(pod))["status"] == pod["status"]
+    backend.fake.pods.clear()
+    assert await provider.statuses([pod]) == {}
+    with pytest.raises(NotFound):
+        await provider.get(pod)
+
+
 async def test_an_entry_without_job_and_states_is_no_news(backend: Backend) -> None:
     provider, pod = backend.connect(), build_pod()
     entry = {"name": "web", "UID": "u-1", "namespace": "shop", "JID": "", "containers": [{"name": "app", "state": {}}]}
@@ -251,6 +264,18 @@ async def test_huge_answers_are_not_read(backend: Backend) -> None:
         await provider.statuses([pod])
     with pytest.raises(Unreachable, match="more than 1000 bytes"):
         await provider.check()
+
+
+async def test_one_pod_with_too_much_to_say_does_not_hide_the_others(backend: Backend) -> None:
+    provider, pods = backend.connect(answer_bytes=2000, bytes_per_pod=1000), [build_pod(f"u-{index}") for index in range(8)]
+    for pod in pods:
+        await provider.create(pod, NEW)
+    backend.fake.set_state("u-5", {"waiting": {"reason": "Queued", "message": "x" * 50_000}})
+    backend.fake.asked.clear()
+    assert (await provider.statuses(pods)).keys() == {f"u-{index}" for index in range(8) if index != 5}
+    assert len(backend.fake.asked) == 7
+    with pytest.raises(Unreachable, match="more than 3000 bytes"):
+        await provider.statuses([pods[5]])
 
 
 async def test_answers_without_end_are_given_up(backend: Backend) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -166,6 +167,24 @@ async def test_a_token_server_that_does_not_answer_is_named(backend: Backend, id
         await backend.connect(oidc=_oidc(identity), call_seconds=0.1).check()
     with pytest.raises(Unreachable, match="the token server does not answer"):
         await backend.connect(oidc=_oidc(identity, token_url="http://127.0.0.1:1/token")).check()
+
+
+async def test_secrets_are_not_logged(backend: Backend, identity: TokenServer, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    given = "a-token-from-a-file"
+    for provider in (backend.connect(oidc=_oidc(identity)), backend.connect(bearer=lambda: given)):
+        await provider.check()
+        backend.fake.fault = _refuse
+        with pytest.raises(Unauthorized):
+            await provider.check()
+        backend.fake.fault = None
+    assert _used(backend)[-1] == f"Bearer {given}"
+    text = "".join(record.getMessage() for record in caplog.records)
+    assert not [secret for secret in (SECRET, given, *identity.granted) if secret in text]
+
+
+async def _refuse(_: web.Request) -> web.StreamResponse | None:
+    return web.Response(status=401, text="no")
 
 
 def test_secrets_are_not_part_of_what_settings_print(identity: TokenServer) -> None:
