@@ -183,9 +183,12 @@ RESTARTS_EXHAUSTED = Reason(
 )
 # Reachable
 BACKEND_ANSWERS = Reason("BackendAnswers")
-UNREACHABLE = Reason("Unreachable", "somebody", "check the backend's `url`, and that the cluster's pods can reach it")
+UNREACHABLE = Reason(
+    "Unreachable",
+    "somebody",
+    "check the backend's `url`, that the cluster's pods can reach it, and that what listens there is of its `type` and `hop`",
+)
 UNAUTHORIZED = Reason("Unauthorized", "somebody", "check the credentials in the Secrets that the backend names")
-INVALID_ANSWER = Reason("InvalidAnswer", "somebody", "check that what listens at the backend's `url` is of its `type` and `hop`")
 SECRET_NOT_FOUND = Reason(
     "SecretNotFound", "somebody", "create the Secret that the message names, with that key, in the operator's namespace"
 )

@@ -40,7 +40,7 @@ NEEDED = {
     "user": """ClassNotFound VersionUnsupported CommandNotFound ImageNotAllowed AppDefInvalid AppNotFound ParametersInvalid
     TemplatesNotFound PullSecretNotFound StepFailed RunnerFailed HostnameConflict HostNotAllowed IngressRefused
     TlsSecretNotFound""",
-    "somebody": """TooManyJobs ImagePullFailed Unschedulable ProvisioningFailed Unreachable Unauthorized InvalidAnswer
+    "somebody": """TooManyJobs ImagePullFailed Unschedulable ProvisioningFailed Unreachable Unauthorized
     SecretNotFound NodeConflict NoShapes BackendInvalid""",
 }
 
