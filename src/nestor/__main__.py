@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import sys
 
-PROCESSES = ("operator", "syncer", "runner", "reader")
+PROCESSES = ("operator", "syncer", "vnode", "runner", "reader")
 """What Nestor's own pods run; users have no use for these."""
 NEW_OBJECTS = 10_000
 """How many new objects the garbage collector waits for. It looks at all of a large JSON document again and again while that is
@@ -40,6 +40,10 @@ def _run_process(name: str, arguments: list[str]) -> int:
         from nestor.syncer.main import main as run_syncer  # noqa: PLC0415
 
         return run_syncer(arguments)
+    if name == "vnode":
+        from nestor.vnode.main import main as run_vnode  # noqa: PLC0415
+
+        return run_vnode(arguments)
     if name == "reader":
         from nestor.reader.main import main as run_reader  # noqa: PLC0415
 

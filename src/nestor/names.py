@@ -112,6 +112,17 @@ def nodes_binding(namespace: str, cluster: str, uid: str) -> str:
     return join_limited(["nestor", namespace, cluster], digest(namespace, cluster, uid))
 
 
+def vnode(backend: str) -> str:
+    """The process of a backend's virtual nodes: its Deployment, ServiceAccount, Role and bindings."""
+    return f"vnode-{backend}"
+
+
+def virtual_node(prefix: str, shape: str) -> str:
+    """The Node of one shape; that of the shape `default` has no suffix. Certificates have room for 52 characters."""
+    whole = prefix if shape == "default" else f"{prefix}-{shape}"
+    return whole if len(whole) <= CHILD_LIMIT else join_limited([whole], digest(prefix, shape), limit=CHILD_LIMIT)
+
+
 def further_ingress(job: str, prefix: str) -> str:
     """The Ingress of a job's additional target, whose host starts with `prefix`; that of the first has the job's name."""
     return join_limited([job, prefix], digest(job, prefix), limit=CHILD_LIMIT)

@@ -111,15 +111,18 @@ class MemoryApi:
         """See `Api.list`."""
         self._note("LIST", kind, namespace, "", None)
         await asyncio.sleep(0)
-        return [copy.deepcopy(item) for item in self._all(kind, namespace or "") if _is_selected(item, labels)]
+        return [copy.deepcopy(item) for item in self._all(kind, namespace or "") if _is_selected(item, labels, fields)]
 
     async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None) -> Object:
-        """See `Api.create`."""
+        """See `Api.create`. A pod that is evicted is gone."""
         meta = body["metadata"]
         own = name or meta.get("name") or f"{meta['generateName']}{self._version}"
-        self._note("POST", kind, meta.get("namespace"), own, body)
+        self._note("POST", kind, meta.get("namespace"), "/".join(filter(None, (own, subresource))), body)
         await asyncio.sleep(0)
         self._check("POST", body)
+        if subresource == "eviction":
+            await self.delete(kind, own, meta["namespace"])
+            return body
         if self.look(kind, own, meta.get("namespace", "")) is not None:
             raise Conflict(409, "AlreadyExists", f'{kind.plural} "{own}" already exists')
         return self.put(kind, body | {"metadata": meta | {"name": own}})
@@ -140,7 +143,9 @@ class MemoryApi:
         return self.put(kind, _merge(now, patch))
 
     async def apply(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
-        """See `Api.apply`. Of what it leaves out only a status's fields go, as they do. A Service gets an address."""
+        """See `Api.apply`. Of what it leaves out only a status's fields go, as they do, but others' conditions stay. A Service
+        gets an address.
+        """
         meta = body["metadata"]
         self._note("APPLY", kind, meta.get("namespace"), "/".join(filter(None, (meta["name"], subresource))), body)
         await asyncio.sleep(0)
@@ -153,9 +158,12 @@ class MemoryApi:
         own = (kind.plural, meta.get("namespace", ""), meta["name"])
         for field in (self._statuses.get(own) or {}).keys() - (body.get("status") or {}).keys() if subresource else ():
             (now or {})["status"].pop(field, None)
-        if subresource:
-            self._statuses[own] = body.get("status") or {}
         new = _merge(now or {}, body)
+        if subresource:
+            kept = _keep_conditions(now, self._statuses.get(own), body)
+            if kept:
+                new["status"]["conditions"] = [*kept, *((body.get("status") or {}).get("conditions") or [])]
+            self._statuses[own] = body.get("status") or {}
         if kind is kinds.SERVICE:
             new["spec"].setdefault("clusterIP", "10.43.0.9")
         return self.put(kind, new)
@@ -209,6 +217,12 @@ class _Watch:
         if was or now:
             word = "MODIFIED" if was and now else "ADDED" if now else "DELETED"
             self.events.put_nowait({"type": word, "object": copy.deepcopy(new or before)})
+
+
+def _keep_conditions(now: Object | None, before: Object | None, body: Object) -> builtins.list[Object]:
+    """Those of other writers: conditions are a list by type."""
+    ours = {item["type"] for status in (before, body.get("status")) for item in (status or {}).get("conditions") or ()}
+    return [item for item in ((now or {}).get("status") or {}).get("conditions") or () if item["type"] not in ours]
 
 
 def _is_selected(obj: Object, selector: str, fields: str = "") -> bool:

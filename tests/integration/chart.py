@@ -8,16 +8,20 @@ from typing import Any
 
 import yaml
 
-from nestor.kube import Api, kinds
+from nestor.kube import Api, Kind, kinds
 from tests.integration import apiserver
 
+_GROUP = "admissionregistration.k8s.io"
+POLICY = Kind(_GROUP, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", namespaced=False)
+POLICY_BINDING = Kind(_GROUP, "v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", namespaced=False)
 CHART = Path(__file__).parents[2] / "charts/nestor"
 
 
 async def install_roles(api: Api) -> None:
-    """Its roles and bindings."""
+    """Its roles and bindings, what they cannot say, and the namespace that it is installed in."""
+    await api.apply(kinds.NAMESPACE, {"metadata": {"name": "nestor-system"}})
     for document in await render():
-        for kind in (kinds.CLUSTER_ROLE, kinds.CLUSTER_ROLE_BINDING):
+        for kind in (kinds.CLUSTER_ROLE, kinds.CLUSTER_ROLE_BINDING, kinds.ROLE, kinds.ROLE_BINDING, POLICY, POLICY_BINDING):
             if document["kind"] == kind.name:
                 await api.apply(kind, document)
 

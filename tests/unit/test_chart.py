@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from nestor import __version__
+from nestor.operator.backends.process import account_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,6 +40,14 @@ def test_the_chart_takes_every_field_of_a_class_and_no_others() -> None:
 def test_the_chart_has_the_version_of_the_package() -> None:
     chart = yaml.safe_load((ROOT / "charts/nestor/Chart.yaml").read_text())
     assert (chart["version"], chart["appVersion"]) == (__version__, __version__)
+
+
+def test_only_a_backends_own_process_reports_about_it() -> None:
+    """The policy names accounts as the operator does."""
+    text = (ROOT / "charts/nestor/templates/vnode-policy.yaml").read_text()
+    account = account_of("NAME", "{{ .Release.Namespace }}").removesuffix("NAME")
+    assert f"startsWith('{account}')" in text
+    assert f"request.userInfo.username == '{account}' + object.metadata.name" in text
 
 
 @pytest.mark.parametrize("page", ["README.md", "devcluster/README.md"])

@@ -102,3 +102,23 @@ def test_shared_labels_differ_by_their_hashes() -> None:
     hosts = {names.default_host(*job, "test", is_shared=True) for job in jobs}
     assert len(hosts) == 2
     assert all(host.startswith("hello-team-a-") for host in hosts)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "shape", "expected"),
+    [
+        ("link", "default", "link"),
+        ("link", "gpu", "link-gpu"),
+        ("l" * 40, "s" * 11, "l" * 40 + "-" + "s" * 11),
+        ("l" * 40, "s" * 40, "l" * 40 + "-ss-"),
+    ],
+)
+def test_virtual_nodes_are_named_after_their_shapes(prefix: str, shape: str, expected: str) -> None:
+    assert names.virtual_node(prefix, shape).startswith(expected)
+
+
+@given(*(st.from_regex(r"\A[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?\Z") for _ in range(2)))
+def test_a_virtual_node_fits_into_a_certificate(prefix: str, shape: str) -> None:
+    name = names.virtual_node(prefix, shape)
+    assert LABEL.match(name)
+    assert len(f"system:node:{name}") <= 64

@@ -16,32 +16,39 @@ import pytest
 import yaml
 
 from nestor.cluster.shape import Host
-from nestor.kube import Api, Kind
+from nestor.contracts import vnode
+from nestor.kube import Api, Kind, kinds
+from nestor.operator.backends.process import build_process
 from nestor.operator.settings import Settings
 from nestor.operator.wiring import Operator
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
+from tests.unit.operator.backends.builders import build_spec
 
 ROOT = Path(__file__).parents[2]
+BACKEND = {"metadata": {"name": "link", "uid": "u"}}
+PROCESS = build_process(
+    BACKEND, build_spec(interlink={"url": "https://a", "tokenRef": {"name": "a", "key": "token"}}), Settings(image="x")
+)
 TEMPLATE = ROOT / "charts/nestor/templates/rbac.yaml"
 GOLDEN = ROOT / "tests/golden/requests/operator"
 
 Rights = dict[str, set[str]]
 
 
-def read_rules(role: str) -> list[dict[str, Any]]:
-    """The rules of a ClusterRole of the chart. Lines that helm fills in are none of them."""
+def read_rules(role: str, kind: str = "ClusterRole") -> list[dict[str, Any]]:
+    """The rules of a role of the chart. Lines that helm fills in are none of them."""
     text = "\n".join(line for line in TEMPLATE.read_text().splitlines() if "{{" not in line)
     documents: list[dict[str, Any]] = list(yaml.safe_load_all(text))
-    (found,) = [item for item in documents if item["kind"] == "ClusterRole" and item["metadata"]["name"] == role]
+    (found,) = [item for item in documents if item["kind"] == kind and item["metadata"]["name"] == role]
     rules: list[dict[str, Any]] = found["rules"]
     return rules
 
 
-def read_verbs(role: str) -> Rights:
-    """What a ClusterRole of the chart allows on all objects, by resource and group: `pods/log`, `ingresses.networking.k8s.io`."""
+def read_verbs(role: str, kind: str = "ClusterRole") -> Rights:
+    """What a role of the chart allows on all objects, by resource and group: `pods/log`, `ingresses.networking.k8s.io`."""
     verbs: Rights = {}
-    for rule in read_rules(role):
+    for rule in read_rules(role, kind):
         names = [] if "resourceNames" in rule else product(rule["resources"], rule["apiGroups"])
         for resource, group in names:
             verbs.setdefault(name_resource(resource, group), set()).update(rule["verbs"])
@@ -97,11 +104,16 @@ def _find_verbs(request: dict[str, Any], has_rest: bool) -> Iterator[str]:
         yield "create"  # of what is not there yet
 
 
-def find_watched() -> Iterable[Kind]:
-    """What the operator has caches of."""
+def find_watched(*, own: bool = False) -> Iterable[Kind]:
+    """What the operator has caches of; `own`: of its own namespace alone."""
     api = cast(Api, None)
     operator = Operator(Context.create(api, Settings(image="x"), Cache(api), Host(())))
-    return [*operator.cache.informers, *operator.feeds()]
+    found = operator.cache.informers
+    return (
+        [kind for kind in found if found[kind].namespace]
+        if own
+        else [*(kind for kind in found if not found[kind].namespace), *operator.feeds()]
+    )
 
 
 SELDOM: dict[tuple[str, str], tuple[str, str]] = {
@@ -120,6 +132,8 @@ SELDOM: dict[tuple[str, str], tuple[str, str]] = {
     ),
     # The opening of a target that is exposed no more.
     ("networkpolicies.networking.k8s.io", "delete"): ("operator/job/openings.py", "ensure_deleted(kinds.NETWORK_POLICY"),
+    # Not before a shape has been gone for a minute.
+    ("pods/eviction", "create"): ("operator/backends/drain.py", 'subresource="eviction"'),
     # kopf looks up the definitions of its resources.
     ("customresourcedefinitions.apiextensions.k8s.io", "list"): ("operator/world/kopf_events.py", "import kopf"),
     ("customresourcedefinitions.apiextensions.k8s.io", "watch"): ("operator/world/kopf_events.py", "import kopf"),
@@ -134,6 +148,10 @@ def test_the_operator_may_do_exactly_what_it_does() -> None:
     for resource, verb in SELDOM:
         assert verb not in needed.get(resource, set()), f"{verb} {resource} is recorded"
         needed.setdefault(resource, set()).add(verb)
+    own = read_verbs("nestor-operator", "Role")
+    for kind in find_watched(own=True):
+        needed[name_resource(kind.plural, kind.group)] |= {"list", "watch"}
+    assert {resource: needed.pop(resource) for resource in own} == own
     assert read_verbs("nestor-operator") == needed
 
 
@@ -150,14 +168,41 @@ def test_the_operator_may_bind_the_roles_that_it_binds_and_no_others() -> None:
         for target, requests in (step.get("writes") or {}).items()
         if "rolebindings/" in target
         for request in requests
-        if request.get("body") and "roleRef" in request["body"]
+        if request.get("body") and request["body"].get("roleRef", {}).get("kind") == "ClusterRole"
     ]
-    named = [rule for rule in read_rules("nestor-operator") if "resourceNames" in rule]
-    assert [(rule["resources"], rule["verbs"]) for rule in named] == [(["clusterroles"], ["bind"])]
-    assert set(named[0]["resourceNames"]) == {body["roleRef"]["name"] for body in bodies}
+    named = {rule["resources"][0]: rule for rule in read_rules("nestor-operator") if "resourceNames" in rule}
+    assert [(rule["resources"], rule["verbs"]) for rule in named.values()] == [
+        (["signers"], ["approve"]),
+        (["clusterroles"], ["bind"]),
+    ]
+    assert set(named["clusterroles"]["resourceNames"]) == {body["roleRef"]["name"] for body in bodies}
 
 
-@pytest.mark.parametrize("role", ["nestor-operator", "nestor-syncer", "nestor-syncer-nodes"])
+def test_the_operator_approves_for_no_other_signers_than_its_decision_knows() -> None:
+    (rule,) = [rule for rule in read_rules("nestor-operator") if rule["resources"] == ["signers"]]
+    assert set(rule["resourceNames"]) == {vnode.CLIENT_SIGNER, vnode.SERVING_SIGNER}
+
+
+def test_the_operator_has_itself_what_it_gives_to_the_process_of_a_backend() -> None:
+    """Otherwise the API server would refuse the Role."""
+    (role,) = [body for kind, body in PROCESS if kind is kinds.ROLE]
+    given = {resource: set(rule["verbs"]) for rule in role["rules"] for resource in rule["resources"]}
+    assert given == {"secrets": {"get"}}
+    assert given["secrets"] <= read_verbs("nestor-operator")["secrets"]
+
+
+def test_the_process_of_a_backend_writes_nothing_but_its_status_and_requests() -> None:
+    writing = {name: verbs - {"get", "list", "watch"} for name, verbs in read_verbs("nestor-vnode").items()}
+    assert {name: verbs for name, verbs in writing.items() if verbs} == {
+        "overflowbackends/status.nestor.dev": {"patch"},
+        "certificatesigningrequests.certificates.k8s.io": {"create"},
+    }
+    (named,) = [rule for rule in read_rules("nestor-vnode") if "resourceNames" in rule]
+    assert (named["resources"], named["resourceNames"]) == (["configmaps"], [vnode.AUTHENTICATION_CONFIG_MAP])
+    assert "secrets" not in read_verbs("nestor-vnode")
+
+
+@pytest.mark.parametrize("role", ["nestor-operator", "nestor-syncer", "nestor-syncer-nodes", "nestor-vnode"])
 def test_no_role_has_a_wildcard_or_rights_beside_resources(role: str) -> None:
     for rule in read_rules(role):
         assert rule.keys() <= {"apiGroups", "resources", "resourceNames", "verbs"}

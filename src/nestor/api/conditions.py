@@ -66,6 +66,8 @@ READY = Type("Ready", event="JobReady", words="ready", reached="All of the above
 SUCCEEDED = Type("Succeeded")
 ACCEPTED = Type("Accepted")
 """Of a NestedApp."""
+REACHABLE = Type("Reachable")
+"""Of an OverflowBackend, by the process of its virtual nodes."""
 
 STAGES = (ADMITTED, CLUSTER_READY, STEPS_APPLIED, EXPOSED)
 """The stages of a job, in the order in which it passes them."""
@@ -183,6 +185,26 @@ RESTARTS_EXHAUSTED = Reason(
     advice="the application failed every time; `nestor logs` shows its steps, the job's kubeconfig opens its cluster",
     end_event="JobFailed",
 )
+# Reachable
+BACKEND_ANSWERS = Reason("BackendAnswers")
+UNREACHABLE = Reason(
+    "Unreachable",
+    "somebody",
+    "check the backend's `url`, that the cluster's pods can reach it, and that what listens there is of its `type` and `hop`",
+)
+UNAUTHORIZED = Reason("Unauthorized", "somebody", "check the credentials in the Secrets that the backend names")
+SECRET_NOT_FOUND = Reason(
+    "SecretNotFound", "somebody", "create the Secret that the message names, with that key, in the operator's namespace"
+)
+# Ready, of an OverflowBackend
+NODES_READY = Reason("NodesReady")
+NODES_NOT_READY = Reason("NodesNotReady", advice="wait; if this does not change, look at the log of the backend's pod")
+NODE_CONFLICT = Reason(
+    "NodeConflict", "somebody", "delete the other node of that name, or create the backend again with another `node.name`"
+)
+NO_SHAPES = Reason("NoShapes", "somebody", "set `spec.shapes`: the backend tells none")
+NOT_DEPLOYED = Reason("NotDeployed", advice="wait; if this does not change, look at the pod that the message names")
+BACKEND_INVALID = Reason("BackendInvalid", "somebody", "correct the fields that the message names")
 
 REASONS: tuple[Reason, ...] = tuple(row for row in globals().values() if isinstance(row, Reason))
 """All of the above."""

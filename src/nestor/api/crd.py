@@ -16,6 +16,8 @@ from nestor.api.nestedapp import NestedAppSpec, NestedAppStatus
 from nestor.api.nestedappjob import NAME_LIMIT, NestedAppJobSpec, NestedAppJobStatus
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.nestedcluster import NestedClusterSpec, NestedClusterStatus
+from nestor.api.overflowbackend import NAME_LIMIT as BACKEND_NAME_LIMIT
+from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatus
 from nestor.api.schema import Schema, build_schema
 
 VERSION = "v1alpha1"
@@ -55,6 +57,8 @@ class Resource:
     scope: str = "Namespaced"
     columns: list[Column] = field(default_factory=list)
     name_limit: int | None = None
+    name_use: str = "Services"
+    """What has the object's name as a part of its own, which is why it is limited."""
 
 
 RESOURCES = [
@@ -123,6 +127,25 @@ RESOURCES = [
             AGE,
         ],
     ),
+    Resource(
+        "OverflowBackend",
+        "overflowbackends",
+        "ofb",
+        "A place outside the host cluster where pods can run. It appears in the host cluster as virtual nodes, one per shape.",
+        OverflowBackendSpec,
+        OverflowBackendStatus,
+        scope="Cluster",
+        name_limit=BACKEND_NAME_LIMIT,
+        name_use="nodes",
+        columns=[
+            Column("Type", ".spec.type", "What the backend is."),
+            Column("Ready", ".status.conditions[?(@.type=='Ready')].status", "Whether all its nodes take pods."),
+            Column("Status", ".status.conditions[?(@.type=='Ready')].reason", "Why."),
+            Column("Nodes", ".status.readyNodes", "How many of its nodes are ready."),
+            AGE,
+            Column("Message", ".status.conditions[?(@.type=='Ready')].message", "The status as a sentence.", priority=1),
+        ],
+    ),
 ]
 
 
@@ -174,7 +197,7 @@ def _build_root(resource: Resource) -> Schema:
             rule(
                 f"self.metadata.name.size() <= {limit} && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
                 f"`metadata.name` must be at most {limit} lower-case letters, digits and '-', starting with a letter: "
-                "it becomes part of the names of Services",
+                f"it becomes part of the names of {resource.name_use}",
             )
         ]
     return root

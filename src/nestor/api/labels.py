@@ -20,7 +20,7 @@ CLUSTER = f"{GROUP}/cluster"
 """Name of the NestedCluster that an object belongs to."""
 
 COMPONENT = f"{GROUP}/component"
-"""Role of a pod: `server`, `runner`, `reader` or `app`."""
+"""Role of a pod: `server`, `runner`, `reader`, `app` or `vnode`."""
 
 NESTED_NAME = f"{GROUP}/nested-name"
 """Annotation: name of the nested object that a host object represents."""
@@ -95,17 +95,30 @@ PLACE = f"{GROUP}/place"
 PLACE_REASON = f"{GROUP}/place-reason"
 """Annotation of such a pod: why it has that place, if it is not what its class says of all pods."""
 
+SHAPE = f"{GROUP}/shape"
+"""Label of a virtual node: its shape at the backend."""
+
+PRICE = f"{GROUP}/price"
+"""Label of a virtual node: its backend's price, a whole number that affinities can compare."""
+
+FROM_BACKEND = f"{GROUP}/from-backend"
+"""Annotation of a virtual node: the labels and taints that it has from its backend; all others are somebody else's."""
+
+REMOVED_SINCE = f"{GROUP}/removed-since"
+"""Annotation of a virtual node: since when it is being removed, because its shape or its backend is gone."""
+
 PENDING_SECONDS = f"{GROUP}/pending-seconds"
 """Annotation of a host pod: how long a virtual node's backend may leave it Pending before it is taken back."""
 
 FINALIZER = f"{GROUP}/cleanup"
-"""Keeps a NestedAppJob or NestedCluster until its last host object is gone."""
+"""Keeps a NestedAppJob, NestedCluster or OverflowBackend until its last host object is gone."""
 
 COMPONENT_SERVER = "server"
 COMPONENT_RUNNER = "runner"
 COMPONENT_READER = "reader"
 COMPONENT_APP = "app"
 COMPONENT_EXPOSURE = "exposure"
+COMPONENT_VNODE = "vnode"
 
 _RESERVED = ("nestor.dev", "kubernetes.io", "k8s.io", "x-k8s.io")
 

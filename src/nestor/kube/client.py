@@ -9,6 +9,7 @@ import os
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Literal, Self
 from urllib.parse import urlencode
 
@@ -33,6 +34,9 @@ _PATCH_TYPES: dict[Patch, str] = {
 }
 
 
+_OF_SERVER = ("host", "ssl_ca_cert", "ca_cert_data", "verify_ssl", "disable_strict_ssl_verification", "tls_server_name", "proxy")
+"""Settings of a connection that say where the server is, and how it is known."""
+
 STREAM_LIMIT = 500
 """Streams that one client may have open."""
 
@@ -47,10 +51,7 @@ class Api:
     def __init__(self, configuration: Configuration, *, manager: str = "nestor", timeout: float = 30) -> None:
         configuration.retries = None
         configuration.connection_pool_maxsize = 200
-        self._client = ApiClient(configuration)
-        # The same settings, but connections of its own, made when they are needed.
-        self._streams = copy.copy(self._client.rest_client)
-        self._streams.maxsize = STREAM_LIMIT
+        self._connect(configuration)
         self._open_streams = 0
         self._manager = manager
         self._timeout = timeout
@@ -73,6 +74,32 @@ class Api:
         configuration = Configuration()
         await config.load_kube_config_from_dict(content, client_configuration=configuration)
         return cls(configuration, manager=manager, timeout=timeout)
+
+    def with_certificate(self, file: Path) -> Api:
+        """A client of the same server that shows the certificate in `file`, which holds its key as well, and nothing of ours."""
+        own, configuration = self._client.configuration, Configuration()
+        for name in _OF_SERVER:
+            setattr(configuration, name, getattr(own, name))
+        configuration.cert_file = configuration.key_file = str(file)
+        return Api(configuration, manager=self._manager, timeout=self._timeout)
+
+    async def reconnect(self) -> None:
+        """Read the certificate anew, and show it on new connections. The old ones end when no request can be under way in them;
+        until then, this waits.
+        """
+        client, streams = self._client, self._streams
+        self._connect(client.configuration)
+        try:
+            await asyncio.sleep(self._timeout)
+        finally:
+            await streams.close()
+            await client.close()
+
+    def _connect(self, configuration: Configuration) -> None:
+        self._client = ApiClient(configuration)
+        # The same settings, but connections of its own, made when they are needed.
+        self._streams = copy.copy(self._client.rest_client)
+        self._streams.maxsize = STREAM_LIMIT
 
     def trim(self, kind: Kind, trim: Trim) -> None:
         """Have all objects of a kind trimmed as soon as they are parsed, because those that users write may be huge."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 import h11
@@ -14,7 +14,7 @@ import h11
 from nestor.kube import ApiError
 from nestor.kubelet import auth, http, logs, routes
 from nestor.objects import Object
-from nestor.providers.base import Call, Logs, ProviderError, Streams
+from nestor.providers.base import Call, InvalidInput, Logs, ProviderError, Streams
 from nestor.providers.pipe import close, pipe_both
 
 log = logging.getLogger(__name__)
@@ -23,6 +23,9 @@ STREAM_LIMIT = 100
 """Streams of exec, attach and port-forward that may be open. Each is a connection of its own to where the pods run; logs are
 bounded by the client that reads them.
 """
+
+_OWN_HEADERS = ("authorization", "cookie")
+"""The caller's credentials are for this server, and not for the place where pods run."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class Served:
     """The pod as its provider knows it."""
     translate: Callable[[str], str]
     """Replaces the provider's names in an error message by those that the caller knows."""
+    problem: str = ""
+    """Why nothing can be asked of it yet."""
 
 
 Find = Callable[[routes.Route], Served | None]
@@ -52,16 +57,17 @@ class Capable(Protocol):
 
 
 class KubeletServer:
-    """Serves the pods that `find` returns, and no others. `provider` runs them."""
+    """Serves the pods that `find` returns, and no others, to whom `access` lets in. `provider` runs them."""
 
-    def __init__(self, provider: Capable, find: Find) -> None:
+    def __init__(self, provider: Capable, find: Find, access: auth.Access) -> None:
         self._provider = provider
         self._find = find
+        self._access = access
         self._open = 0
 
-    async def serve(self, port: int, access: Path) -> None:
-        """Serve on loopback until cancelled. `access` is the folder with the certificates."""
-        server = await asyncio.start_server(self._handle, "127.0.0.1", port, ssl=auth.build_tls(access))
+    async def serve(self, port: int, build_tls: Callable[[], ssl.SSLContext], address: str = "127.0.0.1") -> None:
+        """Serve until cancelled."""
+        server = await asyncio.start_server(self._handle, address, port, ssl=build_tls())
         async with server:
             await server.serve_forever()
 
@@ -81,23 +87,33 @@ class KubeletServer:
         request = await http.read_request(reader)
         if request is None:
             return
-        if not auth.is_caller(writer.get_extra_info("peercert")):
-            await http.respond(writer, 403, "Forbidden")
-        elif request.path == ["healthz"]:
-            await http.respond(writer, 200, "ok")
-        elif (route := routes.find_route(request.method, request.path)) is None:
-            await http.respond(writer, 404, "404 page not found")
-        else:
-            await self._route(route, request, reader, writer)
+        try:
+            caller = await self._access.identify(request, writer.get_extra_info("peercert"))
+            if request.path == ["healthz"]:
+                await http.respond(writer, 200, "ok")
+            elif (route := routes.find_route(request.method, request.path)) is None:
+                await http.respond(writer, 404, "404 page not found")
+            else:
+                await self._route(route, request, caller, reader, writer)
+        except auth.Denied as denied:
+            await http.respond(writer, denied.status, denied.text)
 
     async def _route(
-        self, route: routes.Route, request: http.Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        route: routes.Route,
+        request: http.Request,
+        caller: auth.Caller,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
     ) -> None:
         served = self._find(route)
         if served is None:
             await http.respond(writer, 404, f'pod "{route.pod}" does not exist')
             return
+        await self._access.check(caller, route, served.pod)
         try:
+            if served.problem:
+                raise InvalidInput(served.problem)
             await self._stream(route, request, served, reader, writer)
         except (ProviderError, ApiError) as error:
             await http.respond(writer, error.status, served.translate(error.message))
@@ -121,7 +137,8 @@ class KubeletServer:
         elif not request.is_upgrade:
             await http.respond(writer, 400, "Upgrade request required")
         else:
-            call = Call(route.subresource, request.method, options, request.headers, request.rest)
+            headers = [(name, value) for name, value in request.headers if name not in _OWN_HEADERS]
+            call = Call(route.subresource, request.method, options, headers, request.rest)
             await self._pipe(self._provider.streams, served, call, reader, writer)
 
     async def _pipe(

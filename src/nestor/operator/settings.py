@@ -5,11 +5,15 @@ from __future__ import annotations
 import argparse
 import datetime
 import ipaddress
+import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nestor.cluster.pki import Lifetimes
 from nestor.contracts.syncer import SERVER_SECONDS, SERVER_SECONDS_VARIABLE
+from nestor.objects import Object
+
+VNODE_FIELDS = frozenset({"imagePullSecrets", "nodeSelector", "priorityClassName", "tolerations"})
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,8 @@ class Settings:
     """How long the certificates in users' kubeconfigs are valid."""
     server_seconds: int = SERVER_SECONDS
     """How long K3s may run before its container is restarted."""
+    vnode_pod: Object = field(default_factory=dict)
+    """What admins say about the pods that serve backends, as fields of a pod's spec: see `VNODE_FIELDS`."""
     log_level: str = "info"
     log_format: str = "text"
 
@@ -67,6 +73,7 @@ def read_settings(arguments: list[str]) -> Settings:
         parser, "--admin-seconds", "NESTOR_ADMIN_SECONDS", seconds["admin"], "validity of the certificates in users' kubeconfigs"
     )
     _add(parser, "--server-seconds", SERVER_SECONDS_VARIABLE, str(SERVER_SECONDS), "how long K3s runs until it is restarted")
+    _add(parser, "--vnode-pod", "NESTOR_VNODE_POD", "{}", "JSON: fields of the pods that serve backends")
     _add(parser, "--log-level", "NESTOR_LOG_LEVEL", "info", "debug, info, warning or error")
     _add(parser, "--log-format", "NESTOR_LOG_FORMAT", "text", "text or json")
     parsed = parser.parse_args(arguments)
@@ -78,6 +85,10 @@ def read_settings(arguments: list[str]) -> Settings:
         parser.error(
             f"NESTOR_SERVICE_CIDR or --service-cidr must be comma-separated address ranges such as 10.96.0.0/12: {error}"
         )
+    try:
+        vnode_pod = read_vnode_pod(parsed.vnode_pod)
+    except ValueError as error:
+        parser.error(f"NESTOR_VNODE_POD or --vnode-pod must be a JSON object with {', '.join(sorted(VNODE_FIELDS))}: {error}")
     return Settings(
         image=parsed.image,
         namespace=parsed.namespace,
@@ -89,6 +100,7 @@ def read_settings(arguments: list[str]) -> Settings:
         access_seconds=float(parsed.access_seconds),
         admin_seconds=float(parsed.admin_seconds),
         server_seconds=int(parsed.server_seconds),
+        vnode_pod=vnode_pod,
         log_level=parsed.log_level,
         log_format=parsed.log_format,
     )
@@ -97,6 +109,16 @@ def read_settings(arguments: list[str]) -> Settings:
 def read_cidrs(text: str) -> tuple[str, ...]:
     """Comma-separated address ranges. Raises `ValueError`: with invalid ranges, no cluster's network policies could be built."""
     return tuple(str(ipaddress.ip_network(part.strip())) for part in text.split(",") if part.strip())
+
+
+def read_vnode_pod(text: str) -> Object:
+    """Fields of a pod's spec; empty ones are left out. Raises `ValueError` for others: this is no way to change the container."""
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError("it is no object")
+    if unknown := found.keys() - VNODE_FIELDS:
+        raise ValueError(f"unknown: {', '.join(sorted(unknown))}")
+    return {key: value for key, value in found.items() if value}
 
 
 def _add(parser: argparse.ArgumentParser, flag: str, variable: str, default: str, text: str) -> None:

@@ -16,6 +16,8 @@ from nestor.kube.tasks import together
 from nestor.objects import Object, labels_of, spec_of
 from nestor.operator import health
 from nestor.operator.admission.catalogue import AppReconciler
+from nestor.operator.backends.reconcile import BackendReconciler
+from nestor.operator.backends.requests import RequestReconciler
 from nestor.operator.clusters.bindings import keep_bindings
 from nestor.operator.clusters.reconcile import ClusterReconciler
 from nestor.operator.job.reconcile import JobReconciler
@@ -32,7 +34,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, order=True)
 class Key:
-    """An item of the work queue: a job, a user's cluster, or a catalogue entry."""
+    """An item of the work queue: a job, a user's cluster, a catalogue entry, a backend, or a request of a backend's."""
 
     kind: str
     namespace: str
@@ -40,6 +42,7 @@ class Key:
 
 
 JOB, CLUSTER, APP = kinds.NESTED_APP_JOB.name, kinds.NESTED_CLUSTER.name, kinds.NESTED_APP.name
+BACKEND, REQUEST = kinds.OVERFLOW_BACKEND.name, kinds.CERTIFICATE_REQUEST.name
 
 
 class Operator:
@@ -51,6 +54,8 @@ class Operator:
         self._jobs = JobReconciler(context)
         self._clusters = ClusterReconciler(context)
         self._apps = AppReconciler(context)
+        self._backends = BackendReconciler(context)
+        self._requests = RequestReconciler(context)
         self._lists = Lists(context.api, self.feeds())
         self._definitions = Definitions(context.api)
         self.queue: WorkQueue[Key] = WorkQueue(
@@ -66,6 +71,7 @@ class Operator:
             kinds.NESTED_CLUSTER: (self.cache.clusters, self._on_cluster),
             kinds.NESTED_CLASS: (self.cache.classes, self._on_class),
             kinds.NESTED_APP: (self.cache.apps, self._on_app),
+            kinds.OVERFLOW_BACKEND: (self.cache.backends, self._on_backend),
         }
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -97,6 +103,10 @@ class Operator:
                 result = await self._jobs.reconcile(key.namespace, key.name)
             elif key.kind == APP:
                 result = await self._apps.reconcile(key.name)
+            elif key.kind == BACKEND:
+                result = await self._backends.reconcile(key.name)
+            elif key.kind == REQUEST:
+                result = await self._requests.reconcile(key.name)
             else:
                 result = await self._clusters.reconcile(key.namespace, key.name)
         finally:
@@ -140,6 +150,9 @@ class Operator:
             if (spec_of(job).get("appRef") or {}).get("name") == name:
                 self.queue.add(Key(JOB, job["metadata"]["namespace"], job["metadata"]["name"]))
 
+    def _on_backend(self, item: Object) -> None:
+        self.queue.add(Key(BACKEND, "", item["metadata"]["name"]))
+
     def _on_child(self, change: Change) -> None:
         self._add_owner(change.latest)
 
@@ -162,6 +175,13 @@ class Operator:
         A job only if it is the job's own namespace: users can put any labels on objects in theirs.
         """
         meta, own = obj["metadata"], labels_of(obj)
+        if obj.get("kind") == REQUEST:
+            self.queue.add(Key(REQUEST, "", meta["name"]))
+            return
+        is_backends = obj.get("kind") == kinds.NODE.name or meta.get("namespace") == self.context.settings.namespace
+        if labels.BACKEND in own and is_backends:
+            self.queue.add(Key(BACKEND, "", own[labels.BACKEND]))
+            return
         where = meta["name"] if obj.get("kind") == kinds.NAMESPACE.name else meta.get("namespace", "")
         if job := find_job(where, own) or find_job(where, labels_of(self.cache.find(kinds.NAMESPACE, where))):
             self.queue.add(Key(JOB, *job))

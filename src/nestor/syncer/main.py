@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import datetime
 import logging
-import signal
 import time
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
@@ -14,6 +13,7 @@ from typing import Any
 from nestor.kube import Api, ApiError
 from nestor.kube.events import EventRecorder
 from nestor.kube.pace import Pace
+from nestor.process import lifetime
 from nestor.syncer import limits, parts
 from nestor.syncer.cluster import bootstrap
 from nestor.syncer.process import credentials, health, identity, server
@@ -47,18 +47,7 @@ def main(arguments: list[str]) -> int:
 
 
 async def _until_signal(settings: Settings) -> None:
-    stop, loop = asyncio.Event(), asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    work = asyncio.create_task(run(settings))
-    waiting = asyncio.create_task(stop.wait())
-    await asyncio.wait([work, waiting], return_when=asyncio.FIRST_COMPLETED)
-    if not work.done():
-        work.cancel()
-        await asyncio.wait([work])
-    waiting.cancel()
-    if not work.cancelled():
-        work.result()
+    await lifetime.run_until_signal(run(settings))
 
 
 async def run(settings: Settings) -> None:
@@ -69,7 +58,7 @@ async def run(settings: Settings) -> None:
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
 
         def spawn(part: Coroutine[Any, Any, None], name: str) -> None:
-            group.create_task(_must_run(part, name), name=name)
+            group.create_task(lifetime.must_run(part, name), name=name)
 
         own = credentials.read_digest(settings.access)
         group.create_task(credentials.watch(settings.access, own), name="credentials")
@@ -127,8 +116,3 @@ async def wait_for_api(nested: Api) -> str:
                 said = time.monotonic() - begin
                 log.info("still waiting for the nested API server after %.0f s: %s", said, error)
             await asyncio.sleep(_READY_INTERVAL)
-
-
-async def _must_run(part: Coroutine[Any, Any, None], name: str) -> None:
-    await part
-    raise RuntimeError(f"{name} stopped")

@@ -10,6 +10,7 @@ from typing import Any
 from nestor.kube import WorkQueue, kinds
 from nestor.kube.informer import Key
 from nestor.kube.rights import Right, right
+from nestor.kubelet import auth
 from nestor.kubelet.server import KubeletServer
 from nestor.objects import Object
 from nestor.providers import host
@@ -56,12 +57,12 @@ def build_shared(context: Context, cluster: Object, settings: Settings) -> Parts
     engines = build_engines(context)
     pods = build_pods(context, provider, engines)
     control = build_control(context, cluster, settings, pods.suspend)
-    kubelet = KubeletServer(provider, build_finder(context.caches, context.target))
+    kubelet = KubeletServer(provider, build_finder(context.caches, context.target), auth.ApiServerOnly())
     return Parts(
         status=control.status,
         queues={engine.name: engine.queue for engine in engines.values()} | pods.queues | control.queues,
         watches=pods.watches | control.watches,
-        servers={"kubelet API": partial(kubelet.serve, settings.kubelet_port, settings.access)},
+        servers={"kubelet API": partial(kubelet.serve, settings.kubelet_port, partial(auth.build_tls, settings.access))},
         host_rights=(*control.host_rights, *host.RIGHTS, *(item for engine in engines.values() for item in engine.host_rights)),
     )
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import uuid
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import pytest
 
 from nestor.api import labels
-from nestor.providers.base import Call, InvalidInput, NotFound, NotYet, Part, Provider, uid_of
+from nestor.providers.base import Backend, Call, InvalidInput, Lists, NotFound, NotYet, Part, Patches, Provider, uid_of
 from tests.waiting import eventually
 
 Object = dict[str, Any]
@@ -19,18 +20,27 @@ SELECTOR = f"{labels.CLUSTER}={CLUSTER},{labels.NESTED_UID}"
 """Label selector of the pods that the tests create. The provider must ignore all other pods."""
 
 
-class Place(Protocol):
-    """What the tests need: your provider, and control over the place where it runs pods."""
+class AnyPlace(Protocol):
+    """What the tests of providers and backends need: one of them, and a pod that it refuses."""
 
-    provider: Provider
-    """The provider under test, set up for the pods that match `SELECTOR` in `namespace`."""
+    @property
+    def provider(self) -> Provider | Backend:
+        """What is under test."""
+
     namespace: str
     """`metadata.namespace` of all pods of the tests."""
-    invalid_patch: Object
-    """A patch that the provider rejects with `InvalidInput`."""
 
     def refuse(self, pod: Object) -> tuple[Object, str]:
         """Return `pod` changed so that `create` raises `InvalidInput`, and a text that the error message must contain."""
+
+
+class Place(AnyPlace, Protocol):
+    """What the tests of providers need: your provider, and control over the place where it runs pods."""
+
+    provider: Provider
+    """The provider under test, set up for the pods that match `SELECTOR` in `namespace`."""
+    invalid_patch: Object
+    """A patch that the provider rejects with `InvalidInput`."""
 
     async def start(self, pod: Object) -> Object:
         """Make the pod run, so that it takes time to end (bind it to a node, for example). Returns its new state."""
@@ -45,13 +55,16 @@ class Place(Protocol):
         """Add a pod with this name that does not match `SELECTOR`, in the same namespace."""
 
 
-def build_pod(place: Place, name: str, uid: str | None = None) -> Object:
-    """A small pod as the syncer passes it to a provider. `uid` is that of the nested pod (random by default)."""
+def build_pod(place: AnyPlace, name: str, uid: str | None = None) -> Object:
+    """A small pod as the syncer passes it to a provider. `uid` is that of the nested pod (random by default).
+
+    For a backend it has a `metadata.uid` of its own, since its host pod exists already.
+    """
     marks = {labels.CLUSTER: CLUSTER, labels.NESTED_UID: uid or str(uuid.uuid4())}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": place.namespace, "labels": marks},
+        "metadata": {"name": name, "namespace": place.namespace, "labels": marks} | _own_uid(place),
         "spec": {
             "containers": [{"name": "app", "image": "example/web:1"}],
             "automountServiceAccountToken": False,
@@ -60,36 +73,107 @@ def build_pod(place: Place, name: str, uid: str | None = None) -> Object:
     }
 
 
-class ProviderContract:
-    """The tests that every provider must pass. A subclass supplies the fixture `place`."""
+def _own_uid(place: AnyPlace) -> Object:
+    return {"uid": str(uuid.uuid4())} if hasattr(place.provider, "statuses") else {}
+
+
+class PodsContract:
+    """The tests that every provider and every backend must pass. A subclass supplies the fixture `place`."""
 
     @pytest.fixture
     def name(self) -> str:
         """A pod name that no other test uses."""
         return f"web-{uuid.uuid4().hex[:8]}"
 
-    async def test_created_pod_is_returned_by_get_and_list(self, place: Place, name: str) -> None:
+    async def test_created_pod_is_returned_by_get_and_list(self, place: AnyPlace, name: str) -> None:
         pod = build_pod(place, name)
         created = await place.provider.create(pod)
         found = await place.provider.get(created)
         assert found["metadata"]["uid"] == created["metadata"]["uid"]
         assert uid_of(found) == uid_of(pod)
         assert found["spec"]["containers"][0]["image"] == "example/web:1"
-        assert name in [item["metadata"]["name"] for item in await place.provider.list()]
+        assert name in await list_names(place, otherwise=[name])
 
-    async def test_create_is_idempotent(self, place: Place, name: str) -> None:
+    async def test_create_is_idempotent(self, place: AnyPlace, name: str) -> None:
         pod = build_pod(place, name)
         created = await place.provider.create(pod)
-        pod["spec"]["containers"][0]["image"] = "example/web:2"
-        again = await place.provider.create(pod)
+        changed = copy.deepcopy(pod)
+        changed["spec"]["containers"][0]["image"] = "example/web:2"
+        again = await place.provider.create(changed)
         assert again["metadata"]["uid"] == created["metadata"]["uid"]
         assert (await place.provider.get(created))["spec"]["containers"][0]["image"] == "example/web:1"
 
-    async def test_concurrent_creates_make_one_pod(self, place: Place, name: str) -> None:
+    async def test_concurrent_creates_make_one_pod(self, place: AnyPlace, name: str) -> None:
         pod = build_pod(place, name)
         made = await asyncio.gather(*(place.provider.create(pod) for _ in range(5)))
         assert len({item["metadata"]["uid"] for item in made}) == 1
-        assert [item["metadata"]["name"] for item in await place.provider.list()].count(name) == 1
+        assert (await list_names(place, otherwise=[name])).count(name) == 1
+
+    async def test_rejected_pod_raises_invalid_input(self, place: AnyPlace, name: str) -> None:
+        pod, words = place.refuse(build_pod(place, name))
+        with pytest.raises(InvalidInput) as caught:
+            await place.provider.create(pod)
+        assert words in caught.value.message
+        assert name not in await list_names(place, otherwise=[])
+
+    async def test_delete_of_a_deleted_pod_succeeds(self, place: AnyPlace, name: str) -> None:
+        pod = await place.provider.create(build_pod(place, name))
+        await place.provider.delete(pod, grace_seconds=0)
+        await gone(place, pod)
+        await place.provider.delete(pod, grace_seconds=0)
+        assert name not in await list_names(place, otherwise=[])
+
+
+class ListsContract:
+    """What a provider, and a backend with `lists`, must pass: the latter inherits it beside `BackendContract`."""
+
+    async def test_foreign_pods_are_not_listed(self, place: Place, name: str) -> None:
+        await place.add_foreign(name)
+        assert name not in [item["metadata"]["name"] for item in await lists_of(place.provider).list()]
+
+
+class PatchesContract:
+    """What a provider, and a backend with `patches`, must pass: the latter inherits it beside `BackendContract`."""
+
+    async def test_patch_is_idempotent(self, place: Place, name: str) -> None:
+        pod = await place.provider.create(build_pod(place, name))
+        for _ in range(2):
+            await patches_of(place.provider).patch(pod, {"metadata": {"labels": {"color": "red"}}})
+        now = await place.provider.get(pod)
+        assert now["metadata"]["labels"] == pod["metadata"]["labels"] | {"color": "red"}
+
+    @pytest.mark.parametrize(
+        ("part", "section", "field", "items"),
+        [
+            ("status", "status", "conditions", [{"type": f"example.org/{name}", "status": "True"} for name in ("a", "b")]),
+            ("ephemeralcontainers", "spec", "ephemeralContainers", [{"name": name, "image": "x/debug:1"} for name in ("a", "b")]),
+        ],
+    )
+    async def test_patch_of_one_part_leaves_the_others_and_merges_lists(
+        self, place: Place, name: str, part: Part, section: str, field: str, items: list[Object]
+    ) -> None:
+        pod = await place.provider.create(build_pod(place, name))
+        for item in items:
+            await patches_of(place.provider).patch(pod, {section: {field: [item]}}, part)
+        now = (await place.provider.get(pod))[section][field]
+        assert all(any(item.items() <= found.items() for found in now) for item in items)
+
+    async def test_rejected_patch_raises_invalid_input(self, place: Place, name: str) -> None:
+        pod = await place.provider.create(build_pod(place, name))
+        with pytest.raises(InvalidInput) as caught:
+            await patches_of(place.provider).patch(pod, place.invalid_patch)
+        assert caught.value.message
+
+    async def test_patch_of_a_deleted_pod_raises_not_found(self, place: Place, name: str) -> None:
+        pod = await place.provider.create(build_pod(place, name))
+        await place.provider.delete(pod, grace_seconds=0)
+        await gone(place, pod)
+        with pytest.raises(NotFound):
+            await patches_of(place.provider).patch(pod, {"metadata": {"labels": {"color": "red"}}})
+
+
+class ProviderContract(PodsContract, ListsContract, PatchesContract):
+    """The tests that every provider must pass. A subclass supplies the fixture `place`."""
 
     async def test_create_raises_not_yet_while_an_earlier_pod_holds_the_name(self, place: Place, name: str) -> None:
         earlier = await place.start(await place.provider.create(build_pod(place, name)))
@@ -101,24 +185,10 @@ class ProviderContract:
         await place.finish(earlier)
         assert uid_of(await _patiently(place, later)) == uid_of(later)
 
-    async def test_rejected_pod_raises_invalid_input(self, place: Place, name: str) -> None:
-        pod, words = place.refuse(build_pod(place, name))
-        with pytest.raises(InvalidInput) as caught:
-            await place.provider.create(pod)
-        assert words in caught.value.message
-        assert name not in [item["metadata"]["name"] for item in await place.provider.list()]
-
-    async def test_delete_of_a_deleted_pod_succeeds(self, place: Place, name: str) -> None:
-        pod = await place.provider.create(build_pod(place, name))
-        await place.provider.delete(pod, grace_seconds=0)
-        await _gone(place, pod)
-        await place.provider.delete(pod, grace_seconds=0)
-        assert name not in [item["metadata"]["name"] for item in await place.provider.list()]
-
     async def test_calls_for_a_deleted_pod_spare_its_successor(self, place: Place, name: str) -> None:
         earlier = await place.provider.create(build_pod(place, name))
         await place.provider.delete(earlier, grace_seconds=0)
-        await _gone(place, earlier)
+        await gone(place, earlier)
         later = await _patiently(place, build_pod(place, name))
         await place.provider.delete(earlier, grace_seconds=0)
         with pytest.raises(NotFound):
@@ -140,7 +210,7 @@ class ProviderContract:
         await place.provider.delete(pod, grace_seconds=5)
         assert (await place.provider.get(pod))["metadata"]["deletionGracePeriodSeconds"] == 5
         await place.finish(pod)
-        await _gone(place, pod)
+        await gone(place, pod)
 
     async def test_grace_period_defaults_to_the_pods_own(self, place: Place, name: str) -> None:
         pod = await place.start(await place.provider.create(build_pod(place, name)))
@@ -155,53 +225,13 @@ class ProviderContract:
         now = await place.provider.get(pod)
         assert not now["metadata"].get("deletionTimestamp")
         await place.provider.delete(now, is_unchanged=True, grace_seconds=0)
-        await _gone(place, pod)
-
-    async def test_patch_is_idempotent(self, place: Place, name: str) -> None:
-        pod = await place.provider.create(build_pod(place, name))
-        for _ in range(2):
-            await place.provider.patch(pod, {"metadata": {"labels": {"color": "red"}}})
-        now = await place.provider.get(pod)
-        assert now["metadata"]["labels"] == pod["metadata"]["labels"] | {"color": "red"}
-
-    @pytest.mark.parametrize(
-        ("part", "section", "field", "items"),
-        [
-            ("status", "status", "conditions", [{"type": f"example.org/{name}", "status": "True"} for name in ("a", "b")]),
-            ("ephemeralcontainers", "spec", "ephemeralContainers", [{"name": name, "image": "x/debug:1"} for name in ("a", "b")]),
-        ],
-    )
-    async def test_patch_of_one_part_leaves_the_others_and_merges_lists(
-        self, place: Place, name: str, part: Part, section: str, field: str, items: list[Object]
-    ) -> None:
-        pod = await place.provider.create(build_pod(place, name))
-        for item in items:
-            await place.provider.patch(pod, {section: {field: [item]}}, part)
-        now = (await place.provider.get(pod))[section][field]
-        assert all(any(item.items() <= found.items() for found in now) for item in items)
-
-    async def test_rejected_patch_raises_invalid_input(self, place: Place, name: str) -> None:
-        pod = await place.provider.create(build_pod(place, name))
-        with pytest.raises(InvalidInput) as caught:
-            await place.provider.patch(pod, place.invalid_patch)
-        assert caught.value.message
-
-    async def test_patch_of_a_deleted_pod_raises_not_found(self, place: Place, name: str) -> None:
-        pod = await place.provider.create(build_pod(place, name))
-        await place.provider.delete(pod, grace_seconds=0)
-        await _gone(place, pod)
-        with pytest.raises(NotFound):
-            await place.provider.patch(pod, {"metadata": {"labels": {"color": "red"}}})
-
-    async def test_foreign_pods_are_not_listed(self, place: Place, name: str) -> None:
-        await place.add_foreign(name)
-        assert name not in [item["metadata"]["name"] for item in await place.provider.list()]
+        await gone(place, pod)
 
 
 class LogsContract:
     """What a provider with `logs` must pass as well: inherit it beside `ProviderContract`."""
 
-    async def test_log_of_a_deleted_pod_raises_not_found(self, place: Place, name: str) -> None:
+    async def test_log_of_a_deleted_pod_raises_not_found(self, place: AnyPlace, name: str) -> None:
         pod, logs = await _deleted(place, name), place.provider.logs
         assert logs is not None
         with pytest.raises(NotFound):
@@ -211,7 +241,7 @@ class LogsContract:
 class StreamsContract:
     """What a provider with `streams` must pass as well: inherit it beside `ProviderContract`."""
 
-    async def test_stream_to_a_deleted_pod_raises_not_found(self, place: Place, name: str) -> None:
+    async def test_stream_to_a_deleted_pod_raises_not_found(self, place: AnyPlace, name: str) -> None:
         pod, streams = await _deleted(place, name), place.provider.streams
         assert streams is not None
         headers = [("connection", "Upgrade"), ("upgrade", "SPDY/3.1"), ("x-stream-protocol-version", "v4.channel.k8s.io")]
@@ -219,15 +249,38 @@ class StreamsContract:
             await streams.open_stream(pod, Call("exec", "POST", [("command", "sh"), ("stdout", "true")], headers)).__aenter__()
 
 
-async def _deleted(place: Place, name: str) -> Object:
+def lists_of(provider: Provider | Backend) -> Lists:
+    """What lists the pods: a provider itself, or the capability of a backend."""
+    found = getattr(provider, "lists", provider)
+    assert found is not None
+    return cast(Lists, found)
+
+
+def patches_of(provider: Provider | Backend) -> Patches:
+    """What patches pods: a provider itself, or the capability of a backend."""
+    found = getattr(provider, "patches", provider)
+    assert found is not None
+    return cast(Patches, found)
+
+
+async def list_names(place: AnyPlace, *, otherwise: list[str]) -> list[str]:
+    """The names of all pods; `otherwise` only for a backend that cannot list them."""
+    if getattr(place.provider, "lists", place.provider) is None:
+        return otherwise
+    return [item["metadata"]["name"] for item in await lists_of(place.provider).list()]
+
+
+async def _deleted(place: AnyPlace, name: str) -> Object:
     """A pod that was there."""
     pod = await place.provider.create(build_pod(place, name))
     await place.provider.delete(pod, grace_seconds=0)
-    await _gone(place, pod)
+    await gone(place, pod)
     return pod
 
 
-async def _gone(place: Place, pod: Object) -> None:
+async def gone(place: AnyPlace, pod: Object) -> None:
+    """Wait until the pod is gone."""
+
     async def look() -> bool:
         try:
             await place.provider.get(pod)

@@ -8,7 +8,8 @@ from nestor.cli.offline.check import check_one
 from nestor.kube import Api, Invalid, kinds
 from tests.unit.cli.objects import GOOD, TABLE, Object
 
-KINDS = {kind.name: kind for kind in (kinds.NESTED_APP_JOB, kinds.NESTED_APP, kinds.NESTED_CLUSTER, kinds.NESTED_CLASS)}
+OURS = (kinds.NESTED_APP_JOB, kinds.NESTED_APP, kinds.NESTED_CLUSTER, kinds.NESTED_CLASS, kinds.OVERFLOW_BACKEND)
+KINDS = {kind.name: kind for kind in OURS}
 
 
 async def ask(host: Api, body: Object) -> str | None:

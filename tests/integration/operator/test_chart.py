@@ -123,12 +123,12 @@ async def test_the_catalogue_may_be_closed() -> None:
     assert "nestor-catalogue-view" not in [item["metadata"]["name"] for item in documents]
 
 
-async def test_the_operator_reads_logs_and_no_more_of_pods() -> None:
+async def test_the_operator_reads_logs_of_pods_and_sends_them_away_and_no_more() -> None:
     roles = [item for item in await render() if item["kind"] == "ClusterRole"]
     (role,) = [item for item in roles if item["metadata"]["name"] == "nestor-operator"]
     verbs = {resource: entry["verbs"] for entry in role["rules"] for resource in entry["resources"]}
-    assert {resource for resource in verbs if resource.startswith("pods")} == {"pods", "pods/log"}
-    assert verbs["pods/log"] == ["get"]
+    assert {resource for resource in verbs if resource.startswith("pods")} == {"pods", "pods/log", "pods/eviction"}
+    assert (verbs["pods/log"], verbs["pods/eviction"]) == (["get"], ["create"])
 
 
 async def test_the_operator_is_one_hardened_bounded_and_probed(plane: apiserver.ControlPlane, api: Api) -> None:

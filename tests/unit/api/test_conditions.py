@@ -41,7 +41,8 @@ NEEDED = {
     AppNotFound ParametersInvalid
     TemplatesNotFound PullSecretNotFound StepFailed RunnerFailed HostnameConflict HostNotAllowed IngressRefused
     TlsSecretNotFound""",
-    "somebody": "TooManyJobs ImagePullFailed Unschedulable ProvisioningFailed",
+    "somebody": """TooManyJobs ImagePullFailed Unschedulable ProvisioningFailed Unreachable Unauthorized
+    SecretNotFound NodeConflict NoShapes BackendInvalid""",
 }
 
 

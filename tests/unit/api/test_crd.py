@@ -16,7 +16,7 @@ from nestor.api.nestedclass import NetworkPolicyModel
 
 ROOT = Path(__file__).parents[3]
 FREE_FORM = {"appDef", "parameters"}
-MAPS = {"requests", "limits", "quota", "matchLabels", "annotations", "nodeSelector"}
+MAPS = {"capacity", "labels", "nodeSelector", "requests", "limits", "quota", "matchLabels", "annotations"}
 
 
 def walk(node: dict[str, Any], name: str, path: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -95,7 +95,7 @@ def test_conditions_have_kubernetes_shape(resource: Resource) -> None:
 
 def test_names_of_the_kinds() -> None:
     names = {item["spec"]["names"]["shortNames"][0]: item["spec"]["scope"] for item in map(crd.build_crd, RESOURCES)}
-    assert names == {"naj": "Namespaced", "napp": "Cluster", "ncl": "Namespaced", "nclass": "Cluster"}
+    assert names == {"naj": "Namespaced", "napp": "Cluster", "ncl": "Namespaced", "nclass": "Cluster", "ofb": "Cluster"}
 
 
 def test_a_jobs_status_and_url_are_columns() -> None:
@@ -104,6 +104,15 @@ def test_a_jobs_status_and_url_are_columns() -> None:
     columns = {column["name"]: column["jsonPath"] for column in version["additionalPrinterColumns"]}
     assert columns["URL"] == ".status.url"
     assert columns["Status"] == ".status.conditions[?(@.type=='Ready')].reason"
+
+
+def test_a_backends_state_is_columns() -> None:
+    [backend] = [resource for resource in RESOURCES if resource.kind == "OverflowBackend"]
+    (version,) = crd.build_crd(backend)["spec"]["versions"]
+    columns = {column["name"]: column["jsonPath"] for column in version["additionalPrinterColumns"]}
+    assert columns["Type"] == ".spec.type"
+    assert columns["Nodes"] == ".status.readyNodes"
+    assert {"Ready", "Status", "Message"} < columns.keys()
 
 
 def test_the_generator_writes_both_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

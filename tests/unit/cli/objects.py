@@ -39,6 +39,26 @@ def nested_class(name: str = "default", cluster: Any = None, **spec: Any) -> Obj
     return resource("NestedClass", {"cluster": {"versions": [VERSION]} if cluster is None else cluster} | spec, name)
 
 
+REF = {"name": "link", "key": "token"}
+OIDC: Object = {
+    "tokenURL": "https://id.test/token",
+    "clientID": "nestor",
+    "clientSecretRef": REF,
+    "scopes": ["a"],
+    "audience": "b",
+}
+
+
+def backend(url: str = "https://link.test", name: str = "link", *, spec: Any = None, **interlink: Any) -> Object:
+    """An interLink backend, and more."""
+    return resource("OverflowBackend", {"type": "Interlink", "interlink": {"url": url} | interlink} | (spec or {}), name)
+
+
+def remote(**kubernetes: Any) -> Object:
+    """A backend that is another cluster."""
+    return resource("OverflowBackend", {"type": "Kubernetes", "kubernetes": kubernetes}, "other")
+
+
 TABLE: list[tuple[str, Object, str]] = [
     # What it is, the object, and a part of the message that names the field ("" for good ones).
     ("a job of an image", job(), GOOD),
@@ -232,4 +252,106 @@ TABLE: list[tuple[str, Object, str]] = [
     ("a port that is none", nested_class(expose={"port": 65536}), "`spec.expose.port`"),
     ("a cluster", resource("NestedCluster", {}), GOOD),
     ("a cluster with a bad version", resource("NestedCluster", {"kubernetesVersion": "1.36"}), "`spec.kubernetesVersion`"),
+    *(
+        (f"a backend at {url}", backend(url), GOOD)
+        for url in (
+            "https://link.test",
+            "http://10.0.0.7:3000",
+            "https://[fd00::7]:4000/api",
+            "http://plugin",
+            "https://a.b-c.test/x/y/",
+        )
+    ),
+    *(
+        (f"a backend at {url or 'no URL'}", backend(url), "`spec.interlink.url`")
+        for url in (
+            "",
+            "link.test",
+            "ftp://link.test",
+            "https://",
+            "https://user:word@link.test",
+            "https://link.test/?token=a",
+            "https://link.test/#a",
+            "https://link.test:port",
+            "https://link.test/a b",
+            "http://169.254.169.254/latest",
+            "http://[fe80::1]/",
+            "http://[FEBF::1]:80/",
+            "https://link_test",
+        )
+    ),
+    (
+        "a backend with everything",
+        backend(
+            hop="Plugin",
+            oidc=OIDC,
+            tls={"caRef": REF, "clientCertificateSecretName": "a", "serverName": "b"},
+            discovery="Peers",
+            peersPath="/resources",
+            statusPeriodSeconds=1,
+            timeoutSeconds=300,
+            spec={
+                "shapes": [
+                    {"name": "gpu", "capacity": {"cpu": 4, "nvidia.com/gpu": "1"}, "taints": [{"key": "a"}], "machines": 0}
+                ],
+                "node": {"name": "nunet-node", "labels": {"type": ""}, "taints": [], "pods": 10},
+                "price": 0,
+                "drainSeconds": 0,
+                "resources": {"limits": {"memory": "1Gi"}},
+            },
+        ),
+        GOOD,
+    ),
+    ("a backend with a token", backend(tokenRef=REF), GOOD),
+    ("a backend with two kinds of credentials", backend(tokenRef=REF, oidc=OIDC), "`oidc` and `tokenRef`"),
+    ("a token over plain HTTP", backend("http://link.test", tokenRef=REF), "`url` must be an https URL"),
+    ("TLS over plain HTTP", backend("http://link.test", tls={}), "`url` must be an https URL"),
+    (
+        "an identity provider over plain HTTP",
+        backend(oidc=OIDC | {"tokenURL": "http://id.test"}),
+        "`spec.interlink.oidc.tokenURL`",
+    ),
+    ("a reference without a key", backend(tokenRef={"name": "a"}), "`spec.interlink.tokenRef.key`"),
+    ("a backend that takes very long", backend(timeoutSeconds=301), "`spec.interlink.timeoutSeconds`"),
+    ("peers at another URL", backend(peersPath="//other.test?x"), "`spec.interlink.peersPath`"),
+    ("a backend without its section", resource("OverflowBackend", {"type": "Interlink"}), "exactly the section of the `type`"),
+    (
+        "a backend with another section",
+        resource("OverflowBackend", {"type": "Kubernetes", "interlink": {"url": "https://link.test"}}),
+        "exactly the section of the `type`",
+    ),
+    ("a backend of another type", resource("OverflowBackend", {"type": "Slurm"}), "`spec.type`"),
+    ("another cluster", remote(kubeconfigRef=REF), GOOD),
+    (
+        "another cluster by a service account",
+        remote(server={"url": "https://api.test:6443", "tokenRef": REF, "caRef": REF}),
+        GOOD,
+    ),
+    ("another cluster without access", remote(), "exactly one of `kubeconfigRef` and `server`"),
+    (
+        "another cluster with two accesses",
+        remote(kubeconfigRef=REF, server={"url": "https://api.test", "tokenRef": REF}),
+        "exactly one of `kubeconfigRef` and `server`",
+    ),
+    (
+        "another cluster over plain HTTP",
+        remote(server={"url": "http://api.test", "tokenRef": REF}),
+        "`spec.kubernetes.server.url`",
+    ),
+    ("a backend with a long name", backend(name="a" * 41), "`metadata.name` must be at most 40"),
+    ("a backend with a name with dots", backend(name="a.b"), "`metadata.name`"),
+    ("a shape without a capacity", backend(spec={"shapes": [{"name": "a"}]}), "`spec.shapes[0].capacity`"),
+    ("a shape with a bad name", backend(spec={"shapes": [{"name": "A_b", "capacity": {}}]}), "`spec.shapes[0].name`"),
+    (
+        "two shapes of one name",
+        backend(spec={"shapes": [{"name": "a", "capacity": {}}, {"name": "a", "capacity": {}}]}),
+        "`spec.shapes[1]`",
+    ),
+    (
+        "a taint with a bad effect",
+        backend(spec={"node": {"taints": [{"key": "a", "effect": "Never"}]}}),
+        "`spec.node.taints[0].effect`",
+    ),
+    ("a label that is none, for nodes", backend(spec={"node": {"labels": {"a": "b c"}}}), "`spec.node.labels.a`"),
+    ("a price below nothing", backend(spec={"price": -1}), "`spec.price`"),
 ]

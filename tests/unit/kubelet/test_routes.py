@@ -2,7 +2,7 @@
 
 import pytest
 
-from nestor.kubelet import auth, routes
+from nestor.kubelet import routes
 from nestor.kubelet.routes import Route
 
 
@@ -67,16 +67,3 @@ def test_query(path: str, query: dict[str, list[str]], expected: list[tuple[str,
     route = routes.find_route(method, path.split("/"))
     assert route is not None
     assert routes.build_query(route, query) == expected
-
-
-@pytest.mark.parametrize(
-    ("certificate", "allowed"),
-    [
-        ({"subject": ((("organizationName", "system:masters"),), (("commonName", "system:apiserver"),))}, True),
-        ({"subject": ((("organizationName", "system:apiserver"),), (("commonName", "nestor:coredns"),))}, False),
-        ({}, False),
-        (None, False),
-    ],
-)
-def test_only_the_api_server_is_a_caller(certificate: dict[str, object] | None, allowed: bool) -> None:
-    assert auth.is_caller(certificate) is allowed

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from nestor.kubelet import http
+from nestor.kubelet import auth, http
 from nestor.kubelet.routes import find_route
 from nestor.kubelet.server import KubeletServer, Served
 from nestor.providers.base import Call, Connection, InvalidInput, NotFound, Options, ProviderError
@@ -70,13 +70,14 @@ async def call(provider: Any, method: str, path: str, *headers: tuple[str, str],
 
 def build_server(provider: Any) -> KubeletServer:
     """A server of one pod."""
-    return KubeletServer(provider, lambda _: Served(POD, lambda text: text.replace("web-x-shop-x-host", "web")))
+    served = Served(POD, lambda text: text.replace("web-x-shop-x-host", "web"))
+    return KubeletServer(provider, lambda _: served, auth.ApiServerOnly())
 
 
 async def ask(server: KubeletServer, request: http.Request, route: Any) -> str:
     """Its answer."""
     writer: Any = Writer()
-    await server._route(route, request, asyncio.StreamReader(), writer)
+    await server._route(route, request, auth.Caller(auth.API_SERVER), asyncio.StreamReader(), writer)
     head, _, body = writer.written.decode().partition("\r\n\r\n")
     return f"{head.split(' ')[1]} {body}"
 
@@ -185,7 +186,7 @@ async def test_only_the_api_server_is_answered(name: str | None, monkeypatch: py
     writer: Any = Writer()
     subject = {"subject": ((("commonName", name),),)} if name else None
     writer.get_extra_info = lambda _: subject
-    await KubeletServer(MemoryProvider(), lambda _: None)._answer(asyncio.StreamReader(), writer)
+    await KubeletServer(MemoryProvider(), lambda _: None, auth.ApiServerOnly())._answer(asyncio.StreamReader(), writer)
     assert writer.written.startswith(b"HTTP/1.1 403 ")
 
 

@@ -62,7 +62,9 @@ class Scene:
     def change(self, kind: Kind, body: Object) -> Object:
         """Have one of our resources like this, and known to be so."""
         made = self.api.put(kind, body)
-        store = {kinds.NESTED_APP_JOB: self.context.cache.jobs, kinds.NESTED_CLUSTER: self.context.cache.clusters}[kind]
+        cache = self.context.cache
+        stores = {kinds.NESTED_APP_JOB: cache.jobs, kinds.NESTED_CLUSTER: cache.clusters, kinds.OVERFLOW_BACKEND: cache.backends}
+        store = stores[kind]
         store.put(made)
         return made
 

@@ -31,3 +31,17 @@ def test_lifetimes_can_be_short_for_tests() -> None:
     found = read_settings(["--image", "x", *short])
     assert found.lifetimes == Lifetimes(datetime.timedelta(minutes=1), datetime.timedelta(seconds=30))
     assert found.server_seconds == 90
+
+
+def test_what_admins_say_about_the_pods_of_backends() -> None:
+    text = '{"imagePullSecrets": [{"name": "a"}], "nodeSelector": {}, "priorityClassName": "", "tolerations": [{"key": "b"}]}'
+    found = read_settings(["--image", "x", "--vnode-pod", text])
+    assert found.vnode_pod == {"imagePullSecrets": [{"name": "a"}], "tolerations": [{"key": "b"}]}
+    assert read_settings(["--image", "x"]).vnode_pod == {}
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"containers": []}', '{"hostNetwork": true, "tolerations": []}'])
+def test_what_they_may_not_say(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        read_settings(["--image", "x", "--vnode-pod", text])
+    assert "NESTOR_VNODE_POD or --vnode-pod must be a JSON object with imagePullSecrets" in capsys.readouterr().err

@@ -8,15 +8,17 @@ from typing import Any
 
 import pytest
 
+from nestor.api import labels
+from nestor.kube import Kind, kinds
 from nestor.operator.result import Result
-from nestor.operator.wiring import APP, CLUSTER, JOB, Key, Operator
+from nestor.operator.wiring import APP, BACKEND, CLUSTER, JOB, REQUEST, Key, Operator
 from tests.unit.operator.builders import build_job
 from tests.unit.operator.scene import Scene
 
 Object = dict[str, Any]
 
 
-@pytest.mark.parametrize("kind", [JOB, CLUSTER, APP])
+@pytest.mark.parametrize("kind", [JOB, CLUSTER, APP, BACKEND, REQUEST])
 async def test_a_result_is_when_to_look_again_or_an_error_to_try_again_after(kind: str) -> None:
     error = ValueError("refused")
     results = [Result(), Result(7), Result(7, "a problem"), Result(7, error=error)]
@@ -28,7 +30,7 @@ async def test_a_result_is_when_to_look_again_or_an_error_to_try_again_after(kin
         raise AssertionError
 
     operator = Operator.__new__(Operator)
-    rooms = {"_jobs": JOB, "_clusters": CLUSTER, "_apps": APP}
+    rooms = {"_jobs": JOB, "_clusters": CLUSTER, "_apps": APP, "_backends": BACKEND, "_requests": REQUEST}
     vars(operator).update({room: SimpleNamespace(reconcile=reconcile if kind == its else other) for room, its in rooms.items()})
     key = Key(kind, "team-a", "x")
     assert [await operator._reconcile(key) for _ in range(3)] == [None, 7, 7]
@@ -68,3 +70,37 @@ async def test_who_waits_for_the_host_of_a_job_hears_at_once_that_the_job_is_gon
     scene.context.cache.jobs.drop(owner)
     operator._on_job(owner)
     assert {key.name for key in operator.queue._waiting} == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "meta", "expected"),
+    [
+        (kinds.NODE, {"name": "link-gpu", "labels": {labels.BACKEND: "link"}}, [Key(BACKEND, "", "link")]),
+        (
+            kinds.DEPLOYMENT,
+            {"name": "vnode-link", "namespace": "nestor-system", "labels": {labels.BACKEND: "link"}},
+            [Key(BACKEND, "", "link")],
+        ),
+        (
+            kinds.POD,
+            {"name": "vnode-link-x", "namespace": "nestor-system", "labels": {labels.BACKEND: "link"}},
+            [Key(BACKEND, "", "link")],
+        ),
+        # Whoever may create pods can label them as he likes.
+        (kinds.POD, {"name": "mine", "namespace": "team-a", "labels": {labels.BACKEND: "link"}}, []),
+        (kinds.NAMESPACE, {"name": "team-a", "labels": {labels.BACKEND: "link"}}, []),
+        (kinds.CERTIFICATE_REQUEST, {"name": "csr", "labels": {labels.BACKEND: "link"}}, [Key(REQUEST, "", "csr")]),
+    ],
+)
+async def test_what_belongs_to_a_backend_has_it_looked_at(kind: Kind, meta: Object, expected: list[Key]) -> None:
+    scene = Scene()
+    operator = Operator(scene.context)
+    scene.show(kind, {"metadata": meta})
+    assert sorted(operator.queue._waiting) == expected
+
+
+async def test_a_backend_is_looked_at_when_it_changes() -> None:
+    operator = Operator(Scene().context)
+    _, tell = operator.feeds()[kinds.OVERFLOW_BACKEND]
+    tell({"metadata": {"name": "link"}})
+    assert operator.queue._waiting == {Key(BACKEND, "", "link")}

@@ -64,20 +64,25 @@ class Store:
 
 class Cache:
     """All stores and informers, each with what is read of its objects. Informers see objects with our label, and all Ingresses,
-    because others claim hosts too.
+    because others claim hosts too. Of nodes and certificate requests, those of backends.
     """
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, namespace: str = "nestor-system") -> None:
+        """`namespace`: the operator's own."""
         self.jobs = Store(TRIMS[kinds.NESTED_APP_JOB])
         self.clusters = Store(TRIMS[kinds.NESTED_CLUSTER])
         self.classes = Store(TRIMS[kinds.NESTED_CLASS])
         self.apps = Store(TRIMS[kinds.NESTED_APP])
+        self.backends = Store(TRIMS[kinds.OVERFLOW_BACKEND])
         ours = f"{labels.MANAGED_BY}=nestor"
         watched = (kinds.POD, kinds.SERVICE, kinds.STATEFUL_SET, kinds.ENDPOINT_SLICE, kinds.PERSISTENT_VOLUME_CLAIM)
         self.informers = {kind: Informer(api, kind, labels=ours, trim=TRIMS[kind]) for kind in watched}
         # All of them: which ones there are decides whether a job's default host is its own.
         self.informers[kinds.NAMESPACE] = Informer(api, kinds.NAMESPACE, trim=TRIMS[kinds.NAMESPACE])
         self.informers[kinds.INGRESS] = Informer(api, kinds.INGRESS, trim=TRIMS[kinds.INGRESS])
+        for kind in (kinds.NODE, kinds.CERTIFICATE_REQUEST):
+            self.informers[kind] = Informer(api, kind, labels=labels.BACKEND, trim=TRIMS[kind])
+        self.informers[kinds.DEPLOYMENT] = Informer(api, kinds.DEPLOYMENT, namespace, labels=ours, trim=TRIMS[kinds.DEPLOYMENT])
         self.ingresses_by_namespace = Index(self.informers[kinds.INGRESS], _namespace_of)
         self.pods_by_namespace = Index(self.informers[kinds.POD], _namespace_of)
         self.slices_by_service = Index(self.informers[kinds.ENDPOINT_SLICE], _service_of)

@@ -30,11 +30,11 @@ async def _read_finalizers(api: Api, kind: Kind, obj: Object) -> list[str]:
     """All of them, also those that no cache keeps because they are too many."""
     meta = obj["metadata"]
     if meta.get(CUT):
-        obj = await api.request("GET", kind.path(meta["namespace"], meta["name"]))  # `get` would trim it again
+        obj = await api.request("GET", kind.path(meta.get("namespace"), meta["name"]))  # `get` would trim it again
     return obj["metadata"].get("finalizers") or []
 
 
 async def _set_finalizers(api: Api, kind: Kind, obj: Object, finalizers: list[str]) -> Object:
     meta = obj["metadata"]
     patch = {"metadata": {"finalizers": finalizers, "resourceVersion": meta["resourceVersion"], "uid": meta["uid"]}}
-    return await api.patch(kind, meta["name"], meta["namespace"], patch)
+    return await api.patch(kind, meta["name"], meta.get("namespace"), patch)

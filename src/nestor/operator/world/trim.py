@@ -89,7 +89,7 @@ def trim_cluster(cluster: Object) -> Object:
 
 @_never_raising
 def trim_class(item: Object) -> Object:
-    """A NestedClass: admins write it, and all that it forbids must be known."""
+    """A NestedClass or an OverflowBackend: admins write it, and all that it says must be known."""
     return {**item, "metadata": _trim_metadata(item)}
 
 
@@ -137,8 +137,22 @@ def trim_pod(pod: Object) -> Object:
             if key in status:
                 kept[key] = [_trim_container(item) for item in status[key] or ()]
     volumes = [item for item in spec.get("volumes") or () if "image" in item]
+    if own.get(labels.COMPONENT) == labels.COMPONENT_VNODE and "podIPs" in status:
+        kept["podIPs"] = status["podIPs"]
     kept_spec = {key: spec[key] for key in ("terminationGracePeriodSeconds",) if key in spec} | {"volumes": volumes}
     return {**_head(pod), "metadata": _trim_metadata(pod), "spec": kept_spec, "status": kept}
+
+
+@_never_raising
+def trim_node(node: Object) -> Object:
+    """A virtual node, with its labels, its taints and whether it is ready."""
+    spec, ready = spec_of(node), [item for item in status_of(node).get("conditions") or () if item["type"] == "Ready"]
+    return {
+        **_head(node),
+        "metadata": _trim_metadata(node, all_labels=True),
+        "spec": {key: spec[key] for key in ("taints", "unschedulable") if key in spec},
+        "status": {"conditions": [_trim_words(item) for item in ready]},
+    }
 
 
 @_never_raising
@@ -186,8 +200,9 @@ OWN_TRIMS: dict[Kind, Trim] = {
     kinds.NESTED_CLUSTER: trim_cluster,
     kinds.NESTED_CLASS: trim_class,
     kinds.NESTED_APP: trim_app,
+    kinds.OVERFLOW_BACKEND: trim_class,
 }
-"""Our own resources: users write all but the classes."""
+"""Our own resources: users write all but the classes and the backends."""
 
 TRIMS: dict[Kind, Trim] = {
     **OWN_TRIMS,
@@ -198,6 +213,9 @@ TRIMS: dict[Kind, Trim] = {
     kinds.STATEFUL_SET: trim_object,
     kinds.PERSISTENT_VOLUME_CLAIM: trim_object,
     kinds.NAMESPACE: trim_object,
+    kinds.NODE: trim_node,
+    kinds.DEPLOYMENT: trim_object,
+    kinds.CERTIFICATE_REQUEST: trim_object,
 }
 """Every kind that a cache has."""
 

@@ -9,18 +9,16 @@ from collections.abc import Coroutine, Mapping
 from typing import Any
 
 import aiohttp
-from aiohttp import web
 
 from nestor.contracts.syncer import SERVER_PATH
 from nestor.kube import Api, ApiError, WorkQueue
+from nestor.process import probes
 from nestor.syncer.cluster.status import ClusterStatus
 from nestor.syncer.process.server import ServerHealth
 from nestor.syncer.view.caches import Caches, silence
 
 log = logging.getLogger(__name__)
 
-STALE_SECONDS = 300
-"""Servers send bookmarks every minute and end watches after 240 s: a watch silent for longer has lost its server."""
 _CHECK_SECONDS = 2
 _DNS_SECONDS = 0.1
 _FAILURES = 3
@@ -78,30 +76,12 @@ class Health:
 
 async def serve(health: Health, port: int) -> None:
     """Answer probes until cancelled."""
-
-    async def readyz(_: web.Request) -> web.Response:
-        return _answer(health.is_ready, "not ready")
-
-    async def healthz(_: web.Request) -> web.Response:
-        return _answer(health.silence < STALE_SECONDS, "a watch went silent")
-
-    async def server(_: web.Request) -> web.Response:
-        problem = health.server.find_problem()
-        return _answer(problem is None, problem or "")
-
-    async def metrics(_: web.Request) -> web.Response:
-        return web.Response(text=health.metrics())
-
-    app = web.Application()
-    for path, handler in (("/readyz", readyz), ("/healthz", healthz), (SERVER_PATH, server), ("/metrics", metrics)):
-        app.router.add_get(path, handler)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, port=port).start()
-        await asyncio.Event().wait()
-    finally:
-        await runner.cleanup()
+    pages = {
+        "/readyz": lambda: None if health.is_ready else "not ready",
+        "/healthz": lambda: None if health.silence < probes.STALE_SECONDS else "a watch went silent",
+        SERVER_PATH: health.server.find_problem,
+    }
+    await probes.serve(port, pages, health.metrics)
 
 
 async def wait_for_dns(url: str) -> None:
@@ -155,7 +135,3 @@ async def _check_nested(nested: Api, health: Health, status: ClusterStatus, prep
 def _add_restart(text: str, problem: str | None) -> str:
     """With the reason why K3s will be restarted: its kubelet only says that a probe failed."""
     return f"{text.rstrip('.')}. K3s will be restarted: {problem}." if problem else text
-
-
-def _answer(good: bool, otherwise: str) -> web.Response:
-    return web.Response(text="ok" if good else otherwise, status=200 if good else 503)

@@ -26,10 +26,13 @@ RULES = Rules(
     once=(
         # Deletions, including the finalizer's, are requested again in each pass until the objects are gone.
         r"/(nestedappjobs|nestedclusters|pods|statefulsets|ingresses|rolebindings|clusterrolebindings|namespaces)/[^/]+$",
+        # Backends: each pass tries to make a node whose name is another's.
+        r"/(nodes|overflowbackends)/[^/]+$",
+        r"/nodes$",
     ),
     # Server-side apply of a whole object or status: what is applied again while a cache lags, and which states a job's status
     # passes through on its way, is a matter of time.
-    latest=(r"/(nestedappjobs|nestedclusters)/[^/]+/status$",),
+    latest=(r"/(nestedappjobs|nestedclusters|overflowbackends)/[^/]+/status$",),
     left_out=(
         # The kinds whose events kopf delivers are listed after the start and after 30 s, and kopf lists them for its watches.
         r"^GET host /apis/nestor.dev/v1alpha1/[a-z]+$",

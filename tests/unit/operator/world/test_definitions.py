@@ -39,7 +39,7 @@ OLD = edit("nestedclusters", "status", "policy", remove="alwaysPullImages")
     [
         (OLD, ": that of NestedCluster lacks `status.policy.alwaysPullImages`. Jobs"),
         (edit("nestedclasses", "spec", remove="images"), ": that of NestedClass lacks `spec.images`. Jobs"),
-        ({}, ": there is none of NestedAppJob, NestedApp, NestedCluster, NestedClass. Jobs"),
+        ({}, ": there is none of NestedAppJob, NestedApp, NestedCluster, NestedClass, OverflowBackend. Jobs"),
         (
             {name: crd for name, crd in OLD.items() if "nestedapps" not in name},
             ": there is none of NestedApp; that of NestedCluster lacks `status.policy.alwaysPullImages`. Jobs",

@@ -17,7 +17,7 @@ from nestor.cluster.shape import Host
 from nestor.kube import Api, Kind, WorkQueue, kinds, pages
 from nestor.kube.errors import NotFound
 from nestor.operator.settings import Settings
-from nestor.operator.wiring import APP, CLUSTER, JOB, Key, Operator
+from nestor.operator.wiring import APP, BACKEND, CLUSTER, JOB, Key, Operator
 from nestor.operator.world.cache import Cache, Store
 from nestor.operator.world.context import Context
 from nestor.operator.world.kept import PACKED, find_fault, read_spec
@@ -57,6 +57,7 @@ async def test_no_work_is_done_before_jobs_clusters_classes_and_apps_are_listed(
         kinds.NESTED_CLUSTER: [obj("mine")],
         kinds.NESTED_CLASS: [obj("default")],
         kinds.NESTED_APP: [{"metadata": {"name": "app", "resourceVersion": "1"}}],
+        kinds.OVERFLOW_BACKEND: [{"metadata": {"name": "link", "resourceVersion": "1"}}],
         kinds.CRD: [build_crd(resource) for resource in RESOURCES],
     }
     api = FakeApi(content, failures=2)
@@ -67,7 +68,7 @@ async def test_no_work_is_done_before_jobs_clusters_classes_and_apps_are_listed(
 
     async def work(key: Key) -> None:
         worked[key] = tuple(len(list(store)) for store, _ in operator.feeds().values())
-        if len(worked) == 4:
+        if len(worked) == 5:
             is_done.set()
 
     operator.queue = WorkQueue(work, name="test")
@@ -81,8 +82,9 @@ async def test_no_work_is_done_before_jobs_clusters_classes_and_apps_are_listed(
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert before == [0, 0]
-    assert set(worked) == {Key(JOB, "n", "early"), Key(JOB, "n", "job"), Key(CLUSTER, "n", "mine"), Key(APP, "", "app")}
-    assert set(worked.values()) == {(1, 1, 1, 1)}
+    jobs = {Key(JOB, "n", "early"), Key(JOB, "n", "job")}
+    assert set(worked) == jobs | {Key(CLUSTER, "n", "mine"), Key(APP, "", "app"), Key(BACKEND, "", "link")}
+    assert set(worked.values()) == {(1, 1, 1, 1, 1)}
 
 
 async def test_what_went_unseen_is_dropped_and_told_and_what_is_new_too() -> None:

@@ -17,6 +17,8 @@ from nestor.exposure.host_claims import HostClaim, find_foreign, hosts_of
 from nestor.kube import Api, Change, Informer, kinds, pages
 from nestor.operator.admission.cluster_spec import find_running
 from nestor.operator.admission.identity import Refused, identify
+from nestor.operator.backends.nodes import find_change, is_of
+from nestor.operator.backends.ready import read_node
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.oneshot import lacks_image_volume
 from nestor.operator.world import kopf_events, pod_status
@@ -33,11 +35,13 @@ from nestor.operator.world.trim import (
     trim_cluster,
     trim_ingress,
     trim_job,
+    trim_node,
     trim_object,
     trim_pod,
     trim_slice,
 )
 from nestor.syncer.cluster.status import read_run
+from tests.unit.operator.backends.builders import GPU, build_backend, build_live, build_process, tell, want
 from tests.unit.operator.builders import build_app, build_job, build_policy
 from tests.unit.operator.scene import Scene
 
@@ -442,3 +446,35 @@ def test_of_a_large_object_with_our_label_only_the_head_is_kept() -> None:
     large = trim_object({"metadata": META, "data": "x" * OBJECT_LIMIT})
     assert large["metadata"]["labels"] == {labels.JOB_UID: "1"}
     assert "data" not in large
+
+
+def test_of_a_virtual_node_what_it_is_compared_with_is_kept() -> None:
+    node = build_live(annotations={"other": "x" * 1000})
+    node["metadata"]["managedFields"] = [{"manager": "x"}]
+    node["spec"] |= {"unschedulable": True, "podCIDR": "10.0.0.0/24"}
+    node["status"] |= {"images": [{"names": ["x" * 1000]}] * 50, "capacity": {"cpu": "4"}}
+    node["status"]["conditions"] += [{"type": "MemoryPressure", "status": "False"}]
+    kept = trim_node(node)
+    assert size(kept) < 8_000
+    assert trim_node(kept) == kept
+    wanted = want(GPU)
+    assert find_change(kept, wanted) == find_change(node, wanted)
+    assert is_of(kept, build_backend())
+    assert read_node(kept, "a", None) == read_node(node, "a", None)
+    assert kept["spec"]["unschedulable"] is True
+
+
+def test_of_the_process_of_a_backend_the_addresses_are_kept_too() -> None:
+    assert trim_pod(build_process())["status"]["podIPs"] == [{"ip": "10.1.2.3"}]
+    assert "podIPs" not in trim_pod(POD | {"status": STATUS | {"podIPs": [{"ip": "10.1.2.3"}]}})["status"]
+
+
+def test_a_backend_is_kept_whole() -> None:
+    backend = build_backend(status=tell(GPU))
+    kept = trim_class(backend | {"metadata": backend["metadata"] | {"managedFields": []}})
+    assert kept == backend
+
+
+def test_a_certificate_request_is_kept_with_what_it_asks_for() -> None:
+    request = {"metadata": META, "spec": {"request": "x", "signerName": "s", "username": "u", "usages": ["a"]}, "status": {}}
+    assert TRIMS[kinds.CERTIFICATE_REQUEST](request)["spec"] == request["spec"]

@@ -13,7 +13,8 @@ import aiohttp
 import pytest
 
 from nestor.kube import Api, kinds
-from nestor.syncer.process.health import STALE_SECONDS, Health, serve
+from nestor.process.probes import STALE_SECONDS
+from nestor.syncer.process.health import Health, serve
 from nestor.syncer.process.server import ServerHealth
 from nestor.syncer.view.caches import Caches
 from tests.unit.translate.builders import TARGET

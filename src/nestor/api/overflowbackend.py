@@ -1,0 +1,331 @@
+"""`OverflowBackend`: a place outside the host cluster where pods can run; it appears in the host cluster as virtual nodes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, StringConstraints
+
+from nestor.api.base import Conditions, Model, ObjectName, Quantities, Resources, immutable, list_map, rule, rules
+
+NAME_LIMIT = 40
+"""Maximum length of a backend's name: it is part of the names of its nodes, and of user names in certificates."""
+SHAPE_LIMIT = 64
+"""Maximum number of shapes of one backend."""
+DEFAULT_SHAPE = "default"
+"""The shape of a backend that has only one. Its node has no suffix in its name."""
+DEFAULT_TAINT = "virtual-kubelet.io/provider"
+"""Key of the taint of virtual nodes. Its value is the name of the backend."""
+DEFAULT_LABELS = {"type": "virtual-kubelet"}
+
+LabelKey = Annotated[str, StringConstraints(min_length=1, max_length=316)]
+LabelValue = Annotated[str, StringConstraints(max_length=63, pattern=r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$")]
+NodeLabels = Annotated[dict[str, LabelValue], Field(max_length=64)]
+ShapeName = Annotated[str, StringConstraints(min_length=1, max_length=40, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
+
+_HOST = r"([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\[[0-9a-fA-F:.]+\])"
+Url = Annotated[
+    str,
+    Field(
+        min_length=8,
+        max_length=2048,
+        json_schema_extra=rules(
+            rule(
+                f"self.matches('^https?://{_HOST}(:[0-9]{{1,5}})?(/[^?#@ ]*)?$')".replace("\\", "\\\\"),
+                "must be a URL such as 'https://interlink.example.com:3000', without user, password or query",
+            ),
+            rule(
+                r"!self.matches('^https?://(169[.]254[.]|\[[fF][eE][89abAB])')".replace("\\", "\\\\"),
+                "must not be a link-local address: those are of the cloud's metadata services",
+            ),
+        ),
+    ),
+]
+"""Where a backend listens."""
+
+
+class SecretKey(Model):
+    """One key of a Secret in the operator's namespace."""
+
+    name: ObjectName = Field(description="Name of the Secret.")
+    key: Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=r"^[-._a-zA-Z0-9]+$")] = Field(
+        description="Key in the Secret."
+    )
+
+
+class Taint(Model):
+    """A taint of a node: only pods that tolerate it run there."""
+
+    key: LabelKey = Field(description="Taint key.")
+    value: LabelValue = Field("", description="Taint value. Defaults to the empty string.")
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(
+        "NoSchedule", description="What happens to pods that do not tolerate the taint. Defaults to `NoSchedule`."
+    )
+
+
+Taints = Annotated[list[Taint], Field(max_length=32)]
+
+
+class Shape(Model):
+    """Machines of one kind at a backend. Each shape has a virtual node of its own, so that the scheduler sees true numbers."""
+
+    name: ShapeName = Field(
+        DEFAULT_SHAPE, description="Name of the shape, and the suffix of its node's name; a shape named `default` has none."
+    )
+    capacity: Quantities = Field(
+        description="What all machines of the shape offer together, by resource name: `cpu`, `memory`, `pods`, and extended "
+        "resources such as `nvidia.com/gpu`."
+    )
+    labels: NodeLabels = Field(default_factory=dict, description="Labels of its node.")
+    taints: Taints = Field(default_factory=list, description="Taints of its node, besides those in `spec.node.taints`.")
+    machines: int | None = Field(None, description="Number of machines, if known.", ge=0)
+
+
+Shapes = Annotated[list[Shape], Field(max_length=SHAPE_LIMIT, json_schema_extra=list_map("name"))]
+
+
+class Oidc(Model):
+    """OIDC client credentials: a token is fetched from the identity provider, and renewed before it expires."""
+
+    token_url: Url = Field(
+        alias="tokenURL",
+        description="Token endpoint of the identity provider.",
+        json_schema_extra=rules(rule("self.startsWith('https://')", "must be an https URL: the client's secret is sent there")),
+    )
+    client_id: Annotated[str, StringConstraints(min_length=1, max_length=1024)] = Field(
+        alias="clientID", description="ID of the client."
+    )
+    client_secret_ref: SecretKey = Field(description="Secret of the client.")
+    scopes: Annotated[list[Annotated[str, StringConstraints(min_length=1, max_length=256)]], Field(max_length=16)] = Field(
+        default_factory=list, description="Scopes to ask for. Defaults to none."
+    )
+    audience: Annotated[str, StringConstraints(min_length=1, max_length=1024)] | None = Field(
+        None, description="Audience to ask for. Defaults to none."
+    )
+
+
+class Tls(Model):
+    """TLS to a backend."""
+
+    ca_ref: SecretKey | None = Field(
+        None, description="Certificate authorities that sign the server's certificate, as PEM. Defaults to the system's."
+    )
+    client_certificate_secret_name: ObjectName | None = Field(
+        None,
+        description="Secret of type kubernetes.io/tls with the client's certificate and key (mTLS). If not set, none is shown.",
+    )
+    server_name: Annotated[str, StringConstraints(min_length=1, max_length=253)] | None = Field(
+        None, description="Name that the server's certificate must have. Defaults to the host of the URL."
+    )
+
+
+class Interlink(Model):
+    """A backend that speaks the interLink protocol."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule("!has(self.oidc) || !has(self.tokenRef)", "`oidc` and `tokenRef` are mutually exclusive"),
+            rule(
+                "self.url.startsWith('https://') || !(has(self.oidc) || has(self.tokenRef) || has(self.tls))",
+                "`url` must be an https URL if there is `oidc`, `tokenRef` or `tls`",
+            ),
+        )
+    )
+
+    url: Url = Field(description="URL of the interLink API server, or of the plugin.")
+    hop: Literal["Server", "Plugin"] = Field(
+        "Server",
+        description="What listens at `url`. `Server`: the interLink API server. `Plugin`: a plugin, without an API server before "
+        "it. Defaults to `Server`.",
+    )
+    oidc: Oidc | None = Field(None, description="OIDC client credentials. Mutually exclusive with `tokenRef`.")
+    token_ref: SecretKey | None = Field(
+        None, description="Bearer token, read again whenever the Secret changes. Mutually exclusive with `oidc`."
+    )
+    tls: Tls | None = Field(None, description="TLS settings. Defaults to the system's certificate authorities, without mTLS.")
+    discovery: Literal["Ping", "Peers", "None"] = Field(
+        "Ping",
+        description="How the shapes are discovered if `spec.shapes` is not set. `Ping`: from the answer of `/pinglink`, one "
+        "shape. `Peers`: from a list of peers, as NuNet has it, a shape per kind of peer. `None`: never. Defaults to `Ping`.",
+    )
+    peers_path: Annotated[str, StringConstraints(min_length=1, max_length=1024, pattern=r"^/[^?#\s]*$")] = Field(
+        "/resources", description="Path of the list of peers below `url`. Defaults to `/resources`."
+    )
+    status_period_seconds: int = Field(
+        5, description="Seconds between two status calls, each of which asks about all pods. Defaults to 5.", ge=1, le=300
+    )
+    timeout_seconds: int = Field(
+        30, description="Seconds within which the backend must answer a call. Defaults to 30.", ge=1, le=300
+    )
+
+
+class Server(Model):
+    """Access to another cluster by a service account's token."""
+
+    url: Url = Field(
+        description="URL of the API server.",
+        json_schema_extra=rules(rule("self.startsWith('https://')", "must be an https URL: a token is sent there")),
+    )
+    token_ref: SecretKey = Field(description="The service account's token, read again whenever the Secret changes.")
+    ca_ref: SecretKey | None = Field(
+        None, description="Certificate authorities that sign the server's certificate, as PEM. Defaults to the system's."
+    )
+
+
+class RemoteCluster(Model):
+    """Another Kubernetes cluster."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule("has(self.kubeconfigRef) != has(self.server)", "exactly one of `kubeconfigRef` and `server` must be set")
+        )
+    )
+
+    kubeconfig_ref: SecretKey | None = Field(
+        None,
+        description="Kubeconfig of the other cluster, with its credentials in it: commands and files that it names are refused. "
+        "Mutually exclusive with `server`.",
+    )
+    server: Server | None = Field(
+        None, description="API server and service account of the other cluster. Mutually exclusive with `kubeconfigRef`."
+    )
+    namespace: ObjectName = Field(
+        "nestor", description="Namespace in the other cluster where the pods run. It must exist. Defaults to `nestor`."
+    )
+    node_selector: NodeLabels = Field(
+        default_factory=dict, description="Labels of the other cluster's nodes that are used. Defaults to all nodes."
+    )
+    shape_labels: Annotated[list[LabelKey], Field(max_length=16)] = Field(
+        default_factory=lambda: ["node.kubernetes.io/instance-type", "kubernetes.io/arch"],
+        description="Labels by which nodes are told apart: those that agree in them, and in their extended resources, are one "
+        "shape. Defaults to `node.kubernetes.io/instance-type` and `kubernetes.io/arch`.",
+    )
+
+
+class NodeTemplate(Model):
+    """What the backend's virtual nodes have in common."""
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=NAME_LIMIT, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")] | (
+        None
+    ) = Field(
+        None,
+        description="Name of the node of shape `default`; the others are `<name>-<shape>`. Defaults to the backend's name. "
+        "Immutable.",
+        json_schema_extra=immutable("node.name"),
+    )
+    labels: NodeLabels = Field(
+        default_factory=lambda: dict(DEFAULT_LABELS), description="Labels of the nodes. Defaults to `type: virtual-kubelet`."
+    )
+    taints: Taints | None = Field(
+        None,
+        description="Taints of the nodes, so that only pods run there that tolerate them. Defaults to "
+        "`virtual-kubelet.io/provider=<backend>:NoSchedule`. An empty list lets any pod run there, also those of DaemonSets.",
+    )
+    pods: int = Field(
+        1000,
+        description="How many pods each node may have whose shape does not say so itself. Defaults to 1000.",
+        ge=1,
+        le=100000,
+    )
+
+
+class OverflowBackendSpec(Model):
+    """The backend."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "has(self.interlink) == (self.type == 'Interlink') && has(self.kubernetes) == (self.type == 'Kubernetes')",
+                "exactly the section of the `type` must be set: `interlink` or `kubernetes`",
+            ),
+            rule(
+                "(has(self.node) && has(self.node.name)) == (has(oldSelf.node) && has(oldSelf.node.name))",
+                "`node.name` may not be added or removed: delete the object and create it again",
+            ),
+        )
+    )
+
+    type: Literal["Interlink", "Kubernetes"] = Field(
+        description="What the backend is: an interLink API server (or plugin), or another Kubernetes cluster. Immutable.",
+        json_schema_extra=immutable("type"),
+    )
+    interlink: Interlink | None = Field(None, description="The backend, if `type` is `Interlink`.")
+    kubernetes: RemoteCluster | None = Field(None, description="The backend, if `type` is `Kubernetes`.")
+    shapes: Shapes | None = Field(
+        None, description="The shapes, if the backend cannot tell them, or must not decide. If not set, they are discovered."
+    )
+    node: NodeTemplate = Field(default_factory=NodeTemplate, description="The backend's virtual nodes.")
+    price: int | None = Field(
+        None,
+        description="Price in any unit that all backends share. It becomes the label `nestor.dev/price` of the nodes, which "
+        "affinities can compare. Defaults to none.",
+        ge=0,
+    )
+    resources: Resources | None = Field(
+        None,
+        description="Resources of the container of the virtual nodes' process. Defaults to requests of 50m CPU and 96Mi, and a "
+        "limit of 512Mi of memory.",
+    )
+    drain_seconds: int = Field(
+        300,
+        description="How long pods may take to leave a node that is removed. After that they are deleted, and an event names "
+        "what may be left at the backend. Defaults to 300.",
+        ge=0,
+        le=86400,
+    )
+
+    def secret_names(self) -> list[str]:
+        """The Secrets in the operator's namespace that the virtual nodes' process reads, sorted."""
+        found: set[str] = set()
+        for part in (self.interlink, self.kubernetes):
+            _collect_secrets(part, found)
+        return sorted(found)
+
+    def list_taints(self, backend: str) -> list[Taint]:
+        """The taints of all nodes of the backend of this name."""
+        if self.node.taints is None:
+            return [Taint(key=DEFAULT_TAINT, value=backend, effect="NoSchedule")]
+        return list(self.node.taints)
+
+
+def _collect_secrets(part: object, found: set[str]) -> None:
+    if isinstance(part, SecretKey):
+        found.add(part.name)
+    elif isinstance(part, Model):
+        for child in vars(part).values():
+            _collect_secrets(child, found)
+    if isinstance(part, Tls) and part.client_certificate_secret_name:
+        found.add(part.client_certificate_secret_name)
+
+
+class NodeStatus(Model):
+    """One virtual node of the backend."""
+
+    name: str = Field(description="Name of the Node.", max_length=253)
+    shape: str = Field("", description="Its shape.", max_length=63)
+    state: Literal["Ready", "NotReady", "Draining", "Refused"] = Field(
+        "NotReady",
+        description="`Ready`, `NotReady`, `Draining` (its shape is gone, so it is being removed), or `Refused` (the name is that "
+        "of a node that does not belong to the backend).",
+    )
+    drain_time: str | None = Field(None, description="When its removal began (RFC 3339).", max_length=64)
+
+
+class OverflowBackendStatus(Model):
+    """What was observed. `shapes` and `Reachable` are written by the virtual nodes' process, the rest by the operator: each by
+    server-side apply, with a field manager of its own.
+    """
+
+    conditions: Conditions = Field(
+        default_factory=list, description="`Ready`: the backend's nodes take pods. `Reachable`: the backend answers."
+    )
+    observed_generation: int | None = Field(None, description="The `metadata.generation` that this status describes.", ge=0)
+    shapes: Shapes | None = Field(
+        None, description="The shapes that the nodes are made from: those in `spec.shapes`, or those discovered."
+    )
+    nodes: Annotated[list[NodeStatus], Field(max_length=1024, json_schema_extra=list_map("name"))] = Field(
+        default_factory=list, description="The backend's virtual nodes."
+    )
+    ready_nodes: str | None = Field(
+        None, description="How many nodes are ready, of how many there should be, such as `2/3`.", max_length=32
+    )

@@ -1,0 +1,113 @@
+"""Removes virtual nodes whose shape or backend is gone."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+
+from nestor.api import labels
+from nestor.kube import ApiError, Conflict, Invalid, NotFound, kinds
+from nestor.kube.tasks import together
+from nestor.objects import Object, annotations_of
+from nestor.operator.backends.removal import POLL_SECONDS, SETTLE_SECONDS, Removal, decide_removal
+from nestor.operator.world.context import Context
+from nestor.times import now, write
+
+log = logging.getLogger(__name__)
+
+TOGETHER = 20
+"""How many pods are asked to leave at the same time."""
+NAMED = 20
+"""How many of those left behind an event names."""
+
+
+class Drain:
+    """Empties nodes and deletes them."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._api = context.api
+
+    async def remove(
+        self, backend: Object, node: Object, *, limit: float, settle: float = SETTLE_SECONDS
+    ) -> tuple[Object, float] | None:
+        """One step. Returns the node as it is then, and when to look again, in seconds; None: it is gone."""
+        name = node["metadata"]["name"]
+        pods = []
+        if labels.REMOVED_SINCE in annotations_of(node):
+            pods = await self._api.list(kinds.POD, fields=f"spec.nodeName={name}")
+        step = decide_removal(node, pods, now(), limit=limit, settle=settle)
+        if step.act == "Cordon":
+            return await self._cordon(node), POLL_SECONDS
+        await self._clear(step)
+        if step.act == "Force":
+            await self._tell(backend, name, step.pods)
+        if step.act in ("Force", "Remove"):
+            await self._api.delete(kinds.NODE, name, uid=node["metadata"]["uid"])
+            return None
+        return node, step.delay
+
+    async def _cordon(self, node: Object) -> Object:
+        """In one write with the time, so that whoever finds the one knows of the other. Returns the node as it is then."""
+        meta = {"uid": node["metadata"]["uid"], "annotations": {labels.REMOVED_SINCE: write(now())}}
+        patch = {"metadata": meta, "spec": {"unschedulable": True}}
+        try:
+            return await self._api.patch(kinds.NODE, node["metadata"]["name"], None, patch)
+        except NotFound:
+            return node
+        except (Conflict, Invalid) as error:
+            if not error.is_replaced:
+                raise
+            return node
+
+    async def _clear(self, step: Removal) -> None:
+        ways: dict[str, Callable[[Object], Coroutine[Any, Any, None]]] = {
+            "Evict": self._evict,
+            "Delete": self._delete,
+            "Force": self._force,
+        }
+        if (way := ways.get(step.act)) is not None:
+            for first in range(0, len(step.pods), TOGETHER):
+                await together(*(way(pod) for pod in step.pods[first : first + TOGETHER]))
+
+    async def _evict(self, pod: Object) -> None:
+        """Ask the pod to leave. A disruption budget may not allow it yet."""
+        meta = pod["metadata"]
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {key: meta[key] for key in ("name", "namespace")},
+            "deleteOptions": {"preconditions": {"uid": meta["uid"]}},
+        }
+        try:
+            await self._api.create(kinds.POD, body, subresource="eviction", name=meta["name"])
+        except (NotFound, Conflict):
+            return
+        except ApiError as error:
+            if error.status != 429:
+                raise
+            log.info("pod %s/%s does not leave its node yet: %s", meta["namespace"], meta["name"], error.message)
+
+    async def _delete(self, pod: Object) -> None:
+        meta = pod["metadata"]
+        await self._api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"])
+
+    async def _force(self, pod: Object) -> None:
+        meta = pod["metadata"]
+        await self._api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=0)
+
+    async def _tell(self, backend: Object, node: str, pods: Iterable[Object]) -> None:
+        """Name what may still run at the backend: nobody has confirmed its end."""
+        found = [f"{pod['metadata']['namespace']}/{pod['metadata']['name']} ({pod['metadata']['uid']})" for pod in pods]
+        more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+        message = f"node '{node}' was removed before these pods had ended; they may be left at the backend: "
+        text = message + ", ".join(found[:NAMED]) + more
+        log.warning("%s: %s", backend["metadata"]["name"], text)
+        await self._context.events.post(about(backend), "Warning", "PodsLeftBehind", text)
+
+
+def about(backend: Object) -> Object:
+    """The subject of an event about a backend."""
+    kind = kinds.OVERFLOW_BACKEND
+    return {**backend, "apiVersion": kind.api_version, "kind": kind.name}

@@ -1,0 +1,102 @@
+"""Makes, changes and removes the virtual nodes of backends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nestor.api import labels
+from nestor.api.overflowbackend import OverflowBackendSpec, Shape
+from nestor.kube import Conflict, Forbidden, Invalid, NotFound, kinds
+from nestor.kube.applier import RESYNC_SECONDS
+from nestor.objects import Object, is_terminating, labels_of
+from nestor.operator.backends.drain import Drain
+from nestor.operator.backends.nodes import Wanted, build_node, find_change, is_of, list_wanted
+from nestor.operator.backends.ready import NodeState, read_node
+from nestor.operator.backends.removal import POLL_SECONDS, find_start
+from nestor.operator.world.context import Context
+
+
+class NodeKeeper:
+    """Keeps the nodes of all backends."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._drain = Drain(context)
+
+    def observe(self, backend: Object) -> list[NodeState]:
+        """The backend's nodes as they are."""
+        return [_read(node) for node in self._find(backend)]
+
+    async def keep(
+        self, backend: Object, spec: OverflowBackendSpec, shapes: Iterable[Shape], *, is_sure: bool
+    ) -> tuple[list[NodeState], float | None]:
+        """Have a node per shape, and no others; if nobody `is_sure` that these are all shapes, others too. Returns what there is,
+        and when to look again, in seconds.
+        """
+        wanted = list_wanted(backend["metadata"]["name"], spec, shapes)
+        live = {node["metadata"]["name"]: node for node in self._find(backend)}
+        found = [await self._ensure(backend, item, live.get(item.name)) for item in wanted.values()]
+        delays = []
+        for name in live.keys() - wanted.keys():
+            left: tuple[Object, float] | None = live[name], RESYNC_SECONDS
+            if is_sure:
+                left = await self._drain.remove(backend, live[name], limit=spec.drain_seconds)
+            if left is not None:
+                found.append(_read(left[0]))
+                delays.append(left[1])
+        return sorted(found, key=lambda item: item.name), min(delays, default=None)
+
+    async def remove_all(self, backend: Object, limit: float) -> tuple[list[NodeState], float | None]:
+        """Remove all nodes of a backend that goes. Returns what is left, and when to look again, in seconds; None: not at all.
+
+        Asks the API server when the cache has none: a node made a moment ago may not be in it yet.
+        """
+        nodes = self._find(backend)
+        if not nodes:
+            listed = await self._context.api.list(kinds.NODE, labels=f"{labels.BACKEND}={backend['metadata']['name']}")
+            nodes = [node for node in listed if is_of(node, backend) and not is_terminating(node)]
+        steps = [await self._drain.remove(backend, node, limit=limit, settle=0) for node in nodes]
+        left = [step for step in steps if step is not None]
+        return [_read(node) for node, _ in left], min((delay for _, delay in left), default=POLL_SECONDS if nodes else None)
+
+    def _find(self, backend: Object) -> list[Object]:
+        """Those that are there to stay: one that is being deleted may be held by others for ever."""
+        return [node for node in self._context.cache.informers[kinds.NODE] if is_of(node, backend) and not is_terminating(node)]
+
+    async def _ensure(self, backend: Object, wanted: Wanted, live: Object | None) -> NodeState:
+        """The node as it should be. Never touches one that is somebody else's, whatever it is called."""
+        try:
+            if live is None:
+                live = await self._create(backend, wanted)
+            elif (patch := find_change(live, wanted)) is not None:
+                live = await self._context.api.patch(kinds.NODE, wanted.name, None, patch)
+        except (Forbidden, Invalid) as error:
+            if error.is_replaced:
+                return NodeState(wanted.name, wanted.shape, why="it was replaced a moment ago")
+            return NodeState(wanted.name, wanted.shape, conflict=f"node '{wanted.name}': {error.message}")
+        except (Conflict, NotFound):  # changed or gone meanwhile, which the watch tells
+            return NodeState(wanted.name, wanted.shape, why="it is being changed")
+        if not is_of(live, backend):
+            return NodeState(wanted.name, wanted.shape, conflict=_explain(live, backend))
+        if is_terminating(live):
+            return NodeState(wanted.name, wanted.shape, why="it is being deleted")
+        return read_node(live, wanted.shape, None)
+
+    async def _create(self, backend: Object, wanted: Wanted) -> Object:
+        """A new node, or whatever has its name. A create, because an apply would change the other."""
+        try:
+            return await self._context.api.create(kinds.NODE, build_node(backend, wanted))
+        except Conflict:
+            return await self._context.api.get(kinds.NODE, wanted.name)
+
+
+def _read(node: Object) -> NodeState:
+    return read_node(node, labels_of(node).get(labels.SHAPE, ""), find_start(node))
+
+
+def _explain(node: Object, backend: Object) -> str:
+    name, own = node["metadata"]["name"], labels_of(node)
+    if own.get(labels.BACKEND) == backend["metadata"]["name"]:
+        return f"node '{name}' is that of an earlier backend of this name, which is being deleted"
+    whose = f"backend '{own[labels.BACKEND]}'" if labels.BACKEND in own else "the cluster itself"
+    return f"there is already a node '{name}', which belongs to {whose}"

@@ -1,0 +1,111 @@
+"""Whether a backend's nodes take pods, and why not. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from nestor.api import conditions
+from nestor.api.conditions import Condition, Reason
+from nestor.objects import Object, status_of
+from nestor.operator.world import pod_status
+
+
+@dataclass(frozen=True)
+class NodeState:
+    """One virtual node, and what is known of it."""
+
+    name: str
+    shape: str = ""
+    is_ready: bool = False
+    why: str = ""
+    """What its `Ready` condition says."""
+    removed_since: str | None = None
+    conflict: str = ""
+    """Why the name cannot be used; empty: the node is the backend's own."""
+
+    def to_dict(self) -> Object:
+        """As in `status.nodes`."""
+        ready = "Ready" if self.is_ready else "NotReady"
+        state = "Refused" if self.conflict else "Draining" if self.removed_since else ready
+        found = {"name": self.name, "shape": self.shape, "state": state}
+        return found | ({"drainTime": self.removed_since} if self.removed_since else {})
+
+
+@dataclass(frozen=True)
+class Process:
+    """The state of the process of the virtual nodes."""
+
+    problem: str | None = None
+    """Why it does not work; None if it does."""
+    is_running: bool = True
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What the decision looks at."""
+
+    process: Process
+    """The process of the virtual nodes."""
+    reachable: Object | None
+    """The condition that the process has reported."""
+    has_shapes: bool
+    nodes: Sequence[NodeState] = ()
+
+
+def decide_ready(seen: Observed) -> Condition:
+    """Condition `Ready` of the backend. What comes first explains what follows from it."""
+    reachable = seen.reachable or {}
+    if seen.process.is_running and reachable.get("status", "True") != "True":
+        return _not_ready(conditions.reason_of(reachable), reachable.get("message") or "it does not answer")
+    if seen.process.problem is not None:
+        return _not_ready(conditions.NOT_DEPLOYED, seen.process.problem)
+    if not reachable:
+        return _not_ready(conditions.NOT_DEPLOYED, "the process of its virtual nodes has not reported yet")
+    if not seen.has_shapes:
+        return _not_ready(conditions.NO_SHAPES, "it tells of no machines, and `spec.shapes` is not set")
+    if refused := [item for item in seen.nodes if item.conflict]:
+        return _not_ready(conditions.NODE_CONFLICT, "; ".join(item.conflict for item in refused))
+    kept = [item for item in seen.nodes if item.removed_since is None]
+    if waiting := [item for item in kept if not item.is_ready]:
+        return _not_ready(conditions.NODES_NOT_READY, "; ".join(_describe(item) for item in waiting))
+    leaving = [item.name for item in seen.nodes if item.removed_since]
+    said = f"{count_ready(seen.nodes)} nodes take pods" + (f"; being removed: {', '.join(leaving)}" if leaving else "")
+    return Condition(conditions.READY, "True", conditions.NODES_READY, said)
+
+
+def count_ready(nodes: Iterable[NodeState]) -> str:
+    """How many of the nodes that there should be are ready, such as `2/3`."""
+    kept = [item for item in nodes if item.removed_since is None]
+    return f"{sum(item.is_ready and not item.conflict for item in kept)}/{len(kept)}"
+
+
+def find_process(name: str, pods: Iterable[Object]) -> Process:
+    """The state of the Deployment of this name, from its pods."""
+    found = [pod for pod in pods if not pod_status.is_finished(pod)]
+    if any(pod_status.is_ready(pod) for pod in found):
+        return Process()
+    for pod in found:
+        if waiting := pod_status.find_waiting(pod):
+            return Process(waiting.describe(pod), is_running=False)
+        if unschedulable := pod_status.find_unschedulable(pod):
+            return Process(f"pod '{pod['metadata']['name']}': {unschedulable}", is_running=False)
+    is_running = any(status_of(pod).get("phase") == "Running" for pod in found)
+    return Process(f"no pod of Deployment '{name}' is ready", is_running=is_running)
+
+
+def read_node(node: Object, shape: str, removed_since: str | None) -> NodeState:
+    """The state of a node of the backend's own."""
+    found = next((item for item in status_of(node).get("conditions") or () if item.get("type") == "Ready"), None)
+    name = str(node["metadata"]["name"])
+    is_ready = found is not None and found.get("status") == "True"
+    why = "its state has not been reported yet" if found is None else found.get("message") or found.get("reason") or "not ready"
+    return NodeState(name, shape, is_ready, "" if is_ready else str(why), removed_since)
+
+
+def _describe(node: NodeState) -> str:
+    return f"node '{node.name}': {node.why}"
+
+
+def _not_ready(reason: Reason, message: str) -> Condition:
+    return Condition(conditions.READY, "False", reason, message)

@@ -1,0 +1,135 @@
+"""One pass over one OverflowBackend: its process, its virtual nodes, its status; and its end."""
+
+from __future__ import annotations
+
+import logging
+
+from pydantic import ValidationError
+
+from nestor import names
+from nestor.api import conditions
+from nestor.api.appdef import explain
+from nestor.api.conditions import Condition
+from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatus, Shape
+from nestor.kube import Forbidden, Invalid, NotFound, kinds
+from nestor.kube.applier import RESYNC_SECONDS
+from nestor.objects import Object, conditions_of, is_terminating, spec_of, status_of
+from nestor.operator.backends.keeper import NodeKeeper
+from nestor.operator.backends.process import build_process
+from nestor.operator.backends.ready import NodeState, Observed, count_ready, decide_ready, find_process
+from nestor.operator.backends.removal import END_SECONDS
+from nestor.operator.backends.report import report
+from nestor.operator.backends.requests import is_process
+from nestor.operator.result import Result
+from nestor.operator.world.context import Context
+from nestor.operator.world.finalizers import ensure_finalizer, has_finalizer, remove_finalizer
+from nestor.operator.world.kept import find_fault
+
+log = logging.getLogger(__name__)
+
+CONFLICT_SECONDS = 30.0
+"""When to look again whether a name has become free."""
+
+
+class BackendReconciler:
+    """Reconciles OverflowBackends."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._nodes = NodeKeeper(context)
+
+    async def reconcile(self, name: str) -> Result:
+        """One pass over one backend."""
+        backend = self._context.cache.backends.get(name)
+        if backend is None:
+            return Result()
+        if is_terminating(backend):
+            return await self._finalize(backend)
+        # A finalizer, because pods are bound to its nodes: these must not vanish while somebody could still end them.
+        backend = await ensure_finalizer(self._context.api, kinds.OVERFLOW_BACKEND, backend)
+        try:
+            spec = read_spec(backend)
+        except ValueError as error:
+            await self._report(backend, _not_ready(conditions.BACKEND_INVALID, str(error)), None)
+            return Result(RESYNC_SECONDS)
+        try:
+            for kind, body in build_process(backend, spec, self._context.settings):
+                await self._context.applier.ensure(kind, body)
+        except (Forbidden, Invalid) as error:
+            await self._report(backend, _not_ready(conditions.NOT_DEPLOYED, error.message), None)
+            return Result(error=error)
+        return await self._keep_nodes(backend, spec)
+
+    async def _keep_nodes(self, backend: Object, spec: OverflowBackendSpec) -> Result:
+        shapes = spec.shapes if spec.shapes is not None else read_shapes(backend)
+        reachable = conditions.find(conditions_of(backend), conditions.REACHABLE)
+        delay: float | None = None
+        if shapes is None:
+            # Nothing was ever told: what there is stays, as after a restart with another spec.
+            nodes = self._nodes.observe(backend)
+        else:
+            is_sure = spec.shapes is not None or (reachable or {}).get("status") == "True"
+            nodes, delay = await self._nodes.keep(backend, spec, shapes, is_sure=is_sure)
+        name = backend["metadata"]["name"]
+        pods = self._context.cache.pods_by_namespace.all(self._context.settings.namespace)
+        process = find_process(names.vnode(name), [pod for pod in pods if is_process(pod, name)])
+        ready = decide_ready(Observed(process, reachable, has_shapes=bool(shapes), nodes=nodes))
+        await self._report(backend, ready, nodes)
+        has_conflict = any(item.conflict for item in nodes)
+        return Result(RESYNC_SECONDS).within(delay, CONFLICT_SECONDS if has_conflict else None)
+
+    async def _finalize(self, backend: Object) -> Result:
+        """Empty and delete its nodes while its process can still end their pods; then let it go, and its process with it."""
+        if not has_finalizer(backend):
+            return Result()
+        limit = _read_limit(backend)
+        nodes, delay = await self._nodes.remove_all(backend, limit)
+        if delay is not None:
+            if nodes:
+                left = ", ".join(item.name for item in nodes)
+                said = f"its nodes are being removed, which takes at most {limit + END_SECONDS:.0f} s: {left}"
+                await self._report(backend, _not_ready(conditions.TERMINATING, said), nodes)
+            return Result(delay)
+        try:
+            await remove_finalizer(self._context.api, kinds.OVERFLOW_BACKEND, backend)
+        except NotFound:
+            log.debug("%s was already gone", backend["metadata"]["name"])
+        return Result()
+
+    async def _report(self, backend: Object, ready: Condition, nodes: list[NodeState] | None) -> None:
+        """`nodes` is None where they were not looked at: what was said of them stays."""
+        if nodes is None:
+            said: Object = {key: status_of(backend)[key] for key in ("nodes", "readyNodes") if key in status_of(backend)}
+        else:
+            said = {"nodes": [item.to_dict() for item in nodes], "readyNodes": count_ready(nodes)}
+        await report(self._context, backend, ready, said)
+
+
+def read_spec(backend: Object) -> OverflowBackendSpec:
+    """Raises `ValueError`, which names the fields, if an older definition has admitted what this version cannot read."""
+    if fault := find_fault(backend):
+        raise ValueError(fault)
+    try:
+        return OverflowBackendSpec.model_validate(spec_of(backend))
+    except ValidationError as error:
+        raise ValueError(explain(error, "spec")) from error
+
+
+def read_shapes(backend: Object) -> list[Shape] | None:
+    """The shapes that the process has told; None if it has told nothing yet, or what cannot be read."""
+    try:
+        return OverflowBackendStatus.model_validate({"shapes": status_of(backend).get("shapes")}).shapes
+    except ValidationError as error:
+        log.warning("%s: the reported shapes cannot be read: %s", backend["metadata"]["name"], error)
+        return None
+
+
+def _read_limit(backend: Object) -> float:
+    """How long its nodes may take to be emptied, in seconds."""
+    found = spec_of(backend).get("drainSeconds")
+    default = OverflowBackendSpec.model_fields["drain_seconds"].default
+    return float(found if isinstance(found, int) else default)
+
+
+def _not_ready(reason: conditions.Reason, message: str) -> Condition:
+    return Condition(conditions.READY, "False", reason, message)

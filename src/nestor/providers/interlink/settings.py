@@ -1,0 +1,90 @@
+"""How to reach one interLink backend, and with which credentials. The caller has read all Secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+from urllib.parse import urlsplit
+
+Hop = Literal["Server", "Plugin"]
+"""What answers: interLink's API server, or a plugin without one."""
+
+Discovery = Literal["Ping", "Peers", "None"]
+"""Where the backend tells its resources: in the answer to `/pinglink`, in a list of peers as NuNet has it, or nowhere."""
+
+
+@dataclass(frozen=True)
+class Oidc:
+    """Client credentials of OAuth 2.0."""
+
+    token_url: str
+    client_id: str
+    client_secret: str = field(repr=False)
+    scopes: Sequence[str] = ()
+    audience: str = ""
+
+
+@dataclass(frozen=True)
+class Tls:
+    """PEM texts. Without `ca`, the system's certificate authorities count."""
+
+    ca: str = ""
+    certificate: str = field(default="", repr=False)
+    key: str = field(default="", repr=False)
+    server_name: str = ""
+    """Name that the backend's certificate must have, if it is not that of the URL's host."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long to wait, in seconds, and how much to read, in bytes."""
+
+    call_seconds: float = 15
+    """For one answer, from the first byte of the request to the last of the answer."""
+    create_seconds: float = 45
+    """For the answer to `/create`: a repeated create is expensive to make safe, so it gets more time."""
+    connect_seconds: float = 5
+    settle_seconds: float = 60
+    """After a lost answer to `/create`: how long the backend may still be busy with it. Until then, nothing is repeated."""
+    answer_bytes: int = 1024 * 1024
+    """For any answer but logs. Parsed, it takes about ten times as much."""
+    bytes_per_pod: int = 8 * 1024
+    """What each pod that was asked about adds to `answer_bytes`."""
+    peers_bytes: int = 8 * 1024 * 1024
+    """What a list of peers may have beyond `answer_bytes`."""
+    restart_seconds: float = 30
+    """How long a container may have ended that its pod's `restartPolicy` lets run again. Many backends run each only once."""
+    log_idle_seconds: float = 60
+    """Until the next bytes of a log that is not followed."""
+    attempts: int = 3
+    """How often to ask what may be asked again without harm, with growing pauses in between."""
+    pause_seconds: float = 0.2
+    """The first such pause."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One backend. Raises `ValueError` if the settings contradict each other; the message names the field."""
+
+    url: str
+    hop: Hop = "Server"
+    discovery: Discovery = "Ping"
+    peers_path: str = "/resources"
+    """Path of the list of peers."""
+    oidc: Oidc | None = None
+    bearer: Callable[[], str] | None = None
+    """Reads the bearer token: from a file, or a Secret. It is called for each request, and must not wait."""
+    tls: Tls = field(default_factory=Tls)
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise ValueError("`url` must be an http or https URL without query")
+        if parts.username or parts.password:
+            raise ValueError("`url` must not contain credentials")
+        if self.oidc and self.bearer:
+            raise ValueError("`oidc` and `bearer` may not both be set")
+        if bool(self.tls.certificate) != bool(self.tls.key):
+            raise ValueError("`tls.certificate` and `tls.key` must be set together")

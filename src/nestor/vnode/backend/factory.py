@@ -1,0 +1,62 @@
+"""Makes the provider that an OverflowBackend asks for."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from nestor.api.overflowbackend import Interlink, OverflowBackendSpec
+from nestor.providers.base import Backend, Unauthorized
+from nestor.providers.interlink.provider import InterlinkProvider
+from nestor.providers.interlink.settings import Limits, Oidc, Settings, Tls
+from nestor.vnode.backend.secrets import MissingSecret, Secrets
+
+CLUSTER_PERIOD_SECONDS = 1.0
+"""Between two looks at the statuses of a backend that watches its pods: that costs it nothing."""
+
+
+def build_backend(spec: OverflowBackendSpec, secrets: Secrets) -> Backend:
+    """The provider. Raises `MissingSecret`, and `ValueError` with what is wrong with the specification."""
+    if spec.interlink is not None:
+        return InterlinkProvider(_read_interlink(spec.interlink, secrets))
+    raise ValueError(f"backends of type '{spec.type}' are not supported by this version")
+
+
+def find_period(spec: OverflowBackendSpec) -> float:
+    """Seconds between two calls for statuses."""
+    return spec.interlink.status_period_seconds if spec.interlink is not None else CLUSTER_PERIOD_SECONDS
+
+
+def _read_interlink(own: Interlink, secrets: Secrets) -> Settings:
+    oidc, token = own.oidc, own.token_ref
+    return Settings(
+        own.url,
+        own.hop,
+        own.discovery,
+        own.peers_path,
+        oidc=Oidc(oidc.token_url, oidc.client_id, secrets.read_ref(oidc.client_secret_ref), oidc.scopes, oidc.audience or "")
+        if oidc
+        else None,
+        bearer=partial(_read_token, secrets, token.name, token.key) if token else None,
+        tls=_read_tls(own, secrets),
+        limits=Limits(call_seconds=own.timeout_seconds),
+    )
+
+
+def _read_tls(own: Interlink, secrets: Secrets) -> Tls:
+    tls = own.tls
+    if tls is None:
+        return Tls()
+    name = tls.client_certificate_secret_name
+    return Tls(
+        secrets.read_ref(tls.ca_ref),
+        secrets.read(name, "tls.crt") if name else "",
+        secrets.read(name, "tls.key") if name else "",
+        tls.server_name or "",
+    )
+
+
+def _read_token(secrets: Secrets, name: str, key: str) -> str:
+    try:
+        return secrets.current(name, key)
+    except MissingSecret as error:
+        raise Unauthorized(f"{error} is missing") from None

@@ -1,0 +1,113 @@
+"""One certificate of this process: obtained, stored, renewed before it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from nestor import times
+from nestor.cluster.certificates import new_key
+from nestor.kube import Api, ApiError, kinds
+from nestor.kube.rights import right
+from nestor.vnode.identity import request
+from nestor.vnode.identity.request import Answer, Wish
+
+log = logging.getLogger(__name__)
+
+RIGHTS = (right(kinds.CERTIFICATE_REQUEST, "create", "get"),)
+"""The permissions that the process's ServiceAccount needs."""
+
+WAIT_SECONDS = 120.0
+"""How long a request may stay unanswered before another one is made."""
+LOOK_SECONDS = 0.5
+RETRY_SECONDS = (5.0, 300.0)
+"""Pause after a failure; doubled each time, up to the second number: each request stays in the cluster for a while."""
+
+
+class Certificate:
+    """A certificate and its key in one file, and why there is none if so. `api` is this process's own client."""
+
+    def __init__(self, api: Api, wish: Wish, folder: Path) -> None:
+        self._api = api
+        self._wish = wish
+        self.file = folder / f"{wish.purpose}-{wish.node}.pem"
+        self.problem = f"the {wish.purpose} certificate of node '{wish.node}' was not issued yet"
+        """Empty once it is there."""
+        self._renewal: float | None = None
+
+    async def obtain(self) -> None:
+        """Wait until there is a valid one: the stored one, which a new container finds again, or a new one."""
+        self._renewal = self._read()
+        pause = RETRY_SECONDS[0]
+        while self._renewal is None:
+            await self._try(pause)
+            pause = min(2 * pause, RETRY_SECONDS[1])
+
+    async def keep(self, on_renewal: Callable[[], Awaitable[None]]) -> None:
+        """Renew it in time until cancelled; `on_renewal` is called each time. Call `obtain` first."""
+        pause = RETRY_SECONDS[0]
+        while True:
+            due = self._read()
+            await asyncio.sleep((due or 0) * random.uniform(0.9, 1.0))
+            if await self._try(pause):
+                pause = RETRY_SECONDS[0]
+                await on_renewal()
+            else:
+                pause = min(2 * pause, RETRY_SECONDS[1])
+
+    async def _try(self, pause: float) -> bool:
+        """One request. After a failure, waits for `pause` seconds."""
+        try:
+            answer = await self._request()
+            why = answer.refusal
+        except (ApiError, ValueError, TypeError) as error:
+            answer, why = Answer(), str(error)
+        self._renewal = self._read()
+        if answer.certificate and self._renewal is not None:
+            self.problem = ""
+            return True
+        what = f"the {self._wish.purpose} certificate of node '{self._wish.node}'"
+        why = why or "the signer gave another one than was asked for"
+        log.warning("%s: %s", what, why)
+        if self._renewal is None:
+            self.problem = f"{what}: {why}"
+        await asyncio.sleep(pause)
+        return False
+
+    async def _request(self) -> Answer:
+        key = new_key()
+        made = await self._api.create(kinds.CERTIFICATE_REQUEST, request.build_request(self._wish, key))
+        name = made["metadata"]["name"]
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                while True:
+                    answer = request.read_answer(await self._api.get(kinds.CERTIFICATE_REQUEST, name), key)
+                    if answer.certificate or answer.refusal:
+                        break
+                    await asyncio.sleep(LOOK_SECONDS)
+        except TimeoutError:
+            return Answer(refusal=f"request {name} was neither approved nor denied within {WAIT_SECONDS:.0f} s")
+        if answer.certificate:
+            self._store(answer.certificate + key)
+        return answer
+
+    def _read(self) -> float | None:
+        try:
+            found = request.find_renewal(self.file.read_bytes(), self._wish, times.now())
+        except OSError:
+            return None
+        if found is not None:
+            self.problem = ""
+        return found
+
+    def _store(self, content: bytes) -> None:
+        """At once or not at all, and readable by nobody else."""
+        fresh = self.file.with_suffix(".new")
+        fresh.unlink(missing_ok=True)
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+            stream.write(content)
+        fresh.replace(self.file)

@@ -1,0 +1,154 @@
+"""The process: what it starts, in which order, and how it exits."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from typing import Any, Protocol
+
+from nestor.api import conditions
+from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatus
+from nestor.kube import Api, ApiError, kinds
+from nestor.objects import Object, spec_of, status_of
+from nestor.process import probes
+from nestor.process.lifetime import must_run, run_until_signal
+from nestor.providers.base import Backend
+from nestor.vnode.api import NodeApi
+from nestor.vnode.backend import factory, health, view
+from nestor.vnode.backend.secrets import MissingSecret, Secrets
+from nestor.vnode.backend.view import BackendView
+from nestor.vnode.health import State
+from nestor.vnode.nodes import Nodes
+from nestor.vnode.pods.controller import PodController
+from nestor.vnode.pods.create import PodCreator
+from nestor.vnode.pods.end import PodEnder
+from nestor.vnode.pods.orphans import OrphanFinder
+from nestor.vnode.pods.poll import StatusPoller
+from nestor.vnode.pods.writer import PodWriter
+from nestor.vnode.restart import Restart
+from nestor.vnode.settings import Settings, parse
+
+log = logging.getLogger(__name__)
+
+MANAGER = "nestor-vnode"
+_PATIENCE_SECONDS = 2.0
+
+
+class Build(Protocol):
+    """Makes the provider."""
+
+    def __call__(self, spec: OverflowBackendSpec, secrets: Secrets) -> Backend:
+        """See `factory.build_backend`."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run until stopped. Returns 0 after a signal, or when something was replaced and the container must restart; 1 if a part
+    stops unexpectedly.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    settings = parse(arguments)
+    code = 0
+    try:
+        asyncio.run(run_until_signal(run(settings)))
+    except* Restart as reasons:
+        log.info("exiting so that the container restarts: %s", _first(reasons))
+    except* Exception:
+        log.exception("exiting: a part of the process stopped unexpectedly")
+        code = 1
+    return code
+
+
+async def run(settings: Settings, build: Build = factory.build_backend) -> None:
+    """Start everything in order and keep it running until cancelled. If any part stops, all of them do."""
+    state = State()
+    async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
+
+        def spawn(part: Coroutine[Any, Any, None], name: str) -> None:
+            group.create_task(must_run(part, name), name=name)
+
+        pages: dict[str, Callable[[], str | None]] = {"/readyz": state.find_unready, "/healthz": state.find_stale}
+        spawn(probes.serve(settings.health_port, pages, state.write_metrics), "health")
+        settings.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        api = await stack.enter_async_context(await Api.connect(settings.kubeconfig, manager=MANAGER))
+        body, secrets, backend = await _connect(api, settings, build, state)
+        stack.push_async_callback(backend.close)
+        version = str((await _patiently(lambda: api.request("GET", "/version"), state))["gitVersion"])
+        _start(settings, api, body, secrets, backend, version, state, spawn)
+
+
+def _start(
+    settings: Settings,
+    api: Api,
+    body: Object,
+    secrets: Secrets,
+    backend: Backend,
+    version: str,
+    state: State,
+    spawn: Callable[[Coroutine[Any, Any, None], str], None],
+) -> None:
+    name = settings.backend
+    answers = health.Health()
+    shown = BackendView(api, body, answers)
+    writer = PodWriter()
+    creator = PodCreator(backend, name, settings.address, answers, writer)
+    pods = PodController(name, answers, creator, PodEnder(backend, settings.address, answers, writer), writer)
+    nodes = Nodes(api, settings, shown, answers, pods, version)
+    server = NodeApi(api, settings, nodes, backend, pods.registry)
+    poller = StatusPoller(backend, pods.registry, answers, factory.find_period(shown.spec), pods.queue.add)
+    state.view, state.nodes, state.server, state.health = shown, nodes, server, answers
+    state.registry, state.poller, state.problem = pods.registry, poller, ""
+    state.queues = {"pods": pods.queue, "pod-creations": pods.creations}
+    spawn(shown.informer.run(), "OverflowBackend")
+    spawn(shown.watch(), "watch of the OverflowBackend")
+    spawn(shown.keep(backend), "status of the OverflowBackend")
+    spawn(secrets.watch(), "Secrets")
+    spawn(health.watch(backend, answers), "checks")
+    spawn(nodes.run(), "nodes")
+    spawn(server.run(name), "kubelet API")
+    spawn(pods.queue.run(), "pods")
+    spawn(pods.creations.run(), "creations")
+    spawn(poller.run(), "statuses")
+    if backend.lists is not None:
+        spawn(OrphanFinder(backend.lists, pods.registry, answers, lambda: nodes.names).run(), "orphans")
+    log.info("serving backend '%s'", name)
+
+
+async def _connect(api: Api, settings: Settings, build: Build, state: State) -> tuple[Object, Secrets, Backend]:
+    """The OverflowBackend and its provider, as soon as nothing lacks; until then, its status says what does."""
+    while True:
+        body = await _patiently(lambda: api.get(kinds.OVERFLOW_BACKEND, settings.backend), state)
+        spec = OverflowBackendSpec.model_validate(spec_of(body))
+        secrets = Secrets(api, settings.namespace, spec.secret_names())
+        await _patiently(secrets.load, state)
+        try:
+            return body, secrets, build(spec, secrets)
+        except MissingSecret as error:
+            why = conditions.SECRET_NOT_FOUND, f"{error} is missing in namespace '{settings.namespace}'"
+        except ValueError as error:
+            why = conditions.BACKEND_INVALID, str(error)
+        state.problem = why[1]
+        log.warning("the backend cannot be used: %s", why[1])
+        shapes = OverflowBackendStatus.model_validate(status_of(body)).shapes or []
+        try:
+            await view.write_status(api, body, list(shapes), is_answering=False, why=why)
+        except ApiError as error:
+            log.warning("status of OverflowBackend '%s' not written: %s", settings.backend, error)
+        await asyncio.sleep(_PATIENCE_SECONDS)
+
+
+async def _patiently(ask: Callable[[], Coroutine[Any, Any, Any]], state: State) -> Any:
+    """Retry until there is an answer: the operator makes our rights at the same time as this pod."""
+    while True:
+        try:
+            return await ask()
+        except ApiError as error:
+            state.problem = error.message
+            log.info("waiting for the host cluster: %s", error)
+            await asyncio.sleep(_PATIENCE_SECONDS)
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    found = group.exceptions[0]
+    return _first(found) if isinstance(found, BaseExceptionGroup) else found

@@ -1,0 +1,116 @@
+"""Keeps one virtual Node: its status always, its Lease only while the backend answers."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import logging
+import time
+from collections.abc import Callable
+
+from nestor import times
+from nestor.kube import Api, ApiError, Change, Informer, NotFound, kinds
+from nestor.objects import Object
+from nestor.vnode.backend.health import Health
+from nestor.vnode.node import status
+from nestor.vnode.node.status import Machine
+
+log = logging.getLogger(__name__)
+
+LEASE_NAMESPACE = "kube-node-lease"
+LEASE_SECONDS = 40
+RENEW_SECONDS = 10.0
+"""As kubelets do."""
+FULL_SECONDS = (30.0, 600.0)
+"""How long a node takes no further pods after one was taken back: as long as that had waited, within these limits."""
+
+
+class NodeKeeper:
+    """Writes as the node itself. `find_machine` returns what it is made of, `count_pods` how many pods it has."""
+
+    def __init__(
+        self, api: Api, name: str, health: Health, find_machine: Callable[[], Machine], count_pods: Callable[[], int]
+    ) -> None:
+        self._api = api
+        self._name = name
+        self._health = health
+        self._find_machine = find_machine
+        self._count_pods = count_pods
+        self._full_until = 0.0
+        self._wake = asyncio.Event()
+        self.informer = Informer(api, kinds.NODE, fields=f"metadata.name={name}", trim=_trim)
+        self.informer.on_change(self._on_change)
+        health.on_change(self._wake.set)
+
+    def note_full(self, seconds: float) -> None:
+        """The backend has left a pod waiting for so long: there is no room for others for a while."""
+        self._full_until = time.monotonic() + min(max(seconds, FULL_SECONDS[0]), FULL_SECONDS[1])
+        self._wake.set()
+
+    def look(self) -> None:
+        """What the node is made of has changed."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Keep the node until cancelled."""
+        await self.informer.synced.wait()
+        while True:
+            self._wake.clear()
+            try:
+                await self.write()
+                await self.renew()
+            except ApiError as error:
+                log.warning("node %s: %s", self._name, error)
+            try:
+                async with asyncio.timeout(RENEW_SECONDS):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+
+    async def write(self) -> None:
+        """Write the status if the Node has another one. A Node that is gone is made again by the operator."""
+        node = self.informer.get(self._name)
+        if node is None:
+            return
+        desired = status.build_status(self._find_machine(), self._describe(), self._find_room(), times.timestamp())
+        patch = status.build_patch(node, desired)
+        if patch is not None:
+            await self._api.patch(kinds.NODE, self._name, None, patch, subresource="status", how="strategic")
+
+    async def renew(self) -> None:
+        """Renew the Lease, unless the backend has stopped to answer: then the node's pods go elsewhere in time."""
+        node = self.informer.get(self._name)
+        if node is None or not self._health.is_answering:
+            return
+        spec = {"holderIdentity": self._name, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": _micro_time()}
+        try:
+            await self._api.patch(kinds.LEASE, self._name, LEASE_NAMESPACE, {"spec": spec})
+        except NotFound:
+            await self._api.create(kinds.LEASE, _build_lease(node, spec))
+
+    def _describe(self) -> status.Condition:
+        if self._health.is_answering:
+            return status.Condition(True)
+        reason, message = self._health.problem
+        return status.Condition(False, f"Backend{reason}", message)
+
+    def _find_room(self) -> int | None:
+        return self._count_pods() if time.monotonic() < self._full_until else None
+
+    def _on_change(self, change: Change) -> None:
+        self._wake.set()
+
+
+def _build_lease(node: Object, spec: Object) -> Object:
+    meta = node["metadata"]
+    owner = {"apiVersion": "v1", "kind": "Node", "name": meta["name"], "uid": meta["uid"]}
+    metadata = {"name": meta["name"], "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]}
+    return {"apiVersion": kinds.LEASE.api_version, "kind": kinds.LEASE.name, "metadata": metadata, "spec": spec}
+
+
+def _micro_time() -> str:
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _trim(node: Object) -> Object:
+    return {**node, "metadata": {key: value for key, value in node["metadata"].items() if key != "managedFields"}}

@@ -1,0 +1,93 @@
+"""Sends pods to the backend, or says why that is not possible."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from nestor import times
+from nestor.kube import ApiError, RetryLater
+from nestor.objects import is_terminating, spec_of
+from nestor.providers.base import Backend, InvalidInput, NoRoom, NotYet
+from nestor.translate.status import is_terminal
+from nestor.vnode.backend.health import Health, describe
+from nestor.vnode.pods import status
+from nestor.vnode.pods.inputs import read_inputs
+from nestor.vnode.pods.registry import Entry
+from nestor.vnode.pods.writer import PodWriter
+
+REFUSED, NO_ROOM, NOT_SENT = "BackendRefused", "BackendFull", "BackendUnavailable"
+"""Reasons of pods that wait: `kubectl get pods` shows them."""
+_FRESH_SECONDS = 5.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+
+
+class PodCreator:
+    """Creates pods at the backend. A pod's status says so first: none is sent and forgotten, whenever this process ends."""
+
+    def __init__(self, backend: Backend, name: str, address: str, health: Health, writer: PodWriter) -> None:
+        self._backend = backend
+        self._name = name
+        self._address = address
+        self._health = health
+        self._writer = writer
+
+    async def create(self, entry: Entry) -> None:
+        """Send the pod. Raises `RetryLater` or another error if it must be tried again."""
+        entry.is_creating = True
+        try:
+            await self._create(entry)
+        except InvalidInput as error:
+            await self._refuse(entry, error)
+        except RetryLater:
+            raise
+        except NotYet as error:
+            await self._wait(entry, NOT_SENT, error.message)
+            raise self._pause(entry, error) from None
+        except Exception as error:
+            await self._wait(entry, NOT_SENT, error.message if isinstance(error, ApiError) else describe(error))
+            raise self._pause(entry, error) from error
+        finally:
+            entry.is_creating = False
+
+    async def _create(self, entry: Entry) -> None:
+        pod = entry.pod
+        if pod is None:
+            return
+        inputs = await read_inputs(entry.home, pod, is_fresh=time.monotonic() - entry.seen < _FRESH_SECONDS)
+        inputs = replace(inputs, is_new=not entry.mark)
+        await self._writer.write(entry, status.build_sent(pod, self._address, times.timestamp()))
+        entry.mark, entry.there, entry.missing_since = "Sending", "Unknown", None
+        if entry.pod is None or is_terminating(entry.pod) or is_terminal(entry.pod):
+            return  # it was deleted meanwhile
+        with self._health.noting():
+            await self._backend.create(pod, inputs)
+        entry.mark, entry.there, entry.missing_since = "Accepted", "Present", None
+        entry.failures, entry.told = 0, ""
+        await self._writer.write(entry, status.build_report(entry.last, entry.remote or {}, self._address, times.timestamp()))
+        await self._writer.tell(entry, "Normal", "Accepted", f"Accepted by backend '{self._name}'")
+
+    async def _refuse(self, entry: Entry, error: InvalidInput) -> None:
+        """A pod that its owner would replace at once stays, and is tried again: rules change, and it may be bounced."""
+        policy = spec_of(entry.last).get("restartPolicy", "Always")
+        entry.mark, entry.there = "", "Unknown"
+        if not isinstance(error, NoRoom) and policy != "Always":
+            entry.refusal = error.message
+            return
+        await self._wait(entry, NO_ROOM if isinstance(error, NoRoom) else REFUSED, error.message, is_rejected=True)
+        raise self._pause(entry, error) from error
+
+    async def _wait(self, entry: Entry, reason: str, message: str, *, is_rejected: bool = False) -> None:
+        """Say why the pod waits: in its status, and in an event if that is news."""
+        desired = status.build_waiting(entry.last, reason, message, times.timestamp(), is_rejected=is_rejected)
+        await self._writer.write(entry, desired)
+        if entry.told != message:
+            entry.told = message
+            await self._writer.tell(entry, "Warning", reason, message)
+
+    def _pause(self, entry: Entry, error: Exception) -> RetryLater:
+        """Remember when to try again: news about the pod, such as its own status, must not bring that forward."""
+        entry.failures += 1
+        delay = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(entry.failures - 1, 10))
+        entry.pause_until = time.monotonic() + delay
+        return RetryLater(delay, describe(error))

@@ -1,0 +1,7 @@
+"""The one way to begin anew: the process ends, and its container starts again within a second. Pods run on meanwhile."""
+
+from __future__ import annotations
+
+
+class Restart(Exception):
+    """What this process was started with is not so any more."""

@@ -1,0 +1,158 @@
+"""A backend in memory: runs pods as `nestor.providers.base.Backend` promises, unless a test wants it to fail."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import copy
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from nestor.providers.base import Inputs, InvalidInput, NotFound, Options, Shape, Unreachable
+
+Object = dict[str, Any]
+
+STARTED = "2030-01-01T00:00:00Z"
+
+
+class MemoryBackend:
+    """Pods by UID. `asked` notes every call; `calls` counts them by name.
+
+    `fault` may answer a call with an error before anything is done, `lost` afterwards.
+    """
+
+    streams = None
+    patches = None
+
+    def __init__(self, *, can_list: bool = True) -> None:
+        self.pods: dict[str, Object] = {}
+        self.starts: Counter[str] = Counter()
+        self.asked: list[str] = []
+        self.calls: Counter[str] = Counter()
+        self.inputs: dict[str, Inputs] = {}
+        self.shapes: list[Shape] | None = None
+        self.is_down = False
+        self.ends_at_once = True
+        """Deleted pods are gone at once; otherwise, when the test says so (`finish`)."""
+        self.fault: Callable[[str, Object], Exception | None] = lambda _, __: None
+        self.lost: Callable[[str, Object], Exception | None] = lambda _, __: None
+        self.logs = self
+        self.lists = self if can_list else None
+
+    async def create(self, pod: Object, inputs: Inputs | None = None) -> Object:
+        """See `Backend.create`."""
+        await self._enter("create", pod)
+        uid = pod["metadata"]["uid"]
+        if pod["spec"].get("hostNetwork"):
+            raise InvalidInput("spec.hostNetwork: not possible here")
+        if uid not in self.pods:
+            self.starts[uid] += 1
+            self.inputs[uid] = inputs or Inputs()
+            self.pods[uid] = copy.deepcopy(pod) | {"status": _status(pod, {"waiting": {"reason": "Queued"}}, "Pending")}
+        self._leave("create", pod)
+        return copy.deepcopy(pod)
+
+    async def delete(self, pod: Object, *, grace_seconds: int | None = None) -> None:
+        """See `Backend.delete`."""
+        await self._enter("delete", pod)
+        there = self.pods.get(pod["metadata"]["uid"])
+        if there is not None:
+            there["metadata"]["deletionTimestamp"] = STARTED
+            if self.ends_at_once or grace_seconds == 0:
+                del self.pods[pod["metadata"]["uid"]]
+        self._leave("delete", pod)
+
+    async def get(self, pod: Object) -> Object:
+        """See `Backend.get`."""
+        await self._enter("get", pod)
+        there = self.pods.get(pod["metadata"]["uid"])
+        if there is None:
+            raise NotFound("no such pod")
+        return copy.deepcopy(pod) | {"status": copy.deepcopy(there["status"])}
+
+    async def statuses(self, pods: Sequence[Object]) -> dict[str, Object]:
+        """See `Backend.statuses`."""
+        await self._enter("statuses", pods[0])
+        found = [pod["metadata"]["uid"] for pod in pods if pod["metadata"]["uid"] in self.pods]
+        return {uid: copy.deepcopy(self.pods[uid]["status"]) for uid in found}
+
+    async def list(self) -> builtins.list[Object]:
+        """See `Lists.list`."""
+        await self._enter("list", {"metadata": {"name": ""}})
+        return [copy.deepcopy(pod) for pod in self.pods.values()]
+
+    async def discover(self) -> builtins.list[Shape] | None:
+        """See `Backend.discover`."""
+        await self._enter("discover", {"metadata": {"name": ""}})
+        return self.shapes
+
+    async def check(self) -> None:
+        """See `Backend.check`."""
+        await self._enter("check", {"metadata": {"name": ""}})
+
+    async def close(self) -> None:
+        """See `Backend.close`."""
+
+    @asynccontextmanager
+    async def open_log(self, pod: Object, options: Options) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The options, as a log."""
+        await self._enter("log", pod)
+        if pod["metadata"]["uid"] not in self.pods:
+            raise NotFound("no such pod")
+
+        async def read() -> AsyncIterator[bytes]:
+            yield "&".join(f"{name}={value}" for name, value in options).encode() + b"\n"
+
+        yield read()
+
+    def run(self, uid: str) -> None:
+        """Have the pod's containers run."""
+        self.pods[uid]["status"] = _status(self.pods[uid], {"running": {"startedAt": STARTED}}, "Running")
+
+    def end(self, uid: str, code: int = 0) -> None:
+        """Have the pod's containers end."""
+        state = {"terminated": {"exitCode": code, "startedAt": STARTED, "finishedAt": STARTED}}
+        self.pods[uid]["status"] = _status(self.pods[uid], state, "Failed" if code else "Succeeded")
+
+    def finish(self, uid: str) -> None:
+        """Have the pod gone."""
+        self.pods.pop(uid, None)
+
+    def count(self, call: str) -> int:
+        """How often this was asked, such as `create`."""
+        return self.calls[call]
+
+    async def _enter(self, call: str, pod: Object) -> None:
+        self.asked.append(f"{call} {pod['metadata']['name']}".strip())
+        self.calls[call] += 1
+        await asyncio.sleep(0)
+        if self.is_down:
+            raise Unreachable("connection refused")
+        if (error := self.fault(call, pod)) is not None:
+            raise error
+
+    def _leave(self, call: str, pod: Object) -> None:
+        if (error := self.lost(call, pod)) is not None:
+            raise error
+
+
+def _status(pod: Object, state: Object, phase: str) -> Object:
+    is_running = "running" in state
+    items = [
+        {
+            "name": item["name"],
+            "image": item.get("image", ""),
+            "imageID": "",
+            "restartCount": 0,
+            "ready": is_running,
+            "started": is_running,
+            "state": state,
+            "lastState": {},
+        }
+        for item in pod["spec"]["containers"]
+    ]
+    word = "True" if is_running else "False"
+    conditions = [{"type": kind, "status": word} for kind in ("ContainersReady", "Ready")]
+    return {"phase": phase, "containerStatuses": items, "conditions": conditions}

@@ -1,0 +1,52 @@
+"""An OverflowBackend: made, working, changed, with a name that is taken, deleted."""
+
+from __future__ import annotations
+
+from nestor.api import conditions
+from nestor.kube import Api, kinds
+from nestor.operator.backends.process import account_of
+from nestor.vnode.identity.request import Wish
+from tests.integration import apiserver
+from tests.integration.operator.requests.conftest import Stage
+from tests.integration.operator.test_backends import CPU, GPU, SYSTEM, Backend
+from tests.waiting import wait_for
+
+NAME = "requests-backend"
+
+
+async def test_requests(stage: Stage, second_plane: apiserver.ControlPlane) -> None:
+    api = stage.api
+    await stage.set_up()
+    async with await Api.connect(str(second_plane.kubeconfig_of(account_of(NAME, SYSTEM))), manager="nestor-vnode") as own:
+        backend = Backend(api, own, NAME)
+        async with stage.step("a backend is created: its process is made"):
+            await backend.create()
+            await wait_for(api, kinds.DEPLOYMENT, f"vnode-{NAME}", SYSTEM, bool)
+            await backend.wait_for_ready("False", conditions.NOT_DEPLOYED)
+        async with stage.step("its process tells two shapes: nodes are made"):
+            await backend.start_process()
+            await backend.tell(CPU, GPU)
+            await backend.wait_for_ready("False", conditions.NODES_NOT_READY)
+        async with stage.step("the nodes are ready"):
+            await backend.be_ready(f"{NAME}-cpu", f"{NAME}-gpu")
+            await backend.wait_for_ready("True", conditions.NODES_READY)
+        async with stage.step("a certificate is asked for"):
+            await backend.ask(Wish(NAME, f"{NAME}-cpu", "client"))
+        async with stage.step("the nodes get a price"):
+            await api.patch(kinds.OVERFLOW_BACKEND, NAME, None, {"spec": {"price": 7}})
+            for node in (f"{NAME}-cpu", f"{NAME}-gpu"):
+                await wait_for(
+                    api, kinds.NODE, node, "", lambda found: bool(found and found["metadata"]["labels"].get("nestor.dev/price"))
+                )
+        async with stage.step("a shape is gone"):
+            await backend.tell(CPU)
+            await wait_for(api, kinds.NODE, f"{NAME}-gpu", "", lambda found: found is None)
+        await api.create(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"{NAME}-gpu"}})
+        async with stage.step("it comes back, but its node's name is taken"):
+            await backend.tell(CPU, GPU)
+            await backend.wait_for_ready("False", conditions.NODE_CONFLICT)
+        async with stage.step("the backend is deleted"):
+            await api.delete(kinds.OVERFLOW_BACKEND, NAME)
+            await wait_for(api, kinds.OVERFLOW_BACKEND, NAME, "", lambda found: found is None)
+        await api.delete(kinds.NODE, f"{NAME}-gpu")
+    stage.check()

@@ -1,0 +1,391 @@
+"""OverflowBackends before a real API server: their process and its rights, their nodes, their certificates, their end.
+
+The tests play kubelet and the process of the virtual nodes.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import ipaddress
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+from nestor.api import conditions, labels
+from nestor.cluster.certificates import new_key
+from nestor.contracts import vnode
+from nestor.kube import Api, Forbidden, kinds
+from nestor.objects import labels_of
+from nestor.operator.backends.process import account_of
+from nestor.times import timestamp
+from nestor.vnode.identity.request import Wish, build_request
+from tests.integration import apiserver
+from tests.integration.operator.conftest import Operator
+from tests.integration.operator.world import READY_POD
+from tests.waiting import eventually, has, wait_for, wait_for_any
+
+Object = dict[str, Any]
+
+SYSTEM = "nestor-system"
+ADDRESS = "10.7.7.7"
+CPU: Object = {"name": "cpu", "capacity": {"cpu": "4", "memory": "8Gi", "pods": "10"}}
+GPU: Object = {"name": "gpu", "capacity": {"cpu": "8", "nvidia.com/gpu": "2"}, "labels": {"gpu-type": "a100"}}
+
+
+@dataclass
+class Backend:
+    """One backend, and the parts that the tests play for it."""
+
+    api: Api
+    """With all rights."""
+    own: Api
+    """With the rights of its process."""
+    name: str
+
+    async def create(self, **spec: Any) -> Object:
+        """Create it."""
+        full = {"type": "Interlink", "interlink": {"url": "https://link.test"}, "drainSeconds": 0} | spec
+        kind = kinds.OVERFLOW_BACKEND
+        return await self.api.create(
+            kind, {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": self.name}, "spec": full}
+        )
+
+    async def start_process(self) -> Object:
+        """What the scheduler and kubelet would do to its pod."""
+        pod = await wait_for_any(
+            self.api, kinds.POD, SYSTEM, lambda found: "deletionTimestamp" not in found["metadata"], labels=self.selector
+        )
+        status = READY_POD | {"podIP": ADDRESS, "podIPs": [{"ip": ADDRESS}]}
+        return await self.api.patch(kinds.POD, pod["metadata"]["name"], SYSTEM, {"status": status}, subresource="status")
+
+    async def tell(self, *shapes: Object, status: str = "True", reason: str = conditions.BACKEND_ANSWERS) -> None:
+        """What its process would report, by its own rights."""
+        reachable = {
+            "type": "Reachable",
+            "status": status,
+            "reason": reason,
+            "message": "told",
+            "lastTransitionTime": timestamp(),
+        }
+        body = {"metadata": {"name": self.name}, "status": {"conditions": [reachable], "shapes": list(shapes)}}
+        await self.own.apply(kinds.OVERFLOW_BACKEND, body, subresource="status")
+
+    async def be_ready(self, *nodes: str) -> None:
+        """What its process would write about its nodes."""
+        for node in nodes:
+            await self.wait_for_node(node)
+            ready = {"type": "Ready", "status": "True", "reason": "BackendAnswers", "message": "it answers"}
+            await self.api.patch(kinds.NODE, node, None, {"status": {"conditions": [ready]}}, subresource="status")
+
+    async def wait_for_node(self, name: str) -> Object:
+        """One of its nodes, once it is there."""
+        found = await wait_for(self.api, kinds.NODE, name, "", lambda found: found is not None)
+        assert found is not None
+        return found
+
+    async def wait_for_ready(self, status: str, reason: str) -> Object:
+        """Await what `Ready` says."""
+        found = await wait_for(self.api, kinds.OVERFLOW_BACKEND, self.name, "", has(conditions.READY, status, reason))
+        assert found is not None
+        return found
+
+    async def ask(self, wish: Wish, **spec: Any) -> Object:
+        """Its process asks for a certificate. Returns the request once it is answered."""
+        body = build_request(wish, new_key())
+        body["spec"] |= spec
+        made = await self.own.create(kinds.CERTIFICATE_REQUEST, body)
+
+        def is_answered(found: Object | None) -> bool:
+            status = (found or {}).get("status") or {}
+            types = {item["type"] for item in status.get("conditions") or ()}
+            return "Denied" in types or ("Approved" in types and bool(status.get("certificate")))
+
+        name = made["metadata"]["name"]
+        found = await wait_for(self.api, kinds.CERTIFICATE_REQUEST, name, "", is_answered, limit=30)
+        assert found is not None
+        return found
+
+    @property
+    def selector(self) -> str:
+        """Of its pods."""
+        return f"{labels.BACKEND}={self.name}"
+
+
+@contextlib.asynccontextmanager
+async def _backend(plane: apiserver.ControlPlane, api: Api) -> AsyncIterator[Backend]:
+    name = f"link-{uuid.uuid4().hex[:6]}"
+    async with await Api.connect(str(plane.kubeconfig_of(account_of(name, SYSTEM))), manager="nestor-vnode") as own:
+        yield Backend(api, own, name)
+    await api.delete(kinds.OVERFLOW_BACKEND, name)
+    await wait_for(api, kinds.OVERFLOW_BACKEND, name, "", lambda found: found is None, limit=90)
+
+
+@pytest.fixture
+async def backend(plane: apiserver.ControlPlane, operator: Operator, api: Api) -> AsyncIterator[Backend]:
+    """A backend that is not created yet; it is deleted in the end, with all that it has."""
+    async with _backend(plane, api) as found:
+        yield found
+
+
+@pytest.fixture
+async def other(plane: apiserver.ControlPlane, operator: Operator, api: Api) -> AsyncIterator[Backend]:
+    """Another one."""
+    async with _backend(plane, api) as found:
+        yield found
+
+
+async def start(backend: Backend, *shapes: Object, **spec: Any) -> None:
+    """Have it work, with nodes of these shapes."""
+    await backend.create(**spec)
+    await backend.start_process()
+    await eventually(lambda: may_tell(backend, *shapes))
+    await backend.be_ready(*(f"{backend.name}-{shape['name']}" for shape in shapes))
+    await backend.wait_for_ready("True", conditions.NODES_READY)
+
+
+async def create_if_allowed(api: Api, request: Object) -> Object | None:
+    """Ask for a certificate, if the rights for that are in force already."""
+    try:
+        return await api.create(kinds.CERTIFICATE_REQUEST, request)
+    except Forbidden:
+        return None
+
+
+async def may_tell(backend: Backend, *shapes: Object) -> bool:
+    """Report, if the process has its rights already."""
+    try:
+        await backend.tell(*shapes)
+    except Forbidden:
+        return False
+    return True
+
+
+def answer_of(request: Object) -> tuple[str, str]:
+    """How a request was answered, and why."""
+    (found,) = request["status"]["conditions"]
+    return found["type"], found["message"]
+
+
+async def test_shapes_become_nodes_and_the_backend_ready(backend: Backend) -> None:
+    await start(backend, CPU, GPU, price=7)
+    found = await backend.wait_for_ready("True", conditions.NODES_READY)
+    assert found["status"]["readyNodes"] == "2/2"
+    assert [item["name"] for item in found["status"]["shapes"]] == ["cpu", "gpu"]
+    node = await backend.wait_for_node(f"{backend.name}-gpu")
+    expected = {"type": "virtual-kubelet", "gpu-type": "a100", labels.BACKEND: backend.name, labels.PRICE: "7"}
+    assert node["metadata"]["labels"].items() >= expected.items()
+    assert {"key": "virtual-kubelet.io/provider", "value": backend.name, "effect": "NoSchedule"} in node["spec"]["taints"]
+    assert [item["uid"] for item in node["metadata"]["ownerReferences"]] == [found["metadata"]["uid"]]
+
+
+async def test_get_shows_its_state(backend: Backend, api: Api) -> None:
+    await start(backend, CPU)
+    found = await api.get(kinds.CRD, "overflowbackends.nestor.dev")
+    (version,) = found["spec"]["versions"]
+    assert [column["name"] for column in version["additionalPrinterColumns"]] == [
+        "Type",
+        "Ready",
+        "Status",
+        "Nodes",
+        "Age",
+        "Message",
+    ]
+    assert "ofb" in found["spec"]["names"]["shortNames"]
+
+
+async def test_the_operators_status_and_the_processs_live_side_by_side(backend: Backend) -> None:
+    await start(backend, CPU)
+    await backend.tell(CPU, status="False", reason=conditions.UNREACHABLE)
+    found = await backend.wait_for_ready("False", conditions.UNREACHABLE)
+    assert {item["type"] for item in found["status"]["conditions"]} == {"Ready", "Reachable"}
+    assert [item["name"] for item in found["status"]["shapes"]] == ["cpu"]
+    await backend.tell(CPU)
+    await backend.wait_for_ready("True", conditions.NODES_READY)
+
+
+async def test_a_process_reads_its_own_secrets_and_no_others(backend: Backend, api: Api) -> None:
+    for name in (backend.name, f"{backend.name}-other"):
+        await api.apply(kinds.SECRET, {"metadata": {"name": name, "namespace": SYSTEM}, "stringData": {"token": "x"}})
+    link = {"url": "https://link.test", "tokenRef": {"name": backend.name, "key": "token"}}
+    await start(backend, CPU, interlink=link)
+    assert (await backend.own.get(kinds.SECRET, backend.name, SYSTEM))["data"]
+    await backend.own.get(kinds.CONFIG_MAP, vnode.AUTHENTICATION_CONFIG_MAP, vnode.AUTHENTICATION_NAMESPACE)
+    forbidden = (
+        (kinds.SECRET, f"{backend.name}-other", SYSTEM),
+        (kinds.SECRET, backend.name, "default"),
+        (kinds.CONFIG_MAP, "kube-root-ca.crt", SYSTEM),
+        (kinds.NODE, f"{backend.name}-cpu", None),
+        (kinds.POD, "any", "default"),
+    )
+    for kind, name, namespace in forbidden:
+        with pytest.raises(Forbidden):
+            await backend.own.get(kind, name, namespace)
+    for kind in (kinds.SECRET, kinds.POD, kinds.NODE, kinds.CERTIFICATE_REQUEST):
+        with pytest.raises(Forbidden):
+            await backend.own.list(kind)
+    with pytest.raises(Forbidden):
+        await backend.own.patch(kinds.OVERFLOW_BACKEND, backend.name, None, {"spec": {"price": 1}})
+
+
+async def test_a_process_reports_about_its_own_backend_only(backend: Backend, other: Backend) -> None:
+    await start(other, CPU)
+    await backend.create()
+    await eventually(lambda: may_tell(backend, CPU))
+    body = {"metadata": {"name": other.name}, "status": {"shapes": []}}
+    with pytest.raises(Forbidden, match="may report about that backend only"):
+        await backend.own.apply(kinds.OVERFLOW_BACKEND, body, subresource="status")
+    assert (await other.wait_for_ready("True", conditions.NODES_READY))["status"]["readyNodes"] == "1/1"
+
+
+async def test_a_node_that_is_there_already_is_left_alone(backend: Backend, api: Api) -> None:
+    name = f"{backend.name}-cpu"
+    body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"mine": "yes"}}}
+    before = await api.create(kinds.NODE, body)
+    try:
+        await backend.create(shapes=[CPU])
+        await backend.start_process()
+        await eventually(lambda: may_tell(backend, CPU))
+        found = await backend.wait_for_ready("False", conditions.NODE_CONFLICT)
+        assert found["status"]["nodes"] == [{"name": name, "shape": "cpu", "state": "Refused"}]
+        after = await api.get(kinds.NODE, name)
+        assert "nestor" not in {item["manager"] for item in after["metadata"]["managedFields"]}
+        await api.delete(kinds.OVERFLOW_BACKEND, backend.name)
+        await wait_for(api, kinds.OVERFLOW_BACKEND, backend.name, "", lambda found: found is None)
+        assert (await api.get(kinds.NODE, name))["metadata"]["uid"] == before["metadata"]["uid"]
+    finally:
+        await api.delete(kinds.NODE, name)
+
+
+async def test_what_a_kubelet_and_admins_put_on_a_node_stays(backend: Backend, api: Api) -> None:
+    await start(backend, CPU)
+    name = f"{backend.name}-cpu"
+    node = await backend.wait_for_node(name)
+    taints = [*node["spec"]["taints"], {"key": "mine", "effect": "NoSchedule"}]
+    await api.patch(kinds.NODE, name, None, {"metadata": {"labels": {"team": "a"}}, "spec": {"taints": taints}})
+    patch = {"spec": {"node": {"labels": {"type": "other"}, "taints": [{"key": "new", "effect": "NoExecute"}]}}}
+    await api.patch(kinds.OVERFLOW_BACKEND, backend.name, None, patch)
+    after = await wait_for(api, kinds.NODE, name, "", lambda found: labels_of(found).get("type") == "other")
+    assert after is not None
+    assert after["metadata"]["labels"]["team"] == "a"
+    kept = {item["key"] for item in taints} - {"virtual-kubelet.io/provider"}
+    assert {item["key"] for item in after["spec"]["taints"]} == kept | {"new"}
+
+
+async def test_the_certificates_that_the_process_asks_for_are_issued(backend: Backend) -> None:
+    await start(backend, CPU, GPU)
+    node = f"{backend.name}-gpu"
+    client = await backend.ask(Wish(backend.name, node, "client"))
+    found = x509.load_pem_x509_certificate(base64.b64decode(client["status"]["certificate"]))
+    subject = {item.oid: item.value for item in found.subject}
+    assert subject == {NameOID.ORGANIZATION_NAME: "system:nodes", NameOID.COMMON_NAME: f"system:node:{node}"}
+    serving = await backend.ask(Wish(backend.name, node, "serving", ADDRESS))
+    issued = x509.load_pem_x509_certificate(base64.b64decode(serving["status"]["certificate"]))
+    names = issued.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.IPAddress) == [ipaddress.ip_address(ADDRESS)]
+
+
+async def test_other_certificates_are_denied(backend: Backend, other: Backend) -> None:
+    await start(backend, CPU)
+    await start(other, CPU)
+    denied = await other.ask(Wish(other.name, f"{backend.name}-cpu", "client"))
+    assert answer_of(denied) == ("Denied", f"node '{backend.name}-cpu' does not belong to backend '{other.name}'")
+    # The label says whose it is, but what counts is who asks.
+    denied = await other.ask(Wish(backend.name, f"{backend.name}-cpu", "client"))
+    assert answer_of(denied)[0] == "Denied"
+    denied = await backend.ask(Wish(backend.name, f"{backend.name}-cpu", "client"), usages=["digital signature", "server auth"])
+    assert answer_of(denied) == ("Denied", "a client certificate is not for digital signature, server auth")
+
+
+async def test_a_request_of_somebody_else_is_left_to_others(plane: apiserver.ControlPlane, backend: Backend, api: Api) -> None:
+    await start(backend, CPU)
+    group, name = "rbac.authorization.k8s.io", f"{backend.name}-stranger"
+    binding = {
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "nestor-vnode"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": name}],
+    }
+    await api.apply(kinds.CLUSTER_ROLE_BINDING, binding)
+    body = build_request(Wish(backend.name, f"{backend.name}-cpu", "client"), new_key())
+    async with await Api.connect(str(plane.kubeconfig_of(name))) as stranger:
+        foreign = await eventually(lambda: create_if_allowed(stranger, body))
+    # When a later one is answered, this one has been looked at.
+    await backend.ask(Wish(backend.name, f"{backend.name}-cpu", "client"))
+    after = await api.get(kinds.CERTIFICATE_REQUEST, foreign["metadata"]["name"])
+    assert not after.get("status", {}).get("conditions")
+
+
+async def bind(api: Api, name: str, namespace: str, node: str | None) -> Object:
+    """A pod that runs on a node, or on none yet."""
+    await wait_for(api, kinds.SERVICE_ACCOUNT, "default", namespace, bool)
+    container = {"name": "a", "image": "x"}
+    body: Object = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"containers": [container], "terminationGracePeriodSeconds": 1} | ({"nodeName": node} if node else {}),
+    }
+    pod = await api.create(kinds.POD, body)
+    await api.patch(kinds.POD, name, namespace, {"status": {"phase": "Running"}}, subresource="status")
+    return pod
+
+
+async def test_a_backend_that_is_deleted_leaves_no_node_and_no_process(backend: Backend, api: Api, namespace: str) -> None:
+    """Its pods end although nobody confirms it, within the limit; and whatever may be left is named."""
+    await start(backend, CPU)
+    made = await api.get(kinds.OVERFLOW_BACKEND, backend.name)
+    pod = await bind(api, "stuck", namespace, f"{backend.name}-cpu")
+    await bind(api, "elsewhere", namespace, None)
+    await api.delete(kinds.OVERFLOW_BACKEND, backend.name)
+    await wait_for(api, kinds.OVERFLOW_BACKEND, backend.name, "", lambda found: found is None, limit=90)
+    assert await api.list(kinds.NODE, labels=backend.selector) == []
+    assert await api.find(kinds.POD, "stuck", namespace) is None
+    assert await api.find(kinds.POD, "elsewhere", namespace) is not None
+    events = await api.list(kinds.EVENT, "default", fields=f"involvedObject.uid={made['metadata']['uid']}")
+    said = {item["reason"]: item["message"] for item in events}
+    assert f"{namespace}/stuck ({pod['metadata']['uid']})" in said["PodsLeftBehind"]
+    for kind in (kinds.DEPLOYMENT, kinds.SERVICE_ACCOUNT, kinds.ROLE, kinds.ROLE_BINDING, kinds.NETWORK_POLICY):
+        await wait_for(api, kind, f"vnode-{backend.name}", SYSTEM, lambda found: found is None)
+    await wait_for(api, kinds.CLUSTER_ROLE_BINDING, f"vnode-{backend.name}", "", lambda found: found is None)
+
+
+async def test_a_shape_that_is_gone_takes_its_node_with_it(backend: Backend, api: Api, namespace: str) -> None:
+    await start(backend, CPU, GPU)
+    await bind(api, "stays", namespace, f"{backend.name}-cpu")
+    await bind(api, "goes", namespace, f"{backend.name}-gpu")
+    await backend.tell(CPU)
+    await wait_for(api, kinds.NODE, f"{backend.name}-gpu", "", lambda found: found is None, limit=90)
+    assert await api.find(kinds.POD, "goes", namespace) is None
+    assert (await api.get(kinds.POD, "stays", namespace))["metadata"].get("deletionTimestamp") is None
+    found = await backend.wait_for_ready("True", conditions.NODES_READY)
+    assert [item["name"] for item in found["status"]["nodes"]] == [f"{backend.name}-cpu"]
+
+
+async def test_a_node_that_somebody_deletes_is_made_again(backend: Backend, api: Api) -> None:
+    await start(backend, CPU)
+    before = await backend.wait_for_node(f"{backend.name}-cpu")
+    await api.delete(kinds.NODE, f"{backend.name}-cpu")
+
+    def is_new(found: Object | None) -> bool:
+        return found is not None and found["metadata"]["uid"] != before["metadata"]["uid"]
+
+    await wait_for(api, kinds.NODE, f"{backend.name}-cpu", "", is_new)
+
+
+async def test_a_backend_made_again_at_once_gets_a_process_of_its_own(backend: Backend, api: Api) -> None:
+    await start(backend, CPU)
+    await api.delete(kinds.OVERFLOW_BACKEND, backend.name)
+    await wait_for(api, kinds.OVERFLOW_BACKEND, backend.name, "", lambda found: found is None, limit=90)
+    made = await backend.create()
+
+    def is_its_own(found: Object | None) -> bool:
+        owners = (found or {}).get("metadata", {}).get("ownerReferences", [])
+        return [item["uid"] for item in owners] == [made["metadata"]["uid"]]
+
+    for kind in (kinds.DEPLOYMENT, kinds.SERVICE_ACCOUNT, kinds.ROLE, kinds.ROLE_BINDING):
+        await wait_for(api, kind, f"vnode-{backend.name}", SYSTEM, is_its_own, limit=60)

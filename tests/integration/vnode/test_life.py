@@ -1,0 +1,350 @@
+"""Virtual nodes before a real API server, with the authorizer and the admission that keep nodes apart."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from nestor.kube import Api, ApiError, Forbidden, kinds
+from nestor.objects import conditions_of, spec_of, status_of
+from nestor.vnode.backend import health
+from nestor.vnode.identity import request
+from nestor.vnode.node import keeper
+from nestor.vnode.node.keeper import LEASE_NAMESPACE
+from nestor.vnode.restart import Restart
+from tests.integration.vnode.world import NodePlane, World, mark_of, ready_of
+from tests.waiting import eventually
+
+Object = dict[str, Any]
+
+
+async def test_a_pod_runs_ends_and_goes(virtual: World) -> None:
+    uid = await virtual.bind("web")
+    accepted = await virtual.accepted("web")
+    assert (status_of(accepted)["hostIP"], status_of(accepted)["qosClass"]) == ("127.0.0.1", "BestEffort")
+    virtual.backend.run(uid)
+    running = await virtual.phase("web", "Running")
+    assert {item["type"]: item["status"] for item in conditions_of(running)}["Ready"] == "True"
+    virtual.backend.end(uid)
+    await virtual.phase("web", "Succeeded")
+    await virtual.api.delete(kinds.POD, "web", virtual.space)
+    await virtual.phase("web", None)
+    assert not virtual.backend.pods
+    assert virtual.backend.starts == {uid: 1}
+    reasons = [item["reason"] for item in await virtual.api.list(kinds.EVENT, virtual.space)]
+    assert "Accepted" in reasons
+
+
+async def test_a_status_is_written_once(virtual: World) -> None:
+    """What the API server makes of a status must not read as another one."""
+    uid = await virtual.bind("web", initContainers=[{"name": "first", "image": "x"}])
+    await virtual.accepted("web")
+    virtual.backend.run(uid)
+    pod = await virtual.pod("web", lambda found: "running" in str(status_of(found).get("containerStatuses")))
+    begin = virtual.backend.count("statuses")
+    await virtual.until(lambda: virtual.backend.count("statuses") >= begin + 2)
+    await virtual.stop()
+    await virtual.start()
+    begin = virtual.backend.count("statuses")
+    await virtual.until(lambda: virtual.backend.count("statuses") >= begin + 2)
+    now = await virtual.api.get(kinds.POD, "web", virtual.space)
+    assert now["metadata"]["resourceVersion"] == pod["metadata"]["resourceVersion"]
+
+
+async def test_a_pod_gets_what_it_refers_to(virtual: World) -> None:
+    meta = {"name": "settings", "namespace": virtual.space}
+    await virtual.api.create(kinds.CONFIG_MAP, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"a": "b"}})
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": meta | {"name": "keys"}, "stringData": {"k": "v"}}
+    await virtual.api.create(kinds.SECRET, secret)
+    volumes = [{"name": "v", "configMap": {"name": "settings"}}, {"name": "w", "secret": {"secretName": "keys"}}]
+    uid = await virtual.bind("web", volumes=volumes)
+    await virtual.accepted("web")
+    inputs = virtual.backend.inputs[uid]
+    assert set(inputs.config_maps) == {"settings", "kube-root-ca.crt"}
+    assert inputs.secrets["keys"]["data"] == {"k": "dg=="}
+    (token,) = inputs.tokens.values()
+    assert token.count(".") == 2
+    assert "KUBERNETES_SERVICE_HOST" in inputs.environment
+    assert inputs.is_new
+
+
+async def test_its_node_may_not_read_other_secrets(virtual: World) -> None:
+    meta = {"name": "foreign", "namespace": virtual.space}
+    await virtual.api.create(kinds.SECRET, {"apiVersion": "v1", "kind": "Secret", "metadata": meta})
+    async with virtual.api.with_certificate(virtual.settings.folder / f"client-{virtual.name}.pem") as node:
+        with pytest.raises(Forbidden):
+            await node.get(kinds.SECRET, "foreign", virtual.space)
+        with pytest.raises(Forbidden):
+            await node.list(kinds.POD)
+
+
+async def test_the_node_tells_the_truth(virtual: World) -> None:
+    node = await virtual.node(lambda found: ready_of(found)[0] == "True")
+    status = status_of(node)
+    assert status["capacity"] == {"cpu": "8", "memory": "16Gi", "nvidia.com/gpu": "2", "pods": "1k"}
+    assert status["addresses"] == [{"type": "InternalIP", "address": "127.0.0.1"}]
+    assert status["daemonEndpoints"]["kubeletEndpoint"]["Port"] == virtual.settings.kubelet_port
+    assert status["nodeInfo"]["architecture"] == "arm64"
+    lease = await virtual.api.get(kinds.LEASE, virtual.name, LEASE_NAMESPACE)
+    assert lease["metadata"]["ownerReferences"][0]["uid"] == node["metadata"]["uid"]
+    backend = await virtual.api.get(kinds.OVERFLOW_BACKEND, virtual.name)
+    assert [item["name"] for item in status_of(backend)["shapes"]] == ["default"]
+    assert [item["status"] for item in conditions_of(backend) if item["type"] == "Reachable"] == ["True"]
+
+
+async def test_a_node_is_written_once(virtual: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeper, "RENEW_SECONDS", 0.05)
+    await virtual.stop()
+    await virtual.start()
+    node = await virtual.node(lambda found: ready_of(found)[0] == "True")
+    renewals: set[str] = set()
+
+    async def is_renewed_often() -> bool:
+        lease = await virtual.api.find(kinds.LEASE, virtual.name, LEASE_NAMESPACE)
+        renewals.add(str(spec_of(lease).get("renewTime")))
+        return len(renewals) > 5
+
+    await eventually(is_renewed_often)
+    now = await virtual.api.get(kinds.NODE, virtual.name)
+    assert now["metadata"]["resourceVersion"] == node["metadata"]["resourceVersion"]
+
+
+async def test_a_backend_that_goes_away_moves_no_pod(virtual: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    uid = await virtual.bind("web")
+    await virtual.accepted("web")
+    virtual.backend.run(uid)
+    await virtual.phase("web", "Running")
+    monkeypatch.setattr(health, "GRACE_SECONDS", 1.0)
+    monkeypatch.setattr(health, "CHECK_SECONDS", 0.2)
+    monkeypatch.setattr(keeper, "RENEW_SECONDS", 0.2)
+    virtual.backend.is_down = True
+    await virtual.stop()
+    await virtual.start()
+    await virtual.node(lambda found: ready_of(found) == ("Unknown", "BackendUnreachable"))
+    lease = await virtual.api.get(kinds.LEASE, virtual.name, LEASE_NAMESPACE)
+    assert (await virtual.phase("web", "Running"))["metadata"]["uid"] == uid
+    virtual.backend.is_down = False
+    await virtual.node(lambda found: ready_of(found) == ("True", "BackendAnswers"))
+    virtual.backend.end(uid)
+    await virtual.phase("web", "Succeeded")
+    later = await virtual.api.get(kinds.LEASE, virtual.name, LEASE_NAMESPACE)
+    assert later["spec"]["renewTime"] > lease["spec"]["renewTime"]
+
+
+async def test_a_pod_that_is_held_back_goes_back(virtual: World) -> None:
+    uid = await virtual.bind("web", seconds="2")
+    pod = await virtual.phase("web", "Failed")
+    assert status_of(pod)["reason"] == "BouncedBack"
+    assert {item["type"]: item["status"] for item in conditions_of(pod)}["DisruptionTarget"] == "True"
+    assert uid not in virtual.backend.pods
+    await virtual.node(lambda node: status_of(node)["allocatable"]["pods"] == "0")
+
+
+async def test_logs_pass_through_the_api_server(virtual: World) -> None:
+    uid = await virtual.bind("web")
+    await virtual.accepted("web")
+    virtual.backend.run(uid)
+    await virtual.phase("web", "Running")
+    query = {"tailLines": "7", "timestamps": "true", "sinceSeconds": "60", "limitBytes": "100", "previous": "true"}
+    path = kinds.POD.path(virtual.space, "web", "log")
+    async with virtual.api.open("GET", path, query | {"container": "app"}) as answer:
+        options = set((await answer.text()).strip().split("&"))
+    assert options == {"container=app", *(f"{key}={value}" for key, value in query.items())}
+
+
+async def test_what_the_backend_cannot_do_is_said(virtual: World) -> None:
+    uid = await virtual.bind("web")
+    await virtual.accepted("web")
+    virtual.backend.run(uid)
+    await virtual.phase("web", "Running")
+    path = kinds.POD.path(virtual.space, "web", "exec")
+    with pytest.raises(ApiError) as caught:
+        await virtual.api.request("POST", path, {"container": "app", "command": "sh", "stdout": "true"})
+    assert "not supported" in caught.value.message or caught.value.status in (400, 501)
+
+
+@contextlib.asynccontextmanager
+async def calling(plane: NodePlane, certificate: Path | None = None) -> AsyncIterator[aiohttp.ClientSession]:
+    """Somebody who calls the kubelet API itself."""
+    context = ssl.create_default_context(cafile=str(plane.folder / "ca.crt"))
+    if certificate is not None:
+        context.load_cert_chain(certificate)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session:
+        yield session
+
+
+async def test_the_kubelet_api_lets_in_whom_the_api_server_lets_in(virtual: World, node_plane: NodePlane, tmp_path: Path) -> None:
+    await virtual.bind("web")
+    await virtual.accepted("web")
+    url = f"https://127.0.0.1:{virtual.settings.kubelet_port}/containerLogs/{virtual.space}/web/app"
+    async with calling(node_plane) as nobody:
+        async with nobody.get(url) as answer:
+            assert answer.status == 401
+        body = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "metadata": {"namespace": virtual.space},
+            "spec": {},
+        }
+        made = await virtual.api.create(kinds.SERVICE_ACCOUNT, body, subresource="token", name="default")
+        headers = {"Authorization": f"Bearer {made['status']['token']}"}
+        async with nobody.get(url, headers=headers) as answer:
+            assert (answer.status, "resource=nodes" in await answer.text()) == (403, True)
+    async with calling(node_plane, virtual.settings.folder / f"client-{virtual.name}.pem") as node, node.get(url) as answer:
+        assert answer.status == 403
+    admin = tmp_path / "admin.pem"
+    admin.write_bytes((node_plane.folder / "kubelet.crt").read_bytes() + (node_plane.folder / "kubelet.key").read_bytes())
+    async with calling(node_plane, admin) as server:
+        async with server.get(url) as answer:
+            assert answer.status == 200
+        async with server.get(url.replace("containerLogs", "run")) as answer:
+            assert answer.status == 404
+
+
+async def test_certificates_are_renewed_while_it_works(virtual: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    await virtual.stop()
+    # The signer dates back by five minutes.
+    monkeypatch.setattr(request, "RENEW_AT", 303 / (request.LIFETIME_SECONDS + 300))
+    files = [virtual.settings.folder / f"{purpose}-{virtual.name}.pem" for purpose in ("client", "serving")]
+    before = [file.read_bytes() for file in files]
+    await virtual.start()
+    await virtual.until(lambda: all(file.read_bytes() != old for file, old in zip(files, before, strict=True)), 60)
+    monkeypatch.undo()
+    uid = await virtual.bind("web")
+    await virtual.accepted("web")
+    virtual.backend.run(uid)
+    await virtual.phase("web", "Running")
+    async with virtual.api.open("GET", kinds.POD.path(virtual.space, "web", "log"), {"container": "app"}) as answer:
+        assert await answer.text() == "container=app\n"
+
+
+async def test_a_new_container_asks_for_no_new_certificate(virtual: World) -> None:
+    before = await virtual.api.list(kinds.CERTIFICATE_REQUEST, labels=f"nestor.dev/backend={virtual.name}")
+    await virtual.stop()
+    await virtual.start()
+    after = await virtual.api.list(kinds.CERTIFICATE_REQUEST, labels=f"nestor.dev/backend={virtual.name}")
+    assert len(before) == len(after) == 2
+
+
+async def test_nodes_come_and_go(virtual: World) -> None:
+    second = f"{virtual.name}-gpu"
+    await virtual.make_node(second)
+    first = {"name": virtual.name, "shape": "default", "state": "Ready"}
+    await virtual.tell_nodes(first, {"name": second, "shape": "gpu", "state": "NotReady"})
+    uid = await virtual.bind("web", nodeName=second)
+    await virtual.accepted("web")
+    assert virtual.backend.inputs[uid].shape == "gpu"
+    node = await virtual.api.get(kinds.NODE, second)
+    assert status_of(node)["capacity"] == {"pods": "0"}
+    await virtual.api.delete(kinds.NODE, second)
+    await virtual.tell_nodes(first)
+    other = await virtual.bind("other")
+    await virtual.accepted("other")
+    assert virtual.backend.starts == {uid: 1, other: 1}
+
+
+async def test_a_changed_backend_begins_a_new_process(virtual: World) -> None:
+    patch = {"spec": {"interlink": {"url": "https://elsewhere.example"}}}
+    await virtual.api.patch(kinds.OVERFLOW_BACKEND, virtual.name, None, patch)
+    assert virtual._task is not None
+    with pytest.raises(ExceptionGroup) as caught:
+        async with asyncio.timeout(20):
+            await virtual._task
+    assert caught.group_contains(Restart)
+    virtual._task = None
+
+
+class Killer:
+    """Ends the process at its n-th request that changes a pod, before or after that is sent."""
+
+    def __init__(self, world: World, number: int, moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.killed = asyncio.Event()
+        self.count = 0
+        sent = Api.request
+
+        async def request(api: Api, method: str, path: str, *args: Any, **options: Any) -> Any:
+            is_ours = api._manager == "nestor-vnode" and method in ("PATCH", "DELETE") and "/pods/" in path
+            if not is_ours:
+                return await sent(api, method, path, *args, **options)
+            self.count += 1
+            if self.count == number and moment == "before":
+                await self._kill(world)
+            answer = await sent(api, method, path, *args, **options)
+            if self.count == number:
+                await self._kill(world)
+            return answer
+
+        monkeypatch.setattr(Api, "request", request)
+
+    async def _kill(self, world: World) -> None:
+        assert world._task is not None
+        world._task.cancel()
+        self.killed.set()
+        await asyncio.Event().wait()
+
+
+async def go_through(world: World, name: str) -> str:
+    """A pod is bound, runs, and is deleted."""
+    uid = await world.bind(name)
+    await world.until(lambda: uid in world.backend.pods, 60)
+    world.backend.run(uid)
+    await world.pod(name, lambda pod: mark_of(pod) == "Accepted" and status_of(pod)["phase"] == "Running", 60)
+    await world.api.delete(kinds.POD, name, world.space)
+    await world.pod(name, lambda pod: pod is None, 60)
+    return uid
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+async def test_it_may_be_killed_at_each_of_its_writes(virtual: World, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+    with monkeypatch.context() as patched:
+        counter = Killer(virtual, 0, moment, patched)
+        await go_through(virtual, "counted")
+    assert counter.count >= 4
+    for number in range(1, counter.count + 1):
+        with monkeypatch.context() as patched:
+            killer = Killer(virtual, number, moment, patched)
+            living = asyncio.create_task(go_through(virtual, f"web-{number}"))
+            async with asyncio.timeout(60):
+                await killer.killed.wait()
+            await virtual.stop()
+        await virtual.start()
+        uid = await living
+        assert virtual.backend.starts[uid] == 1, f"write {number}"
+        await virtual.until(lambda: not virtual.backend.pods)
+
+
+async def test_many_pods_outlive_it(virtual: World) -> None:
+    names = [f"web-{index}" for index in range(100)]
+    uids = dict(zip(names, await asyncio.gather(*(virtual.bind(name) for name in names)), strict=True))
+    await virtual.until(lambda: len(virtual.backend.pods) == len(names), 120)
+    for uid in uids.values():
+        virtual.backend.run(uid)
+
+    async def are_running() -> bool:
+        pods = await virtual.api.list(kinds.POD, virtual.space)
+        return [status_of(pod).get("phase") for pod in pods].count("Running") == len(names)
+
+    await eventually(are_running, 120)
+    versions = {
+        pod["metadata"]["name"]: pod["metadata"]["resourceVersion"] for pod in await virtual.api.list(kinds.POD, virtual.space)
+    }
+    await virtual.stop()
+    virtual.backend.end(uids[names[0]])
+    calls = virtual.backend.count("create")
+    await virtual.start()
+    await virtual.phase(names[0], "Succeeded")
+    begin = virtual.backend.count("statuses")
+    await virtual.until(lambda: virtual.backend.count("statuses") >= begin + 2)
+    assert virtual.backend.count("create") == calls
+    assert virtual.backend.count("get") == 0
+    now = {
+        pod["metadata"]["name"]: pod["metadata"]["resourceVersion"] for pod in await virtual.api.list(kinds.POD, virtual.space)
+    }
+    assert {name for name in names if now[name] != versions[name]} == {names[0]}

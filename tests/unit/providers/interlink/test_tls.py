@@ -1,0 +1,112 @@
+"""TLS with a certificate authority of the backend's own, with and without a client certificate; and settings that contradict."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from nestor import times
+from nestor.cluster.certificates import Pair, new_authority, new_leaf
+from nestor.providers.base import Unreachable
+from nestor.providers.interlink.provider import InterlinkProvider
+from nestor.providers.interlink.settings import Oidc, Settings, Tls
+from tests.unit.providers.interlink.conftest import QUICK
+
+AUTHORITY = new_authority("backend", times.now())
+OTHER = new_authority("other", times.now())
+
+
+def client_of(authority: Pair) -> dict[str, str]:
+    """The fields of `Tls` for a client certificate."""
+    leaf = new_leaf(authority, "nestor", times.now())
+    return {"certificate": leaf.certificate.decode(), "key": leaf.key.decode()}
+
+
+@asynccontextmanager
+async def serve(folder: Path, host: str) -> AsyncIterator[str]:
+    """A backend that is always well, and asks for client certificates of `AUTHORITY`."""
+    leaf = new_leaf(AUTHORITY, "backend", times.now(), hosts=[host])
+    files = {"tls.crt": leaf.certificate, "tls.key": leaf.key, "ca.crt": AUTHORITY.certificate}
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(folder / "ca.crt"))
+    context.load_cert_chain(folder / "tls.crt", folder / "tls.key")
+    context.verify_mode = ssl.CERT_REQUIRED
+
+    async def ping(_: web.Request) -> web.Response:
+        return web.Response(text="0")
+
+    app = web.Application()
+    app.router.add_post("/pinglink", ping)
+    server = TestServer(app, scheme="https")
+    await server.start_server(ssl=context)
+    try:
+        yield str(server.make_url("")).rstrip("/")
+    finally:
+        await server.close()
+
+
+@pytest.mark.parametrize(
+    ("host", "tls", "is_well"),
+    [
+        ("127.0.0.1", Tls(ca=AUTHORITY.certificate.decode(), **client_of(AUTHORITY)), True),
+        ("backend.example", Tls(ca=AUTHORITY.certificate.decode(), server_name="backend.example", **client_of(AUTHORITY)), True),
+        ("backend.example", Tls(ca=AUTHORITY.certificate.decode(), **client_of(AUTHORITY)), False),
+        ("127.0.0.1", Tls(ca=OTHER.certificate.decode(), **client_of(AUTHORITY)), False),
+        ("127.0.0.1", Tls(**client_of(AUTHORITY)), False),
+        ("127.0.0.1", Tls(ca=AUTHORITY.certificate.decode(), **client_of(OTHER)), False),
+        ("127.0.0.1", Tls(ca=AUTHORITY.certificate.decode()), False),
+    ],
+)
+async def test_both_sides_must_show_a_certificate_of_the_right_authority(
+    tmp_path: Path, host: str, tls: Tls, is_well: bool
+) -> None:
+    async with serve(tmp_path, host) as url:
+        provider = InterlinkProvider(Settings(url, tls=tls, limits=QUICK))
+        if is_well:
+            await provider.check()
+        else:
+            with pytest.raises(Unreachable):
+                await provider.check()
+        await provider.close()
+
+
+@pytest.mark.parametrize(
+    "tls",
+    [
+        Tls(ca="no PEM"),
+        Tls(certificate="no PEM", key="no PEM"),
+        Tls(certificate=client_of(AUTHORITY)["certificate"], key=client_of(AUTHORITY)["key"]),
+    ],
+)
+def test_what_is_no_certificate_with_its_key_is_refused_without_showing_it(tls: Tls) -> None:
+    with pytest.raises(ValueError, match="`tls` must contain") as caught:
+        InterlinkProvider(Settings("https://backend.example", tls=tls))
+    assert not tls.key or tls.key not in str(caught.value)
+    assert tls.key not in repr(tls) or not tls.key
+
+
+OIDC = Oidc("https://id.example", "id", "secret")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"url": "ftp://backend.example"}, "`url` must be an http or https URL"),
+        ({"url": "https://"}, "`url` must be an http or https URL"),
+        ({"url": "https://backend.example?a=b"}, "without query"),
+        ({"url": "https://user:pass@backend.example"}, "must not contain credentials"),
+        ({"oidc": OIDC, "bearer": lambda: "x"}, "may not both be set"),
+        ({"tls": Tls(certificate="x")}, "must be set together"),
+    ],
+)
+def test_settings_that_contradict_are_refused(fields: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Settings(**{"url": "https://backend.example"} | fields)

@@ -1,0 +1,151 @@
+"""A node's status and Lease: the Lease is renewed only while the backend answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+
+from nestor.kube import Api, kinds
+from nestor.objects import spec_of
+from nestor.providers.base import Unauthorized, Unreachable
+from nestor.vnode.backend import health
+from nestor.vnode.backend.health import Health
+from nestor.vnode.node import keeper
+from nestor.vnode.node.keeper import LEASE_NAMESPACE, NodeKeeper
+from nestor.vnode.node.status import Machine
+from tests.unit.vnode.world import NODE, NodeApi
+from tests.waiting import eventually
+
+Object = dict[str, Any]
+
+
+class Scene:
+    """One Node, its keeper, and what the backend is like."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.api = NodeApi()
+        self.api.put(kinds.NODE, {"metadata": {"name": NODE}, "spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}})
+        self.health = Health(lambda: self.now)
+        self.capacity = {"cpu": "8", "pods": "100"}
+        self.pods = 7
+        self.keeper = NodeKeeper(cast(Api, self.api), NODE, self.health, self._machine, lambda: self.pods)
+
+    def _machine(self) -> Machine:
+        return Machine(self.capacity, "10.0.0.7", 10250, "v1.35.0")
+
+    @property
+    def status(self) -> Object:
+        """The Node's status."""
+        found: Object = (self.api.look(kinds.NODE, NODE) or {}).get("status") or {}
+        return found
+
+    @property
+    def ready(self) -> tuple[str, str]:
+        """Status and reason of Ready."""
+        found: Object = next((item for item in self.status.get("conditions", []) if item["type"] == "Ready"), {})
+        return found.get("status", ""), found.get("reason", "")
+
+    @property
+    def renewed(self) -> str:
+        """When the Lease was renewed last."""
+        lease = self.api.look(kinds.LEASE, NODE, LEASE_NAMESPACE)
+        return str(spec_of(lease).get("renewTime", ""))
+
+    async def until(self, check: Any) -> None:
+        """Await a condition."""
+
+        async def look() -> bool:
+            return bool(check())
+
+        await eventually(look)
+
+
+@pytest.fixture
+async def scene(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
+    """A node that is kept."""
+    monkeypatch.setattr(keeper, "RENEW_SECONDS", 0.02)
+    made = Scene()
+    tasks = [asyncio.create_task(made.keeper.informer.run()), asyncio.create_task(made.keeper.run())]
+    yield made
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_a_node_has_no_lease_before_the_backend_answers(scene: Scene) -> None:
+    await scene.until(lambda: scene.ready == ("Unknown", "BackendUnreachable"))
+    assert scene.renewed == ""
+    scene.health.note_answer()
+    await scene.until(lambda: scene.ready == ("True", "BackendAnswers"))
+    await scene.until(lambda: scene.renewed)
+    lease = scene.api.look(kinds.LEASE, NODE, LEASE_NAMESPACE) or {}
+    assert lease["spec"]["holderIdentity"] == NODE
+    assert lease["metadata"]["ownerReferences"][0]["name"] == NODE
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"), [(Unreachable("refused"), "BackendUnreachable"), (Unauthorized("expired"), "BackendUnauthorized")]
+)
+async def test_a_backend_that_goes_away_ends_the_lease(scene: Scene, error: Exception, reason: str) -> None:
+    scene.health.note_answer()
+    await scene.until(lambda: scene.renewed)
+    scene.now += health.GRACE_SECONDS - 1
+    scene.health.note_failure(error)
+    first = scene.renewed
+    await scene.until(lambda: scene.renewed != first)
+    assert scene.ready == ("True", "BackendAnswers")
+    scene.now += 2
+    scene.health.note_failure(error)
+    await scene.until(lambda: scene.ready == ("Unknown", reason))
+    last = scene.renewed
+    seen = len(scene.api.asked)
+    scene.keeper.note_full(1)
+    await scene.until(lambda: len(scene.api.asked) > seen)
+    assert scene.renewed == last
+    scene.health.note_answer()
+    await scene.until(lambda: scene.renewed != last)
+
+
+async def test_a_lease_of_an_earlier_node_is_renewed(scene: Scene) -> None:
+    scene.api.put(kinds.LEASE, {"metadata": {"name": NODE, "namespace": LEASE_NAMESPACE}, "spec": {"holderIdentity": "old"}})
+    scene.health.note_answer()
+    await scene.until(lambda: scene.renewed)
+    assert (scene.api.look(kinds.LEASE, NODE, LEASE_NAMESPACE) or {})["spec"]["holderIdentity"] == NODE
+
+
+async def test_a_node_that_is_made_again_gets_its_status_again(scene: Scene) -> None:
+    scene.health.note_answer()
+    await scene.until(lambda: scene.ready[0] == "True")
+    scene.api.drop(kinds.NODE, NODE)
+    scene.api.put(kinds.NODE, {"metadata": {"name": NODE}})
+    await scene.until(lambda: scene.ready[0] == "True")
+
+
+async def test_a_node_whose_backend_holds_pods_back_is_full_for_a_while(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeper, "FULL_SECONDS", (0.3, 0.3))
+    scene.health.note_answer()
+    await scene.until(lambda: scene.status.get("allocatable", {}).get("pods") == "100")
+    scene.keeper.note_full(60)
+    await scene.until(lambda: scene.status["allocatable"]["pods"] == "7")
+    scene.pods = 6
+    await scene.until(lambda: scene.status["allocatable"]["pods"] == "6")
+    await scene.until(lambda: scene.status["allocatable"]["pods"] == "100")
+
+
+async def test_discovered_capacity_follows(scene: Scene) -> None:
+    scene.health.note_answer()
+    await scene.until(lambda: scene.status.get("capacity") == scene.capacity)
+    scene.capacity = {"nvidia.com/gpu": "1", "pods": "5"}
+    scene.keeper.look()
+    await scene.until(lambda: scene.status["capacity"] == {"nvidia.com/gpu": "1", "pods": "5"})
+
+
+async def test_labels_and_taints_are_left_alone(scene: Scene) -> None:
+    scene.health.note_answer()
+    await scene.until(lambda: scene.ready[0] == "True")
+    assert (scene.api.look(kinds.NODE, NODE) or {})["spec"] == {"taints": [{"key": "a", "effect": "NoSchedule"}]}
+    assert all(item.endswith("/status") for item in scene.api.asked if item.startswith("PATCH nodes"))

@@ -1,0 +1,235 @@
+"""The process: settings, how it ends, what it tells probes, which pods its kubelet API finds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from nestor.api import conditions
+from nestor.kube import Api, kinds
+from nestor.kubelet.routes import Route, find_route
+from nestor.objects import conditions_of, status_of
+from nestor.process.probes import STALE_SECONDS
+from nestor.providers.base import Shape
+from nestor.vnode import main
+from nestor.vnode.api import build_finder
+from nestor.vnode.backend import factory
+from nestor.vnode.backend.health import Health
+from nestor.vnode.backend.view import BackendView, NodeWish
+from nestor.vnode.health import State
+from nestor.vnode.restart import Restart
+from nestor.vnode.settings import Settings, parse
+from tests.fakes.api import MemoryApi
+from tests.fakes.backend import MemoryBackend
+from tests.unit.vnode.world import NodeApi, World, living
+from tests.waiting import eventually
+
+Object = dict[str, Any]
+
+TLS = {"caRef": {"name": "tls", "key": "ca"}}
+BASIC = ["--backend=gpu", "--namespace=nestor-system", "--address=10.0.0.7"]
+
+
+def test_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POD_NAMESPACE", "nestor-system")
+    monkeypatch.setenv("POD_IP", "10.0.0.7")
+    assert parse(["--backend", "gpu"]) == Settings("gpu", "nestor-system", "10.0.0.7", Path("/run/nestor/vnode"))
+
+
+@pytest.mark.parametrize("missing", range(3))
+def test_settings_that_must_be_there(missing: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("POD_NAMESPACE", "POD_IP"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(SystemExit):
+        parse([item for index, item in enumerate(BASIC) if index != missing])
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (None, 0),
+        (ExceptionGroup("parts", [Restart("new")]), 0),
+        (ExceptionGroup("parts", [ExceptionGroup("nodes", [Restart("node gone")])]), 0),
+        (ExceptionGroup("parts", [RuntimeError("a part has ended")]), 1),
+        (ExceptionGroup("parts", [Restart("new"), RuntimeError("a part has ended")]), 1),
+        (RuntimeError("no kubeconfig"), 1),
+    ],
+)
+def test_exit_codes(monkeypatch: pytest.MonkeyPatch, error: Exception | None, code: int) -> None:
+    async def run(settings: Settings) -> None:
+        assert settings.backend == "gpu"
+        if error is not None:
+            raise error
+
+    monkeypatch.setattr(main, "run", run)
+    assert main.main(BASIC) == code
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    """One virtual node."""
+    async with living() as made:
+        yield made
+
+
+async def test_metrics_and_probes(world: World) -> None:
+    world.bind("web")
+    await world.mark("web", "Accepted")
+    state = State()
+    assert state.find_unready() == "starting"
+    state.problem, state.registry, state.poller, state.health = "", world.pods.registry, world.poller, world.health
+    state.queues = {"pods": world.pods.queue}
+    assert state.find_unready() is None
+    text = state.write_metrics()
+    for line in ("nestor_vnode_ready 1", 'nestor_vnode_pods{node="far",state="Accepted"} 1', "nestor_vnode_backend_answers 1"):
+        assert line in text.splitlines()
+
+
+async def test_a_watch_that_went_silent_is_told() -> None:
+    state = State()
+    assert state.find_stale() is None
+    state.view = BackendView(cast(Api, MemoryApi()), build_body(), Health())
+    assert state.find_stale() is None
+    state.view.informer.last_contact -= STALE_SECONDS + 1
+    assert state.find_stale() == "a watch of overflowbackends went silent"
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("containerLogs/shop/web/app", True),
+        ("containerLogs/shop/absent/app", False),
+        ("containerLogs/other/web/app", False),
+        ("exec/shop/web/wrong-uid/app", False),
+    ],
+)
+async def test_which_pods_are_found(world: World, path: str, found: bool) -> None:
+    world.bind("web")
+    await world.mark("web", "Accepted")
+    served = build_finder(world.pods.registry)(route(path))
+    assert (served is not None) is found
+    assert served is None or not served.problem
+
+
+async def test_a_pod_that_was_not_sent_has_no_logs_yet(world: World) -> None:
+    world.bind("web", hostNetwork=True, restartPolicy="Always")
+    await world.until(lambda: "BackendRefused" in world.events)
+    served = build_finder(world.pods.registry)(route("containerLogs/shop/web/app"))
+    assert served is not None
+    assert served.problem == 'container "app" in pod "web" is waiting to start'
+
+
+def route(path: str) -> Route:
+    """The call that a path stands for."""
+    made = find_route("GET", path.split("/"))
+    assert made is not None
+    return made
+
+
+def build_body(**status: Any) -> Object:
+    """An OverflowBackend."""
+    spec = {"type": "Interlink", "interlink": {"url": "https://x.example"}}
+    meta = {"name": "gpu", "uid": "u", "generation": 3}
+    return {"apiVersion": "nestor.dev/v1alpha1", "kind": "OverflowBackend", "metadata": meta, "spec": spec, "status": status}
+
+
+class Place:
+    """An OverflowBackend in an API server, and its view."""
+
+    def __init__(self, **spec: Any) -> None:
+        self.api = NodeApi()
+        body = build_body()
+        body["spec"] |= spec
+        self.body = self.api.put(kinds.OVERFLOW_BACKEND, body)
+        self.health = Health()
+        self.view = BackendView(cast(Api, self.api), self.body, self.health)
+        self.backend = MemoryBackend()
+
+    async def pass_once(self) -> Object:
+        """One look at the backend; returns the status that is there afterwards."""
+        await self.view._discover(cast(Any, self.backend))
+        await self.view._write()
+        return status_of(self.api.look(kinds.OVERFLOW_BACKEND, "gpu"))
+
+
+async def test_discovered_shapes_are_written() -> None:
+    place = Place()
+    place.backend.shapes = [Shape("a100", {"cpu": "8", "nvidia.com/gpu": "2"}, machines=3)]
+    status = await place.pass_once()
+    assert [(item["name"], item["capacity"], item["machines"]) for item in status["shapes"]] == [
+        ("a100", {"cpu": "8", "nvidia.com/gpu": "2"}, 3)
+    ]
+    (reachable,) = status["conditions"]
+    assert (reachable["type"], reachable["status"], reachable["observedGeneration"]) == ("Reachable", "True", 3)
+
+
+async def test_given_shapes_win() -> None:
+    place = Place(shapes=[{"name": "mine", "capacity": {"cpu": "1"}}])
+    place.backend.shapes = [Shape("theirs", {"cpu": "8"})]
+    assert [item["name"] for item in (await place.pass_once())["shapes"]] == ["mine"]
+    assert place.backend.count("discover") == 0
+
+
+async def test_shapes_stay_while_the_backend_is_away() -> None:
+    place = Place()
+    place.backend.shapes = [Shape("a100", {"cpu": "8"})]
+    await place.pass_once()
+    place.backend.is_down = True
+    place.health = Health()
+    place.view = BackendView(cast(Api, place.api), cast(Object, place.api.look(kinds.OVERFLOW_BACKEND, "gpu")), place.health)
+    status = await place.pass_once()
+    assert [item["name"] for item in status["shapes"]] == ["a100"]
+    found = conditions.find(conditions_of({"status": status}), "Reachable") or {}
+    assert (found["status"], found["reason"], found["message"]) == ("False", "Unreachable", "connection refused")
+
+
+async def test_nodes_are_those_that_the_operator_has_made() -> None:
+    nodes = [
+        {"name": "gpu", "shape": "default", "state": "Ready"},
+        {"name": "gpu-old", "shape": "old", "state": "Draining"},
+        {"name": "taken", "shape": "taken", "state": "Refused"},
+    ]
+    view = BackendView(cast(Api, MemoryApi()), build_body(nodes=nodes), Health())
+    assert view.nodes == {NodeWish("gpu", "default"), NodeWish("gpu-old", "old")}
+
+
+@pytest.mark.parametrize(
+    ("change", "restarts"),
+    [({"price": 7}, False), ({"node": {"pods": 5}}, False), ({"interlink": {"url": "https://y.example"}}, True)],
+)
+async def test_what_begins_a_new_process(change: Object, restarts: bool) -> None:
+    place = Place()
+    tasks = [asyncio.create_task(place.view.informer.run()), asyncio.create_task(place.view.watch())]
+    await place.view.informer.synced.wait()
+    told = asyncio.Event()
+    place.view.on_change(told.set)
+    place.api.put(kinds.OVERFLOW_BACKEND, place.body | {"spec": place.body["spec"] | change})
+    await told.wait()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert tasks[1].done() is restarts
+    for task in tasks:
+        task.cancel()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(results[1], Restart) is restarts
+
+
+async def test_a_missing_secret_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(main, "_PATIENCE_SECONDS", 0.01)
+    place = Place(interlink={"url": "https://x.example", "tokenRef": {"name": "token", "key": "token"}, "tls": TLS})
+    api, state = place.api, State()
+    settings = parse(BASIC)
+    task = asyncio.create_task(main._connect(cast(Api, api), settings, factory.build_backend, state))
+
+    async def is_told() -> bool:
+        found = conditions.find(conditions_of(api.look(kinds.OVERFLOW_BACKEND, "gpu")), "Reachable") or {}
+        return found.get("reason") == "SecretNotFound" and state.problem.startswith("key 'ca' of Secret 'tls'")
+
+    await eventually(is_told)
+    api.put(kinds.SECRET, {"metadata": {"name": "tls", "namespace": "nestor-system"}, "data": {"ca": ""}})
+    _, _, backend = await task
+    await backend.close()
