@@ -1,0 +1,198 @@
+"""From a pod to what its containers are started with. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from nestor.objects import Object
+from nestor.quantities import parse_quantity
+
+VOLUME_TYPES = ("configMap", "emptyDir", "projected", "secret")
+MESSAGE_PATH = "/dev/termination-log"
+_REFERENCE = re.compile(r"\$(\$|\(([-._a-zA-Z][-._a-zA-Z0-9]*)\))")
+
+
+class Refused(Exception):
+    """This backend cannot run such a pod, now or later; the message says why."""
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where a pod's files are on the machine."""
+
+    home: Path
+
+    @property
+    def volumes(self) -> Path:
+        """A folder for each volume."""
+        return self.home / "volumes"
+
+    @property
+    def etc(self) -> Path:
+        """The pod's `hosts` and `resolv.conf`."""
+        return self.home / "etc"
+
+    @property
+    def logs(self) -> Path:
+        """A file for each run of a container."""
+        return self.home / "logs"
+
+    def message(self, container: str) -> Path:
+        """What a container says about its end."""
+        return self.home / "messages" / container
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A place of the machine that a container sees."""
+
+    source: Path
+    target: str
+    is_read_only: bool
+
+
+@dataclass(frozen=True)
+class ContainerSpec:
+    """What a container is started with."""
+
+    image: str
+    command: list[str]
+    """Empty: the image's own."""
+    args: list[str]
+    env: dict[str, str]
+    cwd: str
+    mounts: list[Mount]
+    memory: int
+    """Bytes; 0: no limit."""
+    cpus: float
+    """Processors; 0: no limit."""
+    shares: int
+    """Weight among others when processors are short; 1024 for each requested one."""
+    user: str
+    """`uid` or `uid:gid`; empty: the image's own."""
+    is_read_only: bool
+    """Whether the root file system is."""
+
+
+def check(pod: Object) -> None:
+    """Raise `Refused` for what interLink does not carry, or this backend does not have, and name it."""
+    meta, spec = pod.get("metadata") or {}, pod.get("spec") or {}
+    for name in ("uid", "name", "namespace"):
+        if not meta.get(name):
+            raise Refused(f"metadata.{name} is missing")
+    if not spec.get("containers"):
+        raise Refused("spec.containers is missing")
+    for field in ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace"):
+        if spec.get(field):
+            raise Refused(f"{field} cannot be had")
+    _check_volumes(spec.get("volumes") or [])
+    for container in spec.get("initContainers") or []:
+        if container.get("restartPolicy"):
+            raise Refused(f"init container '{container['name']}' is to run beside the others, which cannot be had")
+    for container in [*(spec.get("initContainers") or []), *spec["containers"]]:
+        _check_container(container)
+
+
+def _check_volumes(volumes: Iterable[Object]) -> None:
+    for volume in volumes:
+        if volume_type(volume) not in VOLUME_TYPES:
+            raise Refused(f"volume '{volume['name']}' is a {volume_type(volume)}; only {', '.join(VOLUME_TYPES)} can be had")
+
+
+def _check_container(container: Object) -> None:
+    name = container["name"]
+    if container.get("envFrom"):
+        raise Refused(f"envFrom of container '{name}' is not resolved")
+    for variable in container.get("env") or []:
+        if variable.get("valueFrom"):
+            raise Refused(f"env '{variable['name']}' of container '{name}' is not resolved")
+    for field in ("lifecycle", "volumeDevices"):
+        if container.get(field):
+            raise Refused(f"{field} of container '{name}' cannot be had")
+    if (container.get("securityContext") or {}).get("privileged"):
+        raise Refused(f"container '{name}' is privileged")
+
+
+def volume_type(volume: Object) -> str:
+    """The field that says what kind of volume it is; `emptyDir` when there is none."""
+    return next((name for name in volume if name != "name"), "emptyDir")
+
+
+def build(pod: Object, container: Object, folders: Folders, extra_env: Mapping[str, str]) -> ContainerSpec:
+    """What to start a container with. Raises `Refused` for a quantity or a path that cannot be."""
+    env = _environment(container, extra_env)
+    resources = container.get("resources") or {}
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    security = {**(pod["spec"].get("securityContext") or {}), **(container.get("securityContext") or {})}
+    cpu_request = _quantity(requests.get("cpu") or limits.get("cpu"))
+    return ContainerSpec(
+        image=full_reference(container["image"]),
+        command=[expand(word, env) for word in container.get("command") or []],
+        args=[expand(word, env) for word in container.get("args") or []],
+        env=env,
+        cwd=container.get("workingDir") or "",
+        mounts=_mounts(pod, container, folders),
+        memory=int(_quantity(limits.get("memory"))),
+        cpus=_quantity(limits.get("cpu")),
+        shares=max(2, int(cpu_request * 1024)),
+        user=":".join(str(security[name]) for name in ("runAsUser", "runAsGroup") if security.get(name) is not None)
+        if security.get("runAsUser") is not None
+        else "",
+        is_read_only=bool(security.get("readOnlyRootFilesystem")),
+    )
+
+
+def _environment(container: Object, extra: Mapping[str, str]) -> dict[str, str]:
+    found = dict(extra)
+    for variable in container.get("env") or []:
+        found[variable["name"]] = expand(variable.get("value") or "", found)
+    return found
+
+
+def expand(text: str, env: Mapping[str, str]) -> str:
+    """Replace `$(NAME)` as Kubernetes does: unknown names stay, `$$` is a dollar sign."""
+
+    def replace(match: re.Match[str]) -> str:
+        return "$" if match[1] == "$" else env.get(match[2], match[0])
+
+    return _REFERENCE.sub(replace, text)
+
+
+def full_reference(image: str) -> str:
+    """An image's full name, as `docker.io/library/busybox:1.35` for `busybox:1.35`."""
+    first, slash, _ = image.partition("/")
+    if not slash:
+        image = f"docker.io/library/{image}"
+    elif not ("." in first or ":" in first or first == "localhost"):
+        image = f"docker.io/{image}"
+    return image if ":" in image.rpartition("/")[2] or "@" in image else f"{image}:latest"
+
+
+def _mounts(pod: Object, container: Object, folders: Folders) -> list[Mount]:
+    kinds = {volume["name"]: volume_type(volume) for volume in pod["spec"].get("volumes") or []}
+    found = [Mount(folders.etc / name, f"/etc/{name}", False) for name in ("hosts", "resolv.conf")]
+    found.append(Mount(folders.message(container["name"]), container.get("terminationMessagePath") or MESSAGE_PATH, False))
+    for mount in container.get("volumeMounts") or []:
+        if mount["name"] not in kinds:
+            raise Refused(f"container '{container['name']}' mounts '{mount['name']}', which is no volume of the pod")
+        source = folders.volumes / mount["name"] / safe_path(mount.get("subPath") or "")
+        is_read_only = bool(mount.get("readOnly")) or kinds[mount["name"]] != "emptyDir"
+        found.append(Mount(source, mount["mountPath"], is_read_only))
+    return found
+
+
+def safe_path(text: str) -> str:
+    """A path below a folder. Raises `Refused` for one that leads out of it."""
+    if text.startswith("/") or ".." in PurePosixPath(text).parts:
+        raise Refused(f"the path '{text}' leads out of its volume")
+    return text
+
+
+def _quantity(text: object) -> float:
+    try:
+        return float(parse_quantity(str(text or 0)))
+    except ValueError as error:
+        raise Refused(str(error)) from error
