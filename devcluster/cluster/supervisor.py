@@ -106,6 +106,7 @@ class Supervisor:
         elif not self._processes.runs(component.name):
             for folder in (paths.home, paths.log):
                 folder.mkdir(parents=True, exist_ok=True)
+            paths.state.unlink(missing_ok=True)
             runtime.prepare(paths)
             self._spawn(component)
 

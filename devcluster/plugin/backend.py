@@ -7,7 +7,7 @@ import uuid
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 
-from devcluster.plugin import logs, record, room, spec, status, volumes
+from devcluster.plugin import logs, record, room, spec, status, surroundings, volumes
 from devcluster.plugin.life import Life
 from devcluster.plugin.logs import Options
 from devcluster.plugin.record import Pod
@@ -40,6 +40,8 @@ class Backend:
     async def begin(self) -> None:
         """Take over the pods of the backend before a restart, or forget them; remove containers that are nobody's."""
         self._place.home.mkdir(parents=True, exist_ok=True)
+        for pid in self._place.ctr.starts_under_way():
+            await surroundings.wait_for_exit(pid)  # else such a container would be started a second time
         if self._board.now.forget:
             self._board.change({"forget": False})
             for file in self._files():
@@ -85,7 +87,7 @@ class Backend:
     def status(self, uids: Iterable[str]) -> list[Object]:
         """How those pods are that are known."""
         shown = [uid for uid in uids if uid in self._lives and uid not in self._board.now.hidden]
-        return [status.build(self._lives[uid].record) for uid in shown]
+        return [status.build(self._lives[uid].record, self._board.now.skew) for uid in shown]
 
     def log(self, uid: str, name: str, options: Options) -> AsyncIterator[bytes]:
         """A container's log. Raises `Unknown`."""

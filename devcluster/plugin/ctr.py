@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import csv
 import io
 import json
 import re
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,6 +84,12 @@ class Ctr:
             words = [*image.entrypoint, *words]
         return [*flags, spec.image, container, *words]
 
+    def starts_under_way(self) -> list[int]:
+        """The processes of `start` calls that somebody made before us and that have not ended."""
+        return [
+            pid for pid, words in commands() if words[0] == str(self.program) and "run" in words and str(self.socket) in words
+        ]
+
     async def signal(self, container: str, name: str) -> None:
         """Send a signal to a container's process; harmless when it has ended."""
         await self._try("tasks", "kill", "-s", name, container)
@@ -133,6 +141,13 @@ def _last_line(errors: str) -> str:
     """What `ctr` says itself; before it come warnings of containerd's."""
     lines = errors.strip().splitlines()
     return lines[-1].removeprefix("ctr: ") if lines else ""
+
+
+def commands() -> Iterator[tuple[int, list[str]]]:
+    """Every process that we see, with its command line."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has just ended
+            yield int(folder.name), (folder / "cmdline").read_text(errors="replace").split("\0")
 
 
 def log_driver(logs: Path) -> str:

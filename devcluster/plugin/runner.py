@@ -15,7 +15,8 @@ from devcluster.plugin.record import Container, Pod, Run
 from devcluster.plugin.spec import Folders
 from nestor import times
 
-COLLECT_SECONDS = 10.0
+COLLECT_SECONDS = 60.0
+"""How long after a process ended containerd may take to notice."""
 START_ERROR = 128
 """Exit code of a container whose program could not be started, as of a kubelet's."""
 MAX_MESSAGE = 4096

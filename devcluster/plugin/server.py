@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -87,17 +85,8 @@ async def _run(app: web.Application, stack: AsyncExitStack) -> web.AppRunner:
 
 async def _listen_for_orders(admin: Admin, path: Path, stack: AsyncExitStack) -> None:
     runner = await _run(admin.application(), stack)
-    with _umask(0o177):
-        await web.UnixSite(runner, str(path)).start()
-
-
-@contextlib.contextmanager
-def _umask(mask: int) -> Iterator[None]:
-    before = os.umask(mask)
-    try:
-        yield
-    finally:
-        os.umask(before)
+    await web.UnixSite(runner, str(path)).start()
+    os.chmod(path, 0o600)
 
 
 def _restart(after: float) -> None:

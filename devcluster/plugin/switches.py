@@ -56,6 +56,8 @@ class Switches(BaseModel):
     """What a second `/create` of a pod gets: status 409, or the first one's answer. The protocol does not say."""
     hidden: tuple[str, ...] = ()
     """UIDs of pods that are missing in answers, as if unknown."""
+    skew: float = 0
+    """Seconds that the backend's clock is ahead in its statuses; negative: behind."""
     backoff: float = 1.0
     """Seconds until a container is started again; doubled each time, 30 at most. Kubernetes begins with 10."""
     auth: Literal["none", "bearer"] = "none"

@@ -44,6 +44,12 @@ def test_one_that_has_ended() -> None:
     assert (found["ready"], found["lastState"]) == (False, {})
 
 
+def test_by_a_clock_that_is_wrong() -> None:
+    (found,) = status.build(known(ended("main")), -3600)["containers"]
+    terminated = found["state"]["terminated"]
+    assert (terminated["startedAt"], terminated["finishedAt"]) == ("2026-01-01T09:00:00Z", "2026-01-01T09:00:01Z")
+
+
 def test_one_that_is_started_again() -> None:
     container = ended("main", 1)
     container.waiting = "CrashLoopBackOff"
