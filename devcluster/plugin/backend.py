@@ -77,7 +77,7 @@ class Backend:
 
     def delete(self, pod: Object) -> None:
         """Begin to end a pod. Raises `Unknown`."""
-        uid = (pod.get("metadata") or {}).get("uid") or ""
+        uid = pod["metadata"]["uid"]
         if uid not in self._lives:
             raise Unknown(f"pod {uid} not found")
         given = pod["metadata"].get("deletionGracePeriodSeconds")

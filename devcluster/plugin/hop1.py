@@ -9,6 +9,7 @@ import aiohttp
 from aiohttp import web
 
 from devcluster.plugin import grouping, http, status
+from devcluster.plugin.shapes import KNOWN_POD, LOG, SERVER_CREATE
 from devcluster.plugin.spec import Refused
 from devcluster.plugin.switches import Switchboard
 from nestor.objects import Object
@@ -49,21 +50,19 @@ class Server:
         return web.json_response(content)
 
     async def _create(self, request: web.Request) -> web.Response:
-        asked = await http.read_object(request)
-        if not isinstance(asked.get("pod"), dict):
-            raise Refused("the body must be an object with a pod")
+        asked = await http.read(request, SERVER_CREATE)
         wanted = {"pod": asked["pod"], "container": grouping.group(asked)}
         if asked.get("jobscriptURL"):
             raise Refused("job scripts cannot be had")
         return await self._ask(request, "POST", "/create", wanted)
 
     async def _delete(self, request: web.Request) -> web.Response:
-        pod = await http.read_object(request)
-        self._finished.pop((pod.get("metadata") or {}).get("uid") or "", None)
+        pod = await http.read(request, KNOWN_POD)
+        self._finished.pop(pod["metadata"]["uid"], None)
         return await self._ask(request, "POST", "/delete", pod)
 
     async def _status(self, request: web.Request) -> web.StreamResponse:
-        pods = {(pod.get("metadata") or {}).get("uid") or "": pod for pod in await http.read_list(request)}
+        pods = {pod["metadata"]["uid"]: pod for pod in await http.read_pods(request)}
         found = [self._finished[uid] for uid in pods if uid in self._finished]
         unknown = [pod for uid, pod in pods.items() if uid not in self._finished]
         if pods and not unknown:
@@ -81,7 +80,7 @@ class Server:
         return web.json_response([*found, *fresh])
 
     async def _log(self, request: web.Request) -> web.StreamResponse:
-        asked = await http.read_object(request)
+        asked = await http.read(request, LOG)
         try:
             async with self._session.get(f"{self._plugin}/getLogs", json=asked, headers=_login(request)) as source:
                 answer = web.StreamResponse(status=source.status, headers={"Content-Type": "text/plain"})

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from devcluster.plugin import http, logs
 from devcluster.plugin.backend import Backend
+from devcluster.plugin.shapes import KNOWN_POD, LOG, PLUGIN_CREATE
 from devcluster.plugin.spec import Refused
 from devcluster.plugin.switches import Switchboard
 from nestor import times
@@ -36,23 +37,22 @@ class Plugin:
             if len(content) != 1:
                 raise Refused("one pod is created at a time")
             (content,) = content
-        if not isinstance(content, dict) or not isinstance(content.get("pod"), dict):
-            raise Refused("the body must be an object with a pod")
+        http.check(content, PLUGIN_CREATE)
         answer = await self._backend.create(content["pod"], content.get("container") or [])
         return web.json_response([answer] if is_list else answer)
 
     async def _delete(self, request: web.Request) -> web.Response:
-        self._backend.delete(await http.read_object(request))
+        self._backend.delete(await http.read(request, KNOWN_POD))
         return web.Response(text="the pod is being ended")
 
     async def _status(self, request: web.Request) -> web.Response:
-        pods = await http.read_list(request)
-        return web.json_response(self._backend.status((pod.get("metadata") or {}).get("uid") or "" for pod in pods))
+        pods = await http.read_pods(request)
+        return web.json_response(self._backend.status(pod["metadata"]["uid"] for pod in pods))
 
     async def _log(self, request: web.Request) -> web.StreamResponse:
-        asked = await http.read_object(request)
+        asked = await http.read(request, LOG)
         options = logs.read_options(asked.get("Opts") or {}, times.now())
-        text = self._backend.log(str(asked.get("PodUID")), str(asked.get("ContainerName")), options)
+        text = self._backend.log(asked["PodUID"], asked["ContainerName"], options)
         answer = web.StreamResponse(headers={"Content-Type": "text/plain"})
         await answer.prepare(request)
         async for part in text:

@@ -9,17 +9,27 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import web
+from pydantic import ValidationError
 
 from devcluster.plugin.backend import Exists, Unknown
+from devcluster.plugin.shapes import KNOWN_POD, Shape
 from devcluster.plugin.spec import Refused
 from devcluster.plugin.switches import Fault, Hop, Switchboard
 from devcluster.plugin.tokens import Tokens
+from nestor.objects import Object
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 MAX_BODY = 16 * 1024**2
 OPEN_ROUTES = ("token", ".well-known/openid-configuration")
 GARBAGE = '{"PodUID": "'
-ERRORS: dict[type[Exception], int] = {Refused: 400, Exists: 409, Unknown: 404, json.JSONDecodeError: 400}
+ERRORS: dict[type[Exception], int] = {
+    Refused: 400,
+    Exists: 409,
+    Unknown: 404,
+    json.JSONDecodeError: 400,
+    UnicodeDecodeError: 400,
+    ValidationError: 400,
+}
 
 
 class Front:
@@ -81,17 +91,22 @@ def end_connection(request: web.Request) -> web.Response:
     return web.Response()
 
 
-async def read_object(request: web.Request) -> dict[str, Any]:
-    """The body, one JSON object. Raises `Refused`."""
+async def read(request: web.Request, shape: Shape) -> Object:
+    """The body, a JSON object of that shape. Raises `Refused`, or `ValidationError`."""
+    return check(await request.json(), shape)
+
+
+async def read_pods(request: web.Request) -> list[Object]:
+    """The body, a list of pods that somebody asks about. Raises as `read` does."""
     content = await request.json()
+    if not isinstance(content, list):
+        raise Refused("the body must be a list of pods")
+    return [check(item, KNOWN_POD) for item in content]
+
+
+def check(content: Any, shape: Shape) -> Object:
+    """The content, which must be a JSON object of that shape. Raises as `read` does."""
     if not isinstance(content, dict):
         raise Refused("the body must be a JSON object")
-    return content
-
-
-async def read_list(request: web.Request) -> list[dict[str, Any]]:
-    """The body, a list of JSON objects. Raises `Refused`."""
-    content = await request.json()
-    if not isinstance(content, list) or not all(isinstance(item, dict) for item in content):
-        raise Refused("the body must be a list of JSON objects")
+    shape.model_validate(content)
     return content

@@ -13,6 +13,7 @@ from nestor import times
 from nestor.objects import Object
 
 POLL_SECONDS = 0.1
+MAX_SECONDS = 10**9
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,13 @@ def read_options(given: Object, now: datetime.datetime) -> Options:
     try:
         tail, limit, seconds = (int(given.get(name) or 0) for name in ("Tail", "Bytes", "SinceSeconds"))
         since = times.read(given["SinceTime"]) if given.get("SinceTime") else None
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise Refused(f"the options of the log cannot be read: {error}") from error
     if min(tail, limit, seconds) < 0:
         raise Refused("the options of the log must not be negative")
     if since is not None and since.tzinfo is None:
         raise Refused("SinceTime must have a time zone")
-    since = now - datetime.timedelta(seconds=seconds) if seconds else since
+    since = now - datetime.timedelta(seconds=min(seconds, MAX_SECONDS)) if seconds else since
     timestamps, follow, previous = (bool(given.get(name)) for name in ("Timestamps", "Follow", "Previous"))
     return Options(tail, limit, timestamps, follow, previous, since)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 
-from devcluster.plugin.spec import Refused
+from devcluster.plugin.spec import Refused, quantity
 from devcluster.plugin.switches import Resources
 from nestor.objects import Object
 from nestor.quantities import parse_quantity
@@ -77,7 +77,8 @@ def check(pod: Object, offered: Resources) -> None:
 
 def accelerators(container: Object) -> dict[str, int]:
     """Extended resources that a container wants."""
-    return {name: int(value) for name, value in _resources(container, "limits").items() if not name.startswith(NATIVE)}
+    found = {name: quantity(value) for name, value in _resources(container, "limits").items() if not name.startswith(NATIVE)}
+    return {name: int(count) for name, count in found.items()}
 
 
 def requested(pod: Object, name: str) -> Decimal:
@@ -86,7 +87,7 @@ def requested(pod: Object, name: str) -> Decimal:
 
     def of(container: Object) -> Decimal:
         given = {**_resources(container, "limits"), **_resources(container, "requests")}
-        return parse_quantity(str(given.get(name, "0")))
+        return quantity(given.get(name))
 
     spec = pod["spec"]
     largest = max((of(item) for item in spec.get("initContainers") or []), default=Decimal(0))

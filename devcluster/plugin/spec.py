@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path, PurePosixPath
 
 from nestor.objects import Object
@@ -12,6 +13,7 @@ from nestor.quantities import parse_quantity
 
 VOLUME_TYPES = ("configMap", "emptyDir", "projected", "secret")
 MESSAGE_PATH = "/dev/termination-log"
+LARGEST = 2**53
 _REFERENCE = re.compile(r"\$(\$|\(([-._a-zA-Z][-._a-zA-Z0-9]*)\))")
 
 
@@ -127,7 +129,7 @@ def build(pod: Object, container: Object, folders: Folders, extra_env: Mapping[s
     resources = container.get("resources") or {}
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     security = {**(pod["spec"].get("securityContext") or {}), **(container.get("securityContext") or {})}
-    cpu_request = _quantity(requests.get("cpu") or limits.get("cpu"))
+    cpu_request = quantity(requests.get("cpu") or limits.get("cpu"))
     return ContainerSpec(
         image=full_reference(container["image"]),
         command=[expand(word, env) for word in container.get("command") or []],
@@ -135,8 +137,8 @@ def build(pod: Object, container: Object, folders: Folders, extra_env: Mapping[s
         env=env,
         cwd=container.get("workingDir") or "",
         mounts=_mounts(pod, container, folders),
-        memory=int(_quantity(limits.get("memory"))),
-        cpus=_quantity(limits.get("cpu")),
+        memory=int(quantity(limits.get("memory"))),
+        cpus=float(quantity(limits.get("cpu"))),
         shares=max(2, int(cpu_request * 1024)),
         user=":".join(str(security[name]) for name in ("runAsUser", "runAsGroup") if security.get(name) is not None)
         if security.get("runAsUser") is not None
@@ -191,8 +193,12 @@ def safe_path(text: str) -> str:
     return text
 
 
-def _quantity(text: object) -> float:
+def quantity(text: object) -> Decimal:
+    """A Kubernetes quantity. Raises `Refused` for what is none, and for one that no machine has."""
     try:
-        return float(parse_quantity(str(text or 0)))
-    except ValueError as error:
-        raise Refused(str(error)) from error
+        found = parse_quantity(str(text or 0))
+    except (ValueError, ArithmeticError) as error:
+        raise Refused(f"'{text}' is not a quantity") from error
+    if not 0 <= found < LARGEST:
+        raise Refused(f"'{text}' is not a possible quantity")
+    return found

@@ -165,7 +165,14 @@ REFUSED: list[tuple[Any, str]] = [
     ({"pod": container(resources={"limits": {"nvidia.com/gpu": "9"}})}, "wants 9 of nvidia.com/gpu"),
     ({"pod": POD, "jobscriptURL": "http://example.com"}, "job scripts cannot be had"),
     ([], "the body must be a JSON object"),
-    ({}, "the body must be an object with a pod"),
+    ({}, "pod\n  Field required"),
+    ({"pod": POD | {"metadata": {"uid": "../up", "name": "one", "namespace": "team"}}}, "pod.metadata.uid"),
+    ({"pod": container(name="../up")}, "pod.spec.containers.0.name"),
+    ({"pod": container(image="--help")}, "pod.spec.containers.0.image"),
+    ({"pod": container(command="sh")}, "pod.spec.containers.0.command"),
+    ({"pod": container(resources={"limits": {"cpu": "-1"}})}, "'-1' is not a possible quantity"),
+    ({"pod": container(resources={"limits": {"nvidia.com/gpu": "one"}})}, "'one' is not a quantity"),
+    ({"pod": POD, "configmaps": [{"metadata": {"name": "x"}, "data": {"../up": "x"}}]}, "configmaps.0.data"),
 ]
 
 
@@ -180,6 +187,13 @@ async def test_a_refused_pod_is_not_kept(backend: Backend, content: Any, words: 
 async def test_a_volume_that_nobody_mounts_needs_no_data(backend: Backend) -> None:
     given = pod(volumes=[{"name": "v", "configMap": {"name": "gone"}}])
     assert (await backend.ask("POST", "create", {"pod": given}))[0] == 200
+
+
+@pytest.mark.parametrize("content", [None, {}, [1], [{}], [{"metadata": {"uid": 1}}]])
+async def test_only_pods_are_asked_about(backend: Backend, content: Any) -> None:
+    for hop in ("server", "plugin"):
+        assert (await backend.ask("GET", "status", content, hop))[0] == 400
+        assert (await backend.ask("GET", "getLogs", content, hop))[0] == 400
 
 
 async def test_what_is_no_json_is_refused(backend: Backend) -> None:
