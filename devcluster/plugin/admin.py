@@ -3,6 +3,7 @@ only its owner may open, so that no pod can. `devcluster.plugin.orders` is the o
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
@@ -18,6 +19,7 @@ class Admin:
 
     def __init__(self, backend: Backend, board: Switchboard, calls: Counter[str], restart: Callable[[float], None]) -> None:
         self._backend, self._board, self._calls, self._restart = backend, board, calls, restart
+        self._begun = time.time()
 
     def application(self) -> web.Application:
         """Serve them."""
@@ -30,7 +32,8 @@ class Admin:
 
     async def _show(self, _: web.Request) -> web.Response:
         pods = [asdict(record) for record in self._backend.records()]
-        return web.json_response({"switches": self._board.now.model_dump(mode="json"), "calls": self._calls, "pods": pods})
+        switches = self._board.now.model_dump(mode="json")
+        return web.json_response({"switches": switches, "calls": self._calls, "begun": self._begun, "pods": pods})
 
     async def _change(self, request: web.Request) -> web.Response:
         try:

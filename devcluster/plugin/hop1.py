@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import aiohttp
@@ -21,6 +22,8 @@ class Server:
     def __init__(self, board: Switchboard, session: aiohttp.ClientSession, plugin: str) -> None:
         self._board, self._session, self._plugin = board, session, plugin
         self._finished: dict[str, Object] = {}
+        self._deleted: set[str] = set()
+        """Pods that were asked to end and that the plugin may still know."""
 
     def add_routes(self, app: web.Application) -> None:
         """Serve them."""
@@ -59,6 +62,7 @@ class Server:
     async def _delete(self, request: web.Request) -> web.Response:
         pod = await http.read(request, KNOWN_POD)
         self._finished.pop(pod["metadata"]["uid"], None)
+        self._deleted.add(pod["metadata"]["uid"])
         return await self._ask(request, "POST", "/delete", pod)
 
     async def _status(self, request: web.Request) -> web.StreamResponse:
@@ -74,10 +78,16 @@ class Server:
             return answer  # what the plugin says is passed on, whatever it is
         if answer.status != 200 or not isinstance(fresh, list):
             return answer
-        for item in fresh:
-            if status.is_final(item, pods[item["UID"]]):
-                self._finished[item["UID"]] = item
+        self._remember(fresh, pods)
         return web.json_response([*found, *fresh])
+
+    def _remember(self, fresh: list[Object], pods: Mapping[str, Object]) -> None:
+        """Keep the answers that will never change, but none about a pod that is to go away."""
+        known = {item["UID"]: item for item in fresh}
+        self._deleted -= pods.keys() - known.keys()
+        for uid, item in known.items():
+            if uid not in self._deleted and status.is_final(item, pods[uid]):
+                self._finished[uid] = item
 
     async def _log(self, request: web.Request) -> web.StreamResponse:
         asked = await http.read(request, LOG)

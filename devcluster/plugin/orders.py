@@ -5,10 +5,12 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import time
 from pathlib import Path
 from typing import Any
 
 SECONDS = 10.0
+RESTART_SECONDS = 60.0
 
 
 class Client:
@@ -27,13 +29,25 @@ class Client:
 
     def restart(self, after: float = 0) -> None:
         """End the HTTP server's process in the middle of whatever it does, and start it again `after` some seconds, in which
-        connections are refused; containers run on."""
+        connections are refused; containers run on. Without such seconds, this waits until it answers again."""
+        before = self.state()["begun"]
         self._ask("POST", "/restart", {"after": after})
+        deadline = time.monotonic() + RESTART_SECONDS
+        while not after and not self._has_begun_after(before):
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"the plugin does not answer {RESTART_SECONDS:.0f} s after its restart")
+            time.sleep(0.02)
 
     def state(self) -> dict[str, Any]:
-        """`switches`, `calls` (by hop and route) and `pods` (see `devcluster.plugin.record.Pod`)."""
+        """`switches`, `calls` by hop and route, `begun`, which is when the process was started, and `pods` (see `record.Pod`)."""
         found: dict[str, Any] = json.loads(self._ask("GET", "/state"))
         return found
+
+    def _has_begun_after(self, before: float) -> bool:
+        try:
+            return bool(self.state()["begun"] > before)
+        except RuntimeError:
+            return False
 
     def _ask(self, method: str, path: str, content: Any = None) -> str:
         connection = _Connection(self._path)

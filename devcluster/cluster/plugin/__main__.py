@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import socket
 import subprocess
 import sys
 
-from devcluster.cluster import configs, paths, state
-from devcluster.cluster.logs import tail
+from devcluster.cluster import configs, init, paths
 from devcluster.cluster.node import mounts, runtime
 from devcluster.cluster.paths import RuntimePaths
 from devcluster.cluster.plugin import components
-from devcluster.cluster.processes import ComponentEnded, Processes
+from devcluster.cluster.processes import Processes
 from devcluster.plugin.ctr import NAMESPACE
 
 
@@ -55,26 +53,14 @@ def prepare(layout: RuntimePaths) -> None:
     mounts.setup(layout)
 
 
-async def _run(layout: RuntimePaths) -> None:
+async def _work(layout: RuntimePaths) -> None:
     await PluginProcesses(layout).run()
 
 
 def main() -> int:
     """Run the plugin to its end; its state tells why it failed."""
     layout = paths.default().plugin
-    layout.state.unlink(missing_ok=True)
-    try:
-        prepare(layout)
-        asyncio.run(_run(layout))
-    except ComponentEnded as ended:
-        message = f"{ended}\n{tail(layout.base.log / f'{ended.name}.log')}"
-        state.save(layout.state, state.State("Failed", message, ended.name))
-        return 1
-    except Exception as error:
-        logging.exception("the plugin failed")
-        state.save(layout.state, state.State("Failed", f"{type(error).__name__}: {error}", f"{layout.name}/init"))
-        return 1
-    return 0
+    return init.run(layout, components.init(layout).name, prepare, _work)
 
 
 if __name__ == "__main__":
