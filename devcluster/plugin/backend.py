@@ -7,7 +7,7 @@ import uuid
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 
-from devcluster.plugin import logs, record, room, spec, status, surroundings, volumes
+from devcluster.plugin import logs, record, refusals, room, spec, status, surroundings, volumes
 from devcluster.plugin.life import Life
 from devcluster.plugin.logs import Options
 from devcluster.plugin.record import Pod
@@ -58,7 +58,7 @@ class Backend:
 
     async def create(self, pod: Object, groups: Iterable[Object]) -> Object:
         """Accept a pod. Raises `Refused`, or `Exists` for one that was accepted before."""
-        spec.check(pod)
+        refusals.check(pod)
         uid = pod["metadata"]["uid"]
         if (known := self._lives.get(uid)) is not None:
             if self._board.now.repeat == "refuse":

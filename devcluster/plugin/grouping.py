@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devcluster.plugin.spec import volume_type
+from devcluster.plugin.refusals import volume_type
 from devcluster.plugin.volumes import object_name
 from nestor.objects import Object
 

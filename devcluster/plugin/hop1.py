@@ -10,8 +10,8 @@ import aiohttp
 from aiohttp import web
 
 from devcluster.plugin import grouping, http, status
+from devcluster.plugin.refusals import Refused
 from devcluster.plugin.shapes import KNOWN_POD, LOG, SERVER_CREATE
-from devcluster.plugin.spec import Refused
 from devcluster.plugin.switches import Switchboard
 from nestor.objects import Object
 

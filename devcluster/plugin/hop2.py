@@ -9,8 +9,8 @@ from aiohttp import web
 
 from devcluster.plugin import http, logs
 from devcluster.plugin.backend import Backend
+from devcluster.plugin.refusals import Refused
 from devcluster.plugin.shapes import KNOWN_POD, LOG, PLUGIN_CREATE
-from devcluster.plugin.spec import Refused
 from devcluster.plugin.switches import Switchboard
 from nestor import times
 

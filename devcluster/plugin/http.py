@@ -12,8 +12,8 @@ from aiohttp import web
 from pydantic import ValidationError
 
 from devcluster.plugin.backend import Exists, Unknown
+from devcluster.plugin.refusals import Refused
 from devcluster.plugin.shapes import KNOWN_POD, Shape
-from devcluster.plugin.spec import Refused
 from devcluster.plugin.switches import Fault, Hop, Switchboard
 from devcluster.plugin.tokens import Tokens
 from nestor.objects import Object

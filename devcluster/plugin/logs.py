@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from devcluster.plugin.spec import Refused
+from devcluster.plugin.refusals import Refused
 from nestor import times
 from nestor.objects import Object
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 
-from devcluster.plugin.spec import Refused, quantity
+from devcluster.plugin.refusals import Refused
+from devcluster.plugin.spec import quantity
 from devcluster.plugin.switches import Resources
 from nestor.objects import Object
 from nestor.quantities import parse_quantity

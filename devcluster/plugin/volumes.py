@@ -7,7 +7,8 @@ import binascii
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from devcluster.plugin.spec import Folders, Refused, safe_path, volume_type
+from devcluster.plugin.refusals import Refused, volume_type
+from devcluster.plugin.spec import Folders, safe_path
 from nestor.objects import Object
 
 DEFAULT_MODE = 0o644

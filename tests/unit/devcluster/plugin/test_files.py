@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from devcluster.plugin import grouping, volumes
-from devcluster.plugin.spec import Folders, Refused
+from devcluster.plugin.refusals import Refused
+from devcluster.plugin.spec import Folders
 from devcluster.plugin.volumes import File
 from nestor.objects import Object
 from tests.unit.devcluster.plugin.pods import IMAGE, pod

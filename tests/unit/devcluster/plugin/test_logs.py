@@ -13,7 +13,7 @@ import pytest
 
 from devcluster.plugin import logger, logs
 from devcluster.plugin.logs import Options
-from devcluster.plugin.spec import Refused
+from devcluster.plugin.refusals import Refused
 from nestor.objects import Object
 
 NOW = datetime(2026, 1, 1, 10, 0, 30, tzinfo=UTC)

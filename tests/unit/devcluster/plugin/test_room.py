@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from devcluster.plugin import room
+from devcluster.plugin.refusals import Refused
 from devcluster.plugin.room import Room
-from devcluster.plugin.spec import Refused
 from devcluster.plugin.switches import Resources
 from nestor.objects import Object
 from tests.unit.devcluster.plugin.pods import container, pod

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from devcluster.plugin import spec
+from devcluster.plugin import refusals, spec
 from devcluster.plugin.ctr import Ctr, Image, mount_flag
-from devcluster.plugin.spec import ContainerSpec, Folders, Mount, Refused
+from devcluster.plugin.refusals import Refused
+from devcluster.plugin.spec import ContainerSpec, Folders, Mount
 from nestor.objects import Object
 from tests.unit.devcluster.plugin.pods import IMAGE, container, pod
 
@@ -44,7 +45,7 @@ REFUSED: list[tuple[Object, str]] = [
 @pytest.mark.parametrize(("given", "words"), REFUSED, ids=[words for _, words in REFUSED])
 def test_what_cannot_be_had_is_refused_by_name(given: Object, words: str) -> None:
     with pytest.raises(Refused, match=words):
-        spec.check(given)
+        refusals.check(given)
 
 
 def test_an_ordinary_pod_is_not_refused() -> None:
@@ -54,7 +55,7 @@ def test_an_ordinary_pod_is_not_refused() -> None:
         {"name": "c", "projected": {}},
         {"name": "d"},
     ]
-    spec.check(pod(volumes=[*volumes, {"name": "e", "secret": {"secretName": "x"}}]))
+    refusals.check(pod(volumes=[*volumes, {"name": "e", "secret": {"secretName": "x"}}]))
 
 
 WORDS = [
