@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 import subprocess
 import sys
 
 from devcluster import cluster
-from devcluster.progress import Console
+from devcluster.progress import Console, Progress
 
 COMMANDS = {
     "up": "have a ready cluster, building and starting what is missing",
@@ -19,6 +20,7 @@ COMMANDS = {
     "load": "rebuild the images that changed and give them to the cluster",
     "hold": "run a program while nobody else on this machine starts or ends a cluster",
     "node": "stop a node of the embedded cluster, as a power cut does, or start it again",
+    "plugin": "start the embedded cluster's interLink plugin, end it, or set its switches (values in JSON)",
 }
 
 
@@ -31,6 +33,9 @@ def main(arguments: list[str] | None = None) -> int:
         if name == "node":
             added.add_argument("action", choices=("stop", "start"))
             added.add_argument("name")
+        if name == "plugin":
+            added.add_argument("action", choices=("up", "down", "status", "restart", "set", "reset"))
+            added.add_argument("switches", nargs="*", metavar="NAME=VALUE")
         if name == "hold":
             added.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM …")
     chosen = parser.parse_args(arguments)
@@ -50,26 +55,36 @@ def _run(chosen: argparse.Namespace) -> int:
             found = cluster.up(progress)
             print(f"export KUBECONFIG={found.kubeconfig}")
         case "down":
-            left = cluster.down(progress)
-            for thing in left:
-                print(f"left: {thing}", file=sys.stderr)
-            return 1 if left else 0
+            return _down(progress)
         case "status":
             return _status()
         case "kubeconfig":
             print(cluster.kubeconfig())
         case "build":
-            from devcluster import build  # noqa: PLC0415 - the other commands must work where nothing can be built
-
-            build.ensure_binaries(progress)
-            build.ensure_images(progress)
+            _build(progress)
         case "load":
             cluster.load(progress)
         case "node":
             cluster.node(chosen.action, chosen.name, progress)
+        case "plugin":
+            return _plugin(chosen.action, chosen.switches, progress)
         case "hold":
             return _hold(chosen.program[1:], progress)
     return 0
+
+
+def _build(progress: Progress) -> None:
+    from devcluster import build  # noqa: PLC0415 - the other commands must work where nothing can be built
+
+    build.ensure_binaries(progress)
+    build.ensure_images(progress)
+
+
+def _down(progress: Progress) -> int:
+    left = cluster.down(progress)
+    for thing in left:
+        print(f"left: {thing}", file=sys.stderr)
+    return 1 if left else 0
 
 
 def _hold(program: list[str], progress: Console) -> int:
@@ -81,6 +96,32 @@ def _hold(program: list[str], progress: Console) -> int:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the program as well
         signal.signal(signal.SIGTERM, lambda *_: process.terminate())
         return process.wait()
+
+
+def _plugin(action: str, switches: list[str], progress: Progress) -> int:
+    if action == "status":
+        is_up, message = cluster.plugin_status()
+        print(message)
+        return 0 if is_up else 1
+    found = cluster.plugin("down" if action == "down" else "up", progress)
+    match action:
+        case "up":
+            print(f"interLink API server: {found.server_url} and {found.server_tls_url}, plugin: {found.plugin_url}")
+        case "restart":
+            found.client.restart()
+        case "set":
+            found.client.switch(**dict(_read_switch(text) for text in switches))
+        case "reset":
+            found.client.reset()
+    return 0
+
+
+def _read_switch(text: str) -> tuple[str, object]:
+    name, _, value = text.partition("=")
+    try:
+        return name, json.loads(value)
+    except ValueError as error:
+        raise RuntimeError(f"'{text}' must be NAME=VALUE, the value in JSON: {error}") from error
 
 
 def _status() -> int:

@@ -18,11 +18,28 @@ from typing import Literal
 from devcluster.cluster import current, embedded, kind, lock, paths, power
 from devcluster.cluster.info import ClusterInfo, Status
 from devcluster.cluster.leftovers import find
+from devcluster.cluster.plugin import power as plugin_power
+from devcluster.cluster.plugin.power import PluginInfo
 from devcluster.progress import Progress, Silent
 
 KINDS = ("embedded", "current", "kind")
 
-__all__ = ["ClusterInfo", "Status", "down", "hold", "kubeconfig", "leftovers", "load", "node", "nodes", "status", "up"]
+__all__ = [
+    "ClusterInfo",
+    "PluginInfo",
+    "Status",
+    "down",
+    "hold",
+    "kubeconfig",
+    "leftovers",
+    "load",
+    "node",
+    "nodes",
+    "plugin",
+    "plugin_status",
+    "status",
+    "up",
+]
 
 
 def up(progress: Progress | None = None) -> ClusterInfo:
@@ -64,6 +81,19 @@ def node(action: Literal["stop", "start"], name: str, progress: Progress | None 
 def nodes() -> list[str]:
     """Names of the embedded cluster's nodes, the first of which carries the control plane; none of another cluster's."""
     return power.names(paths.default()) if _kind() == "embedded" else []
+
+
+def plugin(action: Literal["up", "down"], progress: Progress | None = None) -> PluginInfo:
+    """Start the embedded cluster's interLink plugin, or end it with its containers; how to reach it. Safe to repeat. Raises
+    `RuntimeError` that says why not."""
+    if _kind() != "embedded":
+        raise RuntimeError("only the embedded cluster has an interLink plugin")
+    return embedded.plugin(action, progress or Silent())
+
+
+def plugin_status() -> tuple[bool, str]:
+    """Whether the interLink plugin runs, and how it is, in words."""
+    return plugin_power.status(paths.default()) if _kind() == "embedded" else (False, "only the embedded cluster has one")
 
 
 def hold(what: str, progress: Progress | None = None) -> AbstractContextManager[None]:

@@ -43,6 +43,8 @@ class Component:
     side: Literal["cluster", "machine", "node"] = "cluster"
     holds_namespace: bool = False
     """Whether it only waits for its child, process 1 of a pid namespace, for which its signals are meant."""
+    may_end: bool = False
+    """Whether the cluster goes on when it ends by itself."""
 
 
 def first(paths: Paths) -> list[Component]:

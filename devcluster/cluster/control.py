@@ -17,10 +17,11 @@ ORDER_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Order:
-    """What to do with a node."""
+    """What to do with a node, or with the interLink plugin."""
 
     action: Literal["stop", "start"]
     node: str
+    """Its name, or the plugin's (`facts.PLUGIN`)."""
 
 
 def send(paths: Paths, order: Order) -> None:

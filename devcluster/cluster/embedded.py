@@ -30,6 +30,8 @@ from devcluster.cluster import (
 from devcluster.cluster.info import ClusterInfo, Status
 from devcluster.cluster.node import runtime
 from devcluster.cluster.paths import Paths
+from devcluster.cluster.plugin import power as plugin_power
+from devcluster.cluster.plugin.power import PluginInfo
 from devcluster.progress import Progress
 
 ADDONS = Path(__file__).parent / "addons"
@@ -76,6 +78,17 @@ def node(action: Literal["stop", "start"], name: str, progress: Progress) -> Non
     act = {"stop": power.stop, "start": power.start}[action]
     with lock.run(layout, f"devcluster node {action}", progress), _only_one(layout, progress):
         act(layout, name, progress)
+
+
+def plugin(action: Literal["up", "down"], progress: Progress) -> PluginInfo:
+    """Start the interLink plugin, or end it; how to reach it. Raises `RuntimeError` that says why not."""
+    layout = paths.default()
+    _require_running(layout)
+    with lock.run(layout, f"devcluster plugin {action}", progress), _only_one(layout, progress):
+        if action == "up":
+            return plugin_power.up(layout, progress)
+        plugin_power.down(layout, progress)
+    return plugin_power.info(layout)
 
 
 def down(progress: Progress) -> list[str]:

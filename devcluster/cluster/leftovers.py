@@ -9,6 +9,7 @@ from typing import Literal
 
 from devcluster.cluster import cgroups, launcher, lock, machine, network, settings, state
 from devcluster.cluster.node import facts
+from devcluster.cluster.node.facts import PLUGIN
 from devcluster.cluster.paths import Paths
 
 SOCKETS = tuple(f"node-{node.number}.sock{kind}" for node in facts.ALL for kind in ("", ".ttrpc"))
@@ -22,9 +23,10 @@ CLUSTER_FILES = (
     "netns",
     "caddy.sock",
     "control.sock",
+    *(f"{PLUGIN}{kind}" for kind in (".sock", "-containerd.sock", "-containerd.sock.ttrpc")),
     *SOCKETS,
 )
-PROGRAMS = {"devcluster.cluster.supervisor", "devcluster.cluster.node"}
+PROGRAMS = {"devcluster.cluster.supervisor", "devcluster.cluster.node", "devcluster.cluster.plugin", "devcluster.plugin"}
 CHAINS = ("KUBE-", "CNI-")
 
 
@@ -35,7 +37,7 @@ def find(paths: Paths) -> list[str]:
 
 def _own(paths: Paths) -> list[str]:
     """What nobody else's cluster can be the owner of."""
-    folders = [paths.cluster, *(node.containerd for node in paths.all_nodes())]
+    folders = [paths.cluster, paths.plugin.containerd, *(node.containerd for node in paths.all_nodes())]
     return [
         *_processes(paths),
         *(f"mount {place}" for folder in folders for place in launcher.mounts_below(folder)),

@@ -14,7 +14,7 @@ from devcluster.cluster.node import facts
 class Paths:
     """The layout below one cache directory.
 
-    `cluster/` is the running cluster and goes away with it, but for its logs; the nodes' `containerd/` folders and
+    `cluster/` is the running cluster and goes away with it, but for its logs; the `containerd/` folders and
     `registry/` outlive it, so that the next start neither pushes nor pulls an image again.
     """
 
@@ -109,22 +109,36 @@ class Paths:
         """The nodes of the running cluster."""
         return [paths for paths in self.all_nodes() if paths.home.exists()]
 
+    @cached_property
+    def plugin(self) -> RuntimePaths:
+        """The interLink plugin, wanted or not."""
+        return RuntimePaths(self, facts.PLUGIN, f"containerd-{facts.PLUGIN}", f"{facts.PLUGIN}-containerd.sock")
+
+    @cached_property
+    def plugin_socket(self) -> Path:
+        """Where the interLink plugin takes orders."""
+        return self.cluster / f"{facts.PLUGIN}.sock"
+
     def all_nodes(self) -> list[NodePaths]:
         """The nodes that a cluster may have."""
         return [NodePaths(self, node) for node in facts.ALL]
 
 
 @dataclass(frozen=True)
-class NodePaths:
-    """The layout of one node: `home` goes away with the cluster, `containerd` outlives it."""
+class RuntimePaths:
+    """The layout of what has a containerd, a `/run` and a `/var` of its own: `home` goes away with the cluster, `containerd`
+    outlives it."""
 
     base: Paths
-    node: facts.Node
+    name: str
+    store: str
+    """Name of containerd's folder in the cache."""
+    socket_name: str
 
     @cached_property
     def home(self) -> Path:
-        """The node's own files."""
-        return self.base.nodes_home / self.node.name
+        """Its own files."""
+        return self.base.nodes_home / self.name
 
     @cached_property
     def etc(self) -> Path:
@@ -133,43 +147,54 @@ class NodePaths:
 
     @cached_property
     def run(self) -> Path:
-        """Mount point of what the node's processes see as `/run`."""
+        """Mount point of what its processes see as `/run`."""
         return self.home / "run"
 
     @cached_property
     def var(self) -> Path:
-        """What the node's processes see as `/var`."""
+        """What its processes see as `/var`."""
         return self.home / "var"
 
     @cached_property
     def socket(self) -> Path:
         """containerd's API; a file that the machine sees too. Short, since a socket's path may have 107 characters."""
-        return self.base.cluster / f"node-{self.node.number}.sock"
+        return self.base.cluster / self.socket_name
 
     @cached_property
     def state(self) -> Path:
-        """Why the node ended, written by itself."""
+        """Why it ended, written by itself."""
         return self.home / "state.json"
+
+    @cached_property
+    def log(self) -> Path:
+        """One file per component of it."""
+        return self.base.log / self.name
+
+    @cached_property
+    def containerd(self) -> Path:
+        """containerd's images and snapshots, kept between clusters."""
+        return self.base.cache / self.store
+
+    @cached_property
+    def containerd_clean(self) -> Path:
+        """Marker: the last cluster ended in order and left no container in `containerd`."""
+        return self.base.cache / f"{self.store}.clean"
+
+
+@dataclass(frozen=True)
+class NodePaths(RuntimePaths):
+    """The layout of one node."""
+
+    node: facts.Node
+
+    def __init__(self, base: Paths, node: facts.Node) -> None:
+        super().__init__(base, node.name, node.store, f"node-{node.number}.sock")
+        object.__setattr__(self, "node", node)
 
     @cached_property
     def stopped(self) -> Path:
         """Marker: the node was stopped by order."""
         return self.home / "stopped"
-
-    @cached_property
-    def log(self) -> Path:
-        """One file per component of the node."""
-        return self.base.log / self.node.name
-
-    @cached_property
-    def containerd(self) -> Path:
-        """containerd's images and snapshots, kept between clusters."""
-        return self.base.cache / self.node.store
-
-    @cached_property
-    def containerd_clean(self) -> Path:
-        """Marker: the last cluster ended in order and left no container in `containerd`."""
-        return self.base.cache / f"{self.node.store}.clean"
 
 
 def default() -> Paths:

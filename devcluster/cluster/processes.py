@@ -94,7 +94,12 @@ class Processes:
                 os.kill(pid, number)
 
     def _ended(self, name: str, code: int) -> None:
-        if name in self._running and not self._failure.done():
+        running = self._running.get(name)
+        if running is None or self._failure.done():
+            return
+        if running.component.may_end:
+            del self._running[name]
+        else:
             self._failure.set_exception(ComponentEnded(name, code))
 
 

@@ -11,9 +11,11 @@ import asyncio
 import contextlib
 import logging
 import os
+import shutil
 import socket
 import sys
 from collections.abc import Iterator
+from typing import Literal
 
 from devcluster.cluster import api, cgroups, components, configs, control, network, paths, settings, state
 from devcluster.cluster.components import Component
@@ -22,6 +24,7 @@ from devcluster.cluster.node import components as node_components
 from devcluster.cluster.node import facts, runtime
 from devcluster.cluster.node import network as node_network
 from devcluster.cluster.paths import NodePaths, Paths
+from devcluster.cluster.plugin import components as plugin_components
 from devcluster.cluster.processes import ComponentEnded, Processes
 
 log = logging.getLogger(__name__)
@@ -67,12 +70,16 @@ class Supervisor:
     async def _stop(self) -> None:
         """End the nodes in order, so that their image stores stay usable. The rest needs no order, its data goes away; what is
         left when process 1 ends is killed by the kernel."""
-        names = [node_components.init(node).name for node in self._nodes]
+        names = [plugin_components.init(self._layout.plugin).name, *(node_components.init(node).name for node in self._nodes)]
         await asyncio.gather(*(self._processes.end(name, NODE_STOP_SECONDS) for name in names))
         await self._processes.end("registry")
 
     async def _obey(self, order: control.Order) -> None:
-        """Stop or start a node; nothing happens to one that is as ordered. Raises `RuntimeError` for one that cannot be."""
+        """Stop or start a node, or the interLink plugin; nothing happens to one that is as ordered. Raises `RuntimeError` for one
+        that cannot be."""
+        if order.node == facts.PLUGIN:
+            await self._obey_for_plugin(order.action)
+            return
         node = find_stoppable(self._nodes, order.node)
         component = node_components.init(node)
         if order.action == "stop":
@@ -86,6 +93,22 @@ class Supervisor:
             with _api_is_ready() as wait_for_api:
                 self._spawn(component, wait_for_api)
             node.stopped.unlink(missing_ok=True)
+
+    async def _obey_for_plugin(self, action: Literal["stop", "start"]) -> None:
+        paths = self._layout.plugin
+        component = plugin_components.init(paths)
+        if action == "stop":
+            await self._processes.end(component.name, NODE_STOP_SECONDS)
+            shutil.rmtree(paths.home, ignore_errors=True)
+            for file in (*plugin_components.sockets(paths), self._layout.plugin_socket):
+                file.unlink(missing_ok=True)
+            cgroups.remove(name=plugin_components.CGROUP)
+        elif not self._processes.runs(component.name):
+            for folder in (paths.home, paths.log):
+                folder.mkdir(parents=True, exist_ok=True)
+            paths.state.unlink(missing_ok=True)
+            runtime.prepare(paths)
+            self._spawn(component)
 
 
 def find_stoppable(nodes: list[NodePaths], name: str) -> NodePaths:

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import socket
 import sys
 
-from devcluster.cluster import configs, paths, state
-from devcluster.cluster.logs import tail
+from devcluster.cluster import configs, init, paths
 from devcluster.cluster.node import components, facts, mounts, network, runtime
 from devcluster.cluster.paths import NodePaths
-from devcluster.cluster.processes import ComponentEnded, Processes
+from devcluster.cluster.processes import Processes
 
 
 class NodeProcesses:
@@ -60,26 +58,14 @@ def prepare(layout: NodePaths) -> None:
     mounts.setup(layout)
 
 
-async def _run(layout: NodePaths) -> None:
+async def _work(layout: NodePaths) -> None:
     await NodeProcesses(layout).run()
 
 
 def main(name: str) -> int:
     """Run the node to its end; its state tells why it failed."""
     layout = next(node for node in paths.default().nodes() if node.node.name == name)
-    layout.state.unlink(missing_ok=True)
-    try:
-        prepare(layout)
-        asyncio.run(_run(layout))
-    except ComponentEnded as ended:
-        message = f"{ended}\n{tail(layout.base.log / f'{ended.name}.log')}"
-        state.save(layout.state, state.State("Failed", message, ended.name))
-        return 1
-    except Exception as error:
-        logging.exception("the node failed")
-        state.save(layout.state, state.State("Failed", f"{type(error).__name__}: {error}", f"{name}/node"))
-        return 1
-    return 0
+    return init.run(layout, f"{name}/node", prepare, _work)
 
 
 if __name__ == "__main__":

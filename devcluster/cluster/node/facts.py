@@ -37,6 +37,8 @@ class Node:
         return name if self.number == 1 else f"{name}-{self.number}"
 
 
+PLUGIN = "plugin"
+"""Name of the interLink plugin, which is no node, but has a containerd of its own as nodes have."""
 FIRST = Node(1, settings.CONTROL_PLANE_IP, "10.42.0.0/24")
 SECOND = Node(2, "10.40.0.6", "10.42.1.0/24")
 ALL = (FIRST, SECOND)

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from devcluster.cluster.configs import CHECKOUT
 from devcluster.cluster.network import run
-from devcluster.cluster.paths import NodePaths, Paths
+from devcluster.cluster.paths import Paths, RuntimePaths
 
 VAR_FOLDERS = ("lib/kubelet", "lib/cni", "log/pods", "log/containers", "tmp", "cache", "lock")
 
 
-def setup(paths: NodePaths) -> None:
+def setup(paths: RuntimePaths) -> None:
     """Cover the machine's places by the node's. What a stopped node left in `/var` is there again, as after a reboot."""
     for folder in VAR_FOLDERS:
         (paths.var / folder).mkdir(parents=True, exist_ok=True)

@@ -13,14 +13,16 @@ import threading
 import time
 
 from devcluster.cluster import configs
-from devcluster.cluster.paths import NodePaths, Paths
+from devcluster.cluster.paths import Paths, RuntimePaths
 
 CTR_SECONDS = 30.0
+KUBERNETES = "k8s.io"
+"""containerd's namespace of Kubernetes' containers."""
 OLD = ".old-"
 """In the name of a store that was put aside."""
 
 
-def prepare(paths: NodePaths) -> None:
+def prepare(paths: RuntimePaths) -> None:
     """Before a cluster's first containerd starts: keep a store that was left in order, put any other aside for `remove_old`."""
     if not paths.containerd_clean.exists() and paths.containerd.exists():
         paths.containerd.rename(paths.containerd.with_name(f"{paths.containerd.name}{OLD}{time.time_ns()}"))
@@ -41,19 +43,19 @@ def remove_old(paths: Paths) -> threading.Thread:
     return thread
 
 
-def clean(paths: NodePaths) -> None:
+def clean(paths: RuntimePaths, namespace: str = KUBERNETES) -> None:
     """While containerd still runs, with the kubelet gone: end and remove all pods. The marker that the store is in order is
     set by `mark_clean`, once containerd has ended too."""
     for kind, remove in (("containers", "tasks"), ("sandboxes", "sandboxes"), ("containers", "containers")):
-        names = _list(paths, kind)
+        names = _list(paths, kind, namespace)
         if names:
-            ctr(paths, remove, "rm", *(["--force"] if remove != "containers" else []), *names, check=False)
-    left = _list(paths, "containers") + _list(paths, "sandboxes")
+            ctr(paths, remove, "rm", *(["--force"] if remove != "containers" else []), *names, namespace=namespace, check=False)
+    left = _list(paths, "containers", namespace) + _list(paths, "sandboxes", namespace)
     if left:
         raise RuntimeError(f"containerd still holds {', '.join(left)}")
 
 
-def answers(paths: NodePaths) -> bool:
+def answers(paths: RuntimePaths) -> bool:
     """Whether containerd takes requests."""
     with socket.socket(socket.AF_UNIX) as probe:
         try:
@@ -63,14 +65,14 @@ def answers(paths: NodePaths) -> bool:
     return True
 
 
-def mark_clean(paths: NodePaths) -> None:
+def mark_clean(paths: RuntimePaths) -> None:
     """The store may be used by the next cluster."""
     paths.containerd_clean.touch()
 
 
-def ctr(paths: NodePaths, *arguments: str, check: bool = True) -> str:
-    """Run containerd's own client in the namespace of Kubernetes' containers."""
-    command = [str(paths.base.bin / "ctr"), "--address", str(paths.socket), "--namespace", "k8s.io"]
+def ctr(paths: RuntimePaths, *arguments: str, namespace: str = KUBERNETES, check: bool = True) -> str:
+    """Run containerd's own client."""
+    command = [str(paths.base.bin / "ctr"), "--address", str(paths.socket), "--namespace", namespace]
     result = subprocess.run(
         [*command, *arguments],
         capture_output=True,
@@ -84,8 +86,8 @@ def ctr(paths: NodePaths, *arguments: str, check: bool = True) -> str:
     return result.stdout
 
 
-def _list(paths: NodePaths, kind: str) -> list[str]:
+def _list(paths: RuntimePaths, kind: str, namespace: str) -> list[str]:
     """Ids of all containers or sandboxes (which have no quiet listing; the first line is a heading)."""
     if kind == "containers":
-        return ctr(paths, "containers", "ls", "-q").split()
-    return [line.split()[0] for line in ctr(paths, "sandboxes", "ls").splitlines()[1:] if line.strip()]
+        return ctr(paths, "containers", "ls", "-q", namespace=namespace).split()
+    return [line.split()[0] for line in ctr(paths, "sandboxes", "ls", namespace=namespace).splitlines()[1:] if line.strip()]

@@ -59,6 +59,16 @@ def test_a_component_of_a_node_that_ends_is_reported_with_its_last_words(number:
     assert f"{name}/kubelet.log" in message
 
 
+@pytest.mark.parametrize("is_crash", [False, True])
+def test_down_leaves_nothing_of_an_interlink_plugin(is_crash: bool) -> None:
+    cluster.up(Console())
+    cluster.plugin("up", Console())
+    if is_crash:
+        os.kill(supervisor().outer.pid, signal.SIGKILL)
+    assert cluster.down(Console()) == []
+    assert not cluster.plugin_status()[0]
+
+
 def test_another_caches_down_leaves_the_cluster_alone(tmp_path: Path) -> None:
     cluster.up(Console())
     before = supervisor()

@@ -1,0 +1,371 @@
+"""Both hops over HTTP. No container runs: `hold` keeps the pods waiting, or containerd, which is a stand-in, has no image."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from devcluster.plugin import server
+from devcluster.plugin.ctr import Ctr, CtrFailed, Image
+from devcluster.plugin.orders import Client
+from devcluster.plugin.pki import Pki
+from devcluster.plugin.ports import Ports
+from devcluster.plugin.runner import Place
+from devcluster.plugin.server import Settings
+from nestor.objects import Object
+from tests import waiting
+from tests.integration.apiserver import free_ports
+from tests.unit.devcluster.plugin.pods import container, pod
+
+ADDRESS = "127.0.0.1"
+
+
+class NoContainerd(Ctr):
+    """A containerd that has nothing and gets nothing."""
+
+    async def pull(self, image: str) -> Image:
+        """Refuse."""
+        raise CtrFailed(f"{image}: not found")
+
+    async def tasks(self) -> dict[str, int]:
+        """None."""
+        return {}
+
+    async def containers(self) -> list[str]:
+        """None."""
+        return []
+
+
+@dataclass
+class Backend:
+    """The running backend, and somebody who asks it."""
+
+    settings: Settings
+    session: aiohttp.ClientSession
+
+    async def ask(self, method: str, route: str, content: Any = None, hop: str = "server", **options: Any) -> tuple[int, str]:
+        """Status and text of an answer."""
+        url = f"http://{ADDRESS}:{getattr(self.settings.ports, hop)}/{route}"
+        async with self.session.request(method, url, json=content, **options) as answer:
+            return answer.status, await answer.text()
+
+    async def switch(self, **values: Any) -> None:
+        """Set switches as tests of a running cluster do."""
+        await asyncio.to_thread(Client(self.settings.socket).switch, **values)
+
+    async def state(self) -> Object:
+        """What the backend shows of itself."""
+        found: Object = await asyncio.to_thread(Client(self.settings.socket).state)
+        return found
+
+    async def statuses(self, *pods: Object) -> list[Object]:
+        """The answer about pods, at hop 1."""
+        status, text = await self.ask("GET", "status", list(pods))
+        assert status == 200, text
+        found: list[Object] = json.loads(text)
+        return found
+
+    async def waits_for(self, given: Object, reason: str) -> bool:
+        """Whether that is why the pod's container waits."""
+        (seen,) = await self.statuses(given)
+        return bool(seen["containers"][0]["state"]["waiting"]["reason"] == reason)
+
+    async def is_gone(self) -> bool:
+        """Whether `POD` is unknown."""
+        return not await self.statuses(POD)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """A backend of the test's own."""
+    ctr = NoContainerd(Path("ctr"), Path("socket"), Path("hosts"), Path("runc"))
+    place = Place(ctr, tmp_path / "pods", tmp_path / "networks", "nestor-test-nothing")
+    return Settings(tmp_path, ADDRESS, tmp_path / "orders.sock", place, Ports(*free_ports(4)))
+
+
+@pytest.fixture
+async def backend(settings: Settings) -> AsyncIterator[Backend]:
+    """The backend, which starts no pod."""
+    async with AsyncExitStack() as stack:
+        found = await start(settings, stack)
+        await found.switch(hold=True)
+        yield found
+
+
+async def start(settings: Settings, stack: AsyncExitStack) -> Backend:
+    """A backend, until `stack` ends."""
+    await server.start(settings, stack)
+    return Backend(settings, await stack.enter_async_context(aiohttp.ClientSession()))
+
+
+POD = pod()
+LOG = {"Namespace": "team", "PodUID": "uid-1", "PodName": "one", "ContainerName": "main", "Opts": {}}
+
+
+async def test_a_pod_is_created_seen_and_deleted(backend: Backend) -> None:
+    status, text = await backend.ask("POST", "create", {"pod": POD})
+    created = json.loads(text)
+    assert (status, created["PodUID"]) == (200, "uid-1")
+    (seen,) = await backend.statuses(POD, pod() | {"metadata": {"uid": "other"}})
+    assert (seen["UID"], seen["JID"], seen["name"], seen["namespace"]) == ("uid-1", created["PodJID"], "one", "team")
+    assert await backend.waits_for(POD, "Queued")
+    assert (await backend.ask("DELETE", "delete", POD))[0] == 200
+    await waiting.eventually(backend.is_gone)
+    assert await backend.ask("DELETE", "delete", POD) == (404, "pod uid-1 not found")
+    assert list(backend.settings.place.home.iterdir()) == []
+
+
+@pytest.mark.parametrize("is_list", [False, True])
+async def test_a_plugin_answers_a_list_with_a_list(backend: Backend, is_list: bool) -> None:
+    content = {"pod": POD, "container": []}
+    status, text = await backend.ask("POST", "create", [content] if is_list else content, "plugin")
+    assert status == 200
+    assert isinstance(json.loads(text), list) is is_list
+
+
+async def test_methods_differ_between_the_hops(backend: Backend) -> None:
+    assert (await backend.ask("POST", "delete", POD))[0] == 405
+    assert (await backend.ask("DELETE", "delete", POD, "plugin"))[0] == 405
+    assert (await backend.ask("POST", "pinglink", None, "plugin"))[0] == 404
+
+
+async def test_who_gives_up_a_create_has_created(backend: Backend) -> None:
+    await backend.switch(faults=[{"kind": "delay", "route": "create", "hop": "server", "seconds": 0.3, "times": 1}])
+    with pytest.raises(TimeoutError):
+        await backend.ask("POST", "create", {"pod": POD}, timeout=aiohttp.ClientTimeout(total=0.05))
+    await waiting.eventually(lambda: backend.statuses(POD))
+
+
+async def test_a_second_create_is_refused_or_answered_as_the_first(backend: Backend) -> None:
+    _, first = await backend.ask("POST", "create", {"pod": POD})
+    assert (await backend.ask("POST", "create", {"pod": POD}))[0] == 409
+    await backend.switch(repeat="same")
+    assert await backend.ask("POST", "create", {"pod": POD}) == (200, first)
+
+
+def mounting(volume: Object) -> Object:
+    """A pod whose container mounts this volume."""
+    found = container(volumeMounts=[{"name": volume["name"], "mountPath": "/v"}])
+    return found | {"spec": found["spec"] | {"volumes": [volume]}}
+
+
+REFUSED: list[tuple[Any, str]] = [
+    ({"pod": container(env=[{"name": "A", "valueFrom": {"fieldRef": {}}}])}, "env 'A' of container 'main' is not resolved"),
+    ({"pod": mounting({"name": "v", "configMap": {"name": "gone"}})}, "configMap 'gone', was not sent"),
+    ({"pod": container(resources={"limits": {"nvidia.com/gpu": "9"}})}, "wants 9 of nvidia.com/gpu"),
+    ({"pod": POD, "jobscriptURL": "http://example.com"}, "job scripts cannot be had"),
+    ([], "the body must be a JSON object"),
+    ({}, "pod\n  Field required"),
+    ({"pod": POD | {"metadata": {"uid": "../up", "name": "one", "namespace": "team"}}}, "pod.metadata.uid"),
+    ({"pod": container(name="../up")}, "pod.spec.containers.0.name"),
+    ({"pod": container(image="--help")}, "pod.spec.containers.0.image"),
+    ({"pod": container(command="sh")}, "pod.spec.containers.0.command"),
+    ({"pod": container(resources={"limits": {"cpu": "-1"}})}, "'-1' is not a possible quantity"),
+    ({"pod": container(resources={"limits": {"nvidia.com/gpu": "one"}})}, "'one' is not a quantity"),
+    ({"pod": POD, "configmaps": [{"metadata": {"name": "x"}, "data": {"../up": "x"}}]}, "configmaps.0.data"),
+]
+
+
+@pytest.mark.parametrize(("content", "words"), REFUSED, ids=[words for _, words in REFUSED])
+async def test_a_refused_pod_is_not_kept(backend: Backend, content: Any, words: str) -> None:
+    status, text = await backend.ask("POST", "create", content)
+    assert (status, words in text) == (400, True)
+    assert await backend.statuses(POD) == []
+    assert list(backend.settings.place.home.iterdir()) == []
+
+
+async def test_a_volume_that_nobody_mounts_needs_no_data(backend: Backend) -> None:
+    given = pod(volumes=[{"name": "v", "configMap": {"name": "gone"}}])
+    assert (await backend.ask("POST", "create", {"pod": given}))[0] == 200
+
+
+@pytest.mark.parametrize("content", [None, {}, [1], [{}], [{"metadata": {"uid": 1}}]])
+async def test_only_pods_are_asked_about(backend: Backend, content: Any) -> None:
+    for hop in ("server", "plugin"):
+        assert (await backend.ask("GET", "status", content, hop))[0] == 400
+        assert (await backend.ask("GET", "getLogs", content, hop))[0] == 400
+
+
+async def test_what_is_no_json_is_refused(backend: Backend) -> None:
+    url = f"http://{ADDRESS}:{backend.settings.ports.server}/create"
+    async with backend.session.post(url, data=b"{") as answer:
+        assert answer.status == 400
+
+
+async def test_a_ping_tells_resources_and_taints(backend: Backend) -> None:
+    resources = {"cpu": "4", "memory": "8Gi", "pods": "50", "accelerators": [{"resourceType": "nvidia.com/gpu", "available": 2}]}
+    _, text = await backend.ask("POST", "pinglink")
+    assert json.loads(text) == {"status": "ok", "resources": resources}
+    taint = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
+    await backend.switch(taints=[taint])
+    assert json.loads((await backend.ask("POST", "pinglink"))[1])["taints"] == [taint]
+    await backend.switch(ping="text")
+    assert await backend.ask("POST", "pinglink") == (200, "interLink is up and its plugin answers")
+
+
+async def test_a_ping_fails_when_the_plugin_does(backend: Backend) -> None:
+    await backend.switch(faults=[{"kind": "error", "hop": "plugin", "route": "status", "code": 500, "text": "no Slurm"}])
+    assert await backend.ask("POST", "pinglink") == (503, "the plugin answers 500: no Slurm")
+
+
+@pytest.mark.parametrize("hop", ["server", "plugin"])
+async def test_peers_are_listed_where_there_are_any(backend: Backend, hop: str) -> None:
+    assert (await backend.ask("GET", "resources", hop=hop))[0] == 404
+    peers = [{"peer_id": "a", "is_available": True, "gpu_info": None}]
+    await backend.switch(peers=peers)
+    assert json.loads((await backend.ask("GET", "resources", hop=hop))[1]) == peers
+
+
+async def test_errors_of_the_plugin_reach_the_caller_with_their_text(backend: Backend) -> None:
+    await backend.switch(faults=[{"kind": "error", "hop": "plugin", "code": 507, "text": "quota of group physics used up"}])
+    assert await backend.ask("POST", "create", {"pod": POD}) == (507, "quota of group physics used up")
+    assert await backend.ask("GET", "status", [POD]) == (507, "quota of group physics used up")
+
+
+async def test_garbage_is_answered_as_it_is(backend: Backend) -> None:
+    await backend.switch(faults=[{"kind": "garbage", "hop": "plugin"}])
+    status, text = await backend.ask("GET", "status", [POD])
+    assert status == 200
+    with pytest.raises(ValueError, match="Unterminated"):
+        json.loads(text)
+
+
+@pytest.mark.parametrize(("kind", "pods"), [("lost", 1), ("drop", 0)])
+async def test_an_answer_that_is_lost_and_a_request_that_is(backend: Backend, kind: str, pods: int) -> None:
+    await backend.switch(faults=[{"kind": kind, "route": "create", "hop": "server", "times": 1}])
+    with pytest.raises(aiohttp.ServerDisconnectedError):
+        await backend.ask("POST", "create", {"pod": POD})
+    assert len(await backend.statuses(POD)) == pods
+
+
+async def test_a_plugin_that_goes_away_is_a_bad_gateway(backend: Backend) -> None:
+    await backend.switch(faults=[{"kind": "drop", "hop": "plugin"}])
+    assert (await backend.ask("POST", "create", {"pod": POD}))[0] == 502
+    assert (await backend.ask("GET", "status", [POD]))[0] == 502
+
+
+async def test_calls_are_counted_and_forgotten_with_the_switches(backend: Backend) -> None:
+    await backend.ask("POST", "create", {"pod": POD})
+    assert (await backend.state())["calls"] == {"server create": 1, "plugin create": 1}
+    await asyncio.to_thread(Client(backend.settings.socket).reset)
+    assert (await backend.state())["calls"] == {}
+
+
+async def test_an_impossible_switch_is_refused_in_words(backend: Backend) -> None:
+    with pytest.raises(RuntimeError, match="hold"):
+        await backend.switch(hold="perhaps")
+
+
+async def test_pods_start_when_they_are_held_no_more(backend: Backend) -> None:
+    await backend.ask("POST", "create", {"pod": POD})
+    await backend.switch(hold=False)
+    assert await waiting.eventually(lambda: backend.waits_for(POD, "ErrImagePull"))
+
+
+async def test_a_pod_waits_for_accelerators_that_others_have(backend: Backend) -> None:
+    await backend.switch(hold=False)
+    both = container(resources={"limits": {"nvidia.com/gpu": "2"}})
+    other = json.loads(json.dumps(both).replace("uid-1", "uid-2"))
+    for item in (both, other):
+        assert (await backend.ask("POST", "create", {"pod": item}))[0] == 200
+    assert await waiting.eventually(lambda: backend.waits_for(both, "ErrImagePull"))
+    assert await backend.waits_for(other, "Queued")
+
+
+async def test_hidden_pods_are_unknown(backend: Backend) -> None:
+    await backend.ask("POST", "create", {"pod": POD})
+    await backend.switch(hidden=["uid-1"])
+    assert await backend.statuses(POD) == []
+
+
+@pytest.mark.parametrize("hop", ["server", "plugin"])
+async def test_a_log_that_is_not_there(backend: Backend, hop: str) -> None:
+    await backend.ask("POST", "create", {"pod": POD})
+    assert await backend.ask("GET", "getLogs", LOG, hop) == (404, "container 'main' of pod uid-1 has no log yet")
+    assert (await backend.ask("GET", "getLogs", LOG | {"ContainerName": "x"}, hop))[0] == 404
+    assert (await backend.ask("GET", "getLogs", LOG | {"Opts": {"Tail": -1}}, hop))[0] == 400
+
+
+@pytest.mark.parametrize("is_forgotten", [False, True])
+async def test_pods_survive_a_restart_unless_they_are_to_be_forgotten(settings: Settings, is_forgotten: bool) -> None:
+    async with AsyncExitStack() as stack:
+        backend = await start(settings, stack)
+        await backend.switch(hold=True, forget=is_forgotten)
+        _, created = await backend.ask("POST", "create", {"pod": POD})
+    async with AsyncExitStack() as stack:
+        backend = await start(settings, stack)
+        assert [item["JID"] for item in await backend.statuses(POD)] == ([] if is_forgotten else [json.loads(created)["PodJID"]])
+        await backend.ask("DELETE", "delete", POD)
+        await waiting.eventually(backend.is_gone)
+
+
+async def test_who_has_no_token_is_not_let_in(backend: Backend) -> None:
+    await backend.switch(auth="bearer", tokens=["static"])
+    for hop, route in (("server", "status"), ("plugin", "status"), ("server", "getLogs")):
+        assert (await backend.ask("GET", route, [], hop))[0] == 401
+    assert (await backend.ask("GET", "status", [], headers={"Authorization": "Bearer static"}))[0] == 200
+
+
+async def get_token(backend: Backend, **options: Any) -> tuple[int, Object]:
+    """The answer of `/token` to client credentials."""
+    url = f"http://{ADDRESS}:{backend.settings.ports.server}"
+    async with backend.session.get(f"{url}/.well-known/openid-configuration") as answer:
+        place = (await answer.json())["token_endpoint"]
+    form = {"grant_type": "client_credentials", **options.pop("form", {})}
+    async with backend.session.post(place, data=form, **options) as answer:
+        return answer.status, await answer.json()
+
+
+def basic(client: str, secret: str) -> dict[str, str]:
+    return {"Authorization": f"Basic {base64.b64encode(f'{client}:{secret}'.encode()).decode()}"}
+
+
+CLIENT = {"client_id": "nestor", "client_secret": "not-a-secret"}
+
+
+@pytest.mark.parametrize("options", [{"form": CLIENT}, {"headers": basic("nestor", "not-a-secret")}])
+async def test_a_client_gets_a_token_and_is_let_in(backend: Backend, options: Any) -> None:
+    await backend.switch(auth="bearer", token_seconds=60)
+    status, answer = await get_token(backend, **options)
+    assert (status, answer["token_type"], answer["expires_in"]) == (200, "Bearer", 60)
+    login = {"Authorization": f"Bearer {answer['access_token']}"}
+    assert (await backend.ask("POST", "create", {"pod": POD}, headers=login))[0] == 200
+    await backend.switch(not_before=4_000_000_000)
+    assert (await backend.ask("GET", "status", [], headers=login))[0] == 401
+
+
+BAD: list[tuple[Any, int, str]] = [
+    ({"form": CLIENT | {"client_secret": "guess"}}, 401, "invalid_client"),
+    ({"headers": basic("other", "not-a-secret")}, 401, "invalid_client"),
+    ({"form": CLIENT | {"grant_type": "password"}}, 400, "unsupported_grant_type"),
+]
+
+
+@pytest.mark.parametrize(("options", "code", "error"), BAD)
+async def test_others_get_none(backend: Backend, options: Any, code: int, error: str) -> None:
+    assert await get_token(backend, **options) == (code, {"error": error})
+
+
+@pytest.mark.parametrize("port", ["server_tls", "plugin_tls"])
+async def test_with_a_certificate_and_not_without(backend: Backend, port: str) -> None:
+    pki = Pki(backend.settings.home / "pki")
+    url = f"https://{ADDRESS}:{getattr(backend.settings.ports, port)}/status"
+    async with backend.session.get(url, json=[], ssl=pki.client_context()) as answer:
+        assert (answer.status, await answer.json()) == (200, [])
+    without = ssl.create_default_context(cafile=str(pki.ca))
+    with pytest.raises((aiohttp.ClientConnectorError, aiohttp.ClientOSError, aiohttp.ServerDisconnectedError)):
+        await backend.session.get(url, json=[], ssl=without)
+
+
+async def test_only_its_owner_gives_orders(backend: Backend) -> None:
+    assert backend.settings.socket.stat().st_mode & 0o077 == 0

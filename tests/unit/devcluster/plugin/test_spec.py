@@ -1,0 +1,155 @@
+"""From a pod to what its containers are started with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from devcluster.plugin import refusals, spec
+from devcluster.plugin.ctr import Ctr, Image, mount_flag
+from devcluster.plugin.refusals import Refused
+from devcluster.plugin.spec import ContainerSpec, Folders, Mount
+from nestor.objects import Object
+from tests.unit.devcluster.plugin.pods import IMAGE, container, pod
+
+FOLDERS = Folders(Path("/pods/uid-1"))
+CTR = Ctr(Path("/bin/ctr"), Path("/c.sock"), Path("/certs.d"), Path("/bin/runc"))
+
+
+def build(given: Object, **env: str) -> ContainerSpec:
+    """The first container's."""
+    return spec.build(given, given["spec"]["containers"][0], FOLDERS, env)
+
+
+def start_words(given: ContainerSpec, *entrypoint: str) -> list[str]:
+    """What stands behind the image and the id."""
+    arguments = CTR.start_arguments("id-1", given, Image("image", entrypoint), [])
+    return arguments[arguments.index("id-1") + 1 :]
+
+
+REFUSED: list[tuple[Object, str]] = [
+    (pod(volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "x"}}]), "volume 'data' is a persistentVolumeClaim"),
+    (pod(volumes=[{"name": "host", "hostPath": {"path": "/"}}]), "volume 'host' is a hostPath"),
+    (pod(hostNetwork=True), "hostNetwork cannot be had"),
+    (pod(containers=[]), "spec.containers is missing"),
+    (pod(initContainers=[{"name": "side", "image": IMAGE, "restartPolicy": "Always"}]), "'side' is to run beside the others"),
+    (container(env=[{"name": "A", "valueFrom": {"fieldRef": {}}}]), "env 'A' of container 'main' is not resolved"),
+    (container(envFrom=[{"configMapRef": {"name": "x"}}]), "envFrom of container 'main' is not resolved"),
+    (container(securityContext={"privileged": True}), "'main' is privileged"),
+    (container(lifecycle={"preStop": {}}), "lifecycle of container 'main' cannot be had"),
+    ({"metadata": {"name": "one", "namespace": "team"}, "spec": {}}, "metadata.uid is missing"),
+]
+
+
+@pytest.mark.parametrize(("given", "words"), REFUSED, ids=[words for _, words in REFUSED])
+def test_what_cannot_be_had_is_refused_by_name(given: Object, words: str) -> None:
+    with pytest.raises(Refused, match=words):
+        refusals.check(given)
+
+
+def test_an_ordinary_pod_is_not_refused() -> None:
+    volumes = [
+        {"name": "a", "emptyDir": {}},
+        {"name": "b", "configMap": {"name": "x"}},
+        {"name": "c", "projected": {}},
+        {"name": "d"},
+    ]
+    refusals.check(pod(volumes=[*volumes, {"name": "e", "secret": {"secretName": "x"}}]))
+
+
+WORDS = [
+    ({}, []),
+    ({"command": ["a"]}, ["a"]),
+    ({"command": ["a"], "args": ["b"]}, ["a", "b"]),
+    ({"args": ["b"]}, ["/entry", "b"]),
+    ({"command": ["sh", "-c", "echo $(NAME) $$(NAME) $(OTHER)"]}, ["sh", "-c", "echo one $(NAME) $(OTHER)"]),
+]
+
+
+@pytest.mark.parametrize(("fields", "words"), WORDS)
+def test_command_and_args_as_kubernetes_has_them(fields: Object, words: list[str]) -> None:
+    built = build(container(env=[{"name": "NAME", "value": "one"}], **fields))
+    assert start_words(built, "/entry") == words
+
+
+def test_variables_may_use_those_before_them() -> None:
+    env = [{"name": "A", "value": "1"}, {"name": "B", "value": "$(A)$(C)"}, {"name": "C", "value": ""}, {"name": "D"}]
+    assert build(container(env=env), GIVEN="x").env == {"GIVEN": "x", "A": "1", "B": "1$(C)", "C": "", "D": ""}
+
+
+def test_resources_become_limits() -> None:
+    resources = {"requests": {"cpu": "250m", "memory": "8Mi"}, "limits": {"cpu": "1500m", "memory": "64Mi"}}
+    built = build(container(resources=resources))
+    assert (built.memory, built.cpus, built.shares) == (64 * 1024**2, 1.5, 256)
+    arguments = CTR.start_arguments("id-1", built, Image("image"), [])
+    assert arguments[arguments.index("--memory-limit") + 1] == str(64 * 1024**2)
+    assert arguments[arguments.index("--cpus") + 1] == "1.5"
+
+
+def test_without_limits_there_are_none() -> None:
+    built = build(pod())
+    assert (built.memory, built.cpus, built.shares) == (0, 0, 2)
+    assert not {"--memory-limit", "--cpus", "--user", "--cwd"} & set(CTR.start_arguments("id-1", built, Image("image"), []))
+
+
+def test_a_quantity_that_is_none_is_refused() -> None:
+    with pytest.raises(Refused, match="'much' is not a quantity"):
+        build(container(resources={"limits": {"memory": "much"}}))
+
+
+def test_user_and_root_file_system() -> None:
+    given = container(workingDir="/work", securityContext={"runAsGroup": 5, "readOnlyRootFilesystem": True})
+    given["spec"]["securityContext"] = {"runAsUser": 1000, "runAsGroup": 1}
+    built = build(given)
+    assert (built.user, built.is_read_only, built.cwd) == ("1000:5", True, "/work")
+
+
+def test_what_is_mounted_where() -> None:
+    mounts = [
+        {"name": "scratch", "mountPath": "/scratch", "subPath": "one"},
+        {"name": "config", "mountPath": "/config"},
+        {"name": "scratch", "mountPath": "/read", "readOnly": True},
+    ]
+    given = container(volumeMounts=mounts)
+    given["spec"]["volumes"] = [{"name": "scratch", "emptyDir": {}}, {"name": "config", "configMap": {"name": "x"}}]
+    assert build(given).mounts[-3:] == [
+        Mount(Path("/pods/uid-1/volumes/scratch/one"), "/scratch", False),
+        Mount(Path("/pods/uid-1/volumes/config"), "/config", True),
+        Mount(Path("/pods/uid-1/volumes/scratch"), "/read", True),
+    ]
+    assert {mount.target for mount in build(given).mounts[:-3]} == {"/etc/hosts", "/etc/resolv.conf", "/dev/termination-log"}
+
+
+@pytest.mark.parametrize("path", ["../other", "/etc", "a/../../b"])
+def test_no_path_leads_out_of_a_volume(path: str) -> None:
+    given = container(volumeMounts=[{"name": "scratch", "mountPath": "/scratch", "subPath": path}])
+    given["spec"]["volumes"] = [{"name": "scratch", "emptyDir": {}}]
+    with pytest.raises(Refused, match="leads out of its volume"):
+        build(given)
+
+
+def test_a_mount_of_no_volume_is_refused() -> None:
+    with pytest.raises(Refused, match="mounts 'gone', which is no volume of the pod"):
+        build(container(volumeMounts=[{"name": "gone", "mountPath": "/x"}]))
+
+
+def test_a_path_with_a_comma_is_one_path() -> None:
+    flag = mount_flag(Mount(Path("/source"), "/a,b", True))
+    assert flag == 'type=bind,src=/source,"dst=/a,b",options=rbind:ro'
+
+
+REFERENCES = {
+    "busybox": "docker.io/library/busybox:latest",
+    "busybox:1.35": "docker.io/library/busybox:1.35",
+    "team/app:2": "docker.io/team/app:2",
+    "registry.example.com/app": "registry.example.com/app:latest",
+    "registry.example.com:5000/app": "registry.example.com:5000/app:latest",
+    "localhost/app:1": "localhost/app:1",
+    "busybox@sha256:12": "docker.io/library/busybox@sha256:12",
+}
+
+
+@pytest.mark.parametrize("image", REFERENCES)
+def test_images_have_full_names(image: str) -> None:
+    assert spec.full_reference(image) == REFERENCES[image]
