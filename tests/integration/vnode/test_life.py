@@ -19,6 +19,8 @@ from nestor.vnode.identity import request
 from nestor.vnode.node import keeper
 from nestor.vnode.node.keeper import LEASE_NAMESPACE
 from nestor.vnode.restart import Restart
+from tests.fakes.backend import Echo
+from tests.integration.syncer.test_kubelet import upgrade
 from tests.integration.vnode.world import NodePlane, World, mark_of, ready_of
 from tests.waiting import eventually
 
@@ -157,6 +159,22 @@ async def test_logs_pass_through_the_api_server(virtual: World) -> None:
     async with virtual.api.open("GET", path, query | {"container": "app"}) as answer:
         options = set((await answer.text()).strip().split("&"))
     assert options == {"container=app", *(f"{key}={value}" for key, value in query.items())}
+
+
+async def test_commands_run_where_the_backend_can(virtual: World) -> None:
+    echo = virtual.backend.streams = Echo()
+    uid = await virtual.bind("web")
+    await virtual.accepted("web")
+    virtual.backend.run(uid)
+    await virtual.phase("web", "Running")
+    target = kinds.POD.path(virtual.space, "web", "exec") + "?command=cat&container=app&stdin=true&stdout=true"
+    async with upgrade(virtual.api, target) as (head, reader, writer), asyncio.timeout(10):
+        assert head.startswith(b"HTTP/1.1 101 ")
+        writer.write(b"hello")
+        assert await reader.readexactly(5) == b"hello"
+    (call,) = echo.calls
+    assert (call.subresource, ("command", "cat") in call.options, ("container", "app") in call.options) == ("exec", True, True)
+    assert not {name for name, _ in call.headers} & {"authorization", "cookie"}
 
 
 async def test_what_the_backend_cannot_do_is_said(virtual: World) -> None:
