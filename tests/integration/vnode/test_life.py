@@ -271,12 +271,22 @@ async def test_nodes_come_and_go(virtual: World) -> None:
 async def test_a_changed_backend_begins_a_new_process(virtual: World) -> None:
     patch = {"spec": {"interlink": {"url": "https://elsewhere.example"}}}
     await virtual.api.patch(kinds.OVERFLOW_BACKEND, virtual.name, None, patch)
-    assert virtual._task is not None
+    await expect_restart(virtual)
+
+
+async def test_the_node_that_the_kubelet_api_is_named_after_may_go(virtual: World) -> None:
+    await virtual.tell_nodes({"name": f"{virtual.name}-gpu", "shape": "gpu", "state": "NotReady"})
+    await expect_restart(virtual)
+
+
+async def expect_restart(world: World) -> None:
+    """The process ends, to begin anew."""
+    assert world._task is not None
     with pytest.raises(ExceptionGroup) as caught:
         async with asyncio.timeout(20):
-            await virtual._task
+            await world._task
     assert caught.group_contains(Restart)
-    virtual._task = None
+    world._task = None
 
 
 class Killer:
