@@ -55,8 +55,9 @@ async def running(settings: Settings) -> AsyncIterator[asyncio.Task[None]]:
         await asyncio.gather(task, return_exceptions=True)
 
 
+@pytest.mark.usefixtures("nodes_may")
 async def test_from_a_backend_to_a_pod_that_runs_and_back(
-    plane: apiserver.ControlPlane, operator: Operator, api: Api, nodes_may: None, tmp_path: Path
+    plane: apiserver.ControlPlane, operator: Operator, api: Api, tmp_path: Path
 ) -> None:
     name, link = f"link-{uuid.uuid4().hex[:6]}", FakeInterlink()
     link.ping = PING
