@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from nestor.providers.base import Inputs, InvalidInput, NotFound, Options, Shape, Unreachable
+from nestor.providers.base import Call, Connection, Inputs, InvalidInput, NotFound, Options, Shape, Streams, Unreachable
 
 Object = dict[str, Any]
 
@@ -23,7 +23,7 @@ class MemoryBackend:
     `fault` may answer a call with an error before anything is done, `lost` afterwards.
     """
 
-    streams = None
+    streams: Streams | None = None
     patches = None
 
     def __init__(self, *, can_list: bool = True) -> None:
@@ -136,6 +136,33 @@ class MemoryBackend:
     def _leave(self, call: str, pod: Object) -> None:
         if (error := self.lost(call, pod)) is not None:
             raise error
+
+
+class Echo:
+    """Streams that return what they are sent, and note what was asked for."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+
+    @asynccontextmanager
+    async def open_stream(self, _: Object, call: Call) -> AsyncIterator[Connection]:
+        """See `Streams.open_stream`."""
+        self.calls.append(call)
+
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            while data := await reader.read(1024):
+                writer.write(data)
+            writer.close()
+
+        async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname()[:2])
+            wanted = dict(call.headers)
+            lines = ["HTTP/1.1 101 Switching Protocols", "Connection: Upgrade", f"Upgrade: {wanted['upgrade']}"]
+            lines += [f"X-Stream-Protocol-Version: {wanted.get('x-stream-protocol-version', '')}", "", ""]
+            try:
+                yield Connection("\r\n".join(lines).encode(), reader, writer)
+            finally:
+                writer.close()
 
 
 def _status(pod: Object, state: Object, phase: str) -> Object:

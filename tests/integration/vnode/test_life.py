@@ -19,6 +19,8 @@ from nestor.vnode.identity import request
 from nestor.vnode.node import keeper
 from nestor.vnode.node.keeper import LEASE_NAMESPACE
 from nestor.vnode.restart import Restart
+from tests.fakes.backend import Echo
+from tests.integration.syncer.test_kubelet import upgrade
 from tests.integration.vnode.world import NodePlane, World, mark_of, ready_of
 from tests.waiting import eventually
 
@@ -159,6 +161,22 @@ async def test_logs_pass_through_the_api_server(virtual: World) -> None:
     assert options == {"container=app", *(f"{key}={value}" for key, value in query.items())}
 
 
+async def test_commands_run_where_the_backend_can(virtual: World) -> None:
+    echo = virtual.backend.streams = Echo()
+    uid = await virtual.bind("web")
+    await virtual.accepted("web")
+    virtual.backend.run(uid)
+    await virtual.phase("web", "Running")
+    target = kinds.POD.path(virtual.space, "web", "exec") + "?command=cat&container=app&stdin=true&stdout=true"
+    async with upgrade(virtual.api, target) as (head, reader, writer), asyncio.timeout(10):
+        assert head.startswith(b"HTTP/1.1 101 ")
+        writer.write(b"hello")
+        assert await reader.readexactly(5) == b"hello"
+    (call,) = echo.calls
+    assert (call.subresource, ("command", "cat") in call.options, ("container", "app") in call.options) == ("exec", True, True)
+    assert not {name for name, _ in call.headers} & {"authorization", "cookie"}
+
+
 async def test_what_the_backend_cannot_do_is_said(virtual: World) -> None:
     uid = await virtual.bind("web")
     await virtual.accepted("web")
@@ -253,12 +271,22 @@ async def test_nodes_come_and_go(virtual: World) -> None:
 async def test_a_changed_backend_begins_a_new_process(virtual: World) -> None:
     patch = {"spec": {"interlink": {"url": "https://elsewhere.example"}}}
     await virtual.api.patch(kinds.OVERFLOW_BACKEND, virtual.name, None, patch)
-    assert virtual._task is not None
+    await expect_restart(virtual)
+
+
+async def test_the_node_that_the_kubelet_api_is_named_after_may_go(virtual: World) -> None:
+    await virtual.tell_nodes({"name": f"{virtual.name}-gpu", "shape": "gpu", "state": "NotReady"})
+    await expect_restart(virtual)
+
+
+async def expect_restart(world: World) -> None:
+    """The process ends, to begin anew."""
+    assert world._task is not None
     with pytest.raises(ExceptionGroup) as caught:
         async with asyncio.timeout(20):
-            await virtual._task
+            await world._task
     assert caught.group_contains(Restart)
-    virtual._task = None
+    world._task = None
 
 
 class Killer:

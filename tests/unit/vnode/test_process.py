@@ -10,12 +10,13 @@ from typing import Any, cast
 import pytest
 
 from nestor.api import conditions
+from nestor.contracts import vnode
 from nestor.kube import Api, kinds
 from nestor.kubelet.routes import Route, find_route
 from nestor.objects import conditions_of, status_of
 from nestor.process.probes import STALE_SECONDS
 from nestor.providers.base import Shape
-from nestor.vnode import main
+from nestor.vnode import api, main
 from nestor.vnode.api import build_finder
 from nestor.vnode.backend import factory
 from nestor.vnode.backend.health import Health
@@ -96,6 +97,24 @@ async def test_a_watch_that_went_silent_is_told() -> None:
     assert state.find_stale() is None
     state.view.informer.last_contact -= STALE_SECONDS + 1
     assert state.find_stale() == "a watch of overflowbackends went silent"
+
+
+async def test_other_authorities_of_clients_begin_a_new_process(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of before must not get in any more."""
+    monkeypatch.setattr(api, "LOOK_SECONDS", 0.01)
+    where = {"name": vnode.AUTHENTICATION_CONFIG_MAP, "namespace": vnode.AUTHENTICATION_NAMESPACE}
+    server = api.NodeApi(cast(Api, world.api), parse(BASIC), cast(Any, None), cast(Any, world.backend), world.pods.registry)
+    world.api.put(kinds.CONFIG_MAP, {"metadata": where, "data": {vnode.AUTHENTICATION_KEY: "one"}})
+    before = await server._read_authority()
+    watch = asyncio.create_task(server._watch_authority(before))
+    world.api.drop(kinds.CONFIG_MAP, where["name"], where["namespace"])
+    asked = len(world.api.asked)
+    await world.until(lambda: len(world.api.asked) > asked + 2)
+    assert not watch.done()
+    world.api.put(kinds.CONFIG_MAP, {"metadata": where, "data": {vnode.AUTHENTICATION_KEY: "two"}})
+    with pytest.raises(Restart):
+        async with asyncio.timeout(10):
+            await watch
 
 
 @pytest.mark.parametrize(
