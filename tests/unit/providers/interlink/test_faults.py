@@ -133,6 +133,23 @@ async def test_a_cancelled_create_leaves_the_fate_of_a_pod_unknown(backend: Back
         await provider.create(pod, NEW)
 
 
+async def test_what_may_not_be_repeated_has_a_connection_of_its_own(backend: Backend) -> None:
+    """One that was used before may have ended without our knowledge."""
+    provider, used = backend.connect(), []
+
+    async def note(request: web.Request) -> web.StreamResponse | None:
+        assert request.transport
+        used.append((request.path, request.transport.get_extra_info("peername")[1]))
+        return None
+
+    backend.fake.fault = note
+    for uid in ("u-1", "u-2"):
+        await provider.create(build_pod(uid), NEW)
+        await provider.statuses([build_pod(uid)])
+    assert len({port for path, port in used if path == "/create"}) == 2
+    assert len({port for path, port in used if path == "/status"}) == 1
+
+
 async def test_a_create_that_was_never_sent_is_repeated_at_once(backend: Backend) -> None:
     pod, nobody = build_pod(), backend.connect(url="http://127.0.0.1:1", settle_seconds=LONG)
     for _ in range(2):
