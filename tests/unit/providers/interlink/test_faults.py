@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 
 from nestor.providers.base import Inputs, InvalidInput, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
+from nestor.providers.interlink import fates
 from nestor.providers.interlink.client import Lost
 from tests.fakes.interlink import Fault
 from tests.unit.providers.interlink.conftest import Backend
@@ -69,11 +70,11 @@ async def test_slow_answers_are_given_up_and_fail_nothing(backend: Backend) -> N
         with pytest.raises(Unreachable, match="did not answer in time"):
             await call
     late.set()
-    assert (await provider.statuses([pod]))["u-1"]["phase"] == "Pending"
+    assert (await backend.connect().statuses([pod]))["u-1"]["phase"] == "Pending"
 
 
 async def test_a_create_that_is_answered_late_is_not_repeated(backend: Backend) -> None:
-    provider, pod, late = backend.connect(create_seconds=0.1, settle_seconds=LONG), build_pod(), asyncio.Event()
+    provider, pod, late = backend.connect(create_seconds=1, call_seconds=1, settle_seconds=LONG), build_pod(), asyncio.Event()
     backend.fake.fault = only("/create", wait_for(late))
     with pytest.raises(Lost):
         await provider.create(pod, NEW)
@@ -131,6 +132,23 @@ async def test_a_cancelled_create_leaves_the_fate_of_a_pod_unknown(backend: Back
     await asyncio.gather(task, return_exceptions=True)
     with pytest.raises(NotYet):
         await provider.create(pod, NEW)
+
+
+async def test_what_may_not_be_repeated_has_a_connection_of_its_own(backend: Backend) -> None:
+    """One that was used before may have ended without our knowledge."""
+    provider, used = backend.connect(), []
+
+    async def note(request: web.Request) -> web.StreamResponse | None:
+        assert request.transport
+        used.append((request.path, request.transport.get_extra_info("peername")[1]))
+        return None
+
+    backend.fake.fault = note
+    for uid in ("u-1", "u-2"):
+        await provider.create(build_pod(uid), NEW)
+        await provider.statuses([build_pod(uid)])
+    assert len({port for path, port in used if path == "/create"}) == 2
+    assert len({port for path, port in used if path == "/status"}) == 1
 
 
 async def test_a_create_that_was_never_sent_is_repeated_at_once(backend: Backend) -> None:
@@ -362,15 +380,25 @@ async def test_an_error_of_a_deletion_counts_only_while_the_pod_is_there(backend
             await provider.delete(pod)
 
 
-async def test_a_pod_that_may_still_be_started_is_not_done_with_its_deletion(backend: Backend) -> None:
-    provider, pod = backend.connect(settle_seconds=0.3), build_pod()
+async def test_a_pod_that_may_still_be_started_is_not_done_with_its_deletion(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [1000.0]
+
+    class Time:
+        @staticmethod
+        def monotonic() -> float:
+            return clock[0]
+
+    monkeypatch.setattr(fates, "time", Time)
+    provider, pod = backend.connect(settle_seconds=60), build_pod()
     backend.fake.after = only("/create", hang_up)
     with pytest.raises(Lost):
         await provider.create(pod, NEW)
     with pytest.raises(NotYet, match="about to start"):
         await provider.delete(pod)
     assert backend.fake.pods == {}
-    await asyncio.sleep(0.3)
+    clock[0] += 60
     await provider.delete(pod)
 
 

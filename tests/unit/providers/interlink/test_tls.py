@@ -30,27 +30,42 @@ def client_of(authority: Pair) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def serve(folder: Path, host: str) -> AsyncIterator[str]:
-    """A backend that is always well, and asks for client certificates of `AUTHORITY`."""
+async def serve(folder: Path, host: str, mode: ssl.VerifyMode = ssl.CERT_REQUIRED) -> AsyncIterator[tuple[str, list[object]]]:
+    """A backend that is always well, and a token server; yields the URL, and the certificates that clients show."""
     leaf = new_leaf(AUTHORITY, "backend", times.now(), hosts=[host])
     files = {"tls.crt": leaf.certificate, "tls.key": leaf.key, "ca.crt": AUTHORITY.certificate}
     for name, content in files.items():
         (folder / name).write_bytes(content)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(folder / "ca.crt"))
     context.load_cert_chain(folder / "tls.crt", folder / "tls.key")
-    context.verify_mode = ssl.CERT_REQUIRED
+    context.verify_mode = mode
+    shown: list[object] = []
 
-    async def ping(_: web.Request) -> web.Response:
-        return web.Response(text="0")
+    async def answer(request: web.Request) -> web.Response:
+        assert request.transport
+        shown.append(request.transport.get_extra_info("peercert"))
+        return web.json_response({"access_token": "granted"})
 
     app = web.Application()
-    app.router.add_post("/pinglink", ping)
+    app.router.add_post("/pinglink", answer)
+    app.router.add_post("/token", answer)
     server = TestServer(app, scheme="https")
     await server.start_server(ssl=context)
     try:
-        yield str(server.make_url("")).rstrip("/")
+        yield str(server.make_url("")).rstrip("/"), shown
     finally:
         await server.close()
+
+
+async def test_a_token_server_may_have_the_backends_authority_and_sees_no_certificate_of_ours(tmp_path: Path) -> None:
+    tls = Tls(ca=AUTHORITY.certificate.decode(), **client_of(AUTHORITY))
+    async with serve(tmp_path, "127.0.0.1", ssl.CERT_OPTIONAL) as (url, shown):
+        provider = InterlinkProvider(Settings(url, tls=tls, limits=QUICK, oidc=Oidc(f"{url}/token", "id", "secret")))
+        await provider.check()
+        await provider.close()
+    token, ping = shown
+    assert not token
+    assert ping
 
 
 @pytest.mark.parametrize(
@@ -68,7 +83,7 @@ async def serve(folder: Path, host: str) -> AsyncIterator[str]:
 async def test_both_sides_must_show_a_certificate_of_the_right_authority(
     tmp_path: Path, host: str, tls: Tls, is_well: bool
 ) -> None:
-    async with serve(tmp_path, host) as url:
+    async with serve(tmp_path, host) as (url, _):
         provider = InterlinkProvider(Settings(url, tls=tls, limits=QUICK))
         if is_well:
             await provider.check()
