@@ -139,7 +139,7 @@ async def test_one_that_does_not_fit_is_not_used(signer: Signer, stored: Wish, n
     assert request.find_renewal(content, stored, times.now()) is not None
 
 
-@pytest.mark.parametrize("content", [b"", b"nonsense", certificates.new_key()])
+@pytest.mark.parametrize("content", [b"", b"nonsense", certificates.new_key()], ids=["empty", "nonsense", "key-alone"])
 def test_a_torn_file_is_not_used(content: bytes) -> None:
     assert request.find_renewal(content, CLIENT, times.now()) is None
 
