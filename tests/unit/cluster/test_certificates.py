@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import datetime
 import json
-from typing import Any
 
 import pytest
 from cryptography import x509
