@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import traceback
 from collections.abc import Generator
 from types import FrameType
 
 import pytest
 
-from nestor.__main__ import NEW_OBJECTS
+from nestor.__main__ import collect_rarely
 
-gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])  # as Nestor's own processes; a fifth of the time of the unit tests
+collect_rarely()  # as Nestor's own processes; a fifth of the time of the unit tests
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

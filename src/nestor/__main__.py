@@ -19,9 +19,14 @@ parsed: with Python's 700, half a million empty lists take ten times as long, an
 
 def main() -> None:
     """Run one of the image's processes, or a command of the user's; exits with its code."""
-    gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])
+    collect_rarely()
     arguments = sys.argv[1:]
     sys.exit(_run_process(arguments[0], arguments[1:]) if arguments and arguments[0] in PROCESSES else _run_command(arguments))
+
+
+def collect_rarely() -> None:
+    """Have the garbage collector wait for `NEW_OBJECTS` in this process."""
+    gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])
 
 
 def complete_kubectl() -> None:

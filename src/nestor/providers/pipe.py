@@ -15,7 +15,7 @@ async def pipe_both(
     right_reader: asyncio.StreamReader,
     right_writer: asyncio.StreamWriter,
 ) -> None:
-    """Copy both ways until either side ends: neither SPDY nor WebSocket works over a half-closed connection."""
+    """Copy both ways until either side ends: neither SPDY, WebSocket nor TLS works over a half-closed connection."""
     tasks = [asyncio.create_task(_pipe(left_reader, right_writer)), asyncio.create_task(_pipe(right_reader, left_writer))]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import datetime
 import json
-from typing import Any
 
 import pytest
 from cryptography import x509
@@ -232,34 +231,7 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nestor.cluster.certificates.x509.load_pem_x509_certificate", fail)
 
 
-RSA_KEY = b"-----BEGIN RSA PRIVATE KEY-----\nMAA=\n-----END RSA PRIVATE KEY-----\n"
 EC_KEY = b"-----BEGIN EC PRIVATE KEY-----\n%s\n-----END EC PRIVATE KEY-----\n"
-
-
-@pytest.mark.usefixtures("unread")
-@pytest.mark.parametrize(
-    ("pem", "error", "message"),
-    [
-        (RSA_KEY, ValueError, "expected one PEM block"),
-        (b"\n" + certificates.new_key(), ValueError, "expected one PEM block"),
-        (EC_KEY % (b"A" * 1000), ValueError, "of at most 1024 bytes"),
-    ],
-    ids=["rsa", "text-before", "large"],
-)
-def test_a_key_that_others_may_have_written_is_parsed_only_if_it_looks_like_ours(
-    pem: bytes, error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        _ = Pair(b"", pem).private_key
-
-
-@pytest.mark.usefixtures("unread")
-def test_a_large_certificate_is_not_parsed() -> None:
-    pem = b"-----BEGIN CERTIFICATE-----\n" + b"A" * 8192
-    with pytest.raises(ValueError, match="of at most 8192 bytes"):
-        _ = Pair(pem, b"").x509
-    with pytest.raises(ValueError, match="of at most 8192 bytes"):
-        certificates.fingerprint(pem)
 
 
 @pytest.mark.parametrize("bits", [256, 384, 521])
@@ -269,28 +241,6 @@ def test_keys_and_certificates_of_ours_are_far_below_the_limits(content: dict[st
     curve: ec.EllipticCurve = {256: ec.SECP256R1(), 384: ec.SECP384R1(), 521: ec.SECP521R1()}[bits]
     assert len(certificates._to_pem(ec.generate_private_key(curve))) < certificates.KEY_LIMIT / 2
     assert max(len(value) for key, value in content.items() if key.endswith(".crt")) < certificates.CERTIFICATE_LIMIT / 4
-
-
-def test_a_users_kubeconfig_with_another_kind_of_key_is_replaced_and_its_key_never_parsed(
-    secret: Object, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    authorities = Authorities.from_secret(secret)
-    config = json.loads(pki.mint_admin_kubeconfig(authorities, "10.43.0.9", NOW, WEEK)["kubeconfig"])
-    config["users"][0]["user"]["client-key-data"] = base64.b64encode(RSA_KEY).decode()
-    monkeypatch.setattr(
-        "nestor.cluster.certificates.serialization.load_pem_private_key", lambda *_, **__: pytest.fail("it is parsed")
-    )
-    changed = build_secret({"name": "x"}, {"kubeconfig": json.dumps(config).encode()})
-    assert not pki.is_issued(changed, authorities, "10.43.0.9", NOW)
-
-
-def test_a_users_large_kubeconfig_is_replaced_unread(secret: Object, monkeypatch: pytest.MonkeyPatch) -> None:
-    authorities = Authorities.from_secret(secret)
-    made = pki.mint_admin_kubeconfig(authorities, "10.43.0.9", NOW, WEEK)["kubeconfig"]
-    assert len(made) < pki.KUBECONFIG_LIMIT / 2
-    monkeypatch.setattr("nestor.cluster.pki.json.loads", lambda _: pytest.fail("it is parsed"))
-    large = build_secret({"name": "x"}, {"kubeconfig": made + b" " * pki.KUBECONFIG_LIMIT})
-    assert not pki.is_issued(large, authorities, "10.43.0.9", NOW)
 
 
 def write_der(value: int) -> bytes:
@@ -315,45 +265,47 @@ def write_slow_key() -> bytes:
     return b"-----BEGIN RSA PRIVATE KEY-----\n" + encoded + b"-----END RSA PRIVATE KEY-----\n"
 
 
-def never(*_: Any, **__: Any) -> Any:
-    """In place of OpenSSL."""
-    raise AssertionError("it was parsed")
+SHORT_KEY = b"-----BEGIN RSA PRIVATE KEY-----\nMIIB\n-----END RSA PRIVATE KEY-----\n"
 
 
+@pytest.mark.usefixtures("unread")
 @pytest.mark.parametrize("head", [b"", b"-----BEGIN EC PRIVATE KEY-----\n", b"note\n"])
-def test_no_key_is_parsed_that_is_not_of_our_form(head: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nestor.cluster.certificates.serialization.load_pem_private_key", never)
-    short = b"-----BEGIN RSA PRIVATE KEY-----\nMIIB\n-----END RSA PRIVATE KEY-----\n"
-    for key in (write_slow_key(), short):
-        with pytest.raises(ValueError, match="of at most 1024 bytes that begins with -----BEGIN EC PRIVATE KEY-----"):
-            _ = Pair(b"", head + key).private_key
+def test_no_key_is_parsed_that_is_not_of_our_form(head: bytes) -> None:
+    ours = [b"\n" + certificates.new_key(), EC_KEY % (b"A" * 1000)]
+    for key in (head + write_slow_key(), head + SHORT_KEY, *ours):
+        with pytest.raises(
+            ValueError, match="one PEM block of at most 1024 bytes that begins with -----BEGIN EC PRIVATE KEY-----"
+        ):
+            _ = Pair(b"", key).private_key
 
 
-def test_no_certificate_is_parsed_that_is_too_large(content: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nestor.cluster.certificates.x509.load_pem_x509_certificate", never)
-    made = content["server-ca.crt"]
-    for certificate in (made + b"\n" * 8192, made + made, b"x" + made, b""):
+@pytest.mark.usefixtures("unread")
+def test_no_certificate_is_parsed_that_is_too_large_or_not_alone(content: dict[str, bytes]) -> None:
+    made, large = content["server-ca.crt"], b"-----BEGIN CERTIFICATE-----\n" + b"A" * 8192
+    for certificate in (made + b"\n" * 8192, large, made + made, b"x" + made, b""):
         with pytest.raises(ValueError, match="one PEM block of at most 8192 bytes"):
             _ = Pair(certificate, b"").x509
         with pytest.raises(ValueError, match="one PEM block of at most 8192 bytes"):
             certificates.fingerprint(certificate)
 
 
-def test_a_users_kubeconfig_with_a_key_that_takes_minutes_is_made_anew_at_once(
+def test_a_users_kubeconfig_with_another_key_or_of_another_size_is_made_anew_unread(
     secret: Object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     authorities = Authorities.from_secret(secret)
     made = pki.mint_admin_kubeconfig(authorities, "10.43.0.9", NOW, WEEK)["kubeconfig"]
-    config = json.loads(made)
-    config["users"][0]["user"]["client-key-data"] = base64.b64encode(write_slow_key()).decode()
-    padded = made + b" " * pki.KUBECONFIG_LIMIT
-    monkeypatch.setattr("nestor.cluster.certificates.serialization.load_pem_private_key", never)
-    for text in (json.dumps(config).encode(), padded):
-        found = build_secret({"name": "x"}, {"kubeconfig": text})
-        assert not pki.is_issued(found, authorities, "10.43.0.9", NOW)
-    monkeypatch.setattr("nestor.cluster.pki.json.loads", never)
-    assert not pki.is_issued(build_secret({"name": "x"}, {"kubeconfig": padded}), authorities, "10.43.0.9", NOW)
     assert len(made) < pki.KUBECONFIG_LIMIT / 2
+
+    def is_issued(text: bytes) -> bool:
+        return pki.is_issued(build_secret({"name": "x"}, {"kubeconfig": text}), authorities, "10.43.0.9", NOW)
+
+    monkeypatch.setattr("nestor.cluster.certificates.serialization.load_pem_private_key", lambda *_, **__: pytest.fail("parsed"))
+    config = json.loads(made)
+    for key in (write_slow_key(), SHORT_KEY):
+        config["users"][0]["user"]["client-key-data"] = base64.b64encode(key).decode()
+        assert not is_issued(json.dumps(config).encode())
+    monkeypatch.setattr("nestor.cluster.pki.json.loads", lambda _: pytest.fail("parsed"))
+    assert not is_issued(made + b" " * pki.KUBECONFIG_LIMIT)
 
 
 @pytest.mark.parametrize("key", ["server-ca.crt", "client-ca.key", "access-ca.crt"])

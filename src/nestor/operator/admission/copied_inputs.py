@@ -18,10 +18,7 @@ from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.app_snapshot import AppSnapshots
 from nestor.operator.admission.app_source import AppSource
 from nestor.operator.admission.identity import JobIdentity, Refused
-from nestor.operator.admission.secret_parameters import ParameterSecrets
-
-RETRY_SECONDS = 5.0
-"""How soon to look again for a missing ConfigMap or Secret: those of users are not watched."""
+from nestor.operator.admission.secret_parameters import RETRY_SECONDS, ParameterSecrets
 
 
 class CopiedInputs:

@@ -15,7 +15,7 @@ from nestor.objects import Object, annotations_of
 from nestor.operator.admission.identity import JobIdentity, Refused
 
 RETRY_SECONDS = 5.0
-"""How soon to look again for a missing Secret: those of users are not watched."""
+"""How soon to look again for a missing ConfigMap or Secret: those of users are not watched."""
 LONGEST_RETRY_SECONDS = 60.0
 KEY_LIMIT = 256
 """As many as a command can have parameters."""

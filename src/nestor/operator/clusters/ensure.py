@@ -80,19 +80,26 @@ async def _ensure_kubeconfig(context: Context, shape: Shape, addresses: Addresse
 
 async def keep_keys(context: Context, home: Home) -> None:
     """Renew the keys of a cluster that is refused but may be running: without them, it would end with its certificates."""
-    try:
-        await context.provisioner.keep_keys(home)
-        await tell_rotation(context, home)
-    except (ApiError, ForeignObject, RetryLater) as error:
-        log.warning("%s/%s: cannot renew the keys of a refused cluster: %s", home.namespace, home.name, error)
+    await keep_refused(home, "renew the keys of a refused cluster", renew_keys(context, home))
 
 
 async def keep_walls(home: Home, work: Coroutine[Any, Any, Any]) -> None:
-    """Do the `work` that holds a cluster to what its class allows now, though it is refused; a failure must not hide why."""
+    """Do the `work` that holds a cluster to what its class allows now, though it is refused."""
+    await keep_refused(home, "hold a refused cluster to its class", work)
+
+
+async def keep_refused(home: Home, purpose: str, work: Coroutine[Any, Any, Any]) -> None:
+    """Do the `work` for a cluster that is refused. A failure is only logged: it must not hide why the cluster is refused."""
     try:
         await work
     except (ApiError, ForeignObject, RetryLater) as error:
-        log.warning("%s/%s: cannot hold a refused cluster to its class: %s", home.namespace, home.name, error)
+        log.warning("%s/%s: cannot %s: %s", home.namespace, home.name, purpose, error)
+
+
+async def renew_keys(context: Context, home: Home) -> None:
+    """Renew the keys of a cluster that was made before, and tell its user of a rotation."""
+    await context.provisioner.keep_keys(home)
+    await tell_rotation(context, home)
 
 
 async def ensure_policies(context: Context, shape: Shape) -> None:

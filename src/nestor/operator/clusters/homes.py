@@ -14,10 +14,10 @@ from nestor.cluster.access import SYNCER_ROLE
 from nestor.cluster.home import Home
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
-from nestor.kube import ApiError, Conflict, RetryLater, kinds
+from nestor.kube import Conflict, RetryLater, kinds
 from nestor.names import Part
 from nestor.objects import Object, is_terminating, labels_of, owner_reference
-from nestor.operator.clusters.ensure import Start, keep_keys
+from nestor.operator.clusters.ensure import Start, keep_refused, renew_keys
 from nestor.operator.world.context import Context
 
 log = logging.getLogger(__name__)
@@ -62,15 +62,15 @@ async def keep_home_keys(context: Context, home: Home, recorded: str | None) -> 
     live = context.cache.find(kinds.NAMESPACE, home.namespace)
     if live is None or is_terminating(live):
         return
-    try:
+
+    async def keep() -> None:
         if not await _is_proven(context, home, live, recorded):
             return
-    except ApiError as error:
-        log.warning("%s/%s: cannot renew the keys of a refused cluster: %s", home.namespace, home.name, error)
-        return
-    if _is_new(context, live):
-        context.provisioner.forget(home.namespace, home.name)
-    await keep_keys(context, home)
+        if _is_new(context, live):
+            context.provisioner.forget(home.namespace, home.name)
+        await renew_keys(context, home)
+
+    await keep_refused(home, "renew the keys of a refused cluster", keep())
 
 
 async def _check_made(context: Context, home: Home, live: Object, recorded: str | None) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-_CHUNK = 2**16
+from nestor.providers.pipe import pipe_both
 
 
 class Gate:
@@ -49,17 +49,4 @@ class Gate:
             await self._is_open.wait()
             there, back = await asyncio.open_connection("127.0.0.1", self._server_port)
             with contextlib.closing(back):
-                ways = [asyncio.create_task(_copy(reader, back)), asyncio.create_task(_copy(there, writer))]
-                try:
-                    # TLS needs both directions, so the end of one is the end of both.
-                    await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-                finally:
-                    for way in ways:
-                        way.cancel()
-                    await asyncio.gather(*ways, return_exceptions=True)
-
-
-async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-    while chunk := await source.read(_CHUNK):
-        target.write(chunk)
-        await target.drain()
+                await pipe_both(reader, writer, there, back)

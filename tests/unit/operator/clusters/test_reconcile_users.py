@@ -198,16 +198,22 @@ def show_server(scene: Scene) -> None:
     scene.show(kinds.STATEFUL_SET, scene.api.look(kinds.STATEFUL_SET, "own-k3s", "team-a") or {})
 
 
-@pytest.mark.parametrize("error", [Refused("X", "refused"), ForeignObject("not ours"), Forbidden(403, "Forbidden", "no")])
-async def test_a_refused_cluster_that_runs_is_held_to_what_its_class_allows_now(
-    error: Exception, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def run_one_that_goes_offline() -> Scene:
+    """A running cluster whose pods may connect to the internet, and whose class by now forbids that."""
     scene = Scene()
     scene.add_cluster()
     await reconcile(scene)
     assert is_online(scene)
     show_server(scene)
     scene.set_class("Baseline", network={"internet": "None"})
+    return scene
+
+
+@pytest.mark.parametrize("error", [Refused("X", "refused"), ForeignObject("not ours"), Forbidden(403, "Forbidden", "no")])
+async def test_a_refused_cluster_that_runs_is_held_to_what_its_class_allows_now(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = await run_one_that_goes_offline()
 
     async def fail(*_: Any) -> None:
         raise error
@@ -218,12 +224,7 @@ async def test_a_refused_cluster_that_runs_is_held_to_what_its_class_allows_now(
 
 
 async def test_a_running_cluster_that_becomes_too_large_to_be_read_is_held_to_what_its_class_allows_now() -> None:
-    scene = Scene()
-    scene.add_cluster()
-    await reconcile(scene)
-    assert is_online(scene)
-    show_server(scene)
-    scene.set_class("Baseline", network={"internet": "None"})
+    scene = await run_one_that_goes_offline()
     made = scene.api.look(kinds.NESTED_CLUSTER, "own", "team-a") or {}
     large = {**made, "spec": made["spec"] | {"successPolicy": {"targets": [LARGE_TARGET]}}}
     scene.change(kinds.NESTED_CLUSTER, large)
