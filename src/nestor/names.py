@@ -123,6 +123,11 @@ def virtual_node(prefix: str, shape: str) -> str:
     return whole if len(whole) <= CHILD_LIMIT else join_limited([whole], digest(prefix, shape), limit=CHILD_LIMIT)
 
 
+def backend_pull_secret(name: str) -> str:
+    """The copy in a job's namespace of a Secret with which images are pulled at backends."""
+    return join_limited(["pull", name], digest(name), limit=CHILD_LIMIT)
+
+
 def further_ingress(job: str, prefix: str) -> str:
     """The Ingress of a job's additional target, whose host starts with `prefix`; that of the first has the job's name."""
     return join_limited([job, prefix], digest(job, prefix), limit=CHILD_LIMIT)
