@@ -230,7 +230,8 @@ class NodeTemplate(Model):
         None,
         description="Taints of the nodes, so that only pods run there that tolerate them. Defaults to "
         "`virtual-kubelet.io/provider=<backend>`, with the effects `NoSchedule` and `PreferNoSchedule`; because of the "
-        "second, pods that may run there use the host cluster's own nodes first. An empty list lets any pod run there, also those of DaemonSets.",
+        "second, pods that may run there use the host cluster's own nodes first. An empty list lets any pod run there, also "
+        "those of DaemonSets.",
     )
     pods: int = Field(
         1000,
