@@ -193,6 +193,17 @@ def test_pods(pod: Object, expected: str | None) -> None:
     assert describe_trouble(pod) == expected
 
 
+def test_a_pod_that_is_held_for_its_gang() -> None:
+    pod = build_pod(conditions=[{"type": "PodScheduled", "status": "False", "message": "Scheduling is blocked"}])
+    pod["metadata"]["annotations"] = {"nestor.dev/gang-name": "shop/train", "nestor.dev/gang-size": "3"}
+    assert describe_trouble(pod) == "pod 'web' is not scheduled: Scheduling is blocked"
+    pod["spec"] = {"schedulingGates": [{"name": "nestor.dev/gang"}]}
+    assert describe_trouble(pod) == (
+        "pod 'web' waits until one place has room for all 3 pods of gang 'shop/train': its condition in the nested cluster says "
+        "what is missing"
+    )
+
+
 @pytest.mark.parametrize(
     ("state", "level", "part"),
     [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from nestor.objects import Object, status_of
+from nestor.api import labels
+from nestor.objects import Object, annotations_of, spec_of, status_of
 
 ORDINARY = ("ContainerCreating", "PodInitializing")
 RESTARTS = 3
@@ -15,6 +16,10 @@ def describe_trouble(pod: Object) -> str | None:
     for item in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
         if said := _describe_container(item):
             return f"pod '{name}', container '{item['name']}': {said}"
+    if spec_of(pod).get("schedulingGates") and (gang := annotations_of(pod).get(labels.GANG_NAME)):
+        size = annotations_of(pod).get(labels.GANG_SIZE)
+        more = "its condition in the nested cluster says what is missing"
+        return f"pod '{name}' waits until one place has room for all {size} pods of gang '{gang}': {more}"
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             return f"pod '{name}' is not scheduled: {condition.get('message') or condition.get('reason')}"
