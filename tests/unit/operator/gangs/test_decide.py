@@ -113,10 +113,10 @@ def test_a_gang_that_fits_nowhere_keeps_no_other_from_starting() -> None:
 
 
 def test_what_was_given_to_a_gang_on_its_way_is_not_given_twice() -> None:
-    going = seen("a", member("a", 0, released=1), member("a", 1, released=1, node="link"), *held("a", 1), entry=released(5))
+    there = member("a", 2, released=1, node="link")
+    going = seen("a", member("a", 0, released=1), member("a", 1, released=1), there, entry=released(5))
     next_one = seen("b", *held("b", 3))
-    taken = {**member("a", 1, released=1, node="link"), "status": {"phase": "Running"}}
-    found = {item.name: item for item in decide([next_one, going], rooms(HPC, pods=(taken,)), NOW)[(HOME, "hello")]}
+    found = {item.name: item for item in decide([next_one, going], rooms(HPC, pods=(there,)), NOW)[(HOME, "hello")]}
     assert found["a"].state == "Released"
     assert "backend 'hpc' for 1" in found["b"].message
 
