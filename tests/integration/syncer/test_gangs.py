@@ -126,6 +126,27 @@ async def until_let_go(world: World, pod: Object) -> Object:
     return await world.eventually(go)
 
 
+async def counted(world: World, places: list[Object]) -> None:
+    """Until the status counts pods like this."""
+
+    async def is_so() -> bool:
+        cluster = await world.host.get(kinds.NESTED_CLUSTER, CLUSTER, world.namespace)
+        return bool(status_of(cluster).get("pods", {}).get("places") == places)
+
+    await world.eventually(is_so)
+
+
+async def staying(world: World, pod: Object, seconds: int) -> None:
+    """Until the host pod stays for so long on a node that is lost."""
+
+    async def is_so() -> bool:
+        found = (await world.host_pod(pod))["spec"]["tolerations"]
+        lost = [item for item in found if item["key"].startswith("node.kubernetes.io/")]
+        return [item["tolerationSeconds"] for item in lost] == [seconds] * 2
+
+    await world.eventually(is_so)
+
+
 async def test_a_gang_that_does_not_fit_the_host_goes_out_whole(
     world: World, space: str, allow: Allow, keeper: GangKeeper, virtual: str
 ) -> None:
@@ -152,6 +173,9 @@ async def test_a_gang_that_does_not_fit_the_host_goes_out_whole(
     for host in hosts:
         await world.schedule(host, virtual)
     assert (await decided(world, keeper, lambda item: item["state"] == "Started"))["place"] == "hpc"
+    await counted(world, [{"name": "hpc", "running": 0, "starting": 3}])
+    for pod in pods:
+        await staying(world, pod, 3600)
     # A pod that joins them goes where they are.
     (late,) = await start(world, space, 1, first=3)
     assert annotations_of(await until_let_go(world, late))[labels.GANG_ROUND] == "1"
@@ -216,6 +240,8 @@ async def test_without_backends_there_is_but_one_place(world: World, space: str,
         assert "affinity" not in host["spec"]
         await world.schedule(host, NODE)
     await decided(world, keeper, lambda item: item["state"] == "Started")
+    for pod in pods:
+        await staying(world, pod, 300)
 
 
 async def test_a_gang_scheduler_that_the_host_does_not_have_is_named(world: World, space: str, allow: Allow) -> None:
