@@ -89,6 +89,12 @@ def test_each_term_is_narrowed(before: list[Object], after: list[Object]) -> Non
     assert terms(gang.build_release(made, entry(nodes=[HPC]))) == after
 
 
+def test_a_requirement_without_values_has_none() -> None:
+    own = {"key": "nestor.dev/backend", "operator": "DoesNotExist"}
+    made = build_host_pod(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [ZONE]}]}}})
+    assert terms(gang.build_release(made, entry(nodes=[own]))) == [{"matchExpressions": [ZONE, own]}]
+
+
 def test_where_there_is_but_one_place_nothing_is_narrowed() -> None:
     assert "affinity" not in gang.build_release(build_host_pod(), entry())["spec"]
 
