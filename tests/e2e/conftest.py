@@ -11,7 +11,7 @@ import base64
 import contextlib
 import os
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,13 @@ import yaml
 import devcluster.cluster
 from devcluster import progress
 from devcluster.build import cache
+from devcluster.cluster import PluginInfo
 from devcluster.demo import install
 from devcluster.demo.tools import find_tool
-from nestor.api import labels
+from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from tests import children, waiting
+from tests.e2e import overflow
 
 ROOT = Path(__file__).parents[2]
 IS_EMBEDDED = os.environ.get("CLUSTER", "") in ("", "embedded")
@@ -35,6 +37,8 @@ REGISTRY = os.environ.get("NESTOR_IMAGE_PREFIX") or "registry.nestor.localhost"
 """What the references of the examples' images begin with."""
 LIMIT_SECONDS = 1800
 """For one test with its fixtures: the first one's may build everything."""
+NOTHING = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: nothing, namespace: default}\n"
+"""A template of a job whose pods a test makes itself."""
 Object = dict[str, Any]
 
 collect_ignore = [] if IS_EMBEDDED else ["devcluster"]
@@ -179,6 +183,23 @@ async def web(cluster: Cluster) -> AsyncIterator[Web]:
         yield Web(session, cluster.address, cluster.http_port)
 
 
+@pytest.fixture(scope="module")
+def plugin(cluster: Cluster) -> Iterator[PluginInfo]:
+    """The embedded cluster's interLink plugin. Its switches are for all who use it: such tests run one after the other."""
+    if not IS_EMBEDDED:
+        pytest.skip("only the embedded cluster has an interLink plugin")
+    with overflow.running_plugin() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+async def link(api: Api, plugin: PluginInfo) -> AsyncIterator[str]:
+    """An OverflowBackend for the plugin: its name, and that of its node."""
+    name = f"link-{uuid.uuid4().hex[:6]}"
+    async with overflow.backend(api, name, overflow.interlink(plugin)):
+        yield name
+
+
 @pytest.fixture
 async def versions(api: Api) -> list[str]:
     """The Kubernetes versions that the default class offers, the newest one last."""
@@ -255,6 +276,18 @@ async def nested_kubeconfig(api: Api, job: Object, folder: Path) -> Path:
     path = folder / f"{job['metadata']['name']}.kubeconfig"
     path.write_bytes(base64.b64decode(secret["data"]["kubeconfig"]))
     return path
+
+
+async def open_cluster(api: Api, name: str, namespace: str, folder: Path, **spec: Any) -> tuple[Object, Path]:
+    """A job without an application: itself, and the kubeconfig of its nested cluster, in which pods can be made at once."""
+    documents = inline_job(name, namespace, {"nothing.yaml": NOTHING})
+    documents[-1]["spec"] |= spec
+    await apply(api, documents)
+    await waiting.job_with(api, name, namespace, conditions.STEPS_APPLIED, "True")
+    job = await waiting.job_with(api, name, namespace, conditions.CLUSTER_READY, "True")
+    inside = await nested_kubeconfig(api, job, folder)
+    await kubectl(inside, "wait", "--for=create", "serviceaccount/default", "--timeout=60s", limit=90)
+    return job, inside
 
 
 async def kubectl(kubeconfig: Path, *arguments: str, stdin: str | None = None, limit: float = 60) -> str:

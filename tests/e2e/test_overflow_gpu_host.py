@@ -17,7 +17,7 @@ import devcluster.cluster
 from nestor.api import conditions
 from nestor.kube import Api, kinds
 from nestor.objects import Object, status_of
-from tests.e2e.conftest import apply, image, inline_job, kubectl, nested_kubeconfig
+from tests.e2e.conftest import NOTHING, apply, image, inline_job, kubectl, open_cluster
 from tests.waiting import eventually, job_with, wait_for, wait_for_any
 
 pytestmark = [pytest.mark.alone, pytest.mark.long]
@@ -31,7 +31,6 @@ RULES: Object = {
     "extendedResources": [{"name": RESOURCE, "tolerations": [TOLERATION]}],
     "machines": [{"name": "gpu-node", "nodeSelector": {"kubernetes.io/hostname": NODE}, "tolerations": [TOLERATION]}],
 }
-NOTHING = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: nothing, namespace: default}\n"
 PLUGINS = "/var/lib/kubelet/device-plugins"
 LIMIT = 120
 
@@ -105,13 +104,7 @@ def enter(api: Api, namespace: str, gpu_class: str, tmp_path: Path) -> Enter:
     """Start a job of the class; the admin kubeconfig of its cluster."""
 
     async def start(name: str, **spec: Any) -> Path:
-        documents = inline_job(name, namespace, {"nothing.yaml": NOTHING})
-        documents[-1]["spec"] |= {"className": gpu_class, **spec}
-        await apply(api, documents)
-        await job_with(api, name, namespace, conditions.STEPS_APPLIED, "True")
-        job = await job_with(api, name, namespace, conditions.CLUSTER_READY, "True")
-        inside = await nested_kubeconfig(api, job, tmp_path)
-        await kubectl(inside, "wait", "--for=create", "serviceaccount/default", "--timeout=60s", limit=90)
+        _, inside = await open_cluster(api, name, namespace, tmp_path, className=gpu_class, **spec)
         return inside
 
     return start
