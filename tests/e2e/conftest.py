@@ -11,7 +11,7 @@ import base64
 import contextlib
 import os
 import uuid
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,13 +23,11 @@ import yaml
 import devcluster.cluster
 from devcluster import progress
 from devcluster.build import cache
-from devcluster.cluster import PluginInfo
 from devcluster.demo import install
 from devcluster.demo.tools import find_tool
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from tests import children, waiting
-from tests.e2e import overflow
 
 ROOT = Path(__file__).parents[2]
 IS_EMBEDDED = os.environ.get("CLUSTER", "") in ("", "embedded")
@@ -61,6 +59,11 @@ class Cluster:
 
 
 _WAS_RUNNING = pytest.StashKey[bool]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Fixtures of their own file, which needs this one."""
+    config.pluginmanager.import_plugin("tests.e2e.overflow")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -181,23 +184,6 @@ async def web(cluster: Cluster) -> AsyncIterator[Web]:
     """The Ingress, from outside."""
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session:
         yield Web(session, cluster.address, cluster.http_port)
-
-
-@pytest.fixture(scope="module")
-def plugin(cluster: Cluster) -> Iterator[PluginInfo]:
-    """The embedded cluster's interLink plugin. Its switches are for all who use it: such tests run one after the other."""
-    if not IS_EMBEDDED:
-        pytest.skip("only the embedded cluster has an interLink plugin")
-    with overflow.running_plugin() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-async def link(api: Api, plugin: PluginInfo) -> AsyncIterator[str]:
-    """An OverflowBackend for the plugin: its name, and that of its node."""
-    name = f"link-{uuid.uuid4().hex[:6]}"
-    async with overflow.backend(api, name, overflow.interlink(plugin)):
-        yield name
 
 
 @pytest.fixture

@@ -1,4 +1,7 @@
-"""What tests of overflow share: the interLink plugin as a backend, classes that use backends, and where pods are."""
+"""What tests of overflow share: the interLink plugin as a backend, classes that use backends, and where pods are.
+
+The conftest makes the fixtures known: they are for all tests of this folder.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,12 @@ import contextlib
 import json
 import uuid
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 import devcluster.cluster
 from devcluster.cluster import PluginInfo
@@ -18,6 +25,7 @@ from nestor.kube import Api, kinds
 from nestor.names import vnode as process_of
 from nestor.objects import Object, annotations_of, labels_of, status_of
 from nestor.quantities import parse_quantity
+from tests.e2e.conftest import IS_EMBEDDED, fresh_namespace, kubectl, open_cluster
 from tests.waiting import eventually, has, wait_for, wait_for_any
 
 GPU = "nvidia.com/gpu"
@@ -27,6 +35,10 @@ ROOM: Object = {"cpu": "64", "memory": "64Gi", "pods": "100", "accelerators": {G
 SYSTEM = "nestor-system"
 BUSYBOX = "docker.io/library/busybox:1.35"
 LIMIT = 120
+NEVER: Object = {"mode": "Never"}
+BY_ROOM: Object = {"mode": "WhenFull", "completionsTrigger": 0, "localParallelism": 0, "backendParallelism": 0}
+"""Rules by which room alone decides."""
+STAY = "exec sleep 3600"
 SHARE = Decimal("0.6")
 """Of the largest node's CPUs: one pod that requests it fits on a node, and no two do."""
 
@@ -169,3 +181,102 @@ async def kill_process(api: Api, name: str) -> None:
         return item["metadata"]["uid"] != old["metadata"]["uid"] and has("Ready", "True")(item)
 
     await wait_for_any(api, kinds.POD, SYSTEM, is_successor, labels=own, limit=LIMIT)
+
+
+@dataclass
+class Place:
+    """A nested cluster, and what its class says."""
+
+    api: Api
+    inside: Path
+    home: str
+    """The job's namespace in the host cluster."""
+    class_name: str
+    link: str
+
+    async def allow(self, **rules: Any) -> None:
+        """Say which pods"""
+        placement = {"overflow": {"backends": [{"name": self.link}], **rules}}
+        await allow(self.api, self.class_name, placement)
+
+    async def create(self, *documents: str) -> None:
+        """Create objects in the nested cluster."""
+        for document in documents:
+            await kubectl(self.inside, "create", "-f", "-", stdin=document)
+
+    async def get(self, name: str, path: str) -> str:
+        """A part of a nested pod."""
+        return await kubectl(self.inside, "get", "pod", name, "-o", f"jsonpath={{{path}}}")
+
+    async def running(self, name: str) -> str:
+        """The node of a nested pod, once it is ready."""
+        await kubectl(self.inside, "wait", "--for=condition=Ready", f"pod/{name}", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+        return await self.get(name, ".spec.nodeName")
+
+    async def ended(self, name: str, phase: str) -> None:
+        """Await the end of a nested pod."""
+        path = f"--for=jsonpath={{.status.phase}}={phase}"
+        await kubectl(self.inside, "wait", path, f"pod/{name}", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+
+    async def told(self, name: str, reason: str) -> str:
+        """The message of an event about a nested pod."""
+
+        async def look() -> str:
+            fields = f"--field-selector=involvedObject.name={name},reason={reason}"
+            return await kubectl(self.inside, "get", "events", fields, "-o", "jsonpath={.items[*].message}")
+
+        return await eventually(look, limit=LIMIT)
+
+    async def places(self, prefix: str, count: int) -> list[str]:
+        """The backends of so many pods whose names begin like this, once they all have a node; empty for the host's own."""
+
+        async def look() -> list[str]:
+            found = await find_places(self.api, self.home)
+            chosen = [place for name, place in found.items() if name.startswith(prefix)]
+            return chosen if len(chosen) == count else []
+
+        return await eventually(look, limit=LIMIT)
+
+
+@pytest.fixture(scope="module")
+def plugin(cluster: object) -> Iterator[PluginInfo]:
+    """The embedded cluster's interLink plugin. Its switches are for all who use it: such tests run one after the other."""
+    if not IS_EMBEDDED:
+        pytest.skip("only the embedded cluster has an interLink plugin")
+    with running_plugin() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+async def link(api: Api, plugin: PluginInfo) -> AsyncIterator[str]:
+    """An OverflowBackend for the plugin: its name, and that of its node."""
+    name = f"link-{uuid.uuid4().hex[:6]}"
+    async with backend(api, name, interlink(plugin)):
+        yield name
+
+
+@pytest.fixture(scope="module")
+async def shared_place(
+    api: Api, link: str, used_namespaces: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Place]:
+    """One nested cluster for all tests of a file."""
+    async with (
+        overflow_class(api, {"overflow": {"mode": "Never", "backends": [{"name": link}]}}) as class_name,
+        fresh_namespace(api, used_namespaces) as namespace,
+    ):
+        folder = tmp_path_factory.mktemp("overflow")
+        job, inside = await open_cluster(api, "out", namespace, folder, className=class_name)
+        yield Place(api, inside, job["status"]["namespace"], class_name, link)
+
+
+@pytest.fixture
+async def place(shared_place: Place, plugin: PluginInfo) -> AsyncIterator[Place]:
+    """A nested cluster whose class may use the backend `link`.
+
+    A test begins and ends without pods in the namespace `default`, and begins with the plugin's usual switches.
+    """
+    rest(plugin)
+    yield shared_place
+    plugin.client.switch(hold=False, faults=[])
+    await kubectl(shared_place.inside, "delete", "deployments,jobs,pods", "--all", "--timeout=90s", limit=LIMIT)
+    await until_forgotten(plugin, "")

@@ -1,4 +1,4 @@
-"""Pods that leave for a backend because there is no room here, or because the class says so, and what their owners see of them.
+"""Pods that run at a backend because there is no room here, or because their class says so, and what their owners see of them.
 
 The backend is the interLink plugin, which really runs containers.
 """
@@ -8,109 +8,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import uuid
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from devcluster.cluster import PluginInfo
 from devcluster.demo.tools import find_tool
 from nestor.kube import Api, kinds
-from nestor.objects import Object
 from tests import children
 from tests.e2e import overflow
-from tests.e2e.conftest import fresh_namespace, kubectl, open_cluster, try_kubectl
-from tests.e2e.overflow import LIMIT, deployment, pod
+from tests.e2e.conftest import kubectl, try_kubectl
+from tests.e2e.overflow import BY_ROOM, GPU, LIMIT, STAY, Place, deployment, pod
 from tests.waiting import eventually, has, wait_for, wait_for_any
 
 pytestmark = [pytest.mark.alone, pytest.mark.long]
-
-NEVER: Object = {"mode": "Never"}
-STAY = "exec sleep 3600"
-BY_ROOM: Object = {"mode": "WhenFull", "completionsTrigger": 0, "localParallelism": 0, "backendParallelism": 0}
-"""Room alone decides."""
-
-
-@dataclass
-class Place:
-    """A nested cluster, and what its class says."""
-
-    api: Api
-    inside: Path
-    home: str
-    """The job's namespace in the host cluster."""
-    class_name: str
-    link: str
-
-    async def allow(self, **rules: Any) -> None:
-        """Say which pods overflow."""
-        placement = {"overflow": {"backends": [{"name": self.link}], **rules}}
-        await overflow.allow(self.api, self.class_name, placement)
-
-    async def create(self, *documents: str) -> None:
-        """Create objects in the nested cluster."""
-        for document in documents:
-            await kubectl(self.inside, "create", "-f", "-", stdin=document)
-
-    async def get(self, name: str, path: str) -> str:
-        """A part of a nested pod."""
-        return await kubectl(self.inside, "get", "pod", name, "-o", f"jsonpath={{{path}}}")
-
-    async def running(self, name: str) -> str:
-        """The node of a nested pod, once it is ready."""
-        await kubectl(self.inside, "wait", "--for=condition=Ready", f"pod/{name}", f"--timeout={LIMIT}s", limit=LIMIT + 30)
-        return await self.get(name, ".spec.nodeName")
-
-    async def ended(self, name: str, phase: str) -> None:
-        """Await the end of a nested pod."""
-        path = f"--for=jsonpath={{.status.phase}}={phase}"
-        await kubectl(self.inside, "wait", path, f"pod/{name}", f"--timeout={LIMIT}s", limit=LIMIT + 30)
-
-    async def told(self, name: str, reason: str) -> str:
-        """The message of an event about a nested pod."""
-
-        async def look() -> str:
-            fields = f"--field-selector=involvedObject.name={name},reason={reason}"
-            return await kubectl(self.inside, "get", "events", fields, "-o", "jsonpath={.items[*].message}")
-
-        return await eventually(look, limit=LIMIT)
-
-    async def places(self, prefix: str, count: int) -> list[str]:
-        """The backends of so many pods whose names begin like this, once they all have a node; empty for the host's own."""
-
-        async def look() -> list[str]:
-            found = await overflow.find_places(self.api, self.home)
-            chosen = [place for name, place in found.items() if name.startswith(prefix)]
-            return chosen if len(chosen) == count else []
-
-        return await eventually(look, limit=LIMIT)
-
-
-@pytest.fixture(scope="module")
-async def place(
-    api: Api, link: str, used_namespaces: list[str], tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Place]:
-    """One nested cluster for all tests."""
-    async with (
-        overflow.overflow_class(api, {"overflow": {"mode": "Never", "backends": [{"name": link}]}}) as class_name,
-        fresh_namespace(api, used_namespaces) as namespace,
-    ):
-        folder = tmp_path_factory.mktemp("overflow")
-        job, inside = await open_cluster(api, "out", namespace, folder, className=class_name)
-        yield Place(api, inside, job["status"]["namespace"], class_name, link)
-
-
-@pytest.fixture(autouse=True)
-async def clean(place: Place, plugin: PluginInfo) -> AsyncIterator[None]:
-    """Each test begins without pods, and with the plugin's usual switches."""
-    overflow.rest(plugin)
-    yield
-    plugin.client.switch(hold=False, faults=[])
-    await kubectl(place.inside, "delete", "deployments,jobs,pods", "--all", "--timeout=90s", limit=LIMIT)
-    await overflow.until_forgotten(plugin, "")
 
 
 async def test_pods_that_do_not_fit_go_out_and_say_where_and_why(place: Place) -> None:
@@ -155,6 +67,24 @@ def job(name: str, completions: int, parallelism: int) -> str:
     template = {"spec": json.loads(pod(name, STAY, terminationGracePeriodSeconds=0))["spec"]}
     spec = {"completions": completions, "parallelism": parallelism, "template": template}
     return json.dumps({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec})
+
+
+async def test_a_pod_with_a_gpu_goes_where_the_gpus_are(place: Place) -> None:
+    await place.allow(mode="Never", gpu="Backend")
+    script = f"echo $ACCELERATORS; {STAY}"
+    await place.create(pod("trained", script, limits={GPU: 1}), pod("plain", STAY), pod("greedy", STAY, limits={GPU: 3}))
+    assert await place.running("trained") == place.link
+    assert await place.running("plain") != place.link
+    assert await kubectl(place.inside, "logs", "trained") == f"{GPU}=0\n"
+    assert await place.told("trained", "PodOverflowed") == (
+        f"runs on node '{place.link}' of backend '{place.link}': it requests '{GPU}'"
+    )
+
+    async def look() -> str:
+        why = await place.get("greedy", '.status.conditions[?(@.type=="PodScheduled")].message')
+        return why if f"Insufficient {GPU}" in why else ""
+
+    await eventually(look, limit=LIMIT)
 
 
 FILES = """
@@ -273,102 +203,6 @@ async def test_what_the_backend_cannot_do_is_refused_by_name(place: Place) -> No
     code, output = await try_kubectl(place.inside, "exec", "plain", "--", "true")
     assert code != 0
     assert "not supported" in output
-
-
-async def test_a_pod_that_the_backend_holds_back_is_taken_back_and_runs_here(place: Place, plugin: PluginInfo) -> None:
-    share, nodes = await overflow.find_share(place.api), await overflow.backends_of_nodes(place.api)
-    own = sum(not name for name in nodes.values())
-    await place.allow(**BY_ROOM | NEVER)
-    await place.create(deployment("filler", own, STAY, requests={"cpu": share}))
-    await place.places("filler", own)
-
-    plugin.client.switch(hold=True)
-    await place.allow(**BY_ROOM, pendingSeconds=20)
-    await place.create(deployment("guest", 1, STAY, requests={"cpu": share}))
-    assert await place.places("guest", 1) == [place.link]
-    await kubectl(place.inside, "delete", "deployment", "filler", "--timeout=60s", limit=90)
-
-    names = "jsonpath={range .items[?(@.status.reason=='BouncedBack')]}{.metadata.name} {.status.message}{'\\n'}{end}"
-
-    async def look() -> str:
-        return await kubectl(place.inside, "get", "pods", "-l", "app=guest", "-o", names)
-
-    assert f"Backend '{place.link}' has not started the pod within 20 s" in await eventually(look, limit=LIMIT)
-    await kubectl(place.inside, "rollout", "status", "deployment/guest", f"--timeout={LIMIT}s", limit=LIMIT + 30)
-    assert await place.places("guest", 1) == [""]
-    await overflow.until_forgotten(plugin, "guest")
-
-
-async def test_pods_at_a_backend_that_does_not_answer_keep_their_state(place: Place, plugin: PluginInfo) -> None:
-    await place.allow(mode="Always")
-    await place.create(pod("patient", STAY))
-    await place.running("patient")
-    uid = await place.get("patient", ".metadata.uid")
-
-    plugin.client.restart(after=100)  # what runs there runs on
-    lost = await wait_for(place.api, kinds.NODE, place.link, "", has("Ready", "Unknown", "Unreachable"), limit=150)
-    assert lost is not None
-    assert await place.get("patient", ".status.phase") == "Running"
-
-    await wait_for(place.api, kinds.NODE, place.link, "", has("Ready", "True"), limit=200)
-    await place.running("patient")
-    assert await place.get("patient", ".metadata.uid") == uid
-    assert runs_of(plugin, "patient") == [1]
-    assert await place.get("patient", ".status.containerStatuses[0].restartCount") == "0"
-
-
-def runs_of(plugin: PluginInfo, prefix: str) -> list[int]:
-    """How often the plugin has started the containers of such pods (it remembers two runs of each): a number for each of them."""
-    return [len(item["runs"]) for found in overflow.records_of(plugin, prefix) for item in found["containers"]]
-
-
-async def test_pods_outlive_the_process_of_their_node(place: Place, plugin: PluginInfo) -> None:
-    await place.allow(mode="Always")
-    await place.create(deployment("many", 5, STAY))
-    await kubectl(place.inside, "rollout", "status", "deployment/many", f"--timeout={LIMIT}s", limit=LIMIT + 30)
-    before = sorted(item["uid"] for item in overflow.records_of(plugin, "many"))
-
-    await overflow.kill_process(place.api, place.link)
-    await wait_for(place.api, kinds.OVERFLOW_BACKEND, place.link, "", has("Ready", "True"), limit=LIMIT)
-    await place.create(pod("later", "echo later"))
-    await place.ended("later", "Succeeded")
-    assert await kubectl(place.inside, "logs", "later") == "later\n"
-    assert sorted(item["uid"] for item in overflow.records_of(plugin, "many")) == before
-    assert runs_of(plugin, "many") == [1] * 5
-    await kubectl(place.inside, "delete", "deployment", "many", "--timeout=60s", limit=90)
-    await overflow.until_forgotten(plugin, "many")
-
-
-async def test_a_backend_that_is_deleted_empties_its_nodes_first(place: Place, plugin: PluginInfo) -> None:
-    name = f"leaving-{uuid.uuid4().hex[:6]}"
-    async with overflow.backend(place.api, name, overflow.interlink(plugin)):
-        placement = {"overflow": {"mode": "Always", "backends": [{"name": name}]}}
-        await overflow.allow(place.api, place.class_name, placement)
-        await place.create(deployment("mover", 2, STAY))
-        assert await place.places("mover", 2) == [name] * 2
-        await kubectl(place.inside, "rollout", "status", "deployment/mover", f"--timeout={LIMIT}s", limit=LIMIT + 30)
-        await overflow.remove_backend(place.api, name)
-        await overflow.until_forgotten(plugin, "mover")
-    events = await place.api.list(kinds.EVENT, "default")
-    assert not [item for item in events if item["involvedObject"]["name"] == name and item["reason"] == "PodsLeftBehind"]
-
-    # Their successors wait for a place until the class allows one.
-    await place.allow(**NEVER)
-    await kubectl(place.inside, "rollout", "status", "deployment/mover", f"--timeout={LIMIT}s", limit=LIMIT + 30)
-    assert await place.places("mover", 2) == ["", ""]
-
-
-async def test_a_deleted_job_leaves_nothing_at_the_backend(
-    api: Api, place: Place, plugin: PluginInfo, namespace: str, tmp_path: Path
-) -> None:
-    await place.allow(mode="Always")
-    _, inside = await open_cluster(api, "brief", namespace, tmp_path, className=place.class_name)
-    await kubectl(inside, "create", "-f", "-", stdin=pod("orphan", STAY))
-    await kubectl(inside, "wait", "--for=condition=Ready", "pod/orphan", f"--timeout={LIMIT}s", limit=LIMIT + 30)
-    assert len(overflow.records_of(plugin, "orphan")) == 1
-    await api.delete(kinds.NESTED_APP_JOB, "brief", namespace)
-    await wait_for(api, kinds.NESTED_APP_JOB, "brief", namespace, lambda found: found is None, limit=LIMIT)
-    await overflow.until_forgotten(plugin, "orphan")
 
 
 async def test_any_pod_of_the_host_that_tolerates_the_node_may_run_there(
