@@ -83,10 +83,32 @@ async def remove_backend(api: Api, name: str) -> None:
 
 
 @contextlib.asynccontextmanager
-async def overflow_class(api: Api, placement: Object) -> AsyncIterator[str]:
+async def second_cluster(
+    api: Api, name: str, namespace: str, folder: Path, capacity: Object, **spec: Any
+) -> AsyncIterator[Object]:
+    """Another Kubernetes cluster, which is a nested one of the job `name`, as the spec of an OverflowBackend. Its pods run on the
+    nodes of the host cluster after all, so `capacity` says what it is to offer.
+    """
+    job, inside = await open_cluster(api, name, namespace, folder, **spec)
+    await kubectl(inside, "create", "namespace", "nestor")
+    secret = f"{name}-{uuid.uuid4().hex[:6]}"
+    own = await api.get(kinds.SECRET, job["status"]["kubeconfigSecretName"], namespace)
+    content = {"metadata": {"name": secret, "namespace": SYSTEM}, "data": {"kubeconfig": own["data"]["kubeconfig"]}}
+    await api.create(kinds.SECRET, {"apiVersion": "v1", "kind": "Secret", **content})
+    yield {
+        "type": "Kubernetes",
+        "kubernetes": {"kubeconfigRef": {"name": secret, "key": "kubeconfig"}, "namespace": "nestor"},
+        "shapes": [{"name": "default", "capacity": capacity}],
+        "drainSeconds": 5,
+    }
+    await api.delete(kinds.SECRET, secret, SYSTEM)
+
+
+@contextlib.asynccontextmanager
+async def overflow_class(api: Api, placement: Object, **spec: Any) -> AsyncIterator[str]:
     """The class `default` under another name, with rules about places."""
     name = f"overflow-{uuid.uuid4().hex[:6]}"
-    await _apply_class(api, name, placement)
+    await _apply_class(api, name, placement, **spec)
     yield name
     await api.delete(kinds.NESTED_CLASS, name)
 
@@ -106,9 +128,9 @@ async def allow(api: Api, class_name: str, placement: Object) -> None:
             await wait_for(api, kinds.NESTED_CLUSTER, meta["name"], meta["namespace"], is_told, limit=LIMIT)
 
 
-async def _apply_class(api: Api, name: str, placement: Object) -> None:
-    spec: Object = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
-    await api.apply(kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": spec | {"placement": placement}})
+async def _apply_class(api: Api, name: str, placement: Object, **spec: Any) -> None:
+    default: Object = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
+    await api.apply(kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": default | spec | {"placement": placement}})
 
 
 async def backends_of_nodes(api: Api) -> dict[str, str]:
@@ -129,11 +151,11 @@ async def find_places(api: Api, namespace: str) -> dict[str, str]:
     }
 
 
-async def find_share(api: Api) -> str:
-    """A CPU request of which each of the host cluster's own nodes takes one at most."""
+async def find_share(api: Api, part: Decimal = SHARE) -> str:
+    """A part of the CPUs of the largest of the host cluster's own nodes, as a request. Of `SHARE`, each takes one at most."""
     own = [node for node in await api.list(kinds.NODE) if labels.BACKEND not in labels_of(node)]
     largest = max(parse_quantity(str(node["status"]["allocatable"]["cpu"])) for node in own)
-    return f"{int(largest * SHARE * 1000)}m"
+    return f"{int(largest * part * 1000)}m"
 
 
 def pod(name: str, script: str, *, limits: Object | None = None, requests: Object | None = None, **spec: Any) -> str:

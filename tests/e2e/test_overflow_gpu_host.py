@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 import devcluster.cluster
-from nestor.api import conditions
+from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from nestor.objects import Object, status_of
-from tests.e2e.conftest import NOTHING, apply, image, inline_job, kubectl, open_cluster
+from tests.e2e import overflow
+from tests.e2e.conftest import NOTHING, apply, example, image, inline_job, kubectl, open_cluster, read_example
 from tests.waiting import eventually, job_with, wait_for, wait_for_any
 
 pytestmark = [pytest.mark.alone, pytest.mark.long]
@@ -199,3 +200,24 @@ async def test_a_machine_is_a_pool_of_nodes_and_an_unknown_one_is_refused_with_t
     assert admitted is not None
     assert admitted["reason"] == conditions.MACHINE_NOT_FOUND
     assert "available: 'gpu-node'" in admitted["message"]
+
+
+async def test_the_example_of_a_gpu_on_a_tainted_node(api: Api, namespace: str, gpu_node: str) -> None:
+    """As its readers apply it, but that the devices here have another name."""
+    folder = "11-gpu-on-a-tainted-node"
+    (patch,) = renamed(read_example(folder, "placement.yaml"))
+    async with overflow.overflow_class(api, **patch["spec"]) as class_name:
+        documents = renamed(example(folder, "training", namespace))
+        documents[-1]["spec"]["className"] = class_name
+        await apply(api, documents)
+        job = await job_with(api, "training", namespace, conditions.ADMITTED, "True")
+        home, own = job["status"]["namespace"], labels.selector(component=labels.COMPONENT_APP)
+        found = await wait_for_any(api, kinds.POD, home, lambda item: bool(item["spec"].get("nodeName")), labels=own, limit=LIMIT)
+        assert found["spec"]["nodeName"] == gpu_node
+        await job_with(api, "training", namespace, conditions.SUCCEEDED, "True", limit=180)
+
+
+def renamed(documents: list[Object]) -> list[Object]:
+    """With the name of this test's devices instead of the usual one."""
+    found: list[Object] = json.loads(json.dumps(documents).replace("nvidia.com/gpu", RESOURCE))
+    return found

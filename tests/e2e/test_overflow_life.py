@@ -1,4 +1,4 @@
-"""Pods at a backend in trouble: held back, not answering, its process killed, itself deleted. None is lost, and none runs twice."""
+"""Pods at a backend in trouble: held back, not answering, its process killed, itself deleted. None is lost or runs twice."""
 
 from __future__ import annotations
 
