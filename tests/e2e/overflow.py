@@ -30,7 +30,7 @@ from tests.waiting import eventually, has, wait_for, wait_for_any
 
 GPU = "nvidia.com/gpu"
 """What the plugin calls its accelerators. They do not exist, but are counted."""
-ROOM: Object = {"cpu": "64", "memory": "64Gi", "pods": "100", "accelerators": {GPU: 2}}
+ROOM: Object = {"cpu": "1000", "memory": "1Ti", "pods": "100", "accelerators": {GPU: 2}}
 """What the plugin offers in tests: it is never the one that is full."""
 SYSTEM = "nestor-system"
 BUSYBOX = "docker.io/library/busybox:1.35"
