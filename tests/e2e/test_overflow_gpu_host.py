@@ -203,9 +203,11 @@ async def test_a_machine_is_a_pool_of_nodes_and_an_unknown_one_is_refused_with_t
 
 
 async def test_the_example_of_a_gpu_on_a_tainted_node(api: Api, namespace: str, gpu_node: str) -> None:
-    """As its readers apply it, but that the devices here have another name."""
+    """As its readers apply it, but that devices and taint have other names here."""
     folder = "11-gpu-on-a-tainted-node"
     (patch,) = renamed(read_example(folder, "placement.yaml"))
+    (rule,) = patch["spec"]["placement"]["extendedResources"]
+    rule["tolerations"] = [TOLERATION]
     async with overflow.overflow_class(api, **patch["spec"]) as class_name:
         documents = renamed(example(folder, "training", namespace))
         documents[-1]["spec"]["className"] = class_name
