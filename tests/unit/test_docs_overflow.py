@@ -199,6 +199,14 @@ def test_an_interlink_backend_has_logs() -> None:
     assert InterlinkProvider.logs is not None
 
 
+def test_the_rights_in_another_cluster_are_those_that_the_provider_asks_for() -> None:
+    provider = pytest.importorskip("nestor.providers.remote.provider")
+    role, cluster_role = yaml.safe_load_all(re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)[0])
+    for given, asked in ((role, provider.RIGHTS), (cluster_role, provider.CLUSTER_RIGHTS)):
+        said = {(name, frozenset(item["verbs"])) for item in given["rules"] for name in item["resources"]}
+        assert said == {(right.resource, right.verbs) for right in asked}
+
+
 SUITE = "\n".join((ROOT / "tests/conformance/providers" / name).read_text() for name in ("backend.py", "contract.py"))
 
 
