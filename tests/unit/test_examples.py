@@ -23,7 +23,11 @@ FOLDERS = sorted(path for path in EXAMPLES.iterdir() if path.is_dir())
 WITH_IMAGE = [folder for folder in FOLDERS if (folder / "Dockerfile").exists()]
 FILES = sorted(EXAMPLES.glob("*/*.yaml"))
 IMAGES = {"docker.io/library/busybox:1.35", "docker.io/library/redis:7.0"}
-SCRIPTS = {"04-helm-script": {"helmdeploy": "deploy.sh"}, "07-four-types": {"seed": "seed.sh"}}
+SCRIPTS = {
+    "04-helm-script": {"helmdeploy": "deploy.sh"},
+    "07-four-types": {"seed": "seed.sh"},
+    "08-array-job": {"parts": "collect.sh", "results": "collect.sh"},
+}
 
 Object = dict[str, Any]
 
@@ -33,10 +37,13 @@ def documents(file: Path) -> list[Object]:
 
 
 def app_def_of(folder: Path) -> Object:
-    """Of the image if there is one, else of the job."""
+    """Of the image if there is one, else of the job or its catalogue entry."""
     if (folder / "AppDef.json").exists():
         return json.loads((folder / "AppDef.json").read_text())  # type: ignore[no-any-return]
     (job,) = [item for item in documents(folder / "job.yaml") if item["kind"] == "NestedAppJob"]
+    if "appRef" in job["spec"]:
+        (app,) = [item for item in documents(folder / "app.yaml") if item["kind"] == "NestedApp"]
+        return app["spec"]["appDef"]  # type: ignore[no-any-return]
     return job["spec"]["app"]["appDef"]  # type: ignore[no-any-return]
 
 
