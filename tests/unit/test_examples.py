@@ -28,7 +28,11 @@ PATCHES = sorted(EXAMPLES.glob("*/placement.yaml"))
 """What admins add to a class."""
 FILES = sorted(set(EXAMPLES.glob("*/*.yaml")) - set(PATCHES))
 IMAGES = {"docker.io/library/busybox:1.35", "docker.io/library/redis:7.0"}
-SCRIPTS = {"04-helm-script": {"helmdeploy": "deploy.sh"}, "07-four-types": {"seed": "seed.sh"}}
+SCRIPTS = {
+    "04-helm-script": {"helmdeploy": "deploy.sh"},
+    "07-four-types": {"seed": "seed.sh"},
+    "08-array-job": {"parts": "collect.sh", "results": "collect.sh"},
+}
 
 Object = dict[str, Any]
 
@@ -38,10 +42,13 @@ def documents(file: Path) -> list[Object]:
 
 
 def app_def_of(folder: Path) -> Object:
-    """Of the image if there is one, else of the job."""
+    """Of the image if there is one, else of the job or its catalogue entry."""
     if (folder / "AppDef.json").exists():
         return json.loads((folder / "AppDef.json").read_text())  # type: ignore[no-any-return]
     (job,) = [item for item in documents(folder / "job.yaml") if item["kind"] == "NestedAppJob"]
+    if "appRef" in job["spec"]:
+        (app,) = [item for item in documents(folder / "app.yaml") if item["kind"] == "NestedApp"]
+        return app["spec"]["appDef"]  # type: ignore[no-any-return]
     return job["spec"]["app"]["appDef"]  # type: ignore[no-any-return]
 
 
