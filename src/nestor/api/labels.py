@@ -86,6 +86,24 @@ SUSPENDED_BY = f"{GROUP}/suspended-by"
 BACKEND = f"{GROUP}/backend"
 """Name of the OverflowBackend that an object belongs to: its virtual nodes, what runs them, and their certificate requests."""
 
+BACKEND_UID = f"{GROUP}/backend-uid"
+"""Label of a pod in another cluster: UID of the OverflowBackend that runs it there. Several may share a namespace."""
+
+HOST_UID = f"{GROUP}/host-uid"
+"""Label of a pod in another cluster, and of its copies of ConfigMaps and Secrets: UID of the host pod that it runs for."""
+
+HOST_NAMESPACE = f"{GROUP}/host-namespace"
+"""Label of such a pod: namespace of the host pod."""
+
+HOST_NAME = f"{GROUP}/host-name"
+"""Annotation of such a pod: name of the host pod."""
+
+HOST_LABELS = f"{GROUP}/host-labels"
+"""Annotation of such a pod: the labels of the host pod, as JSON. Its own are renamed."""
+
+INPUTS_GATE = f"{GROUP}/inputs"
+"""Scheduling gate of such a pod: what it refers to is not all there yet, so it has not run."""
+
 PLACEMENT = f"{GROUP}/placement"
 """Annotation of a host pod: digest of the rules of placement under which it was made; absent if there were none."""
 
