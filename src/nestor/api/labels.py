@@ -23,7 +23,7 @@ COMPONENT = f"{GROUP}/component"
 """Role of a pod: `server`, `runner`, `reader`, `app` or `vnode`."""
 
 NESTED_NAME = f"{GROUP}/nested-name"
-"""Annotation: name of the nested object that a host object represents."""
+"""Annotation: name of the nested object that a host object represents; in a backend's cluster, of the host pod."""
 
 NESTED_NAMESPACE = f"{GROUP}/nested-namespace"
 """Label and annotation: namespace of the nested object that a host object represents."""
@@ -94,9 +94,6 @@ HOST_UID = f"{GROUP}/host-uid"
 
 HOST_NAMESPACE = f"{GROUP}/host-namespace"
 """Label of such a pod: namespace of the host pod."""
-
-HOST_NAME = f"{GROUP}/host-name"
-"""Annotation of such a pod: name of the host pod."""
 
 HOST_LABELS = f"{GROUP}/host-labels"
 """Annotation of such a pod: the labels of the host pod, as JSON. Its own are renamed."""

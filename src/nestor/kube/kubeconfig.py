@@ -24,6 +24,7 @@ _CERTIFICATES = re.compile(rb"(-----BEGIN CERTIFICATE" + _BODY + rb"CERTIFICATE-
 _KEY = re.compile(rb"-----BEGIN ((?:EC |RSA )?PRIVATE KEY)" + _BODY + rb"\1-----\n*")
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _SERVER = rf"https://(?:{_HOST.pattern}|\[(?P<v6>[0-9A-Fa-f:.]+)\])(?::(?P<port>[0-9]{{1,5}}))?"
+_LINK_LOCAL = re.compile(r"https://(?:169\.254\.|\[[fF][eE][89abAB])")
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,16384}")
 
 _CLUSTER = {"server", "certificate-authority-data", "tls-server-name"}
@@ -52,7 +53,7 @@ def read_other(text: str) -> Object:
 def build_with_token(server: str, authority: str) -> Object:
     """A kubeconfig for a server whose URL is checked already, and a token that comes later. `authority`: PEM, or empty."""
     cluster: Object = {"server": server.rstrip("/")}
-    if authority:
+    if authority := authority.replace("\r\n", "\n").strip():
         if not _CERTIFICATES.fullmatch(authority.encode()):
             raise Refused("the certificate authorities must be certificates in PEM form")
         cluster["certificate-authority-data"] = base64.b64encode(authority.encode()).decode()
@@ -127,7 +128,10 @@ def _check_keys(found: Object, path: str, known: Collection[str]) -> None:
 
 
 def _check_cluster(cluster: Object) -> Object:
-    checked: Object = {"server": check_server(cluster.get("server"), "cluster.server", with_path=True).rstrip("/")}
+    server = check_server(cluster.get("server"), "cluster.server", with_path=True).rstrip("/")
+    if _LINK_LOCAL.match(server):
+        raise Refused("`cluster.server` must not be a link-local address: those are of the cloud's metadata services")
+    checked: Object = {"server": server}
     if "certificate-authority-data" in cluster:
         checked["certificate-authority-data"] = check_certificates(cluster, "cluster.", "certificate-authority-data")
     if "tls-server-name" in cluster:
