@@ -87,12 +87,12 @@ class RemoteProvider:
         """See `Backend.delete`. Raises `NotYet` while a request to create the pod may still be at work."""
         uid, cache = pod["metadata"]["uid"], await self._cluster.cache()
         there = await self._cluster.find(pod)
+        cache.expect_end(uid)
         if there is None:
             self._creator.check_settled(uid)
             self._creator.forget(uid)
             cache.forget(uid)
             return
-        cache.expect_end(uid)
         is_placed = spec_of(there).get("nodeName") and not reduce.is_over(status_of(there))
         # 0 would remove the pod at once, while its containers may still run.
         grace = max(1, grace_seconds) if grace_seconds is not None and is_placed else grace_seconds
