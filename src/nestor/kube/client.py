@@ -7,7 +7,7 @@ import copy
 import json
 import os
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -55,6 +55,7 @@ class Api:
         self._open_streams = 0
         self._manager = manager
         self._timeout = timeout
+        self._answer_bytes: int | None = None
         self.pace: Pace | None = None
         self._trims: dict[Kind, Trim] = {}
 
@@ -74,6 +75,26 @@ class Api:
         configuration = Configuration()
         await config.load_kube_config_from_dict(content, client_configuration=configuration)
         return cls(configuration, manager=manager, timeout=timeout)
+
+    @classmethod
+    async def foreign(
+        cls, content: Object, *, manager: str, timeout: float, answer_bytes: int, token: Callable[[], str] | None = None
+    ) -> Self:
+        """Connect to a server that is not trusted, by a kubeconfig that was checked: it may not send us elsewhere, and longer
+        answers are not read.
+
+        `token` reads the bearer token for each request. It must not wait, and may raise `ApiError`.
+        """
+        configuration = Configuration()
+        await config.load_kube_config_from_dict(content, client_configuration=configuration)
+        redirects = aiohttp.TraceConfig()
+        redirects.on_request_redirect.append(_refuse_redirect)
+        configuration.trace_configs = [redirects]
+        if token is not None:
+            configuration.refresh_api_key_hook = _with_token(token)
+        api = cls(configuration, manager=manager, timeout=timeout)
+        api._answer_bytes = answer_bytes
+        return api
 
     def with_certificate(self, file: Path) -> Api:
         """A client of the same server that shows the certificate in `file`, which holds its key as well, and nothing of ours."""
@@ -178,7 +199,7 @@ class Api:
         response: aiohttp.ClientResponse = answer.response
         try:
             if response.status >= 300:
-                raise errors.from_response(response.status, await response.read())
+                raise errors.from_response(response.status, await self._read(response))
             yield response
         except (aiohttp.ClientError, TimeoutError) as error:
             raise errors.Unreachable(f"{what}: {error or type(error).__name__}") from error
@@ -199,11 +220,25 @@ class Api:
     ) -> Any:
         """One request, its answer parsed as JSON, or text when it is not JSON."""
         async with self.open(method, path, query, body, content_type=content_type, timeout=timeout) as response:
-            content = await response.read()
+            content = await self._read(response)
         try:
             return parse(content)
         except ValueError:
             return content.decode(errors="replace")
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        """The whole answer. Raises `Unreachable` if it is longer than any that is read."""
+        if self._answer_bytes is None:
+            return await response.read()
+        found = bytearray()
+        async for chunk in response.content.iter_any():
+            found += chunk
+            self._check_length(found)
+        return bytes(found)
+
+    def _check_length(self, found: bytes | bytearray) -> None:
+        if self._answer_bytes is not None and len(found) > self._answer_bytes:
+            raise errors.Unreachable(f"{self.host} answers more than {self._answer_bytes} bytes")
 
     async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object:
         """One object. Raises `NotFound`."""
@@ -325,6 +360,7 @@ class Api:
             pending = b""
             async for chunk in response.content.iter_any():
                 *lines, pending = (pending + chunk).split(b"\n")
+                self._check_length(pending)
                 for line in lines:
                     event = json.loads(line)
                     if event["type"] == "ERROR":
@@ -332,6 +368,17 @@ class Api:
                         raise errors.from_response(status.get("code", 500), json.dumps(status).encode())
                     yield event
                 await asyncio.sleep(0)
+
+
+async def _refuse_redirect(*_: object) -> None:
+    raise aiohttp.ClientError("the server wants to send us elsewhere")
+
+
+def _with_token(read: Callable[[], str]) -> Callable[[Configuration], None]:
+    def refresh(configuration: Configuration) -> None:
+        configuration.api_key["BearerToken"] = f"Bearer {read()}"
+
+    return refresh
 
 
 def _target(path: str, query: dict[str, str] | None) -> str:

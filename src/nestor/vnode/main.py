@@ -39,7 +39,7 @@ _PATIENCE_SECONDS = 2.0
 class Build(Protocol):
     """Makes the provider."""
 
-    def __call__(self, spec: OverflowBackendSpec, secrets: Secrets) -> Backend:
+    def __call__(self, body: Object, secrets: Secrets) -> Backend:
         """See `factory.build_backend`."""
 
 
@@ -123,7 +123,7 @@ async def _connect(api: Api, settings: Settings, build: Build, state: State) -> 
         secrets = Secrets(api, settings.namespace, spec.secret_names())
         await _patiently(secrets.load, state)
         try:
-            return body, secrets, build(spec, secrets)
+            return body, secrets, build(body, secrets)
         except MissingSecret as error:
             why = conditions.SECRET_NOT_FOUND, f"{error} is missing in namespace '{settings.namespace}'"
         except ValueError as error:

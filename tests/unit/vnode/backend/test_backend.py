@@ -161,9 +161,15 @@ async def test_what_is_missing_is_named() -> None:
             made.read(name, "token")
 
 
+def build_body(**interlink: Any) -> Object:
+    """An interLink backend."""
+    spec = {"type": "Interlink", "interlink": {"url": "https://x.example", **interlink}}
+    return {"metadata": {"name": "link", "uid": "u"}, "spec": spec}
+
+
 def read_spec(**interlink: Any) -> OverflowBackendSpec:
-    """A specification of an interLink backend."""
-    return OverflowBackendSpec.model_validate({"type": "Interlink", "interlink": {"url": "https://x.example", **interlink}})
+    """Its specification."""
+    return OverflowBackendSpec.model_validate(build_body(**interlink)["spec"])
 
 
 async def test_the_provider_has_what_the_backend_says() -> None:
@@ -201,6 +207,6 @@ async def test_a_token_that_vanishes_is_a_credential_that_is_not_accepted() -> N
 
 
 async def test_an_interlink_backend_is_built() -> None:
-    made = factory.build_backend(read_spec(), await load(MemoryApi()))
+    made = factory.build_backend(build_body(), await load(MemoryApi()))
     assert isinstance(made, InterlinkProvider)
     await made.close()
