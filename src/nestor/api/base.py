@@ -56,6 +56,11 @@ HostName = Annotated[
 ]
 """A DNS host name."""
 
+LabelKey = Annotated[str, StringConstraints(min_length=1, max_length=316)]
+LabelValue = Annotated[str, StringConstraints(max_length=63, pattern=r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$")]
+NodeLabels = Annotated[dict[str, LabelValue], Field(max_length=64)]
+"""Labels of nodes."""
+
 LabelPattern = Annotated[
     str,
     Field(

@@ -9,7 +9,7 @@ from nestor import names
 from nestor.api import labels as marks
 from nestor.api.policy import Policy
 from nestor.objects import Object, annotations_of
-from nestor.translate import containers, dns, downward, labels, placement, scheduling, volumes
+from nestor.translate import backend_fields, containers, dns, downward, labels, placement, scheduling, volumes
 from nestor.translate.placement import Place
 from nestor.translate.target import Target
 
@@ -47,7 +47,8 @@ def build_pod(
     own = build_mark(pod) | placement.build_mark(policy.places, place)
     metadata["annotations"] = build_annotations(pod, target) | own
     where = scheduling.build_scheduling(pod, target, namespaces, policy.places, place)
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": _spec(pod, target, policy) | where}
+    spec = backend_fields.add_backend_fields(_spec(pod, target, policy) | where, policy.places, place)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
 def build_labels(pod: Object, target: Target) -> dict[str, str]:

@@ -105,6 +105,7 @@ class PodSyncer:
             await self._send(nested, host, update.build_update(nested, host, target, caches.policy)),
             # The policy is read here, not before: it may change during the request above.
             await self._send(nested, host, update.build_debug(nested, host, target, caches.policy), "ephemeralcontainers"),
+            await self._send(nested, host, self._build_patience(host)),
             await self._send(nested, host, update.build_resize(nested, host), "resize"),
             await self._send(nested, host, status.build_gates(nested, host), "status"),
         ]
@@ -112,6 +113,12 @@ class PodSyncer:
             await self._send(nested, host, update.build_mark(nested, host))
         if found := [*found, *filter(None, refused)]:
             await self._tell(nested, "; ".join(found))
+
+    def _build_patience(self, host: Object) -> Object | None:
+        caches = self._context.caches
+        node = caches.host_nodes.get(host["spec"].get("nodeName") or "")
+        is_away = node is not None and find_backend(node, caches.policy.places) is not None
+        return update.build_patience(host, caches.policy) if is_away else None
 
     async def _send(self, nested: Object, host: Object, patch: Object | None, part: Part = "") -> str:
         """Patch the host pod. Returns why that is refused, in nested words; the other patches do not depend on it."""
