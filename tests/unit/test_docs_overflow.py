@@ -17,6 +17,8 @@ from nestor.api.policy import Policy
 from nestor.providers import base
 from nestor.providers.interlink import refusals as interlink
 from nestor.providers.interlink.provider import InterlinkProvider
+from nestor.providers.remote import provider as remote
+from nestor.providers.remote import refusals as remote_refusals
 from nestor.translate import refusals as translate
 
 Object = dict[str, Any]
@@ -55,10 +57,11 @@ OTHERS = frozenset(
         ),
         *("create", "delete", "discover", "logs", "statuses"),
         *("configmaps", "pod", "projectedvolumesmaps", "ram", "secrets", "vcpu"),
+        *("all", "input", "merge", "parts", "results", "work"),
         *("default", "https", "nestor"),
     }
 )
-"""Fields of Kubernetes, methods of providers, fields of interLink and NuNet, and words."""
+"""Fields of Kubernetes, methods of providers, fields of interLink and NuNet, names in the example of an array job, and words."""
 
 
 def read_table(text: str, header: str) -> list[list[str]]:
@@ -168,8 +171,7 @@ def test_what_is_said_of_volumes_is_so(kind: str, cells: list[str]) -> None:
     host, link, cluster = (cell.partition(",")[0].partition(";")[0] for cell in cells)
     assert (host == "refused") is bool(translate.find_refusals(pod, Policy()))
     assert (link == "refused") is bool(interlink.find_refusals(pod))
-    # The other cluster's pods are held to the same level.
-    assert cluster == ("refused" if translate.find_refusals(pod, Policy()) else "yes")
+    assert (cluster == "refused") is bool(remote_refusals.find_refusals(pod))
     if "unless the class is `Privileged`" in cells[0]:
         assert not translate.find_refusals(pod, Policy(pod_security="Privileged"))
 
@@ -181,6 +183,7 @@ def test_what_is_said_to_be_refused_is_refused(field: str) -> None:
     assert all(cell.startswith("refused") for cell in row[1:])
     assert translate.find_refusals(pod, Policy())
     assert interlink.find_refusals(pod)
+    assert remote_refusals.find_refusals(pod)
 
 
 @pytest.mark.parametrize(
@@ -191,6 +194,7 @@ def test_what_is_said_of_commands_is_so(words: str, capability: str) -> None:
     (row,) = [row for row in WORKS if row[0].startswith(words)]
     assert row[1:] == ["yes", "no", "yes"]
     assert getattr(InterlinkProvider, capability) is None
+    assert getattr(remote.RemoteProvider, capability) is not None
 
 
 def test_an_interlink_backend_has_logs() -> None:
@@ -200,9 +204,8 @@ def test_an_interlink_backend_has_logs() -> None:
 
 
 def test_the_rights_in_another_cluster_are_those_that_the_provider_asks_for() -> None:
-    provider = pytest.importorskip("nestor.providers.remote.provider")
     role, cluster_role = yaml.safe_load_all(re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)[0])
-    for given, asked in ((role, provider.RIGHTS), (cluster_role, provider.CLUSTER_RIGHTS)):
+    for given, asked in ((role, remote.RIGHTS), (cluster_role, remote.CLUSTER_RIGHTS)):
         said = {(name, frozenset(item["verbs"])) for item in given["rules"] for name in item["resources"]}
         assert said == {(right.resource, right.verbs) for right in asked}
 
