@@ -86,6 +86,7 @@ def test_an_eviction_is_one_here_as_well() -> None:
     """Kubelets of some versions leave the containers as they were."""
     evicted = build_running(build_pod()) | {"phase": "Failed", "reason": "Evicted", "message": "The node was low on memory"}
     evicted["conditions"].append({"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"})
+    items: list[Object]
     for items in (evicted["containerStatuses"], []):
         built = report(evicted | {"containerStatuses": items})
         assert (built["phase"], built["reason"], built["message"]) == ("Failed", "Evicted", "The node was low on memory")

@@ -18,7 +18,7 @@ Object = dict[str, Any]
 
 TYPE, ARCH = "node.kubernetes.io/instance-type", "kubernetes.io/arch"
 GPU = "nvidia.com/gpu"
-GPUS = {"nvidia_com__gpu": "2"}
+GPUS: Object = {"nvidia_com__gpu": "2"}
 TAINT = {"key": GPU, "value": "present", "effect": "NoSchedule"}
 
 
