@@ -2,25 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-from typing import Any
-
-import yaml
-
 from nestor.kube.rights import Right
 from nestor.providers.remote.provider import CLUSTER_RIGHTS, RIGHTS
-
-Object = dict[str, Any]
-
-PAGE = Path(__file__).parents[4] / "docs/overflow-kubernetes.md"
-
-
-def read_documents() -> list[Object]:
-    """The objects that admins of the other cluster apply."""
-    blocks = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    (found,) = [list(yaml.safe_load_all(text)) for text in blocks if "kind: Role\n" in text]
-    return found
+from tests.unit.providers.remote.documents import read_documents
 
 
 def read_role(kind: str) -> dict[str, frozenset[str]]:
