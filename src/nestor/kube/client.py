@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal, Self
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import aiohttp
 from kubernetes.aio import config
@@ -141,6 +141,11 @@ class Api:
     def host(self) -> str:
         """The server's base URL, as `https://10.0.0.1:6443`."""
         return str(self._client.configuration.host)
+
+    @property
+    def server_name(self) -> str:
+        """The name that the server's certificate must have."""
+        return str(self._client.configuration.tls_server_name or urlsplit(self.host).hostname or "")
 
     @property
     def ssl_context(self) -> ssl.SSLContext:

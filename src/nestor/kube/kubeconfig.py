@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import ipaddress
+import json
 import re
 from collections.abc import Collection
 from typing import Any
@@ -19,6 +20,8 @@ from nestor.objects import Object
 SIZE_LIMIT = 2**16
 """Bytes of a kubeconfig; those of Nestor have about 4,000."""
 
+_BRACKETS = 200
+"""That YAML may have, which takes very long to read when they are nested."""
 _BODY = rb"-----\n[A-Za-z0-9+/=\n]+-----END "
 _CERTIFICATES = re.compile(rb"(-----BEGIN CERTIFICATE" + _BODY + rb"CERTIFICATE-----\n*)+")
 _KEY = re.compile(rb"-----BEGIN ((?:EC |RSA )?PRIVATE KEY)" + _BODY + rb"\1-----\n*")
@@ -103,12 +106,21 @@ def _parse(text: str) -> Object:
     if len(text) > SIZE_LIMIT:
         raise Refused(f"the kubeconfig must not have more than {SIZE_LIMIT} characters")
     try:
-        content = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, ValueError):
-        content = None
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        content = _parse_yaml(text)
     if not isinstance(content, dict):
         raise Refused("the kubeconfig must be YAML or JSON")
     return content
+
+
+def _parse_yaml(text: str) -> Any:
+    if sum(text.count(mark) for mark in "[{") > _BRACKETS:
+        return None
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return None
 
 
 def _find(content: Object, part: str, inner: str, name: Any) -> Object:

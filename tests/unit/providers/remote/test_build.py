@@ -58,7 +58,7 @@ def test_a_pod_has_no_identity_there_and_knows_no_services() -> None:
 
 
 def test_what_the_hosts_scheduler_has_read_stays_behind() -> None:
-    stay = {"nodeSelector": {"a": "b"}, "affinity": {"nodeAffinity": {}}, "priorityClassName": "high", "priority": 7}
+    stay: Object = {"nodeSelector": {"a": "b"}, "affinity": {"nodeAffinity": {}}, "priorityClassName": "high", "priority": 7}
     stay |= {"schedulerName": "other", "preemptionPolicy": "Never", "overhead": {"cpu": "1"}}
     stay |= {"topologySpreadConstraints": [{"maxSkew": 1}], "readinessGates": [{"conditionType": "x"}]}
     spec = build(host_pod(**stay))["spec"]
@@ -67,7 +67,7 @@ def test_what_the_hosts_scheduler_has_read_stays_behind() -> None:
 
 
 def test_what_a_pod_is_goes_with_it() -> None:
-    own = {
+    own: Object = {
         "activeDeadlineSeconds": 60,
         "hostAliases": [{"ip": "192.0.2.1", "hostnames": ["a"]}],
         "restartPolicy": "Never",
@@ -160,7 +160,7 @@ def test_copies_are_of_the_pod_alone() -> None:
         volumes=[{"name": "p", "projected": {"sources": [{"secret": {"name": "keys"}}, {"configMap": {"name": "plain"}}]}}],
         imagePullSecrets=[{"name": "pull"}],
     )
-    secrets = {
+    secrets: dict[str, Object] = {
         "keys": {"type": "kubernetes.io/service-account-token", "data": {"k": "dg=="}, "immutable": True},
         "pull": {"type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": "e30="}},
     }
@@ -229,7 +229,7 @@ def test_what_a_pod_cannot_have_there_is_named(spec: Object, words: str) -> None
 
 
 def test_most_pods_are_not_refused() -> None:
-    admitted = {
+    admitted: Object = {
         "dnsPolicy": "ClusterFirst",
         "enableServiceLinks": True,
         "preemptionPolicy": "PreemptLowerPriority",

@@ -346,7 +346,7 @@ async def test_an_old_answer_does_not_undo_a_newer_state(far: Far) -> None:
     far.api.run("host-uid")
 
     async def runs() -> bool:
-        return (await provider.statuses([pod]))["host-uid"]["phase"] == "Running"
+        return bool((await provider.statuses([pod]))["host-uid"]["phase"] == "Running")
 
     await eventually(runs)
     (await provider._cluster.cache()).note(old)
@@ -369,7 +369,7 @@ async def test_one_small_request_asks_about_all_pods(far: Far) -> None:
     for pod in pods:
         await provider.create(pod)
     requests: list[str] = []
-    far.api.fault = lambda verb, what: requests.append(f"{verb} {what}")  # type: ignore[func-returns-value]
+    far.api.fault = lambda verb, what: requests.append(f"{verb} {what}")
     assert len(await provider.statuses(pods)) == 50
     assert [item for item in requests if "watch" not in item] == [f"GET /api/v1/namespaces/{SPACE}/pods"]
 
@@ -410,8 +410,8 @@ async def test_a_patch_for_somebody_elses_state_is_not_sent(far: Far) -> None:
     await provider.create(pod)
     find = provider._cluster.find
 
-    async def late(asked: Object) -> Object | None:
-        found = await find(asked)
+    async def late(pod: Object) -> Object | None:
+        found = await find(pod)
         far.api.tell("host-uid", reason="changed meanwhile")
         return found
 
