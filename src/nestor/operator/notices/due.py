@@ -15,6 +15,7 @@ from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.notices import SUMMARY_LIMIT, NoticeType, Sink
 from nestor.objects import Object, spec_of
 
+_KEYS = ("sink", "type", "id", "time", "state")
 PENDING: Final = "Pending"
 DELIVERED: Final = "Delivered"
 UNDELIVERED: Final = "Undelivered"
@@ -85,8 +86,9 @@ def update_notices(
 
 
 def list_pending(notices: Iterable[Object]) -> list[Object]:
-    """Those to be sent, in the order in which they came to be."""
-    return sorted((item for item in notices if item.get("state") == PENDING), key=lambda item: str(item.get("time")))
+    """Those to be sent, in the order in which they came to be. What is no notice of ours is left out."""
+    whole = [item for item in notices if all(isinstance(item.get(key), str) for key in _KEYS)]
+    return sorted((item for item in whole if item["state"] == PENDING), key=lambda item: str(item["time"]))
 
 
 def list_lost(old: Object, new: Object) -> list[Object]:

@@ -83,7 +83,11 @@ async def _send(request: Request, context: ssl.SSLContext | bool, explain: Expla
     headers = {**HEADERS, **request.headers} | ({"Authorization": f"Bearer {request.token}"} if request.token else {})
     async with (
         aiohttp.ClientSession(
-            connector=connector, auto_decompress=False, trust_env=False, cookie_jar=aiohttp.DummyCookieJar()
+            connector=connector,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
+            auto_decompress=False,
+            trust_env=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
         ) as session,
         session.post(request.url, data=request.body, headers=headers, allow_redirects=False) as answer,
     ):
