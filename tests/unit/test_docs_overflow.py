@@ -203,13 +203,6 @@ def test_an_interlink_backend_has_logs() -> None:
     assert InterlinkProvider.logs is not None
 
 
-def test_the_rights_in_another_cluster_are_those_that_the_provider_asks_for() -> None:
-    role, cluster_role = yaml.safe_load_all(re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)[0])
-    for given, asked in ((role, remote.RIGHTS), (cluster_role, remote.CLUSTER_RIGHTS)):
-        said = {(name, frozenset(item["verbs"])) for item in given["rules"] for name in item["resources"]}
-        assert said == {(right.resource, right.verbs) for right in asked}
-
-
 SUITE = "\n".join((ROOT / "tests/conformance/providers" / name).read_text() for name in ("backend.py", "contract.py"))
 
 
