@@ -53,6 +53,7 @@ OTHERS = frozenset(
             "emptyDir",
             "managedFields",
             "nodeName",
+            "parallelism",
             "podFailurePolicy",
         ),
         *("create", "delete", "discover", "logs", "statuses"),

@@ -14,6 +14,9 @@ ResourcePattern = Annotated[str, StringConstraints(min_length=1, max_length=316,
 OverflowMode = Literal["Never", "WhenFull", "Always"]
 GpuPlace = Literal["Host", "Backend", "Any"]
 
+HOST = "host"
+"""The host cluster's own nodes, where places have names: a backend may not be called so."""
+
 DEFAULT_GPU_RESOURCES = ["*gpu*/*", "*/*gpu*", "nvidia.com/mig-*"]
 DEFAULT_COMPLETIONS_TRIGGER = 6
 DEFAULT_LOCAL_PARALLELISM = 2
@@ -139,7 +142,10 @@ class ResourceRule(Model):
 class Backend(Model):
     """A backend that pods may overflow to: its virtual nodes."""
 
-    name: ObjectName = Field(description="Name of the OverflowBackend, or any name for virtual nodes that are not Nestor's.")
+    name: ObjectName = Field(
+        description="Name of the OverflowBackend, or any name for virtual nodes that are not Nestor's.",
+        json_schema_extra=rules(rule(f"self != '{HOST}'", f"must not be '{HOST}': that is the host cluster itself")),
+    )
     weight: int = Field(50, description="How strongly it is preferred to the other backends. Defaults to 50.", ge=1, le=100)
     node_selector: NodeLabels = Field(
         default_factory=dict,

@@ -20,6 +20,7 @@ from nestor.operator.backends.reconcile import BackendReconciler
 from nestor.operator.backends.requests import RequestReconciler
 from nestor.operator.clusters.bindings import keep_bindings
 from nestor.operator.clusters.reconcile import ClusterReconciler
+from nestor.operator.gangs.keeper import GangKeeper
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.world import kopf_events
 from nestor.operator.world.context import Context
@@ -58,6 +59,7 @@ class Operator:
         self._apps = AppReconciler(context)
         self._backends = BackendReconciler(context)
         self._requests = RequestReconciler(context)
+        self._gangs = GangKeeper(context)
         self._taints: Taints = {}
         self._lists = Lists(context.api, self.feeds())
         self._definitions = Definitions(context.api)
@@ -97,7 +99,13 @@ class Operator:
         for informer in self.cache.informers.values():
             await informer.synced.wait()
         await together(self._lists.fill(), self._definitions.wait())
-        await together(self.queue.run(), self._lists.keep(), keep_host(self.context, self._add_all), keep_bindings(self.context))
+        await together(
+            self.queue.run(),
+            self._lists.keep(),
+            self._gangs.keep(),
+            keep_host(self.context, self._add_all),
+            keep_bindings(self.context),
+        )
 
     async def _reconcile(self, key: Key) -> float | None:
         """Tells the queue when to look again, or, by raising, to retry soon."""
