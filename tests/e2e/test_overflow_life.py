@@ -48,7 +48,7 @@ async def test_pods_at_a_backend_that_does_not_answer_keep_their_state(place: Pl
     uid = await place.get("patient", ".metadata.uid")
 
     plugin.client.restart(after=100)  # what runs there runs on
-    lost = await wait_for(place.api, kinds.NODE, place.link, "", has("Ready", "Unknown", "Unreachable"), limit=150)
+    lost = await wait_for(place.api, kinds.NODE, place.link, "", has("Ready", "Unknown", "BackendUnreachable"), limit=150)
     assert lost is not None
     assert await place.get("patient", ".status.phase") == "Running"
 
