@@ -18,7 +18,7 @@ from nestor.vnode.identity.request import Wish
 from nestor.vnode.node.keeper import NodeKeeper
 from nestor.vnode.node.status import Machine
 from nestor.vnode.pods.controller import PodController
-from nestor.vnode.pods.registry import Home
+from nestor.vnode.pods.entry import Home
 from nestor.vnode.pods.trim import trim_pod
 from nestor.vnode.restart import Restart
 from nestor.vnode.settings import Settings

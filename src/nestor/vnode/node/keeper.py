@@ -56,11 +56,12 @@ class NodeKeeper:
         await self.informer.synced.wait()
         while True:
             self._wake.clear()
-            try:
-                await self.write()
-                await self.renew()
-            except ApiError as error:
-                log.warning("node %s: %s", self._name, error)
+            # The Lease first, and whatever becomes of the status: a backend may tell what no API server accepts.
+            for part in (self.renew, self.write):
+                try:
+                    await part()
+                except ApiError as error:
+                    log.warning("node %s: %s", self._name, error)
             try:
                 async with asyncio.timeout(RENEW_SECONDS):
                     await self._wake.wait()

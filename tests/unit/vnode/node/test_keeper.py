@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from nestor.kube import Api, kinds
+from nestor.kube import Api, Invalid, kinds
 from nestor.objects import spec_of
 from nestor.providers.base import Unauthorized, Unreachable
 from nestor.vnode.backend import health
@@ -115,6 +115,19 @@ async def test_a_lease_of_an_earlier_node_is_renewed(scene: Scene) -> None:
     scene.health.note_answer()
     await scene.until(lambda: scene.renewed)
     assert (scene.api.look(kinds.LEASE, NODE, LEASE_NAMESPACE) or {})["spec"]["holderIdentity"] == NODE
+
+
+async def test_a_status_that_is_not_accepted_does_not_end_the_lease(scene: Scene) -> None:
+    """A backend may tell what no API server takes; without the Lease, all of its pods would be sent away."""
+    await scene.until(lambda: scene.status)
+    scene.api.refusal = lambda verb, body: Invalid(422, "Invalid", "no") if "status" in body else None
+    scene.capacity = {"cpu": "9"}
+    scene.keeper.look()
+    scene.health.note_answer()
+    await scene.until(lambda: scene.renewed)
+    first = scene.renewed
+    await scene.until(lambda: scene.renewed != first)
+    assert scene.status["capacity"]["cpu"] == "8"
 
 
 async def test_a_node_that_is_made_again_gets_its_status_again(scene: Scene) -> None:
