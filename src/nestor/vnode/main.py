@@ -26,6 +26,7 @@ from nestor.vnode.pods.create import PodCreator
 from nestor.vnode.pods.end import PodEnder
 from nestor.vnode.pods.orphans import OrphanFinder
 from nestor.vnode.pods.poll import StatusPoller
+from nestor.vnode.pods.refresh import Refresher
 from nestor.vnode.pods.writer import PodWriter
 from nestor.vnode.restart import Restart
 from nestor.vnode.settings import Settings, parse
@@ -112,6 +113,8 @@ def _start(
     spawn(poller.run(), "statuses")
     if backend.lists is not None:
         spawn(OrphanFinder(backend.lists, pods.registry, answers, lambda: nodes.names).run(), "orphans")
+    if backend.refreshes is not None:
+        spawn(Refresher(backend.refreshes, pods.registry, answers).run(), "refreshes")
     log.info("serving backend '%s'", name)
 
 

@@ -206,6 +206,15 @@ async def test_shapes_stay_while_the_backend_is_away() -> None:
     assert (found["status"], found["reason"], found["message"]) == ("False", "Unreachable", "connection refused")
 
 
+@pytest.mark.parametrize("error", [ValueError("an answer that no reader has foreseen"), KeyError("x"), RecursionError()])
+async def test_nothing_that_a_backend_tells_ends_the_process(error: Exception) -> None:
+    place = Place()
+    place.backend.shapes = [Shape("a100", {"cpu": "8"})]
+    await place.pass_once()
+    place.backend.fault = lambda call, _: error if call == "discover" else None
+    assert [item["name"] for item in (await place.pass_once())["shapes"]] == ["a100"]
+
+
 async def test_nodes_are_those_that_the_operator_has_made() -> None:
     nodes = [
         {"name": "gpu", "shape": "default", "state": "Ready"},

@@ -20,9 +20,12 @@ _KINDS = {CONFIG_MAPS: "ConfigMap", SECRETS: "Secret"}
 _KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
 
 
-def build_copies(pod: Object, inputs: Inputs, settings: Settings) -> list[Object]:
-    """Everything that the pod refers to, not yet owned by anyone. Raises `NotYet` if something is missing."""
-    found = list(_build_all(pod, inputs))
+def build_copies(pod: Object, inputs: Inputs, settings: Settings, *, is_complete: bool = True) -> list[Object]:
+    """Everything that the pod refers to, not yet owned by anyone.
+
+    `is_complete`: raise `NotYet` if something is missing; otherwise, leave it out.
+    """
+    found = list(_build_all(pod, inputs, is_complete=is_complete))
     marks = build_marks(pod, settings)
     for copy in found:
         copy["metadata"] |= {"namespace": settings.namespace, "labels": marks}
@@ -45,28 +48,26 @@ def own(copy: Object, there: Object) -> Object:
     return copy | {"metadata": copy["metadata"] | {"ownerReferences": [owner_reference("v1", "Pod", meta["name"], meta["uid"])]}}
 
 
-def _build_all(pod: Object, inputs: Inputs) -> Iterator[Object]:
+def _build_all(pod: Object, inputs: Inputs, *, is_complete: bool) -> Iterator[Object]:
     uid, required = pod["metadata"]["uid"], find_required(pod)
     for item in sorted(find_references(pod)):
         kind = _KINDS[item.resource]
         original = (inputs.secrets if kind == "Secret" else inputs.config_maps).get(item.name)
         if original is not None:
             yield _build(kind, names.remote_input(item.name, uid)) | carry(original, kind)
-        elif item in required:
+        elif item in required and is_complete:
             raise NotYet(f"{kind} '{item.name}' does not exist")
     if has_links(inputs):
         variables = {key: value for key, value in inputs.environment.items() if _KEY.fullmatch(key)}
         yield _build("ConfigMap", links_name(pod)) | {"data": variables}
-    if tokens := volumes.find_tokens(pod):
-        data = {token.key: _encode(inputs, token) for token in tokens}
-        yield _build("Secret", volumes.token_secret_name(pod)) | {"type": "Opaque", "data": data}
-
-
-def _encode(inputs: Inputs, token: volumes.Token) -> str:
-    found = inputs.tokens.get((token.volume, token.path))
-    if found is None:
-        raise NotYet(f"volume '{token.volume}' has no service account token yet")
-    return base64.b64encode(found.encode()).decode()
+    tokens = volumes.find_tokens(pod)
+    missing = [token for token in tokens if (token.volume, token.path) not in inputs.tokens]
+    if missing and is_complete:
+        raise NotYet(f"volume '{missing[0].volume}' has no service account token yet")
+    if tokens and not missing:
+        data = {token.key: inputs.tokens[token.volume, token.path] for token in tokens}
+        encoded = {key: base64.b64encode(text.encode()).decode() for key, text in data.items()}
+        yield _build("Secret", volumes.token_secret_name(pod)) | {"type": "Opaque", "data": encoded}
 
 
 def _build(kind: str, name: str) -> Object:

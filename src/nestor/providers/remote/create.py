@@ -38,7 +38,17 @@ class Creator:
         if build.is_gated(there):
             await self._release(pod, there, wanted)
         else:
-            await self._refresh(pod, there, wanted)
+            await self.refresh(pod, there, wanted)
+
+    async def refresh(self, pod: Object, there: Object, wanted: list[Object]) -> None:
+        """Bring the copies of a pod up to date. One that runs is not refused for them."""
+        is_ending = is_terminating(there) or reduce.is_over(status_of(there))
+        if is_ending or self._written.get(pod["metadata"]["uid"]) == copies.digest(wanted):
+            return
+        try:
+            await self._write(pod, there, wanted)
+        except InvalidInput as error:
+            log.warning("copies of pod '%s' are not up to date: %s", pod["metadata"]["name"], error.message)
 
     def check_settled(self, uid: str) -> None:
         """Raise `NotYet` while the API server may still be at work on a request of ours whose answer was lost."""
@@ -93,16 +103,6 @@ class Creator:
             raise
         except NotFound:
             raise NotYet("the pod was removed before it could run") from None
-
-    async def _refresh(self, pod: Object, there: Object, wanted: list[Object]) -> None:
-        """Bring the copies of a pod up to date. One that runs is not refused for them."""
-        is_ending = is_terminating(there) or reduce.is_over(status_of(there))
-        if is_ending or self._written.get(pod["metadata"]["uid"]) == copies.digest(wanted):
-            return
-        try:
-            await self._write(pod, there, wanted)
-        except InvalidInput as error:
-            log.warning("copies of pod '%s' are not up to date: %s", pod["metadata"]["name"], error.message)
 
     async def _write(self, pod: Object, there: Object, wanted: list[Object]) -> None:
         api = await self._cluster.connect()

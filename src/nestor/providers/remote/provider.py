@@ -67,6 +67,11 @@ class RemoteProvider:
         """The pods there take most changes that host pods take."""
         return self
 
+    @property
+    def refreshes(self) -> RemoteProvider:
+        """The pods have copies of what they refer to."""
+        return self
+
     async def close(self) -> None:
         """See `Backend.close`."""
         await self._cluster.close()
@@ -82,6 +87,14 @@ class RemoteProvider:
         body = build.build_pod(pod, self._settings, machines, has_links=has_links, is_gated=bool(wanted))
         await self._creator.create(pod, body, wanted)
         return pod
+
+    async def refresh(self, pod: Object, inputs: Inputs) -> None:
+        """See `Refreshes.refresh`."""
+        there = await self._cluster.find(pod)
+        if there is None or build.is_gated(there):
+            raise NotFound(f"the cluster does not know pod '{pod['metadata']['name']}'")
+        found = copies.build_copies(pod, inputs, self._settings, is_complete=False)
+        await self._creator.refresh(pod, there, found)
 
     async def delete(self, pod: Object, *, grace_seconds: int | None = None) -> None:
         """See `Backend.delete`. Raises `NotYet` while a request to create the pod may still be at work."""

@@ -12,7 +12,7 @@ from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatu
 from nestor.kube import Api, ApiError, Change, Informer, kinds
 from nestor.kube.rights import right
 from nestor.objects import Object, conditions_of, spec_of, status_of
-from nestor.providers.base import Backend, ProviderError
+from nestor.providers.base import Backend
 from nestor.times import timestamp
 from nestor.vnode.backend import shapes
 from nestor.vnode.backend.health import Health, describe
@@ -107,7 +107,7 @@ class BackendView:
         try:
             with self._health.noting():
                 found = await backend.discover()
-        except (ProviderError, OSError, TimeoutError) as error:
+        except Exception as error:
             log.info("shapes were not discovered: %s", describe(error))
             return
         if found is not None:

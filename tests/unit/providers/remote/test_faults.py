@@ -236,6 +236,26 @@ async def test_tokens_are_refreshed_when_the_pod_is_sent_again(far: Far) -> None
     ]
 
 
+async def test_a_refresh_starts_nothing_and_takes_nothing_away(far: Far) -> None:
+    provider = far.set_up()
+    source = {"serviceAccountToken": {"path": "token"}}
+    pod = build_pod(volumes=[VOLUME, {"name": "access", "projected": {"sources": [source]}}])
+    full = Inputs({"settings": CONFIG}, tokens={("access", "token"): "one"})
+    with pytest.raises(base.NotFound):
+        await provider.refresh(pod, full)
+    far.api.fault = only("APPLY", "configmaps", LOST)
+    with pytest.raises(base.Unreachable):
+        await provider.create(pod, full)
+    with pytest.raises(base.NotFound):  # it has not run
+        await provider.refresh(pod, full)
+    await provider.create(pod, full)
+    await provider.refresh(pod, Inputs())
+    await provider.refresh(pod, Inputs(tokens={("access", "token"): "two"}))
+    assert [item["data"] for item in far.api.every("configmaps")] == [{"a": "1"}]
+    assert [item["data"] for item in far.api.every("secrets")] == [{"token-1-0": "dHdv"}]
+    assert far.api.starts == {"host-uid": 1}
+
+
 async def test_a_pod_that_runs_is_not_refused_for_its_copies(far: Far, caplog: pytest.LogCaptureFixture) -> None:
     provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
     await provider.create(pod, INPUTS)

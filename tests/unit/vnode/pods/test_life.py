@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -256,14 +257,16 @@ async def test_a_pod_that_starts_at_the_last_moment_stays(world: World) -> None:
     """Between the last statuses and the deadline: the backend is asked once more."""
     uid = world.bind("web", seconds="1")
     await world.mark("web", "Accepted")
+    started = asyncio.Event()
 
     def start(call: str, _: Object) -> Exception | None:
         if call == "get":
             world.backend.run(uid)
+            started.set()
         return Unreachable("busy") if call == "statuses" else None
 
     world.backend.fault = start
-    await world.until(lambda: world.backend.count("get"))
+    await started.wait()
     world.backend.fault = lambda _, __: None
     await world.phase("web", "Running")
     assert world.backend.count("delete") == 0
