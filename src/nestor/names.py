@@ -133,6 +133,11 @@ def remote_input(name: str, uid: str) -> str:
     return join_limited([name], "x-" + digest("input", uid, name, length=12))
 
 
+def backend_pull_secret(name: str) -> str:
+    """The copy in a job's namespace of a Secret with which images are pulled at backends."""
+    return join_limited(["pull", name], digest(name), limit=CHILD_LIMIT)
+
+
 def further_ingress(job: str, prefix: str) -> str:
     """The Ingress of a job's additional target, whose host starts with `prefix`; that of the first has the job's name."""
     return join_limited([job, prefix], digest(job, prefix), limit=CHILD_LIMIT)

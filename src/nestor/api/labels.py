@@ -110,6 +110,22 @@ PLACE = f"{GROUP}/place"
 PLACE_REASON = f"{GROUP}/place-reason"
 """Annotation of such a pod: why it has that place, if it is not what its class says of all pods."""
 
+GANG = f"{GROUP}/gang"
+"""Annotation or label that users set on nested pods: the name of their gang in its namespace. Label of a host pod that is held
+for its gang: the gang's key. Name of the scheduling gate that holds it."""
+
+GANG_NAME = f"{GROUP}/gang-name"
+"""Annotation of such a host pod: the gang's namespace and name in the nested cluster."""
+
+GANG_SIZE = f"{GROUP}/gang-size"
+"""Annotation (or label) of such pods, nested and host: how many pods the gang has to have."""
+
+GANG_ROUND = f"{GROUP}/gang-round"
+"""Annotation of a host pod that was let go: in which of its gang's rounds. If that begins another one, the pod is taken back."""
+
+GANG_GROUP = f"{GROUP}/gang-group"
+"""Annotation of a host pod whose gang a scheduler of the host cluster holds together: that scheduler, and the group's name."""
+
 SHAPE = f"{GROUP}/shape"
 """Label of a virtual node: its shape at the backend."""
 

@@ -101,6 +101,11 @@ class Api(Transport):
         except errors.NotFound:
             return None
 
+    async def list_trimmed(self, kind: Kind, trim: Trim, *, fields: str = "") -> list[Object]:
+        """All objects of the cluster, of each only what `trim` keeps. They may be many, but none should be huge."""
+        query = {"fieldSelector": fields} if fields else {}
+        return (await pages.read(self.request, kind, None, query, trim, pages.SIZE)).items
+
     async def list(self, kind: Kind, namespace: str | None = None, *, labels: str = "", fields: str = "") -> list[Object]:
         """All objects that match the label and field selectors, each with `apiVersion` and `kind` filled in."""
         query = {key: value for key, value in (("labelSelector", labels), ("fieldSelector", fields)) if value}

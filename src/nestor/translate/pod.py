@@ -9,7 +9,8 @@ from nestor import names
 from nestor.api import labels as marks
 from nestor.api.policy import Policy
 from nestor.objects import Object, annotations_of
-from nestor.translate import containers, dns, downward, labels, placement, scheduling, volumes
+from nestor.translate import backend_fields, containers, dns, downward, gang, labels, placement, scheduling, volumes
+from nestor.translate.gang_claims import Membership
 from nestor.translate.placement import Place
 from nestor.translate.target import Target
 
@@ -36,18 +37,28 @@ _HOSTNAME_LIMIT = 63
 
 
 def build_pod(
-    pod: Object, target: Target, namespaces: scheduling.Namespaces, policy: Policy, place: Place | None = None
+    pod: Object,
+    target: Target,
+    namespaces: scheduling.Namespaces,
+    policy: Policy,
+    place: Place | None = None,
+    membership: Membership | None = None,
 ) -> Object:
     """The host pod for `pod`. Call only if `refusals.find_refusals` returned nothing. `place`: where it runs, if that is
-    decided.
+    decided. `membership`: its gang.
     """
     metadata = target.metadata(pod)
     metadata["labels"] = build_labels(pod, target)
     place = place or placement.decide_place(pod, policy.places)
+    if membership and policy.places.gang and policy.places.gang.scheduler != "Nestor":
+        place = gang.keep_together(place)
     own = build_mark(pod) | placement.build_mark(policy.places, place)
     metadata["annotations"] = build_annotations(pod, target) | own
     where = scheduling.build_scheduling(pod, target, namespaces, policy.places, place)
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": _spec(pod, target, policy) | where}
+    spec = backend_fields.add_backend_fields(_spec(pod, target, policy) | where, policy.places, place)
+    host = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    rules = policy.places.gang
+    return gang.join_host(host, membership, rules) if membership and rules else host
 
 
 def build_labels(pod: Object, target: Target) -> dict[str, str]:

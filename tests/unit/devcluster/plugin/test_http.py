@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from devcluster.plugin import server
+from devcluster.plugin import server, surroundings
 from devcluster.plugin.ctr import Ctr, CtrFailed, Image
 from devcluster.plugin.orders import Client
 from devcluster.plugin.pki import Pki
@@ -86,11 +86,14 @@ class Backend:
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+async def settings(tmp_path: Path) -> AsyncIterator[Settings]:
     """A backend of the test's own."""
     ctr = NoContainerd(Path("ctr"), Path("socket"), Path("hosts"), Path("runc"))
     place = Place(ctr, tmp_path / "pods", tmp_path / "networks", "nestor-test-nothing")
-    return Settings(tmp_path, ADDRESS, tmp_path / "orders.sock", place, Ports(*free_ports(4)))
+    yield Settings(tmp_path, ADDRESS, tmp_path / "orders.sock", place, Ports(*free_ports(4)))
+    # Pods outlive the plugin, by design.
+    for file in place.networks.glob("*"):
+        await surroundings.remove_network(file)
 
 
 @pytest.fixture
