@@ -21,8 +21,12 @@ help: ## Print this list
 demo: $(VENV)/.ready ## Start a cluster, install Nestor, run hello-world and fetch its page (CLUSTER=embedded|current|kind)
 	@$(RUN) -m devcluster.demo up
 
+.PHONY: demo-overflow
+demo-overflow: $(VENV)/.ready ## Run a job that is too large for its nodes: the rest goes to a second cluster and an interLink backend
+	@$(RUN) -m devcluster.demo overflow
+
 .PHONY: demo-down
-demo-down: $(VENV)/.ready ## Remove what `make demo` started
+demo-down: $(VENV)/.ready ## Remove what the demos started
 	@$(RUN) -m devcluster.demo down
 
 .PHONY: test

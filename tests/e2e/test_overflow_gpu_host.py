@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 import devcluster.cluster
-from nestor.api import conditions
+from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from nestor.objects import Object, status_of
-from tests.e2e.conftest import apply, image, inline_job, kubectl, nested_kubeconfig
+from tests.e2e import overflow
+from tests.e2e.conftest import NOTHING, apply, example, image, inline_job, kubectl, open_cluster, read_example
 from tests.waiting import eventually, job_with, wait_for, wait_for_any
 
 pytestmark = [pytest.mark.alone, pytest.mark.long]
@@ -25,13 +26,15 @@ pytestmark = [pytest.mark.alone, pytest.mark.long]
 NODE = "nestor-dev-2"
 RESOURCE = "example.com/gpu"
 DEVICES = 2
-TAINT = {"key": RESOURCE, "value": "present", "effect": "NoSchedule"}
-TOLERATION = {"key": RESOURCE, "operator": "Exists", "effect": "NoSchedule"}
+# Not the resource's name: a host with the admission plugin ExtendedResourceToleration, as the embedded one is, tolerates that for
+# every pod with a GPU, whatever its class says.
+POOL = "example.com/pool"
+TAINT = {"key": POOL, "value": "gpu", "effect": "NoSchedule"}
+TOLERATION = {"key": POOL, "operator": "Exists", "effect": "NoSchedule"}
 RULES: Object = {
     "extendedResources": [{"name": RESOURCE, "tolerations": [TOLERATION]}],
     "machines": [{"name": "gpu-node", "nodeSelector": {"kubernetes.io/hostname": NODE}, "tolerations": [TOLERATION]}],
 }
-NOTHING = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: nothing, namespace: default}\n"
 PLUGINS = "/var/lib/kubelet/device-plugins"
 LIMIT = 120
 
@@ -58,7 +61,7 @@ async def gpu_node(cluster: object, api: Api) -> AsyncIterator[str]:
         await wait_for(api, kinds.NODE, NODE, "", lambda node: allocatable(node) == DEVICES, limit=LIMIT)
         yield NODE
     finally:
-        await set_taints(api, lambda taints: [item for item in taints if item["key"] != RESOURCE])
+        await set_taints(api, lambda taints: [item for item in taints if item["key"] != POOL])
         await api.delete(kinds.POD, "plugin", home)
         await wait_for(api, kinds.NODE, NODE, "", lambda node: allocatable(node) == 0, limit=LIMIT)
         await api.delete(kinds.NAMESPACE, home)
@@ -105,13 +108,7 @@ def enter(api: Api, namespace: str, gpu_class: str, tmp_path: Path) -> Enter:
     """Start a job of the class; the admin kubeconfig of its cluster."""
 
     async def start(name: str, **spec: Any) -> Path:
-        documents = inline_job(name, namespace, {"nothing.yaml": NOTHING})
-        documents[-1]["spec"] |= {"className": gpu_class, **spec}
-        await apply(api, documents)
-        await job_with(api, name, namespace, conditions.STEPS_APPLIED, "True")
-        job = await job_with(api, name, namespace, conditions.CLUSTER_READY, "True")
-        inside = await nested_kubeconfig(api, job, tmp_path)
-        await kubectl(inside, "wait", "--for=create", "serviceaccount/default", "--timeout=60s", limit=90)
+        _, inside = await open_cluster(api, name, namespace, tmp_path, className=gpu_class, **spec)
         return inside
 
     return start
@@ -146,7 +143,7 @@ async def test_a_pod_says_why_it_gets_no_gpu_until_its_class_lets_it_onto_the_ta
     api: Api, gpu_node: str, gpu_class: str, enter: Enter
 ) -> None:
     inside = await enter("training")
-    own = [{"key": RESOURCE, "operator": "Exists"}]
+    own = [{"key": POOL, "operator": "Exists"}]
     await kubectl(inside, "apply", "-f", "-", stdin=pod("first", 1, tolerations=own))
 
     async def look() -> str | None:
@@ -157,7 +154,7 @@ async def test_a_pod_says_why_it_gets_no_gpu_until_its_class_lets_it_onto_the_ta
 
     assert "Insufficient example.com/gpu" in await eventually(look, limit=LIMIT)
     told = await kubectl(inside, "get", "events", "--field-selector=involvedObject.name=first,reason=FieldsIgnored")
-    assert f"`spec.tolerations` has '{RESOURCE}'" in told
+    assert f"`spec.tolerations` has '{POOL}'" in told
 
     # The class changes; the pod that waits is made anew by the new rules, its tenant does nothing.
     await allow(api, gpu_class, RULES)
@@ -206,3 +203,26 @@ async def test_a_machine_is_a_pool_of_nodes_and_an_unknown_one_is_refused_with_t
     assert admitted is not None
     assert admitted["reason"] == conditions.MACHINE_NOT_FOUND
     assert "available: 'gpu-node'" in admitted["message"]
+
+
+async def test_the_example_of_a_gpu_on_a_tainted_node(api: Api, namespace: str, gpu_node: str) -> None:
+    """As its readers apply it, but that devices and taint have other names here."""
+    folder = "11-gpu-on-a-tainted-node"
+    (patch,) = renamed(read_example(folder, "placement.yaml"))
+    (rule,) = patch["spec"]["placement"]["extendedResources"]
+    rule["tolerations"] = [TOLERATION]
+    async with overflow.overflow_class(api, **patch["spec"]) as class_name:
+        documents = renamed(example(folder, "training", namespace))
+        documents[-1]["spec"]["className"] = class_name
+        await apply(api, documents)
+        job = await job_with(api, "training", namespace, conditions.ADMITTED, "True")
+        home, own = job["status"]["namespace"], labels.selector(component=labels.COMPONENT_APP)
+        found = await wait_for_any(api, kinds.POD, home, lambda item: bool(item["spec"].get("nodeName")), labels=own, limit=LIMIT)
+        assert found["spec"]["nodeName"] == gpu_node
+        await job_with(api, "training", namespace, conditions.SUCCEEDED, "True", limit=180)
+
+
+def renamed(documents: list[Object]) -> list[Object]:
+    """With the name of this test's devices instead of the usual one."""
+    found: list[Object] = json.loads(json.dumps(documents).replace("nvidia.com/gpu", RESOURCE))
+    return found

@@ -23,7 +23,7 @@ COMPONENT = f"{GROUP}/component"
 """Role of a pod: `server`, `runner`, `reader`, `app` or `vnode`."""
 
 NESTED_NAME = f"{GROUP}/nested-name"
-"""Annotation: name of the nested object that a host object represents."""
+"""Annotation: name of the nested object that a host object represents; in a backend's cluster, of the host pod."""
 
 NESTED_NAMESPACE = f"{GROUP}/nested-namespace"
 """Label and annotation: namespace of the nested object that a host object represents."""
@@ -85,6 +85,21 @@ SUSPENDED_BY = f"{GROUP}/suspended-by"
 
 BACKEND = f"{GROUP}/backend"
 """Name of the OverflowBackend that an object belongs to: its virtual nodes, what runs them, and their certificate requests."""
+
+BACKEND_UID = f"{GROUP}/backend-uid"
+"""Label of a pod in another cluster: UID of the OverflowBackend that runs it there. Several may share a namespace."""
+
+HOST_UID = f"{GROUP}/host-uid"
+"""Label of a pod in another cluster, and of its copies of ConfigMaps and Secrets: UID of the host pod that it runs for."""
+
+HOST_NAMESPACE = f"{GROUP}/host-namespace"
+"""Label of such a pod: namespace of the host pod."""
+
+HOST_LABELS = f"{GROUP}/host-labels"
+"""Annotation of such a pod: the labels of the host pod, as JSON. Its own are renamed."""
+
+INPUTS_GATE = f"{GROUP}/inputs"
+"""Scheduling gate of such a pod: what it refers to is not all there yet, so it has not run."""
 
 PLACEMENT = f"{GROUP}/placement"
 """Annotation of a host pod: digest of the rules of placement under which it was made; absent if there were none."""

@@ -54,6 +54,7 @@ class Operator:
         self.context = context
         self.cache = context.cache
         self._jobs = JobReconciler(context)
+        self._jobs.outbox.on_report(lambda namespace, name: self.queue.add(Key(JOB, namespace, name)))
         self._clusters = ClusterReconciler(context)
         self._apps = AppReconciler(context)
         self._backends = BackendReconciler(context)
@@ -84,6 +85,7 @@ class Operator:
             tasks = [
                 *(group.create_task(informer.run(), name=informer.kind.plural) for informer in self.cache.informers.values()),
                 group.create_task(self._work(), name="queue"),
+                group.create_task(self._jobs.outbox.run(), name="notices"),
                 group.create_task(health.serve(self._build_health(), self.context.settings.port), name="health"),
             ]
             await kopf_events.run(self.feeds(), stop, self.context.api)
@@ -137,6 +139,7 @@ class Operator:
         if self.cache.jobs.get(meta["name"], meta["namespace"]) is None:
             self._add_claimants({claim.host for claim in self._jobs.hosts.of(job)})
             self._jobs.hosts.forget(meta["uid"])
+            self._jobs.outbox.forget(meta["uid"])
 
     def _on_cluster(self, cluster: Object) -> None:
         self._add_owner(cluster)
@@ -147,6 +150,7 @@ class Operator:
 
     def _on_class(self, item: Object) -> None:
         """A changed class may admit refused jobs, and change the objects of others."""
+        self._jobs.outbox.hurry(item["metadata"]["name"])
         for kind, store in ((JOB, self.cache.jobs), (CLUSTER, self.cache.clusters)):
             for obj in store:
                 if spec_of(obj).get("className") == item["metadata"]["name"]:

@@ -31,7 +31,7 @@ _FIELDS = (
     "terminationGracePeriodSeconds",
 )
 _PRIVILEGED = ("hostNetwork", "hostPID", "hostIPC")
-_SECCOMP = {"seccompProfile": {"type": "RuntimeDefault"}}
+SECCOMP = {"seccompProfile": {"type": "RuntimeDefault"}}
 """Filled in where a pod says nothing: many kubelets run it without any profile then."""
 _HOSTNAME_LIMIT = 63
 
@@ -107,6 +107,12 @@ def _applied(pod: Object, target: Target, kept: Collection[str]) -> str:
     return json.dumps({"digest": digest, "images": images, "labels": keys}, separators=(",", ":"))
 
 
+def find_hostname(pod: Object) -> str:
+    """The name that the pod's containers know it by."""
+    name: str = pod["spec"].get("hostname") or pod["metadata"]["name"].replace(".", "-")
+    return name[:_HOSTNAME_LIMIT].rstrip("-")
+
+
 def _spec(pod: Object, target: Target, policy: Policy) -> Object:
     own, meta = pod["spec"], pod["metadata"]
     result: Object = {key: own[key] for key in _FIELDS if key in own}
@@ -114,13 +120,13 @@ def _spec(pod: Object, target: Target, policy: Policy) -> Object:
         "containers": containers.build_containers(pod, "containers", target, policy),
         "volumes": volumes.build_volumes(pod, policy),
         # By default, the kubelet would use the host pod's name. No `subdomain`: it would add the host namespace's domain.
-        "hostname": (own.get("hostname") or meta["name"].replace(".", "-"))[:_HOSTNAME_LIMIT].rstrip("-"),
+        "hostname": find_hostname(pod),
         "enableServiceLinks": False,
         "automountServiceAccountToken": False,
         "serviceAccountName": "default",
     }
     if policy.pod_security == "Baseline" and (own.get("os") or {}).get("name") != "windows":
-        result["securityContext"] = _SECCOMP | (own.get("securityContext") or {})
+        result["securityContext"] = SECCOMP | (own.get("securityContext") or {})
     if policy.pod_security == "Privileged":
         result |= {key: own[key] for key in _PRIVILEGED if key in own}
     if result.get("hostNetwork"):

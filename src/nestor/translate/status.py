@@ -88,7 +88,7 @@ def build_lost(nested: Object, last: Object | None, target: Target, time: str) -
     result["message"] = result.get("message") or _LOST
     for group in _CONTAINERS:
         if group in result:
-            result[group] = [_ended(item, time) for item in result[group]]
+            result[group] = [end_container(item, _LOST, time) for item in result[group]]
     over = [known.Condition(kind, "False", "PodFailed", result["message"]) for kind in ("Ready", "ContainersReady")]
     result["conditions"] = _without_generation(known.merge(result.get("conditions") or [], over, 0, time))
     return result
@@ -216,10 +216,11 @@ def _container(status: Object, words: dict[str, str]) -> Object:
     return result
 
 
-def _ended(status: Object, time: str) -> Object:
+def end_container(status: Object, message: str, time: str) -> Object:
+    """The status of a container that runs no more, though nobody has said how it ended."""
     if "terminated" in (status.get("state") or {}):
         return status
-    ended: Object = {"exitCode": 137, "reason": "ContainerStatusUnknown", "message": _LOST, "finishedAt": time}
+    ended: Object = {"exitCode": 137, "reason": "ContainerStatusUnknown", "message": message, "finishedAt": time}
     if started := (status.get("state") or {}).get("running", {}).get("startedAt"):
         ended["startedAt"] = started
     if status.get("containerID"):
