@@ -121,12 +121,20 @@ async def allow(api: Api, class_name: str, placement: Object) -> None:
 
     def is_told(cluster: Object | None) -> bool:
         said = status_of(cluster).get("policy", {}).get("placement")
-        return cluster is None or Placement.model_validate(said or {}) == wanted
+        return cluster is None or _as_written(Placement.model_validate(said or {})) == _as_written(wanted)
 
     for cluster in await api.list(kinds.NESTED_CLUSTER):
         if cluster["spec"].get("className") == class_name:
             meta = cluster["metadata"]
             await wait_for(api, kinds.NESTED_CLUSTER, meta["name"], meta["namespace"], is_told, limit=LIMIT)
+
+
+def _as_written(placement: Placement) -> Placement:
+    """Without what the operator adds: the tolerations of the taints that an OverflowBackend says its nodes have."""
+    if placement.overflow is None:
+        return placement
+    backends = [item.model_copy(update={"tolerations": None}) for item in placement.overflow.backends]
+    return placement.model_copy(update={"overflow": placement.overflow.model_copy(update={"backends": backends})})
 
 
 async def _apply_class(api: Api, name: str, placement: Object, **spec: Any) -> None:

@@ -1,190 +1,105 @@
 """Gangs: pods that need each other go to one place, all of them, or none starts.
 
-The backend is the embedded cluster's interLink plugin, which really runs containers. It has more CPUs to offer than any machine.
+The backend is the interLink plugin, which really runs containers. It has more CPUs to offer than any machine, but not many more.
 """
 
 from __future__ import annotations
 
 import json
-import uuid
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-import devcluster.cluster
 from devcluster.cluster import PluginInfo
 from nestor.api import conditions, labels
-from nestor.kube import Api, kinds
-from nestor.objects import Object, annotations_of, labels_of, status_of
-from tests.e2e.conftest import apply, inline_job, kubectl, nested_kubeconfig
-from tests.waiting import eventually, has, job_with, wait_for
+from nestor.kube import kinds
+from nestor.objects import Object, annotations_of, status_of
+from tests.e2e import overflow
+from tests.e2e.conftest import kubectl
+from tests.e2e.overflow import LIMIT, STAY, Place, pod, records_of
+from tests.waiting import eventually
 
-pytestmark = [pytest.mark.alone, pytest.mark.long, pytest.mark.xdist_group("plugin")]
+pytestmark = [pytest.mark.alone, pytest.mark.long]
 
-NOTHING = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: nothing, namespace: default}\n"
 SIZE = 3
-OFFER = {"cpu": "400", "memory": "64Gi", "pods": "50"}
-"""What the backend has."""
-FITS_THERE, FITS_NOWHERE = "100", "300"
-"""CPUs of one pod: three of the first kind fit the backend, two of the second kind do not; neither fits a machine."""
-LIMIT = 180
+FITS_THERE, FITS_NOWHERE = "300", "400"
+"""CPUs of one pod: the backend has room for three of the first kind, and for two of the second; no machine has any."""
 
 
-@pytest.fixture
-def plugin(cluster: object) -> Iterator[PluginInfo]:
-    """The plugin, with much to offer."""
-    info = devcluster.cluster.plugin("up")
-    info.client.reset()
-    info.client.switch(resources=OFFER)
-    yield info
-    devcluster.cluster.plugin("down")
+async def allow(place: Place, **gang: int) -> None:
+    """Have pods overflow, and be gangs."""
+    rules = {"overflow": {"backends": [{"name": place.link}]}, "gang": gang}
+    await overflow.allow(place.api, place.class_name, rules)
 
 
-@pytest.fixture
-async def backend(api: Api, plugin: PluginInfo) -> AsyncIterator[str]:
-    """A backend whose virtual node takes pods."""
-    name = f"gang-{uuid.uuid4().hex[:6]}"
-    spec = {
-        "type": "Interlink",
-        "interlink": {"url": plugin.server_url, "statusPeriodSeconds": 1},
-        "shapes": [{"name": "default", "capacity": OFFER}],
-        "drainSeconds": 5,
-    }
-    kind = kinds.OVERFLOW_BACKEND
-    await api.create(kind, {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": name}, "spec": spec})
-    await wait_for(api, kind, name, "", has(conditions.READY, "True"), limit=LIMIT)
-    yield name
-    await api.delete(kind, name)
-    await wait_for(api, kind, name, "", lambda found: found is None, limit=LIMIT)
+def job(name: str, cpu: str) -> str:
+    """A Job all of whose pods are one gang."""
+    own = json.loads(pod(name, STAY, terminationGracePeriodSeconds=0, requests={"cpu": cpu}))
+    template = {"metadata": {"annotations": {labels.GANG: name}}, "spec": own["spec"]}
+    spec = {"parallelism": SIZE, "completions": SIZE, "completionMode": "Indexed", "template": template}
+    return json.dumps({"apiVersion": "batch/v1", "kind": "Job", "metadata": own["metadata"], "spec": spec})
 
 
-@pytest.fixture
-async def gang_class(api: Api, backend: str) -> AsyncIterator[str]:
-    """A class whose pods may overflow, and be gangs."""
-    spec: Object = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
-    name = f"gang-{uuid.uuid4().hex[:6]}"
-    home = {key: value for key, value in spec.get("namespace", {}).items() if key not in ("quota", "defaultResources")}
-    places = {"overflow": {"backends": [{"name": backend}]}, "gang": {"warningSeconds": 5}}
-    await api.apply(kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": spec | {"namespace": home, "placement": places}})
-    yield name
-    await api.delete(kinds.NESTED_CLASS, name)
+async def pods(place: Place, name: str) -> list[Object]:
+    """The nested pods of a Job."""
+    found: list[Object] = json.loads(await kubectl(place.inside, "get", "pods", "-l", f"job-name={name}", "-o", "json"))["items"]
+    return found
 
 
-@dataclass
-class Inside:
-    """A nested cluster, and its part of the host."""
+async def until_running(place: Place, name: str) -> list[Object]:
+    """The nested pods of a Job, once all of them run."""
 
-    api: Api
-    kubeconfig: Path
-    home: str
-    name: str
-    namespace: str
+    async def look() -> list[Object] | None:
+        found = await pods(place, name)
+        return found if [status_of(item).get("phase") for item in found] == ["Running"] * SIZE else None
 
-    async def start(self, name: str, cpu: str) -> None:
-        """A Job all of whose pods are one gang."""
-        resources = {"requests": {"cpu": cpu}, "limits": {"cpu": cpu}}
-        container = {"name": "main", "image": "docker.io/library/busybox:1.35", "resources": resources}
-        container["command"] = ["sh", "-c", "exec sleep 3600"]
-        template = {
-            "metadata": {"annotations": {"nestor.dev/gang": name}},
-            "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0, "containers": [container]},
-        }
-        spec = {"parallelism": SIZE, "completions": SIZE, "completionMode": "Indexed", "template": template}
-        body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
-        await kubectl(self.kubeconfig, "apply", "-f", "-", stdin=json.dumps(body))
-
-    async def pods(self, job: str) -> list[Object]:
-        """The nested pods of a Job."""
-        found = await kubectl(self.kubeconfig, "get", "pods", "-l", f"job-name={job}", "-o", "json")
-        items: list[Object] = json.loads(found)["items"]
-        return items
-
-    async def host_pods(self) -> list[Object]:
-        """The host pods of the application."""
-        return await self.api.list(kinds.POD, self.home, labels=labels.selector(component=labels.COMPONENT_APP))
-
-    async def events(self, reason: str) -> list[str]:
-        """Messages of a reason."""
-        found = await kubectl(self.kubeconfig, "get", "events", f"--field-selector=reason={reason}", "-o", "json")
-        return [item["message"] for item in json.loads(found)["items"]]
+    return await eventually(look, limit=LIMIT)
 
 
-@pytest.fixture
-async def inside(api: Api, namespace: str, gang_class: str, tmp_path: Path) -> Inside:
-    """A job of the class, with an empty cluster."""
-    documents = inline_job("training", namespace, {"nothing.yaml": NOTHING})
-    documents[-1]["spec"]["className"] = gang_class
-    await apply(api, documents)
-    await job_with(api, "training", namespace, conditions.STEPS_APPLIED, "True")
-    job = await job_with(api, "training", namespace, conditions.CLUSTER_READY, "True")
-    kubeconfig = await nested_kubeconfig(api, job, tmp_path)
-    await kubectl(kubeconfig, "wait", "--for=create", "serviceaccount/default", "--timeout=60s", limit=90)
-    return Inside(api, kubeconfig, job["status"]["namespace"], "training", namespace)
+async def hosts(place: Place) -> list[Object]:
+    """The host pods of the application."""
+    return await place.api.list(kinds.POD, place.home, labels=labels.selector(component=labels.COMPONENT_APP))
 
 
-async def test_a_gang_that_no_machine_of_the_host_has_room_for_goes_out_whole(inside: Inside, backend: str) -> None:
-    await inside.start("train", FITS_THERE)
-
-    async def all_run() -> list[Object] | None:
-        pods = await inside.pods("train")
-        return pods if [status_of(pod).get("phase") for pod in pods] == ["Running"] * SIZE else None
-
-    pods = await eventually(all_run, limit=LIMIT)
-    nodes = {node["metadata"]["name"]: labels_of(node) for node in await inside.api.list(kinds.NODE)}
-    assert {nodes[pod["spec"]["nodeName"]].get(labels.BACKEND) for pod in pods} == {backend}
-    for host in await inside.host_pods():
+async def test_a_gang_that_no_machine_of_the_host_has_room_for_goes_out_whole(place: Place) -> None:
+    await allow(place)
+    await place.create(job("train", FITS_THERE))
+    found = await until_running(place, "train")
+    assert await place.places("train", SIZE) == [place.link] * SIZE
+    why = f"backend '{place.link}' has room for all 3 pods of gang 'default/train'"
+    for host in await hosts(place):
         assert not host["spec"].get("schedulingGates")
-        assert annotations_of(host)[labels.PLACE_REASON] == f"backend '{backend}' has room for all 3 pods of gang 'default/train'"
+        assert annotations_of(host)[labels.PLACE_REASON] == why
+    for item in found:
+        told = await place.told(item["metadata"]["name"], "PodOverflowed")
+        assert told == f"runs on node '{place.link}' of backend '{place.link}': {why}"
 
-    async def all_told() -> list[str] | None:
-        found = await inside.events("PodOverflowed")
-        return found if len(found) == SIZE else None
+    async def counted() -> bool:
+        (cluster,) = await place.api.list(kinds.NESTED_CLUSTER, place.home)
+        places = status_of(cluster).get("pods", {}).get("places", [])
+        return bool(places == [{"name": place.link, "running": SIZE, "starting": 0}])
 
-    told: list[str] = await eventually(all_told, limit=LIMIT)
-    assert all(f"of backend '{backend}': backend '{backend}' has room for all 3 pods" in text for text in told)
-
-    def is_counted(job: Any) -> bool:
-        return {"name": backend, "running": SIZE, "starting": 0} in status_of(job).get("pods", {}).get("places", [])
-
-    await wait_for(inside.api, kinds.NESTED_APP_JOB, inside.name, inside.namespace, is_counted, limit=LIMIT)
+    await eventually(counted, limit=LIMIT)
 
 
-async def test_a_gang_that_fits_nowhere_starts_nothing_and_says_why(inside: Inside, backend: str, plugin: PluginInfo) -> None:
-    await inside.start("huge", FITS_NOWHERE)
+async def test_a_gang_that_fits_nowhere_starts_nothing_says_why_and_holds_up_no_other(place: Place, plugin: PluginInfo) -> None:
+    await allow(place, warningSeconds=3)
+    await place.create(job("huge", FITS_NOWHERE))
+    expected = f"no place has room for all 3 pods of gang 'default/huge': the host cluster for 0, backend '{place.link}' for 2"
 
-    async def warned() -> list[str] | None:
-        found = await inside.events("GangWaiting")
-        return found if len(found) == SIZE else None
+    async def explained() -> list[Object] | None:
+        found = await pods(place, "huge")
+        said = [conditions.find(status_of(item).get("conditions"), "PodScheduled") or {} for item in found]
+        is_said = [(item.get("reason"), item.get("message")) for item in said] == [("GangWaiting", expected)] * SIZE
+        return found if is_said else None
 
-    await eventually(warned, limit=LIMIT)
-    expected = f"no place has room for all 3 pods of gang 'default/huge': the host cluster for 0, backend '{backend}' for 1"
+    for item in await eventually(explained, limit=LIMIT):
+        assert (await place.told(item["metadata"]["name"], "GangWaiting")).startswith("has waited for 3 s: ")
+    waiting = await hosts(place)
+    assert len(waiting) == SIZE
+    assert not any(host["spec"].get("nodeName") for host in waiting)
+    assert records_of(plugin, "huge") == []
 
-    async def explained() -> bool:
-        found = [conditions.find(status_of(pod).get("conditions"), "PodScheduled") or {} for pod in await inside.pods("huge")]
-        return [item.get("message") for item in found] == [expected] * SIZE
-
-    await eventually(explained, limit=LIMIT)
-    hosts = await inside.host_pods()
-    assert len(hosts) == SIZE
-    assert not any(host["spec"].get("nodeName") for host in hosts)
-    assert plugin.client.state()["pods"] == []
-
-    # What it waits for is not kept from others: a gang that fits goes before it.
-    await inside.start("small", FITS_THERE)
-
-    async def all_run() -> bool:
-        return [status_of(pod).get("phase") for pod in await inside.pods("small")] == ["Running"] * SIZE
-
-    await eventually(all_run, limit=LIMIT)
-    assert {status_of(pod).get("phase") for pod in await inside.pods("huge")} == {"Pending"}
-
-    # Nothing of either is left.
-    await kubectl(inside.kubeconfig, "delete", "job", "small", "huge", "--cascade=foreground")
-
-    async def none_left() -> bool:
-        return await inside.host_pods() == []
-
-    await eventually(none_left, limit=LIMIT)
+    await place.create(job("small", FITS_THERE))
+    await until_running(place, "small")
+    assert {status_of(item).get("phase") for item in await pods(place, "huge")} == {"Pending"}
+    assert records_of(plugin, "huge") == []
