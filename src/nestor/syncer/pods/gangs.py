@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from nestor.api import labels
 from nestor.api.nestedcluster import GangStatus
@@ -11,6 +11,7 @@ from nestor.api.policy import Policy
 from nestor.kube import Change, Kind, NotFound, kinds
 from nestor.objects import Object, labels_of
 from nestor.syncer.pods.gang_groups import GangGroups, NoGang, list_kinds
+from nestor.syncer.pods.gang_turns import Turns
 from nestor.syncer.view.context import Context
 from nestor.translate import gang as gangs
 from nestor.translate.gang_claims import GROUP_OF_JOBS, GROUP_OF_JOBSET, Claim, Membership, find_claim, join
@@ -33,11 +34,7 @@ class Gangs:
         self._context = context
         self.groups = GangGroups(context)
         self._entries: Mapping[str, GangStatus] = {}
-        self._members: dict[str, dict[str, str]] = {}
-        """When each pod of a gang was created."""
-        self._gang_of: dict[str, str] = {}
-        self._short: dict[str, set[str]] = {}
-        """Pods of a gang for which a quota left no room."""
+        self._turns = Turns()
         self._call: Callable[[str], None] = lambda _uid: None
         self._wake: Callable[[str, float], None] = lambda _uid, _delay: None
         context.caches.host_cluster.on_change(self._on_cluster)
@@ -58,9 +55,9 @@ class Gangs:
         found, rules = await self._identify(pod, policy), policy.places.gang
         if found is None or rules is None:
             return None
-        if self._has_elder(found.key):
+        if self._turns.is_behind(found.key):
             self.refuse(pod["metadata"]["uid"])
-            raise NoGang("an older gang waits for room in the quota")
+            raise NoGang("another gang waits for room in the quota, and comes first")
         if rules.scheduler != "Nestor":
             await self.groups.ensure(found, rules)
         return found
@@ -79,8 +76,7 @@ class Gangs:
         found = join(claim, await self._read(claim) if claim.size is None else None)
         if found is not None:
             meta = pod["metadata"]
-            self._gang_of[meta["uid"]] = found.key
-            self._members.setdefault(found.key, {})[meta["uid"]] = meta.get("creationTimestamp") or ""
+            self._turns.join(meta["uid"], found.key, meta.get("creationTimestamp") or "")
         return found
 
     async def _read(self, claim: Claim) -> Object:
@@ -94,12 +90,7 @@ class Gangs:
 
     def forget(self, uid: str) -> None:
         """The pod is gone."""
-        key = self._gang_of.pop(uid, "")
-        self._leave(uid, key)
-        if members := self._members.get(key):
-            members.pop(uid, None)
-            if not members:
-                del self._members[key]
+        self._wake_all(self._turns.forget(uid))
 
     # Decisions of the operator.
 
@@ -126,35 +117,23 @@ class Gangs:
             if labels_of(host).get(labels.GANG) in changed:
                 self._call(nested_uid(host))
 
-    # Two gangs that each have a part of a quota would wait for each other for ever: the younger one gives its part back.
+    # A quota that several gangs share.
 
     def refuse(self, uid: str) -> None:
-        """A quota left no room for the pod, or the pod makes way for an older gang."""
-        if key := self._gang_of.get(uid):
-            self._short.setdefault(key, set()).add(uid)
+        """A quota left no room for the pod, or it is another gang's turn."""
+        if self._turns.refuse(uid):
             for host in self._context.caches.host(kinds.POD):
                 if self.gives_way(host):
                     self._call(nested_uid(host))
 
     def admit(self, uid: str) -> None:
         """The pod has got its room."""
-        self._leave(uid, self._gang_of.get(uid, ""))
+        self._wake_all(self._turns.admit(uid))
 
     def gives_way(self, host: Object) -> bool:
         """Whether the host pod is held for a gang that has to give its part of a quota back."""
-        return gangs.is_held(host) and self._has_elder(labels_of(host).get(labels.GANG, ""))
+        return gangs.is_held(host) and self._turns.is_behind(labels_of(host).get(labels.GANG, ""))
 
-    def _has_elder(self, key: str) -> bool:
-        """Whether a quota leaves no room for the gang, and none for an older one, which comes first."""
-        return key in self._short and min(self._short, key=self._find_age) != key
-
-    def _find_age(self, key: str) -> tuple[str, str]:
-        return min(self._members.get(key, {}).values(), default=""), key
-
-    def _leave(self, uid: str, key: str) -> None:
-        short = self._short.get(key, set())
-        short.discard(uid)
-        if key in self._short and not short:
-            del self._short[key]
-            for other in [item for others in self._short.values() for item in others]:
-                self._wake(other, 0)
+    def _wake_all(self, uids: Iterable[str]) -> None:
+        for uid in uids:
+            self._wake(uid, 0)
