@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, StringConstraints
 
 from nestor.api.base import (
     Conditions,
@@ -94,6 +94,10 @@ class Outcome(Model):
     server_uid: str = Field("", alias="serverUID", description="UID of the server pod that was observed.", max_length=64)
 
 
+Time = Annotated[str, StringConstraints(max_length=20, pattern=r"^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?$")]
+"""In UTC; empty for none."""
+
+
 class GangStatus(Model):
     """A gang of pods, as the operator decided."""
 
@@ -111,8 +115,8 @@ class GangStatus(Model):
     nodes: Annotated[list[NodeRequirement], Field(max_length=64)] = Field(
         default_factory=list, description="What labels of that place's nodes must meet."
     )
-    since: str = Field("", description="When the state last changed (RFC 3339).", max_length=64)
-    retry_time: str = Field("", description="When a gang that was taken back is tried again (RFC 3339).", max_length=64)
+    since: Time = Field("", description="When the state last changed (RFC 3339).")
+    retry_time: Time = Field("", description="When a gang that was taken back is tried again (RFC 3339).")
     message: str = Field("", description="What it waits for, or why it has that place.", max_length=4096)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 
-from pydantic import ValidationError
-
+from nestor import times
 from nestor.api import labels
 from nestor.api.nestedcluster import GangStatus
 from nestor.api.placement_gang import Gang
@@ -99,7 +98,9 @@ def read_entries(cluster: Object | None) -> Mapping[str, GangStatus]:
     found = ((cluster or {}).get("status") or {}).get("gangs") or []
     entries = {}
     for item in found:
-        with contextlib.suppress(ValidationError):  # another version's: it is decided anew
+        with contextlib.suppress(ValueError):  # another version's: it is decided anew
             entry = GangStatus.model_validate(item)
+            for text in filter(None, (entry.since, entry.retry_time)):
+                times.read(text)
             entries[entry.name] = entry
     return entries

@@ -142,8 +142,10 @@ def test_a_pod_that_is_taken_back_has_failed_for_no_fault_of_its_own() -> None:
 
 
 def test_entries_that_cannot_be_read_are_decided_anew() -> None:
-    good, bad = {"name": "a", "state": "Released"}, {"name": "b", "state": "Dancing"}
-    assert list(gang.read_entries({"status": {"gangs": [good, bad]}})) == ["a"]
+    good = {"name": "a", "state": "Released", "since": "2026-01-01T12:00:00Z"}
+    bad = [{"name": "b", "state": "Dancing"}, good | {"name": "c", "since": "2026-99-01T12:00:00Z"}, {}]
+    bad += [good | {"name": "d", "retryTime": text} for text in ("2026-01-01T12:00:00", "soon", "2026-01-01T25:00:00Z")]
+    assert list(gang.read_entries({"status": {"gangs": [good, *bad]}})) == ["a"]
     assert gang.read_entries(None) == {}
 
 

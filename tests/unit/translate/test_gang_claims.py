@@ -100,6 +100,7 @@ TWO: tuple[tuple[str, int, Object], ...] = (("driver", 1, {}), ("workers", 2, {"
         # What has succeeded does not come again.
         (MINE, job({"succeeded": 2}, parallelism=3, completions=3), 1),
         (MINE, job({"succeeded": 3}, parallelism=3, completions=3), 1),
+        (MINE, job(parallelism=GANG_LIMIT), GANG_LIMIT),
         (MINE, job(parallelism=GANG_LIMIT + 1), None),
         (INDEXED, job(parallelism=3, completions=3), 3),
         (INDEXED, job(parallelism=4, completions=3), 3),

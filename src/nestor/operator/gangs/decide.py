@@ -75,7 +75,7 @@ def _advance_released(seen: Seen, entry: GangStatus, now: datetime.datetime) -> 
     if there >= seen.size:
         return entry.model_copy(update={"state": "Started", "since": times.write(now)})
     gang = seen.placement.gang or Gang()
-    if times.seconds_since(entry.since, now) < gang.start_seconds:
+    if entry.since and times.seconds_since(entry.since, now) < gang.start_seconds:
         return entry
     retry = now + datetime.timedelta(seconds=min(PAUSE_LIMIT, gang.start_seconds * 2.0 ** min(entry.round - 1, 20)))
     few = f"{describe(entry.place)} gave nodes to {there} of the {seen.size} pods of gang '{seen.title}': they are taken back"
