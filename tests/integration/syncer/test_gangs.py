@@ -27,7 +27,9 @@ from tests.integration.syncer.world import CLUSTER, NODE, World
 Object = dict[str, Any]
 Allow = Callable[[Object], Awaitable[None]]
 
-RULES: Object = {"gang": {"startSeconds": 10}, "overflow": {"backends": [{"name": "hpc"}]}}
+HERE: Object = {"nodeSelector": {"kubernetes.io/hostname": NODE}}
+"""Other tests of the same host have nodes of their own."""
+RULES: Object = HERE | {"gang": {"startSeconds": 10}, "overflow": {"backends": [{"name": "hpc"}]}}
 LARGE: Object = {"resources": {"requests": {"cpu": "3"}}}
 
 
@@ -230,7 +232,7 @@ async def test_a_gang_of_which_not_all_get_nodes_is_taken_back_whole(
 
 
 async def test_without_backends_there_is_but_one_place(world: World, space: str, allow: Allow, keeper: GangKeeper) -> None:
-    await allow({"gang": {}})
+    await allow(HERE | {"gang": {}})
     pods = await start(world, space, 2, size=2)
     for pod in pods:
         await world.host_pod(pod)
