@@ -28,5 +28,5 @@ def read_backend(backend: Object) -> tuple[Taint, ...] | None:
     try:
         return tuple(find_taints(NodeTemplate.model_validate(spec_of(backend).get("node") or {}), name))
     except ValidationError as error:
-        log.warning("the taints of backend '%s' cannot be read: %s", name, error)
+        log.debug("the taints of backend '%s' cannot be read: %s", name, error)
         return None
