@@ -250,6 +250,8 @@ def test_gangs_are_found_by_the_labels_of_pods_in_namespaces_of_clusters() -> No
 def test_of_very_many_gangs_those_that_are_known_and_the_oldest_are_decided_about() -> None:
     clusters = {(HOME, "hello"): cluster(HOME, {"name": "last", "state": "Started"})}
     pods = [pod for number in range(GANGS_LIMIT + 10) for pod in held(f"g{number:03}", 1, age=1000 - number)]
+    # A gang is as old as its oldest pod.
+    pods += [member("g000", 1, age=0)]
     found = [item.name for item in find_gangs([*pods, *held("last", 1, age=0)], clusters)]
     assert len(found) == GANGS_LIMIT
     assert found[:2] == ["last", "g000"]
