@@ -182,6 +182,9 @@ async def test_two_gangs_that_share_a_quota_do_not_hold_each_other() -> None:
         scene.start("young", 5, size=5)
         await scene.until(lambda: len(scene.host_pods()) == 4 and scene.host.refused > 0)
         await scene.calm()
+        before = scene.host.refused
+        scene.creator.room.reopen()
+        await scene.until(lambda: scene.host.refused > before)
         # Pods of the older one do not even ask: one of the younger one's asks for all of this size.
         scene.start("old", 3, age=5)
         await scene.until(lambda: scene.names() >= {"old-0", "old-1", "old-2"})
