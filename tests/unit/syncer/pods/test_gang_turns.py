@@ -105,3 +105,12 @@ def test_one_that_is_alone_keeps_its_turn() -> None:
     assert not turns.is_behind("a")
     clock.now += 10 * TURN_SECONDS
     assert not turns.is_behind("a")
+
+
+def test_a_gang_is_as_old_as_its_oldest_pod() -> None:
+    turns, _ = build(old="1", young="2")
+    turns.join("old-2", "old", "9")
+    for uid in ("old-2", "young-0"):
+        turns.refuse(uid)
+    assert turns.is_behind("young")
+    assert not turns.is_behind("old")
