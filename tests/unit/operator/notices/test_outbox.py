@@ -40,13 +40,11 @@ class Sink:
         self.blocked: set[str] = set()
         self.opened = asyncio.Event()
         self.sending = 0
-        self.most = 0
 
     async def __call__(self, request: Request) -> None:
         host = request.url.split("/")[2]
         self.requests.append(request)
         self.sending += 1
-        self.most = max(self.most, self.sending)
         try:
             if host in self.blocked:
                 await self.opened.wait()
