@@ -65,7 +65,10 @@ def _set_up(tools: Tools, plugin_url: str, progress: Progress) -> scene.Nodes:
         secret = ("-n", scene.NAMESPACE, f"secret/{name}")
         kubeconfig = tools.kubectl("get", *secret, "-o", "jsonpath={.data.kubeconfig}")
         _apply(tools, scene.build_backends(plugin_url, kubeconfig, nodes))
-        tools.kubectl("wait", "--for=condition=Ready", f"ofb/{scene.CLUSTER}", f"ofb/{scene.PLUGIN}", _WAIT)
+        try:
+            tools.kubectl("wait", "--for=condition=Ready", f"ofb/{scene.CLUSTER}", f"ofb/{scene.PLUGIN}", _WAIT)
+        except DemoError as error:
+            raise DemoError(f"{error}\n\n{tools.kubectl('get', 'ofb')}") from error
         stage.detail = f"nodes '{scene.CLUSTER}' and '{scene.PLUGIN}'"
     return nodes
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,7 +13,6 @@ from nestor.quantities import parse_quantity
 
 MESSAGE_PATH = "/dev/termination-log"
 LARGEST = 2**53
-_REFERENCE = re.compile(r"\$(\$|\(([-._a-zA-Z][-._a-zA-Z0-9]*)\))")
 
 
 @dataclass(frozen=True)
@@ -84,8 +82,8 @@ def build(pod: Object, container: Object, folders: Folders, extra_env: Mapping[s
     cpu_request = quantity(requests.get("cpu") or limits.get("cpu"))
     return ContainerSpec(
         image=full_reference(container["image"]),
-        command=[expand(word, env) for word in container.get("command") or []],
-        args=[expand(word, env) for word in container.get("args") or []],
+        command=list(container.get("command") or []),
+        args=list(container.get("args") or []),
         env=env,
         cwd=container.get("workingDir") or "",
         mounts=_mounts(pod, container, folders),
@@ -100,19 +98,8 @@ def build(pod: Object, container: Object, folders: Folders, extra_env: Mapping[s
 
 
 def _environment(container: Object, extra: Mapping[str, str]) -> dict[str, str]:
-    found = dict(extra)
-    for variable in container.get("env") or []:
-        found[variable["name"]] = expand(variable.get("value") or "", found)
-    return found
-
-
-def expand(text: str, env: Mapping[str, str]) -> str:
-    """Replace `$(NAME)` as Kubernetes does: unknown names stay, `$$` is a dollar sign."""
-
-    def replace(match: re.Match[str]) -> str:
-        return "$" if match[1] == "$" else env.get(match[2], match[0])
-
-    return _REFERENCE.sub(replace, text)
+    """What is written `$(NAME)` stays so, here and in commands: the protocol wants it resolved before it is sent."""
+    return {**extra, **{variable["name"]: variable.get("value") or "" for variable in container.get("env") or []}}
 
 
 def full_reference(image: str) -> str:

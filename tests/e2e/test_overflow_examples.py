@@ -84,6 +84,22 @@ async def test_a_gpu_on_a_backend(api: Api, plugin: PluginInfo, namespace: str) 
         await job_with(api, "training", namespace, conditions.SUCCEEDED, "True", limit=180)
 
 
+async def test_a_gang_goes_to_one_place(api: Api, plugin: PluginInfo, namespace: str) -> None:
+    """There is one rank too many for the host cluster's own nodes, so none stays."""
+    folder = "12-gang"
+    async with backend_of(api, folder, overflow.interlink(plugin)) as name, class_of(api, folder) as class_name:
+        own = [node for node, found in (await overflow.backends_of_nodes(api)).items() if not found]
+        parameters = {"RANKS": len(own) + 1, "CPU": await overflow.find_share(api), "SECONDS": 10}
+        home = await start(api, folder, "ranks", namespace, class_name, parameters=parameters)
+
+        async def look() -> list[str]:
+            found = await overflow.find_places(api, home)
+            return list(found.values()) if len(found) == parameters["RANKS"] else []
+
+        assert set(await eventually(look, limit=overflow.LIMIT)) == {name}
+        await job_with(api, "ranks", namespace, conditions.SUCCEEDED, "True", limit=180)
+
+
 async def test_a_second_cluster(api: Api, cluster: object, namespace: str, tmp_path: Path) -> None:
     """The pods of the second cluster run on the first node, all others on the second one, which takes three parts at most."""
     if len(nodes := devcluster.cluster.nodes()) < 2:

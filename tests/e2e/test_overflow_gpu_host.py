@@ -26,8 +26,11 @@ pytestmark = [pytest.mark.alone, pytest.mark.long]
 NODE = "nestor-dev-2"
 RESOURCE = "example.com/gpu"
 DEVICES = 2
-TAINT = {"key": RESOURCE, "value": "present", "effect": "NoSchedule"}
-TOLERATION = {"key": RESOURCE, "operator": "Exists", "effect": "NoSchedule"}
+# Not the resource's name: a host with the admission plugin ExtendedResourceToleration, as the embedded one is, tolerates that for
+# every pod with a GPU, whatever its class says.
+POOL = "example.com/pool"
+TAINT = {"key": POOL, "value": "gpu", "effect": "NoSchedule"}
+TOLERATION = {"key": POOL, "operator": "Exists", "effect": "NoSchedule"}
 RULES: Object = {
     "extendedResources": [{"name": RESOURCE, "tolerations": [TOLERATION]}],
     "machines": [{"name": "gpu-node", "nodeSelector": {"kubernetes.io/hostname": NODE}, "tolerations": [TOLERATION]}],
@@ -58,7 +61,7 @@ async def gpu_node(cluster: object, api: Api) -> AsyncIterator[str]:
         await wait_for(api, kinds.NODE, NODE, "", lambda node: allocatable(node) == DEVICES, limit=LIMIT)
         yield NODE
     finally:
-        await set_taints(api, lambda taints: [item for item in taints if item["key"] != RESOURCE])
+        await set_taints(api, lambda taints: [item for item in taints if item["key"] != POOL])
         await api.delete(kinds.POD, "plugin", home)
         await wait_for(api, kinds.NODE, NODE, "", lambda node: allocatable(node) == 0, limit=LIMIT)
         await api.delete(kinds.NAMESPACE, home)
@@ -140,7 +143,7 @@ async def test_a_pod_says_why_it_gets_no_gpu_until_its_class_lets_it_onto_the_ta
     api: Api, gpu_node: str, gpu_class: str, enter: Enter
 ) -> None:
     inside = await enter("training")
-    own = [{"key": RESOURCE, "operator": "Exists"}]
+    own = [{"key": POOL, "operator": "Exists"}]
     await kubectl(inside, "apply", "-f", "-", stdin=pod("first", 1, tolerations=own))
 
     async def look() -> str | None:
@@ -151,7 +154,7 @@ async def test_a_pod_says_why_it_gets_no_gpu_until_its_class_lets_it_onto_the_ta
 
     assert "Insufficient example.com/gpu" in await eventually(look, limit=LIMIT)
     told = await kubectl(inside, "get", "events", "--field-selector=involvedObject.name=first,reason=FieldsIgnored")
-    assert f"`spec.tolerations` has '{RESOURCE}'" in told
+    assert f"`spec.tolerations` has '{POOL}'" in told
 
     # The class changes; the pod that waits is made anew by the new rules, its tenant does nothing.
     await allow(api, gpu_class, RULES)

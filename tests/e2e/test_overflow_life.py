@@ -48,7 +48,7 @@ async def test_pods_at_a_backend_that_does_not_answer_keep_their_state(place: Pl
     uid = await place.get("patient", ".metadata.uid")
 
     plugin.client.restart(after=100)  # what runs there runs on
-    lost = await wait_for(place.api, kinds.NODE, place.link, "", has("Ready", "Unknown", "Unreachable"), limit=150)
+    lost = await wait_for(place.api, kinds.NODE, place.link, "", has("Ready", "Unknown", "BackendUnreachable"), limit=150)
     assert lost is not None
     assert await place.get("patient", ".status.phase") == "Running"
 
@@ -79,6 +79,23 @@ async def test_pods_outlive_the_process_of_their_node(place: Place, plugin: Plug
     assert runs_of(plugin, "many") == [1] * 5
     await kubectl(place.inside, "delete", "deployment", "many", "--timeout=60s", limit=90)
     await overflow.until_forgotten(plugin, "many")
+
+
+async def test_a_virtual_node_is_drained_as_any_node(place: Place, plugin: PluginInfo, kubeconfig: Path) -> None:
+    await place.allow(mode="Always")
+    await place.create(deployment("mover", 2, STAY))
+    await kubectl(place.inside, "rollout", "status", "deployment/mover", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    before = {item["uid"] for item in overflow.records_of(plugin, "mover")}
+    assert len(before) == 2
+    await kubectl(kubeconfig, "drain", place.link, "--force", "--ignore-daemonsets", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    await overflow.until_forgotten(plugin, "mover")
+
+    # Their successors wait until the node takes pods again.
+    await kubectl(kubeconfig, "uncordon", place.link)
+    await kubectl(place.inside, "rollout", "status", "deployment/mover", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    after = {item["uid"] for item in overflow.records_of(plugin, "mover")}
+    assert len(after) == 2
+    assert not before & after
 
 
 async def test_a_backend_that_is_deleted_empties_its_nodes_first(place: Place, plugin: PluginInfo) -> None:

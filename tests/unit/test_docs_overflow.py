@@ -17,6 +17,8 @@ from nestor.api.policy import Policy
 from nestor.providers import base
 from nestor.providers.interlink import refusals as interlink
 from nestor.providers.interlink.provider import InterlinkProvider
+from nestor.providers.remote import provider as remote
+from nestor.providers.remote import refusals as remote_refusals
 from nestor.translate import refusals as translate
 
 Object = dict[str, Any]
@@ -51,14 +53,16 @@ OTHERS = frozenset(
             "emptyDir",
             "managedFields",
             "nodeName",
+            "parallelism",
             "podFailurePolicy",
         ),
         *("create", "delete", "discover", "logs", "statuses"),
         *("configmaps", "pod", "projectedvolumesmaps", "ram", "secrets", "vcpu"),
+        *("all", "input", "merge", "parts", "results", "work"),
         *("default", "https", "nestor"),
     }
 )
-"""Fields of Kubernetes, methods of providers, fields of interLink and NuNet, and words."""
+"""Fields of Kubernetes, methods of providers, fields of interLink and NuNet, names in the example of an array job, and words."""
 
 
 def read_table(text: str, header: str) -> list[list[str]]:
@@ -168,8 +172,7 @@ def test_what_is_said_of_volumes_is_so(kind: str, cells: list[str]) -> None:
     host, link, cluster = (cell.partition(",")[0].partition(";")[0] for cell in cells)
     assert (host == "refused") is bool(translate.find_refusals(pod, Policy()))
     assert (link == "refused") is bool(interlink.find_refusals(pod))
-    # The other cluster's pods are held to the same level.
-    assert cluster == ("refused" if translate.find_refusals(pod, Policy()) else "yes")
+    assert (cluster == "refused") is bool(remote_refusals.find_refusals(pod))
     if "unless the class is `Privileged`" in cells[0]:
         assert not translate.find_refusals(pod, Policy(pod_security="Privileged"))
 
@@ -181,16 +184,24 @@ def test_what_is_said_to_be_refused_is_refused(field: str) -> None:
     assert all(cell.startswith("refused") for cell in row[1:])
     assert translate.find_refusals(pod, Policy())
     assert interlink.find_refusals(pod)
+    assert remote_refusals.find_refusals(pod)
 
 
 @pytest.mark.parametrize(
     ("words", "capability"),
-    [("`kubectl exec`", "streams"), ("`kubectl port-forward`", "streams"), ("`kubectl debug`", "patches"), ("resize", "patches")],
+    [
+        ("`kubectl exec`", "streams"),
+        ("`kubectl port-forward`", "streams"),
+        ("`kubectl debug`", "patches"),
+        ("resize", "patches"),
+        ("changes of ConfigMaps", "refreshes"),
+    ],
 )
 def test_what_is_said_of_commands_is_so(words: str, capability: str) -> None:
     (row,) = [row for row in WORKS if row[0].startswith(words)]
     assert row[1:] == ["yes", "no", "yes"]
     assert getattr(InterlinkProvider, capability) is None
+    assert getattr(remote.RemoteProvider, capability) is not None
 
 
 def test_an_interlink_backend_has_logs() -> None:
@@ -211,7 +222,7 @@ def test_the_page_has_every_method_and_every_error_of_the_interface() -> None:
     methods = {
         cell.strip("`").partition("(")[0] for cell, *_ in read_table(PROVIDERS, "| method | what it promises | held by |") if cell
     }
-    capabilities = {"logs", "streams", "lists", "patches"}
+    capabilities = {"logs", "streams", "lists", "patches", "refreshes"}
     assert methods | capabilities == {name for name in vars(base.Backend) if not name.startswith("_")}
     errors = {cell.strip("`") for cell, _ in read_table(PROVIDERS, "| error | when |")}
     assert errors == {found.__name__ for found in vars(base).values() if is_error(found)} - {"ProviderError"}

@@ -83,6 +83,8 @@ class NodeApi:
             await asyncio.sleep(LOOK_SECONDS)
             now = await self._find_authority()
             if now and now != before:
+                if self._certificate is not None:
+                    self._certificate.discard()  # it is signed by the authority of before
                 raise Restart("the authorities that sign the API server's certificate have changed")
 
 

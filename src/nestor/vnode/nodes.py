@@ -18,9 +18,9 @@ from nestor.vnode.identity.request import Wish
 from nestor.vnode.node.keeper import NodeKeeper
 from nestor.vnode.node.status import Machine
 from nestor.vnode.pods.controller import PodController
-from nestor.vnode.pods.registry import Home
+from nestor.vnode.pods.entry import Home
 from nestor.vnode.pods.trim import trim_pod
-from nestor.vnode.restart import Restart
+from nestor.vnode.restart import IdentityRefused, Restart
 from nestor.vnode.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -122,10 +122,14 @@ class Nodes:
             count = partial(self._pods.registry.count_active, wish.name)
             keeper = NodeKeeper(api, wish.name, self._health, lambda: self._find_machine(wish, keeper), count)
             self._parts[wish].pods, self._parts[wish].keeper = pods, keeper
-            async with asyncio.TaskGroup() as group:
-                group.create_task(certificate.keep(api.reconnect), name=f"certificate of {wish.name}")
-                for part in (pods, keeper.informer, keeper):
-                    group.create_task(must_run(part.run(), f"a part of node {wish.name}"))
+            try:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(certificate.keep(api.reconnect), name=f"certificate of {wish.name}")
+                    for part in (pods, keeper.informer, keeper):
+                        group.create_task(must_run(part.run(), f"a part of node {wish.name}"))
+            except* IdentityRefused:
+                certificate.discard()
+                raise
 
     def _find_machine(self, wish: NodeWish, keeper: NodeKeeper) -> Machine:
         capacity = find_capacity(self._view.shapes, wish.shape, self._view.spec.node.pods)

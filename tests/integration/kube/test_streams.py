@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from nestor.kube import Api, ApiError, kinds
-from nestor.kube.client import STREAM_LIMIT
+from nestor.kube.transport import STREAM_LIMIT
 from tests.integration.kube import faults
 
 LOG = kinds.POD.path("n", "web-1", "log")

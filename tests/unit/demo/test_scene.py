@@ -12,6 +12,8 @@ from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.quantities import parse_quantity
+from nestor.steps.parameters import check
+from nestor.steps.render import render
 
 Object = dict[str, Any]
 
@@ -57,3 +59,14 @@ def test_the_documents_are_what_our_models_take() -> None:
         NestedAppJobSpec.model_validate(item["spec"])
     assert [second["spec"]["className"], job["spec"]["className"]] == [scene.CLUSTER_CLASS, scene.CLASS]
     assert job["spec"]["parameters"] == {"PARTS": scene.PARTS, "CPU": "600m", "SECONDS": scene.SECONDS}
+
+
+def test_the_job_is_rendered_with_its_size() -> None:
+    templates, job = scene.build_job(yaml.safe_load_all(overflow.EXAMPLE.read_text()), NODES)
+    (command,) = job["spec"]["app"]["appDef"]["commands"].values()
+    known = check(command["parameters"], job["spec"]["parameters"]).values
+    parts = yaml.safe_load(render(templates["data"]["parts.yml"], name="parts.yml", parameters=known, facts={}))
+    assert (parts["spec"]["completions"], parts["spec"]["parallelism"]) == (scene.PARTS, scene.PARTS)
+    (container,) = parts["spec"]["template"]["spec"]["containers"]
+    assert container["resources"]["requests"]["cpu"] == "600m"
+    assert f"sleep {scene.SECONDS};" in container["command"][-1]

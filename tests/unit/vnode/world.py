@@ -14,8 +14,8 @@ from nestor.vnode.backend.health import Health
 from nestor.vnode.pods.controller import PodController
 from nestor.vnode.pods.create import PodCreator
 from nestor.vnode.pods.end import PodEnder
+from nestor.vnode.pods.entry import Entry, Home
 from nestor.vnode.pods.poll import StatusPoller
-from nestor.vnode.pods.registry import Entry, Home
 from nestor.vnode.pods.writer import PodWriter
 from tests.fakes.api import MemoryApi
 from tests.fakes.backend import MemoryBackend
@@ -45,6 +45,13 @@ class NodeApi(MemoryApi):
             self.asked.append(f"GET {kind.plural} {namespace}/{name}")
             raise error
         return await super().find(kind, name, namespace)
+
+    async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None) -> Object:
+        """See `Api.create`."""
+        self.before_write(f"POST {kind.plural}", body)
+        answer = await super().create(kind, body, subresource=subresource, name=name)
+        self.after_write(f"POST {kind.plural}", body)
+        return answer
 
     async def patch(
         self, kind: Kind, name: str, namespace: str | None, patch: Any, *, subresource: str | None = None, how: str = "merge"

@@ -40,9 +40,10 @@ class Drain:
         step = decide_removal(node, pods, now(), limit=limit, settle=settle)
         if step.act == "Cordon":
             return await self._cordon(node), POLL_SECONDS
-        await self._clear(step)
         if step.act == "Force":
+            # First: once they are gone, nobody could name them.
             await self._tell(backend, name, step.pods)
+        await self._clear(step)
         if step.act in ("Force", "Remove"):
             await self._api.delete(kinds.NODE, name, uid=node["metadata"]["uid"])
             return None

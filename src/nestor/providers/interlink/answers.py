@@ -18,14 +18,16 @@ _STATES = ("waiting", "running", "terminated")
 _JOB_LIMIT = 256
 
 
-def read_job(content: bytes, uid: str) -> str:
-    """The backend's own name of a created pod; empty if the answer has none, or speaks of another pod."""
+def read_job(content: bytes, uid: str) -> str | None:
+    """The backend's own name of a created pod, empty if it has none; None if the answer is not about this pod."""
     try:
         found = from_json(content)
         created = Created.model_validate(found[0] if isinstance(found, list) and found else found)
     except (ValueError, ValidationError):
-        return ""
-    return cut(created.job, _JOB_LIMIT) if created.uid in ("", uid) else ""
+        return None
+    if created.uid != uid and (created.uid or not created.job):
+        return None
+    return cut(created.job, _JOB_LIMIT)
 
 
 def read_statuses(content: bytes, uids: Collection[str]) -> dict[str, PodAnswer]:

@@ -18,6 +18,8 @@ from nestor.providers.interlink.tokens import GivenTokens, OidcTokens, Tokens
 _SESSION_HEADER = "InterLink-Http-Session"
 _ERROR_BYTES = 16 * 1024
 _LONGEST_PAUSE_SECONDS = 5.0
+_ABOUT_ACCESS = (405, 406, 407, 415, 421, 426, 431)
+"""Statuses of 4xx that are not about the pod: what answers is something on the way, or another server."""
 _CALLS = 32
 _STREAMS = 500
 
@@ -185,8 +187,10 @@ def build_error(status: int, text: str) -> ProviderError:
         return Unauthorized(f"the backend refuses our credentials: {text}", status)
     if status in (404, 410):
         return NotFound(text, status)
-    if status in (408, 425, 429):
+    if status in (408, 423, 425, 429):
         return NotYet(text, status)
+    if status in _ABOUT_ACCESS:
+        return Unreachable(text, 503)
     if 400 <= status < 500:
         return InvalidInput(text, status)
     if status in (502, 504):

@@ -9,7 +9,9 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 
 from nestor import times
-from nestor.objects import Object, annotations_of, status_of
+from nestor.api import conditions
+from nestor.contracts import vnode
+from nestor.objects import Object, annotations_of, conditions_of, status_of
 from nestor.providers.base import Inputs, InvalidInput, NotFound, NotYet, Options, ProviderError, Shape, Unauthorized, Unreachable
 from nestor.providers.interlink import answers, build
 from nestor.providers.interlink.client import Client, Lost
@@ -28,6 +30,7 @@ class InterlinkProvider:
 
     lists = None
     patches = None
+    refreshes = None
     streams = None
 
     def __init__(self, settings: Settings, *, now: Callable[[], datetime] = times.now) -> None:
@@ -57,13 +60,20 @@ class InterlinkProvider:
         message = request if self._settings.hop == "Server" else build.build_plugin_create(request)
         uid = pod["metadata"]["uid"]
         async with self._fates.hold(uid):
-            if not given.is_new or self._fates.was_sent(uid):
-                if there := await self._questions.find(pod):
-                    self._fates.settle(uid)
-                    return _with_job(pod, there.job)
+            is_repeated = not given.is_new or self._fates.was_sent(uid)
+            if is_repeated:
+                if there := await self._look_for(pod):
+                    return there
                 if self._fates.may_be_lost(uid):
                     raise NotYet("the backend has not said yet whether it has accepted this pod")
-            return _with_job(pod, await self._send_create(uid, message.to_json()))
+            try:
+                return await self._send_create(pod, message.to_json())
+            except InvalidInput:
+                # Some backends call it a mistake that they have the pod already.
+                if is_repeated and (there := await self._look_for(pod)):
+                    return there
+                self._fates.forget(uid)
+                raise
 
     async def delete(self, pod: Object, *, grace_seconds: int | None = None) -> None:
         """See `Backend.delete`. Raises `NotYet` while a request to create the pod may still be at work."""
@@ -71,7 +81,7 @@ class InterlinkProvider:
         body = json.dumps(build.build_delete(pod, grace_seconds, times.write(self._now())))
         async with self._fates.hold(uid):
             await self._send_delete(pod, body)
-            if self._fates.is_lost(uid):
+            if self._fates.may_be_lost(uid) if _is_unanswered(pod) else self._fates.is_lost(uid):
                 raise NotYet("the backend may still be about to start this pod")
             self._fates.forget(uid)
             self._endings.forget(uid)
@@ -112,7 +122,19 @@ class InterlinkProvider:
         async with self._client.stream("/getLogs", request.to_json(), idle_seconds=idle) as pieces:
             yield _limit(pieces, request.options.limit_bytes)
 
-    async def _send_create(self, uid: str, body: str) -> str:
+    async def _look_for(self, pod: Object) -> Object | None:
+        """The pod, if the backend has it. What it answers here never counts against the pod."""
+        try:
+            there = await self._questions.find(pod)
+        except InvalidInput as error:
+            raise ProviderError(error.message) from None
+        if there is None:
+            return None
+        self._fates.settle(pod["metadata"]["uid"])
+        return _with_job(pod, there.job)
+
+    async def _send_create(self, pod: Object, body: str) -> Object:
+        uid = pod["metadata"]["uid"]
         self._fates.send(uid)
         try:
             content = await self._client.send(
@@ -127,9 +149,16 @@ class InterlinkProvider:
                 raise Unreachable(f"nothing creates pods at this URL: {error.message}") from None
             if error.status != _CONFLICT:
                 raise
-            content = b""
-        self._fates.settle(uid)
-        return answers.read_job(content, uid)
+            return pod
+        job = answers.read_job(content, uid)
+        if job is not None:
+            self._fates.settle(uid)
+            return _with_job(pod, job)
+        # Perhaps not the backend has answered, but something on the way, such as a page for logging in.
+        self._fates.lose(uid)
+        if there := await self._look_for(pod):
+            return there
+        raise Lost("the backend answered /create with something else than the pod")
 
     async def _send_delete(self, pod: Object, body: str) -> None:
         try:
@@ -142,6 +171,11 @@ class InterlinkProvider:
             # Some backends call it an error. Whoever does not know the pod has nothing to delete.
             if await self._questions.find(pod):
                 raise
+
+
+def _is_unanswered(pod: Object) -> bool:
+    """Whether nobody knows what has become of the request to create the pod: it may be one of an earlier process."""
+    return (conditions.find(conditions_of(pod), vnode.SENT) or {}).get("reason") == vnode.SENDING
 
 
 def _with_job(pod: Object, job: str) -> Object:

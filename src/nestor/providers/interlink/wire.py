@@ -95,7 +95,10 @@ class LogRequest(Message):
 
 
 class Accelerator(Message):
-    """Devices of one kind that are free on the backend."""
+    """Devices of one kind. `available`: how many the node may give to pods in all, those that run there included, as with `cpu`.
+
+    A number of free ones would count those of our own pods twice: the host's scheduler subtracts them itself.
+    """
 
     kind: str = Field(alias="resourceType")
     available: int

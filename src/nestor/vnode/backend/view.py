@@ -12,7 +12,7 @@ from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatu
 from nestor.kube import Api, ApiError, Change, Informer, kinds
 from nestor.kube.rights import right
 from nestor.objects import Object, conditions_of, spec_of, status_of
-from nestor.providers.base import Backend, ProviderError
+from nestor.providers.base import Backend
 from nestor.times import timestamp
 from nestor.vnode.backend import shapes
 from nestor.vnode.backend.health import Health, describe
@@ -26,8 +26,8 @@ RIGHTS = (right(kinds.OVERFLOW_BACKEND, "get", "list", "watch"), right(kinds.OVE
 DISCOVER_SECONDS = 60.0
 _FIRST_SECONDS = 2.0
 """Until there are shapes, nobody has a node."""
-_PROCESS = ("type", "interlink", "kubernetes")
-"""Fields of the specification that a process is set up with."""
+_PROCESS = {"Interlink": ("type", "interlink", "kubernetes"), "Kubernetes": ("type", "interlink", "kubernetes", "shapes")}
+"""Fields of the specification that a process is set up with: in a cluster, shapes that an admin has written are machines."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class BackendView:
         try:
             with self._health.noting():
                 found = await backend.discover()
-        except (ProviderError, OSError, TimeoutError) as error:
+        except Exception as error:
             log.info("shapes were not discovered: %s", describe(error))
             return
         if found is not None:
@@ -131,7 +131,7 @@ class BackendView:
             self._problem = Restart("the OverflowBackend was deleted and recreated")
         else:
             before, after = spec_of(self._body), spec_of(change.new)
-            if any(before.get(key) != after.get(key) for key in _PROCESS):
+            if any(before.get(key) != after.get(key) for key in _PROCESS[self.spec.type]):
                 self._problem = Restart("the OverflowBackend's access has changed")
             if before != after:
                 self._wake.set()

@@ -59,6 +59,10 @@ class Certificate:
             else:
                 pause = min(2 * pause, RETRY_SECONDS[1])
 
+    def discard(self) -> None:
+        """The cluster does not accept it any more: the next process asks for another one."""
+        self.file.unlink(missing_ok=True)
+
     async def _try(self, pause: float) -> bool:
         """One request. After a failure, waits for `pause` seconds."""
         try:

@@ -14,6 +14,7 @@ from nestor.objects import Object
 from nestor.vnode.backend.health import Health
 from nestor.vnode.node import status
 from nestor.vnode.node.status import Machine
+from nestor.vnode.restart import IdentityRefused
 
 log = logging.getLogger(__name__)
 
@@ -21,6 +22,9 @@ LEASE_NAMESPACE = "kube-node-lease"
 LEASE_SECONDS = 40
 RENEW_SECONDS = 10.0
 """As kubelets do."""
+REFUSAL_LIMIT = 3
+"""How often in a row the API server may refuse the node's certificate."""
+_UNAUTHORIZED = 401
 FULL_SECONDS = (30.0, 600.0)
 """How long a node takes no further pods after one was taken back: as long as that had waited, within these limits."""
 
@@ -52,20 +56,33 @@ class NodeKeeper:
         self._wake.set()
 
     async def run(self) -> None:
-        """Keep the node until cancelled."""
+        """Keep the node until cancelled. Raises `IdentityRefused`."""
         await self.informer.synced.wait()
+        refusals = 0
         while True:
             self._wake.clear()
-            try:
-                await self.write()
-                await self.renew()
-            except ApiError as error:
-                log.warning("node %s: %s", self._name, error)
+            refusals = refusals + 1 if await self._is_refused() else 0
+            if refusals >= REFUSAL_LIMIT:
+                raise IdentityRefused(f"the certificate of node '{self._name}' is not accepted any more")
             try:
                 async with asyncio.timeout(RENEW_SECONDS):
                     await self._wake.wait()
             except TimeoutError:
                 pass
+
+    async def _is_refused(self) -> bool:
+        """Write what differs. True: the API server does not accept the node's certificate.
+
+        The Lease first, and whatever becomes of the status: a backend may tell what no API server accepts.
+        """
+        found = False
+        for part in (self.renew, self.write):
+            try:
+                await part()
+            except ApiError as error:
+                log.warning("node %s: %s", self._name, error)
+                found = found or error.status == _UNAUTHORIZED
+        return found
 
     async def write(self) -> None:
         """Write the status if the Node has another one. A Node that is gone is made again by the operator."""

@@ -14,7 +14,8 @@ from nestor.vnode.pods import status
 from nestor.vnode.pods.create import REFUSED, PodCreator
 from nestor.vnode.pods.decide import FORGET_SECONDS, Action, decide, find_due
 from nestor.vnode.pods.end import PodEnder
-from nestor.vnode.pods.registry import Entry, Registry
+from nestor.vnode.pods.entry import LOST, Entry
+from nestor.vnode.pods.registry import Registry
 from nestor.vnode.pods.status import Ending
 from nestor.vnode.pods.writer import PodWriter
 
@@ -24,7 +25,8 @@ _WORKERS = 20
 _RETRY_LIMIT = 30.0
 _STEPS = 5
 """Actions in a row on one pod; each depends on the one before."""
-DECLINED, LOST, EXPIRED, KILLED = "DaemonSetPod", "BackendLost", "DeadlineExceeded", "Deleted"
+DECLINED, EXPIRED, KILLED = "DaemonSetPod", "DeadlineExceeded", "Deleted"
+LEFT = "LeftAtBackend"
 _DAEMON = "Virtual nodes run no pods of DaemonSets: exclude the node by an affinity, or do not tolerate its taint"
 _GONE = "The backend does not know the pod any more"
 _OVER = "Pod was active on the node longer than the specified deadline"
@@ -117,7 +119,8 @@ class PodController:
     async def _withdraw(self, entry: Entry) -> None:
         """The newest status decides: what has started by now stays."""
         await self._ender.confirm(entry)
-        if entry.there == "Present" and not status.has_started(entry.last, entry.remote or {}):
+        if entry.there == "Gone" or not status.has_started(entry.last, entry.remote or {}):
+            # Also what it does not know: it may have forgotten the pod for a moment, or be about to accept it.
             await self._ender.delete(entry, grace=0)
         await self._ender.report(entry)
 
@@ -133,7 +136,8 @@ class PodController:
 
     async def _lose(self, entry: Entry) -> None:
         log.warning("the backend has lost pod %s", describe_pod(entry))
-        await self._ender.fail(entry, Ending(LOST, _GONE, is_disrupted=True))
+        await self._ender.fail(entry, Ending(LOST, _GONE, is_disrupted=True, is_gone=False))
+        entry.note_lost()
 
     async def _bounce(self, entry: Entry) -> None:
         facts = entry.read_facts(is_answering=self._health.is_answering)
@@ -156,7 +160,9 @@ class PodController:
                 f"it may still run there (UID {entry.uid})"
             )
             log.warning("pod %s: %s", describe_pod(entry), message)
-            await self._writer.tell(entry, "Warning", "LeftAtBackend", message)
+            await self._writer.tell(entry, "Warning", LEFT, message)
+            # Its namespace may be about to go, and takes no events then.
+            await self._writer.tell_of_node(entry, LEFT, f"pod {describe_pod(entry)}: {message}")
         await self._ender.forget(entry, Ending(KILLED, _ENDED, is_gone=False))
 
 

@@ -12,8 +12,8 @@ from nestor.providers.base import Backend, InvalidInput, NoRoom, NotYet
 from nestor.translate.status import is_terminal
 from nestor.vnode.backend.health import Health, describe
 from nestor.vnode.pods import status
+from nestor.vnode.pods.entry import Entry
 from nestor.vnode.pods.inputs import read_inputs
-from nestor.vnode.pods.registry import Entry
 from nestor.vnode.pods.writer import PodWriter
 
 REFUSED, NO_ROOM, NOT_SENT = "BackendRefused", "BackendFull", "BackendUnavailable"
@@ -56,12 +56,17 @@ class PodCreator:
             return
         inputs = await read_inputs(entry.home, pod, is_fresh=time.monotonic() - entry.seen < _FRESH_SECONDS)
         inputs = replace(inputs, is_new=not entry.mark)
-        await self._writer.write(entry, status.build_sent(pod, self._address, times.timestamp()))
+        sent = status.build_sent(pod, self._address, times.timestamp())
+        if not await self._writer.write(entry, sent):
+            # Nobody could note what is sent now. The watch is about to say that it is gone.
+            entry.pause_until = time.monotonic() + _FIRST_PAUSE
+            return
         entry.mark, entry.there, entry.missing_since = "Sending", "Unknown", None
         if entry.pod is None or is_terminating(entry.pod) or is_terminal(entry.pod):
             return  # it was deleted meanwhile
         with self._health.noting():
-            await self._backend.create(pod, inputs)
+            # With the status that was just written: containers may ask for the address of their node.
+            await self._backend.create(pod | {"status": sent}, inputs)
         entry.mark, entry.there, entry.missing_since = "Accepted", "Present", None
         entry.failures, entry.told = 0, ""
         await self._writer.write(entry, status.build_report(entry.last, entry.remote or {}, self._address, times.timestamp()))

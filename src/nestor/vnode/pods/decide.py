@@ -40,6 +40,8 @@ ORPHAN_SECONDS = 24 * 3600.0
 """How long a pod whose host pod is gone is remembered while the backend does not confirm its end."""
 LOST_SECONDS = 60.0
 """How long a pod must be missing from the backend's answers before the backend is asked about it alone."""
+REPEAT_SECONDS = 30.0
+"""How long after its grace period a pod may still be there until it is asked to end again: backends forget such requests."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Facts:
     is_over: bool = False
     """Its final status was written, which the cache may not show yet."""
     was_asked: bool = False
-    """The backend was asked to end it, within the grace period that the host pod has now."""
+    """The backend was asked to end it, within the grace period that the host pod has now, and may still be doing so."""
     is_declined: bool = False
     is_refused: bool = False
     """The backend cannot run it, and trying again would not help."""
@@ -71,6 +73,8 @@ class Facts:
     """Seconds since it is on this node."""
     pending_seconds: float | None = None
     """How long the backend may leave it Pending. None: for ever."""
+    asks_again: float | None = None
+    """Seconds until the last request to end it is repeated. None: there was none."""
     expires: float | None = None
     """Seconds until its activeDeadlineSeconds are over. None: it has none."""
     overdue: float = 0
@@ -83,9 +87,13 @@ class Facts:
 
     @property
     def is_there(self) -> bool:
-        """The backend may have it, and it may still run. What has ended, and is to be removed, no longer matters."""
+        """The backend may have it, and it may still run. What has ended, and is to be removed, no longer matters.
+
+        A pod whose request may still be at work is gone only once it was asked to end.
+        """
         is_ended = self.was_asked and self.has_ended_there
-        return bool(self.mark) and self.there != "Gone" and not is_ended
+        is_gone = self.there == "Gone" and (self.mark == "Accepted" or self.was_asked)
+        return bool(self.mark) and not is_gone and not is_ended
 
 
 def decide(facts: Facts) -> Action:
@@ -121,6 +129,8 @@ def find_due(facts: Facts) -> float | None:
 
 
 def _find_times(facts: Facts) -> Iterator[float]:
+    if facts.asks_again is not None and facts.is_there:
+        yield facts.asks_again
     if facts.pod is None:
         yield ORPHAN_SECONDS - facts.overdue
         return

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 from nestor import times
 from nestor.objects import Object
 from nestor.providers.base import Backend, NotFound
 from nestor.translate.status import is_terminal
 from nestor.vnode.backend.health import Health
 from nestor.vnode.pods import status
-from nestor.vnode.pods.registry import Entry
+from nestor.vnode.pods.entry import Entry
 from nestor.vnode.pods.status import Ending
 from nestor.vnode.pods.writer import PodWriter
 
@@ -27,7 +29,7 @@ class PodEnder:
         seconds = entry.grace if grace is None else grace
         with self._health.noting():
             await self._backend.delete(entry.last, grace_seconds=seconds)
-        entry.asked = seconds
+        entry.asked, entry.asked_at = seconds, time.monotonic()
         if is_terminal(entry.last) or entry.has_ended_there:
             entry.note_gone()  # nothing of it runs, whatever the backend remembers
         else:
@@ -56,7 +58,9 @@ class PodEnder:
             return
         await self._writer.write(entry, status.build_ended(entry.pod, None, ending, times.timestamp()))
         await self._writer.tell(entry, "Warning", ending.reason, ending.message)
-        entry.mark, entry.is_over = "", True
+        entry.is_over = True
+        if ending.is_gone:
+            entry.mark = ""
 
     async def forget(self, entry: Entry, ending: Ending) -> None:
         """Tell how the pod has ended, then delete the host pod.

@@ -10,7 +10,7 @@ from nestor.objects import Object
 from nestor.providers.base import Inputs
 from nestor.translate.references import CONFIG_MAPS, SECRETS, find_references
 from nestor.translate.service_env import build_links
-from nestor.vnode.pods.registry import Home
+from nestor.vnode.pods.entry import Home
 
 _KINDS = {CONFIG_MAPS: kinds.CONFIG_MAP, SECRETS: kinds.SECRET}
 _LAG_SECONDS = 0.5

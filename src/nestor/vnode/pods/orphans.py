@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 from nestor.providers.base import Lists
 from nestor.vnode.backend.health import Health, describe
-from nestor.vnode.pods.registry import Registry, build_entry
+from nestor.vnode.pods.entry import build_entry
+from nestor.vnode.pods.registry import Registry
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,9 @@ from nestor.objects import Object
 from nestor.providers.base import Backend
 from nestor.translate.status import is_terminal
 from nestor.vnode.backend.health import Health, describe
-from nestor.vnode.pods.registry import Entry, Registry
+from nestor.vnode.pods import decide
+from nestor.vnode.pods.entry import Entry
+from nestor.vnode.pods.registry import Registry
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +52,8 @@ class StatusPoller:
                 found = await self._backend.statuses([_as_known(entry) for entry in entries])
         except Exception as error:
             log.info("no news of %d pods: %s", len(entries), describe(error))
+            for entry in entries:
+                entry.missing_since = None  # only what is missing from one answer after the other has gone
             return
         for entry in entries:
             self._take(entry, found.get(entry.uid))
@@ -57,8 +61,12 @@ class StatusPoller:
     def _is_of_interest(self, entry: Entry) -> bool:
         if not entry.mark or entry.there == "Gone" or entry.is_creating:
             return False
-        is_over = entry.pod is not None and is_terminal(entry.pod) and entry.asked is None
-        return not (is_over and (entry.has_ended_there or entry.missing_since is not None))
+        if entry.pod is None or not is_terminal(entry.pod) or entry.asked is not None:
+            return True
+        if entry.has_ended_there or entry.missing_since is None:
+            return not entry.has_ended_there
+        # What was given up may have been hidden only, as while a backend starts.
+        return entry.is_lost and time.monotonic() - entry.missing_since > decide.LOST_SECONDS
 
     def _take(self, entry: Entry, found: Object | None) -> None:
         if entry.there == "Gone":
@@ -67,7 +75,7 @@ class StatusPoller:
             if entry.note_status(found):
                 self._on_change(entry.uid)
             return
-        if entry.missing_since is None:
+        if entry.missing_since is None or entry.is_lost:
             entry.missing_since = time.monotonic()
         self._on_change(entry.uid)
 

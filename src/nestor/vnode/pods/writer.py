@@ -9,7 +9,7 @@ from nestor.kube import ApiError, Conflict, NotFound, RetryLater, kinds
 from nestor.kube.events import EventRecorder
 from nestor.objects import Object
 from nestor.translate.status import build_patch, find_dropped, without_fields
-from nestor.vnode.pods.registry import Entry
+from nestor.vnode.pods.entry import Entry
 
 COMPONENT = "nestor-vnode"
 REPEAT_SECONDS = 2.0
@@ -24,11 +24,13 @@ class PodWriter:
         self._dropped: set[str] = set()
         """Status fields that the API server is too old for."""
 
-    async def write(self, entry: Entry, desired: Object) -> None:
-        """Patch the pod's status if it differs. A pod that is gone needs none. Raises `ApiError`, `RetryLater`."""
+    async def write(self, entry: Entry, desired: Object) -> bool:
+        """Patch the pod's status if it differs. False: the pod is gone, and needs none. Raises `ApiError`, `RetryLater`."""
+        if entry.pod is None:
+            return False
         patch = build_patch(entry.last, without_fields(desired, self._dropped))
-        if patch is None or entry.pod is None:
-            return
+        if patch is None:
+            return True
         if patch == entry.written and time.monotonic() - entry.written_at < REPEAT_SECONDS:
             raise RetryLater(REPEAT_SECONDS, "the same status was written just now")
         meta = entry.last["metadata"]
@@ -39,13 +41,16 @@ class PodWriter:
             self._dropped |= find_dropped(patch, answer)
             entry.written, entry.written_at = patch, time.monotonic()
         except NotFound:
-            pass  # another event follows
+            return False  # another event follows
         except Conflict as error:
             if not error.is_replaced:
                 raise RetryLater(_CONFLICT_SECONDS, error.message) from None
+            return False
         except ApiError as error:
             if not error.is_replaced:
                 raise
+            return False
+        return True
 
     async def delete(self, entry: Entry) -> None:
         """Delete the host pod for good, as kubelets do when its containers have ended."""
@@ -55,3 +60,8 @@ class PodWriter:
     async def tell(self, entry: Entry, kind: Literal["Normal", "Warning"], reason: str, message: str) -> None:
         """Post an event about the pod."""
         await EventRecorder(entry.home.api, COMPONENT).post(entry.last, kind, reason, message)
+
+    async def tell_of_node(self, entry: Entry, reason: str, message: str) -> None:
+        """Post an event about the pod's node: it outlives the pod and its namespace. Kubelets give a node's name as its UID."""
+        node: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": entry.home.node, "uid": entry.home.node}}
+        await EventRecorder(entry.home.api, COMPONENT).post(node, "Warning", reason, message)

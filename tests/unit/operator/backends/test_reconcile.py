@@ -259,6 +259,17 @@ async def test_a_pod_that_does_not_go_holds_its_node_no_longer_than_the_limit() 
     assert "team-a/p0 (uid-of-p0), team-a/p1 (uid-of-p1)" in said
 
 
+async def test_pods_left_behind_are_named_before_they_go() -> None:
+    """An operator that ends in between finds none of them any more."""
+    stage = await have_leaving(drainSeconds=0)
+    await stage.run()
+    stage.age("link-gpu", END_SECONDS)
+    await stage.run()
+    gone = [index for index, item in enumerate(stage.api.asked) if item.startswith("DELETE pods")]
+    told = next(index for index, item in enumerate(stage.api.asked) if item.startswith("POST events"))
+    assert told < min(gone)
+
+
 async def test_many_pods_left_behind_are_counted() -> None:
     stage = await have_leaving(pods=45, drainSeconds=0)
     await stage.run()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from nestor.contracts import vnode
 from nestor.providers.base import Inputs, InvalidInput, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
 from nestor.providers.interlink import fates
 from nestor.providers.interlink.client import Lost
@@ -249,10 +250,90 @@ async def test_a_backend_that_has_the_pod_already_may_say_so(backend: Backend) -
 
 
 @pytest.mark.parametrize("text", ["", "OK", "[]", "null", '{"PodUID": 7}', '{"PodUID": "other", "PodJID": "x"}', "[[1]]"])
-async def test_a_pod_is_accepted_whatever_the_answer_says(backend: Backend, text: str) -> None:
-    backend.fake.fault = only("/create", say(200, text))
+async def test_a_pod_that_is_there_is_accepted_whatever_the_answer_says(backend: Backend, text: str) -> None:
+    backend.fake.after = only("/create", say(200, text))
     pod = build_pod()
-    assert await backend.connect().create(pod, NEW) == pod
+    found = await backend.connect().create(pod, NEW)
+    assert found == pod | {"metadata": pod["metadata"] | {"annotations": {"JobID": "job-1"}}}
+    assert backend.fake.starts == ["u-1"]
+
+
+@pytest.mark.parametrize("text", ["", "OK", "<html>please log in</html>", '{"PodUID": ', '{"PodUID": "other", "PodJID": "x"}'])
+async def test_nonsense_is_no_acceptance(backend: Backend, text: str) -> None:
+    """A pod that counted as accepted, and is not there, would be given up after a minute."""
+    provider, pod = backend.connect(settle_seconds=LONG), build_pod()
+    backend.fake.fault = only("/create", say(200, text))
+    with pytest.raises(Lost, match="something else than the pod"):
+        await provider.create(pod, NEW)
+    backend.fake.fault = None
+    with pytest.raises(NotYet):
+        await provider.create(pod, NEW)
+    await backend.connect().create(pod, NEW)
+    assert backend.fake.starts == ["u-1"]
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+async def test_a_question_that_is_refused_does_not_refuse_the_pod(backend: Backend, status: int) -> None:
+    """It may run there: its creation was answered by nobody."""
+    provider, pod = backend.connect(), build_pod()
+    backend.fake.after = only("/create", hang_up)
+    with pytest.raises(Lost):
+        await provider.create(pod, NEW)
+    backend.fake.after, backend.fake.fault = None, only("/status", say(status, "bad request"))
+    with pytest.raises(ProviderError, match="bad request") as caught:
+        await provider.create(pod, NEW)
+    assert not isinstance(caught.value, InvalidInput)
+    backend.fake.fault = None
+    assert (await provider.create(pod, NEW))["metadata"]["annotations"]["JobID"] == "job-1"
+    assert backend.fake.starts == ["u-1"]
+
+
+async def test_a_backend_that_calls_a_repeated_create_a_mistake_has_the_pod(backend: Backend) -> None:
+    """It shows the pod only a moment later than it has it."""
+    provider, pod, hidden = backend.connect(), build_pod(), dict[str, Object]()
+    backend.fake.after = only("/create", say(500, "database is locked"))
+    with pytest.raises(ProviderError, match="locked"):
+        await provider.create(pod, NEW)
+    hidden["u-1"] = backend.fake.pods.pop("u-1")
+
+    async def refuse(_: web.Request) -> web.StreamResponse:
+        backend.fake.pods |= hidden
+        return web.Response(status=400, text="duplicate")
+
+    backend.fake.after, backend.fake.fault = None, only("/create", refuse)
+    assert (await provider.create(pod, NEW))["metadata"]["annotations"]["JobID"] == "job-1"
+
+
+@pytest.mark.parametrize("status", [405, 406, 407, 415, 421, 426, 431])
+async def test_what_does_not_know_the_protocol_refuses_no_pod(backend: Backend, status: int) -> None:
+    backend.fake.fault = only("/create", say(status, "not here"))
+    with pytest.raises(Unreachable, match="not here"):
+        await backend.connect().create(build_pod(), NEW)
+
+
+async def test_pods_that_were_refused_are_not_remembered(backend: Backend) -> None:
+    provider = backend.connect()
+    backend.fake.refusal = "no such image"
+    for index in range(3):
+        with pytest.raises(InvalidInput, match="no such image"):
+            await provider.create(build_pod(f"u-{index}"), NEW)
+    assert not any(provider._fates.was_sent(f"u-{index}") for index in range(3))
+
+
+@pytest.mark.parametrize("answer", [None, say(200), say(404, "no such job")])
+async def test_what_an_earlier_process_may_have_sent_is_not_done_with_its_deletion(
+    backend: Backend, answer: Fault | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was killed before the answer, and the backend may still be at work on the request."""
+    sent = {"conditions": [{"type": vnode.SENT, "status": "True", "reason": vnode.SENDING}]}
+    accepted = {"conditions": [{"type": vnode.SENT, "status": "True", "reason": vnode.ACCEPTED}]}
+    provider = backend.connect(settle_seconds=LONG)
+    backend.fake.fault = only("/delete", answer) if answer else None
+    with pytest.raises(NotYet, match="about to start"):
+        await provider.delete(build_pod() | {"status": sent})
+    await provider.delete(build_pod("u-2") | {"status": accepted})
+    await provider.create(build_pod("u-3"), NEW)
+    await provider.delete(build_pod("u-3") | {"status": sent})  # the cache lags behind
 
 
 @pytest.mark.parametrize("text", ["", "OK", "{}", "7", '"a"', "[" * 10_000, '[{"UID": "u-1"', "\ufeff[]", '{"u-1": []}'])

@@ -128,6 +128,15 @@ async def test_a_new_container_has_the_stored_one(signer: Signer, tmp_path: Path
     assert len(signer.made) == 1
 
 
+async def test_one_that_was_refused_is_not_used_again(signer: Signer, tmp_path: Path) -> None:
+    made = make(signer, tmp_path)
+    await made.obtain()
+    made.discard()
+    made.discard()
+    await make(signer, tmp_path).obtain()
+    assert len(signer.made) == 2
+
+
 @pytest.mark.parametrize(
     ("stored", "now"), [(Wish("gpu", "other", "client"), 0), (CLIENT, 8), (Wish("gpu", "gpu-a100", "serving", "10.0.0.8"), 0)]
 )

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from nestor.kube import Api, kinds
+from nestor.kube import Api, ApiError, Invalid, kinds
 from nestor.objects import spec_of
 from nestor.providers.base import Unauthorized, Unreachable
 from nestor.vnode.backend import health
@@ -16,6 +16,7 @@ from nestor.vnode.backend.health import Health
 from nestor.vnode.node import keeper
 from nestor.vnode.node.keeper import LEASE_NAMESPACE, NodeKeeper
 from nestor.vnode.node.status import Machine
+from nestor.vnode.restart import IdentityRefused
 from tests.unit.vnode.world import NODE, NodeApi
 from tests.waiting import eventually
 
@@ -24,6 +25,8 @@ Object = dict[str, Any]
 
 class Scene:
     """One Node, its keeper, and what the backend is like."""
+
+    task: asyncio.Task[None]
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -69,7 +72,8 @@ async def scene(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
     """A node that is kept."""
     monkeypatch.setattr(keeper, "RENEW_SECONDS", 0.02)
     made = Scene()
-    tasks = [asyncio.create_task(made.keeper.informer.run()), asyncio.create_task(made.keeper.run())]
+    made.task = asyncio.create_task(made.keeper.run())
+    tasks = [asyncio.create_task(made.keeper.informer.run()), made.task]
     yield made
     for task in tasks:
         task.cancel()
@@ -115,6 +119,36 @@ async def test_a_lease_of_an_earlier_node_is_renewed(scene: Scene) -> None:
     scene.health.note_answer()
     await scene.until(lambda: scene.renewed)
     assert (scene.api.look(kinds.LEASE, NODE, LEASE_NAMESPACE) or {})["spec"]["holderIdentity"] == NODE
+
+
+async def test_a_status_that_is_not_accepted_does_not_end_the_lease(scene: Scene) -> None:
+    """A backend may tell what no API server takes; without the Lease, all of its pods would be sent away."""
+    await scene.until(lambda: scene.status)
+    scene.api.refusal = lambda verb, body: Invalid(422, "Invalid", "no") if "status" in body else None
+    scene.capacity = {"cpu": "9"}
+    scene.keeper.look()
+    scene.health.note_answer()
+    await scene.until(lambda: scene.renewed)
+    first = scene.renewed
+    await scene.until(lambda: scene.renewed != first)
+    assert scene.status["capacity"]["cpu"] == "8"
+
+
+async def test_a_certificate_that_is_not_accepted_any_more_begins_a_new_process(scene: Scene) -> None:
+    """The cluster's authorities were replaced. Once may be a glitch."""
+    left = [keeper.REFUSAL_LIMIT - 1]
+
+    def refuse(_: str, __: Object) -> ApiError | None:
+        left[0] -= 1
+        return ApiError(401, "Unauthorized", "Unauthorized") if left[0] >= 0 else None
+
+    scene.api.refusal = refuse
+    scene.health.note_answer()
+    await scene.until(lambda: scene.renewed)
+    left[0] = 1_000
+    with pytest.raises(IdentityRefused, match="is not accepted"):
+        async with asyncio.timeout(20):
+            await scene.task
 
 
 async def test_a_node_that_is_made_again_gets_its_status_again(scene: Scene) -> None:

@@ -56,6 +56,8 @@ TABLE: list[tuple[str, Facts, Action]] = [
     ("late at the backend", facts(NEW, "Accepted", "Present", **LATE), "Withdraw"),
     ("late, perhaps at the backend", facts(NEW, "Sending", **LATE), "Withdraw"),
     ("late, and the backend is down", facts(NEW, "Accepted", "Present", **LATE, **DOWN), "Wait"),
+    ("late, sent, and not known there yet: it may arrive", facts(NEW, "Sending", "Gone", **LATE), "Withdraw"),
+    ("late, sent, not known there, and asked to end", facts(NEW, "Sending", "Gone", **LATE, **ASKED), "Bounce"),
     ("late, asked, not confirmed", facts(NEW, "Accepted", "Present", **LATE, **ASKED), "Confirm"),
     ("late, and taken back", facts(NEW, "Accepted", "Gone", **LATE), "Bounce"),
     ("late, but it has started", facts(NEW, "Accepted", "Present", has_started=True, **LATE), "Report"),
@@ -81,6 +83,8 @@ TABLE: list[tuple[str, Facts, Action]] = [
     ("deleted, never sent, and the backend is down", facts(DELETED, **DOWN), "Forget"),
     ("deleted while it is sent", facts(DELETED, "Sending", is_creating=True), "Wait"),
     ("deleted, perhaps sent", facts(DELETED, "Sending"), "Delete"),
+    ("deleted, sent, and not known there yet", facts(DELETED, "Sending", "Gone"), "Delete"),
+    ("deleted, sent, not known there, and asked to end", facts(DELETED, "Sending", "Gone", **ASKED), "Forget"),
     ("deleted", facts(DELETED, "Accepted", "Present"), "Delete"),
     ("deleted, asked", facts(DELETED, "Accepted", "Present", **ASKED), "Confirm"),
     ("deleted, asked, and it has ended there", facts(DELETED, "Accepted", "Present", has_ended_there=True, **ASKED), "Forget"),
@@ -133,6 +137,8 @@ def test_what_the_backend_may_have_is_not_failed_while_it_is_silent(host: Object
         (facts(ENDED, "Accepted", expires=7.0), None),
         (facts(DELETED, "Accepted", overdue=-30.0, expires=7.0), FORGET_SECONDS + 30),
         (facts(None, "Accepted", overdue=10.0), ORPHAN_SECONDS - 10),
+        (facts(DELETED, "Accepted", overdue=-30.0, asks_again=60.0, **ASKED), 60),
+        (facts(None, "Accepted", "Gone", overdue=10.0, asks_again=60.0, **ASKED), ORPHAN_SECONDS - 10),
     ],
 )
 def test_when_time_changes_the_decision(known: Facts, due: float | None) -> None:

@@ -1,8 +1,7 @@
-"""A process that ends at any moment, and the one that follows it: nothing is lost, and nothing runs twice."""
+"""A process that ends, and the one that follows it: nothing is lost, and nothing runs twice."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -26,91 +25,6 @@ async def world() -> AsyncIterator[World]:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short pauses."""
     monkeypatch.setattr(create, "_FIRST_PAUSE", 0.02)
-
-
-class Killer:
-    """Ends the process at its n-th write, to the API server or to the backend, before or after that is done."""
-
-    def __init__(self, world: World, number: int, moment: str) -> None:
-        self._world = world
-        self._left = number
-        self._moment = moment
-        self.is_dead = False
-        self.killed = asyncio.Event()
-        world.api.before_write = lambda what, _: self._look("before", what)
-        world.api.after_write = lambda what, _: self._look("after", what)
-        world.backend.fault = lambda call, _: self._look("before", call if call in ("create", "delete") else "")
-        world.backend.lost = lambda call, _: self._look("after", call if call in ("create", "delete") else "")
-
-    def disarm(self) -> None:
-        """The next process lives."""
-        self.is_dead, self._left = False, -1
-
-    def _look(self, moment: str, what: str) -> None:
-        if what and moment == self._moment and not self.is_dead:
-            self._left -= 1
-            if self._left == 0:
-                self.is_dead = True
-                self.killed.set()
-        if self.is_dead:
-            raise asyncio.CancelledError
-
-
-async def scenario(world: World) -> str:
-    """A pod is bound, runs, ends, is deleted. Returns its UID."""
-    uid = world.bind("web")
-    await world.until(lambda: uid in world.backend.pods)
-    world.backend.run(uid)
-    await world.phase("web", "Running")
-    world.delete("web")
-    await world.phase("web", None)
-    await world.until(lambda: not world.backend.pods)
-    return uid
-
-
-async def count_writes() -> int:
-    """How many writes the scenario takes without interruption."""
-    async with living() as world:
-        await scenario(world)
-        return sum(world.backend.count(call) for call in ("create", "delete")) + sum(
-            item.startswith(("PATCH pods", "DELETE pods")) for item in world.api.asked
-        )
-
-
-@pytest.mark.parametrize("moment", ["before", "after"])
-async def test_it_may_be_killed_at_each_of_its_writes(moment: str) -> None:
-    writes = await count_writes()
-    assert writes >= 6
-    for number in range(1, writes + 1):
-        async with living() as world:
-            killer = Killer(world, number, moment)
-            running = asyncio.create_task(scenario(world))
-            await killer.killed.wait()
-            await world.stop()
-            killer.disarm()
-            await world.start()
-            uid = await running
-            assert world.backend.starts == {uid: 1}, f"write {number}"
-            assert not world.backend.pods
-            await world.until(lambda: len(world.pods.registry) == 0)
-
-
-@pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize("number", [1, 2, 3, 4, 5, 6])
-async def test_a_pod_is_taken_back_whenever_it_is_killed(moment: str, number: int) -> None:
-    async with living() as world:
-        killer = Killer(world, number, moment)
-        uid = world.bind("web", seconds="1")
-        ended = asyncio.create_task(world.phase("web", "Failed"))
-        dead = asyncio.create_task(killer.killed.wait())
-        await asyncio.wait([ended, dead], return_when=asyncio.FIRST_COMPLETED)
-        await world.stop()
-        killer.disarm()
-        await world.start()
-        status = await ended
-        dead.cancel()
-        assert status["reason"] == "BouncedBack"
-        await world.until(lambda: uid not in world.backend.pods)
 
 
 async def test_a_thousand_pods_outlive_it(world: World) -> None:

@@ -1,0 +1,216 @@
+"""Backends that hide pods, forget requests or come back late: no healthy pod is failed, and nothing is left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from nestor.kube import Forbidden, kinds
+from nestor.providers.base import NotYet, Unreachable
+from nestor.vnode.pods import create, decide
+from tests.unit.vnode.world import NODE, SPACE, World, living
+
+Object = dict[str, Any]
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    """One virtual node."""
+    async with living() as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short pauses."""
+    monkeypatch.setattr(create, "_FIRST_PAUSE", 0.02)
+    monkeypatch.setattr(create, "_LONGEST_PAUSE", 0.05)
+
+
+async def run(world: World, name: str = "web") -> str:
+    """A pod that runs. Returns its UID."""
+    uid = world.bind(name)
+    await world.mark(name, "Accepted")
+    world.backend.run(uid)
+    await world.phase(name, "Running")
+    return uid
+
+
+async def polled(world: World, times: int = 3) -> None:
+    """Await so many further questions for statuses."""
+    begin = world.backend.count("statuses")
+    await world.until(lambda: world.backend.count("statuses") >= begin + times)
+    await world.settle()
+
+
+async def test_a_backend_that_comes_back_empty_has_a_minute_to_remember(world: World) -> None:
+    """It hides the pod once before it goes away for long, and again right after: a restart, as many backends do it."""
+    uid = await run(world)
+    hidden = world.backend.pods.pop(uid)
+    await world.until(lambda: world.entry(uid).missing_since is not None)
+    world.backend.is_down = True
+    await polled(world)
+    assert world.entry(uid).missing_since is None
+    # Had the time of its silence counted, this would be due at once.
+    for entry in world.pods.registry:
+        entry.seen -= 3600
+    world.backend.is_down = False
+    await polled(world)
+    assert world.backend.count("get") == 0
+    assert (world.look("web") or {})["status"]["phase"] == "Running"
+    world.backend.pods[uid] = hidden
+    world.backend.end(uid)
+    await world.phase("web", "Succeeded")
+
+
+async def test_a_pod_that_was_given_up_and_comes_back_is_ended(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    uid = await run(world)
+    monkeypatch.setattr(decide, "LOST_SECONDS", 0.1)
+    hidden = world.backend.pods.pop(uid)
+    assert (await world.phase("web", "Failed"))["reason"] == "BackendLost"
+    world.backend.pods[uid] = hidden
+    await world.until(lambda: uid not in world.backend.pods)
+    assert world.backend.count("delete") == 1
+    assert (world.look("web") or {})["status"]["phase"] == "Failed"
+
+
+async def test_a_pod_that_was_given_up_is_asked_to_end_when_it_is_deleted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also by a process that knows of it only from its status."""
+    uid = await run(world)
+    with monkeypatch.context() as patched:
+        patched.setattr(decide, "LOST_SECONDS", 0.1)
+        hidden = world.backend.pods.pop(uid)
+        await world.phase("web", "Failed")
+        await world.stop()
+    await world.start()
+    await world.until(lambda: world.entry(uid).missing_since is not None)
+    world.backend.pods[uid] = hidden
+    world.delete("web")
+    await world.phase("web", None)
+    assert uid not in world.backend.pods
+
+
+async def test_what_was_given_up_is_asked_about_rarely(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some backends answer with an error if they do not know one of the pods."""
+    uid = await run(world)
+    with monkeypatch.context() as patched:
+        patched.setattr(decide, "LOST_SECONDS", 0.1)
+        world.backend.finish(uid)
+        await world.phase("web", "Failed")
+    await world.settle()
+    world.entry(uid).missing_since = time.monotonic()
+    begin = world.poller.calls
+    for _ in range(5):
+        await world.poller.ask()
+    assert world.poller.calls == begin
+
+
+async def test_a_request_to_end_that_a_backend_forgets_is_repeated(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decide, "REPEAT_SECONDS", 0.2)
+    uid = await run(world)
+    world.backend.ends_at_once = False
+    world.delete("web", grace=0)
+    left = [1]
+
+    def forget(call: str, _: Object) -> Exception | None:
+        if call == "delete" and left[0]:
+            left[0] -= 1
+            world.backend.ends_at_once = True
+            held = world.backend.pods[uid]
+            world.api.after_write = lambda *_: None
+            world.backend.lost = lambda name, _: world.backend.pods.__setitem__(uid, held) if name == "delete" and held else None
+        elif call == "delete":
+            world.backend.lost = lambda _, __: None
+        return None
+
+    world.backend.fault = forget
+    await world.phase("web", None)
+    assert world.backend.count("delete") == 2
+    assert uid not in world.backend.pods
+
+
+async def test_a_late_pod_that_may_still_arrive_is_ended_before_it_is_taken_back(world: World) -> None:
+    """The answer to its creation was lost, and the backend does not show it yet."""
+    arrives = [True]
+    hidden: dict[str, Object] = {}
+
+    def hide(call: str, pod: Object) -> Exception | None:
+        uid = pod["metadata"]["uid"]
+        if call == "create":
+            hidden[uid] = world.backend.pods.pop(uid)
+            return NotYet("not said yet")
+        if call == "delete" and uid in hidden:
+            if arrives[0]:
+                return NotYet("it may still be about to start")
+            del hidden[uid]
+        return None
+
+    world.backend.lost = hide
+    uid = world.bind("web", seconds="1")
+    await world.until(lambda: world.backend.count("delete"))
+    assert (world.look("web") or {})["status"]["phase"] == "Pending"
+    arrives[0] = False
+    assert (await world.phase("web", "Failed"))["reason"] == "BouncedBack"
+    assert uid not in hidden
+
+
+async def test_a_pod_that_is_gone_before_it_was_sent_is_not_sent(world: World) -> None:
+    """The watch does not say so yet. Nobody could note that it was sent."""
+    world.api.hold(kinds.POD)
+    uid = world.bind("web")
+    world.api.release(kinds.POD)
+    world.api.before_write = lambda what, _: drop(world) if what == "PATCH pods" else None
+    world.api.hold(kinds.POD)
+    await world.until(lambda: any(item.startswith("PATCH pods") for item in world.api.asked))
+    await world.settle()
+    assert world.backend.count("create") == 0
+    world.api.release(kinds.POD)
+    await world.until(lambda: world.pods.registry.get(uid) is None)
+    assert world.backend.count("create") == 0
+
+
+def drop(world: World) -> None:
+    """Somebody deletes the pod by force."""
+    if world.look("web") is not None:
+        world.api.drop(kinds.POD, "web", SPACE)
+
+
+async def test_what_may_be_left_is_named_though_its_namespace_takes_no_events(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uid = await run(world)
+    world.backend.is_down = True
+    monkeypatch.setattr(decide, "FORGET_SECONDS", -31.0)
+    ending = Forbidden(403, "Forbidden", "because it is being terminated")
+    world.api.refusal = lambda verb, body: ending if verb == "POST" and body["metadata"].get("namespace") == SPACE else None
+    world.delete("web")
+    await world.phase("web", None)
+    (event,) = [item for key, item in world.api.objects.items() if key[0] == "events" and item["reason"] == "LeftAtBackend"]
+    assert event["involvedObject"]["kind"] == "Node"
+    assert event["involvedObject"]["name"] == NODE
+    assert f"pod {SPACE}/web" in event["message"]
+    assert uid in event["message"]
+
+
+async def test_a_node_that_goes_does_not_take_what_is_still_to_be_ended_along(world: World) -> None:
+    uid = await run(world)
+    world.backend.is_down = True
+    world.api.drop(kinds.POD, "web", SPACE)
+    await world.until(lambda: world.entry(uid).pod is None)
+    world.pods.registry.leave(NODE)
+    world.backend.is_down = False
+    world.backend.fault = lambda call, _: Unreachable("busy") if call == "statuses" else None
+    world.pods.queue.add(uid)
+    await world.until(lambda: uid not in world.backend.pods)
+
+
+async def test_a_node_that_goes_ends_no_pod(world: World) -> None:
+    """The pods of a Node that vanished by mistake are there again with it."""
+    uid = await run(world)
+    world.pods.registry.leave(NODE)
+    await world.settle()
+    assert uid in world.backend.pods
+    assert world.backend.count("delete") == 0
