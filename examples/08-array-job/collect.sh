@@ -27,4 +27,6 @@ while read -r pod index; do
   [ -n "$index" ] && key=part-$index || key=all
   head -c -7 log > "collected/$key"
 done < pods
+found=$(ls collected | wc -l) wanted=$(kubectl get "job/$job" -o jsonpath='{.spec.completions}')
+[ "$found" -eq "$wanted" ] || { echo "only $found of $wanted pods of Job '$job' are still there"; exit 1; }
 kubectl create configmap "$NESTOR_STEP" --from-file=collected --dry-run=client -o yaml | kubectl apply --server-side -f -

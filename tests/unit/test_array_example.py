@@ -82,6 +82,7 @@ case "$*" in
   *failedIndexes*) echo 3,5 ;;
   *status.conditions*) echo "SuccessCriteriaMet $STATE" ;;
   'get pods'*) cat "$WORLD/pods" ;;
+  *spec.completions*) cat "$WORLD/completions" ;;
   logs*) cat "$WORLD/log-$2" ;;
   'create configmap'*) cp -r collected "$WORLD/$3"; echo "configmap $3" ;;
   apply*) cat ;;
@@ -113,8 +114,9 @@ class World:
             variables["JOB_COMPLETION_INDEX"] = str(index)
         return subprocess.run(command, env=os.environ | variables, check=True, capture_output=True, text=True).stdout
 
-    def show_pods(self, logs: Mapping[str, tuple[int | None, str]]) -> None:
-        """Have finished pods with these indexes and logs."""
+    def show_pods(self, logs: Mapping[str, tuple[int | None, str]], completions: int = 0) -> None:
+        """Have finished pods with these indexes and logs, of a Job with so many `completions`, or as many as there are pods."""
+        (self.folder / "completions").write_text(str(completions or len(logs)))
         for name, (_, log) in logs.items():
             (self.folder / f"log-{name}").write_text(log)
         lines = [f"{name} {'' if index is None else index}\n" for name, (index, _) in logs.items()]
@@ -176,6 +178,13 @@ def test_a_log_that_is_not_whole_is_no_result(world: World, log: str) -> None:
     world.show_pods({"a": (0, log)})
     done = world.collect("parts")
     assert (done.returncode, done.stdout) == (1, "the log of pod 'a' is not whole yet\n")
+    assert not (world.folder / "parts").exists()
+
+
+def test_parts_whose_pods_are_gone_are_missed(world: World) -> None:
+    world.show_pods({"a": (0, "x\n# end\n"), "b": (2, "y\n# end\n")}, completions=3)
+    done = world.collect("parts")
+    assert (done.returncode, done.stdout) == (1, "only 2 of 3 pods of Job 'work' are still there\n")
     assert not (world.folder / "parts").exists()
 
 

@@ -39,7 +39,8 @@ async def test_a_result_is_when_to_look_again_or_an_error_to_try_again_after(kin
 
 
 async def test_notices_have_passes_made_and_follow_classes_and_deletions(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene, done = Scene(), []
+    scene = Scene()
+    done: list[str] = []
     operator = Operator(scene.context)
     outbox = vars(operator)["_jobs"].outbox
     monkeypatch.setattr(outbox, "hurry", done.append)

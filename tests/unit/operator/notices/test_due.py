@@ -137,7 +137,7 @@ def test_what_became_of_it_is_written_down(state: str, report: Report, expected:
 
 
 def test_pending_ones_are_sent_in_their_order() -> None:
-    notices = [
+    notices: list[Object] = [
         {"sink": "a", "id": "2", "type": "Succeeded", "time": T2, "state": PENDING},
         {"sink": "a", "id": "1", "type": "Ready", "time": T1, "state": PENDING},
         {"sink": "a", "id": "0", "type": "Failed", "time": T1, "state": DELIVERED},

@@ -15,7 +15,7 @@ import pytest
 from nestor import times
 from nestor.api import conditions
 from nestor.api.conditions import Condition
-from nestor.kube import kinds
+from nestor.kube import Conflict, kinds
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.notices import outbox as outboxes
 from nestor.operator.notices.outbox import AT_ONCE, ATTEMPTS_WHEN_GONE, Outbox, find_pause
@@ -40,13 +40,11 @@ class Sink:
         self.blocked: set[str] = set()
         self.opened = asyncio.Event()
         self.sending = 0
-        self.most = 0
 
     async def __call__(self, request: Request) -> None:
         host = request.url.split("/")[2]
         self.requests.append(request)
         self.sending += 1
-        self.most = max(self.most, self.sending)
         try:
             if host in self.blocked:
                 await self.opened.wait()
@@ -161,6 +159,31 @@ async def test_no_pass_sends_it_again() -> None:
         await stage.look_again()
         await stage.settle()
     assert stage.sink.got == [("a", "ready")]
+
+
+async def test_a_pass_while_it_is_on_its_way_does_not_send_it_again() -> None:
+    stage = Stage()
+    stage.sink.blocked = {"a"}
+    async with stage.running():
+        await stage.write("True", "Unknown")
+        await stage.until(lambda: stage.sink.sending == 1)
+        await stage.look_again()
+        stage.sink.opened.set()
+        await stage.settle()
+    assert len(stage.sink.requests) == 1
+
+
+async def test_nothing_is_sent_of_what_could_not_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another pass may find something else."""
+    stage = Stage()
+
+    async def refuse(*_: Any, **__: Any) -> None:
+        raise Conflict(409, "Conflict", "")
+
+    monkeypatch.setattr(stage.scene.api, "apply", refuse)
+    with pytest.raises(Conflict):
+        await stage.write("True", "Unknown")
+    assert vars(stage.outbox)["_boxes"] == {}
 
 
 async def test_a_pass_with_an_old_cache_does_not_send_it_again() -> None:

@@ -111,7 +111,8 @@ async def test_one_that_does_not_answer_in_time() -> None:
         return web.Response()
 
     async with serving(answer) as url:
-        failure = await fails(url, timeout_seconds=0.2)
+        async with asyncio.timeout(10):
+            failure = await fails(url, timeout_seconds=0.2)
         is_over.set()
     assert (failure.problem, failure.is_final) == ("it does not answer within 0.2 s", False)
 
