@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
-from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, Unreachable, kinds
+from nestor.kube import ApiError, Change, Conflict, Forbidden, Invalid, NotFound, Unreachable, kinds
 from nestor.objects import labels_of
 from nestor.providers import base
 from nestor.providers.base import Inputs, InvalidInput, NoRoom, NotYet, ProviderError, Unauthorized
@@ -198,6 +198,28 @@ async def test_a_pod_that_went_before_it_could_run_is_tried_again(far: Far) -> N
     assert await is_known(provider, pod)
 
 
+async def test_a_pod_that_goes_before_it_could_run_is_waited_for(far: Far) -> None:
+    provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
+    far.api.fault = only("APPLY", "configmaps", LOST)
+    with pytest.raises(base.Unreachable):
+        await provider.create(pod, INPUTS)
+    there = far.api.of("host-uid")
+    there["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"  # somebody's finalizer holds it
+    far.api.put(kinds.POD, there)
+    with pytest.raises(NotYet, match="still ending"):
+        await provider.create(pod, INPUTS)
+    assert not far.api.every("configmaps")
+
+
+async def test_a_pod_that_has_ended_gets_no_copies(far: Far) -> None:
+    provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
+    await provider.create(pod, INPUTS)
+    far.api.run("host-uid")
+    far.api.end("host-uid", 0)
+    await provider.refresh(pod, Inputs({"settings": CONFIG | {"data": {"a": "2"}}}))
+    assert [item["data"] for item in far.api.every("configmaps")] == [{"a": "1"}]
+
+
 async def test_inputs_that_are_missing_are_waited_for(far: Far) -> None:
     provider = far.set_up()
     with pytest.raises(NotYet, match="ConfigMap 'settings' does not exist"):
@@ -332,6 +354,23 @@ async def test_how_a_pod_has_ended_is_remembered_if_somebody_removes_it_there(fa
         await provider.get(pod)
 
 
+async def test_how_a_pod_ends_that_we_have_ended_is_of_no_interest(far: Far) -> None:
+    provider, pod = far.set_up(), build_pod(restartPolicy="Never")
+    await provider.create(pod)
+    far.api.run("host-uid")
+    await provider.delete(pod, grace_seconds=20)
+    assert await is_known(provider, pod)
+    far.api.end("host-uid", 143)
+    far.api.remove(far.api.of("host-uid"))
+
+    async def is_gone() -> bool:
+        return not await is_known(provider, pod)
+
+    await eventually(is_gone)
+    with pytest.raises(base.NotFound):
+        await provider.get(pod)
+
+
 async def test_a_pod_that_is_removed_while_it_runs_is_gone(far: Far) -> None:
     provider, pod = far.set_up(), build_pod()
     await provider.create(pod)
@@ -369,7 +408,10 @@ async def test_an_old_answer_does_not_undo_a_newer_state(far: Far) -> None:
         return bool((await provider.statuses([pod]))["host-uid"]["phase"] == "Running")
 
     await eventually(runs)
-    (await provider._cluster.cache()).note(old)
+    found = await provider._cluster.cache()
+    found.note(old)
+    assert await runs()
+    found._take(Change(("", ""), None, cache.trim(old)))  # the watch lags behind our own requests
     assert await runs()
 
 
@@ -392,6 +434,38 @@ async def test_one_small_request_asks_about_all_pods(far: Far) -> None:
     far.api.fault = lambda verb, what: requests.append(f"{verb} {what}")
     assert len(await provider.statuses(pods)) == 50
     assert [item for item in requests if "watch" not in item] == [f"GET /api/v1/namespaces/{SPACE}/pods"]
+
+
+async def test_only_what_has_changed_is_looked_at_again(far: Far, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every second, for a thousand pods."""
+    provider, pods = far.set_up(), [build_pod("a", "uid-a"), build_pod("b", "uid-b")]
+    for pod in pods:
+        await provider.create(pod)
+        far.api.run(pod["metadata"]["uid"])
+
+    async def are_known() -> bool:
+        found = await provider.statuses(pods)
+        return [found[uid]["phase"] for uid in ("uid-a", "uid-b")] == ["Running"] * 2
+
+    await eventually(are_known)
+    looked: list[str] = []
+    reduced = provider._reduce
+    monkeypatch.setattr(provider, "_reduce", lambda pod, there: looked.append(pod["metadata"]["uid"]) or reduced(pod, there))
+    await provider.statuses(pods)
+    far.api.tell("uid-b", reason="Slow")
+
+    async def is_told() -> bool:
+        return bool((await provider.statuses(pods))["uid-b"].get("reason") == "Slow")
+
+    await eventually(is_told)
+    assert looked == ["uid-b"]
+    await provider.delete(pods[0], grace_seconds=20)  # it may be given up with its node as time goes by
+
+    async def is_looked_at() -> bool:
+        await provider.statuses(pods)
+        return looked.count("uid-a") > 1
+
+    await eventually(is_looked_at)
 
 
 async def test_nonsense_about_one_pod_is_no_news_of_it(far: Far) -> None:
