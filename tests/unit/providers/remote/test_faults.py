@@ -450,7 +450,12 @@ async def test_only_what_has_changed_is_looked_at_again(far: Far, monkeypatch: p
     await eventually(are_known)
     looked: list[str] = []
     reduced = provider._reduce
-    monkeypatch.setattr(provider, "_reduce", lambda pod, there: looked.append(pod["metadata"]["uid"]) or reduced(pod, there))
+
+    def look(pod: Object, there: Object) -> Object:
+        looked.append(pod["metadata"]["uid"])
+        return reduced(pod, there)
+
+    monkeypatch.setattr(provider, "_reduce", look)
     await provider.statuses(pods)
     far.api.tell("uid-b", reason="Slow")
 
