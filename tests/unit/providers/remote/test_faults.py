@@ -162,13 +162,13 @@ async def test_a_pod_whose_copies_are_refused_and_that_cannot_be_removed_is_trie
     assert far.api.starts == {"host-uid": 1}
 
 
-async def test_missing_rights_for_copies_leave_nothing_running(far: Far) -> None:
+async def test_missing_rights_for_copies_leave_nothing(far: Far) -> None:
     provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
     text = 'configmaps "x" is forbidden: User "nestor" cannot patch resource "configmaps" in API group ""'
     far.api.fault = only("APPLY", "configmaps", Forbidden(403, "Forbidden", text))
     with pytest.raises(Unauthorized, match="cannot patch resource"):
         await provider.create(pod, INPUTS)
-    assert not await is_known(provider, pod)
+    assert not far.api.every("pods")
 
 
 async def test_a_deletion_waits_for_a_creation_that_may_be_under_way(far: Far) -> None:
