@@ -10,12 +10,11 @@ import pytest
 
 from nestor.kube import Api, kinds
 from nestor.objects import conditions_of, spec_of, status_of
-from nestor.providers.remote.settings import MANAGER
 from nestor.vnode.pods import refresh
 from tests.integration.apiserver import ControlPlane
 from tests.integration.providers import remote
 from tests.integration.providers.remote import Far
-from tests.integration.vnode.world import World, mark_of
+from tests.integration.vnode.world import Killer, World, mark_of
 from tests.waiting import eventually
 
 Object = dict[str, Any]
@@ -116,47 +115,20 @@ async def test_what_a_pod_was_given_follows(away: World, far: Far, monkeypatch: 
     assert far.starts == {uid: 1}
 
 
-class Killer:
-    """Ends the process at its n-th write to the other cluster, before or after that is sent."""
-
-    def __init__(self, world: World, far: Far, number: int, moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.killed = asyncio.Event()
-        self.count = 0
-        sent = Api.request
-
-        async def request(api: Api, method: str, path: str, *args: Any, **options: Any) -> Any:
-            is_ours = api._manager == MANAGER and method != "GET" and f"/namespaces/{far.space}/" in path
-            if not is_ours:
-                return await sent(api, method, path, *args, **options)
-            self.count += 1
-            turn = self.count
-            if turn == number and moment == "before":
-                await self._kill(world)
-            answer = await sent(api, method, path, *args, **options)
-            if turn == number:
-                await self._kill(world)
-            return answer
-
-        monkeypatch.setattr(Api, "request", request)
-
-    async def _kill(self, world: World) -> None:
-        assert world._task is not None
-        world._task.cancel()
-        self.killed.set()
-        await asyncio.Event().wait()
-
-
 @pytest.mark.parametrize("moment", ["before", "after"])
 async def test_it_may_be_killed_at_each_of_its_writes_there(
     away: World, far: Far, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
+    def is_write(method: str, path: str) -> bool:
+        return method != "GET" and f"/namespaces/{far.space}/" in path
+
     with monkeypatch.context() as patched:
-        counter = Killer(away, far, 0, moment, patched)
+        counter = Killer(away, is_write, 0, moment, patched)
         await go_through(away, far, "counted")
     assert counter.count >= 4
     for number in range(1, counter.count + 1):
         with monkeypatch.context() as patched:
-            killer = Killer(away, far, number, moment, patched)
+            killer = Killer(away, is_write, number, moment, patched)
             living = asyncio.create_task(go_through(away, far, f"web-{number}"))
             async with asyncio.timeout(60):
                 await killer.killed.wait()
