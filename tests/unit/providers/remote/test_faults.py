@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import datetime
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from nestor.api import labels
-from nestor.kube import ApiError, Change, Conflict, Forbidden, Invalid, NotFound, Unreachable, kinds
+from nestor.cluster import certificates
+from nestor.cluster.pki import build_kubeconfig
+from nestor.kube import ApiError, Change, Conflict, Forbidden, Invalid, NotFound, Unreachable, kinds, kubeconfig
 from nestor.objects import labels_of
 from nestor.providers import base
 from nestor.providers.base import Inputs, InvalidInput, NoRoom, NotYet, ProviderError, Unauthorized
 from nestor.providers.remote import cache
 from nestor.providers.remote.provider import RemoteProvider
+from nestor.providers.remote.settings import Access
 from tests.unit.providers.remote.conftest import SPACE, TOKEN, Far, build_pod
 from tests.waiting import eventually
 
@@ -487,6 +492,27 @@ async def test_nonsense_about_one_pod_is_no_news_of_it(far: Far) -> None:
         return found.keys() == {"uid-a"} and found["uid-a"]["phase"] == "Failed"
 
     await eventually(is_told)
+
+
+async def test_a_server_that_is_no_api_server_is_no_backend(far: Far, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def answer(*_: Any, **__: Any) -> str:
+        return "<html>It works!</html>"
+
+    provider = far.set_up()
+    await provider._cluster.cache()
+    monkeypatch.setattr(far.api, "request", answer)
+    with pytest.raises(base.Unreachable, match="no API server"):
+        await provider.check()
+
+
+async def test_a_key_that_does_not_fit_its_certificate_is_told(far: Far) -> None:
+    now = datetime.datetime.now(datetime.UTC)
+    authority = certificates.new_authority("far", now)
+    own, other = (certificates.new_leaf(authority, name, now) for name in ("own", "other"))
+    mixed = dataclasses.replace(own, key=other.key)
+    content = kubeconfig.read_other(build_kubeconfig("https://far.example", authority.certificate, mixed, "own"))
+    with pytest.raises(base.Unreachable, match="the credentials cannot be used"):
+        await far.set_up(access=Access(content)).check()
 
 
 async def test_our_token_is_not_repeated(far: Far) -> None:
