@@ -80,6 +80,7 @@ def interlink(info: PluginInfo, **spec: Any) -> Object:
 async def backend(api: Api, name: str, spec: Object) -> AsyncIterator[Object]:
     """An OverflowBackend whose nodes take pods; at the end it is gone, with its nodes and its process."""
     kind = kinds.OVERFLOW_BACKEND
+    await remove_backend(api, name)  # of a run that was interrupted
     await api.create(kind, {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": name}, "spec": spec})
     try:
         yield await wait_for(api, kind, name, "", has(conditions.READY, "True"), limit=LIMIT) or {}

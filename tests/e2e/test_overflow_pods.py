@@ -15,7 +15,9 @@ import pytest
 
 from devcluster.cluster import PluginInfo
 from devcluster.demo.tools import find_tool
+from nestor.api.placement import HOST
 from nestor.kube import Api, kinds
+from nestor.objects import status_of
 from tests import children
 from tests.e2e import overflow
 from tests.e2e.conftest import kubectl, try_kubectl
@@ -35,6 +37,16 @@ async def test_pods_that_do_not_fit_go_out_and_say_where_and_why(place: Place) -
     assert found.count("") >= 1
     assert found.count(place.link) >= 2
     assert set(found) == {"", place.link}
+
+    async def counted() -> bool:
+        (cluster,) = await place.api.list(kinds.NESTED_CLUSTER, place.home)
+        told = status_of(cluster).get("pods", {}).get("places", [])
+        return {item["name"]: item.get("running") for item in told} == {
+            HOST: found.count(""),
+            place.link: found.count(place.link),
+        }
+
+    await eventually(counted, limit=LIMIT)
 
     nodes = "jsonpath={range .items[*]}{.metadata.name} {.spec.nodeName}{'\\n'}{end}"
     pods = dict(line.split() for line in (await kubectl(place.inside, "get", "pods", "-o", nodes)).splitlines())

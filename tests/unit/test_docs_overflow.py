@@ -189,7 +189,13 @@ def test_what_is_said_to_be_refused_is_refused(field: str) -> None:
 
 @pytest.mark.parametrize(
     ("words", "capability"),
-    [("`kubectl exec`", "streams"), ("`kubectl port-forward`", "streams"), ("`kubectl debug`", "patches"), ("resize", "patches")],
+    [
+        ("`kubectl exec`", "streams"),
+        ("`kubectl port-forward`", "streams"),
+        ("`kubectl debug`", "patches"),
+        ("resize", "patches"),
+        ("changes of ConfigMaps", "refreshes"),
+    ],
 )
 def test_what_is_said_of_commands_is_so(words: str, capability: str) -> None:
     (row,) = [row for row in WORKS if row[0].startswith(words)]
@@ -216,7 +222,7 @@ def test_the_page_has_every_method_and_every_error_of_the_interface() -> None:
     methods = {
         cell.strip("`").partition("(")[0] for cell, *_ in read_table(PROVIDERS, "| method | what it promises | held by |") if cell
     }
-    capabilities = {"logs", "streams", "lists", "patches"}
+    capabilities = {"logs", "streams", "lists", "patches", "refreshes"}
     assert methods | capabilities == {name for name in vars(base.Backend) if not name.startswith("_")}
     errors = {cell.strip("`") for cell, _ in read_table(PROVIDERS, "| error | when |")}
     assert errors == {found.__name__ for found in vars(base).values() if is_error(found)} - {"ProviderError"}

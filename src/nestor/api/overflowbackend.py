@@ -229,7 +229,9 @@ class NodeTemplate(Model):
     taints: Taints | None = Field(
         None,
         description="Taints of the nodes, so that only pods run there that tolerate them. Defaults to "
-        "`virtual-kubelet.io/provider=<backend>:NoSchedule`. An empty list lets any pod run there, also those of DaemonSets.",
+        "`virtual-kubelet.io/provider=<backend>`, with the effects `NoSchedule` and `PreferNoSchedule`; because of the "
+        "second, pods that may run there use the host cluster's own nodes first. An empty list lets any pod run there, also "
+        "those of DaemonSets.",
     )
     pods: int = Field(
         1000,
@@ -299,7 +301,12 @@ class OverflowBackendSpec(Model):
 def find_taints(node: NodeTemplate, backend: str) -> list[Taint]:
     """The taints of all nodes of the backend of this name."""
     if node.taints is None:
-        return [Taint(key=DEFAULT_TAINT, value=backend, effect="NoSchedule")]
+        # No pod tolerates the second one: of nodes that a pod may use, the scheduler prefers those without it, which counts three
+        # times as much as how full a node is.
+        return [
+            Taint(key=DEFAULT_TAINT, value=backend, effect="NoSchedule"),
+            Taint(key=DEFAULT_TAINT, value=backend, effect="PreferNoSchedule"),
+        ]
     return list(node.taints)
 
 

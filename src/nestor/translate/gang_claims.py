@@ -17,6 +17,9 @@ _MIN_AVAILABLE = "pod-group.scheduling.sigs.k8s.io/min-available"
 _COSCHEDULING = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io")
 VOLCANO_GROUP = "scheduling.k8s.io/group-name"
 
+_NAME_LIMIT = 253
+"""Characters: annotations may have many thousands."""
+
 GROUP_OF_KUBERNETES = "scheduling.k8s.io"
 GROUP_OF_COSCHEDULING = "scheduling.x-k8s.io"
 GROUP_OF_VOLCANO = "scheduling.volcano.sh"
@@ -85,6 +88,8 @@ def find_faults(pod: Object, gang: Gang) -> list[str]:
     said = _find_size(pod)
     if not find_name(pod) or "Annotation" not in gang.groups:
         return []
+    if len(find_name(pod)) > _NAME_LIMIT:
+        return [f"annotation `{labels.GANG}` must have at most {_NAME_LIMIT} characters"]
     if said is not None and read_size(said) is None:
         return [f"annotation `{labels.GANG_SIZE}` must be a whole number from 1 to {GANG_LIMIT}, not '{said[:20]}'"]
     if said is None and not _find_job(pod):
@@ -130,7 +135,7 @@ def join(claim: Claim, said: Object | None) -> Membership | None:
     if size is None or not 1 <= size <= GANG_LIMIT:
         return None
     key = names.digest(claim.namespace, claim.source, claim.group, name, length=16)
-    return Membership(key, f"{claim.namespace}/{name}", size)
+    return Membership(key, f"{claim.namespace}/{name[:_NAME_LIMIT]}", size)
 
 
 def _measure_job(job: Object, *, is_whole: bool) -> int | None:

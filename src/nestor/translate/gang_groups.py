@@ -4,6 +4,7 @@ owners from which such schedulers derive groups.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from nestor import names
@@ -38,8 +39,9 @@ DIALECTS: dict[GangScheduler, Dialect] = {
 
 
 def name_group(membership: Membership) -> str:
-    """The name of the group object."""
-    return names.join_limited([membership.title.replace("/", "-").lower()], membership.key)
+    """The name of the group object, whatever characters users have put into that of the gang."""
+    readable = re.sub("[^a-z0-9]+", "-", membership.title.lower()).strip("-")
+    return names.join_limited([readable], membership.key)
 
 
 def build_group(membership: Membership, gang: Gang, target: Target) -> Object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -178,6 +179,13 @@ def test_a_scheduler_of_the_host_is_told_the_group(
     assert (built["metadata"]["name"], built["metadata"]["namespace"]) == (name, TARGET.namespace)
     assert built["metadata"]["ownerReferences"][0]["uid"] == "cluster-uid"
     assert built["metadata"]["labels"].items() >= {"nestor.dev/cluster": "hello", "nestor.dev/gang": MINE.key}.items()
+
+
+@pytest.mark.parametrize("title", ["shop/Train_1", "shop/ü!", "shop/" + "x" * 253, "shop/" + "-" * 50])
+def test_a_group_has_a_name_that_kubernetes_takes(title: str) -> None:
+    name = gang_groups.name_group(Membership(MINE.key, title, 3))
+    assert re.fullmatch("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", name)
+    assert name.endswith(MINE.key)
 
 
 @pytest.mark.parametrize(("mode", "backends"), [("WhenFull", []), ("Always", ["cloud"]), ("Never", [])])

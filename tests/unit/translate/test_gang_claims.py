@@ -178,6 +178,7 @@ def test_a_size_is_a_whole_number_within_limits(text: object, size: int | None) 
         ({"nestor.dev/gang": "a"}, None, "must be set: the pod is no Job's"),
         ({"nestor.dev/gang": "a"}, JOB, ""),
         ({"nestor.dev/gang-size": "many"}, None, ""),
+        ({"nestor.dev/gang": "x" * 254, "nestor.dev/gang-size": "3"}, None, "must have at most 253 characters"),
     ],
 )
 def test_a_size_that_cannot_be_read_refuses_the_pod(notes: dict[str, str], owner: Object | None, fault: str) -> None:

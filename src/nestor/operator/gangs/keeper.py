@@ -74,9 +74,9 @@ class GangKeeper:
         now = times.now()
         waiting = [seen for seen in gangs if is_waiting_for_room(seen, now)]
         decided = decide(gangs, await self._find_rooms() if waiting else None, now)
-        await self._write(decided)
-        entries = [entry for part in decided.values() for entry in part]
-        return POLL_SECONDS if any(_is_unsettled(entry) for entry in entries) or waiting else None
+        is_written = await self._write(decided)
+        is_unsettled = any(_is_unsettled(entry) for part in decided.values() for entry in part)
+        return POLL_SECONDS if waiting or is_unsettled or not is_written else None
 
     async def _find_gangs(self) -> list[Seen]:
         cache = self._context.cache
@@ -90,9 +90,11 @@ class GangKeeper:
         nodes, pods = await together(api.list_trimmed(kinds.NODE, trim_node), api.list_trimmed(kinds.POD, trim_pod, fields=_LIVE))
         return Rooms(nodes, find_rooms(nodes, pods))
 
-    async def _write(self, decided: dict[Cluster, list[GangStatus]]) -> None:
-        """In a patch of its own: the rest of the status is applied by others, and by other parts of the operator."""
-        cache = self._context.cache
+    async def _write(self, decided: dict[Cluster, list[GangStatus]]) -> bool:
+        """In a patch of its own: the rest of the status is applied by others, and by other parts of the operator. False: some
+        could not be written; one cluster's do not keep those of others.
+        """
+        cache, is_written = self._context.cache, True
         for cluster in cache.clusters:
             wanted = {entry.name: entry for entry in decided.get(_key(cluster), [])}
             if dict(read_entries(cluster)) != wanted:
@@ -105,9 +107,10 @@ class GangKeeper:
                     )
                 except ApiError as error:
                     log.warning("gangs of cluster %s/%s cannot be written: %s", meta["namespace"], meta["name"], error)
-                    self._news.set()
+                    is_written = False
                 else:
                     cache.clusters.put(made)
+        return is_written
 
 
 def _key(cluster: Object) -> Cluster:

@@ -138,7 +138,9 @@ class PodController:
             log.info("the host ends pod %s", nested["metadata"]["name"])
             await self._deleter.follow(nested, host)
         else:
-            await self._syncer.sync(nested, host)
+            delay = await self._syncer.sync(nested, host)
+            if delay is not None:
+                self.queue.add(nested["metadata"]["uid"], delay)
             if action == "Evict":
                 await self._evictor.evict(nested)
 

@@ -52,9 +52,9 @@ def decide(
         return "Remove"
     if is_suspended:
         return "Evict" if host["spec"].get("nodeName") else "Withdraw"
-    if is_taken_back and host["spec"].get("nodeName"):
-        return "TakeBack"
-    if (is_outdated or is_taken_back) and not is_terminating(host):
+    if is_taken_back and not is_terminating(host):
+        return "TakeBack" if host["spec"].get("nodeName") else "Withdraw"
+    if is_outdated and not is_terminating(host):
         return "Withdraw"
     return "Follow" if _has_to_end(host) and not is_ending else "Sync"
 

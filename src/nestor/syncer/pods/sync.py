@@ -38,8 +38,11 @@ class PodSyncer:
         self._dropped: set[str] = set()
         """Status fields that the nested API server is too old for."""
 
-    async def sync(self, nested: Object, host: Object) -> None:
-        """Sync a pair once. If the nested pod is gone or replaced meanwhile, another event follows."""
+    async def sync(self, nested: Object, host: Object) -> float | None:
+        """Sync a pair once. If the nested pod is gone or replaced meanwhile, another event follows.
+
+        Returns when to do it again although nothing has changed, in seconds; None: never.
+        """
         with contextlib.suppress(NotFound, Conflict):
             await self._bind(nested, host)
             await self.write_status(nested, self._explain(host, status.build_status(nested, host, self._context.target)))
@@ -49,8 +52,7 @@ class PodSyncer:
             pass  # another event follows
         except NotYet as error:
             raise RetryLater(1, error.message) from None
-        if is_held(host):
-            await self._warn(nested, host)
+        return await self._warn(nested, host) if is_held(host) else None
 
     def forget(self, uid: str) -> None:
         """Forget the messages about a pod that is gone."""
@@ -84,17 +86,18 @@ class PodSyncer:
             return desired
         return status.explain_gate(desired, WAITING, explain_wait(host, self._gangs.find_entry(host)))
 
-    async def _warn(self, nested: Object, host: Object) -> None:
-        """Tell once, after a while, that the pod's gang still waits. Raises `RetryLater` until then."""
+    async def _warn(self, nested: Object, host: Object) -> float | None:
+        """Tell once, after a while, that the pod's gang still waits. Returns in how many seconds; None: it is told."""
         rules, uid = self._context.caches.policy.places.gang, nested["metadata"]["uid"]
         limit = (rules or Gang()).warning_seconds
         left = limit - times.seconds_since(nested["metadata"]["creationTimestamp"])
         if left > 0:
-            raise RetryLater(left, "its gang waits")
+            return left
         if uid not in self._warned:
             self._warned.add(uid)
             message = f"has waited for {limit} s: {explain_wait(host, self._gangs.find_entry(host))}"
             await self._context.recorder.post(nested, "Warning", WAITING, message)
+        return None
 
     async def _bind(self, nested: Object, host: Object) -> None:
         node = host["spec"].get("nodeName")

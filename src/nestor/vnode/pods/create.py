@@ -56,7 +56,8 @@ class PodCreator:
             return
         inputs = await read_inputs(entry.home, pod, is_fresh=time.monotonic() - entry.seen < _FRESH_SECONDS)
         inputs = replace(inputs, is_new=not entry.mark)
-        if not await self._writer.write(entry, status.build_sent(pod, self._address, times.timestamp())):
+        sent = status.build_sent(pod, self._address, times.timestamp())
+        if not await self._writer.write(entry, sent):
             # Nobody could note what is sent now. The watch is about to say that it is gone.
             entry.pause_until = time.monotonic() + _FIRST_PAUSE
             return
@@ -64,7 +65,8 @@ class PodCreator:
         if entry.pod is None or is_terminating(entry.pod) or is_terminal(entry.pod):
             return  # it was deleted meanwhile
         with self._health.noting():
-            await self._backend.create(pod, inputs)
+            # With the status that was just written: containers may ask for the address of their node.
+            await self._backend.create(pod | {"status": sent}, inputs)
         entry.mark, entry.there, entry.missing_since = "Accepted", "Present", None
         entry.failures, entry.told = 0, ""
         await self._writer.write(entry, status.build_report(entry.last, entry.remote or {}, self._address, times.timestamp()))

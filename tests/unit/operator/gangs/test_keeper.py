@@ -130,6 +130,18 @@ async def test_it_looks_when_a_pod_of_a_gang_comes_and_survives_failures_of_the_
     assert not failures
 
 
+async def test_a_cluster_whose_status_cannot_be_written_keeps_no_other_from_its_gangs() -> None:
+    scene = Host(node("own", "9"))
+    meta = {"name": "hello", "namespace": "other", "uid": "o"}
+    scene.change(kinds.NESTED_CLUSTER, {"metadata": meta, "spec": {}, "status": {"policy": {"placement": RULES}}})
+    scene.add(*held("a", 3), *held("a", 3, home="other"))
+    scene.api.refusal = lambda _, body: ApiError(422, "Invalid", "no") if body["metadata"].get("uid") == "c" else None
+    assert await scene.keeper.look() == POLL_SECONDS
+    other = scene.api.look(kinds.NESTED_CLUSTER, "hello", "other")
+    assert status_of(other)["gangs"][0]["state"] == "Released"
+    assert scene.gangs == {}
+
+
 def test_of_pods_and_nodes_only_what_counts_is_kept() -> None:
     whole = member("a", 0, node="own", phase="Running", volumes=[{"name": "x"}], initContainers=[{"name": "i", "image": "y"}])
     kept = trim_pod(whole)
