@@ -403,6 +403,15 @@ async def test_an_answer_that_comes_after_the_pod_went_is_forgotten(far: Far, mo
     assert not await is_known(provider, pod)
 
 
+async def test_huge_notes_are_not_kept(far: Far) -> None:
+    provider, pod = far.set_up(), build_pod()
+    await provider.create(pod)
+    there = far.api.of("host-uid")
+    there["metadata"]["annotations"][labels.HOST_LABELS] = '{"a": "' + "x" * 20_000 + '"}'
+    assert labels.HOST_LABELS not in cache.trim(there)["metadata"]["annotations"]
+    assert cache.trim(there)["metadata"]["annotations"][labels.NESTED_NAME] == "web"
+
+
 async def test_an_old_answer_does_not_undo_a_newer_state(far: Far) -> None:
     provider, pod = far.set_up(), build_pod()
     await provider.create(pod)
