@@ -7,7 +7,6 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 
 from nestor.api import labels
@@ -54,8 +53,7 @@ class PodCache:
     async def close(self) -> None:
         """End the watch."""
         self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
+        await asyncio.gather(self._task, return_exceptions=True)
 
     async def wait(self, seconds: float) -> bool:
         """Wait until all pods are known. False if that takes longer."""
