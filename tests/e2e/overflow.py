@@ -39,6 +39,18 @@ NEVER: Object = {"mode": "Never"}
 BY_ROOM: Object = {"mode": "WhenFull", "completionsTrigger": 0, "localParallelism": 0, "backendParallelism": 0}
 """Rules by which room alone decides."""
 STAY = "exec sleep 3600"
+FILES = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: default}
+data: {colour: blue}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: login, namespace: default}
+stringData: {password: sesame}
+"""
+"""What pods may mount."""
 SHARE = Decimal("0.6")
 """Of the largest node's CPUs: one pod that requests it fits on a node, and no two do."""
 

@@ -99,22 +99,9 @@ async def test_a_pod_with_a_gpu_goes_where_the_gpus_are(place: Place) -> None:
     await eventually(look, limit=LIMIT)
 
 
-FILES = """
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: settings, namespace: default}
-data: {colour: blue}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: login, namespace: default}
-stringData: {password: sesame}
-"""
-
-
 async def test_a_pod_at_the_backend_has_its_files_and_variables_and_ends_with_its_exit_code(place: Place) -> None:
     await place.allow(mode="Always")
-    await kubectl(place.inside, "apply", "-f", "-", stdin=FILES)
+    await kubectl(place.inside, "apply", "-f", "-", stdin=overflow.FILES)
     script = (
         "cat /settings/colour /login/password /note/name /scratch/left; echo; echo $COLOUR $MY_NAME $GREETING; "
         "test -s /var/run/secrets/kubernetes.io/serviceaccount/token && echo has a token; exit 3"

@@ -22,17 +22,6 @@ from tests.waiting import eventually
 
 pytestmark = [pytest.mark.alone, pytest.mark.long]
 
-FILES = """
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: settings, namespace: default}
-data: {colour: blue}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: login, namespace: default}
-stringData: {password: sesame}
-"""
 VOLUMES = [{"name": "settings", "configMap": {"name": "settings"}}, {"name": "login", "secret": {"secretName": "login"}}]
 CAPACITY = {"cpu": "4", "memory": "4Gi", "pods": "20"}
 
@@ -71,7 +60,7 @@ async def both(
         placement = {"overflow": {"mode": "Always", "backends": [{"name": name}]}}
         class_name = await stack.enter_async_context(overflow.overflow_class(api, placement))
         job, inside = await open_cluster(api, "near", namespace, folder, className=class_name)
-        await kubectl(inside, "apply", "-f", "-", stdin=FILES)
+        await kubectl(inside, "apply", "-f", "-", stdin=overflow.FILES)
         yield Place(api, inside, job["status"]["namespace"], class_name, name), Far(folder / "east.kubeconfig", name)
 
 

@@ -53,6 +53,19 @@ class Far:
         made = await self.api.create(kinds.SERVICE_ACCOUNT, body, subresource="token", name="nestor")
         self.token = made["status"]["token"]
         await self.api.apply(kinds.NODE, {"metadata": {"name": NODE}})
+        await self.until_may("patch", "secrets")
+        await self.until_may("list", "nodes", is_wide=True)
+
+    async def until_may(self, verb: str, resource: str, *, is_allowed: bool = True, is_wide: bool = False) -> None:
+        """Await that the API server knows the account's rights."""
+        wanted = {"verb": verb, "resource": resource} | ({} if is_wide else {"namespace": self.space})
+        spec = {"user": f"system:serviceaccount:{self.space}:nestor", "resourceAttributes": wanted}
+        body = {"apiVersion": kinds.SUBJECT_REVIEW.api_version, "kind": kinds.SUBJECT_REVIEW.name, "metadata": {}, "spec": spec}
+
+        async def look() -> bool:
+            return bool((await self.api.create(kinds.SUBJECT_REVIEW, body))["status"]["allowed"]) is is_allowed
+
+        await eventually(look)
 
     def _place(self, document: Object) -> Object:
         """A documented object, for this namespace alone."""

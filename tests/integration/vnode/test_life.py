@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from nestor.kube import Api, ApiError, Forbidden, kinds
+from nestor.kube import ApiError, Forbidden, kinds
 from nestor.objects import conditions_of, spec_of, status_of
 from nestor.vnode.backend import health
 from nestor.vnode.identity import request
@@ -21,7 +21,7 @@ from nestor.vnode.node.keeper import LEASE_NAMESPACE
 from nestor.vnode.restart import Restart
 from tests.fakes.backend import Echo
 from tests.integration.syncer.test_kubelet import upgrade
-from tests.integration.vnode.world import NodePlane, World, mark_of, ready_of
+from tests.integration.vnode.world import Killer, NodePlane, World, mark_of, ready_of
 from tests.waiting import eventually
 
 Object = dict[str, Any]
@@ -289,33 +289,9 @@ async def expect_restart(world: World) -> None:
     world._task = None
 
 
-class Killer:
-    """Ends the process at its n-th request that changes a pod, before or after that is sent."""
-
-    def __init__(self, world: World, number: int, moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.killed = asyncio.Event()
-        self.count = 0
-        sent = Api.request
-
-        async def request(api: Api, method: str, path: str, *args: Any, **options: Any) -> Any:
-            is_ours = api._manager == "nestor-vnode" and method in ("PATCH", "DELETE") and "/pods/" in path
-            if not is_ours:
-                return await sent(api, method, path, *args, **options)
-            self.count += 1
-            if self.count == number and moment == "before":
-                await self._kill(world)
-            answer = await sent(api, method, path, *args, **options)
-            if self.count == number:
-                await self._kill(world)
-            return answer
-
-        monkeypatch.setattr(Api, "request", request)
-
-    async def _kill(self, world: World) -> None:
-        assert world._task is not None
-        world._task.cancel()
-        self.killed.set()
-        await asyncio.Event().wait()
+def is_change_of_pod(method: str, path: str) -> bool:
+    """Whether a request changes a pod."""
+    return method in ("PATCH", "DELETE") and "/pods/" in path
 
 
 async def go_through(world: World, name: str) -> str:
@@ -332,12 +308,12 @@ async def go_through(world: World, name: str) -> str:
 @pytest.mark.parametrize("moment", ["before", "after"])
 async def test_it_may_be_killed_at_each_of_its_writes(virtual: World, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
     with monkeypatch.context() as patched:
-        counter = Killer(virtual, 0, moment, patched)
+        counter = Killer(virtual, is_change_of_pod, 0, moment, patched)
         await go_through(virtual, "counted")
     assert counter.count >= 4
     for number in range(1, counter.count + 1):
         with monkeypatch.context() as patched:
-            killer = Killer(virtual, number, moment, patched)
+            killer = Killer(virtual, is_change_of_pod, number, moment, patched)
             living = asyncio.create_task(go_through(virtual, f"web-{number}"))
             async with asyncio.timeout(60):
                 await killer.killed.wait()

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from nestor.api import labels
 from nestor.cluster import certificates
 from nestor.kube import Api, kinds
@@ -187,6 +189,37 @@ class World:
                         subresource="approval",
                     )
             await asyncio.sleep(0.1)
+
+
+class Killer:
+    """Ends the process at its n-th request of a kind, before or after that is sent."""
+
+    def __init__(
+        self, world: World, is_meant: Callable[[str, str], bool], number: int, moment: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.killed = asyncio.Event()
+        self.count = 0
+        sent = Api.request
+
+        async def request(api: Api, method: str, path: str, *args: Any, **options: Any) -> Any:
+            if api._manager != main.MANAGER or not is_meant(method, path):
+                return await sent(api, method, path, *args, **options)
+            self.count += 1
+            turn = self.count
+            if turn == number and moment == "before":
+                await self._kill(world)
+            answer = await sent(api, method, path, *args, **options)
+            if turn == number:
+                await self._kill(world)
+            return answer
+
+        monkeypatch.setattr(Api, "request", request)
+
+    async def _kill(self, world: World) -> None:
+        assert world._task is not None
+        world._task.cancel()
+        self.killed.set()
+        await asyncio.Event().wait()
 
 
 def mark_of(pod: Object | None) -> str:

@@ -16,6 +16,7 @@ from nestor.cli import credentials
 from nestor.cli.exits import Failure
 from nestor.cluster import certificates
 from nestor.cluster.pki import build_kubeconfig
+from nestor.kube.kubeconfig import SIZE_LIMIT
 
 Object = dict[str, Any]
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -71,7 +72,7 @@ def test_names_are_ours_whatever_the_secret_calls_them() -> None:
         secret("{}" + TEXT),
         secret("[" * 20_000 + "]" * 20_000),
         secret("9" * 20_000),
-        secret(changed("preferences", "x" * credentials.SIZE_LIMIT)),
+        secret(changed("preferences", "x" * SIZE_LIMIT)),
     ],
     ids=lambda found: str(found)[-40:],
 )

@@ -120,6 +120,11 @@ def test_what_is_no_kubeconfig(text: str) -> None:
         kubeconfig.read_other(text)
 
 
+def test_a_kubeconfig_that_is_too_long_is_not_read() -> None:
+    with pytest.raises(Refused, match="not have more than"):
+        kubeconfig.read_other(changed("preferences", "x" * kubeconfig.SIZE_LIMIT))
+
+
 def test_a_server_with_a_token_from_elsewhere() -> None:
     authority = AUTHORITY.certificate.decode().replace("\n", "\r\n") + "\n\n"
     found = kubeconfig.build_with_token("https://far.example/", authority)

@@ -7,7 +7,6 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 
 from nestor.api import labels
@@ -22,6 +21,8 @@ _LAG_SECONDS = 10.0
 """How long an answer may be ahead of the watch."""
 _PAUSE_SECONDS = 5.0
 _ENDINGS = 1000
+_ANNOTATION_LIMIT = 16 * 1024
+"""Characters: labels of host pods have less."""
 _ANNOTATIONS = (labels.NESTED_NAME, labels.NESTED_NAMESPACE, labels.HOST_LABELS)
 _META = ("name", "namespace", "uid", "resourceVersion", "labels", "deletionTimestamp", "deletionGracePeriodSeconds")
 _SPEC = ("nodeName", "schedulingGates", "restartPolicy", "terminationGracePeriodSeconds")
@@ -52,8 +53,7 @@ class PodCache:
     async def close(self) -> None:
         """End the watch."""
         self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
+        await asyncio.gather(self._task, return_exceptions=True)
 
     async def wait(self, seconds: float) -> bool:
         """Wait until all pods are known. False if that takes longer."""
@@ -130,7 +130,8 @@ def trim(pod: Object) -> Object:
     """What is kept of a pod."""
     meta, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
     own = {key: meta[key] for key in _META if key in meta}
-    own["annotations"] = {key: value for key, value in (meta.get("annotations") or {}).items() if key in _ANNOTATIONS}
+    notes = meta.get("annotations") or {}
+    own["annotations"] = {key: notes[key] for key in _ANNOTATIONS if len(notes.get(key, "")) in range(1, _ANNOTATION_LIMIT)}
     kept = {key: spec[key] for key in _SPEC if key in spec}
     for group in _GROUPS:
         if spec.get(group):

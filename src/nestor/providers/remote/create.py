@@ -13,7 +13,7 @@ from nestor.api import labels
 from nestor.kube import Conflict, Kind, kinds
 from nestor.kube.tasks import together
 from nestor.objects import Object, is_terminating, status_of
-from nestor.providers.base import InvalidInput, NotFound, NotYet, Unreachable
+from nestor.providers.base import InvalidInput, NotFound, NotYet, Unauthorized, Unreachable
 from nestor.providers.remote import build, copies, reduce
 from nestor.providers.remote.cluster import Cluster
 
@@ -96,7 +96,7 @@ class Creator:
             with self._cluster.in_our_words():
                 body = {"metadata": {"uid": meta["uid"]}} | gate
                 cache.note(await api.patch(kinds.POD, meta["name"], meta["namespace"], body, how="strategic"))
-        except InvalidInput:
+        except (InvalidInput, Unauthorized):
             with self._cluster.in_our_words():
                 await api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=0)
             cache.forget(pod["metadata"]["uid"])

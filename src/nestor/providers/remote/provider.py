@@ -11,7 +11,7 @@ from nestor import times
 from nestor.api import labels
 from nestor.kube import kinds
 from nestor.kube.rights import right
-from nestor.objects import Object, annotations_of, labels_of, spec_of, status_of
+from nestor.objects import Object, annotations_of, is_terminating, labels_of, spec_of, status_of
 from nestor.providers import upgrade
 from nestor.providers.base import Call, Connection, Inputs, InvalidInput, NotFound, Options, Part, Shape, Unreachable
 from nestor.providers.remote import build, copies, patches, reduce, words
@@ -46,6 +46,8 @@ class RemoteProvider:
         self._creator = Creator(self._cluster)
         self._places = Places(self._cluster)
         self._now = now
+        self._told: dict[str, tuple[Object, Object]] = {}
+        """Pods there as they were last told, and their statuses."""
 
     @property
     def logs(self) -> RemoteProvider:
@@ -130,18 +132,23 @@ class RemoteProvider:
     async def statuses(self, pods: Sequence[Object]) -> dict[str, Object]:
         """See `Backend.statuses`. One small request, to learn whether the API server answers; the rest is known from a watch."""
         cache = await self._cluster.look()
-        result = {}
+        told: dict[str, tuple[Object, Object]] = {}
         for pod in pods:
             uid = pod["metadata"]["uid"]
             there = cache.find(uid) or cache.find_ending(uid)
             if there is None or build.is_gated(there):
                 continue
+            before = self._told.get(uid)
+            if before is not None and before[0] is there and not is_terminating(there):
+                told[uid] = before  # most pods, most of the time
+                continue
             try:
                 with self._cluster.in_our_words():
-                    result[uid] = self._reduce(pod, there)
+                    told[uid] = there, self._reduce(pod, there)
             except Unreachable:
                 continue  # nonsense about one pod is no news of it
-        return result
+        self._told = told
+        return {uid: status for uid, (_, status) in told.items()}
 
     async def list(self) -> builtins.list[Object]:
         """See `Lists.list`. Also those that wait for their copies."""

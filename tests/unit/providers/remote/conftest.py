@@ -27,8 +27,9 @@ class Far:
     def set_up(self, **others: Any) -> RemoteProvider:
         """A provider that knows nothing yet."""
         limits = Limits(sync_seconds=5)
-        plain = {"backend": "big", "uid": "backend-uid", "namespace": SPACE, "limits": limits}
-        self.made.append(RemoteProvider(Settings(GivenAccess(self.api, (TOKEN,)), **{**plain, **others})))
+        access = GivenAccess(self.api, (TOKEN,))
+        plain = {"access": access, "backend": "big", "uid": "backend-uid", "namespace": SPACE, "limits": limits}
+        self.made.append(RemoteProvider(Settings(**{**plain, **others})))
         return self.made[-1]
 
     def names(self, plural: str) -> list[str]:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import datetime
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from nestor.api import labels
-from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, Unreachable, kinds
+from nestor.cluster import certificates
+from nestor.cluster.pki import build_kubeconfig
+from nestor.kube import ApiError, Change, Conflict, Forbidden, Invalid, NotFound, Unreachable, kinds, kubeconfig
 from nestor.objects import labels_of
 from nestor.providers import base
 from nestor.providers.base import Inputs, InvalidInput, NoRoom, NotYet, ProviderError, Unauthorized
 from nestor.providers.remote import cache
 from nestor.providers.remote.provider import RemoteProvider
+from nestor.providers.remote.settings import Access
 from tests.unit.providers.remote.conftest import SPACE, TOKEN, Far, build_pod
 from tests.waiting import eventually
 
@@ -162,13 +167,13 @@ async def test_a_pod_whose_copies_are_refused_and_that_cannot_be_removed_is_trie
     assert far.api.starts == {"host-uid": 1}
 
 
-async def test_missing_rights_for_copies_leave_nothing_running(far: Far) -> None:
+async def test_missing_rights_for_copies_leave_nothing(far: Far) -> None:
     provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
     text = 'configmaps "x" is forbidden: User "nestor" cannot patch resource "configmaps" in API group ""'
     far.api.fault = only("APPLY", "configmaps", Forbidden(403, "Forbidden", text))
     with pytest.raises(Unauthorized, match="cannot patch resource"):
         await provider.create(pod, INPUTS)
-    assert not await is_known(provider, pod)
+    assert not far.api.every("pods")
 
 
 async def test_a_deletion_waits_for_a_creation_that_may_be_under_way(far: Far) -> None:
@@ -196,6 +201,28 @@ async def test_a_pod_that_went_before_it_could_run_is_tried_again(far: Far) -> N
         await provider.create(pod, INPUTS)
     await provider.create(pod, INPUTS)
     assert await is_known(provider, pod)
+
+
+async def test_a_pod_that_goes_before_it_could_run_is_waited_for(far: Far) -> None:
+    provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
+    far.api.fault = only("APPLY", "configmaps", LOST)
+    with pytest.raises(base.Unreachable):
+        await provider.create(pod, INPUTS)
+    there = far.api.of("host-uid")
+    there["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"  # somebody's finalizer holds it
+    far.api.put(kinds.POD, there)
+    with pytest.raises(NotYet, match="still ending"):
+        await provider.create(pod, INPUTS)
+    assert not far.api.every("configmaps")
+
+
+async def test_a_pod_that_has_ended_gets_no_copies(far: Far) -> None:
+    provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
+    await provider.create(pod, INPUTS)
+    far.api.run("host-uid")
+    far.api.end("host-uid", 0)
+    await provider.refresh(pod, Inputs({"settings": CONFIG | {"data": {"a": "2"}}}))
+    assert [item["data"] for item in far.api.every("configmaps")] == [{"a": "1"}]
 
 
 async def test_inputs_that_are_missing_are_waited_for(far: Far) -> None:
@@ -332,6 +359,23 @@ async def test_how_a_pod_has_ended_is_remembered_if_somebody_removes_it_there(fa
         await provider.get(pod)
 
 
+async def test_how_a_pod_ends_that_we_have_ended_is_of_no_interest(far: Far) -> None:
+    provider, pod = far.set_up(), build_pod(restartPolicy="Never")
+    await provider.create(pod)
+    far.api.run("host-uid")
+    await provider.delete(pod, grace_seconds=20)
+    assert await is_known(provider, pod)
+    far.api.end("host-uid", 143)
+    far.api.remove(far.api.of("host-uid"))
+
+    async def is_gone() -> bool:
+        return not await is_known(provider, pod)
+
+    await eventually(is_gone)
+    with pytest.raises(base.NotFound):
+        await provider.get(pod)
+
+
 async def test_a_pod_that_is_removed_while_it_runs_is_gone(far: Far) -> None:
     provider, pod = far.set_up(), build_pod()
     await provider.create(pod)
@@ -359,6 +403,15 @@ async def test_an_answer_that_comes_after_the_pod_went_is_forgotten(far: Far, mo
     assert not await is_known(provider, pod)
 
 
+async def test_huge_notes_are_not_kept(far: Far) -> None:
+    provider, pod = far.set_up(), build_pod()
+    await provider.create(pod)
+    there = far.api.of("host-uid")
+    there["metadata"]["annotations"][labels.HOST_LABELS] = '{"a": "' + "x" * 20_000 + '"}'
+    assert labels.HOST_LABELS not in cache.trim(there)["metadata"]["annotations"]
+    assert cache.trim(there)["metadata"]["annotations"][labels.NESTED_NAME] == "web"
+
+
 async def test_an_old_answer_does_not_undo_a_newer_state(far: Far) -> None:
     provider, pod = far.set_up(), build_pod()
     await provider.create(pod)
@@ -369,7 +422,10 @@ async def test_an_old_answer_does_not_undo_a_newer_state(far: Far) -> None:
         return bool((await provider.statuses([pod]))["host-uid"]["phase"] == "Running")
 
     await eventually(runs)
-    (await provider._cluster.cache()).note(old)
+    found = await provider._cluster.cache()
+    found.note(old)
+    assert await runs()
+    found._take(Change(("", ""), None, cache.trim(old)))  # the watch lags behind our own requests
     assert await runs()
 
 
@@ -394,6 +450,43 @@ async def test_one_small_request_asks_about_all_pods(far: Far) -> None:
     assert [item for item in requests if "watch" not in item] == [f"GET /api/v1/namespaces/{SPACE}/pods"]
 
 
+async def test_only_what_has_changed_is_looked_at_again(far: Far, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every second, for a thousand pods."""
+    provider, pods = far.set_up(), [build_pod("a", "uid-a"), build_pod("b", "uid-b")]
+    for pod in pods:
+        await provider.create(pod)
+        far.api.run(pod["metadata"]["uid"])
+
+    async def are_known() -> bool:
+        found = await provider.statuses(pods)
+        return [found[uid]["phase"] for uid in ("uid-a", "uid-b")] == ["Running"] * 2
+
+    await eventually(are_known)
+    looked: list[str] = []
+    reduced = provider._reduce
+
+    def look(pod: Object, there: Object) -> Object:
+        looked.append(pod["metadata"]["uid"])
+        return reduced(pod, there)
+
+    monkeypatch.setattr(provider, "_reduce", look)
+    await provider.statuses(pods)
+    far.api.tell("uid-b", reason="Slow")
+
+    async def is_told() -> bool:
+        return bool((await provider.statuses(pods))["uid-b"].get("reason") == "Slow")
+
+    await eventually(is_told)
+    assert looked == ["uid-b"]
+    await provider.delete(pods[0], grace_seconds=20)  # it may be given up with its node as time goes by
+
+    async def is_looked_at() -> bool:
+        await provider.statuses(pods)
+        return looked.count("uid-a") > 1
+
+    await eventually(is_looked_at)
+
+
 async def test_nonsense_about_one_pod_is_no_news_of_it(far: Far) -> None:
     provider, pods = far.set_up(), [build_pod("a", "uid-a"), build_pod("b", "uid-b")]
     for pod in pods:
@@ -408,6 +501,27 @@ async def test_nonsense_about_one_pod_is_no_news_of_it(far: Far) -> None:
         return found.keys() == {"uid-a"} and found["uid-a"]["phase"] == "Failed"
 
     await eventually(is_told)
+
+
+async def test_a_server_that_is_no_api_server_is_no_backend(far: Far, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def answer(*_: Any, **__: Any) -> str:
+        return "<html>It works!</html>"
+
+    provider = far.set_up()
+    await provider._cluster.cache()
+    monkeypatch.setattr(far.api, "request", answer)
+    with pytest.raises(base.Unreachable, match="no API server"):
+        await provider.check()
+
+
+async def test_a_key_that_does_not_fit_its_certificate_is_told(far: Far) -> None:
+    now = datetime.datetime.now(datetime.UTC)
+    authority = certificates.new_authority("far", now)
+    own, other = (certificates.new_leaf(authority, name, now) for name in ("own", "other"))
+    mixed = dataclasses.replace(own, key=other.key)
+    content = kubeconfig.read_other(build_kubeconfig("https://far.example", authority.certificate, mixed, "own"))
+    with pytest.raises(base.Unreachable, match="the credentials cannot be used"):
+        await far.set_up(access=Access(content)).check()
 
 
 async def test_our_token_is_not_repeated(far: Far) -> None:

@@ -92,6 +92,10 @@ def test_nodes_that_are_reserved_are_left_out(taint: Object) -> None:
     assert find(build_node("a", taints=[taint])) == []
 
 
+def test_a_taint_that_ends_pods_reserves_a_node_whatever_its_key() -> None:
+    assert find(build_node("a", taints=[TAINT | {"effect": "NoExecute"}], **GPUS)) == []
+
+
 def test_a_taint_that_is_only_a_preference_reserves_nothing() -> None:
     assert only(build_node("a", taints=[{"key": "team", "effect": "PreferNoSchedule"}])).shape.taints == []
 

@@ -1,0 +1,140 @@
+"""Virtual nodes whose backend is another cluster: two real API servers, one on each side. The other one's kubelets are played."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from nestor.kube import Api, kinds
+from nestor.objects import conditions_of, spec_of, status_of
+from nestor.vnode.pods import refresh
+from tests.integration.apiserver import ControlPlane
+from tests.integration.providers import remote
+from tests.integration.providers.remote import Far
+from tests.integration.vnode.world import Killer, World, mark_of
+from tests.waiting import eventually
+
+Object = dict[str, Any]
+
+VOLUME = {"name": "v", "configMap": {"name": "settings"}}
+
+
+@pytest.fixture
+async def far(host: Api, control_plane: ControlPlane) -> AsyncIterator[Far]:
+    """A namespace of the other cluster."""
+    async with remote.opened(host, control_plane) as found:
+        yield found
+
+
+@pytest.fixture
+async def away(virtual: World, far: Far) -> World:
+    """Virtual nodes whose pods run there, and a ConfigMap."""
+    await configure(virtual, "1")
+    await virtual.stop()
+    await begin(virtual, far)
+    return virtual
+
+
+async def begin(world: World, far: Far) -> None:
+    """Start the process with a provider that knows nothing yet."""
+    provider: Any = await far.connect()
+    world.backend = provider
+    await world.start()
+
+
+async def configure(world: World, value: str) -> None:
+    """A user writes a ConfigMap."""
+    await world.api.apply(kinds.CONFIG_MAP, {"metadata": {"name": "settings", "namespace": world.space}, "data": {"a": value}})
+
+
+async def released(far: Far, uid: str) -> Object:
+    """The pod there, once it may run."""
+
+    async def look() -> list[Object]:
+        found = await far.api.list(kinds.POD, far.space, labels=f"nestor.dev/host-uid={uid}")
+        return [item for item in found if not spec_of(item).get("schedulingGates")]
+
+    return (await eventually(look, 60))[0]
+
+
+async def is_empty(far: Far) -> bool:
+    """Whether nothing is left there."""
+    return not [name for kind in (kinds.POD, kinds.CONFIG_MAP, kinds.SECRET) for name in await far.names(kind)]
+
+
+async def go_through(world: World, far: Far, name: str) -> str:
+    """A pod is bound, runs there, and is deleted."""
+    uid = await world.bind(name, volumes=[VOLUME])
+    await released(far, uid)
+    await far.run(uid)
+    await world.pod(name, lambda pod: mark_of(pod) == "Accepted" and status_of(pod)["phase"] == "Running", 60)
+    await world.api.delete(kinds.POD, name, world.space, grace_seconds=1)
+    await world.pod(name, lambda pod: pod is None, 60)
+    return uid
+
+
+async def test_a_pod_runs_there_and_ends_as_it_has_ended(away: World, far: Far) -> None:
+    uid = await away.bind("web", volumes=[VOLUME])
+    there = await released(far, uid)
+    await away.accepted("web")
+    assert sorted(item["name"] for item in there["spec"]["volumes"])[-1] == "v"
+    copies = await far.api.list(kinds.CONFIG_MAP, far.space, labels=f"nestor.dev/host-uid={uid}")
+    assert {"a": "1"} in [item["data"] for item in copies]
+    assert len(await far.names(kinds.SECRET)) == 1  # the token of the host's service account
+    await far.run(uid)
+    running = await away.phase("web", "Running")
+    assert {item["type"]: item["status"] for item in conditions_of(running)}["Ready"] == "True"
+    assert "podIP" not in status_of(running)
+    await far.end(uid, 3)
+    ended = await away.phase("web", "Failed")
+    assert status_of(ended)["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
+    await away.api.delete(kinds.POD, "web", away.space)
+    await away.phase("web", None)
+    await eventually(lambda: is_empty(far), 60)
+    assert far.starts == {uid: 1}
+
+
+async def test_what_a_pod_was_given_follows(away: World, far: Far, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refresh, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(refresh, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(refresh, "PERIOD_SECONDS", 0.2)
+    uid = await away.bind("web", volumes=[VOLUME])
+    await released(far, uid)
+    await away.stop()
+    await begin(away, far)  # whose pauses are short
+    await configure(away, "2")
+
+    async def is_new() -> bool:
+        copies = await far.api.list(kinds.CONFIG_MAP, far.space, labels=f"nestor.dev/host-uid={uid}")
+        return {"a": "2"} in [item["data"] for item in copies]
+
+    await eventually(is_new, 60)
+    assert far.starts == {uid: 1}
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+async def test_it_may_be_killed_at_each_of_its_writes_there(
+    away: World, far: Far, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    def is_write(method: str, path: str) -> bool:
+        return method != "GET" and f"/namespaces/{far.space}/" in path
+
+    with monkeypatch.context() as patched:
+        counter = Killer(away, is_write, 0, moment, patched)
+        await go_through(away, far, "counted")
+    assert counter.count >= 4
+    for number in range(1, counter.count + 1):
+        with monkeypatch.context() as patched:
+            killer = Killer(away, is_write, number, moment, patched)
+            living = asyncio.create_task(go_through(away, far, f"web-{number}"))
+            async with asyncio.timeout(60):
+                await killer.killed.wait()
+            await away.stop()
+        await begin(away, far)
+        uid = await living
+        found = await far.api.list(kinds.POD, far.space, labels=f"nestor.dev/host-uid={uid}")
+        assert not found, f"write {number}"
+    await eventually(lambda: is_empty(far), 60)
