@@ -89,14 +89,15 @@ def _start(
     spawn: Callable[[Coroutine[Any, Any, None], str], None],
 ) -> None:
     name = settings.backend
-    answers = health.Health()
+    spec = OverflowBackendSpec.model_validate(spec_of(body))
+    answers = health.Health(patience=factory.find_patience(spec))
     shown = BackendView(api, body, answers)
     writer = PodWriter()
     creator = PodCreator(backend, name, settings.address, answers, writer)
     pods = PodController(name, answers, creator, PodEnder(backend, settings.address, answers, writer), writer)
     nodes = Nodes(api, settings, shown, answers, pods, version)
     server = NodeApi(api, settings, nodes, backend, pods.registry)
-    poller = StatusPoller(backend, pods.registry, answers, factory.find_period(shown.spec), pods.queue.add)
+    poller = StatusPoller(backend, pods.registry, answers, factory.find_period(spec), pods.queue.add)
     state.view, state.nodes, state.server, state.health = shown, nodes, server, answers
     state.registry, state.poller, state.problem = pods.registry, poller, ""
     state.queues = {"pods": pods.queue, "pod-creations": pods.creations}
