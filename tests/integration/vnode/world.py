@@ -56,6 +56,7 @@ class World:
     api: Api
     settings: Settings
     space: str
+    url: str = "https://backend.example"
     backend: MemoryBackend = field(default_factory=MemoryBackend)
     _task: asyncio.Task[None] | None = None
     _approver: asyncio.Task[None] | None = None
@@ -68,7 +69,7 @@ class World:
     async def begin(self) -> None:
         """What the admin and the operator do, and the process."""
         kind = kinds.OVERFLOW_BACKEND
-        spec: Object = {"type": "Interlink", "interlink": {"url": "https://backend.example", "statusPeriodSeconds": 1}}
+        spec: Object = {"type": "Interlink", "interlink": {"url": self.url, "statusPeriodSeconds": 1}}
         spec["shapes"] = [{"name": "default", "capacity": {"cpu": "8", "memory": "16Gi", "nvidia.com/gpu": "2"}}]
         body: Object = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": self.name}, "spec": spec}
         await self.api.create(kind, body)
