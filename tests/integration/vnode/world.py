@@ -40,7 +40,7 @@ class NodePlane(apiserver.ControlPlane):
             arguments = [item for item in arguments if not item.startswith(("--authorization-mode", "--enable-admission"))]
             arguments += [
                 "--authorization-mode=Node,RBAC",
-                "--enable-admission-plugins=OwnerReferencesPermissionEnforcement,NodeRestriction",
+                "--enable-admission-plugins=OwnerReferencesPermissionEnforcement,NodeRestriction,ExtendedResourceToleration",
                 f"--kubelet-certificate-authority={self.folder}/ca.crt",
                 f"--kubelet-client-certificate={certificate}",
                 f"--kubelet-client-key={key}",
