@@ -69,10 +69,12 @@ class Health:
         self.look()
 
     @contextmanager
-    def noting(self) -> Iterator[None]:
-        """Note how the call in the `with` block ends."""
+    def noting(self, *unasked: type[Exception]) -> Iterator[None]:
+        """Note how the call in the `with` block ends. `unasked`: errors that it may raise without having asked the backend."""
         try:
             yield
+        except unasked:
+            raise
         except Exception as error:
             self.note_failure(error)
             raise
