@@ -21,8 +21,12 @@ help: ## Print this list
 demo: $(VENV)/.ready ## Start a cluster, install Nestor, run hello-world and fetch its page (CLUSTER=embedded|current|kind)
 	@$(RUN) -m devcluster.demo up
 
+.PHONY: demo-overflow
+demo-overflow: $(VENV)/.ready ## Run a job that is too large for its nodes: the rest goes to a second cluster and an interLink backend
+	@$(RUN) -m devcluster.demo overflow
+
 .PHONY: demo-down
-demo-down: $(VENV)/.ready ## Remove what `make demo` started
+demo-down: $(VENV)/.ready ## Remove what the demos started
 	@$(RUN) -m devcluster.demo down
 
 .PHONY: test
@@ -84,11 +88,18 @@ jobs: $(VENV)/.ready ## Run the tests that share a cluster: real pods, nested cl
 HOLD := $(RUN) -m devcluster hold --
 
 # Side by side: what mostly waits for the cluster, and what does not need it. Last, what keeps all cores busy by itself.
-.PHONY: held-test held-lifecycle held-jobs held-alone held-shared
+.PHONY: held-test held-code held-cluster held-lifecycle held-jobs held-alone held-shared
 held-test:
-	@$(MAKE) --no-print-directory --jobs=5 --output-sync=target lint types unit go-unit held-lifecycle
-	@$(TIDY) $(MAKE) --no-print-directory --jobs=3 --output-sync=target integration held-alone && \
+	@$(TIDY) $(MAKE) --no-print-directory --jobs=5 --output-sync=target held-code held-cluster && \
 	$(MAKE) --no-print-directory held-shared
+
+held-code:
+	@$(MAKE) --no-print-directory lint types unit go-unit
+	@$(MAKE) --no-print-directory integration
+
+held-cluster:
+	@$(MAKE) --no-print-directory held-lifecycle
+	@NESTOR_KEEP=1 $(MAKE) --no-print-directory held-alone
 
 held-lifecycle:
 	@$(RUN) -m devcluster down
@@ -96,7 +107,7 @@ held-lifecycle:
 
 held-jobs:
 	@$(RUN) -m devcluster down
-	@$(TIDY) $(MAKE) --no-print-directory held-shared && $(MAKE) --no-print-directory held-alone
+	@$(TIDY) NESTOR_KEEP=1 $(MAKE) --no-print-directory held-shared && $(MAKE) --no-print-directory held-alone
 
 held-alone:
 	@$(RUN) -m pytest $(JOBS) -m alone $(PYTEST_ARGS)
@@ -105,7 +116,7 @@ held-shared:
 	@$(RUN) -m pytest $(JOBS) -m 'not alone' -n 3 --dist loadgroup $(PYTEST_ARGS)
 
 # The runs of pytest after it share one cluster, which ends with the last of them. `make -n` runs such lines too, but not this.
-KEEP_FOR_NEXT := [ -n "$$NESTOR_KEEP" ] || trap '$(RUN) -m devcluster down' EXIT; export NESTOR_KEEP=1;
+KEEP_FOR_NEXT := [ -n "$$NESTOR_KEEP" ] || trap '$(RUN) -m devcluster down' EXIT;
 TIDY := $(if $(findstring n,$(firstword -$(MAKEFLAGS))),,$(KEEP_FOR_NEXT))
 JOBS = tests/e2e $(addprefix --ignore=,$(LIFECYCLE))
 LIFECYCLE := tests/e2e/devcluster/test_cluster.py tests/e2e/devcluster/test_node_stop.py

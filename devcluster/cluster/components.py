@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from devcluster.cluster import settings
@@ -134,8 +135,7 @@ def controller_manager(paths: Paths) -> Component:
             "use-service-account-credentials": "true",
             "root-ca-file": pki / "server-ca.crt",
             "service-account-private-key-file": pki / "service-account.key",
-            "cluster-signing-cert-file": pki / "client-ca.crt",
-            "cluster-signing-key-file": pki / "client-ca.key",
+            **_signers(paths),
             "allocate-node-cidrs": "true",
             "cluster-cidr": settings.POD_CIDR,
             "service-cluster-ip-range": settings.SERVICE_CIDR,
@@ -145,6 +145,16 @@ def controller_manager(paths: Paths) -> Component:
             **NODE_MONITOR,
         },
     )
+
+
+def _signers(paths: Paths) -> dict[str, Path]:
+    """Who signs what by the certificate API: API servers trust kubelets by another authority than clients."""
+    found: dict[str, Path] = {}
+    for signer in ("kubelet-serving", "kubelet-client", "kube-apiserver-client", "legacy-unknown"):
+        authority = "server-ca" if signer == "kubelet-serving" else "client-ca"
+        found[f"cluster-signing-{signer}-cert-file"] = paths.pki / f"{authority}.crt"
+        found[f"cluster-signing-{signer}-key-file"] = paths.pki / f"{authority}.key"
+    return found
 
 
 def scheduler(paths: Paths) -> Component:

@@ -1,4 +1,4 @@
-"""`python -m devcluster.demo up|down`."""
+"""`python -m devcluster.demo up|overflow|down`."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import argparse
 import asyncio
 import sys
 
-from devcluster.demo import show, teardown
+from devcluster.demo import overflow, show, teardown
 from devcluster.demo.tools import DemoError
 from devcluster.progress import Console
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run it; 0 only when the page was fetched (`up`), or nothing is left (`down`)."""
+    """Run it; 0 only when the page was fetched (`up`), pods ran everywhere (`overflow`), or nothing is left (`down`)."""
     parser = argparse.ArgumentParser(prog="python -m devcluster.demo", description=__doc__)
-    parser.add_argument("command", choices=["up", "down"])
+    parser.add_argument("command", choices=["up", "overflow", "down"])
     command = parser.parse_args(arguments).command
     progress = Console(sys.stdout)
     try:
         if command == "down":
             return teardown.run(progress)
-        return asyncio.run(show.run(progress))
+        return asyncio.run(overflow.run(progress) if command == "overflow" else show.run(progress))
     except (DemoError, RuntimeError) as error:
         progress.note(f"\n{error}")
         return 1

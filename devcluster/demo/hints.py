@@ -31,6 +31,21 @@ def describe_surroundings(job: Object, kubeconfig: Path, tools: Path | None) -> 
     ]
 
 
+def describe_backends(kubeconfig: Path) -> list[str]:
+    """How to look at backends and their nodes."""
+    return [
+        "Look around:",
+        f"  export KUBECONFIG={kubeconfig}",
+        *_explain(
+            ("kubectl get ofb", "the backends: whether they answer, how many of their nodes are ready"),
+            ("kubectl get nodes -L nestor.dev/backend", "their nodes, beside the cluster's own"),
+            ("kubectl describe nclass demo-overflow", "what the class says about places"),
+        ),
+        "Take it down:",
+        "  make demo-down",
+    ]
+
+
 def _explain(*commands: tuple[str, str]) -> list[str]:
     """Commands with aligned remarks."""
     width = max(len(command) for command, _ in commands)

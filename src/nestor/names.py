@@ -123,6 +123,21 @@ def virtual_node(prefix: str, shape: str) -> str:
     return whole if len(whole) <= CHILD_LIMIT else join_limited([whole], digest(prefix, shape), limit=CHILD_LIMIT)
 
 
+def remote_pod(name: str, uid: str) -> str:
+    """The pod that runs a host pod in another cluster. With the UID in it, repeated requests meet one pod, successors another."""
+    return join_limited([name], digest("pod", uid, length=12))
+
+
+def remote_input(name: str, uid: str) -> str:
+    """The copy of a ConfigMap or Secret that one pod has in another cluster. `uid` is that of the pod in the host cluster."""
+    return join_limited([name], "x-" + digest("input", uid, name, length=12))
+
+
+def backend_pull_secret(name: str) -> str:
+    """The copy in a job's namespace of a Secret with which images are pulled at backends."""
+    return join_limited(["pull", name], digest(name), limit=CHILD_LIMIT)
+
+
 def further_ingress(job: str, prefix: str) -> str:
     """The Ingress of a job's additional target, whose host starts with `prefix`; that of the first has the job's name."""
     return join_limited([job, prefix], digest(job, prefix), limit=CHILD_LIMIT)

@@ -25,7 +25,7 @@ from devcluster import progress
 from devcluster.build import cache
 from devcluster.demo import install
 from devcluster.demo.tools import find_tool
-from nestor.api import labels
+from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from tests import children, waiting
 
@@ -35,6 +35,8 @@ REGISTRY = os.environ.get("NESTOR_IMAGE_PREFIX") or "registry.nestor.localhost"
 """What the references of the examples' images begin with."""
 LIMIT_SECONDS = 1800
 """For one test with its fixtures: the first one's may build everything."""
+NOTHING = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: nothing, namespace: default}\n"
+"""A template of a job whose pods a test makes itself."""
 Object = dict[str, Any]
 
 collect_ignore = [] if IS_EMBEDDED else ["devcluster"]
@@ -57,6 +59,11 @@ class Cluster:
 
 
 _WAS_RUNNING = pytest.StashKey[bool]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Fixtures of their own file, which needs this one."""
+    config.pluginmanager.import_plugin("tests.e2e.overflow")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -255,6 +262,18 @@ async def nested_kubeconfig(api: Api, job: Object, folder: Path) -> Path:
     path = folder / f"{job['metadata']['name']}.kubeconfig"
     path.write_bytes(base64.b64decode(secret["data"]["kubeconfig"]))
     return path
+
+
+async def open_cluster(api: Api, name: str, namespace: str, folder: Path, **spec: Any) -> tuple[Object, Path]:
+    """A job without an application: itself, and the kubeconfig of its nested cluster, in which pods can be made at once."""
+    documents = inline_job(name, namespace, {"nothing.yaml": NOTHING})
+    documents[-1]["spec"] |= spec
+    await apply(api, documents)
+    await waiting.job_with(api, name, namespace, conditions.STEPS_APPLIED, "True")
+    job = await waiting.job_with(api, name, namespace, conditions.CLUSTER_READY, "True")
+    inside = await nested_kubeconfig(api, job, folder)
+    await kubectl(inside, "wait", "--for=create", "serviceaccount/default", "--timeout=60s", limit=90)
+    return job, inside
 
 
 async def kubectl(kubeconfig: Path, *arguments: str, stdin: str | None = None, limit: float = 60) -> str:

@@ -10,7 +10,7 @@ import pytest
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from tests.e2e.conftest import Web, apply, example, kubectl, nested_kubeconfig, try_kubectl
-from tests.waiting import eventually, job_with
+from tests.waiting import eventually, job_with, wait_for_any
 
 Object = dict[str, Any]
 
@@ -43,6 +43,8 @@ async def test_a_rotation_makes_copied_kubeconfigs_useless_and_ends_nothing(
         return code != 0 and ("Unauthorized" in output or "provide credentials" in output or "must be logged in" in output)
 
     await eventually(is_rotated, limit=150)
+    # The server may take the new authority before the operator has written the new kubeconfig, and says when it has.
+    await wait_for_any(api, kinds.EVENT, namespace, lambda item: item["reason"] == "KeysRotated")
     new = await nested_kubeconfig(api, job, tmp_path / "new")
     assert await kubectl(new, "get", "pods", "-o", "name") == pods
 

@@ -16,11 +16,11 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.long
 
 
-async def run_demo() -> tuple[int, str]:
+async def run_demo(command: str = "up", limit: float = 300) -> tuple[int, str]:
     """The command; its exit code and what it printed."""
     streams = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.STDOUT}
-    command = (sys.executable, "-m", "devcluster.demo", "up")
-    async with children.running(*command, cwd=ROOT, **streams) as process, asyncio.timeout(300):
+    whole = (sys.executable, "-m", "devcluster.demo", command)
+    async with children.running(*whole, cwd=ROOT, **streams) as process, asyncio.timeout(limit):
         output, _ = await process.communicate()
     assert process.returncode is not None
     return process.returncode, output.decode()

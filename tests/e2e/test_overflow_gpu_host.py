@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 import devcluster.cluster
-from nestor.api import conditions
+from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from nestor.objects import Object, status_of
-from tests.e2e.conftest import apply, image, inline_job, kubectl, nested_kubeconfig
+from tests.e2e import overflow
+from tests.e2e.conftest import NOTHING, apply, example, image, inline_job, kubectl, open_cluster, read_example
 from tests.waiting import eventually, job_with, wait_for, wait_for_any
 
 pytestmark = [pytest.mark.alone, pytest.mark.long]
@@ -34,7 +35,6 @@ RULES: Object = {
     "extendedResources": [{"name": RESOURCE, "tolerations": [TOLERATION]}],
     "machines": [{"name": "gpu-node", "nodeSelector": {"kubernetes.io/hostname": NODE}, "tolerations": [TOLERATION]}],
 }
-NOTHING = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: nothing, namespace: default}\n"
 PLUGINS = "/var/lib/kubelet/device-plugins"
 LIMIT = 120
 
@@ -108,13 +108,7 @@ def enter(api: Api, namespace: str, gpu_class: str, tmp_path: Path) -> Enter:
     """Start a job of the class; the admin kubeconfig of its cluster."""
 
     async def start(name: str, **spec: Any) -> Path:
-        documents = inline_job(name, namespace, {"nothing.yaml": NOTHING})
-        documents[-1]["spec"] |= {"className": gpu_class, **spec}
-        await apply(api, documents)
-        await job_with(api, name, namespace, conditions.STEPS_APPLIED, "True")
-        job = await job_with(api, name, namespace, conditions.CLUSTER_READY, "True")
-        inside = await nested_kubeconfig(api, job, tmp_path)
-        await kubectl(inside, "wait", "--for=create", "serviceaccount/default", "--timeout=60s", limit=90)
+        _, inside = await open_cluster(api, name, namespace, tmp_path, className=gpu_class, **spec)
         return inside
 
     return start
@@ -209,3 +203,26 @@ async def test_a_machine_is_a_pool_of_nodes_and_an_unknown_one_is_refused_with_t
     assert admitted is not None
     assert admitted["reason"] == conditions.MACHINE_NOT_FOUND
     assert "available: 'gpu-node'" in admitted["message"]
+
+
+async def test_the_example_of_a_gpu_on_a_tainted_node(api: Api, namespace: str, gpu_node: str) -> None:
+    """As its readers apply it, but that devices and taint have other names here."""
+    folder = "11-gpu-on-a-tainted-node"
+    (patch,) = renamed(read_example(folder, "placement.yaml"))
+    (rule,) = patch["spec"]["placement"]["extendedResources"]
+    rule["tolerations"] = [TOLERATION]
+    async with overflow.overflow_class(api, **patch["spec"]) as class_name:
+        documents = renamed(example(folder, "training", namespace))
+        documents[-1]["spec"]["className"] = class_name
+        await apply(api, documents)
+        job = await job_with(api, "training", namespace, conditions.ADMITTED, "True")
+        home, own = job["status"]["namespace"], labels.selector(component=labels.COMPONENT_APP)
+        found = await wait_for_any(api, kinds.POD, home, lambda item: bool(item["spec"].get("nodeName")), labels=own, limit=LIMIT)
+        assert found["spec"]["nodeName"] == gpu_node
+        await job_with(api, "training", namespace, conditions.SUCCEEDED, "True", limit=180)
+
+
+def renamed(documents: list[Object]) -> list[Object]:
+    """With the name of this test's devices instead of the usual one."""
+    found: list[Object] = json.loads(json.dumps(documents).replace("nvidia.com/gpu", RESOURCE))
+    return found

@@ -10,7 +10,18 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from nestor.providers.base import Call, Connection, Inputs, InvalidInput, NotFound, Options, Shape, Streams, Unreachable
+from nestor.providers.base import (
+    Call,
+    Connection,
+    Inputs,
+    InvalidInput,
+    NotFound,
+    Options,
+    Refreshes,
+    Shape,
+    Streams,
+    Unreachable,
+)
 
 Object = dict[str, Any]
 
@@ -25,6 +36,7 @@ class MemoryBackend:
 
     streams: Streams | None = None
     patches = None
+    refreshes: Refreshes | None = None
 
     def __init__(self, *, can_list: bool = True) -> None:
         self.pods: dict[str, Object] = {}

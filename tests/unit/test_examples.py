@@ -15,15 +15,24 @@ from nestor.api.appdef import choose_command, read_appdef
 from nestor.api.base import Model
 from nestor.api.nestedapp import NestedAppSpec
 from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.api.nestedclass import NamespacePolicy
+from nestor.api.overflowbackend import OverflowBackendSpec
+from nestor.api.placement_rules import ClassPlacement
 from nestor.runner import templates
 from nestor.steps.plan import Plan
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FOLDERS = sorted(path for path in EXAMPLES.iterdir() if path.is_dir())
 WITH_IMAGE = [folder for folder in FOLDERS if (folder / "Dockerfile").exists()]
-FILES = sorted(EXAMPLES.glob("*/*.yaml"))
+PATCHES = sorted(EXAMPLES.glob("*/placement.yaml"))
+"""What admins add to a class."""
+FILES = sorted(set(EXAMPLES.glob("*/*.yaml")) - set(PATCHES))
 IMAGES = {"docker.io/library/busybox:1.35", "docker.io/library/redis:7.0"}
-SCRIPTS = {"04-helm-script": {"helmdeploy": "deploy.sh"}, "07-four-types": {"seed": "seed.sh"}}
+SCRIPTS = {
+    "04-helm-script": {"helmdeploy": "deploy.sh"},
+    "07-four-types": {"seed": "seed.sh"},
+    "08-array-job": {"parts": "collect.sh", "results": "collect.sh"},
+}
 
 Object = dict[str, Any]
 
@@ -33,10 +42,13 @@ def documents(file: Path) -> list[Object]:
 
 
 def app_def_of(folder: Path) -> Object:
-    """Of the image if there is one, else of the job."""
+    """Of the image if there is one, else of the job or its catalogue entry."""
     if (folder / "AppDef.json").exists():
         return json.loads((folder / "AppDef.json").read_text())  # type: ignore[no-any-return]
     (job,) = [item for item in documents(folder / "job.yaml") if item["kind"] == "NestedAppJob"]
+    if "appRef" in job["spec"]:
+        (app,) = [item for item in documents(folder / "app.yaml") if item["kind"] == "NestedApp"]
+        return app["spec"]["appDef"]  # type: ignore[no-any-return]
     return job["spec"]["app"]["appDef"]  # type: ignore[no-any-return]
 
 
@@ -63,12 +75,41 @@ def test_every_appdef_makes_a_plan_without_a_warning(folder: Path) -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=ids)
 def test_every_file_is_of_our_kinds_and_every_key_of_it_known(file: Path) -> None:
-    models: dict[str, type[Model]] = {"NestedAppJob": NestedAppJobSpec, "NestedApp": NestedAppSpec}
+    models: dict[str, type[Model]] = {
+        "NestedAppJob": NestedAppJobSpec,
+        "NestedApp": NestedAppSpec,
+        "OverflowBackend": OverflowBackendSpec,
+    }
     ours = [item for item in documents(file) if item["kind"] in models]
     assert len(ours) == 1
-    spec = models[ours[0]["kind"]].model_validate(ours[0]["spec"])
-    known = spec.model_dump(by_alias=True, exclude_unset=True)
-    assert known == ours[0]["spec"]
+    assert_known(models[ours[0]["kind"]], ours[0]["spec"])
+
+
+def assert_known(model: type[Model], value: Object) -> None:
+    """Every key of the value is one of the model's."""
+    assert model.model_validate(value).model_dump(by_alias=True, exclude_unset=True) == value
+
+
+@pytest.mark.parametrize("file", PATCHES, ids=ids)
+def test_every_key_of_a_patch_for_classes_is_known(file: Path) -> None:
+    (patch,) = documents(file)
+    assert patch.keys() == {"spec"}
+    assert patch["spec"].keys() <= {"namespace", "placement"}
+    assert_known(ClassPlacement, patch["spec"]["placement"])
+    assert_known(NamespacePolicy, patch["spec"].get("namespace", {}))
+
+
+@pytest.mark.parametrize("folder", [file.parent for file in PATCHES], ids=ids)
+def test_a_class_may_use_the_backend_of_its_example(folder: Path) -> None:
+    (patch,) = documents(folder / "placement.yaml")
+    named = [item["name"] for item in patch["spec"]["placement"].get("overflow", {}).get("backends", [])]
+    made = [item["metadata"]["name"] for file in folder.glob("backend*.yaml") for item in documents(file)]
+    assert named == made
+
+
+def test_the_job_that_overflows_is_the_same_wherever_it_goes() -> None:
+    first, second = (EXAMPLES / folder / "job.yaml" for folder in ("09-cpu-overflow", "13-second-cluster"))
+    assert first.read_text() == second.read_text()
 
 
 def test_each_application_with_an_image_has_a_dockerfile() -> None:

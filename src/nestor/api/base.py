@@ -56,6 +56,11 @@ HostName = Annotated[
 ]
 """A DNS host name."""
 
+LabelKey = Annotated[str, StringConstraints(min_length=1, max_length=316)]
+LabelValue = Annotated[str, StringConstraints(max_length=63, pattern=r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$")]
+NodeLabels = Annotated[dict[str, LabelValue], Field(max_length=64)]
+"""Labels of nodes."""
+
 LabelPattern = Annotated[
     str,
     Field(
@@ -203,8 +208,19 @@ class StepStatus(Model):
 Steps = Annotated[list[StepStatus], Field(max_length=200, json_schema_extra=list_map("name"))]
 
 
+class PlaceCount(Model):
+    """Number of pods in one place."""
+
+    name: str = Field(description="`host`: the host cluster's own nodes. Otherwise a backend's name.", max_length=253)
+    running: int = Field(0, description="Number of running pods.", ge=0)
+    starting: int = Field(0, description="Number of pods that have a node there and are not running yet.", ge=0)
+
+
 class PodCounts(Model):
     """Number of pods, by state."""
 
     running: int = Field(0, description="Number of running pods.", ge=0)
     waiting: int = Field(0, description="Number of pods that are not running yet.", ge=0)
+    places: Annotated[list[PlaceCount], Field(max_length=64, json_schema_extra=list_map("name"))] = Field(
+        default_factory=list, description="Where those with a node are. Absent if the class lets no pod overflow."
+    )

@@ -23,7 +23,7 @@ COMPONENT = f"{GROUP}/component"
 """Role of a pod: `server`, `runner`, `reader`, `app` or `vnode`."""
 
 NESTED_NAME = f"{GROUP}/nested-name"
-"""Annotation: name of the nested object that a host object represents."""
+"""Annotation: name of the nested object that a host object represents; in a backend's cluster, of the host pod."""
 
 NESTED_NAMESPACE = f"{GROUP}/nested-namespace"
 """Label and annotation: namespace of the nested object that a host object represents."""
@@ -86,6 +86,21 @@ SUSPENDED_BY = f"{GROUP}/suspended-by"
 BACKEND = f"{GROUP}/backend"
 """Name of the OverflowBackend that an object belongs to: its virtual nodes, what runs them, and their certificate requests."""
 
+BACKEND_UID = f"{GROUP}/backend-uid"
+"""Label of a pod in another cluster: UID of the OverflowBackend that runs it there. Several may share a namespace."""
+
+HOST_UID = f"{GROUP}/host-uid"
+"""Label of a pod in another cluster, and of its copies of ConfigMaps and Secrets: UID of the host pod that it runs for."""
+
+HOST_NAMESPACE = f"{GROUP}/host-namespace"
+"""Label of such a pod: namespace of the host pod."""
+
+HOST_LABELS = f"{GROUP}/host-labels"
+"""Annotation of such a pod: the labels of the host pod, as JSON. Its own are renamed."""
+
+INPUTS_GATE = f"{GROUP}/inputs"
+"""Scheduling gate of such a pod: what it refers to is not all there yet, so it has not run."""
+
 PLACEMENT = f"{GROUP}/placement"
 """Annotation of a host pod: digest of the rules of placement under which it was made; absent if there were none."""
 
@@ -94,6 +109,22 @@ PLACE = f"{GROUP}/place"
 
 PLACE_REASON = f"{GROUP}/place-reason"
 """Annotation of such a pod: why it has that place, if it is not what its class says of all pods."""
+
+GANG = f"{GROUP}/gang"
+"""Annotation or label that users set on nested pods: the name of their gang in its namespace. Label of a host pod that is held
+for its gang: the gang's key. Name of the scheduling gate that holds it."""
+
+GANG_NAME = f"{GROUP}/gang-name"
+"""Annotation of such a host pod: the gang's namespace and name in the nested cluster."""
+
+GANG_SIZE = f"{GROUP}/gang-size"
+"""Annotation (or label) of such pods, nested and host: how many pods the gang has to have."""
+
+GANG_ROUND = f"{GROUP}/gang-round"
+"""Annotation of a host pod that was let go: in which of its gang's rounds. If that begins another one, the pod is taken back."""
+
+GANG_GROUP = f"{GROUP}/gang-group"
+"""Annotation of a host pod whose gang a scheduler of the host cluster holds together: that scheduler, and the group's name."""
 
 SHAPE = f"{GROUP}/shape"
 """Label of a virtual node: its shape at the backend."""

@@ -22,6 +22,7 @@ from nestor.api.base import (
     rule,
     rules,
 )
+from nestor.api.notices import NOTICE_TYPES, SINK_LIMIT, JobNotices, NoticeStatus
 from nestor.api.placement_rules import JobPlacement
 from nestor.api.policies import AppRef, FailurePolicy, SuccessPolicy
 
@@ -207,6 +208,9 @@ class NestedAppJobSpec(Model):
         "yet. If not set, the class decides.",
     )
     expose: JobExpose | None = Field(None, description="How the job's targets can be reached. If not set, the class decides.")
+    notices: JobNotices | None = Field(
+        None, description="Who is told when the job becomes ready or ends, besides those whom the class always tells."
+    )
     suspend: bool = Field(
         False,
         description="Whether the job is suspended: its pods are stopped, and its cluster's data is kept. Set it back "
@@ -317,3 +321,6 @@ class NestedAppJobStatus(Model):
     rerun: str | None = Field(
         None, description="Value of the annotation `nestor.dev/rerun` that started this run.", max_length=262144
     )
+    notices: Annotated[
+        list[NoticeStatus], Field(max_length=SINK_LIMIT * len(NOTICE_TYPES), json_schema_extra=list_map("sink", "type"))
+    ] = Field(default_factory=list, description="The last notices to the class's sinks, and what became of them.")

@@ -21,6 +21,7 @@ from nestor.api.base import (
     rule,
     rules,
 )
+from nestor.api.notices import NoticesPolicy
 from nestor.api.placement_rules import ClassPlacement
 from nestor.api.policies import Persistence
 from nestor.api.policy import PodSecurity
@@ -337,3 +338,4 @@ class NestedClassSpec(Model):
         None,
         description="Where the pods of jobs may run. If not set: on all nodes without taints, as they ask, and on no backend.",
     )
+    notices: NoticesPolicy = Field(default_factory=NoticesPolicy, description="Who is told when jobs become ready or end.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -16,11 +16,16 @@ from nestor.api.base import (
     Resources,
     Steps,
     immutable,
+    list_map,
     rule,
     rules,
 )
+from nestor.api.placement import NodeRequirement
 from nestor.api.policies import FailurePolicy, Persistence, SuccessPolicy
 from nestor.api.policy import Policy
+
+GANGS_LIMIT = 64
+"""Gangs of one cluster that are decided about. Others wait for them."""
 
 
 class NestedClusterSpec(Model):
@@ -89,8 +94,32 @@ class Outcome(Model):
     server_uid: str = Field("", alias="serverUID", description="UID of the server pod that was observed.", max_length=64)
 
 
+class GangStatus(Model):
+    """A gang of pods, as the operator decided."""
+
+    name: str = Field(description="Key of the gang: the label `nestor.dev/gang` of its host pods.", max_length=63)
+    gang: str = Field("", description="Its namespace and name in the nested cluster.", max_length=512)
+    state: Literal["Waiting", "Released", "Started"] = Field(
+        "Waiting",
+        description="`Waiting`: its pods are held until one place has room for all. `Released`: there is room, and they are on "
+        "their way to nodes. `Started`: all have had nodes; further pods of it go to the same place.",
+    )
+    round: int = Field(1, description="How often it was tried. Pods that were let go in an earlier round are taken back.", ge=1)
+    place: str = Field(
+        "", description="The place that has room: a backend's name, or `host` for the host cluster's own nodes.", max_length=253
+    )
+    nodes: Annotated[list[NodeRequirement], Field(max_length=64)] = Field(
+        default_factory=list, description="What labels of that place's nodes must meet."
+    )
+    since: str = Field("", description="When the state last changed (RFC 3339).", max_length=64)
+    retry_time: str = Field("", description="When a gang that was taken back is tried again (RFC 3339).", max_length=64)
+    message: str = Field("", description="What it waits for, or why it has that place.", max_length=4096)
+
+
 class NestedClusterStatus(Model):
-    """What was observed. `policy`, `kubeconfigSecretName` and `Admitted` are written by the operator, the rest by the syncer."""
+    """What was observed. `policy`, `gangs`, `kubeconfigSecretName` and `Admitted` are written by the operator, the rest by the
+    syncer.
+    """
 
     conditions: Conditions = Field(
         default_factory=list,
@@ -107,6 +136,9 @@ class NestedClusterStatus(Model):
     )
     policy: Policy | None = Field(
         None, description="What the class allows the cluster's pods. The strictest policy applies until the operator has set it."
+    )
+    gangs: Annotated[list[GangStatus], Field(max_length=GANGS_LIMIT, json_schema_extra=list_map("name"))] = Field(
+        default_factory=list, description="Gangs of pods that are held, or were let go, by Nestor itself."
     )
     run: RunStatus | None = Field(None, description="Progress of the job's steps. Absent for a cluster without a job.")
     pods: PodCounts | None = Field(None, description="Number of pods in the nested cluster, by state.")

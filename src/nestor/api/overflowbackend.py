@@ -6,7 +6,20 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from nestor.api.base import Conditions, Model, ObjectName, Quantities, Resources, immutable, list_map, rule, rules
+from nestor.api.base import (
+    Conditions,
+    LabelKey,
+    LabelValue,
+    Model,
+    NodeLabels,
+    ObjectName,
+    Quantities,
+    Resources,
+    immutable,
+    list_map,
+    rule,
+    rules,
+)
 
 NAME_LIMIT = 40
 """Maximum length of a backend's name: it is part of the names of its nodes, and of user names in certificates."""
@@ -18,9 +31,6 @@ DEFAULT_TAINT = "virtual-kubelet.io/provider"
 """Key of the taint of virtual nodes. Its value is the name of the backend."""
 DEFAULT_LABELS = {"type": "virtual-kubelet"}
 
-LabelKey = Annotated[str, StringConstraints(min_length=1, max_length=316)]
-LabelValue = Annotated[str, StringConstraints(max_length=63, pattern=r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$")]
-NodeLabels = Annotated[dict[str, LabelValue], Field(max_length=64)]
 ShapeName = Annotated[str, StringConstraints(min_length=1, max_length=40, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
 
 _HOST = r"([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\[[0-9a-fA-F:.]+\])"
@@ -223,7 +233,9 @@ class NodeTemplate(Model):
     taints: Taints | None = Field(
         None,
         description="Taints of the nodes, so that only pods run there that tolerate them. Defaults to "
-        "`virtual-kubelet.io/provider=<backend>:NoSchedule`. An empty list lets any pod run there, also those of DaemonSets.",
+        "`virtual-kubelet.io/provider=<backend>`, with the effects `NoSchedule` and `PreferNoSchedule`; because of the "
+        "second, pods that may run there use the host cluster's own nodes first. An empty list lets any pod run there, also "
+        "those of DaemonSets.",
     )
     pods: int = Field(
         1000,
@@ -287,9 +299,19 @@ class OverflowBackendSpec(Model):
 
     def list_taints(self, backend: str) -> list[Taint]:
         """The taints of all nodes of the backend of this name."""
-        if self.node.taints is None:
-            return [Taint(key=DEFAULT_TAINT, value=backend, effect="NoSchedule")]
-        return list(self.node.taints)
+        return find_taints(self.node, backend)
+
+
+def find_taints(node: NodeTemplate, backend: str) -> list[Taint]:
+    """The taints of all nodes of the backend of this name."""
+    if node.taints is None:
+        # No pod tolerates the second one: of nodes that a pod may use, the scheduler prefers those without it, which counts three
+        # times as much as how full a node is.
+        return [
+            Taint(key=DEFAULT_TAINT, value=backend, effect="NoSchedule"),
+            Taint(key=DEFAULT_TAINT, value=backend, effect="PreferNoSchedule"),
+        ]
+    return list(node.taints)
 
 
 def _collect_secrets(part: object, found: set[str]) -> None:

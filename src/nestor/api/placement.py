@@ -6,20 +6,22 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from nestor.api.base import LabelPattern, Model, ObjectName, list_map, rule, rules
+from nestor.api.base import LabelKey, LabelPattern, LabelValue, Model, NodeLabels, ObjectName, Resources, list_map, rule, rules
+from nestor.api.placement_gang import Gang
 
-LabelKey = Annotated[str, StringConstraints(min_length=1, max_length=316)]
-LabelValue = Annotated[str, StringConstraints(max_length=63, pattern=r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$")]
-NodeLabels = Annotated[dict[str, LabelValue], Field(max_length=32)]
 ResourcePattern = Annotated[str, StringConstraints(min_length=1, max_length=316, pattern=r"^[-a-z0-9.*]+/[-A-Za-z0-9_.*]+$")]
 """Name of an extended resource; `*` stands for any characters."""
 OverflowMode = Literal["Never", "WhenFull", "Always"]
 GpuPlace = Literal["Host", "Backend", "Any"]
 
+HOST = "host"
+"""The host cluster's own nodes, where places have names: a backend may not be called so."""
+
 DEFAULT_GPU_RESOURCES = ["*gpu*/*", "*/*gpu*", "nvidia.com/mig-*"]
 DEFAULT_COMPLETIONS_TRIGGER = 6
 DEFAULT_LOCAL_PARALLELISM = 2
 DEFAULT_BACKEND_PARALLELISM = 50
+DEFAULT_UNREACHABLE_SECONDS = 3600
 
 
 _TAINT_RULES = (
@@ -140,17 +142,26 @@ class ResourceRule(Model):
 class Backend(Model):
     """A backend that pods may overflow to: its virtual nodes."""
 
-    name: ObjectName = Field(description="Name of the OverflowBackend, or any name for virtual nodes that are not Nestor's.")
+    name: ObjectName = Field(
+        description="Name of the OverflowBackend, or any name for virtual nodes that are not Nestor's.",
+        json_schema_extra=rules(rule(f"self != '{HOST}'", f"must not be '{HOST}': that is the host cluster itself")),
+    )
     weight: int = Field(50, description="How strongly it is preferred to the other backends. Defaults to 50.", ge=1, le=100)
     node_selector: NodeLabels = Field(
         default_factory=dict,
         description="Labels of its virtual nodes. Defaults to `nestor.dev/backend: <name>`, which those of an "
         "OverflowBackend have.",
     )
-    tolerations: Annotated[list[Toleration], Field(max_length=16)] | None = Field(
+    tolerations: Annotated[list[Toleration], Field(max_length=32)] | None = Field(
         None,
-        description="Tolerations for the taints of its virtual nodes. Defaults to one for "
-        "`virtual-kubelet.io/provider=<name>:NoSchedule`.",
+        description="Tolerations for the taints of its virtual nodes. Defaults to those that the OverflowBackend of this name "
+        "says its nodes have, and to one for `virtual-kubelet.io/provider=<name>:NoSchedule` if there is none.",
+    )
+    image_pull_secrets: Annotated[list[ObjectName], Field(max_length=8)] = Field(
+        default_factory=list,
+        description="Secrets of the operator's namespace, of type kubernetes.io/dockerconfigjson, with which images are pulled "
+        "for pods that may run there, besides those that a pod names itself. Every backend that such a pod may go to can read "
+        "them.",
     )
     scheduler_name: ObjectName | None = Field(
         None,
@@ -196,6 +207,19 @@ class Overflow(Model):
         f"limit. Defaults to {DEFAULT_BACKEND_PARALLELISM}.",
         ge=0,
         le=2**31 - 1,
+    )
+    backend_resources: Resources | None = Field(
+        None,
+        description="Requests and limits of containers that set none, in pods that can only run at a backend. Those of all other "
+        "pods come from `namespace.defaultResources`.",
+    )
+    unreachable_seconds: int = Field(
+        DEFAULT_UNREACHABLE_SECONDS,
+        description="Seconds for which a pod stays on a virtual node that is not ready, for example because its backend does not "
+        "answer. It replaces Kubernetes' default of 300, but nothing that a pod says itself. Defaults to "
+        f"{DEFAULT_UNREACHABLE_SECONDS}, an hour.",
+        ge=300,
+        le=604_800,
     )
     pending_seconds: int = Field(
         0,
@@ -265,3 +289,6 @@ class Placement(Model):
         f"{', '.join(f'`{item}`' for item in DEFAULT_GPU_RESOURCES)}.",
     )
     overflow: Overflow | None = Field(None, description="Which pods run at a backend. If not set, none.")
+    gang: Gang | None = Field(
+        None, description="How pods that belong together get their nodes: all or none. If not set, each pod gets its own."
+    )

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from nestor.api.base import Model, ObjectName, Quota, Resources, list_map, rule, rules
-from nestor.api.placement import GpuPlace, NodeLabels, OverflowMode, Placement, Toleration
+from nestor.api.base import Model, NodeLabels, ObjectName, Quota, Resources, list_map, rule, rules
+from nestor.api.placement import GpuPlace, OverflowMode, Placement, Toleration
 
 
 class Machine(Model):

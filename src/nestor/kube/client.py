@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -16,7 +16,7 @@ from nestor.kube import errors, pages
 from nestor.kube.kinds import POD, Kind
 from nestor.kube.pace import Pace
 from nestor.kube.pages import Trim
-from nestor.kube.transport import Transport
+from nestor.kube.transport import Transport, distrust
 from nestor.objects import Object
 
 Patch = Literal["merge", "json", "strategic", "apply"]
@@ -62,6 +62,22 @@ class Api(Transport):
         await config.load_kube_config_from_dict(content, client_configuration=configuration)
         return cls(configuration, manager=manager, timeout=timeout)
 
+    @classmethod
+    async def foreign(
+        cls, content: Object, *, manager: str, timeout: float, answer_bytes: int, token: Callable[[], str] | None = None
+    ) -> Self:
+        """Connect to a server that is not trusted, by a kubeconfig that was checked: it may not send us elsewhere, and longer
+        answers are not read.
+
+        `token` reads the bearer token for each request. It must not wait, and may raise `ApiError`.
+        """
+        configuration = Configuration()
+        await config.load_kube_config_from_dict(content, client_configuration=configuration)
+        distrust(configuration, token)
+        api = cls(configuration, manager=manager, timeout=timeout)
+        api._answer_bytes = answer_bytes
+        return api
+
     def with_certificate(self, file: Path) -> Api:
         """A client of the same server that shows the certificate in `file`, which holds its key as well, and nothing of ours."""
         own, configuration = self._client.configuration, Configuration()
@@ -84,6 +100,11 @@ class Api(Transport):
             return await self.get(kind, name, namespace)
         except errors.NotFound:
             return None
+
+    async def list_trimmed(self, kind: Kind, trim: Trim, *, fields: str = "") -> list[Object]:
+        """All objects of the cluster, of each only what `trim` keeps. They may be many, but none should be huge."""
+        query = {"fieldSelector": fields} if fields else {}
+        return (await pages.read(self.request, kind, None, query, trim, pages.SIZE)).items
 
     async def list(self, kind: Kind, namespace: str | None = None, *, labels: str = "", fields: str = "") -> list[Object]:
         """All objects that match the label and field selectors, each with `apiVersion` and `kind` filled in."""
@@ -194,6 +215,7 @@ class Api(Transport):
             pending = b""
             async for chunk in response.content.iter_any():
                 *lines, pending = (pending + chunk).split(b"\n")
+                self._check_length(pending)
                 for line in lines:
                     event = json.loads(line)
                     if event["type"] == "ERROR":

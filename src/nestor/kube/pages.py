@@ -41,10 +41,12 @@ class Listed(NamedTuple):
     version: str
 
 
-async def read(request: Request, kind: Kind, namespace: str | None, query: dict[str, str], trim: Trim | None = None) -> Listed:
-    """All objects that `query` selects, as they were at one moment. Raises `ApiError`."""
+async def read(
+    request: Request, kind: Kind, namespace: str | None, query: dict[str, str], trim: Trim | None = None, size: int | None = None
+) -> Listed:
+    """All objects that `query` selects, as they were at one moment. `size`: of a page. Raises `ApiError`."""
     try:
-        size = SMALL_SIZE if trim else SIZE
+        size = size or (SMALL_SIZE if trim else SIZE)
         return await _read(request, kind, namespace, query | {"limit": str(size)}, trim)
     except errors.Gone:
         # The server no longer knows the moment: pages that come slowly may outlive it.

@@ -6,10 +6,10 @@ import asyncio
 import copy
 import json
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Self
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
@@ -34,6 +34,7 @@ class Transport:
         self._connect(configuration)
         self._open_streams = 0
         self._timeout = timeout
+        self._answer_bytes: int | None = None
 
     async def reconnect(self) -> None:
         """Read the certificate anew, and show it on new connections. The old ones end when no request can be under way in them;
@@ -68,6 +69,11 @@ class Transport:
     def host(self) -> str:
         """The server's base URL, as `https://10.0.0.1:6443`."""
         return str(self._client.configuration.host)
+
+    @property
+    def server_name(self) -> str:
+        """The name that the server's certificate must have."""
+        return str(self._client.configuration.tls_server_name or urlsplit(self.host).hostname or "")
 
     @property
     def ssl_context(self) -> ssl.SSLContext:
@@ -126,7 +132,7 @@ class Transport:
         response: aiohttp.ClientResponse = answer.response
         try:
             if response.status >= 300:
-                raise errors.from_response(response.status, await response.read())
+                raise errors.from_response(response.status, await self._read(response))
             yield response
         except (aiohttp.ClientError, TimeoutError) as error:
             raise errors.Unreachable(f"{what}: {error or type(error).__name__}") from error
@@ -147,11 +153,45 @@ class Transport:
     ) -> Any:
         """One request, its answer parsed as JSON, or text when it is not JSON."""
         async with self.open(method, path, query, body, content_type=content_type, timeout=timeout) as response:
-            content = await response.read()
+            content = await self._read(response)
         try:
             return parse(content)
         except ValueError:
             return content.decode(errors="replace")
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        """The whole answer. Raises `Unreachable` if it is longer than any that is read."""
+        if self._answer_bytes is None:
+            return await response.read()
+        found = bytearray()
+        async for chunk in response.content.iter_any():
+            found += chunk
+            self._check_length(found)
+        return bytes(found)
+
+    def _check_length(self, found: bytes | bytearray) -> None:
+        if self._answer_bytes is not None and len(found) > self._answer_bytes:
+            raise errors.Unreachable(f"{self.host} answers more than {self._answer_bytes} bytes")
+
+
+def distrust(configuration: Configuration, token: Callable[[], str] | None) -> None:
+    """Let nobody send us elsewhere; read the bearer token for each request."""
+    redirects = aiohttp.TraceConfig()
+    redirects.on_request_redirect.append(_refuse_redirect)
+    configuration.trace_configs = [redirects]
+    if token is not None:
+        configuration.refresh_api_key_hook = _with_token(token)
+
+
+async def _refuse_redirect(*_: object) -> None:
+    raise aiohttp.ClientError("the server wants to send us elsewhere")
+
+
+def _with_token(read: Callable[[], str]) -> Callable[[Configuration], None]:
+    def refresh(configuration: Configuration) -> None:
+        configuration.api_key["BearerToken"] = f"Bearer {read()}"
+
+    return refresh
 
 
 def _target(path: str, query: dict[str, str] | None) -> str:

@@ -20,6 +20,7 @@ from nestor.operator.backends.reconcile import BackendReconciler
 from nestor.operator.backends.requests import RequestReconciler
 from nestor.operator.clusters.bindings import keep_bindings
 from nestor.operator.clusters.reconcile import ClusterReconciler
+from nestor.operator.gangs.keeper import GangKeeper
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.world import kopf_events
 from nestor.operator.world.context import Context
@@ -28,6 +29,7 @@ from nestor.operator.world.finalizers import has_finalizer
 from nestor.operator.world.homes import find_job, is_of_job
 from nestor.operator.world.host_watch import keep_host
 from nestor.operator.world.relist import Lists
+from nestor.operator.world.taints import Taints, read_backend
 
 log = logging.getLogger(__name__)
 
@@ -52,10 +54,13 @@ class Operator:
         self.context = context
         self.cache = context.cache
         self._jobs = JobReconciler(context)
+        self._jobs.outbox.on_report(lambda namespace, name: self.queue.add(Key(JOB, namespace, name)))
         self._clusters = ClusterReconciler(context)
         self._apps = AppReconciler(context)
         self._backends = BackendReconciler(context)
         self._requests = RequestReconciler(context)
+        self._gangs = GangKeeper(context)
+        self._taints: Taints = {}
         self._lists = Lists(context.api, self.feeds())
         self._definitions = Definitions(context.api)
         self.queue: WorkQueue[Key] = WorkQueue(
@@ -80,6 +85,7 @@ class Operator:
             tasks = [
                 *(group.create_task(informer.run(), name=informer.kind.plural) for informer in self.cache.informers.values()),
                 group.create_task(self._work(), name="queue"),
+                group.create_task(self._jobs.outbox.run(), name="notices"),
                 group.create_task(health.serve(self._build_health(), self.context.settings.port), name="health"),
             ]
             await kopf_events.run(self.feeds(), stop, self.context.api)
@@ -93,7 +99,13 @@ class Operator:
         for informer in self.cache.informers.values():
             await informer.synced.wait()
         await together(self._lists.fill(), self._definitions.wait())
-        await together(self.queue.run(), self._lists.keep(), keep_host(self.context, self._add_all), keep_bindings(self.context))
+        await together(
+            self.queue.run(),
+            self._lists.keep(),
+            self._gangs.keep(),
+            keep_host(self.context, self._add_all),
+            keep_bindings(self.context),
+        )
 
     async def _reconcile(self, key: Key) -> float | None:
         """Tells the queue when to look again, or, by raising, to retry soon."""
@@ -127,6 +139,7 @@ class Operator:
         if self.cache.jobs.get(meta["name"], meta["namespace"]) is None:
             self._add_claimants({claim.host for claim in self._jobs.hosts.of(job)})
             self._jobs.hosts.forget(meta["uid"])
+            self._jobs.outbox.forget(meta["uid"])
 
     def _on_cluster(self, cluster: Object) -> None:
         self._add_owner(cluster)
@@ -137,6 +150,7 @@ class Operator:
 
     def _on_class(self, item: Object) -> None:
         """A changed class may admit refused jobs, and change the objects of others."""
+        self._jobs.outbox.hurry(item["metadata"]["name"])
         for kind, store in ((JOB, self.cache.jobs), (CLUSTER, self.cache.clusters)):
             for obj in store:
                 if spec_of(obj).get("className") == item["metadata"]["name"]:
@@ -151,7 +165,24 @@ class Operator:
                 self.queue.add(Key(JOB, job["metadata"]["namespace"], job["metadata"]["name"]))
 
     def _on_backend(self, item: Object) -> None:
-        self.queue.add(Key(BACKEND, "", item["metadata"]["name"]))
+        name = item["metadata"]["name"]
+        self.queue.add(Key(BACKEND, "", name))
+        taints = read_backend(item) if self.cache.backends.get(name) is not None else None
+        if taints != self._taints.pop(name, None):
+            self._add_users(name)
+        if taints is not None:
+            self._taints[name] = taints
+
+    def _add_users(self, backend: str) -> None:
+        """Queue the jobs that may use a backend: their pods tolerate its taints."""
+        users = {
+            name
+            for name, spec in self.context.classes.all().items()
+            if spec.placement and spec.placement.overflow and backend in {item.name for item in spec.placement.overflow.backends}
+        }
+        for job in self.cache.jobs:
+            if spec_of(job).get("className", "default") in users:
+                self.queue.add(Key(JOB, job["metadata"]["namespace"], job["metadata"]["name"]))
 
     def _on_child(self, change: Change) -> None:
         self._add_owner(change.latest)

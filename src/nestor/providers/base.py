@@ -105,6 +105,16 @@ class Patches(Protocol):
         """
 
 
+class Refreshes(Protocol):
+    """Keeps what pods were given up to date. Optional (`Backend.refreshes`)."""
+
+    async def refresh(self, pod: Object, inputs: Inputs) -> None:
+        """Bring what the pod has of `inputs` up to date: files, and tokens before they expire. Never starts a pod.
+
+        What `inputs` lack stays as it is. Raises `NotFound` if the backend does not know the pod.
+        """
+
+
 class Provider(Lists, Patches, Protocol):
     """A place where pods run. Optional capabilities (`logs`, `streams`) are None where they are missing."""
 
@@ -157,6 +167,10 @@ class Backend(Protocol):
     @property
     def patches(self) -> Patches | None:
         """Changes running pods. None: a change of the host pod has no effect there."""
+
+    @property
+    def refreshes(self) -> Refreshes | None:
+        """Updates what pods were given. None: they keep it as it was, and their tokens expire."""
 
     async def create(self, pod: Object, inputs: Inputs | None = None) -> Object:
         """Run this pod. Returns it with what the provider added, such as annotations.

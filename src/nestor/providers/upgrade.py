@@ -41,9 +41,11 @@ async def _open(api: Api) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     url = urlsplit(api.host)
     try:
         async with asyncio.timeout(_CONNECT_SECONDS):
-            return await asyncio.open_connection(url.hostname, url.port or 443, ssl=api.ssl_context, server_hostname=url.hostname)
+            return await asyncio.open_connection(
+                url.hostname, url.port or 443, ssl=api.ssl_context, server_hostname=api.server_name
+            )
     except (OSError, TimeoutError) as error:
-        raise Unreachable(f"host API server: {error or type(error).__name__}") from error
+        raise Unreachable(f"API server: {error or type(error).__name__}") from error
 
 
 async def _head(api: Api, call: Call, target: str) -> bytes:
@@ -51,7 +53,7 @@ async def _head(api: Api, call: Call, target: str) -> bytes:
     headers += [("Host", urlsplit(api.host).netloc), *(await api.auth_headers()).items()]
     if call.method == "POST":
         headers.append(("Content-Length", "0"))
-    event = h11.Request(method=call.method, target=target, headers=headers)
+    event = h11.Request(method=call.method, target=urlsplit(api.host).path + target, headers=headers)
     return h11.Connection(h11.CLIENT).send(event) or b""
 
 
@@ -61,7 +63,7 @@ async def _read_head(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
     while b"\r\n\r\n" not in data:
         piece = await reader.read(_CHUNK)
         if not piece or len(data) > _HEAD_LIMIT:
-            raise Unreachable("host API server: no response to the upgrade request")
+            raise Unreachable("API server: no response to the upgrade request")
         data += piece
     head, _, rest = data.partition(b"\r\n\r\n")
     return head + b"\r\n\r\n", rest

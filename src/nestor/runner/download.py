@@ -19,7 +19,8 @@ from aiohttp.resolver import ThreadedResolver
 from yarl import URL
 
 from nestor.api import faults
-from nestor.runner import addresses, remote
+from nestor.contracts import addresses
+from nestor.runner import remote
 from nestor.runner.errors import AttemptError, StepError
 from nestor.steps.plan import Remote
 

@@ -21,10 +21,12 @@ from nestor.syncer.copies.engine import Engine
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.rows import find_rows
 from nestor.syncer.outcome.controller import OutcomeController
+from nestor.syncer.pods import gang_groups
 from nestor.syncer.pods.controller import PodController
 from nestor.syncer.pods.create import PodCreator
 from nestor.syncer.pods.delete import PodDeleter
 from nestor.syncer.pods.events import EventController
+from nestor.syncer.pods.gangs import Gangs
 from nestor.syncer.pods.kubelet import build_finder
 from nestor.syncer.pods.notices import Notices
 from nestor.syncer.pods.places import Places
@@ -63,7 +65,12 @@ def build_shared(context: Context, cluster: Object, settings: Settings) -> Parts
         queues={engine.name: engine.queue for engine in engines.values()} | pods.queues | control.queues,
         watches=pods.watches | control.watches,
         servers={"kubelet API": partial(kubelet.serve, settings.kubelet_port, partial(auth.build_tls, settings.access))},
-        host_rights=(*control.host_rights, *host.RIGHTS, *(item for engine in engines.values() for item in engine.host_rights)),
+        host_rights=(
+            *control.host_rights,
+            *host.RIGHTS,
+            *gang_groups.RIGHTS,
+            *(item for engine in engines.values() for item in engine.host_rights),
+        ),
     )
 
 
@@ -104,8 +111,9 @@ def build_pods(context: Context, provider: Provider, engines: dict[str, Engine])
         await engines[kinds.NODE.plural].ensure(key)
 
     needs = [*(engine.ensure_needs for engine in engines.values()), tokens.ensure, Notices(context).tell]
-    creator = PodCreator(context, provider, needs, Places(context))
-    syncer = PodSyncer(context, provider, ensure_node)
+    gangs = Gangs(context)
+    creator = PodCreator(context, provider, needs, Places(context), gangs)
+    syncer = PodSyncer(context, provider, ensure_node, gangs)
     pods = PodController(context, creator, syncer, PodDeleter(context, provider, syncer), PodEvictor(context, jobs))
     jobs.on_release(pods.queue.add)
     return PodParts(
@@ -116,6 +124,7 @@ def build_pods(context: Context, provider: Provider, engines: dict[str, Engine])
             "tokens": tokens.queue,
             "events": events.queue,
             "suspended-jobs": jobs.queue,
+            "gang-groups": gangs.groups.queue,
         },
         watches={"suspended-jobs": jobs.watches},
     )

@@ -14,11 +14,15 @@ _DATA = ("data", "binaryData")
 
 def build_config(nested: Object, target: Target) -> Object:
     """The host copy of a ConfigMap or Secret. Never immutable: the nested one may be deleted and recreated."""
-    result: Object = {"apiVersion": "v1", "kind": nested["kind"], "metadata": target.metadata(nested)}
-    result |= {key: nested[key] for key in _DATA if nested.get(key)}
-    if nested["kind"] == "Secret":
-        kind = nested.get("type") or "Opaque"
-        result["type"] = "Opaque" if kind in _ACTIVE_TYPES else kind
+    return {"apiVersion": "v1", "kind": nested["kind"], "metadata": target.metadata(nested)} | carry(nested, nested["kind"])
+
+
+def carry(obj: Object, kind: str) -> Object:
+    """What a copy has in common with its original: the data, and a Secret's type if no controller acts on that."""
+    result = {key: obj[key] for key in _DATA if obj.get(key)}
+    if kind == "Secret":
+        own = obj.get("type") or "Opaque"
+        result["type"] = "Opaque" if own in _ACTIVE_TYPES else own
     return result
 
 

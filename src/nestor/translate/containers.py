@@ -8,7 +8,7 @@ from nestor.quantities import find_larger
 from nestor.translate import env
 from nestor.translate.target import Target
 
-_FIELDS = (
+FIELDS = (
     "name",
     "image",
     "imagePullPolicy",
@@ -45,8 +45,13 @@ def build_containers(pod: Object, group: str, target: Target, policy: Policy) ->
     ]
 
 
+def carry(container: Object) -> Object:
+    """What a container has there as it has it here."""
+    return {key: container[key] for key in FIELDS if key in container}
+
+
 def _build(container: Object, namespace: str, target: Target, links: bool) -> Object:
-    result = {key: container[key] for key in _FIELDS if key in container}
+    result = carry(container)
     result["env"] = env.build_env(container, namespace, target.api_ip)
     if sources := env.build_env_from(container, namespace, links=links):
         result["envFrom"] = sources

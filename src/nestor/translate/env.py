@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from nestor import names
 from nestor.objects import Object
 from nestor.translate import downward, service_env
+
+Rename = Callable[[str], str]
+"""The name that a ConfigMap or Secret of the pod's namespace has there."""
 
 
 def links_name(namespace: str) -> str:
@@ -14,7 +20,7 @@ def links_name(namespace: str) -> str:
 
 def build_env(container: Object, namespace: str, api_ip: str) -> list[Object]:
     """`env`: the address of the nested API server (in place of the host's), then the container's own variables."""
-    own = [_variable(item, namespace) for item in container.get("env") or []]
+    own = build_variables(container, partial(names.host_name, namespace=namespace))
     named = {item["name"] for item in own}
     api = [{"name": name, "value": value} for name, value in service_env.build_api_links(api_ip).items() if name not in named]
     return api + own
@@ -22,20 +28,31 @@ def build_env(container: Object, namespace: str, api_ip: str) -> list[Object]:
 
 def build_env_from(container: Object, namespace: str, *, links: bool) -> list[Object]:
     """`envFrom`: the service links first, so that the container's own sources override them."""
-    own = []
-    for item in container.get("envFrom") or []:
-        kind = "configMapRef" if item.get("configMapRef") else "secretRef"
-        own.append(item | {kind: item[kind] | {"name": names.host_name(item[kind]["name"], namespace)}})
+    own = build_sources(container, partial(names.host_name, namespace=namespace))
     return ([{"configMapRef": {"name": links_name(namespace)}}] if links else []) + own
 
 
-def _variable(variable: Object, namespace: str) -> Object:
+def build_variables(container: Object, rename: Rename) -> list[Object]:
+    """The container's own `env`."""
+    return [_variable(item, rename) for item in container.get("env") or []]
+
+
+def build_sources(container: Object, rename: Rename) -> list[Object]:
+    """The container's own `envFrom`."""
+    result = []
+    for item in container.get("envFrom") or []:
+        kind = "configMapRef" if item.get("configMapRef") else "secretRef"
+        result.append(item | {kind: item[kind] | {"name": rename(item[kind]["name"])}})
+    return result
+
+
+def _variable(variable: Object, rename: Rename) -> Object:
     source = variable.get("valueFrom")
     if not source:
         return variable
     for kind in ("configMapKeyRef", "secretKeyRef"):
         if part := source.get(kind):
-            return variable | {"valueFrom": {kind: part | {"name": names.host_name(part["name"], namespace)}}}
+            return variable | {"valueFrom": {kind: part | {"name": rename(part["name"])}}}
     if field := source.get("fieldRef"):
         return variable | {"valueFrom": {"fieldRef": downward.host_field_ref(field)}}
     return variable

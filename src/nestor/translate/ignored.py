@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from nestor.api import labels
 from nestor.api.placement import Names
 from nestor.api.policy import Policy
 from nestor.objects import Object
+from nestor.translate.gang_claims import find_name
 from nestor.translate.tolerations import is_allowed, list_given
 
 _DEFAULT_SCHEDULER = "default-scheduler"
@@ -30,6 +32,8 @@ def _check(pod: Object, policy: Policy) -> Iterator[str]:
         yield "`spec.setHostnameAsFQDN` is true, but the pod's host name has no domain"
     if spec.get("subdomain"):
         yield f"`spec.subdomain` is '{spec['subdomain']}', but in the pod its host name has no domain; its DNS records have"
+    if places.gang is None and (gang := find_name(pod)):
+        yield f"annotation `{labels.GANG}` is '{gang}', but the class has no `placement.gang`"
     keys = {item.get("key") or "" for item in spec.get("tolerations") or [] if not is_allowed(item, places)}
     keys -= {item.key or "" for item in list_given(pod, places)}
     if dropped := sorted(key for key in keys if not key.startswith(_OF_KUBERNETES)):

@@ -54,7 +54,7 @@ def _find_demanded(pod: Object, placement: Placement) -> dict[str, str]:
 
 def _find_choices(pod: Object, placement: Placement, place: Place) -> list[list[Object]]:
     """Requirements of which one list must be met: by the host cluster's own nodes, or by those of a backend."""
-    away = [_require(_select(backend)) for backend in place.backends]
+    away = [_require(select_nodes(backend)) for backend in place.backends]
     if place.where == "Backend":
         return away
     own = [item.model_dump(by_alias=True, exclude_none=True) for item in placement.required_nodes]
@@ -75,21 +75,22 @@ def _find_preferences(place: Place, placement: Placement) -> Iterator[Object]:
         # Below the preference for the host cluster's own nodes, whatever the weight.
         share = 2 if place.where == "HostFirst" else 1
         for backend in place.backends:
-            yield {"weight": max(1, backend.weight // share), "preference": {"matchExpressions": _require(_select(backend))}}
+            yield {"weight": max(1, backend.weight // share), "preference": {"matchExpressions": _require(select_nodes(backend))}}
 
 
 def _prefer_own(backends: tuple[Backend, ...]) -> Iterator[Object]:
     """One term for each label, because a node is no backend's as soon as one of the labels differs."""
     values: dict[str, set[str]] = {}
     for backend in backends:
-        for key, value in _select(backend).items():
+        for key, value in select_nodes(backend).items():
             values.setdefault(key, set()).add(value)
     for key in sorted(values):
         other = {"key": key, "operator": "NotIn", "values": sorted(values[key])}
         yield {"weight": 100, "preference": {"matchExpressions": [other]}}
 
 
-def _select(backend: Backend) -> dict[str, str]:
+def select_nodes(backend: Backend) -> dict[str, str]:
+    """Labels of its virtual nodes."""
     return backend.node_selector or {labels.BACKEND: backend.name}
 
 
@@ -101,7 +102,7 @@ def find_backend(node: Object, placement: Placement) -> str | None:
     """The backend that a node belongs to: one that the rules name, or any OverflowBackend. None for the host's own nodes."""
     found = labels_of(node)
     named = placement.overflow.backends if placement.overflow else []
-    matching = (backend.name for backend in named if _select(backend).items() <= found.items())
+    matching = (backend.name for backend in named if select_nodes(backend).items() <= found.items())
     return next(matching, None) or found.get(labels.BACKEND)
 
 

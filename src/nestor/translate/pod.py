@@ -9,7 +9,8 @@ from nestor import names
 from nestor.api import labels as marks
 from nestor.api.policy import Policy
 from nestor.objects import Object, annotations_of
-from nestor.translate import containers, dns, downward, labels, placement, scheduling, volumes
+from nestor.translate import backend_fields, containers, dns, downward, gang, labels, placement, scheduling, volumes
+from nestor.translate.gang_claims import Membership
 from nestor.translate.placement import Place
 from nestor.translate.target import Target
 
@@ -30,24 +31,34 @@ _FIELDS = (
     "terminationGracePeriodSeconds",
 )
 _PRIVILEGED = ("hostNetwork", "hostPID", "hostIPC")
-_SECCOMP = {"seccompProfile": {"type": "RuntimeDefault"}}
+SECCOMP = {"seccompProfile": {"type": "RuntimeDefault"}}
 """Filled in where a pod says nothing: many kubelets run it without any profile then."""
 _HOSTNAME_LIMIT = 63
 
 
 def build_pod(
-    pod: Object, target: Target, namespaces: scheduling.Namespaces, policy: Policy, place: Place | None = None
+    pod: Object,
+    target: Target,
+    namespaces: scheduling.Namespaces,
+    policy: Policy,
+    place: Place | None = None,
+    membership: Membership | None = None,
 ) -> Object:
     """The host pod for `pod`. Call only if `refusals.find_refusals` returned nothing. `place`: where it runs, if that is
-    decided.
+    decided. `membership`: its gang.
     """
     metadata = target.metadata(pod)
     metadata["labels"] = build_labels(pod, target)
     place = place or placement.decide_place(pod, policy.places)
+    if membership and policy.places.gang and policy.places.gang.scheduler != "Nestor":
+        place = gang.keep_together(place)
     own = build_mark(pod) | placement.build_mark(policy.places, place)
     metadata["annotations"] = build_annotations(pod, target) | own
     where = scheduling.build_scheduling(pod, target, namespaces, policy.places, place)
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": _spec(pod, target, policy) | where}
+    spec = backend_fields.add_backend_fields(_spec(pod, target, policy) | where, policy.places, place)
+    host = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    rules = policy.places.gang
+    return gang.join_host(host, membership, rules) if membership and rules else host
 
 
 def build_labels(pod: Object, target: Target) -> dict[str, str]:
@@ -96,6 +107,12 @@ def _applied(pod: Object, target: Target, kept: Collection[str]) -> str:
     return json.dumps({"digest": digest, "images": images, "labels": keys}, separators=(",", ":"))
 
 
+def find_hostname(pod: Object) -> str:
+    """The name that the pod's containers know it by."""
+    name: str = pod["spec"].get("hostname") or pod["metadata"]["name"].replace(".", "-")
+    return name[:_HOSTNAME_LIMIT].rstrip("-")
+
+
 def _spec(pod: Object, target: Target, policy: Policy) -> Object:
     own, meta = pod["spec"], pod["metadata"]
     result: Object = {key: own[key] for key in _FIELDS if key in own}
@@ -103,13 +120,13 @@ def _spec(pod: Object, target: Target, policy: Policy) -> Object:
         "containers": containers.build_containers(pod, "containers", target, policy),
         "volumes": volumes.build_volumes(pod, policy),
         # By default, the kubelet would use the host pod's name. No `subdomain`: it would add the host namespace's domain.
-        "hostname": (own.get("hostname") or meta["name"].replace(".", "-"))[:_HOSTNAME_LIMIT].rstrip("-"),
+        "hostname": find_hostname(pod),
         "enableServiceLinks": False,
         "automountServiceAccountToken": False,
         "serviceAccountName": "default",
     }
     if policy.pod_security == "Baseline" and (own.get("os") or {}).get("name") != "windows":
-        result["securityContext"] = _SECCOMP | (own.get("securityContext") or {})
+        result["securityContext"] = SECCOMP | (own.get("securityContext") or {})
     if policy.pod_security == "Privileged":
         result |= {key: own[key] for key in _PRIVILEGED if key in own}
     if result.get("hostNetwork"):

@@ -22,31 +22,45 @@ class Reference:
 
 def find_references(pod: Object) -> frozenset[Reference]:
     """All ConfigMaps and Secrets that the pod refers to, including optional ones."""
-    spec, namespace = pod["spec"], pod["metadata"]["namespace"]
-    found = {(SECRETS, item.get("name")) for item in spec.get("imagePullSecrets") or []}
+    return _collect(pod, [*_of_pulls(pod["spec"]), *_of_spec(pod["spec"])])
+
+
+def find_required(pod: Object) -> frozenset[Reference]:
+    """Those without which it cannot start. Image pull secrets are none of them: the image may be public."""
+    return _collect(pod, [(resource, part) for resource, part in _of_spec(pod["spec"]) if not part.get("optional")])
+
+
+def _collect(pod: Object, parts: list[tuple[str, Object]]) -> frozenset[Reference]:
+    namespace = pod["metadata"]["namespace"]
+    named = ((resource, part.get("name") or part.get("secretName")) for resource, part in parts)
+    return frozenset(Reference(resource, namespace, name) for resource, name in named if name)
+
+
+def _of_pulls(spec: Object) -> Iterator[tuple[str, Object]]:
+    yield from ((SECRETS, item) for item in spec.get("imagePullSecrets") or [])
+
+
+def _of_spec(spec: Object) -> Iterator[tuple[str, Object]]:
     for volume in spec.get("volumes") or []:
-        found |= set(_of_volume(volume))
+        yield from _of_volume(volume)
     for group in ("initContainers", "containers", "ephemeralContainers"):
         for container in spec.get(group) or []:
-            found |= set(_of_container(container))
-    return frozenset(Reference(resource, namespace, name) for resource, name in found if name)
+            yield from _of_container(container)
 
 
-def _of_volume(volume: Object) -> Iterator[tuple[str, str | None]]:
-    if secret := volume.get("secret"):
-        yield SECRETS, secret.get("secretName")
-    if config_map := volume.get("configMap"):
-        yield CONFIG_MAPS, config_map.get("name")
+def _of_volume(volume: Object) -> Iterator[tuple[str, Object]]:
+    yield SECRETS, volume.get("secret") or {}
+    yield CONFIG_MAPS, volume.get("configMap") or {}
     for source in (volume.get("projected") or {}).get("sources") or []:
-        yield SECRETS, (source.get("secret") or {}).get("name")
-        yield CONFIG_MAPS, (source.get("configMap") or {}).get("name")
+        yield SECRETS, source.get("secret") or {}
+        yield CONFIG_MAPS, source.get("configMap") or {}
 
 
-def _of_container(container: Object) -> Iterator[tuple[str, str | None]]:
+def _of_container(container: Object) -> Iterator[tuple[str, Object]]:
     for source in container.get("envFrom") or []:
-        yield SECRETS, (source.get("secretRef") or {}).get("name")
-        yield CONFIG_MAPS, (source.get("configMapRef") or {}).get("name")
+        yield SECRETS, source.get("secretRef") or {}
+        yield CONFIG_MAPS, source.get("configMapRef") or {}
     for variable in container.get("env") or []:
         value = variable.get("valueFrom") or {}
-        yield SECRETS, (value.get("secretKeyRef") or {}).get("name")
-        yield CONFIG_MAPS, (value.get("configMapKeyRef") or {}).get("name")
+        yield SECRETS, value.get("secretKeyRef") or {}
+        yield CONFIG_MAPS, value.get("configMapKeyRef") or {}

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from nestor.api.policy import Policy
 from nestor.objects import Object
-from nestor.translate import baseline, node_rules
+from nestor.translate import baseline, gang_claims, node_rules
 
 _VOLUMES = {
     "Baseline": frozenset({"emptyDir", "configMap", "secret", "projected", "downwardAPI", "image"}),
@@ -26,6 +26,8 @@ def find_refusals(pod: Object, policy: Policy) -> list[str]:
     """One message per field that keeps this pod from running; empty for most pods."""
     spec = pod["spec"]
     found = [*_check_pod(spec, policy), *node_rules.check_wishes(pod, policy.places)]
+    if policy.places.gang is not None:
+        found += gang_claims.find_faults(pod, policy.places.gang)
     if policy.pod_security == "Baseline":
         found += baseline.check_pod(spec)
     for index, volume in enumerate(spec.get("volumes") or []):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from nestor import times
 from nestor.api import conditions as known
 from nestor.api import labels
 from nestor.objects import Object, annotations_of, conditions_of, status_of
@@ -87,10 +88,27 @@ def build_lost(nested: Object, last: Object | None, target: Target, time: str) -
     result["message"] = result.get("message") or _LOST
     for group in _CONTAINERS:
         if group in result:
-            result[group] = [_ended(item, time) for item in result[group]]
+            result[group] = [end_container(item, _LOST, time) for item in result[group]]
     over = [known.Condition(kind, "False", "PodFailed", result["message"]) for kind in ("Ready", "ContainersReady")]
     result["conditions"] = _without_generation(known.merge(result.get("conditions") or [], over, 0, time))
     return result
+
+
+def build_disrupted(nested: Object, host: Object, target: Target, reason: str, message: str) -> Object:
+    """The status of a pod that we end, for no fault of its own: failed, so that its controller replaces it."""
+    last = host | {"status": {**status_of(host), "reason": reason, "message": message}}
+    result = build_lost(nested, last, target, times.timestamp())
+    why = known.Condition("DisruptionTarget", "True", reason, message)
+    return result | {"conditions": _without_generation(known.merge(result["conditions"], [why], 0, times.timestamp()))}
+
+
+def explain_gate(desired: Object, reason: str, message: str) -> Object:
+    """The status of a pod whose host pod is held, with why that is so. The host says no more than that it is."""
+    conditions = [
+        item | {"reason": reason, "message": message} if item["type"] == "PodScheduled" and item["status"] == "False" else item
+        for item in desired["conditions"]
+    ]
+    return desired | {"conditions": conditions}
 
 
 def build_waiting(nested: Object, reason: str, message: str, time: str) -> Object:
@@ -198,10 +216,11 @@ def _container(status: Object, words: dict[str, str]) -> Object:
     return result
 
 
-def _ended(status: Object, time: str) -> Object:
+def end_container(status: Object, message: str, time: str) -> Object:
+    """The status of a container that runs no more, though nobody has said how it ended."""
     if "terminated" in (status.get("state") or {}):
         return status
-    ended: Object = {"exitCode": 137, "reason": "ContainerStatusUnknown", "message": _LOST, "finishedAt": time}
+    ended: Object = {"exitCode": 137, "reason": "ContainerStatusUnknown", "message": message, "finishedAt": time}
     if started := (status.get("state") or {}).get("running", {}).get("startedAt"):
         ended["startedAt"] = started
     if status.get("containerID"):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from nestor.api.overflowbackend import DEFAULT_TAINT
 from nestor.api.placement import Backend, Placement, TaintMatch, Toleration
 from nestor.objects import Object
 from nestor.translate.placement import Place, find_rules
 
 ALWAYS_ALLOWED = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 """Taints that every pod may tolerate: the nested admission adds them to each pod, both for a limited time."""
-PROVIDER_TAINT = "virtual-kubelet.io/provider"
-"""Key of the taint that virtual nodes have by default; its value is the backend's name."""
+_DEFAULT_SECONDS = 300
+"""For which the API servers let a pod tolerate them that does not say so itself."""
 
 
 def build_tolerations(pod: Object, placement: Placement, place: Place) -> list[Object]:
@@ -22,7 +23,37 @@ def build_tolerations(pod: Object, placement: Placement, place: Place) -> list[O
         toleration = item.model_dump(by_alias=True, exclude_none=True)
         if toleration not in found:
             found.append(toleration)
+    if place.where == "Backend" and placement.overflow is not None:
+        return [_extend(item, placement.overflow.unreachable_seconds) for item in found]
     return found
+
+
+def find_extended(host: Object, placement: Placement) -> list[Object] | None:
+    """The tolerations of a host pod that runs on a virtual node, if they have to change; None if not.
+
+    Its backend may be away for a while, and its pods run on: the host's default would delete them after five minutes.
+    """
+    if placement.overflow is None:
+        return None
+    there = host["spec"].get("tolerations") or []
+    wanted = [_extend(item, placement.overflow.unreachable_seconds) for item in there]
+    return wanted if wanted != there else None
+
+
+def _extend(toleration: Object, seconds: int) -> Object:
+    return toleration | {"tolerationSeconds": seconds} if _is_default(toleration) else toleration
+
+
+def _is_default(toleration: Object) -> bool:
+    """Whether it is one of those that API servers give each pod."""
+    return toleration.get("key") in ALWAYS_ALLOWED and toleration.get("tolerationSeconds") == _DEFAULT_SECONDS
+
+
+def is_carried(toleration: Object, there: list[Object]) -> bool:
+    """Whether a pod's own toleration is among those of its host pod, also if it was extended there."""
+    if toleration in there:
+        return True
+    return _is_default(toleration) and any(item | {"tolerationSeconds": _DEFAULT_SECONDS} == toleration for item in there)
 
 
 def list_given(pod: Object, placement: Placement) -> list[Toleration]:
@@ -54,5 +85,5 @@ def covers(allowed: TaintMatch, toleration: Object) -> bool:
 
 def _tolerate(backend: Backend) -> list[Toleration]:
     if backend.tolerations is None:
-        return [Toleration(key=PROVIDER_TAINT, operator="Equal", value=backend.name, effect="NoSchedule")]
+        return [Toleration(key=DEFAULT_TAINT, operator="Equal", value=backend.name, effect="NoSchedule")]
     return backend.tolerations

@@ -40,6 +40,12 @@ def build_debug(nested: Object, host: Object, target: Target, policy: Policy) ->
     return {"spec": {"ephemeralContainers": fresh}} if fresh else None
 
 
+def build_patience(host: Object, policy: Policy) -> Object | None:
+    """A patch that lets a host pod on a virtual node stay there while its backend is away, or None if nothing changes."""
+    found = tolerations.find_extended(host, policy.places)
+    return {"spec": {"tolerations": found}} if found is not None else None
+
+
 def build_resize(nested: Object, host: Object) -> Object | None:
     """A patch of the host pod's resources (in-place resize), or None. Defaults that the host added stay."""
     own, there = nested["spec"], host["spec"]
@@ -85,6 +91,6 @@ def _spec(nested: Object, host: Object, policy: Policy) -> Object:
     if own.get("activeDeadlineSeconds") is not None:
         result["activeDeadlineSeconds"] = own["activeDeadlineSeconds"]
     there = host["spec"].get("tolerations") or []
-    if added := [item for item in tolerations.find_own(own, policy.places) if item not in there]:
+    if added := [item for item in tolerations.find_own(own, policy.places) if not tolerations.is_carried(item, there)]:
         result["tolerations"] = [*there, *added]
     return result

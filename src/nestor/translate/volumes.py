@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
 from nestor import names
 from nestor.api.policy import PodSecurity, Policy
 from nestor.objects import Object
 from nestor.translate import downward
+from nestor.translate.env import Rename
 
 DEFAULT_EXPIRATION = 3600
 """Default `expirationSeconds` of a projected token, as in the Kubernetes API."""
@@ -25,12 +27,21 @@ class Token:
     key: str
     audience: str
     expiration_seconds: int
+    volume: str = field(default="", compare=False)
+    path: str = field(default="", compare=False)
+    """Where the pod has it: the volume's name, and the file in it."""
 
 
 def find_tokens(pod: Object) -> list[Token]:
     """The service account tokens that a pod mounts."""
     return [
-        Token(_key(number, index), token.get("audience") or "", token.get("expirationSeconds") or DEFAULT_EXPIRATION)
+        Token(
+            _key(number, index),
+            token.get("audience") or "",
+            token.get("expirationSeconds") or DEFAULT_EXPIRATION,
+            volume["name"],
+            token["path"],
+        )
         for number, volume in enumerate(pod["spec"].get("volumes") or [])
         for index, source in enumerate((volume.get("projected") or {}).get("sources") or [])
         if (token := source.get("serviceAccountToken"))
@@ -43,13 +54,16 @@ def token_secret_name(pod: Object) -> str:
     return names.join_limited([meta["name"], meta["namespace"]], names.digest(meta["uid"]) + "-token", separator="-x-")
 
 
-def build_volumes(pod: Object, policy: Policy) -> list[Object]:
-    """The host pod's volumes. Call only after `refusals` has ruled out unsupported types."""
-    return [_build_volume(pod, number, volume, policy) for number, volume in enumerate(pod["spec"].get("volumes") or [])]
+def build_volumes(pod: Object, policy: Policy, rename: Rename | None = None) -> list[Object]:
+    """The host pod's volumes. Call only after `refusals` has ruled out unsupported types.
+
+    `rename`: how the copies of ConfigMaps and Secrets are called, if not as in the host cluster.
+    """
+    name = rename or partial(names.host_name, namespace=pod["metadata"]["namespace"])
+    return [_build_volume(pod, number, volume, policy, name) for number, volume in enumerate(pod["spec"].get("volumes") or [])]
 
 
-def _build_volume(pod: Object, number: int, volume: Object, policy: Policy) -> Object:
-    namespace = pod["metadata"]["namespace"]
+def _build_volume(pod: Object, number: int, volume: Object, policy: Policy, rename: Rename) -> Object:
     result: Object = {"name": volume["name"]}
     for kind in _VERBATIM[policy.pod_security]:
         if kind in volume:
@@ -57,27 +71,26 @@ def _build_volume(pod: Object, number: int, volume: Object, policy: Policy) -> O
     if "image" in result and policy.always_pull_images:
         result["image"] = result["image"] | {"pullPolicy": "Always"}
     if source := volume.get("configMap"):
-        result["configMap"] = source | {"name": names.host_name(source["name"], namespace)}
+        result["configMap"] = source | {"name": rename(source["name"])}
     if source := volume.get("secret"):
-        result["secret"] = source | {"secretName": names.host_name(source["secretName"], namespace)}
+        result["secret"] = source | {"secretName": rename(source["secretName"])}
     if source := volume.get("downwardAPI"):
         result["downwardAPI"] = _downward(source)
     if source := volume.get("projected"):
         # An empty source is valid and is dropped; the others keep their index, which is part of the tokens' keys.
-        sources = [_project(pod, number, index, item) for index, item in enumerate(source.get("sources") or []) if item]
+        sources = [_project(pod, (number, index), item, rename) for index, item in enumerate(source.get("sources") or []) if item]
         result["projected"] = source | {"sources": sources}
     return result
 
 
-def _project(pod: Object, number: int, index: int, source: Object) -> Object:
-    namespace = pod["metadata"]["namespace"]
+def _project(pod: Object, place: tuple[int, int], source: Object, rename: Rename) -> Object:
     for kind in ("configMap", "secret"):
         if part := source.get(kind):
-            return {kind: part | {"name": names.host_name(part["name"], namespace)}}
+            return {kind: part | {"name": rename(part["name"])}}
     if "downwardAPI" in source:
         return {"downwardAPI": _downward(source["downwardAPI"])}
     token = source["serviceAccountToken"]
-    item = {"key": _key(number, index), "path": token["path"]}
+    item = {"key": _key(*place), "path": token["path"]}
     return {"secret": {"name": token_secret_name(pod), "items": [item]}}
 
 

@@ -26,6 +26,7 @@ from nestor.vnode.pods.create import PodCreator
 from nestor.vnode.pods.end import PodEnder
 from nestor.vnode.pods.orphans import OrphanFinder
 from nestor.vnode.pods.poll import StatusPoller
+from nestor.vnode.pods.refresh import Refresher
 from nestor.vnode.pods.writer import PodWriter
 from nestor.vnode.restart import Restart
 from nestor.vnode.settings import Settings, parse
@@ -39,7 +40,7 @@ _PATIENCE_SECONDS = 2.0
 class Build(Protocol):
     """Makes the provider."""
 
-    def __call__(self, spec: OverflowBackendSpec, secrets: Secrets) -> Backend:
+    def __call__(self, body: Object, secrets: Secrets) -> Backend:
         """See `factory.build_backend`."""
 
 
@@ -113,6 +114,8 @@ def _start(
     spawn(poller.run(), "statuses")
     if backend.lists is not None:
         spawn(OrphanFinder(backend.lists, pods.registry, answers, lambda: nodes.names).run(), "orphans")
+    if backend.refreshes is not None:
+        spawn(Refresher(backend.refreshes, pods.registry, answers).run(), "refreshes")
     log.info("serving backend '%s'", name)
 
 
@@ -124,7 +127,7 @@ async def _connect(api: Api, settings: Settings, build: Build, state: State) -> 
         secrets = Secrets(api, settings.namespace, spec.secret_names())
         await _patiently(secrets.load, state)
         try:
-            return body, secrets, build(spec, secrets)
+            return body, secrets, build(body, secrets)
         except MissingSecret as error:
             why = conditions.SECRET_NOT_FOUND, f"{error} is missing in namespace '{settings.namespace}'"
         except ValueError as error:

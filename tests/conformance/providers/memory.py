@@ -101,5 +101,6 @@ def _merge(now: Any, patch: Any) -> Any:
         }
     if isinstance(patch, list) and isinstance(now, list):
         added = {item.get("name") or item.get("type"): item for item in patch}
-        return [item for item in now if (item.get("name") or item.get("type")) not in added] + patch
+        kept = [item for item in now if (item.get("name") or item.get("type")) not in added]
+        return kept + [item for item in patch if item.get("$patch") != "delete"]
     return patch

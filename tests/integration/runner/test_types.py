@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from aiohttp import web
 from nestor.contracts.runner import Exit
 from nestor.kube import kinds
 from nestor.steps.plan import Remote
+from tests.addresses import own_address
 from tests.integration.runner.conftest import Stage
 from tests.waiting import wait_for
 
@@ -182,16 +182,6 @@ async def test_a_script_is_seen_line_by_line_while_it_runs(stage: Stage) -> None
     (stage.folder / "work" / "templates" / "go").touch()
     assert await runner.wait() == Exit.SUCCEEDED
     assert "[live] last" in runner.lines
-
-
-def own_address() -> str | None:
-    """One of this machine that is not loopback, which no step may reach; None on a machine without a network."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("198.51.100.1", 9))  # sends nothing
-        except OSError:
-            return None
-        return str(probe.getsockname()[0])
 
 
 @pytest.fixture

@@ -52,7 +52,10 @@ def test_a_backend_without_secrets_names_none() -> None:
 @pytest.mark.parametrize(
     ("node", "expected"),
     [
-        ({}, [("virtual-kubelet.io/provider", "link", "NoSchedule")]),
+        (
+            {},
+            [("virtual-kubelet.io/provider", "link", "NoSchedule"), ("virtual-kubelet.io/provider", "link", "PreferNoSchedule")],
+        ),
         ({"taints": []}, []),
         ({"taints": [{"key": "a", "effect": "NoExecute"}]}, [("a", "", "NoExecute")]),
     ],

@@ -27,6 +27,28 @@ def test_a_jobs_page(state: str, form: str) -> None:
     golden.check(f"status-{state}.{form}.txt", golden.render(render_page(STATES[state](), NOW, Symbols()), form))
 
 
+@pytest.mark.parametrize(
+    ("places", "expected"),
+    [
+        ([], "3 running, 1 waiting"),
+        ([("host", 3, 1)], "3 running, 1 waiting"),
+        (
+            [("host", 1, 0), ("hpc", 2, 1)],
+            "3 running, 1 waiting (1 running in the host cluster, 2 running and 1 starting at backend 'hpc')",
+        ),
+        ([("hpc", 3, 0)], "3 running, 1 waiting (3 running at backend 'hpc')"),
+        ([("x\x1b", 3, 0)], "3 running, 1 waiting (3 running at backend 'x"),
+    ],
+)
+def test_where_its_pods_are_is_said_if_some_are_elsewhere(places: list[tuple[str, int, int]], expected: str) -> None:
+    listed = [{"name": name, "running": running, "starting": starting} for name, running, starting in places]
+    job = builders.ready()
+    job["status"]["pods"] = {"running": 3, "waiting": 1, "places": listed}
+    page = golden.render(render_page(job, NOW, Symbols()), "plain")
+    assert expected in " ".join(page.split())
+    assert "\x1b" not in page
+
+
 @pytest.mark.parametrize("form", golden.FORMS)
 @pytest.mark.parametrize("state", ["created", "running", "retrying"])
 def test_a_job_that_is_followed(state: str, form: str) -> None:

@@ -38,6 +38,23 @@ async def test_a_result_is_when_to_look_again_or_an_error_to_try_again_after(kin
         await operator._reconcile(key)
 
 
+async def test_notices_have_passes_made_and_follow_classes_and_deletions(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene, done = Scene(), []
+    operator = Operator(scene.context)
+    outbox = vars(operator)["_jobs"].outbox
+    monkeypatch.setattr(outbox, "hurry", done.append)
+    monkeypatch.setattr(outbox, "forget", done.append)
+    vars(outbox)["_call"]("team-a", "hello")
+    assert len(operator.queue) == 1
+    feeds = operator.feeds()
+    feeds[kinds.NESTED_CLASS][1]({"metadata": {"name": "default"}})
+    job = scene.add_job()
+    feeds[kinds.NESTED_APP_JOB][1](job)
+    scene.context.cache.jobs.drop(job)
+    feeds[kinds.NESTED_APP_JOB][1](job)
+    assert done == ["default", job["metadata"]["uid"]]
+
+
 async def test_whoever_makes_many_jobs_delays_no_other_namespace() -> None:
     operator, done = Operator(Scene().context), []
 
@@ -104,3 +121,26 @@ async def test_a_backend_is_looked_at_when_it_changes() -> None:
     _, tell = operator.feeds()[kinds.OVERFLOW_BACKEND]
     tell({"metadata": {"name": "link"}})
     assert operator.queue._waiting == {Key(BACKEND, "", "link")}
+
+
+async def test_jobs_that_may_use_a_backend_hear_of_its_taints_and_of_nothing_else() -> None:
+    scene = Scene()
+    operator = Operator(scene.context)
+    scene.set_class("Baseline", placement={"overflow": {"backends": [{"name": "link"}]}})
+    scene.add_job()
+    store, tell = operator.feeds()[kinds.OVERFLOW_BACKEND]
+
+    def change(name: str, *, is_gone: bool = False, **parts: Any) -> set[str]:
+        """Who hears of it."""
+        operator.queue._waiting.clear()
+        item = {"metadata": {"name": name, "uid": name, "resourceVersion": "1"}, **parts}
+        store.drop(item) if is_gone else store.put(item)
+        tell(item)
+        return {key.kind for key in operator.queue._waiting} - {BACKEND}
+
+    assert change("link", spec={}) == {JOB}
+    assert change("link", spec={}, status={"nodes": []}) == set()
+    assert change("other", spec={}) == set()
+    assert change("link", spec={"node": {"taints": []}}) == {JOB}
+    assert change("link", is_gone=True) == {JOB}
+    assert change("link", is_gone=True) == set()

@@ -14,7 +14,8 @@ from aiohttp import web
 from aiohttp.abc import ResolveResult
 from aiohttp.resolver import ThreadedResolver
 
-from nestor.runner import addresses, download, remote
+from nestor.contracts import addresses
+from nestor.runner import download, remote
 from nestor.runner.download import Downloader
 from nestor.runner.errors import AttemptError, StepError
 from nestor.steps.plan import Remote

@@ -35,6 +35,26 @@ class FakeApi:
         return self.answer
 
 
+class NoGangs:
+    """Where no pod is in a gang."""
+
+    async def find(self, *_: Any) -> None:
+        """None."""
+
+    note_wait = find
+
+    def build_release(self, _: Object) -> None:
+        """Nothing to let go."""
+
+    def admit(self, _: str) -> None:
+        """Nobody to tell."""
+
+    refuse = forget = admit
+
+
+NO_GANGS: Any = NoGangs()
+
+
 def context(**parts: Any) -> Any:
     """What a controller works with, as far as a test needs it."""
     return SimpleNamespace(**parts)

@@ -50,7 +50,7 @@ async def test_whatever_has_work_runs(context: Context) -> None:
     """A queue or a watch that no list names would fill and never be worked off."""
     built = parts.build_shared(context, CLUSTER, SETTINGS)
     copies = set(parts.build_engines(context))
-    pods = {"pods", "pod-creations", "tokens", "events", "suspended-jobs"}
+    pods = {"pods", "pod-creations", "tokens", "events", "suspended-jobs", "gang-groups"}
     assert set(built.queues) == copies | pods | {"outcome", "cluster-status"}
     assert set(built.watches) == {"suspended-jobs", "outcome"}
 

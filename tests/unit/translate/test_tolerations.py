@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from nestor.api.placement import Placement
+from nestor.api.policy import Policy
 from nestor.translate.placement import decide_place
-from nestor.translate.tolerations import build_tolerations, is_allowed
-from tests.unit.translate.builders import build_pod
+from nestor.translate.pod import build_pod as build_host
+from nestor.translate.tolerations import build_tolerations, is_allowed, is_carried
+from nestor.translate.update import build_patience
+from tests.unit.translate.builders import TARGET, build_host_pod, build_pod
 
 Object = dict[str, Any]
 
@@ -79,3 +82,83 @@ def test_a_pod_with_a_gpu_gets_the_toleration_for_its_nodes_and_no_other_pod_doe
 def test_those_of_a_backend_come_with_the_possibility_to_go_there(mode: str, is_there: bool) -> None:
     expected = {"key": "virtual-kubelet.io/provider", "operator": "Equal", "value": "hpc", "effect": "NoSchedule"}
     assert tolerations(build_pod(), overflow={"mode": mode, "backends": [{"name": "hpc"}]}) == ([expected] if is_there else [])
+
+
+def lost(key: str, seconds: int | None, **more: Any) -> Object:
+    """A toleration of a node that is not there, as API servers give it to each pod."""
+    found = {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
+    return {name: value for name, value in (found | more).items() if value is not None}
+
+
+DEFAULTS = [lost("not-ready", 300), lost("unreachable", 300)]
+
+
+@pytest.mark.parametrize(
+    ("mode", "own", "expected"),
+    [
+        ("Never", 300, 300),
+        # It may get one of the host's own nodes: how long it stays is said once it has its node.
+        ("WhenFull", 300, 300),
+        ("Always", 300, 3600),
+        # What somebody chose stays.
+        ("Always", 10, 10),
+        ("Always", 900, 900),
+        ("Always", None, None),
+    ],
+)
+def test_a_pod_stays_for_an_hour_on_a_virtual_node_that_is_away(mode: str, own: int | None, expected: int | None) -> None:
+    pod = build_pod(tolerations=[lost("not-ready", own), lost("unreachable", own)])
+    found = tolerations(pod, overflow={"mode": mode, "backends": [{"name": "hpc", "tolerations": []}]})
+    assert found == [lost("not-ready", expected), lost("unreachable", expected)]
+
+
+def test_how_long_is_said_by_the_class() -> None:
+    rules = {"mode": "Always", "backends": [{"name": "hpc", "tolerations": []}], "unreachableSeconds": 600}
+    assert tolerations(build_pod(tolerations=DEFAULTS), overflow=rules) == [lost("not-ready", 600), lost("unreachable", 600)]
+
+
+def test_a_pod_that_has_got_a_virtual_node_is_changed_once_and_never_back() -> None:
+    policy = Policy(placement=Placement.model_validate({"overflow": {"backends": [{"name": "hpc"}]}}))
+    host = build_host_pod(tolerations=[*DEFAULTS, FOR_GPUS])
+    patch = build_patience(host, policy)
+    assert patch == {"spec": {"tolerations": [lost("not-ready", 3600), lost("unreachable", 3600), FOR_GPUS]}}
+    host["spec"] |= patch["spec"]
+    assert build_patience(host, policy) is None
+    assert build_patience(build_host_pod(tolerations=DEFAULTS), Policy()) is None
+    # Later changes of the pod do not bring the five minutes back.
+    assert all(is_carried(item, host["spec"]["tolerations"]) for item in DEFAULTS)
+    assert not is_carried(lost("not-ready", 10), host["spec"]["tolerations"])
+    assert not is_carried(FOR_GPUS, [])
+
+
+SEEDS = [
+    # aksjobscheduler, on Azure's virtual kubelet.
+    (
+        {"type": "virtual-kubelet", "beta.kubernetes.io/os": "linux", "kubernetes.io/role": "agent"},
+        [{"key": "virtual-kubelet.io/provider", "operator": "Equal", "value": "azure", "effect": "NoSchedule"}],
+        None,
+    ),
+    # interLink's demonstration on NuNet.
+    ({"kubernetes.io/hostname": "nunet-node"}, [{"key": "virtual-node.interlink/no-schedule", "operator": "Exists"}], None),
+    # Fluence: the scheduler's name is what opts in.
+    ({}, [], "fluence"),
+]
+
+
+@pytest.mark.parametrize(("selector", "given", "scheduler"), SEEDS, ids=["azure", "interlink", "fluence"])
+@pytest.mark.parametrize("mode", ["WhenFull", "Always"])
+def test_all_three_spellings_of_a_virtual_node_can_be_said(
+    selector: dict[str, str], given: list[Object], scheduler: str | None, mode: str
+) -> None:
+    backend = {"name": "out", "nodeSelector": selector, "tolerations": given} | (
+        {"schedulerName": scheduler} if scheduler else {}
+    )
+    rules = {"overflow": {"mode": mode, "backends": [backend]}, "schedulers": {"default": scheduler} if scheduler else {}}
+    spec = build_host(build_pod(), TARGET, {}, Policy(placement=Placement.model_validate(rules)))["spec"]
+    assert spec["tolerations"] == given
+    assert spec.get("schedulerName") == scheduler
+    terms = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    wanted = selector or {"nestor.dev/backend": "out"}
+    away = [{"key": key, "operator": "In", "values": [value]} for key, value in sorted(wanted.items())]
+    assert terms[-1] == {"matchExpressions": away}
+    assert len(terms) == (1 if mode == "Always" else 2)

@@ -11,7 +11,7 @@ import pytest
 
 from nestor.api import conditions
 from nestor.contracts import vnode
-from nestor.kube import Api, kinds
+from nestor.kube import Api, Change, kinds
 from nestor.kubelet.routes import Route, find_route
 from nestor.objects import conditions_of, status_of
 from nestor.process.probes import STALE_SECONDS
@@ -244,6 +244,18 @@ async def test_what_begins_a_new_process(change: Object, restarts: bool) -> None
         task.cancel()
     results = await asyncio.gather(*tasks, return_exceptions=True)
     assert isinstance(results[1], Restart) is restarts
+
+
+def test_shapes_of_a_cluster_begin_a_new_process() -> None:
+    """Those that an admin has written say which machines the pods go to."""
+    place = Place()
+    spec = {"type": "Kubernetes", "kubernetes": {"kubeconfigRef": {"name": "far", "key": "config"}}}
+    place.view._body = place.body | {"spec": spec}
+    shapes = [{"name": "gpu", "capacity": {"cpu": "8"}}]
+    place.view._take(Change(("", "gpu"), None, place.body | {"spec": spec | {"price": 7}}))
+    assert place.view._problem is None
+    place.view._take(Change(("", "gpu"), None, place.body | {"spec": spec | {"shapes": shapes}}))
+    assert isinstance(place.view._problem, Restart)
 
 
 async def test_a_missing_secret_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nestor.api import conditions
+from nestor.api.placement import HOST
 from nestor.cli.console import Symbols, clean
 from nestor.cli.view import times
 from nestor.cli.view.facts import Mood, condition, describe_app, mood, pick_line
@@ -121,11 +122,26 @@ def _facts(job: Object, now: datetime.datetime) -> Table:
     _fact(table, "Cluster", _describe_cluster(status, spec))
     pods = status.get("pods") or {}
     if pods:
-        _fact(table, "Pods", f"{pods.get('running', 0)} running, {pods.get('waiting', 0)} waiting")
+        _fact(table, "Pods", _describe_pods(pods))
     _fact(table, "Time", _describe_time(job, now))
     if status.get("restarts"):
         _fact(table, "Restarts", f"{status['restarts']} of {(spec.get('failurePolicy') or {}).get('maxRestarts', 3)}")
     return table
+
+
+def _describe_pods(pods: Object) -> str:
+    text = f"{pods.get('running', 0)} running, {pods.get('waiting', 0)} waiting"
+    places = [item for item in pods.get("places") or () if isinstance(item, dict)]
+    if not any(item.get("name") != HOST for item in places):
+        return text
+    return f"{text} ({', '.join(_describe_place(item) for item in places)})"
+
+
+def _describe_place(place: Object) -> str:
+    name = clean(str(place.get("name", "")))
+    where = "in the host cluster" if name == HOST else f"at backend '{name}'"
+    starting = f" and {place['starting']} starting" if place.get("starting") else ""
+    return f"{place.get('running', 0)} running{starting} {where}"
 
 
 def _fact(table: Table, name: str, value: str) -> None:

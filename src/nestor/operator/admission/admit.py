@@ -19,6 +19,7 @@ from nestor.operator.admission.cluster_spec import complete_spec, find_running
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.admission.placement import apply_machine, check_placement
 from nestor.operator.admission.secret_parameters import RETRY_SECONDS, SecretParameters
+from nestor.operator.notices.due import explain_unknown
 from nestor.operator.world.host_facts import build_remote
 from nestor.steps import Parameters, Plan, PlanError, Remote, build_plan, check_parameters, list_warnings
 
@@ -113,6 +114,8 @@ def admit(
             f"Kubernetes version '{asked}' of the AppDef is ignored: the cluster already runs {version}; create another job "
             "for another version"
         )
+    if known.spec.notices and (unknown := explain_unknown(known.spec.notices.sinks, known.spec.class_name, known.policy)):
+        warnings.append(unknown)
     return Resolved(
         name=known.name,
         namespace=known.namespace,

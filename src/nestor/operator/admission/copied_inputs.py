@@ -7,7 +7,7 @@ import time
 
 from nestor import names
 from nestor.api import conditions, labels
-from nestor.api.appdef_pull import choose_pull_secret, find_pull_secret_fault
+from nestor.api.appdef_pull import PULL_TYPES, choose_pull_secret, find_pull_secret_fault
 from nestor.api.nestedapp import NamespacedConfigMapRef
 from nestor.cluster.home import Home
 from nestor.kube import Invalid, kinds
@@ -18,6 +18,7 @@ from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.app_snapshot import AppSnapshots
 from nestor.operator.admission.app_source import AppSource
 from nestor.operator.admission.identity import JobIdentity, Refused
+from nestor.operator.admission.placement import resolve_placement
 from nestor.operator.admission.secret_parameters import RETRY_SECONDS, ParameterSecrets
 
 
@@ -123,6 +124,25 @@ class CopiedInputs:
         await self._copy(found, resolved.home, names.CLASS_CERTIFICATE)
         self._copied[resolved.uid, "tls"] = time.monotonic()
         return None
+
+    async def ensure_backend_secrets(self, resolved: Resolved) -> str | None:
+        """Copy the class's pull secrets for backends. Returns which of them are missing, or None."""
+        placement = resolve_placement(resolved.policy, resolved.spec).placement
+        backends = placement.overflow.backends if placement and placement.overflow else []
+        missing = []
+        for name in sorted({name for backend in backends for name in backend.image_pull_secrets}):
+            if self._is_fresh(resolved.uid, f"pull/{name}"):
+                continue
+            found = await self._api.find(kinds.SECRET, name, self._operator_namespace)
+            if found is None or found.get("type") not in PULL_TYPES:
+                missing.append(name)
+                continue
+            await self._copy(found, resolved.home, names.backend_pull_secret(name))
+            self._copied[resolved.uid, f"pull/{name}"] = time.monotonic()
+        if not missing:
+            return None
+        listed = ", ".join(f"'{name}'" for name in missing)
+        return f"no pull secret {listed} for backends in namespace '{self._operator_namespace}'"
 
     async def _copy(self, secret: Object, home: Home, name: str) -> None:
         body = {"metadata": home.metadata(name), "type": secret["type"], "data": secret.get("data") or {}}

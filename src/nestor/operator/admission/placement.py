@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from nestor.api import conditions
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.overflowbackend import Taint
 from nestor.api.placement import MOST, Names, Overflow, Placement, Toleration
 from nestor.api.placement_rules import ClassPlacement, JobPlacement, Machine
 from nestor.operator.admission.identity import Refused
+from nestor.operator.world.taints import Taints
 from nestor.translate.labels import is_listed
 from nestor.translate.tolerations import is_allowed
 
@@ -22,6 +24,9 @@ _OVERFLOW = {
     "backend_parallelism": "backend_parallelism",
 }
 """Wishes of a job, and the fields of the class's `overflow` that they stand for."""
+
+
+_HARD = ("NoSchedule", "NoExecute")
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,25 @@ def resolve_placement(policy: NestedClassSpec, job: NestedAppJobSpec | None) -> 
     problems = [*_check_nodes(wishes, base), *_check_names(wishes, base), *_check_overflow(wishes, said)]
     found = _apply(wishes, base, said)
     return Wishes(found if found != Placement() else None, tuple(problems))
+
+
+def tolerate_backends(placement: Placement | None, taints: Taints) -> Placement | None:
+    """The placement with tolerations for the nodes of those backends of which the class says none. `taints`: what is known of
+    OverflowBackends. A taint that only discourages is not tolerated: it is how an admin has the host's own nodes preferred.
+    """
+    if placement is None or placement.overflow is None:
+        return placement
+    backends = [
+        item.model_copy(update={"tolerations": [_tolerate(taint) for taint in taints[item.name] if taint.effect in _HARD]})
+        if item.tolerations is None and item.name in taints
+        else item
+        for item in placement.overflow.backends
+    ]
+    return placement.model_copy(update={"overflow": placement.overflow.model_copy(update={"backends": backends})})
+
+
+def _tolerate(taint: Taint) -> Toleration:
+    return Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
 
 
 def _strip(said: ClassPlacement) -> Placement:

@@ -59,13 +59,14 @@ async def ensure_cluster(context: Context, shape: Shape, along: Alongside | None
     """
     along, provisioner = along or Alongside(), context.provisioner
     addresses, *_ = await together(provisioner.ensure_surroundings(shape), *(start() for start in along.first))
-    await tell_rotation(context, shape)
     await together(provisioner.ensure_access(shape, addresses), *(start() for start in along.then))
     problem, *_ = await together(
         _ensure_kubeconfig(context, shape, addresses),
         provisioner.ensure_server(shape, addresses),
         *(start() for start in along.last),
     )
+    # Last: whoever reads of a rotation finds the new kubeconfig.
+    await tell_rotation(context, shape)
     return Ensured(addresses, problem, find_rotation_problem(context, shape))
 
 

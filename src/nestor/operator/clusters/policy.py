@@ -6,15 +6,18 @@ from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.policy import Policy
 from nestor.cluster.namespace import find_default_limits
-from nestor.operator.admission.placement import apply_machine, resolve_placement
+from nestor.operator.admission.placement import apply_machine, resolve_placement, tolerate_backends
+from nestor.operator.world.taints import Taints
 
 
-def resolve_policy(policy: NestedClassSpec | None, *, is_job: bool, job: NestedAppJobSpec | None = None) -> Policy:
+def resolve_policy(
+    policy: NestedClassSpec | None, *, is_job: bool, job: NestedAppJobSpec | None = None, taints: Taints | None = None
+) -> Policy:
     """The policy that the cluster's syncer obeys. Pure.
 
     `policy` is None when the class is gone: then the strictest policy holds. A cluster that is no job's is in its user's own
     namespace: for what the class says of the namespaces and pods that jobs get, the strictest value holds there. `job`: its
-    spec, if it can be read; wishes that the class does not allow are left out.
+    spec, if it can be read; wishes that the class does not allow are left out. `taints`: those of the backends' nodes.
     """
     if policy is None:
         return Policy()
@@ -28,6 +31,6 @@ def resolve_policy(policy: NestedClassSpec | None, *, is_job: bool, job: NestedA
             "pod_security": own.pod_security,
             "allowed_labels": own.allowed_labels,
             "ephemeral_storage_limit": limit,
-            "placement": resolve_placement(policy, job).placement,
+            "placement": tolerate_backends(resolve_placement(policy, job).placement, taints or {}),
         }
     )

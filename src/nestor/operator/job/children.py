@@ -26,6 +26,7 @@ from nestor.operator.job.openings import Openings
 from nestor.operator.job.policy import write_policy
 from nestor.operator.world.context import Context
 from nestor.operator.world.homes import find_home
+from nestor.operator.world.taints import read_taints
 from nestor.steps import Plan
 
 
@@ -59,6 +60,7 @@ class ChildrenKeeper:
         found = Children()
         cluster: Object = {}
         certificate_problem: str | None = None
+        missing: str | None = None
 
         async def ensure_object() -> None:
             nonlocal cluster
@@ -68,8 +70,13 @@ class ChildrenKeeper:
             nonlocal certificate_problem
             certificate_problem = await inputs.ensure_tls_secret(resolved)
 
+        async def ensure_backend_secrets() -> None:
+            nonlocal missing
+            missing = await inputs.ensure_backend_secrets(resolved)
+
         async def ensure_policy() -> None:
-            await write_policy(context, cluster, resolve_policy(resolved.policy, is_job=True, job=resolved.spec))
+            taints = read_taints(context.cache.backends)
+            await write_policy(context, cluster, resolve_policy(resolved.policy, is_job=True, job=resolved.spec, taints=taints))
 
         async def expose() -> None:
             routes = admit_routes(context.cache, self._hosts, resolved, certificate_problem)
@@ -77,6 +84,7 @@ class ChildrenKeeper:
 
         first = (
             ensure_certificate,
+            ensure_backend_secrets,
             ensure_object,
             lambda: context.applier.ensure(kinds.SECRET, runner_pod.build_plan_secret(home, plan)),
             lambda: inputs.ensure_templates(resolved),
@@ -88,7 +96,8 @@ class ChildrenKeeper:
         quota = ensure_quota(context, shape, resolved.policy.namespace, [runner_pod.RESOURCES])
         along = Alongside(first=first, then=(ensure_policy,), last=(expose, quota))
         made = await ensure_cluster(context, replace(shape, nodes_binding_owner=home.nodes_binding_owner), along)
-        found.addresses, found.problem, found.note = made.addresses, made.problem, made.note
+        found.addresses, found.problem = made.addresses, made.problem
+        found.note = "; ".join(text for text in (made.note, missing) if text) or None
         return found
 
     async def ensure_namespace(self, known: JobIdentity) -> Home:

@@ -11,6 +11,7 @@ from nestor.operator.clusters.status import write_status
 from nestor.operator.world.context import Context
 from nestor.operator.world.homes import find_home
 from nestor.operator.world.kept import OVERSIZED
+from nestor.operator.world.taints import read_taints
 
 
 async def keep_policy(context: Context, job: Object) -> None:
@@ -30,12 +31,12 @@ def _resolve(context: Context, job: Object) -> Policy:
     """The strictest where the class is gone, or the job cannot be read. One that is only too large has its class nevertheless:
     earlier versions admitted such jobs, and they still run.
     """
-    classes = context.classes.all()
+    classes, taints = context.classes.all(), read_taints(context.cache.backends)
     if OVERSIZED in job:
         rest = NestedAppJobSpec.model_construct(machine=spec_of(job).get("machine"))
-        return resolve_policy(classes.get(spec_of(job).get("className", "")), is_job=True, job=rest)
+        return resolve_policy(classes.get(spec_of(job).get("className", "")), is_job=True, job=rest, taints=taints)
     try:
         known = identify(job, classes)
     except Refused:
         return resolve_policy(None, is_job=True)
-    return resolve_policy(known.policy, is_job=True, job=known.spec)
+    return resolve_policy(known.policy, is_job=True, job=known.spec, taints=taints)

@@ -32,6 +32,7 @@ from nestor.operator.lifecycle.data_epoch import drop_data, track_data
 from nestor.operator.lifecycle.lifecycle import Facts, Lifecycle, decide_lifecycle
 from nestor.operator.lifecycle.record import find_rerun
 from nestor.operator.lifecycle.suspend import stop
+from nestor.operator.notices.outbox import Outbox
 from nestor.operator.result import Result
 from nestor.operator.status.build import build_status, describe
 from nestor.operator.status.conditions import Observed, decide_conditions
@@ -68,6 +69,7 @@ class JobReconciler:
     def __init__(self, context: Context) -> None:
         self._context = context
         self.hosts = Hosts(context.cache, context.classes)
+        self.outbox = Outbox(context)
         self._inputs = CopiedInputs(context.applier, context.settings.namespace)
         self._children = ChildrenKeeper(context, self._inputs, self.hosts)
         self._apps = AppResolver(context, self._inputs, self._children.ensure_namespace)
@@ -112,7 +114,7 @@ class JobReconciler:
         except Refused as refused:
             self._apps.places.give_back(job["metadata"]["uid"])
             await self._children.keep_walls(job)
-            return await reconcile_refused(self._context, self.hosts, job, refused)
+            return await reconcile_refused(self._context, self.hosts, self.outbox, job, refused)
         except NotFound:
             meta = job["metadata"]
             if await self._context.api.find(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"]) is not None:
@@ -205,4 +207,4 @@ class JobReconciler:
         details = describe(resolved, observed, it.plan, it.life, kubeconfig)
         details["namespaceUID"] = context.made.get(home.namespace)
         found = decide_conditions(observed, it.life)
-        await report(context, it.job, build_status(it.job, found, timestamp(), details))
+        await report(context, self.outbox, it.job, build_status(it.job, found, timestamp(), details))

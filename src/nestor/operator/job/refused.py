@@ -19,6 +19,7 @@ from nestor.operator.job.expose import withdraw_lost
 from nestor.operator.job.hosts import Hosts
 from nestor.operator.lifecycle.lifecycle import Lifecycle, decide_lifecycle
 from nestor.operator.lifecycle.suspend import stop
+from nestor.operator.notices.outbox import Outbox
 from nestor.operator.result import Result
 from nestor.operator.status.build import Event, build_status
 from nestor.operator.status.conditions import summarize
@@ -44,7 +45,7 @@ async def expire(context: Context, job: Object, life: Lifecycle) -> Result:
     return Result(RESYNC_SECONDS if is_deleted else 1)
 
 
-async def reconcile_refused(context: Context, hosts: Hosts, job: Object, refused: Refused) -> Result:
+async def reconcile_refused(context: Context, hosts: Hosts, outbox: Outbox, job: Object, refused: Refused) -> Result:
     """Report why a job is refused. What it has already created keeps running, and can still end, be suspended and be deleted.
 
     Only a host that another job is now given is taken away.
@@ -58,14 +59,14 @@ async def reconcile_refused(context: Context, hosts: Hosts, job: Object, refused
     life = _decide_lifecycle(context, job)
     await keep_home_keys(context, find_home(job), status_of(job).get("namespaceUID"))
     if life is None:
-        await report(context, job, build_status(job, [*found, summarize(found)], timestamp(), details))
+        await report(context, outbox, job, build_status(job, [*found, summarize(found)], timestamp(), details))
         return result
     if life.is_expired:
         return await expire(context, job, life)
     if life.is_stopped:
         await stop(context, find_home(job), life.suspend, is_applied=False)
     found += [life.succeeded, summarize(found, life)]
-    await report(context, job, build_status(job, found, timestamp(), details | life.record.to_status()))
+    await report(context, outbox, job, build_status(job, found, timestamp(), details | life.record.to_status()))
     return result.within(life.delay)
 
 

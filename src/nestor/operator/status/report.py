@@ -1,19 +1,20 @@
-"""Writes a job's status, once per pass and only if it changed; then posts events about the changes."""
+"""Writes a job's status, once per pass and only if it changed; then sends notices and posts events about the changes."""
 
 from __future__ import annotations
 
 from nestor.kube import kinds
 from nestor.objects import Object, status_of
+from nestor.operator.notices.outbox import Outbox
 from nestor.operator.status.build import Event, list_events
 from nestor.operator.world.context import Context
 
 
-async def report(context: Context, job: Object, status: Object) -> None:
-    """Write the status, then post events about the differences."""
-    old = status_of(job)
-    if status == old:
-        return
-    await write_status(context, job, status)
+async def report(context: Context, outbox: Outbox, job: Object, status: Object) -> None:
+    """Write the status, then tell others: by notices, which are part of it, and by events about the differences."""
+    old, status = status_of(job), outbox.complete(job, status)
+    if status != old:
+        await write_status(context, job, status)
+    outbox.take(job, status)
     for event in list_events(old, status):
         await post(context, job, event)
 

@@ -30,6 +30,7 @@ class InterlinkProvider:
 
     lists = None
     patches = None
+    refreshes = None
     streams = None
 
     def __init__(self, settings: Settings, *, now: Callable[[], datetime] = times.now) -> None:

@@ -5,26 +5,31 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from pydantic import ValidationError
 
 from nestor.api import conditions
 from nestor.api.nestedcluster import Outcome, RunStatus
+from nestor.api.placement import HOST, Placement
 from nestor.contracts import runner
 from nestor.kube import Change, Invalid, RetryLater, WorkQueue, kinds
 from nestor.kube.pace import Bucket
 from nestor.kube.rights import right
-from nestor.objects import Object, conditions_of, status_of
+from nestor.objects import Object, conditions_of, labels_of, status_of
 from nestor.syncer import limits
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 from nestor.times import timestamp
+from nestor.translate.node_rules import find_backend
 
 RIGHTS = (right(kinds.NESTED_CLUSTER, "patch", subresource="status"),)
 """Permissions needed on the host, apart from those for the caches."""
 
 log = logging.getLogger(__name__)
+
+_PLACES = 64
 
 _COUNT_DELAY = 0.25
 """Seconds. Pods come in bursts, and nothing waits for their count."""
@@ -65,6 +70,7 @@ class ClusterStatus:
         context.caches.nested(kinds.CONFIG_MAP).on_change(self._on_config_map)
         context.caches.nested(kinds.POD).on_change(lambda _: self.queue.add("", _COUNT_DELAY))
         if suspend is not None:
+            context.caches.host_nodes.on_change(self._on_node)
             suspend.on_change(lambda: self.queue.add("", _COUNT_DELAY))
 
     def set_version(self, version: str) -> None:
@@ -95,6 +101,10 @@ class ClusterStatus:
         if change.key == (runner.RECORD_NAMESPACE, runner.RECORD_NAME):
             self._run = read_run(change.new)
             self.queue.add("")
+
+    def _on_node(self, change: Change) -> None:
+        if labels_of(change.old) != labels_of(change.new):
+            self.queue.add("", _COUNT_DELAY)
 
     async def _write(self, _: str) -> None:
         if self._ready is None:
@@ -139,13 +149,22 @@ class ClusterStatus:
         meta = {"name": self._name, "namespace": self._context.target.namespace}
         await self._context.host.apply(kinds.NESTED_CLUSTER, {"metadata": meta, "status": status}, subresource="status")
 
+    def _count_pods(self) -> Object:
+        caches = self._context.caches
+        pods = list(caches.nested(kinds.POD))
+        found = count_pods(pods)
+        if self._suspend is None or caches.policy.places.overflow is None:
+            return found
+        nodes = {node["metadata"]["name"]: node for node in caches.host_nodes}
+        return found | {"places": count_places(pods, nodes, caches.policy.places)}
+
     async def _build(self, ready: conditions.Condition, run: Object | None) -> Object:
         merged = conditions.merge(self._conditions, [ready], self._generation, timestamp())
         self._conditions = [item for item in merged if item["type"] == conditions.READY]
         result: Object = {
             "conditions": self._conditions,
             "kubernetesVersion": self._version,
-            "pods": count_pods(self._context.caches.nested(kinds.POD)),
+            "pods": self._count_pods(),
             "suspended": self._suspend is not None and await self._suspend.is_complete(),
         }
         if self._outcome is not None:
@@ -157,6 +176,20 @@ def count_pods(pods: Iterable[Object]) -> Object:
     """How many pods are running, and how many are waiting to run (also for a resume). Finished pods do not count."""
     phases = [status_of(pod).get("phase", "Pending") for pod in pods]
     return {"running": phases.count("Running"), "waiting": phases.count("Pending")}
+
+
+def count_places(pods: Iterable[Object], nodes: Mapping[str, Object], placement: Placement) -> list[Object]:
+    """Where the pods are that have a node and have not finished: first those on the host cluster's own nodes, if any.
+
+    A node that is not known yet is left out: the counts come again when it is.
+    """
+    counts: dict[str, Counter[str]] = {}
+    for pod in pods:
+        phase, node = status_of(pod).get("phase", "Pending"), nodes.get(pod["spec"].get("nodeName") or "")
+        if node is not None and phase in ("Running", "Pending"):
+            counts.setdefault(find_backend(node, placement) or HOST, Counter())[phase] += 1
+    ordered = sorted(counts.items(), key=lambda item: (item[0] != HOST, item[0]))[:_PLACES]
+    return [{"name": name, "running": found["Running"], "starting": found["Pending"]} for name, found in ordered]
 
 
 def read_run(config_map: Object | None) -> Object | None:

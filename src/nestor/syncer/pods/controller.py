@@ -45,6 +45,9 @@ class PodController:
         )
         creator.room.on_turn(self.creations.add)
         creator.places.on_turn(self.creations.add)
+        self._gangs = creator.gangs
+        self._gangs.on_turn(self.creations.add)
+        self._gangs.on_decision(self.queue.add)
         self._caches.host_quotas.on_change(self._on_quota)
         self._caches.nested(kinds.POD).on_change(self._on_nested)
         self._caches.host(kinds.POD).on_change(self._on_host)
@@ -110,6 +113,7 @@ class PodController:
             is_suspended=caches.is_suspended,
             is_ending=caches.is_ending,
             is_outdated=host is not None and is_outdated(host, caches.policy.places),
+            is_taken_back=host is not None and (self._gangs.is_taken_back(host) or self._gangs.gives_way(host)),
         )
 
     async def _create(self, uid: str) -> None:
@@ -127,11 +131,16 @@ class PodController:
             await self._deleter.remove(host)
         elif action == "Withdraw":
             await self._deleter.withdraw(host)
+        elif action == "TakeBack":
+            log.info("the gang of pod %s could not start as a whole", nested["metadata"]["name"])
+            await self._syncer.take_back(nested, host)
         elif action == "Follow":
             log.info("the host ends pod %s", nested["metadata"]["name"])
             await self._deleter.follow(nested, host)
         else:
-            await self._syncer.sync(nested, host)
+            delay = await self._syncer.sync(nested, host)
+            if delay is not None:
+                self.queue.add(nested["metadata"]["uid"], delay)
             if action == "Evict":
                 await self._evictor.evict(nested)
 

@@ -17,12 +17,15 @@ from nestor.providers.base import InvalidInput, NoRoom, NotYet, Provider
 from nestor.syncer.copies.memory import Told
 from nestor.syncer.copies.rows.config import find_excess
 from nestor.syncer.pods import room
+from nestor.syncer.pods.gang_groups import NoGang
+from nestor.syncer.pods.gangs import Gangs
 from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.room import Room
 from nestor.syncer.view.context import Context
 from nestor.times import timestamp
 from nestor.translate import messages, refusals, status
 from nestor.translate import pod as translate
+from nestor.translate.gang_claims import Membership
 from nestor.translate.placement import Place
 
 REFUSED = "PodRefused"
@@ -55,7 +58,7 @@ class _Pause:
 class PodCreator:
     """Creates host pods, and what they need first."""
 
-    def __init__(self, context: Context, provider: Provider, needs: Sequence[Need], places: Places) -> None:
+    def __init__(self, context: Context, provider: Provider, needs: Sequence[Need], places: Places, gangs: Gangs) -> None:
         self._context = context
         self._provider = provider
         self._needs = needs
@@ -64,6 +67,7 @@ class PodCreator:
         self._namespaces = context.caches.nested(kinds.NAMESPACE)
         self.room = Room()
         self.places = places
+        self.gangs = gangs
         self.creating = 0
         """Number of creations in progress: these host pods may still appear."""
 
@@ -74,15 +78,17 @@ class PodCreator:
             self.room.leave(uid)
             await self._refuse(nested, "; ".join(found))
         elif reason := self.room.find_wait(uid, size):
+            await self.gangs.note_wait(nested, policy)
             await self._refuse(nested, reason, news=_NO_ROOM)  # called again when it is its turn
         else:
             try:
                 if await self._is_prepared(nested) and await self._create(nested, policy):
                     self._pauses.pop(uid, None)
                     self.room.admit(uid, size)
+                    self.gangs.admit(uid)
             except NoRoom as error:
                 await self._queue_up(nested, size, error)
-            except NoPlace as error:
+            except (NoPlace, NoGang) as error:
                 self.room.leave(uid)
                 await self._refuse(nested, f"the pod has to wait: {error}", news=_NO_PLACE)
                 raise RetryLater(_PLACE_SECONDS, str(error)) from error
@@ -108,6 +114,7 @@ class PodCreator:
         self._pauses.pop(uid, None)
         self.room.leave(uid)
         self.places.leave(uid)
+        self.gangs.forget(uid)
 
     async def _is_prepared(self, nested: Object) -> bool:
         """False if the pod is gone already, so that no token can be bound to it."""
@@ -121,21 +128,22 @@ class PodCreator:
 
     async def _create(self, nested: Object, policy: Policy) -> bool:
         """False if the pod may not be created any more: cluster or policy have changed, and it is queued again."""
-        place = await self.places.choose(nested, policy.places)
+        gang = await self.gangs.find(nested, policy)
+        place = await self.places.choose(nested, policy.places, is_gang=gang is not None)
         if place.where == "Wait":
             raise NoPlace(place.reason)
         is_created = False
         try:
-            is_created = await self._create_at(place, nested, policy)
+            is_created = await self._create_at(place, nested, policy, gang)
         finally:
             if not is_created:
                 self.places.leave(nested["metadata"]["uid"])
         return is_created
 
-    async def _create_at(self, place: Place, nested: Object, policy: Policy) -> bool:
+    async def _create_at(self, place: Place, nested: Object, policy: Policy, gang: Membership | None) -> bool:
         caches = self._context.caches
         namespaces = {item["metadata"]["name"]: labels_of(item) for item in self._namespaces}
-        host = translate.build_pod(nested, self._context.target, namespaces, policy, place)
+        host = translate.build_pod(nested, self._context.target, namespaces, policy, place, gang)
         if caches.is_suspended or caches.policy != policy:
             return False
         if message := find_excess(caches.copied_bytes.value, None, host):
@@ -163,6 +171,7 @@ class PodCreator:
         target = self._context.target
         reason = messages.translate(room.advise(error.message, target.quota_class), messages.build_words(nested, target))
         delay = self.room.refuse(nested["metadata"]["uid"], size, reason)
+        self.gangs.refuse(nested["metadata"]["uid"])
         await self._refuse(nested, reason, news=_NO_ROOM)
         if delay is not None:
             raise self._pause(nested, delay) from error

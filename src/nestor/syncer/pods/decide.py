@@ -17,6 +17,7 @@ Action = Literal[
     "Follow",  # the host ends the host pod: the nested pod is deleted too, so that its controller replaces it
     "Lose",  # the host pod has vanished
     "Withdraw",  # the host pod has no node yet: it is deleted, and the nested pod waits, or gets another one by today's rules
+    "TakeBack",  # the gang of the host pod could not start as a whole: the nested pod fails, so that its controller replaces it
     # While the cluster is suspended:
     "Hold",  # the nested pod wants to run, and waits
     "Evict",  # the nested pod must end; without a controller, it is recreated
@@ -31,11 +32,13 @@ def decide(
     is_suspended: bool = False,
     is_ending: bool = False,
     is_outdated: bool = False,
+    is_taken_back: bool = False,
 ) -> Action:
     """The next action. `had_host`: a bound host pod of this UID has been seen before, whatever the caches contain now.
 
     `is_ending`: the cluster itself is being deleted, so that no pod of it needs a replacement. `is_outdated`: the host pod has no
-    node yet, and the rules about where it may run have changed.
+    node yet, and the rules about where it may run have changed. `is_taken_back`: it may not go on, because of its
+    gang or an older one.
     """
     if nested is None:
         return "Remove" if host is not None else "Nothing"
@@ -49,6 +52,8 @@ def decide(
         return "Remove"
     if is_suspended:
         return "Evict" if host["spec"].get("nodeName") else "Withdraw"
+    if is_taken_back and not is_terminating(host):
+        return "TakeBack" if host["spec"].get("nodeName") else "Withdraw"
     if is_outdated and not is_terminating(host):
         return "Withdraw"
     return "Follow" if _has_to_end(host) and not is_ending else "Sync"

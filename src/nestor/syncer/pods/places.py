@@ -40,13 +40,18 @@ class Places:
         """Call `handler` with the UID of each pod that may ask again, and 0."""
         self._call = handler
 
-    async def choose(self, pod: Object, placement: Placement) -> Place:
-        """Where the pod runs. It then counts there until `leave`, or as long as it has a host pod. May raise `ApiError`."""
+    async def choose(self, pod: Object, placement: Placement, *, is_gang: bool = False) -> Place:
+        """Where the pod runs. It then counts there until `leave`, or as long as it has a host pod. May raise `ApiError`.
+
+        `is_gang`: it runs together with others or not at all, so no limit may let some of them wait.
+        """
         uid, job = pod["metadata"]["uid"], _find_job(pod)
         if job is None or not is_counting(placement):
             return decide_place(pod, placement)
         completions = await self._find_completions(pod, job)
         batch = self._count(job, uid, completions, placement) if completions is not None else None
+        if batch is not None and is_gang:
+            batch = Batch(batch.completions)
         place = decide_place(pod, placement, batch)
         if place.where == "Wait":
             self._waiting.setdefault(job, {})[uid] = None

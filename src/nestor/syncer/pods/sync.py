@@ -6,16 +6,20 @@ import contextlib
 import json
 from collections.abc import Awaitable, Callable
 
+from nestor import times
 from nestor.api import labels
+from nestor.api.placement_gang import Gang
 from nestor.kube import Conflict, Forbidden, NotFound, RetryLater, kinds
 from nestor.objects import Object, annotations_of
 from nestor.providers import base as providers
 from nestor.providers.base import InvalidInput, NotYet, Part, Provider
 from nestor.syncer import limits
 from nestor.syncer.copies.memory import Told
+from nestor.syncer.pods.gangs import Gangs
 from nestor.syncer.view.context import Context
 from nestor.times import timestamp
 from nestor.translate import messages, placement, refusals, status, update
+from nestor.translate.gang import TAKEN_BACK, WAITING, explain_wait, is_held
 from nestor.translate.node_rules import find_backend
 
 OVERFLOWED = "PodOverflowed"
@@ -24,29 +28,36 @@ OVERFLOWED = "PodOverflowed"
 class PodSyncer:
     """Writes what differs, by subresource, so that neither side overwrites what the other owns."""
 
-    def __init__(self, context: Context, provider: Provider, ensure_node: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(self, context: Context, provider: Provider, ensure_node: Callable[[str], Awaitable[None]], gangs: Gangs) -> None:
         self._context = context
         self._provider = provider
         self._ensure_node = ensure_node
+        self._gangs = gangs
         self._told: Told[str] = Told()
+        self._warned: set[str] = set()
         self._dropped: set[str] = set()
         """Status fields that the nested API server is too old for."""
 
-    async def sync(self, nested: Object, host: Object) -> None:
-        """Sync a pair once. If the nested pod is gone or replaced meanwhile, another event follows."""
+    async def sync(self, nested: Object, host: Object) -> float | None:
+        """Sync a pair once. If the nested pod is gone or replaced meanwhile, another event follows.
+
+        Returns when to do it again although nothing has changed, in seconds; None: never.
+        """
         with contextlib.suppress(NotFound, Conflict):
             await self._bind(nested, host)
-            await self.write_status(nested, status.build_status(nested, host, self._context.target))
+            await self.write_status(nested, self._explain(host, status.build_status(nested, host, self._context.target)))
         try:
             await self._push(nested, host)
         except providers.NotFound:
             pass  # another event follows
         except NotYet as error:
             raise RetryLater(1, error.message) from None
+        return await self._warn(nested, host) if is_held(host) else None
 
     def forget(self, uid: str) -> None:
         """Forget the messages about a pod that is gone."""
         self._told.forget(uid)
+        self._warned.discard(uid)
 
     async def write_status(self, nested: Object, desired: Object) -> None:
         """Patch the nested pod's status if it differs."""
@@ -62,6 +73,31 @@ class PodSyncer:
         """The host pod was deleted: fail the nested pod, so that its controller replaces it."""
         with contextlib.suppress(NotFound, Conflict):
             await self.write_status(nested, status.build_lost(nested, last, self._context.target, timestamp()))
+
+    async def take_back(self, nested: Object, host: Object) -> None:
+        """Fail a pod that runs, because its gang could not start as a whole. Its host pod ends next."""
+        with contextlib.suppress(NotFound, Conflict):
+            message = explain_wait(host, self._gangs.find_entry(host))
+            await self.write_status(nested, status.build_disrupted(nested, host, self._context.target, TAKEN_BACK, message))
+
+    def _explain(self, host: Object, desired: Object) -> Object:
+        """The status of the nested pod, with what its gang waits for."""
+        if not is_held(host):
+            return desired
+        return status.explain_gate(desired, WAITING, explain_wait(host, self._gangs.find_entry(host)))
+
+    async def _warn(self, nested: Object, host: Object) -> float | None:
+        """Tell once, after a while, that the pod's gang still waits. Returns in how many seconds; None: it is told."""
+        rules, uid = self._context.caches.policy.places.gang, nested["metadata"]["uid"]
+        limit = (rules or Gang()).warning_seconds
+        left = limit - times.seconds_since(nested["metadata"]["creationTimestamp"])
+        if left > 0:
+            return left
+        if uid not in self._warned:
+            self._warned.add(uid)
+            message = f"has waited for {limit} s: {explain_wait(host, self._gangs.find_entry(host))}"
+            await self._context.recorder.post(nested, "Warning", WAITING, message)
+        return None
 
     async def _bind(self, nested: Object, host: Object) -> None:
         node = host["spec"].get("nodeName")
@@ -102,9 +138,11 @@ class PodSyncer:
         target, caches = self._context.target, self._context.caches
         found = refusals.find_debug_refusals(nested, caches.policy) if nested["spec"].get("ephemeralContainers") else []
         refused = [
+            await self._send(nested, host, self._gangs.build_release(host)),
             await self._send(nested, host, update.build_update(nested, host, target, caches.policy)),
             # The policy is read here, not before: it may change during the request above.
             await self._send(nested, host, update.build_debug(nested, host, target, caches.policy), "ephemeralcontainers"),
+            await self._send(nested, host, self._build_patience(host)),
             await self._send(nested, host, update.build_resize(nested, host), "resize"),
             await self._send(nested, host, status.build_gates(nested, host), "status"),
         ]
@@ -112,6 +150,14 @@ class PodSyncer:
             await self._send(nested, host, update.build_mark(nested, host))
         if found := [*found, *filter(None, refused)]:
             await self._tell(nested, "; ".join(found))
+
+    def _build_patience(self, host: Object) -> Object | None:
+        caches = self._context.caches
+        if caches.policy.places.overflow is None:
+            return None
+        node = caches.host_nodes.get(host["spec"].get("nodeName") or "")
+        is_away = node is not None and find_backend(node, caches.policy.places) is not None
+        return update.build_patience(host, caches.policy) if is_away else None
 
     async def _send(self, nested: Object, host: Object, patch: Object | None, part: Part = "") -> str:
         """Patch the host pod. Returns why that is refused, in nested words; the other patches do not depend on it."""

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 
-from nestor.api.overflowbackend import Interlink, OverflowBackendSpec
+from nestor.api.overflowbackend import Interlink, OverflowBackendSpec, RemoteCluster
+from nestor.kube import ApiError, kubeconfig
+from nestor.objects import Object, spec_of
 from nestor.providers.base import Backend, Unauthorized
 from nestor.providers.interlink.provider import InterlinkProvider
 from nestor.providers.interlink.settings import Limits, Oidc, Settings, Tls
+from nestor.providers.remote import settings as remote
+from nestor.providers.remote.provider import RemoteProvider
 from nestor.vnode.backend.secrets import MissingSecret, Secrets
 
 CLUSTER_PERIOD_SECONDS = 1.0
@@ -16,10 +20,13 @@ CLUSTER_PATIENCE_SECONDS = 30.0
 """How long an API server may take to answer."""
 
 
-def build_backend(spec: OverflowBackendSpec, secrets: Secrets) -> Backend:
-    """The provider. Raises `MissingSecret`, and `ValueError` with what is wrong with the specification."""
+def build_backend(body: Object, secrets: Secrets) -> Backend:
+    """The provider of this OverflowBackend. Raises `MissingSecret`, and `ValueError` with what is wrong with it."""
+    spec = OverflowBackendSpec.model_validate(spec_of(body))
     if spec.interlink is not None:
         return InterlinkProvider(_read_interlink(spec.interlink, secrets))
+    if spec.kubernetes is not None:
+        return RemoteProvider(_read_remote(body, spec, spec.kubernetes, secrets))
     raise ValueError(f"backends of type '{spec.type}' are not supported by this version")
 
 
@@ -60,6 +67,34 @@ def _read_tls(own: Interlink, secrets: Secrets) -> Tls:
         secrets.read(name, "tls.key") if name else "",
         tls.server_name or "",
     )
+
+
+def _read_remote(body: Object, spec: OverflowBackendSpec, own: RemoteCluster, secrets: Secrets) -> remote.Settings:
+    meta = body["metadata"]
+    return remote.Settings(
+        _read_access(own, secrets),
+        meta["name"],
+        meta["uid"],
+        own.namespace,
+        own.node_selector,
+        own.shape_labels,
+        own_shapes={shape.name: shape.labels for shape in spec.shapes} if spec.shapes is not None else None,
+    )
+
+
+def _read_access(own: RemoteCluster, secrets: Secrets) -> remote.Access:
+    if own.server is None:
+        return remote.Access(kubeconfig.read_other(secrets.read_ref(own.kubeconfig_ref)))
+    server, token = own.server, own.server.token_ref
+    content = kubeconfig.build_with_token(server.url, secrets.read_ref(server.ca_ref))
+    return remote.Access(content, partial(_read_account_token, secrets, token.name, token.key))
+
+
+def _read_account_token(secrets: Secrets, name: str, key: str) -> str:
+    try:
+        return secrets.current(name, key).strip()
+    except MissingSecret as error:
+        raise ApiError(401, "Unauthorized", f"{error} is missing") from None
 
 
 def _read_token(secrets: Secrets, name: str, key: str) -> str:

@@ -26,8 +26,8 @@ RIGHTS = (right(kinds.OVERFLOW_BACKEND, "get", "list", "watch"), right(kinds.OVE
 DISCOVER_SECONDS = 60.0
 _FIRST_SECONDS = 2.0
 """Until there are shapes, nobody has a node."""
-_PROCESS = ("type", "interlink", "kubernetes")
-"""Fields of the specification that a process is set up with."""
+_PROCESS = {"Interlink": ("type", "interlink", "kubernetes"), "Kubernetes": ("type", "interlink", "kubernetes", "shapes")}
+"""Fields of the specification that a process is set up with: in a cluster, shapes that an admin has written are machines."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class BackendView:
             self._problem = Restart("the OverflowBackend was deleted and recreated")
         else:
             before, after = spec_of(self._body), spec_of(change.new)
-            if any(before.get(key) != after.get(key) for key in _PROCESS):
+            if any(before.get(key) != after.get(key) for key in _PROCESS[self.spec.type]):
                 self._problem = Restart("the OverflowBackend's access has changed")
             if before != after:
                 self._wake.set()

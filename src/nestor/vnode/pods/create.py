@@ -67,7 +67,8 @@ class PodCreator:
             return  # it was deleted meanwhile
         # A pod that lacks something, or cannot be carried, is refused before anything is sent.
         with self._health.noting(NotYet, InvalidInput):
-            await self._backend.create(pod, inputs)
+            # With the status that was just written: containers may ask for the address of their node.
+            await self._backend.create(pod | {"status": sent}, inputs)
         entry.mark, entry.there, entry.missing_since = "Accepted", "Present", None
         entry.failures, entry.told = 0, ""
         await self._writer.write(entry, status.build_report(entry.last, entry.remote or {}, self._address, times.timestamp()))

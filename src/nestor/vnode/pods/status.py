@@ -53,7 +53,8 @@ def build_sent(pod: Object, address: str, time: str) -> Object:
 
 def build_report(pod: Object, there: Object, address: str, time: str) -> Object:
     """The status of an accepted pod, where `there` is what the backend says."""
-    return _complete(pod, _read(pod, there), address, time, _mark("True", ACCEPTED, "", time))
+    own = [*_mark("True", ACCEPTED, "", time), *_find_disruption(there, time)]
+    return _complete(pod, _read(pod, there), address, time, own)
 
 
 def build_waiting(pod: Object, reason: str, message: str, time: str, *, is_rejected: bool) -> Object:
@@ -83,6 +84,7 @@ def build_ended(pod: Object, there: Object | None, ending: Ending, time: str) ->
     reason, message = cut(ending.reason, REASON_LIMIT), cut(ending.message, MESSAGE_LIMIT)
     last = _read(pod, there) if there is not None else _own(pod)
     gone = _mark("False", reason, "", time) if ending.is_gone else []
+    gone += _find_disruption(there or {}, time)
     if last.get("phase") not in _TERMINAL:
         last |= {"phase": "Failed", "reason": reason, "message": message}
         if ending.is_disrupted:
@@ -205,6 +207,15 @@ def _find_delay(there: Object) -> Object:
     if found.get("status") != "False" or not isinstance(found.get("message"), str):
         return {}
     return {"reason": cut(found.get("reason") or "Unschedulable", REASON_LIMIT), "message": cut(found["message"], MESSAGE_LIMIT)}
+
+
+def _find_disruption(there: Object, time: str) -> list[Object]:
+    """What the backend, where it is a cluster, says about a pod that ends through no fault of its own, as by an eviction."""
+    found = _find(items_of(there.get("conditions")), "DisruptionTarget")
+    if found.get("status") != "True":
+        return []
+    reason, message = cut(found.get("reason") or "", REASON_LIMIT), cut(found.get("message") or "", MESSAGE_LIMIT)
+    return [_condition("DisruptionTarget", "True", reason, message, time)]
 
 
 def _find(conditions: Iterable[Object], kind: str) -> Object:

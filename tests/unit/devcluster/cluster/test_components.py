@@ -52,6 +52,13 @@ def test_admission_is_a_real_clusters() -> None:
     assert found["enable-admission-plugins"] == "NodeRestriction,ExtendedResourceToleration"
 
 
+def test_kubelets_get_serving_certificates_that_the_api_server_trusts() -> None:
+    signs, trusts = flags(components.controller_manager(PATHS).argv), flags(components.api_server(PATHS).argv)
+    assert signs["cluster-signing-kubelet-serving-cert-file"] == trusts["kubelet-certificate-authority"]
+    assert signs["cluster-signing-kubelet-client-cert-file"] == trusts["client-ca-file"]
+    assert "cluster-signing-cert-file" not in signs  # may not be set beside the others
+
+
 def test_every_program_is_one_of_the_cache_or_this_python() -> None:
     for component in components.first(PATHS) + components.after_api(PATHS) + of_nodes():
         assert component.argv[0].startswith("/cache/bin/") or component.name == "ingress"

@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from devcluster.plugin import server
+from devcluster.plugin import server, surroundings
 from devcluster.plugin.orders import Client
 from devcluster.plugin.pki import Pki
 from devcluster.plugin.server import Settings
@@ -67,9 +67,13 @@ class Backend:
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+async def settings(tmp_path: Path) -> AsyncIterator[Settings]:
     """A backend of the test's own."""
-    return idle(tmp_path, ADDRESS)
+    made = idle(tmp_path, ADDRESS)
+    yield made
+    # Pods outlive the plugin, by design.
+    for file in made.place.networks.glob("*"):
+        await surroundings.remove_network(file)
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from nestor.api import conditions
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.placement import Placement
 from nestor.operator.admission.identity import Refused
-from nestor.operator.admission.placement import apply_machine, resolve_placement
+from nestor.operator.admission.placement import apply_machine, resolve_placement, tolerate_backends
+from nestor.operator.world.taints import Taints, read_taints
 from tests.unit.operator.builders import Object, build_job, build_policy, resolve
 
 GPU = {"key": "gpu", "operator": "Exists"}
@@ -119,6 +120,8 @@ def test_wishes_within_the_class_are_added_to_it() -> None:
         "completions_trigger": 0,
         "local_parallelism": 4,
         "backend_parallelism": 7,
+        "backend_resources": None,
+        "unreachable_seconds": 3600,
         "pending_seconds": 0,
     }
     assert [item.name for item in came.overflow.backends] == ["cloud"]
@@ -195,3 +198,50 @@ def test_what_only_classes_have_does_not_reach_the_syncer() -> None:
     came = found(machine="n4")
     assert type(came) is Placement
     assert "machines" not in came.model_dump(by_alias=True)
+
+
+def taints_of(node: Object) -> Taints:
+    """What the operator knows of the backends `hpc` and, unreadable, `cloud`."""
+    hpc = {"metadata": {"name": "hpc"}, "spec": {"type": "Interlink", "node": node}}
+    cloud = {"metadata": {"name": "cloud"}, "spec": {"node": {"taints": "many"}}}
+    return read_taints([hpc, cloud])
+
+
+def equal(key: str, value: str, effect: str) -> Object:
+    """A toleration of one taint."""
+    return {"key": key, "operator": "Equal", "value": value, "effect": effect}
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        ({}, [equal("virtual-kubelet.io/provider", "hpc", "NoSchedule")]),
+        (
+            {"taints": [{"key": "virtual-node.interlink/no-schedule"}]},
+            [equal("virtual-node.interlink/no-schedule", "", "NoSchedule")],
+        ),
+        (
+            {"taints": [{"key": "a", "value": "b", "effect": "NoExecute"}, {"key": "site"}]},
+            [equal("a", "b", "NoExecute"), equal("site", "", "NoSchedule")],
+        ),
+        # How an admin has the host's own nodes preferred.
+        ({"taints": [{"key": "later", "effect": "PreferNoSchedule"}]}, []),
+        ({"taints": []}, []),
+    ],
+)
+def test_pods_tolerate_the_taints_that_a_backend_says_its_nodes_have(node: Object, expected: list[Object]) -> None:
+    placement = Placement.model_validate({"overflow": CLASS["overflow"]})
+    resolved = tolerate_backends(placement, taints_of(node))
+    assert resolved is not None
+    assert resolved.overflow is not None
+    hpc, cloud = resolved.overflow.backends
+    assert [item.model_dump(by_alias=True, exclude_none=True) for item in hpc.tolerations or []] == expected
+    assert cloud.tolerations is None  # nothing is known of it: the default
+
+
+def test_what_the_class_says_of_tolerations_is_said() -> None:
+    rules = {"overflow": {"backends": [{"name": "hpc", "tolerations": [GPU]}]}}
+    placement = Placement.model_validate(rules)
+    assert tolerate_backends(placement, taints_of({})) == placement
+    assert tolerate_backends(None, taints_of({})) is None
+    assert tolerate_backends(Placement(), taints_of({})) == Placement()

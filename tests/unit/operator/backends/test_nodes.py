@@ -14,6 +14,11 @@ from tests.unit.operator.backends.builders import GPU, SHAPE, UID, build_backend
 
 Object = dict[str, Any]
 
+TAINTS = [
+    {"key": "virtual-kubelet.io/provider", "value": "link", "effect": "NoSchedule"},
+    {"key": "virtual-kubelet.io/provider", "value": "link", "effect": "PreferNoSchedule"},
+]
+
 
 def merge(node: Object, patch: Object) -> Object:
     """What a merge patch makes of a node."""
@@ -40,9 +45,7 @@ def test_each_shape_is_a_node_with_what_it_is_known_by() -> None:
         labels.SHAPE: "gpu",
         labels.PRICE: "7",
     }
-    assert [item.model_dump() for item in gpu.taints] == [
-        {"key": "virtual-kubelet.io/provider", "value": "link", "effect": "NoSchedule"}
-    ]
+    assert [item.model_dump() for item in gpu.taints] == TAINTS
 
 
 @pytest.mark.parametrize(
@@ -53,7 +56,7 @@ def test_each_shape_is_a_node_with_what_it_is_known_by() -> None:
             {"labels": {"type": "virtual-kubelet", "beta.kubernetes.io/os": "linux", "kubernetes.io/role": "agent"}},
             "azure",
             {"type": "virtual-kubelet", "beta.kubernetes.io/os": "linux", "kubernetes.io/role": "agent"},
-            ["virtual-kubelet.io/provider=azure:NoSchedule"],
+            ["virtual-kubelet.io/provider=azure:NoSchedule", "virtual-kubelet.io/provider=azure:PreferNoSchedule"],
         ),
         # NuNet: selected by its host name.
         (
@@ -105,7 +108,11 @@ def test_a_backend_may_not_say_everything_of_its_nodes() -> None:
         labels.SHAPE,
     }
     assert (found.labels["type"], found.labels[labels.BACKEND]) == ("virtual-kubelet", "link")
-    assert [(item.key, item.value) for item in found.taints] == [("virtual-kubelet.io/provider", "link"), ("busy", "")]
+    assert [(item.key, item.value, item.effect) for item in found.taints] == [
+        ("virtual-kubelet.io/provider", "link", "NoSchedule"),
+        ("busy", "", "NoSchedule"),
+        ("virtual-kubelet.io/provider", "link", "PreferNoSchedule"),
+    ]
 
 
 def test_an_admin_may_but_marks_stay_ours() -> None:
@@ -117,7 +124,7 @@ def test_an_admin_may_but_marks_stay_ours() -> None:
 def test_a_new_node_belongs_to_its_backend_and_takes_no_pods_by_accident() -> None:
     backend = build_backend()
     node = build_node(backend, want())
-    assert node["spec"]["taints"] == [{"key": "virtual-kubelet.io/provider", "value": "link", "effect": "NoSchedule"}]
+    assert node["spec"]["taints"] == TAINTS
     assert node["spec"]["providerID"] == "nestor://link/default"
     assert node["metadata"]["ownerReferences"] == [
         {"apiVersion": "nestor.dev/v1alpha1", "kind": "OverflowBackend", "name": "link", "uid": UID}
@@ -165,7 +172,7 @@ def test_what_somebody_changed_is_put_right() -> None:
     patch = find_change(node, want())
     assert patch is not None
     assert patch["metadata"]["labels"] == {"type": "virtual-kubelet"}
-    assert patch["spec"] == {"taints": [{"key": "virtual-kubelet.io/provider", "value": "link", "effect": "NoSchedule"}]}
+    assert patch["spec"] == {"taints": TAINTS}
 
 
 def test_a_node_that_is_wanted_again_takes_pods_again() -> None:

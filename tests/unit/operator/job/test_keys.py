@@ -178,13 +178,18 @@ def told(scene: Scene) -> list[tuple[str, str, str, str]]:
     return [(item["involvedObject"]["kind"], item["involvedObject"]["uid"], item["reason"], item["message"]) for item in found]
 
 
+def find_kubeconfig(scene: Scene) -> str:
+    """What the job's user gets."""
+    return str((scene.api.look(kinds.SECRET, "hello-kubeconfig", "team-a") or {})["data"]["kubeconfig"])
+
+
 def authority(scene: Scene, cluster: str, home: str) -> bytes:
     """What signs a cluster's certificates."""
     secret = scene.api.look(kinds.SECRET, f"{cluster}-pki", home) or {}
     return base64.b64decode(secret["data"].get("access-ca.crt", ""))
 
 
-async def test_a_rotation_is_told_once_and_by_the_job_that_asked_for_it() -> None:
+async def test_a_rotation_is_told_once_and_by_the_job_that_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene()
     scene.add_job()
     reconciler = JobReconciler(scene.context)
@@ -192,6 +197,13 @@ async def test_a_rotation_is_told_once_and_by_the_job_that_asked_for_it() -> Non
     before = authority(scene, "hello", HOME)
     assert told(scene) == []
     ask_for_rotation(scene, kinds.NESTED_APP_JOB, "hello")
+    old, post = find_kubeconfig(scene), scene.context.events.post
+
+    async def check(*arguments: Any) -> None:
+        assert find_kubeconfig(scene) != old, "who reads the event finds the old kubeconfig"
+        await post(*arguments)
+
+    monkeypatch.setattr(scene.context.events, "post", check)
     for _ in range(2):
         await reconciler.reconcile("team-a", "hello")
     assert authority(scene, "hello", HOME) != before

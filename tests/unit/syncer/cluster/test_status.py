@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from nestor.api.base import PodCounts
+from nestor.api.placement import Placement
 from nestor.kube import Change, Invalid, kinds
 from nestor.kube.pace import Rate
 from nestor.syncer import limits
@@ -67,6 +69,41 @@ def test_fields_of_a_newer_runner_are_left_out() -> None:
 def test_finished_pods_are_not_counted() -> None:
     pods = [build_pod() | {"status": {"phase": phase}} for phase in ("Running", "Running", "Pending", "Failed", "Succeeded")]
     assert cluster_status.count_pods([*pods, build_pod()]) == {"running": 2, "waiting": 2}
+
+
+def pod_on(node: str, phase: str) -> dict[str, Any]:
+    """A pod with a node."""
+    return build_pod(nodeName=node) | {"status": {"phase": phase}}
+
+
+NODES = {
+    "own": {"metadata": {"name": "own", "labels": {}}},
+    "link": {"metadata": {"name": "link", "labels": {"nestor.dev/backend": "link"}}},
+    "aci": {"metadata": {"name": "aci", "labels": {"type": "virtual-kubelet"}}},
+}
+PLACES = Placement.model_validate(
+    {"overflow": {"backends": [{"name": "azure", "nodeSelector": {"type": "virtual-kubelet"}}, {"name": "link"}]}}
+)
+
+
+@pytest.mark.parametrize(
+    ("pods", "expected"),
+    [
+        ([], []),
+        ([build_pod()], []),
+        ([pod_on("own", "Running"), pod_on("own", "Pending"), pod_on("own", "Failed")], [("host", 1, 1)]),
+        (
+            [pod_on("link", "Running"), pod_on("aci", "Pending"), pod_on("own", "Running")],
+            [("host", 1, 0), ("azure", 0, 1), ("link", 1, 0)],
+        ),
+        # What is not known yet, and what has ended.
+        ([pod_on("new", "Running"), pod_on("link", "Succeeded")], []),
+    ],
+)
+def test_pods_are_counted_place_by_place(pods: list[Any], expected: list[tuple[str, int, int]]) -> None:
+    found = cluster_status.count_places(pods, NODES, PLACES)
+    assert [(item["name"], item["running"], item["starting"]) for item in found] == expected
+    assert PodCounts.model_validate({"places": found})
 
 
 class Informed:

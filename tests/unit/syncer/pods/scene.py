@@ -7,13 +7,14 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import Any, cast
 
-from nestor.kube import Api, kinds
+from nestor.kube import Api, WorkQueue, kinds
 from nestor.kube.events import EventRecorder
 from nestor.objects import Object
 from nestor.providers.base import NoRoom
 from nestor.syncer.pods.controller import PodController
 from nestor.syncer.pods.create import PodCreator
 from nestor.syncer.pods.delete import PodDeleter
+from nestor.syncer.pods.gangs import Gangs
 from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.sync import PodSyncer
 from nestor.syncer.view.caches import Caches
@@ -77,8 +78,9 @@ class Scene:
         nested, api = cast(Api, self.nested), cast(Api, self.api)
         self.caches = Caches(api, nested, TARGET)
         context = Context(api, nested, TARGET, self.caches, EventRecorder(nested, "test"))
-        syncer = PodSyncer(context, self.host, self._nothing)
-        self.creator = PodCreator(context, self.host, [self._prepare], Places(context))
+        self.gangs = Gangs(context)
+        syncer = PodSyncer(context, self.host, self._nothing, self.gangs)
+        self.creator = PodCreator(context, self.host, [self._prepare], Places(context), self.gangs)
         deleter = PodDeleter(context, self.host, syncer)
         self.controller = PodController(context, self.creator, syncer, deleter, cast(Any, self))
 
@@ -105,7 +107,7 @@ class Scene:
     async def running(self) -> AsyncIterator[None]:
         """From the start of a syncer to its end."""
         tasks = [asyncio.create_task(informer.run()) for informer in self.caches]
-        queues = [self.controller.queue, self.controller.creations]
+        queues: list[WorkQueue[Any]] = [self.controller.queue, self.controller.creations, self.gangs.groups.queue]
         try:
             await self.caches.wait_for_sync()
             tasks += [asyncio.create_task(queue.run()) for queue in queues]
@@ -114,6 +116,10 @@ class Scene:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    def events(self, reason: str) -> list[Object]:
+        """The events of that reason that tenants got."""
+        return [item for key, item in self.nested.objects.items() if key[0] == "events" and item["reason"] == reason]
 
     async def calm(self) -> None:
         """Until all news have arrived and are worked off, apart from what is to be tried again later."""

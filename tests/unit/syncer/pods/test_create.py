@@ -31,7 +31,7 @@ Need = Callable[[Object], Awaitable[None]]
 class Anywhere:
     """Pods run where the rules say, whatever other pods do."""
 
-    async def choose(self, pod: Object, placement: Placement) -> Place:
+    async def choose(self, pod: Object, placement: Placement, **_: bool) -> Place:
         return decide_place(pod, placement)
 
     def leave(self, uid: str) -> None:
@@ -50,7 +50,7 @@ class Scene:
         self.caches.copied_bytes = self.total = fakes.context(value=0)
         recorder = EventRecorder(cast(Api, self.nested), "test")
         context = fakes.context(caches=self.caches, nested=self.nested, target=TARGET, recorder=recorder)
-        self.creator = PodCreator(context, self.provider, needs, cast(Places, Anywhere()))
+        self.creator = PodCreator(context, self.provider, needs, cast(Places, Anywhere()), fakes.NO_GANGS)
 
     async def create(self) -> None:
         await self.creator.create(self.pod)

@@ -129,3 +129,25 @@ def test_a_pod_that_waits_for_a_node_under_old_rules_is_made_anew(
     inner: Object | None, outer: Object | None, action: str
 ) -> None:
     assert decide.decide(inner, outer, had_host=False, is_outdated=True) == action
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer", "action"),
+    [
+        (nested(), host(phase="Pending"), "Withdraw"),
+        (nested(bound=True), host(phase="Pending", nodeName="n"), "TakeBack"),
+        (nested(phase="Running", bound=True), host(nodeName="n"), "TakeBack"),
+        # What ends anyway ends as it would have.
+        (nested(phase="Running", bound=True), host(phase="Succeeded", nodeName="n"), "Sync"),
+        (nested(phase="Failed", bound=True), host(nodeName="n"), "Remove"),
+        (nested(phase="Running", bound=True), host(deleting=30, nodeName="n"), "Follow"),
+        (nested(), host(phase="Pending", deleting=0), "Sync"),
+        (nested(deleting=30), host(phase="Pending"), "Stop"),
+        (None, host(), "Remove"),
+        (nested(), None, "Create"),
+    ],
+)
+def test_a_pod_whose_gang_could_not_start_as_a_whole_is_taken_back(
+    inner: Object | None, outer: Object | None, action: str
+) -> None:
+    assert decide.decide(inner, outer, had_host=False, is_taken_back=True) == action

@@ -70,7 +70,7 @@ def build(
     async def ensure_node(name: str) -> None:
         api.asked.append(f"node {name}")
 
-    return PodSyncer(context, provider, ensure_node), api
+    return PodSyncer(context, provider, ensure_node, fakes.NO_GANGS), api
 
 
 def build_pair() -> tuple[Object, Object]:
@@ -116,6 +116,27 @@ async def test_a_pod_that_has_overflowed_says_where_and_why(
     await syncer.sync(nested, host)
     messages = [item["message"] for key, item in api.objects.items() if key[0] == "events"]
     assert messages == [f"runs on node 'n' {text}" for text in told]
+
+
+LOST = {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+
+
+@pytest.mark.parametrize(
+    ("node", "seconds"), [({labels.BACKEND: "hpc"}, 3600), ({"type": "aci"}, 3600), ({"type": "plain"}, 300), (None, 300)]
+)
+async def test_a_pod_that_has_got_a_virtual_node_stays_there_while_its_backend_is_away(
+    node: dict[str, str] | None, seconds: int
+) -> None:
+    nested, policy = build_pod(tolerations=[LOST]), Policy(placement=RULES)
+    host: Object = translate.build_pod(nested, TARGET, {}, policy)
+    host["metadata"] |= {"uid": "host-uid", "resourceVersion": "1"}
+    host["spec"]["nodeName"] = "n"
+    provider = MemoryProvider(host)
+    syncer, _ = build(nested, provider, policy=policy, nodes={"n": node} if node else {"other": {}})
+    await syncer.sync(nested, host)
+    (now,) = provider.pods.values()
+    found = [item for item in now["spec"]["tolerations"] if item["key"] == LOST["key"]]
+    assert found == [LOST | {"tolerationSeconds": seconds}]
 
 
 async def test_a_change_goes_down() -> None:
@@ -229,7 +250,7 @@ async def test_a_debug_container_is_held_to_the_policy_of_the_moment_in_which_it
     async def ensure_node(_: str) -> None:
         raise AssertionError
 
-    syncer = PodSyncer(context, Revoking(host), ensure_node)
+    syncer = PodSyncer(context, Revoking(host), ensure_node, fakes.NO_GANGS)
     await syncer.sync(nested, host)
     assert parts == [""]
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import datetime
+import json
 from typing import Any, cast
 
 import pytest
 
 from nestor.api import conditions
 from nestor.api.overflowbackend import OverflowBackendSpec, Shape
-from nestor.kube import Api, kinds
+from nestor.cluster import certificates
+from nestor.kube import Api, ApiError, kinds
 from nestor.providers import base
 from nestor.providers.base import InvalidInput, Unauthorized, Unreachable
 from nestor.providers.interlink.provider import InterlinkProvider
+from nestor.providers.remote.provider import RemoteProvider
 from nestor.vnode.backend import factory, health, secrets, shapes
 from nestor.vnode.backend.health import Health
 from nestor.vnode.backend.secrets import MissingSecret, Secrets
@@ -202,9 +206,15 @@ async def test_what_is_missing_is_named() -> None:
             made.read(name, "token")
 
 
+def build_body(**interlink: Any) -> Object:
+    """An interLink backend."""
+    spec = {"type": "Interlink", "interlink": {"url": "https://x.example", **interlink}}
+    return {"metadata": {"name": "link", "uid": "u"}, "spec": spec}
+
+
 def read_spec(**interlink: Any) -> OverflowBackendSpec:
-    """A specification of an interLink backend."""
-    return OverflowBackendSpec.model_validate({"type": "Interlink", "interlink": {"url": "https://x.example", **interlink}})
+    """Its specification."""
+    return OverflowBackendSpec.model_validate(build_body(**interlink)["spec"])
 
 
 async def test_the_provider_has_what_the_backend_says() -> None:
@@ -242,6 +252,87 @@ async def test_a_token_that_vanishes_is_a_credential_that_is_not_accepted() -> N
 
 
 async def test_an_interlink_backend_is_built() -> None:
-    made = factory.build_backend(read_spec(), await load(MemoryApi()))
+    made = factory.build_backend(build_body(), await load(MemoryApi()))
     assert isinstance(made, InterlinkProvider)
     await made.close()
+
+
+FAR = {
+    "server": {
+        "url": "https://far.example",
+        "tokenRef": {"name": "account", "key": "token"},
+        "caRef": {"name": "account", "key": "ca.crt"},
+    },
+    "namespace": "work",
+    "nodeSelector": {"pool": "batch"},
+    "shapeLabels": ["kubernetes.io/arch"],
+}
+
+
+def build_far(*, shapes: list[Object] | None = None, **section: Any) -> Object:
+    """A backend in another cluster."""
+    spec: Object = {"type": "Kubernetes", "kubernetes": section or FAR} | ({"shapes": shapes} if shapes is not None else {})
+    return {"metadata": {"name": "far", "uid": "far-uid"}, "spec": spec}
+
+
+async def test_another_cluster_is_what_the_backend_says() -> None:
+    api = MemoryApi()
+    now = datetime.datetime.now(datetime.UTC)
+    authority = certificates.new_authority("far", now).certificate.decode()
+    put(api, "account", **{"token": "one\n", "ca.crt": authority})
+    body = build_far()
+    spec = OverflowBackendSpec.model_validate(body["spec"])
+    made = await load(api, *spec.secret_names())
+    provider = factory.build_backend(body, made)
+    assert isinstance(provider, RemoteProvider)
+    found = provider._settings
+    assert (found.backend, found.uid, found.namespace) == ("far", "far-uid", "work")
+    assert (found.node_selector, found.shape_labels, found.own_shapes) == ({"pool": "batch"}, ["kubernetes.io/arch"], None)
+    cluster = found.access.kubeconfig["clusters"][0]["cluster"]
+    assert (cluster["server"], base64.b64decode(cluster["certificate-authority-data"]).decode()) == (
+        "https://far.example",
+        authority.strip(),
+    )
+    assert found.access.token is not None
+    assert found.access.token() == "one"
+    put(api, "account", **{"token": "two", "ca.crt": authority})
+    await made.load()
+    assert found.access.token() == "two"
+    assert "two" in found.access.list_secrets()
+    api.drop(kinds.SECRET, "account", SPACE)
+    await made.load()
+    with pytest.raises(ApiError, match="key 'token' of Secret 'account' is missing"):
+        found.access.token()
+    assert factory.find_period(spec) == factory.CLUSTER_PERIOD_SECONDS
+    await provider.close()
+
+
+async def test_shapes_of_an_admin_are_machines_by_their_labels() -> None:
+    api = MemoryApi()
+    put(api, "account", token="one")
+    section = FAR | {"server": {"url": "https://far.example", "tokenRef": {"name": "account", "key": "token"}}}
+    body = build_far(shapes=[{"name": "gpu", "capacity": {"cpu": "1"}, "labels": {"tier": "gpu"}}], **section)
+    provider = factory.build_backend(body, await load(api, "account"))
+    assert isinstance(provider, RemoteProvider)
+    assert provider._settings.own_shapes == {"gpu": {"tier": "gpu"}}
+
+
+async def test_a_kubeconfig_is_checked_before_it_is_used() -> None:
+    api = MemoryApi()
+    body = build_far(kubeconfigRef={"name": "far", "key": "config"})
+    with pytest.raises(MissingSecret, match="key 'config' of Secret 'far'"):
+        factory.build_backend(body, await load(api, "far"))
+    user = {"name": "u", "user": {"exec": {"command": "sh"}}}
+    context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
+    cluster = {"name": "c", "cluster": {"server": "https://far.example"}}
+    content = {"clusters": [cluster], "users": [user], "contexts": [context], "current-context": "c"}
+    put(api, "far", config=json.dumps(content))
+    with pytest.raises(ValueError, match=r"`user\.exec` may not be set"):
+        factory.build_backend(body, await load(api, "far"))
+    user["user"] = {"token": "t"}
+    put(api, "far", config=json.dumps(content))
+    provider = factory.build_backend(body, await load(api, "far"))
+    assert isinstance(provider, RemoteProvider)
+    assert provider._settings.access.token is None
+    assert provider._settings.access.list_secrets() == ["t"]
+    await provider.close()

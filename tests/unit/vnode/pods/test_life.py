@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, kinds
-from nestor.objects import conditions_of
+from nestor.objects import conditions_of, status_of
 from nestor.providers.base import InvalidInput, NoRoom, NotYet, Unauthorized, Unreachable
 from nestor.vnode.pods import create, decide
 from nestor.vnode.pods.orphans import OrphanFinder
@@ -68,6 +68,19 @@ async def test_what_a_pod_needs_is_read_first(world: World) -> None:
         "default",
         True,
     )
+
+
+async def test_a_backend_knows_the_address_of_the_node(world: World) -> None:
+    seen: list[str] = []
+
+    def look(call: str, pod: Object) -> None:
+        if call == "create":
+            seen.append(status_of(pod).get("hostIP", ""))
+
+    world.backend.fault = look
+    world.bind("web")
+    await world.mark("web", "Accepted")
+    assert seen == ["10.0.0.7"]
 
 
 async def test_service_links_are_those_of_a_kubelet(world: World) -> None:

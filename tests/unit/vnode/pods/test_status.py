@@ -195,6 +195,20 @@ def test_why_another_cluster_does_not_place_the_pod() -> None:
     assert (built["reason"], built["message"]) == ("Unschedulable", "0/3 nodes: no GPU")
 
 
+@pytest.mark.parametrize(("word", "is_told"), [("True", True), ("False", False)])
+def test_a_pod_that_another_cluster_evicts_is_no_failure_of_its_own(word: str, is_told: bool) -> None:
+    evicted = {"type": "DisruptionTarget", "status": word, "reason": "TerminationByKubelet", "message": "low on memory\x00"}
+    there = said(ended(137), phase="Failed", reason="Evicted", conditions=[evicted])
+    pod = build_pod()
+    for built in (
+        status.build_report(pod, there, ADDRESS, LATER),
+        status.build_ended(pod, there, Ending("Deleted", "deleted"), LATER),
+    ):
+        assert (built["phase"], built["reason"]) == ("Failed", "Evicted")
+        found = [item for item in built["conditions"] if item["type"] == "DisruptionTarget"]
+        assert [(item["reason"], item["message"]) for item in found] == [("TerminationByKubelet", "low on memory ")] * is_told
+
+
 def test_what_has_ended_for_good_stays_ended() -> None:
     pod = build_pod(names=("app", "side"))
     pod["status"] |= status.build_report(pod, said(ended(3), RUNNING), ADDRESS, NOW)

@@ -4,8 +4,7 @@ import ipaddress
 
 import pytest
 
-from nestor.contracts import addresses as shared
-from nestor.runner import addresses
+from nestor.contracts import addresses
 
 
 @pytest.mark.parametrize(
@@ -63,12 +62,12 @@ def test_the_internet_and_the_clusters_own_services_are_open(address: str) -> No
     assert addresses.explain_refusal(address) is None
 
 
-@pytest.mark.parametrize("network", [*shared.LINK_LOCAL, *shared.METADATA])
+@pytest.mark.parametrize("network", [*addresses.LINK_LOCAL, *addresses.METADATA])
 def test_the_runner_closes_what_the_network_policies_close(network: str) -> None:
     first = ipaddress.ip_network(network)[0]
     assert addresses.explain_refusal(str(first)) is not None
     if isinstance(first, ipaddress.IPv4Address):
-        for nat64 in shared.NAT64:
+        for nat64 in addresses.NAT64:
             form = int(ipaddress.IPv6Network(nat64)[0]) + int(first)
             assert addresses.explain_refusal(str(ipaddress.IPv6Address(form))) is not None
 

@@ -1,0 +1,66 @@
+"""What a class says about gangs: pods that belong together, and of which either all get a node or none."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from nestor.api.base import Model, ObjectName, rule, rules
+
+GangScheduler = Literal["Nestor", "Kubernetes", "Coscheduling", "KAI", "Volcano"]
+GangSource = Literal["Annotation", "PodGroup", "JobSet", "IndexedJob"]
+
+DEFAULT_GROUPS: tuple[GangSource, ...] = ("Annotation", "PodGroup", "JobSet")
+DEFAULT_WARNING_SECONDS = 300
+DEFAULT_START_SECONDS = 120
+GANG_LIMIT = 500
+"""Pods of one gang."""
+
+
+class Gang(Model):
+    """Pods that belong together: of one gang, all get nodes, in one place, or none does."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "!has(self.queue) || self.scheduler in ['KAI', 'Volcano']",
+                "`queue` may be set only if `scheduler` is 'KAI' or 'Volcano'",
+            )
+        )
+    )
+
+    scheduler: GangScheduler = Field(
+        "Nestor",
+        description="Who sees to it. `Nestor`: it holds the pods by a scheduling gate until one place, the host cluster's own "
+        "nodes or one backend, has room for all of them. Otherwise a scheduler of the host cluster, which is told the group: "
+        "`Kubernetes` (its PodGroups of group scheduling.k8s.io, with the feature gates GenericWorkload and GangScheduling), "
+        "`Coscheduling`, `KAI` or `Volcano`. Pods of such a gang do not overflow if the host cluster's own nodes are full; and "
+        "but for `Kubernetes`, `schedulers.default` has to name the scheduler. Defaults to `Nestor`.",
+    )
+    groups: Annotated[list[GangSource], Field(min_length=1, max_length=4)] = Field(
+        default_factory=lambda: list(DEFAULT_GROUPS),
+        description="Which pods are a gang. `Annotation`: those with the same annotation (or label) `nestor.dev/gang` in a "
+        "namespace, as many as `nestor.dev/gang-size` says, or as their Job runs at a time. `PodGroup`: those of a PodGroup of "
+        "Kubernetes, Coscheduling or Volcano in the nested cluster. `JobSet`: those of a JobSet. `IndexedJob`: those of an "
+        "Indexed Job that runs all of them at a time. Defaults to all but `IndexedJob`.",
+    )
+    warning_seconds: int = Field(
+        DEFAULT_WARNING_SECONDS,
+        description="Seconds after which pods of a gang that still waits get a warning event, once. They go on waiting, as pods "
+        "do that fit nowhere; `activeDeadlineSeconds` of a Job ends that. Only for scheduler `Nestor`. Defaults to "
+        f"{DEFAULT_WARNING_SECONDS}.",
+        ge=1,
+        le=604_800,
+    )
+    start_seconds: int = Field(
+        DEFAULT_START_SECONDS,
+        description="Seconds within which all pods of a gang must have got nodes, once there was room for them. Otherwise all "
+        "are taken back, also those that run, and wait again, each time twice as long. Only for scheduler `Nestor`. Defaults to "
+        f"{DEFAULT_START_SECONDS}.",
+        ge=10,
+        le=86_400,
+    )
+    queue: ObjectName | None = Field(
+        None, description="Queue of the gangs, for the schedulers `KAI` and `Volcano`. Defaults to the scheduler's own default."
+    )

@@ -1,0 +1,145 @@
+"""Looks after the gangs of all clusters: what is decided of them is written to the status of their NestedClusters.
+
+Nodes and pods of the host are listed only while a complete gang waits for room, and not kept: most clusters never have one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from nestor import times
+from nestor.api import labels
+from nestor.api.nestedcluster import GangStatus
+from nestor.kube import ApiError, Change, kinds
+from nestor.kube.tasks import together
+from nestor.objects import Object, labels_of, spec_of, status_of
+from nestor.operator.gangs.decide import Rooms, decide, is_waiting_for_room
+from nestor.operator.gangs.observe import Cluster, Seen, find_gangs
+from nestor.operator.world.context import Context
+from nestor.translate.gang import read_entries
+from nestor.translate.gang_room import find_rooms
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS = 10.0
+"""How soon to look again while a gang waits for room or is on its way to its nodes."""
+SETTLE_SECONDS = 0.3
+"""Pods of a gang come one after another."""
+_SHARE = 10
+"""Looking at a very large host takes seconds: how many times as long nothing is looked at then."""
+
+_LIVE = "status.phase!=Succeeded,status.phase!=Failed"
+_SPEC = ("nodeName", "containers", "initContainers", "resources", "overhead")
+_CONTAINER = ("resources", "restartPolicy")
+
+
+class GangKeeper:
+    """One for all clusters, because gangs compete for the same nodes."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._news = asyncio.Event()
+        context.cache.informers[kinds.POD].on_change(self._on_pod)
+
+    def _on_pod(self, change: Change) -> None:
+        if labels.GANG in labels_of(change.latest):
+            self._news.set()
+
+    async def keep(self) -> None:
+        """Run until cancelled. Failures of the API server are tried again."""
+        self._news.set()
+        delay: float | None = None
+        took = 0.0
+        while True:
+            try:
+                async with asyncio.timeout(delay):
+                    await self._news.wait()
+            except TimeoutError:
+                pass
+            await asyncio.sleep(max(SETTLE_SECONDS, _SHARE * took))
+            self._news.clear()
+            begin = time.monotonic()
+            try:
+                delay = await self.look()
+            except ApiError as error:
+                log.warning("gangs cannot be looked at, retrying in %.0f s: %s", POLL_SECONDS, error)
+                delay = POLL_SECONDS
+            took = time.monotonic() - begin
+
+    async def look(self) -> float | None:
+        """Decide about all gangs and write that. Returns when to look again, in seconds; None: when a pod of a gang changes."""
+        gangs = await self._find_gangs()
+        now = times.now()
+        waiting = [seen for seen in gangs if is_waiting_for_room(seen, now)]
+        decided = decide(gangs, await self._find_rooms() if waiting else None, now)
+        is_written = await self._write(decided)
+        is_unsettled = any(_is_unsettled(entry) for part in decided.values() for entry in part)
+        return POLL_SECONDS if waiting or is_unsettled or not is_written else None
+
+    async def _find_gangs(self) -> list[Seen]:
+        cache = self._context.cache
+        if not any(labels.GANG in labels_of(pod) for pod in cache.informers[kinds.POD]):
+            return []
+        pods = await self._context.api.list(kinds.POD, labels=f"{labels.MANAGED_BY}=nestor,{labels.GANG}")
+        return find_gangs(pods, {_key(item): item for item in cache.clusters})
+
+    async def _find_rooms(self) -> Rooms:
+        api = self._context.api
+        nodes, pods = await together(api.list_trimmed(kinds.NODE, trim_node), api.list_trimmed(kinds.POD, trim_pod, fields=_LIVE))
+        return Rooms(nodes, find_rooms(nodes, pods))
+
+    async def _write(self, decided: dict[Cluster, list[GangStatus]]) -> bool:
+        """In a patch of its own: the rest of the status is applied by others, and by other parts of the operator. False: some
+        could not be written; one cluster's do not keep those of others.
+        """
+        cache, is_written = self._context.cache, True
+        for cluster in cache.clusters:
+            wanted = {entry.name: entry for entry in decided.get(_key(cluster), [])}
+            if dict(read_entries(cluster)) != wanted:
+                meta = cluster["metadata"]
+                said = [entry.model_dump(by_alias=True, exclude_none=True) for entry in wanted.values()]
+                patch = {"metadata": {"uid": meta["uid"]}, "status": {"gangs": said or None}}
+                try:
+                    made = await self._context.api.patch(
+                        kinds.NESTED_CLUSTER, meta["name"], meta["namespace"], patch, subresource="status"
+                    )
+                except ApiError as error:
+                    log.warning("gangs of cluster %s/%s cannot be written: %s", meta["namespace"], meta["name"], error)
+                    is_written = False
+                else:
+                    cache.clusters.put(made)
+        return is_written
+
+
+def _key(cluster: Object) -> Cluster:
+    return cluster["metadata"]["namespace"], cluster["metadata"]["name"]
+
+
+def _is_unsettled(entry: GangStatus) -> bool:
+    """Whether time alone may change something."""
+    return entry.state == "Released" or bool(entry.retry_time)
+
+
+def trim_node(node: Object) -> Object:
+    """Where it is, and what it has for pods."""
+    meta, spec = node["metadata"], spec_of(node)
+    return {
+        "metadata": {"name": meta["name"], "labels": labels_of(node)},
+        "spec": {key: spec[key] for key in ("taints", "unschedulable") if key in spec},
+        "status": {"allocatable": status_of(node).get("allocatable") or {}},
+    }
+
+
+def trim_pod(pod: Object) -> Object:
+    """What it takes, and of which node."""
+    spec = {key: value for key, value in spec_of(pod).items() if key in _SPEC}
+    for group in ("containers", "initContainers"):
+        if group in spec:
+            spec[group] = [_trim_container(item) for item in spec[group] or ()]
+    return {"metadata": {"name": pod["metadata"]["name"]}, "spec": spec, "status": {"phase": status_of(pod).get("phase")}}
+
+
+def _trim_container(container: Object) -> Object:
+    return {key: container[key] for key in _CONTAINER if key in container}

@@ -1,0 +1,94 @@
+"""Gangs as they are: their host pods, and what was decided of them before. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from nestor.api import labels
+from nestor.api.nestedcluster import GANGS_LIMIT, GangStatus
+from nestor.api.placement import Placement
+from nestor.api.policy import Policy
+from nestor.objects import Object, annotations_of, is_terminating, labels_of, status_of
+from nestor.translate.gang import is_held, read_entries
+from nestor.translate.gang_claims import read_size
+
+Cluster = tuple[str, str]
+"""Namespace and name of a NestedCluster."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A gang and its host pods."""
+
+    namespace: str
+    cluster: str
+    name: str
+    pods: Sequence[Object]
+    """At least one."""
+    placement: Placement
+    entry: GangStatus | None = None
+    """What was decided before."""
+
+    @property
+    def title(self) -> str:
+        """Its name, for people."""
+        return annotations_of(self.pods[0]).get(labels.GANG_NAME, self.name)
+
+    @property
+    def size(self) -> int:
+        """How many pods it has to have: as its newest pod says."""
+        newest = max(self.pods, key=age)
+        return read_size(annotations_of(newest).get(labels.GANG_SIZE)) or 1
+
+    @property
+    def held(self) -> list[Object]:
+        """Its pods that are held, oldest first."""
+        return sorted((pod for pod in self.pods if is_held(pod) and not is_terminating(pod)), key=age)
+
+    @property
+    def loose(self) -> list[Object]:
+        """Those that were let go and have not ended."""
+        return [pod for pod in self.pods if not is_held(pod) and not is_terminating(pod) and not _has_ended(pod)]
+
+    @property
+    def done(self) -> list[Object]:
+        """Those that have succeeded."""
+        return [pod for pod in self.pods if not is_terminating(pod) and status_of(pod).get("phase") == "Succeeded"]
+
+    def count_placed(self, number: int) -> int:
+        """How many have got nodes since they were let go in a round, whatever became of them."""
+        mine = {labels.GANG_ROUND: str(number)}.items()
+        return sum(bool(pod["spec"].get("nodeName")) and mine <= annotations_of(pod).items() for pod in self.pods)
+
+
+def age(pod: Object) -> tuple[str, str]:
+    """Orders pods, the oldest first."""
+    return pod["metadata"].get("creationTimestamp") or "", pod["metadata"]["name"]
+
+
+def _has_ended(pod: Object) -> bool:
+    return status_of(pod).get("phase") in ("Succeeded", "Failed")
+
+
+def find_gangs(pods: Iterable[Object], clusters: Mapping[Cluster, Object]) -> list[Seen]:
+    """The gangs of these clusters. Of each cluster, only so many: those that are known already, then the oldest.
+
+    A gang without pods is none any more.
+    """
+    members: dict[Cluster, dict[str, list[Object]]] = {}
+    for pod in pods:
+        own = labels_of(pod)
+        where = (pod["metadata"]["namespace"], own.get(labels.CLUSTER, ""))
+        if where in clusters and (name := own.get(labels.GANG)):
+            members.setdefault(where, {}).setdefault(name, []).append(pod)
+    found = []
+    for where, gangs in members.items():
+        entries, placement = read_entries(clusters[where]), Policy.read(clusters[where]).places
+        seen = [Seen(*where, name, items, placement, entries.get(name)) for name, items in gangs.items()]
+        found += sorted(seen, key=_find_seniority)[:GANGS_LIMIT]
+    return found
+
+
+def _find_seniority(seen: Seen) -> tuple[bool, tuple[str, str]]:
+    return seen.entry is None, min(age(pod) for pod in seen.pods)

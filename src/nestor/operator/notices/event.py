@@ -1,0 +1,66 @@
+"""A notice as a CloudEvent, and as an HTTP request. What is in it is said in docs/notices.md. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cloudevents.core.bindings import http
+from cloudevents.core.formats.json import JSONFormat
+from cloudevents.core.v1.event import CloudEvent
+
+from nestor import times
+from nestor.api import labels
+from nestor.api.notices import Sink
+from nestor.objects import Object, spec_of
+
+API_VERSION, KIND, PLURAL = f"{labels.GROUP}/v1alpha1", "NestedAppJob", "nestedappjobs"
+TYPE_PREFIX = "dev.nestor.job."
+_FACTS = ("command", "url", "namespace", "startTime", "completionTime", "restarts")
+_CONTENT_TYPE = "application/json"
+
+
+@dataclass(frozen=True)
+class Letter:
+    """One notice, ready to be sent."""
+
+    id: str
+    type: str
+    """As in the status: `Ready`, `Succeeded` or `Failed`."""
+    time: str
+    """When it came to be (RFC 3339)."""
+    attributes: Object
+    """The other attributes of its CloudEvent."""
+    data: Object
+
+
+def write_letter(job: Object, status: Object, notice: Object, source: str = "") -> Letter:
+    """The letter for a notice in a status of the job. `source`: what the event's source begins with."""
+    meta = job["metadata"]
+    facts = {("hostNamespace" if key == "namespace" else key): status[key] for key in _FACTS if key in status}
+    data = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "namespace": meta["namespace"],
+        "name": meta["name"],
+        "uid": meta["uid"],
+        "className": spec_of(job).get("className", ""),
+        "reason": notice.get("reason", ""),
+        "message": notice.get("summary", ""),
+        **facts,
+    }
+    attributes = {
+        "specversion": "1.0",
+        "id": notice["id"],
+        "source": f"{source.rstrip('/')}/apis/{API_VERSION}/namespaces/{meta['namespace']}/{PLURAL}/{meta['name']}",
+        "type": TYPE_PREFIX + notice["type"].lower(),
+        "subject": f"{meta['namespace']}/{meta['name']}",
+        "datacontenttype": _CONTENT_TYPE,
+    }
+    return Letter(notice["id"], notice["type"], notice["time"], attributes, data)
+
+
+def build_request(letter: Letter, sink: Sink) -> http.HTTPMessage:
+    """Headers and body of the request, in the mode that the sink wants."""
+    event = CloudEvent({**letter.attributes, "time": times.read(letter.time)}, dict(letter.data))
+    convert = http.to_binary if sink.mode == "Binary" else http.to_structured
+    return convert(event, JSONFormat())

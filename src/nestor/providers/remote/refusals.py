@@ -1,0 +1,76 @@
+"""What a pod in another cluster cannot have: each such field is named before anything is sent. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nestor.api.policy import Policy
+from nestor.objects import Object
+from nestor.translate import containers, refusals
+
+POLICY = Policy(always_pull_images=False)
+"""Pod Security `Baseline`, whatever the namespace there enforces: no host pod may take over a node of another cluster."""
+
+CARRIED = (
+    "activeDeadlineSeconds",
+    "hostAliases",
+    "hostUsers",
+    "hostnameOverride",
+    "os",
+    "resources",
+    "restartPolicy",
+    "runtimeClassName",
+    "securityContext",
+    "shareProcessNamespace",
+    "terminationGracePeriodSeconds",
+)
+"""Fields that the pod has there as it has them here."""
+_CHANGED = frozenset(
+    {"containers", "dnsConfig", "dnsPolicy", "ephemeralContainers", "hostname", "imagePullSecrets", "initContainers", "volumes"}
+)
+_OF_HOST = frozenset(
+    {
+        "affinity",
+        "automountServiceAccountToken",
+        "enableServiceLinks",
+        "nodeName",
+        "nodeSelector",
+        "overhead",
+        "preemptionPolicy",
+        "priority",
+        "priorityClassName",
+        "readinessGates",
+        "schedulerName",
+        "schedulingGates",
+        "schedulingGroup",
+        "serviceAccount",
+        "serviceAccountName",
+        "setHostnameAsFQDN",
+        "subdomain",
+        "tolerations",
+        "topologySpreadConstraints",
+        "workloadRef",
+    }
+)
+"""Fields that have done their work in the host cluster when the pod is bound, or that only mean something there."""
+_CHECKED = frozenset({"hostIPC", "hostNetwork", "hostPID", "resourceClaims"})
+_KNOWN = frozenset(CARRIED) | _CHANGED | _OF_HOST | _CHECKED
+_KNOWN_OF_CONTAINER = frozenset(containers.FIELDS) | {"env", "envFrom", "volumeDevices"}
+_GROUPS = ("initContainers", "containers", "ephemeralContainers")
+
+
+def find_refusals(pod: Object) -> list[str]:
+    """One message per field that the pod cannot have there; empty for most pods."""
+    spec = pod["spec"]
+    # Which runtime classes there are is the other cluster's affair: it refuses unknown ones by name.
+    checked = pod | {"spec": {key: value for key, value in spec.items() if key != "runtimeClassName"}}
+    return [*refusals.find_refusals(checked, POLICY), *_find_unknown(spec)]
+
+
+def _find_unknown(spec: Object) -> Iterator[str]:
+    for field in sorted(key for key in spec.keys() - _KNOWN if spec[key]):
+        yield f"`spec.{field}` may not be set: it is not known how to carry it to another cluster"
+    for group in _GROUPS:
+        for index, container in enumerate(spec.get(group) or []):
+            for field in sorted(key for key in container.keys() - _KNOWN_OF_CONTAINER if container[key]):
+                yield f"`spec.{group}[{index}].{field}` may not be set: it is not known how to carry it to another cluster"

@@ -1,0 +1,91 @@
+"""A backend that lets in nobody without certificate and token: both are in Secrets, and the token is replaced while it works."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from devcluster.cluster import PluginInfo
+from nestor.api import conditions
+from nestor.kube import Api, kinds
+from nestor.objects import Object, status_of
+from tests.e2e import overflow
+from tests.e2e.conftest import kubectl
+from tests.e2e.overflow import LIMIT, SYSTEM, pod
+from tests.waiting import has, wait_for
+
+pytestmark = [pytest.mark.alone, pytest.mark.long]
+
+
+@contextlib.asynccontextmanager
+async def secret(api: Api, name: str, data: dict[str, bytes], kind: str = "Opaque") -> AsyncIterator[None]:
+    """A Secret of the operator's namespace."""
+    await api.apply(kinds.SECRET, build_secret(name, data) | {"type": kind})
+    yield
+    await api.delete(kinds.SECRET, name, SYSTEM)
+
+
+def build_secret(name: str, data: dict[str, bytes]) -> Object:
+    encoded = {key: base64.b64encode(value).decode() for key, value in data.items()}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": SYSTEM}, "data": encoded}
+
+
+async def run_there(api: Api, kubeconfig: Path, name: str, namespace: str, node: str) -> None:
+    """Have a pod run to its end at the backend, and read its log."""
+    tolerations = [{"key": "virtual-kubelet.io/provider", "operator": "Exists"}]
+    made = json.loads(pod(name, f"echo {name}", nodeSelector={"kubernetes.io/hostname": node}, tolerations=tolerations))
+    made["metadata"]["namespace"] = namespace
+    await api.create(kinds.POD, made)
+
+    def has_ended(found: Object | None) -> bool:
+        return status_of(found).get("phase") == "Succeeded"
+
+    await wait_for(api, kinds.POD, name, namespace, has_ended, limit=LIMIT)
+    assert await kubectl(kubeconfig, "logs", "-n", namespace, name) == f"{name}\n"
+    await kubectl(kubeconfig, "delete", "pod", "-n", namespace, name, "--timeout=60s", limit=90)
+
+
+async def test_credentials_are_shown_and_replaced(api: Api, kubeconfig: Path, plugin: PluginInfo, namespace: str) -> None:
+    name, files = f"guarded-{uuid.uuid4().hex[:6]}", {path.name: path.read_bytes() for path in plugin.pki.iterdir()}
+    access = {
+        "url": plugin.server_tls_url,
+        "tokenRef": {"name": name, "key": "token"},
+        "tls": {"caRef": {"name": name, "key": "ca.crt"}, "clientCertificateSecretName": f"{name}-client"},
+        "statusPeriodSeconds": 1,
+    }
+    client = {"tls.crt": files["client.crt"], "tls.key": files["client.key"]}
+    plugin.client.switch(auth="bearer", tokens=["first"])
+    async with (
+        secret(api, name, {"token": b"first", "ca.crt": files["ca.crt"]}),
+        secret(api, f"{name}-client", client, "kubernetes.io/tls"),
+        overflow.backend(api, name, overflow.interlink(plugin, interlink=access)),
+    ):
+        await run_there(api, kubeconfig, "before", namespace, name)
+        await api.apply(kinds.SECRET, build_secret(name, {"token": b"second", "ca.crt": files["ca.crt"]}) | {"type": "Opaque"})
+        plugin.client.switch(tokens=["second"])
+        await run_there(api, kubeconfig, "after", namespace, name)
+
+
+async def test_a_missing_secret_is_named_until_it_is_there(api: Api, plugin: PluginInfo) -> None:
+    overflow.rest(plugin)
+    name, kind = f"waiting-{uuid.uuid4().hex[:6]}", kinds.OVERFLOW_BACKEND
+    access = {
+        "url": plugin.server_tls_url,
+        "tls": {"caRef": {"name": name, "key": "ca.crt"}, "clientCertificateSecretName": name},
+    }
+    spec = overflow.interlink(plugin, interlink=access)
+    await api.create(kind, {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": name}, "spec": spec})
+    try:
+        await wait_for(api, kind, name, "", has(conditions.REACHABLE, "False", conditions.SECRET_NOT_FOUND), limit=LIMIT)
+        files = {path.name: path.read_bytes() for path in plugin.pki.iterdir()}
+        data = {"ca.crt": files["ca.crt"], "tls.crt": files["client.crt"], "tls.key": files["client.key"]}
+        async with secret(api, name, data, "kubernetes.io/tls"):
+            await wait_for(api, kind, name, "", has(conditions.READY, "True"), limit=LIMIT)
+    finally:
+        await overflow.remove_backend(api, name)

@@ -1,0 +1,129 @@
+"""Array jobs: a large one runs at a backend and a small one here. Both are gathered and merged, and a server is told."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devcluster.cluster import PluginInfo, settings
+from nestor.api import conditions, labels
+from nestor.kube import Api, kinds
+from nestor.objects import Object, labels_of
+from tests.e2e import overflow
+from tests.e2e.conftest import apply, example, kubectl, nested_kubeconfig, read_example
+from tests.fakes.sink import FakeSink
+from tests.waiting import eventually, has, job_with, wait_for
+
+pytestmark = [pytest.mark.alone, pytest.mark.long]
+
+FOLDER = "08-array-job"
+LIMIT = 300
+TRIGGER = 6
+COMPUTE = {"+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a / b}
+
+
+@contextlib.asynccontextmanager
+async def catalogue(api: Api) -> AsyncIterator[None]:
+    """The example's entry of the catalogue."""
+    templates, app = read_example(FOLDER, "app.yaml")
+    name, file = app["metadata"]["name"], templates["metadata"]
+    await api.apply(kinds.CONFIG_MAP, templates)
+    await api.apply(kinds.NESTED_APP, app)
+    try:
+        await wait_for(api, kinds.NESTED_APP, name, "", has(conditions.ACCEPTED, "True"))
+        yield
+    finally:
+        await api.delete(kinds.NESTED_APP, name)
+        await api.delete(kinds.CONFIG_MAP, file["name"], file["namespace"])
+
+
+async def start(api: Api, name: str, namespace: str, class_name: str, **parameters: Any) -> list[Object]:
+    """The example's job; its items."""
+    documents = example(FOLDER, name, namespace)
+    spec = documents[-1]["spec"]
+    spec |= {"className": class_name, "parameters": spec["parameters"] | parameters}
+    await apply(api, documents)
+    return [json.loads(line) for line in spec["parameters"]["input"].splitlines()]
+
+
+async def read_data(inside: Path, name: str) -> dict[str, str]:
+    """The data of a nested ConfigMap."""
+    found: dict[str, str] = json.loads(await kubectl(inside, "get", "configmap", name, "-o", "json"))["data"]
+    return found
+
+
+async def find_nodes(inside: Path, job: str) -> list[str]:
+    """The nodes of a nested Job's pods, one for each pod."""
+    return (await kubectl(inside, "get", "pods", "-l", f"job-name={job}", "-o", "jsonpath={.items[*].spec.nodeName}")).split()
+
+
+def check_results(text: str, items: list[Object]) -> None:
+    """Each item is there once, in order, with its result."""
+    results = [json.loads(line) for line in text.splitlines()]
+    assert [{key: value for key, value in item.items() if key != "result"} for item in results] == items
+    expected = [COMPUTE[item["op"]](item["value1"], item["value2"]) for item in items]
+    assert [item["result"] for item in results] == pytest.approx(expected)
+
+
+async def test_a_large_list_is_worked_on_at_a_backend_and_a_small_one_here(
+    api: Api, plugin: PluginInfo, namespace: str, tmp_path: Path
+) -> None:
+    sink, backend = FakeSink(), f"array-{uuid.uuid4().hex[:6]}"
+    async with (
+        sink.serve(settings.MACHINE_IP) as url,
+        overflow.backend(api, backend, overflow.interlink(plugin)),
+        overflow.overflow_class(
+            api, {"overflow": {"backends": [{"name": backend}]}}, notices={"sinks": [{"name": "portal", "url": url}]}
+        ) as class_name,
+        catalogue(api),
+    ):
+        items = await start(api, "large", namespace, class_name)
+        await start(api, "small", namespace, class_name, items_per_job=7, cpu="50m", merge="wc -l")
+        large, small = await asyncio.gather(
+            *(job_with(api, name, namespace, conditions.SUCCEEDED, "True", limit=LIMIT) for name in ("large", "small"))
+        )
+        inside = await nested_kubeconfig(api, large, tmp_path)
+        parts = await read_data(inside, "parts")
+        assert len(parts) == -(-len(items) // 2) >= TRIGGER
+        assert await find_nodes(inside, "work") == [backend] * len(parts)
+        assert await find_nodes(inside, "merge") != [backend], "one pod is no reason to leave"
+        check_results(parts["part-3"], items[6:8])
+        check_results((await read_data(inside, "results"))["all"], items)
+
+        inside = await nested_kubeconfig(api, small, tmp_path)
+        nodes = await find_nodes(inside, "work")
+        assert len(nodes) == 2
+        own = {node["metadata"]["name"] for node in await api.list(kinds.NODE) if labels.BACKEND not in labels_of(node)}
+        assert set(nodes) <= own
+        assert (await read_data(inside, "results"))["all"].split() == [str(len(items))]
+
+        await check_notices(api, sink, namespace, large, small)
+
+
+async def check_notices(api: Api, sink: FakeSink, namespace: str, *jobs: Object) -> None:
+    """The sink is told of each job's end, once."""
+
+    async def look() -> bool:
+        return sink.types().count("succeeded") == len(jobs)
+
+    await eventually(look, limit=60)
+    for job in jobs:
+        name, uid = job["metadata"]["name"], job["metadata"]["uid"]
+        (told,) = [
+            item for item in sink.events if item["type"].endswith(".succeeded") and item["subject"] == f"{namespace}/{name}"
+        ]
+        assert told["id"].startswith(f"{uid}.succeeded.")
+        assert (told["data"]["uid"], told["data"]["reason"]) == (uid, conditions.COMPLETED)
+
+        def is_delivered(found: Object | None) -> bool:
+            notices = (found or {}).get("status", {}).get("notices") or []
+            return bool(notices) and all(item["state"] == "Delivered" for item in notices)
+
+        await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, is_delivered)

@@ -1,0 +1,130 @@
+"""Pods at a backend in trouble: held back, not answering, its process killed, itself deleted. None is lost or runs twice."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+import pytest
+
+from devcluster.cluster import PluginInfo
+from nestor.kube import Api, kinds
+from tests.e2e import overflow
+from tests.e2e.conftest import kubectl, open_cluster
+from tests.e2e.overflow import BY_ROOM, LIMIT, NEVER, STAY, Place, deployment, pod
+from tests.waiting import eventually, has, wait_for
+
+pytestmark = [pytest.mark.alone, pytest.mark.long]
+
+
+async def test_a_pod_that_the_backend_holds_back_is_taken_back_and_runs_here(place: Place, plugin: PluginInfo) -> None:
+    share, nodes = await overflow.find_share(place.api), await overflow.backends_of_nodes(place.api)
+    own = sum(not name for name in nodes.values())
+    await place.allow(**BY_ROOM | NEVER)
+    await place.create(deployment("filler", own, STAY, requests={"cpu": share}))
+    await place.places("filler", own)
+
+    plugin.client.switch(hold=True)
+    await place.allow(**BY_ROOM, pendingSeconds=20)
+    await place.create(deployment("guest", 1, STAY, requests={"cpu": share}))
+    assert await place.places("guest", 1) == [place.link]
+    await kubectl(place.inside, "delete", "deployment", "filler", "--timeout=60s", limit=90)
+
+    names = "jsonpath={range .items[?(@.status.reason=='BouncedBack')]}{.metadata.name} {.status.message}{'\\n'}{end}"
+
+    async def look() -> str:
+        return await kubectl(place.inside, "get", "pods", "-l", "app=guest", "-o", names)
+
+    assert f"Backend '{place.link}' has not started the pod within 20 s" in await eventually(look, limit=LIMIT)
+    await kubectl(place.inside, "rollout", "status", "deployment/guest", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    assert await place.places("guest", 1) == [""]
+    await overflow.until_forgotten(plugin, "guest")
+
+
+async def test_pods_at_a_backend_that_does_not_answer_keep_their_state(place: Place, plugin: PluginInfo) -> None:
+    await place.allow(mode="Always")
+    await place.create(pod("patient", STAY))
+    await place.running("patient")
+    uid = await place.get("patient", ".metadata.uid")
+
+    plugin.client.restart(after=100)  # what runs there runs on
+    lost = await wait_for(place.api, kinds.NODE, place.link, "", has("Ready", "Unknown", "BackendUnreachable"), limit=150)
+    assert lost is not None
+    assert await place.get("patient", ".status.phase") == "Running"
+
+    await wait_for(place.api, kinds.NODE, place.link, "", has("Ready", "True"), limit=200)
+    await place.running("patient")
+    assert await place.get("patient", ".metadata.uid") == uid
+    assert runs_of(plugin, "patient") == [1]
+    assert await place.get("patient", ".status.containerStatuses[0].restartCount") == "0"
+
+
+def runs_of(plugin: PluginInfo, prefix: str) -> list[int]:
+    """How often the plugin has started the containers of such pods (it remembers two runs of each): a number for each of them."""
+    return [len(item["runs"]) for found in overflow.records_of(plugin, prefix) for item in found["containers"]]
+
+
+async def test_pods_outlive_the_process_of_their_node(place: Place, plugin: PluginInfo) -> None:
+    await place.allow(mode="Always")
+    await place.create(deployment("many", 5, STAY))
+    await kubectl(place.inside, "rollout", "status", "deployment/many", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    before = sorted(item["uid"] for item in overflow.records_of(plugin, "many"))
+
+    await overflow.kill_process(place.api, place.link)
+    await wait_for(place.api, kinds.OVERFLOW_BACKEND, place.link, "", has("Ready", "True"), limit=LIMIT)
+    await place.create(pod("later", "echo later"))
+    await place.ended("later", "Succeeded")
+    assert await kubectl(place.inside, "logs", "later") == "later\n"
+    assert sorted(item["uid"] for item in overflow.records_of(plugin, "many")) == before
+    assert runs_of(plugin, "many") == [1] * 5
+    await kubectl(place.inside, "delete", "deployment", "many", "--timeout=60s", limit=90)
+    await overflow.until_forgotten(plugin, "many")
+
+
+async def test_a_virtual_node_is_drained_as_any_node(place: Place, plugin: PluginInfo, kubeconfig: Path) -> None:
+    await place.allow(mode="Always")
+    await place.create(deployment("mover", 2, STAY))
+    await kubectl(place.inside, "rollout", "status", "deployment/mover", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    before = {item["uid"] for item in overflow.records_of(plugin, "mover")}
+    assert len(before) == 2
+    await kubectl(kubeconfig, "drain", place.link, "--force", "--ignore-daemonsets", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    await overflow.until_forgotten(plugin, "mover")
+
+    # Their successors wait until the node takes pods again.
+    await kubectl(kubeconfig, "uncordon", place.link)
+    await kubectl(place.inside, "rollout", "status", "deployment/mover", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    after = {item["uid"] for item in overflow.records_of(plugin, "mover")}
+    assert len(after) == 2
+    assert not before & after
+
+
+async def test_a_backend_that_is_deleted_empties_its_nodes_first(place: Place, plugin: PluginInfo) -> None:
+    name = f"leaving-{uuid.uuid4().hex[:6]}"
+    async with overflow.backend(place.api, name, overflow.interlink(plugin)):
+        placement = {"overflow": {"mode": "Always", "backends": [{"name": name}]}}
+        await overflow.allow(place.api, place.class_name, placement)
+        await place.create(deployment("mover", 2, STAY))
+        assert await place.places("mover", 2) == [name] * 2
+        await kubectl(place.inside, "rollout", "status", "deployment/mover", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+        await overflow.remove_backend(place.api, name)
+        await overflow.until_forgotten(plugin, "mover")
+    events = await place.api.list(kinds.EVENT, "default")
+    assert not [item for item in events if item["involvedObject"]["name"] == name and item["reason"] == "PodsLeftBehind"]
+
+    # Their successors wait for a place until the class allows one.
+    await place.allow(**NEVER)
+    await kubectl(place.inside, "rollout", "status", "deployment/mover", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    assert await place.places("mover", 2) == ["", ""]
+
+
+async def test_a_deleted_job_leaves_nothing_at_the_backend(
+    api: Api, place: Place, plugin: PluginInfo, namespace: str, tmp_path: Path
+) -> None:
+    await place.allow(mode="Always")
+    _, inside = await open_cluster(api, "brief", namespace, tmp_path, className=place.class_name)
+    await kubectl(inside, "create", "-f", "-", stdin=pod("orphan", STAY))
+    await kubectl(inside, "wait", "--for=condition=Ready", "pod/orphan", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    assert len(overflow.records_of(plugin, "orphan")) == 1
+    await api.delete(kinds.NESTED_APP_JOB, "brief", namespace)
+    await wait_for(api, kinds.NESTED_APP_JOB, "brief", namespace, lambda found: found is None, limit=LIMIT)
+    await overflow.until_forgotten(plugin, "orphan")

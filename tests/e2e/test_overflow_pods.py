@@ -1,0 +1,237 @@
+"""Pods that run at a backend because there is no room here, or because their class says so, and what their owners see of them.
+
+The backend is the interLink plugin, which really runs containers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from devcluster.cluster import PluginInfo
+from devcluster.demo.tools import find_tool
+from nestor.api.placement import HOST
+from nestor.kube import Api, kinds
+from nestor.objects import status_of
+from tests import children
+from tests.e2e import overflow
+from tests.e2e.conftest import kubectl, try_kubectl
+from tests.e2e.overflow import BY_ROOM, GPU, LIMIT, STAY, Place, deployment, pod
+from tests.waiting import eventually, has, wait_for, wait_for_any
+
+pytestmark = [pytest.mark.alone, pytest.mark.long]
+
+
+async def test_pods_that_do_not_fit_go_out_and_say_where_and_why(place: Place) -> None:
+    await place.allow(**BY_ROOM)
+    share, own = await overflow.find_share(place.api), await overflow.backends_of_nodes(place.api)
+    count = sum(not name for name in own.values()) + 2
+    await place.create(deployment("parts", count, STAY, requests={"cpu": share}))
+    await kubectl(place.inside, "rollout", "status", "deployment/parts", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    found = await place.places("parts", count)
+    assert found.count("") >= 1
+    assert found.count(place.link) >= 2
+    assert set(found) == {"", place.link}
+
+    async def counted() -> bool:
+        (cluster,) = await place.api.list(kinds.NESTED_CLUSTER, place.home)
+        told = status_of(cluster).get("pods", {}).get("places", [])
+        return {item["name"]: item.get("running") for item in told} == {
+            HOST: found.count(""),
+            place.link: found.count(place.link),
+        }
+
+    await eventually(counted, limit=LIMIT)
+
+    nodes = "jsonpath={range .items[*]}{.metadata.name} {.spec.nodeName}{'\\n'}{end}"
+    pods = dict(line.split() for line in (await kubectl(place.inside, "get", "pods", "-o", nodes)).splitlines())
+    away = next(name for name, node in pods.items() if node == place.link)
+    assert await place.told(away, "PodOverflowed") == (
+        f"runs on node '{place.link}' of backend '{place.link}': no node of the host cluster had room"
+    )
+    assert place.link in await kubectl(place.inside, "get", "nodes")
+    here = next(name for name, node in pods.items() if node != place.link)
+    fields = f"--field-selector=involvedObject.name={here},reason=PodOverflowed"
+    assert "No resources found" in await kubectl(place.inside, "get", "events", fields)
+
+
+@pytest.mark.parametrize(("mode", "is_away"), [("Never", False), ("WhenFull", False), ("Always", True)])
+async def test_a_small_pod_is_where_the_mode_says(place: Place, mode: str, is_away: bool) -> None:
+    await place.allow(mode=mode)
+    await place.create(pod("small", STAY))
+    assert (await place.running("small") == place.link) is is_away
+
+
+async def test_large_jobs_go_out_by_their_completions_and_others_by_their_parallelism(place: Place) -> None:
+    await place.allow(mode="WhenFull")  # the defaults: 6 completions, 2 pods here, 50 at backends
+    await place.create(job("small", 4, 4), job("large", 6, 3))
+    assert sorted(await place.places("small", 4)) == ["", "", place.link, place.link]
+    assert await place.places("large", 3) == [place.link] * 3
+
+
+def job(name: str, completions: int, parallelism: int) -> str:
+    """A Job whose pods stay."""
+    template = {"spec": json.loads(pod(name, STAY, terminationGracePeriodSeconds=0))["spec"]}
+    spec = {"completions": completions, "parallelism": parallelism, "template": template}
+    return json.dumps({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec})
+
+
+async def test_a_pod_with_a_gpu_goes_where_the_gpus_are(place: Place) -> None:
+    await place.allow(mode="Never", gpu="Backend")
+    script = f"echo $ACCELERATORS; {STAY}"
+    await place.create(pod("trained", script, limits={GPU: 1}), pod("plain", STAY), pod("greedy", STAY, limits={GPU: 3}))
+    assert await place.running("trained") == place.link
+    assert await place.running("plain") != place.link
+    assert await kubectl(place.inside, "logs", "trained") == f"{GPU}=0\n"
+    assert await place.told("trained", "PodOverflowed") == (
+        f"runs on node '{place.link}' of backend '{place.link}': it requests '{GPU}'"
+    )
+
+    async def look() -> str:
+        why = await place.get("greedy", '.status.conditions[?(@.type=="PodScheduled")].message')
+        return why if f"Insufficient {GPU}" in why else ""
+
+    await eventually(look, limit=LIMIT)
+
+
+FILES = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: default}
+data: {colour: blue}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: login, namespace: default}
+stringData: {password: sesame}
+"""
+
+
+async def test_a_pod_at_the_backend_has_its_files_and_variables_and_ends_with_its_exit_code(place: Place) -> None:
+    await place.allow(mode="Always")
+    await kubectl(place.inside, "apply", "-f", "-", stdin=FILES)
+    script = (
+        "cat /settings/colour /login/password /note/name /scratch/left; echo; echo $COLOUR $MY_NAME $GREETING; "
+        "test -s /var/run/secrets/kubernetes.io/serviceaccount/token && echo has a token; exit 3"
+    )
+    first = {
+        "name": "first",
+        "image": overflow.BUSYBOX,
+        "command": ["sh", "-c", "printf scratch > /scratch/left"],
+        "volumeMounts": [{"name": "scratch", "mountPath": "/scratch"}],
+    }
+    note = {"items": [{"path": "name", "fieldRef": {"fieldPath": "metadata.name"}}]}
+    made = pod(
+        "files",
+        script,
+        initContainers=[first],
+        env=[
+            {"name": "COLOUR", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "colour"}}},
+            {"name": "MY_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+            {"name": "GREETING", "value": "hello $(MY_NAME)"},
+        ],
+        volumes=[
+            {"name": "settings", "configMap": {"name": "settings"}},
+            {"name": "login", "secret": {"secretName": "login"}},
+            {"name": "note", "downwardAPI": note},
+            {"name": "scratch", "emptyDir": {}},
+        ],
+    )
+    await place.create(made)
+    await place.ended("files", "Failed")
+    assert await place.get("files", ".status.containerStatuses[0].state.terminated.exitCode") == "3"
+    assert await place.get("files", ".status.initContainerStatuses[0].state.terminated.reason") == "Completed"
+    log = "bluesesamefilesscratch\nblue files hello files\nhas a token\n"
+    assert await kubectl(place.inside, "logs", "files", "-c", "main") == log
+    assert await kubectl(place.inside, "logs", "files", "-c", "main", "--tail=1") == "has a token\n"
+    stamped = await kubectl(place.inside, "logs", "files", "-c", "main", "--timestamps", "--tail=1")
+    assert stamped.endswith("Z has a token\n")
+
+
+async def test_a_job_completes_at_the_backend(place: Place) -> None:
+    await place.allow(mode="Always")
+    template = {"spec": json.loads(pod("sum", "echo part $JOB_COMPLETION_INDEX"))["spec"]}
+    spec = {"completionMode": "Indexed", "completions": 3, "parallelism": 3, "template": template}
+    await place.create(json.dumps({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sum"}, "spec": spec}))
+    await kubectl(place.inside, "wait", "--for=condition=Complete", "job/sum", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    log = await kubectl(place.inside, "logs", "-l", "job-name=sum", "--tail=-1")
+    assert sorted(log.splitlines()) == ["part 0", "part 1", "part 2"]
+
+
+async def test_a_followed_log_ends_with_the_pod_which_may_say_good_bye(place: Place, plugin: PluginInfo) -> None:
+    await place.allow(mode="Always")
+    await place.create(pod("talker", "trap 'echo bye; exit 0' TERM; echo hello; while true; do sleep 0.1; done"))
+    await place.running("talker")
+    async with following(place.inside, "talker") as log:
+        assert await asyncio.wait_for(log.readline(), LIMIT) == b"hello\n"
+        await kubectl(place.inside, "delete", "pod", "talker", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+        assert await asyncio.wait_for(log.read(), LIMIT) == b"bye\n"
+    await overflow.until_forgotten(plugin, "talker")
+
+
+@contextlib.asynccontextmanager
+async def following(inside: Path, name: str) -> AsyncIterator[asyncio.StreamReader]:
+    """The output of `kubectl logs -f`."""
+    command = (find_tool("kubectl"), "--kubeconfig", str(inside), "logs", "-f", name)
+    async with children.running(*command, stdout=asyncio.subprocess.PIPE) as process:
+        assert process.stdout is not None
+        yield process.stdout
+
+
+async def test_a_container_that_was_restarted_has_a_previous_log(place: Place, plugin: PluginInfo) -> None:
+    plugin.client.switch(backoff=0.1)
+    await place.allow(mode="Always")
+    script = "echo x >> /left/runs; echo run $(wc -l < /left/runs); test $(wc -l < /left/runs) -gt 1 && exec sleep 3600"
+    await place.create(pod("again", script, restartPolicy="OnFailure", volumes=[{"name": "left", "emptyDir": {}}]))
+
+    async def is_second() -> bool:
+        code, log = await try_kubectl(place.inside, "logs", "again")
+        return code == 0 and log == "run 2\n"
+
+    await eventually(is_second, limit=LIMIT)
+    assert await kubectl(place.inside, "logs", "again", "--previous") == "run 1\n"
+    await eventually(lambda: _is(place, "again", ".status.containerStatuses[0].restartCount", "1"), limit=LIMIT)
+
+
+async def _is(place: Place, name: str, path: str, value: str) -> bool:
+    return await place.get(name, path) == value
+
+
+async def test_what_the_backend_cannot_do_is_refused_by_name(place: Place) -> None:
+    await place.allow(mode="Always")
+    await place.create(pod("carrier", STAY, volumes=[{"name": "app", "image": {"reference": overflow.BUSYBOX}}]))
+    await place.ended("carrier", "Failed")
+    assert await place.get("carrier", ".status.reason") == "BackendRefused"
+    message = await place.get("carrier", ".status.message")
+    assert "`spec.volumes[0].image` (volume 'app') may not be set: interLink carries only configMap" in message
+
+    await place.create(pod("plain", STAY))
+    await place.running("plain")
+    code, output = await try_kubectl(place.inside, "exec", "plain", "--", "true")
+    assert code != 0
+    assert "not supported" in output
+
+
+async def test_any_pod_of_the_host_that_tolerates_the_node_may_run_there(
+    api: Api, kubeconfig: Path, link: str, plugin: PluginInfo, namespace: str
+) -> None:
+    tolerations = [{"key": "virtual-kubelet.io/provider", "operator": "Exists", "effect": "NoSchedule"}]
+    script = "test -s /var/run/secrets/kubernetes.io/serviceaccount/token && echo $KUBERNETES_SERVICE_HOST; exec sleep 3600"
+    made = json.loads(pod("ordinary", script, nodeSelector={"type": "virtual-kubelet"}, tolerations=tolerations))
+    made["metadata"]["namespace"] = namespace
+    await api.create(kinds.POD, made)
+    found = await wait_for(api, kinds.POD, "ordinary", namespace, has("Ready", "True"), limit=LIMIT)
+    assert found is not None
+    assert found["spec"]["nodeName"] == link
+    assert "podIP" not in found["status"]
+    service = await api.get(kinds.SERVICE, "kubernetes", "default")
+    assert (await kubectl(kubeconfig, "logs", "-n", namespace, "ordinary")).strip() == service["spec"]["clusterIP"]
+    event = await wait_for_any(api, kinds.EVENT, namespace, lambda item: item["reason"] == "Accepted")
+    assert event["message"] == f"Accepted by backend '{link}'"
+    await kubectl(kubeconfig, "delete", "pod", "-n", namespace, "ordinary", "--timeout=60s", limit=90)
+    await overflow.until_forgotten(plugin, "ordinary")

@@ -1,0 +1,168 @@
+"""Pods that run in another Kubernetes cluster: what their owners see of them, and what is left there.
+
+The other cluster is a nested one. Its pods are pods of the host cluster after all, with real kubelets.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from nestor.api import labels
+from nestor.kube import Api
+from tests.e2e import overflow
+from tests.e2e.conftest import fresh_namespace, kubectl, open_cluster, try_kubectl
+from tests.e2e.overflow import LIMIT, STAY, Place, pod
+from tests.waiting import eventually
+
+pytestmark = [pytest.mark.alone, pytest.mark.long]
+
+FILES = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: default}
+data: {colour: blue}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: login, namespace: default}
+stringData: {password: sesame}
+"""
+VOLUMES = [{"name": "settings", "configMap": {"name": "settings"}}, {"name": "login", "secret": {"secretName": "login"}}]
+CAPACITY = {"cpu": "4", "memory": "4Gi", "pods": "20"}
+
+
+@dataclass
+class Far:
+    """The other cluster."""
+
+    kubeconfig: Path
+    backend: str
+
+    async def names(self, kind: str) -> list[str]:
+        """What host pods have there, of one kind."""
+        found = await kubectl(self.kubeconfig, "get", kind, "-n", "nestor", "-l", labels.HOST_UID, "-o", "name")
+        return found.split()
+
+    async def until_empty(self) -> None:
+        """Await that nothing is left there."""
+
+        async def look() -> bool:
+            return not [name for kind in ("pods", "configmaps", "secrets") for name in await self.names(kind)]
+
+        await eventually(look, limit=LIMIT)
+
+
+@pytest.fixture(scope="module")
+async def both(
+    api: Api, used_namespaces: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[tuple[Place, Far]]:
+    """A nested cluster whose pods all go out, and the nested cluster to which they go."""
+    folder, name = tmp_path_factory.mktemp("clusters"), f"east-{uuid.uuid4().hex[:6]}"
+    async with AsyncExitStack() as stack:
+        namespace = await stack.enter_async_context(fresh_namespace(api, used_namespaces))
+        spec = await stack.enter_async_context(overflow.second_cluster(api, "east", namespace, folder, CAPACITY))
+        await stack.enter_async_context(overflow.backend(api, name, spec))
+        placement = {"overflow": {"mode": "Always", "backends": [{"name": name}]}}
+        class_name = await stack.enter_async_context(overflow.overflow_class(api, placement))
+        job, inside = await open_cluster(api, "near", namespace, folder, className=class_name)
+        await kubectl(inside, "apply", "-f", "-", stdin=FILES)
+        yield Place(api, inside, job["status"]["namespace"], class_name, name), Far(folder / "east.kubeconfig", name)
+
+
+@pytest.fixture
+async def near(both: tuple[Place, Far]) -> AsyncIterator[Place]:
+    """The first one. At the end of each test, nothing is left in the other one."""
+    place, far = both
+    yield place
+    await kubectl(place.inside, "delete", "pods", "--all", "--timeout=90s", limit=LIMIT)
+    await far.until_empty()
+
+
+@pytest.fixture
+def far(both: tuple[Place, Far]) -> Far:
+    """The other one."""
+    return both[1]
+
+
+async def test_a_pod_has_its_files_there_and_ends_with_its_exit_code(near: Place, far: Far) -> None:
+    token = "/var/run/secrets/kubernetes.io/serviceaccount"
+    script = (
+        "cat /settings/colour /login/password; echo; echo $COLOUR $MY_NAME; "
+        f"test -s {token}/token && test -s {token}/ca.crt && echo has a token in $(cat {token}/namespace); exit 3"
+    )
+    env = [
+        {"name": "COLOUR", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "colour"}}},
+        {"name": "MY_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+    ]
+    await near.create(pod("files", script, env=env, volumes=VOLUMES))
+    await near.ended("files", "Failed")
+    assert await near.get("files", ".status.containerStatuses[0].state.terminated.exitCode") == "3"
+    assert await kubectl(near.inside, "logs", "files") == "bluesesame\nblue files\nhas a token in default\n"
+    assert await kubectl(near.inside, "logs", "files", "--tail=1") == "has a token in default\n"
+    assert await near.get("files", ".spec.nodeName") == near.link
+    assert len(await far.names("pods")) == 1
+
+
+async def test_commands_run_in_a_pod_there_and_its_log_is_followed(near: Place, far: Far) -> None:
+    await near.create(pod("shell", f"echo hello; {STAY}", volumes=VOLUMES))
+    assert await near.running("shell") == near.link
+    assert await kubectl(near.inside, "logs", "shell") == "hello\n"
+    assert await kubectl(near.inside, "exec", "shell", "--", "cat", "/settings/colour") == "blue"
+    assert await kubectl(near.inside, "exec", "-i", "shell", "--", "cat", stdin="typed") == "typed"
+    code, _ = await try_kubectl(near.inside, "exec", "shell", "--", "sh", "-c", "exit 4")
+    assert code == 4
+    (name,) = await far.names("pods")
+    assert name.startswith("pod/shell")
+    owners = "jsonpath={.items[*].metadata.ownerReferences[0].name}"
+    found = await kubectl(far.kubeconfig, "get", "configmaps,secrets", "-n", "nestor", "-l", labels.HOST_UID, "-o", owners)
+    assert set(found.split()) == {name.removeprefix("pod/")}
+    assert await near.told("shell", "PodOverflowed")
+
+
+async def test_a_pod_that_is_deleted_leaves_nothing_there(near: Place, far: Far) -> None:
+    await near.create(pod("brief", STAY, volumes=VOLUMES))
+    await near.running("brief")
+    assert await far.names("configmaps")
+    await kubectl(near.inside, "delete", "pod", "brief", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    await far.until_empty()
+
+
+async def test_a_pod_that_somebody_removes_there_fails_here(near: Place, far: Far) -> None:
+    await near.create(pod("victim", STAY))
+    await near.running("victim")
+    await kubectl(far.kubeconfig, "delete", "pods", "-n", "nestor", "--all", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    await kubectl(near.inside, "wait", "--for=jsonpath={.status.phase}=Failed", "pod/victim", "--timeout=180s", limit=210)
+
+
+async def test_pods_outlive_the_process_of_their_node(near: Place, far: Far) -> None:
+    await near.create(pod("patient", STAY))
+    await near.running("patient")
+    before = await far.names("pods")
+    await overflow.kill_process(near.api, near.link)
+    await near.create(pod("later", "echo later"))
+    await near.ended("later", "Succeeded")
+    assert await near.get("patient", ".status.phase") == "Running"
+    assert set(before) <= set(await far.names("pods"))
+
+
+async def test_a_quota_of_the_other_cluster_is_the_pods_reason_until_it_is_raised(near: Place, far: Far) -> None:
+    quota = "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: none, namespace: nestor}\nspec: {hard: {pods: '0'}}\n"
+    await kubectl(far.kubeconfig, "apply", "-f", "-", stdin=quota)
+    try:
+        counts = "--for=jsonpath={.status.hard.pods}=0"
+        await kubectl(far.kubeconfig, "wait", counts, "resourcequota/none", "-n", "nestor", "--timeout=60s", limit=90)
+        await near.create(pod("greedy", STAY))
+
+        async def waits() -> bool:
+            return "exceeded quota: none" in await near.get("greedy", ".status.message")
+
+        await eventually(waits, limit=LIMIT)
+    finally:
+        await kubectl(far.kubeconfig, "delete", "resourcequota", "none", "-n", "nestor")
+    await near.running("greedy")

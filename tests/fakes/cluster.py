@@ -1,0 +1,225 @@
+"""Another cluster in memory: an API server that validates little, a garbage collector, and kubelets that the tests play."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import copy
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from nestor.api import labels
+from nestor.kube import Api, Conflict, Kind, Unreachable, kinds
+from nestor.providers.remote.settings import Access, Limits
+from tests.fakes.api import MemoryApi
+
+Object = dict[str, Any]
+
+STARTED = "2030-01-01T00:00:00Z"
+
+
+class MemoryCluster(MemoryApi):
+    """Pods that are bound to a node take a while to end; the others go at once, and their copies with them.
+
+    `fault` may answer a request with an error before anything is done, `lost` afterwards; both get the verb, and a path such as
+    `pods far/web`.
+    """
+
+    host = "https://far.example"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_down = False
+        self.starts: Counter[str] = Counter()
+        self.fault: Callable[[str, str], Exception | None] = lambda _, __: None
+        self.lost: Callable[[str, str], Exception | None] = lambda _, __: None
+
+    async def close(self) -> None:
+        """See `Api.close`."""
+
+    async def request(self, method: str, path: str, query: dict[str, str] | None = None, *rest: Any, **_: Any) -> Object:
+        """See `Api.request`: lists."""
+        await self._enter(method, path)
+        return await super().request(method, path, query, *rest)
+
+    async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
+        """See `Api.find`."""
+        await self._enter("GET", f"{kind.plural} {namespace}/{name}")
+        return await super().find(kind, name, namespace)
+
+    async def list(
+        self, kind: Kind, namespace: str | None = None, *, labels: str = "", fields: str = ""
+    ) -> builtins.list[Object]:
+        """See `Api.list`."""
+        await self._enter("LIST", f"{kind.plural} {namespace}")
+        return await super().list(kind, namespace, labels=labels, fields=fields)
+
+    async def create(
+        self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None, strict: bool = False
+    ) -> Object:
+        """See `Api.create`."""
+        meta = body["metadata"]
+        what = f"{kind.plural} {meta['namespace']}/{meta['name']}"
+        await self._enter("POST", what)
+        assert strict
+        made = await super().create(kind, copy.deepcopy(body))
+        made = self.put(kind, made | {"status": {"phase": "Pending"}})
+        self.starts[meta["labels"][labels.HOST_UID]] += 1
+        self._leave("POST", what)
+        return made
+
+    async def patch(
+        self,
+        kind: Kind,
+        name: str,
+        namespace: str | None,
+        patch: Any,
+        *,
+        subresource: str | None = None,
+        how: str = "merge",
+        strict: bool = False,
+    ) -> Object:
+        """See `Api.patch`: strategic merge patches."""
+        what = f"{kind.plural} {namespace}/{name}"
+        await self._enter("PATCH", what)
+        now = self.look(kind, name, namespace or "")
+        version = (patch.get("metadata") or {}).get("resourceVersion")
+        if now is not None and version not in (None, now["metadata"]["resourceVersion"]):
+            raise Conflict(409, "Conflict", "the object has been modified")
+        full = merge_lists(now, patch) if now is not None else patch
+        answer = await super().patch(kind, name, namespace, full, subresource=subresource)
+        self._leave("PATCH", what)
+        return answer
+
+    async def apply(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
+        """See `Api.apply`."""
+        what = f"{kind.plural} {body['metadata']['namespace']}/{body['metadata']['name']}"
+        await self._enter("APPLY", what)
+        answer = await super().apply(kind, body, subresource=subresource)
+        self._leave("APPLY", what)
+        return answer
+
+    async def delete(
+        self,
+        kind: Kind,
+        name: str,
+        namespace: str | None = None,
+        *,
+        uid: str | None = None,
+        grace_seconds: int | None = None,
+        **_: Any,
+    ) -> bool:
+        """See `Api.delete`. A kubelet ends a pod at once that has a second."""
+        await self._enter("DELETE", f"{kind.plural} {namespace}/{name}")
+        self._note("DELETE", kind, namespace, name, grace_seconds)
+        now = self.look(kind, name, namespace or "")
+        if now is None or (uid and now["metadata"]["uid"] != uid):
+            return False
+        grace = now["spec"].get("terminationGracePeriodSeconds", 30) if grace_seconds is None else grace_seconds
+        is_over = now["status"].get("phase") in ("Succeeded", "Failed")
+        if not now["spec"].get("nodeName") or is_over or grace <= 1:
+            self.remove(now)
+        else:
+            now["metadata"] |= {"deletionTimestamp": STARTED, "deletionGracePeriodSeconds": grace}
+            self.put(kind, now)
+        return True
+
+    def remove(self, pod: Object) -> None:
+        """Have a pod gone, with everything that belongs to it."""
+        meta = pod["metadata"]
+        self.drop(kinds.POD, meta["name"], meta["namespace"])
+        for (plural, namespace, name), item in list(self.objects.items()):
+            if any(owner["uid"] == meta["uid"] for owner in item["metadata"].get("ownerReferences") or ()):
+                assert plural in ("configmaps", "secrets")
+                self.drop(kinds.SECRET if plural == "secrets" else kinds.CONFIG_MAP, name, namespace)
+
+    def of(self, uid: str) -> Object:
+        """The pod that runs for a host pod."""
+        (found,) = [item for item in self.every("pods") if item["metadata"]["labels"].get(labels.HOST_UID) == uid]
+        return found
+
+    def every(self, plural: str) -> builtins.list[Object]:
+        """All objects of a kind."""
+        return [copy.deepcopy(item) for key, item in self.objects.items() if key[0] == plural]
+
+    def tell(self, uid: str, **status: Any) -> None:
+        """The kubelet writes a pod's status."""
+        pod = self.of(uid)
+        self.put(kinds.POD, pod | {"status": pod["status"] | status})
+
+    def run(self, uid: str) -> None:
+        """The pod is placed and runs."""
+        pod = self.of(uid)
+        assert not pod["spec"].get("schedulingGates")
+        pod["spec"]["nodeName"] = "node-1"
+        self.put(kinds.POD, pod | {"status": build_running(pod)})
+
+    def end(self, uid: str, code: int) -> None:
+        """The pod's containers end."""
+        pod = self.of(uid)
+        self.put(kinds.POD, pod | {"status": build_ended(pod, code)})
+
+    async def _enter(self, verb: str, what: str) -> None:
+        await asyncio.sleep(0)
+        if self.is_down:
+            raise Unreachable("connection refused")
+        if (error := self.fault(verb, what)) is not None:
+            raise error
+
+    def _leave(self, verb: str, what: str) -> None:
+        if (error := self.lost(verb, what)) is not None:
+            raise error
+
+
+class GivenAccess(Access):
+    """Access to a client that is there already."""
+
+    def __init__(self, api: Any, secrets: tuple[str, ...] = ()) -> None:
+        super().__init__({"users": [{"user": {"token": item}} for item in secrets]})
+        object.__setattr__(self, "_api", api)
+
+    async def connect(self, limits: Limits) -> Api:
+        """The client."""
+        found: Api = getattr(self, "_api")  # noqa: B009 - the class is frozen
+        return found
+
+
+def build_running(pod: Object) -> Object:
+    """The status of a pod that runs, as a kubelet writes it."""
+    conditions = [
+        {"type": kind, "status": "True", "lastTransitionTime": STARTED} for kind in ("PodScheduled", "Ready", "ContainersReady")
+    ]
+    state = {"running": {"startedAt": STARTED}}
+    items = [_container(item, state, is_ready=True) for item in pod["spec"]["containers"]]
+    own = {"phase": "Running", "startTime": STARTED, "podIP": "10.9.9.9", "hostIP": "192.0.2.1", "qosClass": "BestEffort"}
+    return own | {"conditions": conditions, "containerStatuses": items}
+
+
+def build_ended(pod: Object, code: int) -> Object:
+    """The status of a pod that has ended."""
+    state = {"terminated": {"exitCode": code, "reason": "Error" if code else "Completed", "finishedAt": STARTED}}
+    items = [_container(item, state, is_ready=False) for item in pod["spec"]["containers"]]
+    return {"phase": "Failed" if code else "Succeeded", "startTime": STARTED, "containerStatuses": items}
+
+
+def _container(item: Object, state: Object, *, is_ready: bool) -> Object:
+    plain = {"name": item["name"], "image": item["image"], "imageID": "sha256:1", "restartCount": 0, "lastState": {}}
+    return plain | {"ready": is_ready, "started": is_ready, "state": state, "containerID": "containerd://1"}
+
+
+def merge_lists(now: Any, patch: Any) -> Any:
+    """A merge patch with whole lists, from a strategic one whose lists are merged by type or name."""
+    if isinstance(patch, dict):
+        there = now if isinstance(now, dict) else {}
+        return {key: merge_lists(there.get(key), value) for key, value in patch.items()}
+    if not isinstance(patch, list) or not all(isinstance(item, dict) for item in patch):
+        return patch
+    key = "type" if any("type" in item for item in patch) else "name"
+    result = {item[key]: item for item in now or []}
+    for item in patch:
+        if item.get("$patch") == "delete":
+            result.pop(item[key], None)
+        else:
+            result[item[key]] = result.get(item[key], {}) | item
+    return list(result.values())

@@ -1,0 +1,348 @@
+"""Another cluster as a backend, by a real API server and the documented rights.
+
+What needs a kubelet there (that commands run, that logs have lines) is in `tests/e2e/test_overflow_remote.py`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from nestor.api import labels
+from nestor.kube import Api, kinds, kubeconfig
+from nestor.kube.errors import Unreachable as NoAnswer
+from nestor.providers.base import Backend, Inputs, InvalidInput, NoRoom, NotFound, NotYet, Unauthorized, Unreachable
+from nestor.providers.remote.provider import RemoteProvider
+from nestor.providers.remote.settings import Access
+from tests.conformance.providers.backend import BackendContract
+from tests.conformance.providers.contract import ListsContract, LogsContract, PatchesContract, StreamsContract
+from tests.integration.apiserver import ControlPlane
+from tests.integration.providers import remote
+from tests.integration.providers.remote import Far
+from tests.unit.providers.remote.conftest import build_pod as build_named
+from tests.waiting import eventually
+
+Object = dict[str, Any]
+
+CONFIG = {"metadata": {"name": "settings"}, "data": {"a": "1"}}
+VOLUME = {"name": "v", "configMap": {"name": "settings"}}
+ARCH = "kubernetes.io/arch"
+
+
+@pytest.fixture
+async def far(host: Api, control_plane: ControlPlane) -> AsyncIterator[Far]:
+    """A fresh namespace of the other cluster."""
+    async with remote.opened(host, control_plane) as found:
+        yield found
+
+
+class RemotePlace:
+    """A namespace of the other cluster."""
+
+    namespace = "pods"
+
+    def __init__(self, far: Far, provider: RemoteProvider) -> None:
+        self.provider: Backend = provider
+        self.invalid_patch: Object = {"spec": {"activeDeadlineSeconds": -1}}
+        self._far = far
+        self._provider = provider
+
+    def refuse(self, pod: Object) -> tuple[Object, str]:
+        """A container without an image's name."""
+        return pod | {"spec": pod["spec"] | {"containers": [{"name": "No Name", "image": "x"}]}}, "spec.containers[0].name"
+
+    async def start(self, pod: Object) -> None:
+        """A kubelet runs it."""
+        await self._far.run(pod["metadata"]["uid"])
+
+    async def end(self, pod: Object, code: int) -> None:
+        """A kubelet has run it."""
+        await self._far.end(pod["metadata"]["uid"], code)
+
+    async def finish(self, pod: Object) -> None:
+        """The kubelet's last request."""
+        await self._far.remove(pod["metadata"]["uid"])
+
+    async def forget(self, pod: Object) -> None:
+        """Somebody removes it for good; the watch tells a moment later."""
+        await self._far.remove(pod["metadata"]["uid"])
+
+        async def is_unknown() -> bool:
+            return not await self.provider.statuses([pod])
+
+        await eventually(is_unknown)
+
+    def count_starts(self, pod: Object) -> int:
+        """Creations, by UID."""
+        return self._far.starts[pod["metadata"]["uid"]]
+
+    async def stop(self) -> None:
+        """Nobody listens there any more."""
+        api = await self._provider._cluster.connect()
+        api._client.configuration.host = "https://127.0.0.1:1"
+
+    async def add_foreign(self, name: str) -> None:
+        """A pod of another backend in the same namespace."""
+        marks = {labels.BACKEND_UID: "other", labels.HOST_UID: name}
+        meta = {"name": name, "namespace": self._far.space, "labels": marks, "annotations": {labels.NESTED_NAME: name}}
+        spec = {"containers": [{"name": "app", "image": "example/web:1"}], "automountServiceAccountToken": False}
+        await self._far.api.create(kinds.POD, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+
+
+class TestRemote(BackendContract, ListsContract, PatchesContract, LogsContract, StreamsContract):
+    """The contract."""
+
+    @pytest.fixture
+    async def place(self, far: Far) -> RemotePlace:
+        """A namespace with all documented rights."""
+        return RemotePlace(far, await far.connect())
+
+
+def build_pod(name: str = "web", **spec: Any) -> Object:
+    """A host pod with a UID of its own."""
+    return build_named(name, str(uuid.uuid4()), **spec)
+
+
+async def is_known(provider: RemoteProvider, pod: Object) -> bool:
+    """Whether the provider tells a status of the pod."""
+    return bool(await provider.statuses([pod]))
+
+
+async def test_copies_belong_to_the_pod_and_go_with_it(far: Far) -> None:
+    provider = await far.connect()
+    sources = [{"serviceAccountToken": {"path": "token"}}]
+    pod = build_pod(volumes=[VOLUME, {"name": "t", "projected": {"sources": sources}}], imagePullSecrets=[{"name": "pull"}])
+    pull = {"type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": "e30="}}
+    inputs = Inputs({"settings": CONFIG}, {"pull": pull}, {("t", "token"): "one"}, {"KUBERNETES_SERVICE_HOST": "10.43.0.1"})
+    await provider.create(pod, inputs)
+    there = await far.of(pod["metadata"]["uid"])
+    assert "schedulingGates" not in there["spec"]
+    copies = [
+        item for kind in (kinds.CONFIG_MAP, kinds.SECRET) for item in await far.api.list(kind, far.space, labels=labels.HOST_UID)
+    ]
+    assert len(copies) == 4
+    assert {item["metadata"]["ownerReferences"][0]["uid"] for item in copies} == {there["metadata"]["uid"]}
+    assert there["spec"]["serviceAccountName"] == "default"
+    assert not [item for item in there["spec"]["volumes"] if item["name"].startswith("kube-api-access")]
+    await provider.delete(pod)
+
+    async def is_clean() -> bool:
+        return not [*await far.names(kinds.CONFIG_MAP), *await far.names(kinds.SECRET), *await far.names(kinds.POD)]
+
+    await eventually(is_clean, 60)
+
+
+async def test_changed_inputs_change_the_copies(far: Far) -> None:
+    provider, pod = await far.connect(), build_pod(volumes=[VOLUME])
+    await provider.create(pod, Inputs({"settings": CONFIG}))
+    await far.run(pod["metadata"]["uid"])
+    await (await far.connect()).create(pod, Inputs({"settings": CONFIG | {"data": {"b": "2"}}}))
+    (copy,) = await far.api.list(kinds.CONFIG_MAP, far.space, labels=labels.HOST_UID)
+    assert copy["data"] == {"b": "2"}
+    assert far.starts[pod["metadata"]["uid"]] == 1
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+async def test_any_answer_of_a_creation_may_be_lost(far: Far, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """To the creation itself, to that of the copy, to the end of the wait."""
+    provider, pod = await far.connect(), build_pod(volumes=[VOLUME])
+    api, count = await provider._cluster.connect(), [0]
+    sent = api.request
+
+    async def request(method: str, *args: Any, **options: Any) -> Any:
+        answer = await sent(method, *args, **options)
+        if method != "GET":
+            count[0] += 1
+            if count[0] == number:
+                raise NoAnswer("the answer was lost")
+        return answer
+
+    with monkeypatch.context() as patched:
+        patched.setattr(api, "request", request)
+        with pytest.raises(Unreachable):
+            await provider.create(pod, Inputs({"settings": CONFIG}))
+    later = await far.connect()
+    await later.create(pod, Inputs({"settings": CONFIG}))
+    assert "schedulingGates" not in (await far.of(pod["metadata"]["uid"]))["spec"]
+    assert await is_known(later, pod)
+    assert len(await far.names(kinds.CONFIG_MAP)) == 1
+
+
+async def set_quota(far: Far, **hard: str) -> None:
+    """A quota that counts already."""
+    amounts = {key.replace("__", "/"): value for key, value in hard.items()}
+    body: Object = {"metadata": {"name": "team", "namespace": far.space}, "spec": {"hard": amounts}}
+    await far.api.apply(kinds.RESOURCE_QUOTA, body)
+
+    async def counts() -> bool:
+        found = await far.api.get(kinds.RESOURCE_QUOTA, "team", far.space)
+        return bool((found.get("status") or {}).get("hard") == amounts)
+
+    await eventually(counts)
+
+
+async def test_a_quota_is_the_pods_reason(far: Far) -> None:
+    await set_quota(far, pods="0")
+    provider, pod = await far.connect(), build_pod()
+    with pytest.raises(NoRoom, match="exceeded quota: team, requested: pods=1, used: pods=0, limited: pods=0"):
+        await provider.create(pod)
+    await set_quota(far, pods="1")
+    await provider.create(pod)
+
+
+async def test_a_pod_whose_copies_find_no_room_is_not_left(far: Far) -> None:
+    await set_quota(far, count__configmaps="0")
+    provider, pod = await far.connect(), build_pod(volumes=[VOLUME])
+    with pytest.raises(NoRoom, match="exceeded quota: team"):
+        await provider.create(pod, Inputs({"settings": CONFIG}))
+    assert not await far.names(kinds.POD)
+
+
+async def test_what_the_namespace_refuses_is_the_pods_fault(far: Far) -> None:
+    patch = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
+    await far.api.patch(kinds.NAMESPACE, far.space, None, patch)
+    with pytest.raises(InvalidInput, match="violates PodSecurity"):
+        await (await far.connect()).create(build_pod())
+
+
+async def test_a_field_that_an_older_cluster_does_not_know_is_named(far: Far) -> None:
+    with pytest.raises(InvalidInput, match=r'unknown field "spec.containers\[0\].securityContext.ofTheFuture"'):
+        await (await far.connect()).create(build_pod(container={"securityContext": {"ofTheFuture": True}}))
+
+
+async def test_a_runtime_class_that_is_not_there_is_named(far: Far) -> None:
+    with pytest.raises(InvalidInput, match='RuntimeClass "nvidia" not found'):
+        await (await far.connect()).create(build_pod(runtimeClassName="nvidia"))
+
+
+async def test_missing_rights_are_named(far: Far) -> None:
+    await far.api.patch(kinds.ROLE, "nestor", far.space, {"rules": []})
+    provider = await far.connect()
+
+    async def is_refused() -> bool:
+        try:
+            await provider.check()
+        except Unauthorized as error:
+            return 'cannot list resource "pods"' in error.message
+        return False
+
+    await eventually(is_refused)
+    with pytest.raises(Unauthorized, match='cannot create resource "pods"'):
+        await provider.create(build_pod())
+    with pytest.raises(Unauthorized):
+        await provider.statuses([build_pod()])
+
+
+async def test_without_the_right_to_write_copies_nothing_runs(far: Far) -> None:
+    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch", "create", "patch", "delete"]}]
+    await far.api.patch(kinds.ROLE, "nestor", far.space, {"rules": rules})
+    provider, pod = await far.connect(), build_pod(volumes=[VOLUME])
+
+    async def is_refused() -> bool:
+        try:
+            await provider.create(pod, Inputs({"settings": CONFIG}))
+        except Unauthorized as error:
+            return 'resource "configmaps"' in error.message
+        return False
+
+    await eventually(is_refused)
+    assert (await far.of(pod["metadata"]["uid"]))["spec"]["schedulingGates"]
+    assert not await is_known(provider, pod)
+    await provider.delete(pod)
+    assert not await far.names(kinds.POD)
+
+
+async def test_a_wrong_token_is_not_accepted_and_a_new_one_is_read(far: Far) -> None:
+    provider, good = await far.connect(), far.token
+    far.token = "nonsense"
+    with pytest.raises(Unauthorized):
+        await provider.check()
+    far.token = good
+    await provider.check()
+
+
+async def test_a_namespace_that_is_missing_is_waited_for(far: Far) -> None:
+    admin = Access(kubeconfig.read_other(far.plane.kubeconfig.read_text()))
+    with pytest.raises(NotYet, match='namespaces "nowhere" not found'):
+        await (await far.connect(access=admin, namespace="nowhere")).create(build_pod())
+
+
+async def test_a_kubeconfig_is_an_access_as_well(far: Far) -> None:
+    admin = Access(kubeconfig.read_other(far.plane.kubeconfig.read_text()))
+    provider, pod = await far.connect(access=admin), build_pod()
+    await provider.check()
+    await provider.create(pod)
+    assert await is_known(provider, pod)
+
+
+async def test_machines_are_shapes_and_pods_go_there(far: Far) -> None:
+    mark = {"pool": far.space, ARCH: "arm64"}
+    amounts = {"cpu": "4", "memory": "8Gi", "pods": "110", "example.com/gpu": "2"}
+    status = {"capacity": amounts, "allocatable": amounts | {"cpu": "3500m"}, "conditions": [{"type": "Ready", "status": "True"}]}
+    taint = {"key": "example.com/gpu", "effect": "NoSchedule"}
+    for index in range(2):
+        name = f"{far.space}-{index}"
+        await far.api.apply(kinds.NODE, {"metadata": {"name": name, "labels": mark}, "spec": {"taints": [taint]}})
+        await far.api.patch(kinds.NODE, name, None, {"status": status}, subresource="status", how="strategic")
+    await set_quota(far, pods="5")
+    selected = {"node_selector": {"pool": far.space}, "shape_labels": [ARCH]}
+
+    async def find() -> Object | None:
+        (shape,) = await (await far.connect(**selected)).discover() or []
+        return vars(shape) if shape.capacity["cpu"] == "7" else None
+
+    found = await eventually(find)
+    assert (found["machines"], found["labels"]) == (2, {ARCH: "arm64"})
+    assert found["capacity"] == {"cpu": "7", "memory": str(16 * 2**30), "pods": "5", "example.com/gpu": "4"}
+    assert [item["key"] for item in found["taints"]] == ["example.com/gpu"]
+    pod = build_pod(container={"resources": {"limits": {"example.com/gpu": "1"}}})
+    await (await far.connect(**selected)).create(pod, Inputs(shape=found["name"]))
+    spec = (await far.of(pod["metadata"]["uid"]))["spec"]
+    assert spec["nodeSelector"] == {"pool": far.space}
+    assert {"key": "example.com/gpu", "operator": "Exists", "effect": "NoSchedule"} in spec["tolerations"]
+    await far.api.patch(kinds.NODE, f"{far.space}-0", None, {"spec": {"unschedulable": True}})
+    (shape,) = await (await far.connect(**selected)).discover() or []
+    assert (shape.name, shape.capacity["cpu"], shape.machines) == (found["name"], "3500m", 1)
+
+
+async def test_pods_whose_host_pods_are_gone_are_found_by_a_later_process(far: Far) -> None:
+    pods = [build_pod(f"web-{index}") for index in range(3)]
+    first = await far.connect()
+    for pod in pods:
+        await first.create(pod)
+    later = await far.connect()
+    found = {item["metadata"]["uid"]: item for item in await later.list()}
+    assert found.keys() == {pod["metadata"]["uid"] for pod in pods}
+    for item in found.values():
+        await later.delete(item, grace_seconds=0)
+    assert not await far.names(kinds.POD)
+
+
+async def test_an_eviction_is_told_as_a_nodes(far: Far) -> None:
+    provider, pod = await far.connect(), build_pod(restartPolicy="Never")
+    uid = pod["metadata"]["uid"]
+    await provider.create(pod)
+    await far.run(uid)
+    there = await far.of(uid)
+    disrupted = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
+    await far.tell(there, {"phase": "Failed", "reason": "Evicted", "message": "low on memory", "conditions": [disrupted]})
+
+    async def is_evicted() -> Object | None:
+        status = (await provider.statuses([pod]))[uid]
+        return status if status["phase"] == "Failed" else None
+
+    status = await eventually(is_evicted)
+    assert (status["reason"], status["message"]) == ("Evicted", "low on memory")
+    assert "terminated" in status["containerStatuses"][0]["state"]
+    await far.remove(uid)
+    found = await eventually(lambda: provider.statuses([pod]))
+    assert found[uid]["reason"] == "Evicted"
+
+
+async def test_a_pod_that_is_unknown_has_no_log(far: Far) -> None:
+    provider = await far.connect()
+    with pytest.raises(NotFound):
+        await provider.open_log(build_pod(), [("container", "app")]).__aenter__()

@@ -1,0 +1,225 @@
+"""Gangs before real API servers: these let a pod's gates only be removed, and its node affinity only be narrowed.
+
+The operator's part is played by its own keeper, with what it writes and reads for real.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from nestor.api import labels
+from nestor.cluster.shape import Host
+from nestor.kube import kinds
+from nestor.objects import annotations_of, status_of
+from nestor.operator.gangs.keeper import GangKeeper
+from nestor.operator.settings import Settings
+from nestor.operator.world.cache import Cache
+from nestor.operator.world.context import Context
+from tests.integration.syncer.pods import build_pod, condition
+from tests.integration.syncer.world import CLUSTER, NODE, World
+
+Object = dict[str, Any]
+Allow = Callable[[Object], Awaitable[None]]
+
+RULES: Object = {"gang": {"startSeconds": 10}, "overflow": {"backends": [{"name": "hpc"}]}}
+LARGE: Object = {"resources": {"requests": {"cpu": "3"}}}
+
+
+@pytest.fixture
+async def allow(world: World) -> AsyncIterator[Allow]:
+    """Sets the rules, as the operator does; there are none afterwards."""
+
+    async def write(placement: Object | None) -> None:
+        status = {"status": {"policy": {"placement": placement}, "gangs": None}}
+        await world.host.patch(kinds.NESTED_CLUSTER, CLUSTER, world.namespace, status, subresource="status")
+
+    yield write
+    for pod in await world.nested.list(kinds.POD):
+        if labels.GANG in annotations_of(pod):
+            meta = pod["metadata"]
+            await world.nested.delete(kinds.POD, meta["name"], meta["namespace"], grace_seconds=0)
+    for host in await world.host.list(kinds.POD, world.namespace):
+        if annotations_of(host).get(labels.NESTED_NAME, "").startswith("train-"):
+            await world.finish(host)
+            await world.gone(world.host, kinds.POD, host)
+    await write(None)
+
+
+@pytest.fixture
+async def keeper(world: World) -> AsyncIterator[GangKeeper]:
+    """The operator's, whose caches are as full as the operator has them."""
+    cache = Cache(world.host)
+    context = Context.create(world.host, Settings(namespace="nestor-system", image="x"), cache, Host(()))
+    found = GangKeeper(context)
+    pods = cache.informers[kinds.POD]
+    task = asyncio.create_task(pods.run())
+    await pods.synced.wait()
+    yield found
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+
+async def look(world: World, keeper: GangKeeper) -> Object:
+    """One pass of the operator's; what it decided about the only gang there is."""
+    cache = keeper._context.cache
+    cache.clusters.put(await world.host.get(kinds.NESTED_CLUSTER, CLUSTER, world.namespace))
+    await keeper.look()
+    cluster = await world.host.get(kinds.NESTED_CLUSTER, CLUSTER, world.namespace)
+    found: list[Object] = status_of(cluster).get("gangs") or []
+    return found[0] if found else {}
+
+
+async def decided(world: World, keeper: GangKeeper, check: Callable[[Object], bool]) -> Object:
+    """What the operator decided, once `check` is true for it."""
+
+    async def is_so() -> Object | None:
+        found = await look(world, keeper)
+        return found if check(found) else None
+
+    return await world.eventually(is_so)
+
+
+@pytest.fixture
+async def virtual(world: World) -> AsyncIterator[str]:
+    """A node of a backend, with more room than the host's own node."""
+    name = f"hpc-{uuid.uuid4().hex[:6]}"
+    body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {labels.BACKEND: "hpc"}}, "spec": {}}
+    await world.host.apply(kinds.NODE, body)
+    taint = {"key": "virtual-kubelet.io/provider", "value": "hpc", "effect": "NoSchedule"}
+    await world.host.patch(kinds.NODE, name, None, {"spec": {"taints": [taint]}})
+    room = {"cpu": "64", "memory": "64Gi", "pods": "110"}
+    await world.host.patch(kinds.NODE, name, None, {"status": {"capacity": room, "allocatable": room}}, subresource="status")
+    yield name
+    await world.host.delete(kinds.NODE, name)
+
+
+async def start(world: World, space: str, count: int, *, size: int = 3, first: int = 0, **container: Any) -> list[Object]:
+    """Nested pods of one gang."""
+    notes = {"nestor.dev/gang": "train", "nestor.dev/gang-size": str(size)}
+    made = []
+    for number in range(first, first + count):
+        pod = build_pod(space, f"train-{number}", container=container or LARGE)
+        pod["metadata"]["annotations"] = notes
+        made.append(await world.nested.create(kinds.POD, pod))
+    return made
+
+
+def is_held(pod: Object) -> bool:
+    """Whether a host pod is held."""
+    return {"name": "nestor.dev/gang"} in (pod["spec"].get("schedulingGates") or [])
+
+
+async def until_let_go(world: World, pod: Object) -> Object:
+    """The host pod of a nested one, once it is not held any more."""
+
+    async def go() -> Object | None:
+        found = await world.host_pod(pod)
+        return found if not is_held(found) else None
+
+    return await world.eventually(go)
+
+
+async def test_a_gang_that_does_not_fit_the_host_goes_out_whole(
+    world: World, space: str, allow: Allow, keeper: GangKeeper, virtual: str
+) -> None:
+    await allow(RULES)
+    pods = await start(world, space, 2)
+    first = await world.host_pod(pods[0])
+    assert is_held(first)
+    assert condition(first, "PodScheduled")["reason"] == "SchedulingGated"
+    waiting = await decided(world, keeper, bool)
+    assert waiting["message"] == f"only 2 of the 3 pods of gang '{space}/train' are there"
+    told = await world.nested_pod(pods[0], lambda pod: "only 2 of the 3" in condition(pod, "PodScheduled").get("message", ""))
+    assert condition(told, "PodScheduled")["reason"] == "GangWaiting"
+
+    # The node has 8 CPUs, which is room for two of them.
+    pods += await start(world, space, 1, first=2)
+    found = await decided(world, keeper, lambda item: item["state"] == "Released")
+    assert (found["place"], found["round"]) == ("hpc", 1)
+    hosts = [await until_let_go(world, pod) for pod in pods]
+    for host in hosts:
+        required = host["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        away = {"key": labels.BACKEND, "operator": "In", "values": ["hpc"]}
+        assert [term["matchExpressions"][-1] for term in required["nodeSelectorTerms"]] == [away] * 2
+        assert annotations_of(host)[labels.GANG_ROUND] == "1"
+    for host in hosts:
+        await world.schedule(host, virtual)
+    assert (await decided(world, keeper, lambda item: item["state"] == "Started"))["place"] == "hpc"
+    # A pod that joins them goes where they are.
+    (late,) = await start(world, space, 1, first=3)
+    assert annotations_of(await until_let_go(world, late))[labels.GANG_ROUND] == "1"
+
+
+async def test_a_gang_that_fits_nowhere_starts_nothing_and_says_why(
+    world: World, space: str, allow: Allow, keeper: GangKeeper
+) -> None:
+    await allow(RULES | {"gang": {"warningSeconds": 1}})
+    pods = await start(world, space, 3)
+    for pod in pods:
+        await world.host_pod(pod)
+    found = await decided(world, keeper, lambda item: "no place" in item.get("message", ""))
+    assert found["state"] == "Waiting"
+    expected = f"no place has room for all 3 pods of gang '{space}/train': the host cluster for 2, backend 'hpc' for 0"
+    assert found["message"] == expected
+    for pod in pods:
+        await world.nested_pod(pod, lambda item: condition(item, "PodScheduled").get("message") == expected)
+        assert is_held(await world.host_pod(pod))
+
+    async def warned() -> bool:
+        events = await world.nested.list(kinds.EVENT, space)
+        return len([item for item in events if item["reason"] == "GangWaiting"]) == 3
+
+    await world.eventually(warned)
+
+
+async def test_a_gang_of_which_not_all_get_nodes_is_taken_back_whole(
+    world: World, space: str, allow: Allow, keeper: GangKeeper
+) -> None:
+    await allow(RULES)
+    small: Object = {"resources": {"requests": {"cpu": "1"}}}
+    pods = await start(world, space, 2, size=2, **small)
+    for pod in pods:
+        await world.host_pod(pod)
+    await decided(world, keeper, lambda item: item.get("state") == "Released")
+    first, second = [await until_let_go(world, pod) for pod in pods]
+    await world.run(first)
+    # The other one gets no node, and time runs out.
+    found = await decided(world, keeper, lambda item: item["state"] == "Waiting")
+    assert found["round"] == 2
+    assert found["retryTime"]
+    failed = await world.nested_pod(pods[0], lambda pod: status_of(pod).get("phase") == "Failed")
+    assert status_of(failed)["reason"] == "GangTakenBack"
+    assert condition(failed, "DisruptionTarget")["status"] == "True"
+
+    async def held_anew() -> bool:
+        now = await world.host_pod(pods[1])
+        return is_held(now) and now["metadata"]["uid"] != second["metadata"]["uid"]
+
+    await world.eventually(held_anew)
+
+
+async def test_without_backends_there_is_but_one_place(world: World, space: str, allow: Allow, keeper: GangKeeper) -> None:
+    await allow({"gang": {}})
+    pods = await start(world, space, 2, size=2)
+    for pod in pods:
+        await world.host_pod(pod)
+    assert (await decided(world, keeper, lambda item: item.get("state") == "Released")).get("nodes", []) == []
+    for pod in pods:
+        host = await until_let_go(world, pod)
+        assert "affinity" not in host["spec"]
+        await world.schedule(host, NODE)
+    await decided(world, keeper, lambda item: item["state"] == "Started")
+
+
+async def test_a_gang_scheduler_that_the_host_does_not_have_is_named(world: World, space: str, allow: Allow) -> None:
+    await allow({"gang": {"scheduler": "Coscheduling"}})
+    (pod,) = await start(world, space, 1)
+    told = await world.nested_pod(pod, lambda item: condition(item, "PodScheduled").get("reason") == "PodRefused")
+    assert "knows no PodGroups of group scheduling.x-k8s.io" in condition(told, "PodScheduled")["message"]

@@ -1,0 +1,229 @@
+"""Gangs as a syncer has them: held, let go, taken back; and one that gives way to an older one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nestor import names
+from nestor.api import labels
+from nestor.kube import Kind, kinds
+from nestor.objects import Object, annotations_of, conditions_of, labels_of, status_of
+from nestor.syncer.pods import gang_groups
+from tests.unit.syncer.pods.scene import HOST, Scene
+from tests.unit.translate.builders import TARGET, build_pod
+
+GROUPS = Kind("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
+
+
+class Cluster(Scene):
+    """A scene whose class has gangs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._gangs: list[Object] = []
+        self._rules: Object = {}
+
+    def allow(self, **gang: Any) -> None:
+        """Write the class's rules."""
+        self._rules = {"gang": gang, "overflow": {"backends": [{"name": "hpc"}]}}
+        self._write()
+
+    def decide(self, **entry: Any) -> None:
+        """Write what the operator decided about the only gang there is."""
+        (name,) = {labels_of(pod)[labels.GANG] for pod in self.host_pods()}
+        self._gangs = [{"name": name, **entry}]
+        self._write()
+
+    def _write(self) -> None:
+        status = {"policy": {"placement": self._rules}, "gangs": self._gangs}
+        self.api.put(
+            kinds.NESTED_CLUSTER, {"metadata": {"name": TARGET.cluster, "namespace": HOST}, "spec": {}, "status": status}
+        )
+
+    def start(self, gang: str, count: int, size: int = 3, age: int = 0) -> None:
+        """Pods of a gang."""
+        for number in range(count):
+            pod = build_pod()
+            notes = {"nestor.dev/gang": gang, "nestor.dev/gang-size": str(size)}
+            meta = {"name": f"{gang}-{number}", "uid": f"uid-{gang}-{number}", "annotations": notes}
+            pod["metadata"] |= meta | {"creationTimestamp": f"20{20 - age:02}-01-01T00:00:00Z"}
+            self.nested.put(kinds.POD, pod)
+
+    def host_pods(self) -> list[Object]:
+        """The host's pods."""
+        return [item for key, item in self.api.objects.items() if key[0] == "pods"]
+
+    def held(self) -> int:
+        """How many of them are held."""
+        return sum("schedulingGates" in pod["spec"] and bool(pod["spec"]["schedulingGates"]) for pod in self.host_pods())
+
+    def why(self, name: str) -> tuple[str, str]:
+        """Reason and message of a nested pod's condition."""
+        pod = self.nested.look(kinds.POD, name, "shop")
+        found = next((item for item in conditions_of(pod) if item["type"] == "PodScheduled"), {})
+        return found.get("reason", ""), found.get("message", "")
+
+    def gate(self) -> None:
+        """Play the host's API server, which says of each held pod that it is."""
+        gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": "Scheduling is blocked"}
+        for pod in self.host_pods():
+            self.api.put(kinds.POD, pod | {"status": {"phase": "Pending", "conditions": [gated]}})
+
+    def bind(self, name: str) -> None:
+        """Play the host's scheduler and kubelet."""
+        pod = next(item for item in self.host_pods() if annotations_of(item)[labels.NESTED_NAME] == name)
+        made = pod | {"spec": pod["spec"] | {"nodeName": "link"}, "status": {"phase": "Running"}}
+        self.host.pods[pod["metadata"]["name"]] = self.api.put(kinds.POD, made)
+
+    def names(self) -> set[str]:
+        """The nested pods that have host pods."""
+        return {annotations_of(pod)[labels.NESTED_NAME] for pod in self.host_pods()}
+
+
+RELEASED: Object = {
+    "state": "Released",
+    "round": 2,
+    "place": "hpc",
+    "nodes": [{"key": "nestor.dev/backend", "operator": "In", "values": ["hpc"]}],
+    "message": "backend 'hpc' has room",
+}
+
+
+async def test_pods_of_a_gang_are_held_and_say_what_it_waits_for() -> None:
+    scene = Cluster()
+    scene.allow()
+    async with scene.running():
+        scene.start("train", 3)
+        await scene.until(lambda: scene.held() == 3)
+        scene.gate()
+        await scene.until(lambda: scene.why("train-0")[0] == "GangWaiting")
+        assert "all 3 pods of gang 'shop/train'" in scene.why("train-0")[1]
+        scene.decide(state="Waiting", message="no room")
+        await scene.until(lambda: {scene.why(f"train-{number}") for number in range(3)} == {("GangWaiting", "no room")})
+        assert scene.held() == 3
+
+
+async def test_they_are_let_go_together_to_the_place_that_was_decided() -> None:
+    scene = Cluster()
+    scene.allow()
+    async with scene.running():
+        scene.start("train", 3)
+        await scene.until(lambda: scene.held() == 3)
+        scene.decide(**RELEASED)
+        await scene.until(lambda: scene.held() == 0)
+        for pod in scene.host_pods():
+            assert annotations_of(pod)[labels.GANG_ROUND] == "2"
+            assert annotations_of(pod)[labels.PLACE_REASON] == "backend 'hpc' has room"
+            required = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+            assert all(term["matchExpressions"][-1]["values"] == ["hpc"] for term in required["nodeSelectorTerms"])
+        # One that comes later follows at once.
+        scene.start("train", 4)
+        await scene.until(lambda: len(scene.host_pods()) == 4 and scene.held() == 0)
+
+
+async def test_a_gang_that_could_not_start_as_a_whole_is_taken_back() -> None:
+    scene = Cluster()
+    scene.allow()
+    async with scene.running():
+        scene.start("train", 3)
+        await scene.until(lambda: scene.held() == 3)
+        scene.decide(**RELEASED)
+        await scene.until(lambda: scene.held() == 0)
+        scene.bind("train-0")
+        before = {pod["metadata"]["uid"] for pod in scene.host_pods()}
+        scene.decide(state="Waiting", round=3, message="only 1 of 3 got a node")
+        # Those that have no node are made anew, held; the one that runs fails.
+        await scene.until(lambda: scene.held() == 2)
+        await scene.until(lambda: status_of(scene.nested.look(kinds.POD, "train-0", "shop")).get("phase") == "Failed")
+        failed = status_of(scene.nested.look(kinds.POD, "train-0", "shop"))
+        assert (failed["reason"], failed["message"]) == ("GangTakenBack", "only 1 of 3 got a node")
+        await scene.until(
+            lambda: (
+                "train-0" not in scene.names()
+                or scene.host.pods[names.host_name("train-0", "shop")]["metadata"].get("deletionTimestamp")
+            )
+        )
+        assert not before & {pod["metadata"]["uid"] for pod in scene.host_pods() if pod["spec"]["schedulingGates"]}
+        assert scene.names() >= {"train-1", "train-2"}
+
+
+async def test_without_rules_nobody_is_held() -> None:
+    scene = Cluster()
+    async with scene.running():
+        scene.start("train", 2)
+        await scene.until(lambda: len(scene.host_pods()) == 2)
+        assert scene.held() == 0
+
+
+async def test_a_gang_that_waits_long_is_warned_about_once() -> None:
+    scene = Cluster()
+    scene.allow(warningSeconds=1)
+    async with scene.running():
+        scene.start("train", 1)
+        await scene.until(lambda: scene.held() == 1)
+        scene.gate()
+        await scene.until(lambda: len(scene.events("GangWaiting")) == 1)
+        scene.decide(state="Waiting", message="no room")
+        await scene.until(lambda: scene.why("train-0")[1] == "no room")
+        await scene.calm()
+        (event,) = scene.events("GangWaiting")
+        assert event["type"] == "Warning"
+        assert event["message"].startswith("has waited for 1 s: ")
+
+
+async def test_two_gangs_that_share_a_quota_do_not_hold_each_other() -> None:
+    scene = Cluster()
+    scene.allow()
+    scene.host.limit = 4
+    async with scene.running():
+        # The younger one comes first and takes all of a quota that is too small for it.
+        scene.start("young", 5, size=5)
+        await scene.until(lambda: len(scene.host_pods()) == 4)
+        scene.start("old", 3, age=5)
+        await scene.until(lambda: scene.names() >= {"old-0", "old-1", "old-2"})
+        await scene.calm()
+        assert scene.names() >= {"old-0", "old-1", "old-2"}
+        scene.host.limit = 8
+        scene.creator.room.reopen()
+        await scene.until(lambda: len(scene.names()) == 8)
+
+
+async def test_what_says_its_size_must_be_there() -> None:
+    scene = Cluster()
+    scene.allow()
+    async with scene.running():
+        pod = build_pod(labels={"scheduling.x-k8s.io/pod-group": "train"})
+        pod["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+        scene.nested.put(kinds.POD, pod)
+        await scene.until(lambda: scene.why("web")[0] == "PodRefused")
+        assert scene.why("web")[1] == (
+            "the pod has to wait: PodGroup 'train', which says how many pods its gang has, does not exist"
+        )
+
+
+@pytest.mark.parametrize("scheduler", ["Coscheduling", "Kubernetes"])
+async def test_the_group_of_another_scheduler_is_there_before_its_pods_and_goes_after_them(
+    scheduler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gang_groups, "COMING_SECONDS", 0.0)
+    scene = Cluster()
+    scene.allow(scheduler=scheduler)
+    async with scene.running():
+        scene.start("train", 3)
+        await scene.until(lambda: len(scene.host_pods()) == 3)
+        assert scene.held() == 0
+        asked = [item for item in scene.api.asked if "podgroups" in item]
+        assert len(asked) == 1, "one request for a gang"
+        (group,) = [item for key, item in scene.api.objects.items() if key[0] == "podgroups"]
+        assert group["apiVersion"] == (
+            "scheduling.k8s.io/v1beta1" if scheduler == "Kubernetes" else "scheduling.x-k8s.io/v1alpha1"
+        )
+        for pod in scene.host_pods():
+            assert annotations_of(pod)[labels.GANG_GROUP] == f"{scheduler}/{group['metadata']['name']}"
+        for number in range(3):
+            assert any(key[0] == "podgroups" for key in scene.api.objects)
+            scene.nested.drop(kinds.POD, f"train-{number}", "shop")
+            await scene.until(lambda left=2 - number: len(scene.host_pods()) == left)  # type: ignore[misc]
+        await scene.until(lambda: not any(key[0] == "podgroups" for key in scene.api.objects))

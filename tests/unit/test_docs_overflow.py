@@ -1,0 +1,242 @@
+"""What the pages about overflow say is so: their tests and fields exist, and their tables are what the code does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from nestor.api import conditions
+from nestor.api.nestedclass import NamespacePolicy
+from nestor.api.placement_rules import ClassPlacement
+from nestor.api.policy import Policy
+from nestor.providers import base
+from nestor.providers.interlink import refusals as interlink
+from nestor.providers.interlink.provider import InterlinkProvider
+from nestor.providers.remote import provider as remote
+from nestor.providers.remote import refusals as remote_refusals
+from nestor.translate import refusals as translate
+
+Object = dict[str, Any]
+
+ROOT = Path(__file__).parents[2]
+GUIDE = (ROOT / "docs" / "overflow.md").read_text()
+FEATURES = (ROOT / "docs" / "features-overflow.md").read_text()
+PROVIDERS = (ROOT / "docs" / "providers.md").read_text()
+SOURCE = "\n".join(file.read_text() for file in sorted((ROOT / "src" / "nestor").rglob("*.py")))
+
+IDS = {
+    "AJS": (1, 3, 5), "JAP": (1, 2, 3, 4, 5, 6, 7, 8, 9, 13), "ENV": (4, 5, 6, 7, 8, 11, 12, 13, 14, 19, 20, 21, 22, 23),
+    "OVF": (1, 2, 3, 4, 6, 7), "IDX": (1, 4), "WRK": (1, 3), "FIN": (1, 2), "WAT": (1, 2), "EVG": (1, 2, 3),
+    "VKA": (1, 2, 3, 5, 8), "ACI": (1,), "GPU": (1, 2), "ACR": (1,), "RTC": (2, 3), "NUK": (1, 3), "NPL": (2,),
+    "KAP": (1, 2, 3, 5), "IVK": (1, 2, 3, 4, 5, 7), "OAU": (1, 2), "IMS": range(1, 11), "NIP": (1, 2, 3),
+    "CRJ": (1, 2, 3, 4, 6), "JPD": range(1, 11), "GST": (1, 2), "DLG": (1, 3), "PRL": (1, 3, 4, 6, 7, 8, 9, 11, 12),
+    "CNS": range(1, 5), "NST": range(1, 6), "REG": (2, 4), "FLU": (4, 8), "FXN": (1, 5), "CHV": (3, 6, 11), "BLD": (2,),
+    "KND": (1,), "EXM": (1, 2), "PGR": (1,),
+}  # fmt: skip
+"""The features of the three systems that are within Nestor's purpose, and that it did not have at first."""
+ROWS = [
+    [cell.strip() for cell in line.split("|")[1:-1]]
+    for line in FEATURES.splitlines()
+    if re.match(r"\| [A-Z0-9]{3}-\d\d \|", line)
+]
+OTHERS = frozenset(
+    {
+        *(
+            "activeDeadlineSeconds",
+            "allocatable.pods",
+            "completions",
+            "emptyDir",
+            "managedFields",
+            "nodeName",
+            "parallelism",
+            "podFailurePolicy",
+        ),
+        *("create", "delete", "discover", "logs", "statuses"),
+        *("configmaps", "pod", "projectedvolumesmaps", "ram", "secrets", "vcpu"),
+        *("all", "input", "merge", "parts", "results", "work"),
+        *("default", "https", "nestor"),
+    }
+)
+"""Fields of Kubernetes, methods of providers, fields of interLink and NuNet, names in the example of an array job, and words."""
+
+
+def read_table(text: str, header: str) -> list[list[str]]:
+    """The rows of the first table with this header."""
+    lines = text.partition(header)[2].splitlines()[2:]
+    end = next((number for number, line in enumerate(lines) if not line.startswith("|")), len(lines))
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[:end]]
+
+
+def list_paths(schema: Object, prefix: str = "") -> Iterator[str]:
+    """All fields of a schema, as `.spec.overflow.mode`."""
+    for name, item in (schema.get("properties") or {}).items():
+        yield f"{prefix}.{name}"
+        yield from list_paths(item, f"{prefix}.{name}")
+        yield from list_paths(item.get("items") or {}, f"{prefix}.{name}")
+
+
+def list_values(values: Object, prefix: str = "") -> Iterator[str]:
+    """All values of the chart."""
+    for name, item in values.items():
+        yield f"{prefix}.{name}"
+        if isinstance(item, dict):
+            yield from list_values(item, f"{prefix}.{name}")
+
+
+@pytest.fixture(scope="module")
+def fields() -> list[str]:
+    """Every field of our resources, and every value of the chart."""
+    found = list(list_values(yaml.safe_load((ROOT / "charts/nestor/values.yaml").read_text())))
+    for file in (ROOT / "crds").glob("*.yaml"):
+        (version,) = yaml.safe_load(file.read_text())["spec"]["versions"]
+        found += list_paths(version["schema"]["openAPIV3Schema"])
+    return found
+
+
+def test_no_feature_is_missing() -> None:
+    assert sorted(row[0] for row in ROWS) == sorted(f"{group}-{number:02}" for group, found in IDS.items() for number in found)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
+def test_every_feature_names_a_test_that_exists_or_is_refused(row: list[str]) -> None:
+    _, known, answer, proof = row
+    assert known
+    if not proof:
+        assert answer.startswith(("refused: ", "(check: "))
+        return
+    for test in proof.split(", "):
+        file, _, name = test.strip("`").partition("::")
+        assert re.search(rf"^(async )?def {name}\(", (ROOT / file).read_text(), re.MULTILINE), test
+
+
+def find_words(text: str) -> list[str]:
+    """What a page has in backticks, without its blocks of code."""
+    plain = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    return sorted(set(re.findall(r"`([^`\n]+)`", plain)))
+
+
+ANSWERS = find_words("\n".join(row[2] for row in ROWS if not row[2].startswith("(check: ")))
+WORDS = sorted({*ANSWERS, *find_words(GUIDE.partition("## What works where")[0])})
+
+
+@pytest.mark.parametrize(
+    "word", [word for word in WORDS if re.fullmatch(r"[a-z][A-Za-z]*(\[\])?(\.[a-z][A-Za-z]*(\[\])?)*(: [\w-]+)?", word)]
+)
+def test_every_field_that_a_page_names_exists(word: str, fields: list[str]) -> None:
+    path = word.partition(":")[0].replace("[]", "")
+    assert any(f".{path}" == found[-len(path) - 1 :] for found in fields) or path in OTHERS
+
+
+@pytest.mark.parametrize("word", [word for word in WORDS if re.fullmatch(r"[A-Z][a-z]+([A-Z][a-z]+)+", word)])
+def test_every_reason_and_kind_that_a_page_names_exists(word: str) -> None:
+    assert f'"{word}"' in SOURCE or f"{word}:" in SOURCE or word in ("DaemonSets",)
+
+
+def test_every_reason_of_a_backend_is_explained() -> None:
+    rows = read_table(GUIDE, "| condition | reason | what to do |")
+    known = {str(reason) for reason in conditions.REASONS}
+    assert {reason.strip("`") for _, reason, _ in rows} <= known
+    assert {str(getattr(conditions, name)) for name in ("NODES_READY", "NODES_NOT_READY", "NODE_CONFLICT", "NO_SHAPES")} <= {
+        reason.strip("`") for _, reason, _ in rows
+    }
+
+
+@pytest.mark.parametrize(
+    "word", [word for word in WORDS if re.fullmatch(r"[a-z]\w*(\.[a-z]\w*)?: [{\[].*[}\]]", word) and "…" not in word]
+)
+def test_every_recipe_is_one_that_a_class_takes(word: str) -> None:
+    found = yaml.safe_load(f"{{{word}}}")
+    if "namespace.quota" in found:
+        found = {"quota": found["namespace.quota"]}
+        assert NamespacePolicy.model_validate(found).model_dump(by_alias=True, exclude_unset=True) == found
+        return
+    assert ClassPlacement.model_validate(found).model_dump(by_alias=True, exclude_unset=True) == found
+
+
+WORKS = read_table(GUIDE, "| | node | interLink | cluster |")
+VOLUMES = [(row[0].split("`")[1], row[1:]) for row in WORKS if row[0].startswith("volume `")]
+
+
+def with_volume(kind: str) -> Object:
+    return {"metadata": {"name": "x"}, "spec": {"containers": [], "volumes": [{"name": "data", kind: {}}]}}
+
+
+@pytest.mark.parametrize(("kind", "cells"), VOLUMES, ids=[kind for kind, _ in VOLUMES])
+def test_what_is_said_of_volumes_is_so(kind: str, cells: list[str]) -> None:
+    pod = with_volume(kind)
+    host, link, cluster = (cell.partition(",")[0].partition(";")[0] for cell in cells)
+    assert (host == "refused") is bool(translate.find_refusals(pod, Policy()))
+    assert (link == "refused") is bool(interlink.find_refusals(pod))
+    assert (cluster == "refused") is bool(remote_refusals.find_refusals(pod))
+    if "unless the class is `Privileged`" in cells[0]:
+        assert not translate.find_refusals(pod, Policy(pod_security="Privileged"))
+
+
+@pytest.mark.parametrize("field", ["hostNetwork", "hostPID", "hostIPC", "resourceClaims"])
+def test_what_is_said_to_be_refused_is_refused(field: str) -> None:
+    row = next(row for row in WORKS if field in row[0] or (field == "resourceClaims" and "resource claims" in row[0]))
+    pod: Object = {"metadata": {"name": "x"}, "spec": {"containers": [], field: True if field != "resourceClaims" else [{}]}}
+    assert all(cell.startswith("refused") for cell in row[1:])
+    assert translate.find_refusals(pod, Policy())
+    assert interlink.find_refusals(pod)
+    assert remote_refusals.find_refusals(pod)
+
+
+@pytest.mark.parametrize(
+    ("words", "capability"),
+    [
+        ("`kubectl exec`", "streams"),
+        ("`kubectl port-forward`", "streams"),
+        ("`kubectl debug`", "patches"),
+        ("resize", "patches"),
+        ("changes of ConfigMaps", "refreshes"),
+    ],
+)
+def test_what_is_said_of_commands_is_so(words: str, capability: str) -> None:
+    (row,) = [row for row in WORKS if row[0].startswith(words)]
+    assert row[1:] == ["yes", "no", "yes"]
+    assert getattr(InterlinkProvider, capability) is None
+    assert getattr(remote.RemoteProvider, capability) is not None
+
+
+def test_an_interlink_backend_has_logs() -> None:
+    (row,) = [row for row in WORKS if row[0].startswith("`kubectl logs`")]
+    assert row[1:] == ["yes", "yes", "yes"]
+    assert InterlinkProvider.logs is not None
+
+
+SUITE = "\n".join((ROOT / "tests/conformance/providers" / name).read_text() for name in ("backend.py", "contract.py"))
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(test_[a-z_]+)`", PROVIDERS))))
+def test_the_contract_is_held_by_the_tests_that_the_page_names(name: str) -> None:
+    assert f"async def {name}(" in SUITE
+
+
+def test_the_page_has_every_method_and_every_error_of_the_interface() -> None:
+    methods = {
+        cell.strip("`").partition("(")[0] for cell, *_ in read_table(PROVIDERS, "| method | what it promises | held by |") if cell
+    }
+    capabilities = {"logs", "streams", "lists", "patches", "refreshes"}
+    assert methods | capabilities == {name for name in vars(base.Backend) if not name.startswith("_")}
+    errors = {cell.strip("`") for cell, _ in read_table(PROVIDERS, "| error | when |")}
+    assert errors == {found.__name__ for found in vars(base).values() if is_error(found)} - {"ProviderError"}
+
+
+def is_error(found: object) -> bool:
+    return isinstance(found, type) and issubclass(found, base.ProviderError)
+
+
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*/README.md")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        if "://" not in link:
+            assert (page.parent / link).exists(), link

@@ -1,0 +1,198 @@
+"""How host pods are held for their gang, let go, and taken back; and what a gang is in the words of other schedulers."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from nestor.api.nestedcluster import GangStatus
+from nestor.api.placement import NodeRequirement, Placement
+from nestor.api.placement_gang import Gang
+from nestor.api.policy import Policy
+from nestor.translate import gang, gang_groups
+from nestor.translate.gang_claims import Membership
+from nestor.translate.pod import build_pod as build_host
+from nestor.translate.status import build_disrupted, explain_gate
+from tests.unit.translate.builders import TARGET, build_host_pod, build_pod
+
+Object = dict[str, Any]
+
+MINE = Membership("k" * 16, "shop/Train", 3)
+HPC = NodeRequirement(key="nestor.dev/backend", operator="In", values=["hpc"])
+ZONE = {"key": "zone", "operator": "In", "values": ["a"]}
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def entry(state: str = "Released", **more: Any) -> GangStatus:
+    """What was decided."""
+    return GangStatus.model_validate({"name": MINE.key, "state": state} | more)
+
+
+def host(rules: Object | None = None, pod: Object | None = None, **section: Any) -> Object:
+    """The host pod of one in the gang."""
+    placement = Placement.model_validate((rules or {}) | {"gang": section})
+    return build_host(pod or build_pod(), TARGET, {}, Policy(placement=placement), membership=MINE)
+
+
+def test_a_pod_is_held_by_a_gate_until_its_gang_is_let_go() -> None:
+    made = host()
+    assert made["spec"]["schedulingGates"] == [{"name": "nestor.dev/gang"}]
+    assert made["metadata"]["labels"]["nestor.dev/gang"] == MINE.key
+    notes = made["metadata"]["annotations"]
+    assert (notes["nestor.dev/gang-name"], notes["nestor.dev/gang-size"]) == ("shop/Train", "3")
+    assert gang.is_held(made)
+    assert not gang.is_held(build_host_pod())
+    assert not gang.is_held(build_host_pod(schedulingGates=[{"name": "other"}]))
+    assert "schedulingGates" not in build_host(build_pod(), TARGET, {}, Policy(placement=Placement(gang=Gang())))["spec"]
+
+
+def terms(made: Object) -> list[Object]:
+    """The terms of a required node affinity."""
+    found: list[Object] = made["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+    return found
+
+
+def test_it_is_let_go_to_its_gangs_place_alone() -> None:
+    backends = {"overflow": {"backends": [{"name": "hpc"}, {"name": "cloud"}]}}
+    made = host(backends)
+    patch = gang.build_release(made, entry(round=2, nodes=[HPC.model_dump(by_alias=True)], message="backend 'hpc' has room"))
+    assert patch["spec"]["schedulingGates"] == [{"$patch": "delete", "name": "nestor.dev/gang"}]
+    assert patch["metadata"]["annotations"] == {"nestor.dev/gang-round": "2", "nestor.dev/place-reason": "backend 'hpc' has room"}
+    wanted = {"key": "nestor.dev/backend", "operator": "In", "values": ["hpc"]}
+    # An API server takes only what is added to a term of a pod that is held.
+    assert len(terms(made)) == len(terms(patch)) == 3
+    for before, after in zip(terms(made), terms(patch), strict=True):
+        assert after == before | {"matchExpressions": [*before["matchExpressions"], wanted]}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ([], [{"matchExpressions": [HPC.model_dump(by_alias=True)]}]),
+        (
+            [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}],
+            [
+                {
+                    "matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}],
+                    "matchExpressions": [HPC.model_dump(by_alias=True)],
+                }
+            ],
+        ),
+        # One that no node meets may not be widened.
+        ([{}, {"matchExpressions": [ZONE]}], [{}, {"matchExpressions": [ZONE, HPC.model_dump(by_alias=True)]}]),
+    ],
+)
+def test_each_term_is_narrowed(before: list[Object], after: list[Object]) -> None:
+    made = build_host_pod(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": before}}} if before else {"podAffinity": {}})
+    assert terms(gang.build_release(made, entry(nodes=[HPC]))) == after
+
+
+def test_where_there_is_but_one_place_nothing_is_narrowed() -> None:
+    assert "affinity" not in gang.build_release(build_host_pod(), entry())["spec"]
+
+
+@pytest.mark.parametrize(
+    ("state", "number", "own", "held", "expected"),
+    [
+        ("Waiting", 2, "1", False, True),
+        ("Waiting", 2, "2", False, False),
+        ("Waiting", 2, "1", True, False),
+        ("Waiting", 2, None, False, False),
+        ("Waiting", 2, "soon", False, False),
+        ("Released", 2, "1", False, False),
+        ("Started", 2, "1", False, False),
+    ],
+)
+def test_pods_of_a_round_that_failed_are_taken_back(state: str, number: int, own: str | None, held: bool, expected: bool) -> None:
+    made = build_host_pod(annotations={"nestor.dev/gang-round": own} if own else {}, schedulingGates=[gang.GATE] if held else [])
+    assert gang.is_taken_back(made, entry(state, round=number)) is expected
+    assert not gang.is_taken_back(made, None)
+
+
+def test_a_pod_says_what_its_gang_waits_for() -> None:
+    made = host()
+    assert (
+        gang.explain_wait(made, None) == "one place must have room for all 3 pods of gang 'shop/Train', which is being looked for"
+    )
+    assert gang.explain_wait(made, entry("Waiting", message="no room")) == "no room"
+    gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": "blocked"}
+    other = {"type": "Ready", "status": "False", "reason": "x"}
+    said = explain_gate({"phase": "Pending", "conditions": [gated, other]}, gang.WAITING, "no room")
+    assert said == {"phase": "Pending", "conditions": [gated | {"reason": "GangWaiting", "message": "no room"}, other]}
+    going = explain_gate({"conditions": [gated | {"status": "True"}]}, gang.WAITING, "no room")
+    assert going["conditions"] == [gated | {"status": "True"}]
+
+
+def test_a_pod_that_is_taken_back_has_failed_for_no_fault_of_its_own() -> None:
+    running = {"phase": "Running", "containerStatuses": [{"name": "app", "state": {"running": {}}, "containerID": "c"}]}
+    found = build_disrupted(build_pod(), build_host_pod(status=running), TARGET, gang.TAKEN_BACK, "only 2 of 3")
+    assert (found["phase"], found["reason"], found["message"]) == ("Failed", "GangTakenBack", "only 2 of 3")
+    assert found["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 137
+    by_type = {item["type"]: item for item in found["conditions"]}
+    assert (by_type["DisruptionTarget"]["status"], by_type["DisruptionTarget"]["reason"]) == ("True", "GangTakenBack")
+    assert by_type["Ready"]["status"] == "False"
+
+
+def test_entries_that_cannot_be_read_are_decided_anew() -> None:
+    good, bad = {"name": "a", "state": "Released"}, {"name": "b", "state": "Dancing"}
+    assert list(gang.read_entries({"status": {"gangs": [good, bad]}})) == ["a"]
+    assert gang.read_entries(None) == {}
+
+
+BACKENDS = [{"name": "hpc", "weight": 10}, {"name": "cloud", "weight": 90}]
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "labels", "notes", "spec", "group"),
+    [
+        (
+            "Kubernetes",
+            {},
+            {},
+            {"schedulingGroup": {"podGroupName": "shop-train-" + MINE.key}},
+            {"schedulingPolicy": {"gang": {"minCount": 3}}},
+        ),
+        ("Coscheduling", {"scheduling.x-k8s.io/pod-group": "shop-train-" + MINE.key}, {}, {}, {"minMember": 3}),
+        ("Volcano", {}, {"scheduling.k8s.io/group-name": "shop-train-" + MINE.key}, {}, {"minMember": 3, "queue": "q"}),
+        ("KAI", {"kai.scheduler/queue": "q"}, {"pod-group-name": "shop-train-" + MINE.key}, {}, {"minMember": 3, "queue": "q"}),
+    ],
+)
+def test_a_scheduler_of_the_host_is_told_the_group(
+    scheduler: Any, labels: dict[str, str], notes: dict[str, str], spec: Object, group: Object
+) -> None:
+    section: Object = {"scheduler": scheduler} | ({"queue": "q"} if scheduler in ("Volcano", "KAI") else {})
+    rules = Gang.model_validate(section)
+    plain, made = build_host(build_pod(), TARGET, {}, Policy(placement=Placement(gang=rules))), host(**section)
+    name = "shop-train-" + MINE.key
+    known = {"nestor.dev/gang-group": f"{scheduler}/{name}"}
+    assert made["metadata"]["labels"] == plain["metadata"]["labels"] | labels
+    before = {key: value for key, value in plain["metadata"]["annotations"].items() if key != "nestor.dev/placement"}
+    after = {key: value for key, value in made["metadata"]["annotations"].items() if key != "nestor.dev/placement"}
+    assert after == before | notes | known
+    assert made["spec"] == plain["spec"] | spec
+    # A grouper that goes by owners would otherwise make a group of its own.
+    assert ("ownerReferences" in made["metadata"]) is (scheduler != "KAI")
+    built = gang_groups.build_group(MINE, rules, TARGET)
+    assert built["spec"] == group
+    assert (built["metadata"]["name"], built["metadata"]["namespace"]) == (name, TARGET.namespace)
+    assert built["metadata"]["ownerReferences"][0]["uid"] == "cluster-uid"
+    assert built["metadata"]["labels"].items() >= {"nestor.dev/cluster": "hello", "nestor.dev/gang": MINE.key}.items()
+
+
+@pytest.mark.parametrize("title", ["shop/Train_1", "shop/ü!", "shop/" + "x" * 253, "shop/" + "-" * 50])
+def test_a_group_has_a_name_that_kubernetes_takes(title: str) -> None:
+    name = gang_groups.name_group(Membership(MINE.key, title, 3))
+    assert re.fullmatch("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", name)
+    assert name.endswith(MINE.key)
+
+
+@pytest.mark.parametrize(("mode", "backends"), [("WhenFull", []), ("Always", ["cloud"]), ("Never", [])])
+def test_such_a_gang_has_one_place_as_its_scheduler_knows_none(mode: str, backends: list[str]) -> None:
+    made = host({"overflow": {"mode": mode, "backends": BACKENDS}}, scheduler="Kubernetes")
+    found = [item["values"][0] for term in terms(made) for item in term["matchExpressions"] if item["operator"] == "In"]
+    assert found == backends
+    assert len(terms(made)) == 1
+    # Where Nestor itself holds the gang, all places stay open until it has decided.
+    assert len(terms(host({"overflow": {"mode": mode, "backends": BACKENDS}}))) == {"WhenFull": 3, "Always": 2, "Never": 1}[mode]
