@@ -113,24 +113,18 @@ async def test_what_was_given_up_is_asked_about_rarely(world: World, monkeypatch
 async def test_a_request_to_end_that_a_backend_forgets_is_repeated(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decide, "REPEAT_SECONDS", 0.2)
     uid = await run(world)
-    world.backend.ends_at_once = False
-    world.delete("web", grace=0)
-    left = [1]
+    held, left = world.backend.pods[uid], [2]
 
     def forget(call: str, _: Object) -> Exception | None:
-        if call == "delete" and left[0]:
-            left[0] -= 1
-            world.backend.ends_at_once = True
-            held = world.backend.pods[uid]
-            world.api.after_write = lambda *_: None
-            world.backend.lost = lambda name, _: world.backend.pods.__setitem__(uid, held) if name == "delete" and held else None
-        elif call == "delete":
-            world.backend.lost = lambda _, __: None
+        left[0] -= call == "delete"
+        if call == "delete" and left[0] >= 0:
+            world.backend.pods[uid] = held
         return None
 
-    world.backend.fault = forget
+    world.backend.lost = forget
+    world.delete("web", grace=0)
     await world.phase("web", None)
-    assert world.backend.count("delete") == 2
+    assert world.backend.count("delete") == 3
     assert uid not in world.backend.pods
 
 
