@@ -14,7 +14,7 @@ import pytest
 from nestor.cluster import certificates
 from nestor.kube import Api, kinds
 from nestor.objects import status_of
-from nestor.vnode.node import keeper
+from nestor.vnode.identity import accepted
 from nestor.vnode.pods import decide
 from nestor.vnode.restart import IdentityRefused
 from tests.integration.vnode.world import World, ready_of
@@ -125,7 +125,7 @@ async def test_a_namespace_goes_though_the_backend_is_gone_and_what_may_be_left_
 async def test_a_certificate_of_an_authority_of_before_is_replaced(virtual: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cluster's authorities were replaced while the process was away: its file has one that is valid, and not accepted."""
     await virtual.stop()
-    monkeypatch.setattr(keeper, "RENEW_SECONDS", 0.2)
+    monkeypatch.setattr(accepted, "PAUSE_SECONDS", 0.1)
     file = virtual.settings.folder / f"client-{virtual.name}.pem"
     now = datetime.datetime.now(datetime.UTC)
     user = f"system:node:{virtual.name}"
