@@ -121,6 +121,11 @@ TIDY := $(if $(findstring n,$(firstword -$(MAKEFLAGS))),,$(KEEP_FOR_NEXT))
 JOBS = tests/e2e $(addprefix --ignore=,$(LIFECYCLE))
 LIFECYCLE := tests/e2e/devcluster/test_cluster.py tests/e2e/devcluster/test_node_stop.py
 
+.PHONY: bench-overflow
+bench-overflow: $(VENV)/.ready ## Measure overflowed pods: Nestor's share of their time, memory, calls (NAMES="share size fleet demonstration")
+	@$(RUN) -m devcluster.build binaries
+	@$(RUN) -m benchmarks.overflow $(NAMES)
+
 .PHONY: crds
 crds: $(VENV)/.ready ## Generate crds/ and the chart's copy from the models
 	@$(RUN) -m nestor.api.crd crds

@@ -144,6 +144,8 @@ class MemoryApi:
         if patch.get("metadata", {}).get("uid", now["metadata"]["uid"]) != now["metadata"]["uid"]:
             causes = {"causes": [{"field": "metadata.uid"}]}
             raise Invalid(422, "Invalid", "metadata.uid: field is immutable", causes)
+        if patch.get("metadata", {}).get("resourceVersion") not in (None, now["metadata"]["resourceVersion"]):
+            raise Conflict(409, "Conflict", f'Operation cannot be fulfilled on {kind.plural} "{name}": it has been modified')
         return self.put(kind, _merge(now, patch))
 
     async def apply(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:

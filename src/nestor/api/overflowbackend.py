@@ -162,10 +162,14 @@ class Interlink(Model):
         "/resources", description="Path of the list of peers below `url`. Defaults to `/resources`."
     )
     status_period_seconds: int = Field(
-        5, description="Seconds between two status calls, each of which asks about all pods. Defaults to 5.", ge=1, le=300
+        1,
+        description="Seconds between two status calls, each of which asks about all pods. A backend that takes long to answer is "
+        "asked less often: the pause is at least four times as long as the call. Defaults to 1.",
+        ge=1,
+        le=300,
     )
     timeout_seconds: int = Field(
-        30, description="Seconds within which the backend must answer a call. Defaults to 30.", ge=1, le=300
+        40, description="Seconds within which the backend must answer a call. Defaults to 40.", ge=1, le=300
     )
 
 

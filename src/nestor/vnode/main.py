@@ -8,7 +8,10 @@ from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from typing import Any, Protocol
 
+from pydantic import ValidationError
+
 from nestor.api import conditions
+from nestor.api.faults import explain
 from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatus
 from nestor.kube import Api, ApiError, kinds
 from nestor.objects import Object, spec_of, status_of
@@ -90,14 +93,15 @@ def _start(
     spawn: Callable[[Coroutine[Any, Any, None], str], None],
 ) -> None:
     name = settings.backend
-    answers = health.Health()
+    spec = OverflowBackendSpec.model_validate(spec_of(body))
+    answers = health.Health(patience=factory.find_patience(spec))
     shown = BackendView(api, body, answers)
     writer = PodWriter()
     creator = PodCreator(backend, name, settings.address, answers, writer)
     pods = PodController(name, answers, creator, PodEnder(backend, settings.address, answers, writer), writer)
     nodes = Nodes(api, settings, shown, answers, pods, version)
     server = NodeApi(api, settings, nodes, backend, pods.registry)
-    poller = StatusPoller(backend, pods.registry, answers, factory.find_period(shown.spec), pods.queue.add)
+    poller = StatusPoller(backend, pods.registry, answers, factory.find_period(spec), pods.queue.add)
     state.view, state.nodes, state.server, state.health = shown, nodes, server, answers
     state.registry, state.poller, state.problem = pods.registry, poller, ""
     state.queues = {"pods": pods.queue, "pod-creations": pods.creations}
@@ -122,13 +126,15 @@ async def _connect(api: Api, settings: Settings, build: Build, state: State) -> 
     """The OverflowBackend and its provider, as soon as nothing lacks; until then, its status says what does."""
     while True:
         body = await _patiently(lambda: api.get(kinds.OVERFLOW_BACKEND, settings.backend), state)
-        spec = OverflowBackendSpec.model_validate(spec_of(body))
-        secrets = Secrets(api, settings.namespace, spec.secret_names())
-        await _patiently(secrets.load, state)
         try:
+            spec = OverflowBackendSpec.model_validate(spec_of(body))
+            secrets = Secrets(api, settings.namespace, spec.secret_names())
+            await _patiently(secrets.load, state)
             return body, secrets, build(body, secrets)
         except MissingSecret as error:
             why = conditions.SECRET_NOT_FOUND, f"{error} is missing in namespace '{settings.namespace}'"
+        except ValidationError as error:
+            why = conditions.BACKEND_INVALID, explain(error, "spec")
         except ValueError as error:
             why = conditions.BACKEND_INVALID, str(error)
         state.problem = why[1]

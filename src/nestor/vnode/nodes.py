@@ -13,6 +13,7 @@ from nestor.process.lifetime import must_run
 from nestor.vnode.backend.health import Health
 from nestor.vnode.backend.shapes import find_capacity
 from nestor.vnode.backend.view import BackendView, NodeWish
+from nestor.vnode.identity.accepted import check_accepted
 from nestor.vnode.identity.certificate import Certificate
 from nestor.vnode.identity.request import Wish
 from nestor.vnode.node.keeper import NodeKeeper
@@ -123,6 +124,8 @@ class Nodes:
             keeper = NodeKeeper(api, wish.name, self._health, lambda: self._find_machine(wish, keeper), count)
             self._parts[wish].pods, self._parts[wish].keeper = pods, keeper
             try:
+                # Without it, no cache would ever be filled.
+                await check_accepted(api, wish.name)
                 async with asyncio.TaskGroup() as group:
                     group.create_task(certificate.keep(api.reconnect), name=f"certificate of {wish.name}")
                     for part in (pods, keeper.informer, keeper):

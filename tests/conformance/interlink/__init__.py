@@ -1,9 +1,7 @@
 """The interLink protocol, as `docs/interlink.openapi.yaml` describes it: for tests of both of its sides.
 
-`description` reads that file, for one hop or both, and checks messages against its schemas. Tests that generate requests from the
-description for a running API server or plugin belong here; those for the provider are in `tests/unit/providers/interlink`.
-
-With schemathesis, a hop's schema is `schemathesis.openapi.from_dict(load(hop))`; it generates the bodies of GET requests too. A
-backend may refuse a pod that is as described (status 400: no such image, no room), so the check `positive_data_acceptance` does
-not hold for `create`.
+`description` reads that file, for one hop or both, and checks messages against its schemas. `generated` has schemathesis make
+requests and answers from it: the plugin gets the former (`tests/unit/devcluster/plugin/test_protocol.py`), the provider the
+latter (`tests/unit/providers/interlink/test_generated.py`). A backend may refuse a pod that is as described (status 400: no such
+image, no room), so the check `positive_data_acceptance` does not hold for `create`.
 """

@@ -91,6 +91,37 @@ async def test_it_works_as_a_process_and_ends_cleanly(virtual: World, link: Fake
     assert link.starts == [uid]
 
 
+async def test_a_process_that_is_killed_loses_and_doubles_nothing(virtual: World, link: FakeInterlink) -> None:
+    """Fifty pods run, and fifty more are being sent."""
+    names = [f"web-{index}" for index in range(100)]
+    async with spawn(virtual) as process:
+        await eventually(lambda: is_ready(virtual), 60)
+        first = await asyncio.gather(*(virtual.bind(name, automountServiceAccountToken=False) for name in names[:50]))
+        await virtual.until(lambda: len(link.pods) == 50, 120)
+        for uid in first:
+            link.run(uid)
+        await virtual.phase(names[0], "Running")
+        rest = asyncio.gather(*(virtual.bind(name, automountServiceAccountToken=False) for name in names[50:]))
+        await virtual.until(lambda: len(link.pods) > 60, 120)
+        process.kill()
+        await process.wait()
+    uids = [*first, *await rest]
+    for uid in first[:10]:
+        link.end(uid)
+    async with spawn(virtual):
+        await virtual.until(lambda: len(link.pods) == len(names), 180)
+        for uid in uids[10:]:
+            link.run(uid)
+
+        async def count() -> bool:
+            pods = await virtual.api.list(kinds.POD, virtual.space)
+            phases = [status_of(pod).get("phase") for pod in pods]
+            return (phases.count("Succeeded"), phases.count("Running")) == (10, 90)
+
+        await eventually(count, 120)
+    assert sorted(link.starts) == sorted(uids)
+
+
 async def test_a_part_that_ends_takes_the_process_along(virtual: World, link: FakeInterlink) -> None:
     """The port is taken."""
     listener = await asyncio.start_server(lambda _, __: None, "127.0.0.1", virtual.settings.kubelet_port)

@@ -42,7 +42,7 @@ class NodePlane(apiserver.ControlPlane):
             arguments = [item for item in arguments if not item.startswith(("--authorization-mode", "--enable-admission"))]
             arguments += [
                 "--authorization-mode=Node,RBAC",
-                "--enable-admission-plugins=OwnerReferencesPermissionEnforcement,NodeRestriction",
+                "--enable-admission-plugins=OwnerReferencesPermissionEnforcement,NodeRestriction,ExtendedResourceToleration",
                 f"--kubelet-certificate-authority={self.folder}/ca.crt",
                 f"--kubelet-client-certificate={certificate}",
                 f"--kubelet-client-key={key}",
@@ -58,6 +58,7 @@ class World:
     api: Api
     settings: Settings
     space: str
+    url: str = "https://backend.example"
     backend: MemoryBackend = field(default_factory=MemoryBackend)
     _task: asyncio.Task[None] | None = None
     _approver: asyncio.Task[None] | None = None
@@ -70,7 +71,7 @@ class World:
     async def begin(self) -> None:
         """What the admin and the operator do, and the process."""
         kind = kinds.OVERFLOW_BACKEND
-        spec: Object = {"type": "Interlink", "interlink": {"url": "https://backend.example", "statusPeriodSeconds": 1}}
+        spec: Object = {"type": "Interlink", "interlink": {"url": self.url, "statusPeriodSeconds": 1}}
         spec["shapes"] = [{"name": "default", "capacity": {"cpu": "8", "memory": "16Gi", "nvidia.com/gpu": "2"}}]
         body: Object = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": self.name}, "spec": spec}
         await self.api.create(kind, body)

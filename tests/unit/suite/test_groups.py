@@ -12,8 +12,8 @@ APART = ('pytest.mark.xdist_group("plugin")', "pytest.mark.alone")
 def test_all_that_switch_the_plugin_are_in_its_group() -> None:
     """Its switches are for all who use it: another test's faults would be theirs."""
     (line,) = re.findall(r"^LIFECYCLE := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    beside = [path for path in (ROOT / "tests" / "e2e").rglob("*.py") if str(path.relative_to(ROOT)) not in line.split()]
-    users = [path for path in beside if "cluster.plugin(" in path.read_text()]
-    assert users
+    beside = [path for path in (ROOT / "tests" / "e2e").rglob("test_*.py") if str(path.relative_to(ROOT)) not in line.split()]
+    users = [path for path in beside if any(mark in path.read_text() for mark in ("cluster.plugin(", "tests.e2e.overflow"))]
+    assert len(users) > 1
     for path in users:
         assert any(mark in path.read_text() for mark in APART), path.name

@@ -258,6 +258,23 @@ def test_shapes_of_a_cluster_begin_a_new_process() -> None:
     assert isinstance(place.view._problem, Restart)
 
 
+async def test_a_specification_that_cannot_be_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that an older definition has admitted. The process waits for a better one."""
+    monkeypatch.setattr(main, "_PATIENCE_SECONDS", 0.01)
+    place = Place(interlink={"url": 7})
+    api, state = place.api, State()
+    task = asyncio.create_task(main._connect(cast(Api, api), parse(BASIC), factory.build_backend, state))
+
+    async def is_told() -> bool:
+        found = conditions.find(conditions_of(api.look(kinds.OVERFLOW_BACKEND, "gpu")), "Reachable") or {}
+        return found.get("reason") == "BackendInvalid"
+
+    await eventually(is_told)
+    api.put(kinds.OVERFLOW_BACKEND, build_body())
+    _, _, backend = await task
+    await backend.close()
+
+
 async def test_a_missing_secret_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(main, "_PATIENCE_SECONDS", 0.01)
     place = Place(interlink={"url": "https://x.example", "tokenRef": {"name": "token", "key": "token"}, "tls": TLS})

@@ -16,6 +16,8 @@ from nestor.vnode.backend.secrets import MissingSecret, Secrets
 
 CLUSTER_PERIOD_SECONDS = 1.0
 """Between two looks at the statuses of a backend that watches its pods: that costs it nothing."""
+CLUSTER_PATIENCE_SECONDS = 30.0
+"""How long an API server may take to answer."""
 
 
 def build_backend(body: Object, secrets: Secrets) -> Backend:
@@ -31,6 +33,11 @@ def build_backend(body: Object, secrets: Secrets) -> Backend:
 def find_period(spec: OverflowBackendSpec) -> float:
     """Seconds between two calls for statuses."""
     return spec.interlink.status_period_seconds if spec.interlink is not None else CLUSTER_PERIOD_SECONDS
+
+
+def find_patience(spec: OverflowBackendSpec) -> float:
+    """Seconds that a call may take."""
+    return spec.interlink.timeout_seconds if spec.interlink is not None else CLUSTER_PATIENCE_SECONDS
 
 
 def _read_interlink(own: Interlink, secrets: Secrets) -> Settings:

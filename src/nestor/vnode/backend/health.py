@@ -16,15 +16,19 @@ log = logging.getLogger(__name__)
 GRACE_SECONDS = 60.0
 """How long a backend may leave everything unanswered before its nodes say so: a glitch moves no pods."""
 CHECK_SECONDS = 10.0
-CHECK_LIMIT = 35.0
-"""Seconds that a check may take: backends may take 30 s to answer."""
+_MARGIN_SECONDS = 5.0
+"""What a check may take beyond the backend's own limit, which says better what is wrong."""
 
 
 class Health:
-    """The state of the backend. `on_change` is called when it begins or stops to answer."""
+    """The state of the backend. `on_change` is called when it begins or stops to answer.
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    `patience`: seconds that a call may take. A slow backend is not one that is gone.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, patience: float = 0) -> None:
         self._clock = clock
+        self.patience = patience
         self._answered: float | None = None
         self._was_answering = False
         self._problem: tuple[conditions.Reason, str] | None = None
@@ -37,7 +41,8 @@ class Health:
     @property
     def is_answering(self) -> bool:
         """Whether it has answered lately. False until its first answer."""
-        return self._answered is not None and self._clock() - self._answered < GRACE_SECONDS
+        grace = max(GRACE_SECONDS, self.patience + 2 * CHECK_SECONDS)
+        return self._answered is not None and self._clock() - self._answered < grace
 
     @property
     def silence(self) -> float | None:
@@ -64,10 +69,12 @@ class Health:
         self.look()
 
     @contextmanager
-    def noting(self) -> Iterator[None]:
-        """Note how the call in the `with` block ends."""
+    def noting(self, *unasked: type[Exception]) -> Iterator[None]:
+        """Note how the call in the `with` block ends. `unasked`: errors that it may raise without having asked the backend."""
         try:
             yield
+        except unasked:
+            raise
         except Exception as error:
             self.note_failure(error)
             raise
@@ -89,7 +96,7 @@ async def watch(backend: Backend, health: Health) -> None:
     """Check the backend until cancelled."""
     while True:
         try:
-            async with asyncio.timeout(CHECK_LIMIT):
+            async with asyncio.timeout(health.patience + _MARGIN_SECONDS):
                 await backend.check()
             health.note_answer()
         except Exception as error:

@@ -12,6 +12,7 @@ from nestor import times
 from nestor.kube import Api, ApiError, Change, Informer, NotFound, kinds
 from nestor.objects import Object
 from nestor.vnode.backend.health import Health
+from nestor.vnode.identity.accepted import REFUSAL_LIMIT, UNAUTHORIZED
 from nestor.vnode.node import status
 from nestor.vnode.node.status import Machine
 from nestor.vnode.restart import IdentityRefused
@@ -22,9 +23,6 @@ LEASE_NAMESPACE = "kube-node-lease"
 LEASE_SECONDS = 40
 RENEW_SECONDS = 10.0
 """As kubelets do."""
-REFUSAL_LIMIT = 3
-"""How often in a row the API server may refuse the node's certificate."""
-_UNAUTHORIZED = 401
 FULL_SECONDS = (30.0, 600.0)
 """How long a node takes no further pods after one was taken back: as long as that had waited, within these limits."""
 
@@ -81,7 +79,7 @@ class NodeKeeper:
                 await part()
             except ApiError as error:
                 log.warning("node %s: %s", self._name, error)
-                found = found or error.status == _UNAUTHORIZED
+                found = found or error.status == UNAUTHORIZED
         return found
 
     async def write(self) -> None:

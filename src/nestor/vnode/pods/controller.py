@@ -96,7 +96,7 @@ class PodController:
             before = entry.mark, entry.there, entry.asked
             await self._acts[action](entry)
             if before == (entry.mark, entry.there, entry.asked):
-                return find_due(facts)
+                return find_due(entry.read_facts(is_answering=self._health.is_answering))
         return 0.0
 
     async def _create(self, uid: str) -> None:

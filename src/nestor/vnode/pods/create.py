@@ -57,14 +57,16 @@ class PodCreator:
         inputs = await read_inputs(entry.home, pod, is_fresh=time.monotonic() - entry.seen < _FRESH_SECONDS)
         inputs = replace(inputs, is_new=not entry.mark)
         sent = status.build_sent(pod, self._address, times.timestamp())
-        if not await self._writer.write(entry, sent):
+        # Only if nobody else has written it meanwhile: for a while, there may be two processes.
+        if not await self._writer.write(entry, sent, is_exclusive=not entry.mark):
             # Nobody could note what is sent now. The watch is about to say that it is gone.
             entry.pause_until = time.monotonic() + _FIRST_PAUSE
             return
         entry.mark, entry.there, entry.missing_since = "Sending", "Unknown", None
         if entry.pod is None or is_terminating(entry.pod) or is_terminal(entry.pod):
             return  # it was deleted meanwhile
-        with self._health.noting():
+        # A pod that lacks something, or cannot be carried, is refused before anything is sent.
+        with self._health.noting(NotYet, InvalidInput):
             # With the status that was just written: containers may ask for the address of their node.
             await self._backend.create(pod | {"status": sent}, inputs)
         entry.mark, entry.there, entry.missing_since = "Accepted", "Present", None

@@ -84,6 +84,11 @@ class Entry:
         """Its last status at the backend is final."""
         return self.remote is not None and is_terminal({"status": self.remote})
 
+    @property
+    def can_adopt_mark(self) -> bool:
+        """Whether what its status says of its being sent may be news: this process has not sent it, nor had it refused."""
+        return not (self.is_creating or self.failures or self.refusal or self.is_over)
+
     def note_status(self, found: Object) -> bool:
         """Note the status at the backend. True if it is another one than before."""
         is_new = self.there != "Present" or self.remote != found

@@ -44,11 +44,11 @@ class OrphanFinder:
             return
         try:
             with self._health.noting():
-                pods = await self._lists.list()
+                pods = {pod["metadata"]["uid"]: pod for pod in await self._lists.list()}
         except Exception as error:
             log.info("the backend's pods cannot be listed: %s", describe(error))
             return
-        unknown = {pod["metadata"]["uid"]: pod for pod in pods if self._registry.get(pod["metadata"]["uid"]) is None}
+        unknown = {uid: pod for uid, pod in pods.items() if self._registry.get(uid) is None}
         for uid in self._suspects & unknown.keys():
             meta = unknown[uid]["metadata"]
             log.warning("pod %s/%s at the backend has no host pod any more: it is ended", meta.get("namespace"), meta.get("name"))

@@ -7,9 +7,8 @@ import logging
 import random
 import time
 
-from nestor.kube import ApiError, RetryLater
 from nestor.objects import Object, is_terminating
-from nestor.providers.base import ProviderError, Refreshes
+from nestor.providers.base import Refreshes
 from nestor.translate.references import find_references
 from nestor.translate.status import is_terminal
 from nestor.translate.volumes import find_tokens
@@ -61,7 +60,7 @@ class Refresher:
             inputs = await read_inputs(entry.home, pod, is_fresh=False)
             with self._health.noting():
                 await self._refreshes.refresh(pod, inputs)
-        except (ApiError, RetryLater, ProviderError, OSError) as error:
+        except Exception as error:
             log.info("pod %s is not refreshed: %s", pod["metadata"]["name"], describe(error))
             return LOOK_SECONDS
         return find_period(pod) * random.uniform(0.8, 1.0)

@@ -95,6 +95,7 @@ class Registry:
         entry = self._entries.get(_uid(pod))
         if entry is None:
             entry = self._entries[_uid(pod)] = Entry(home, pod, pod)
+        if not entry.mark and entry.can_adopt_mark:
             entry.mark = status.read_mark(pod)
         entry.pod = entry.last = pod
         if entry.ending_since is None and is_terminating(pod):

@@ -46,8 +46,9 @@ def has_started(pod: Object, status: Object) -> bool:
 
 
 def build_sent(pod: Object, address: str, time: str) -> Object:
-    """The status before the pod is sent: its containers are being created."""
-    return _complete(pod, {"phase": "Pending"}, address, time, _mark("True", SENDING, "", time))
+    """The status before the pod is sent: its containers are being created. Why it has waited so far stays until that is over."""
+    why = {key: status_of(pod)[key] for key in ("reason", "message") if key in status_of(pod)}
+    return _complete(pod, {"phase": "Pending"} | why, address, time, _mark("True", SENDING, "", time))
 
 
 def build_report(pod: Object, there: Object, address: str, time: str) -> Object:

@@ -24,8 +24,11 @@ class PodWriter:
         self._dropped: set[str] = set()
         """Status fields that the API server is too old for."""
 
-    async def write(self, entry: Entry, desired: Object) -> bool:
-        """Patch the pod's status if it differs. False: the pod is gone, and needs none. Raises `ApiError`, `RetryLater`."""
+    async def write(self, entry: Entry, desired: Object, *, is_exclusive: bool = False) -> bool:
+        """Patch the pod's status if it differs. False: the pod is gone, and needs none. Raises `ApiError`, `RetryLater`.
+
+        `is_exclusive`: only if the pod is still as it is known; otherwise later, when it is known again.
+        """
         if entry.pod is None:
             return False
         patch = build_patch(entry.last, without_fields(desired, self._dropped))
@@ -34,6 +37,8 @@ class PodWriter:
         if patch == entry.written and time.monotonic() - entry.written_at < REPEAT_SECONDS:
             raise RetryLater(REPEAT_SECONDS, "the same status was written just now")
         meta = entry.last["metadata"]
+        if is_exclusive:
+            patch["metadata"]["resourceVersion"] = meta["resourceVersion"]
         try:
             answer = await entry.home.api.patch(
                 kinds.POD, meta["name"], meta["namespace"], patch, subresource="status", how="strategic"

@@ -16,34 +16,15 @@ import aiohttp
 import pytest
 
 from devcluster.plugin import server, surroundings
-from devcluster.plugin.ctr import Ctr, CtrFailed, Image
 from devcluster.plugin.orders import Client
 from devcluster.plugin.pki import Pki
-from devcluster.plugin.ports import Ports
-from devcluster.plugin.runner import Place
 from devcluster.plugin.server import Settings
 from nestor.objects import Object
 from tests import waiting
-from tests.integration.apiserver import free_ports
+from tests.unit.devcluster.plugin.idle import idle
 from tests.unit.devcluster.plugin.pods import container, pod
 
 ADDRESS = "127.0.0.1"
-
-
-class NoContainerd(Ctr):
-    """A containerd that has nothing and gets nothing."""
-
-    async def pull(self, image: str) -> Image:
-        """Refuse."""
-        raise CtrFailed(f"{image}: not found")
-
-    async def tasks(self) -> dict[str, int]:
-        """None."""
-        return {}
-
-    async def containers(self) -> list[str]:
-        """None."""
-        return []
 
 
 @dataclass
@@ -88,11 +69,10 @@ class Backend:
 @pytest.fixture
 async def settings(tmp_path: Path) -> AsyncIterator[Settings]:
     """A backend of the test's own."""
-    ctr = NoContainerd(Path("ctr"), Path("socket"), Path("hosts"), Path("runc"))
-    place = Place(ctr, tmp_path / "pods", tmp_path / "networks", "nestor-test-nothing")
-    yield Settings(tmp_path, ADDRESS, tmp_path / "orders.sock", place, Ports(*free_ports(4)))
+    made = idle(tmp_path, ADDRESS)
+    yield made
     # Pods outlive the plugin, by design.
-    for file in place.networks.glob("*"):
+    for file in made.place.networks.glob("*"):
         await surroundings.remove_network(file)
 
 

@@ -70,6 +70,47 @@ async def test_it_is_checked_all_the_time(monkeypatch: pytest.MonkeyPatch) -> No
     task.cancel()
 
 
+def test_a_slow_backend_is_not_gone() -> None:
+    """It may take so long for each answer as its OverflowBackend says."""
+    now = [0.0]
+    state = Health(lambda: now[0], patience=100)
+    state.note_answer()
+    now[0] = 110
+    assert state.is_answering
+    now[0] = 121
+    assert not state.is_answering
+
+
+@pytest.mark.parametrize(("patience", "answers"), [(5.0, True), (0.0, False)])
+async def test_a_check_may_take_as_long_as_a_call(monkeypatch: pytest.MonkeyPatch, patience: float, answers: bool) -> None:
+    monkeypatch.setattr(health, "CHECK_SECONDS", 0.01)
+    monkeypatch.setattr(health, "_MARGIN_SECONDS", 0.01)
+    backend, state = MemoryBackend(), Health(patience=patience)
+    asked = 0
+
+    async def check() -> None:
+        nonlocal asked
+        asked += 1
+        await asyncio.sleep(0.1)
+
+    monkeypatch.setattr(backend, "check", check)
+    task = asyncio.create_task(health.watch(cast(Any, backend), state))
+
+    async def is_asked_again() -> bool:
+        return asked >= 3
+
+    await eventually(is_asked_again)
+    task.cancel()
+    assert state.is_answering is answers
+
+
+def test_how_long_backends_may_take() -> None:
+    found = OverflowBackendSpec.model_validate({"type": "Interlink", "interlink": {"url": "https://x.example"}})
+    assert (factory.find_patience(found), factory.find_period(found)) == (40, 1)
+    other = OverflowBackendSpec.model_validate({"type": "Kubernetes", "kubernetes": {"kubeconfigRef": {"name": "a", "key": "b"}}})
+    assert (factory.find_patience(other), factory.find_period(other)) == (30, 1)
+
+
 def shape(name: str, **values: Any) -> Shape:
     """A shape of the API."""
     return Shape.model_validate({"name": name, "capacity": {"cpu": "1"}, **values})

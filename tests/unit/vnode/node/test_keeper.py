@@ -13,6 +13,7 @@ from nestor.objects import spec_of
 from nestor.providers.base import Unauthorized, Unreachable
 from nestor.vnode.backend import health
 from nestor.vnode.backend.health import Health
+from nestor.vnode.identity.accepted import REFUSAL_LIMIT
 from nestor.vnode.node import keeper
 from nestor.vnode.node.keeper import LEASE_NAMESPACE, NodeKeeper
 from nestor.vnode.node.status import Machine
@@ -136,7 +137,7 @@ async def test_a_status_that_is_not_accepted_does_not_end_the_lease(scene: Scene
 
 async def test_a_certificate_that_is_not_accepted_any_more_begins_a_new_process(scene: Scene) -> None:
     """The cluster's authorities were replaced. Once may be a glitch."""
-    left = [keeper.REFUSAL_LIMIT - 1]
+    left = [REFUSAL_LIMIT - 1]
 
     def refuse(_: str, __: Object) -> ApiError | None:
         left[0] -= 1

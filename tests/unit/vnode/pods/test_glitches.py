@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from nestor.kube import Forbidden, kinds
-from nestor.providers.base import NotYet, Unreachable
+from nestor.providers.base import Inputs, InvalidInput, NotYet, Unreachable
+from nestor.vnode.backend import health
 from nestor.vnode.pods import create, decide
 from tests.unit.vnode.world import NODE, SPACE, World, living
 
@@ -111,25 +113,57 @@ async def test_what_was_given_up_is_asked_about_rarely(world: World, monkeypatch
 async def test_a_request_to_end_that_a_backend_forgets_is_repeated(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decide, "REPEAT_SECONDS", 0.2)
     uid = await run(world)
-    world.backend.ends_at_once = False
-    world.delete("web", grace=0)
-    left = [1]
+    held, left = world.backend.pods[uid], [2]
 
     def forget(call: str, _: Object) -> Exception | None:
-        if call == "delete" and left[0]:
-            left[0] -= 1
-            world.backend.ends_at_once = True
-            held = world.backend.pods[uid]
-            world.api.after_write = lambda *_: None
-            world.backend.lost = lambda name, _: world.backend.pods.__setitem__(uid, held) if name == "delete" and held else None
-        elif call == "delete":
-            world.backend.lost = lambda _, __: None
+        left[0] -= call == "delete"
+        if call == "delete" and left[0] >= 0:
+            world.backend.pods[uid] = held
         return None
 
-    world.backend.fault = forget
+    world.backend.lost = forget
+    world.delete("web", grace=0)
     await world.phase("web", None)
-    assert world.backend.count("delete") == 2
+    assert world.backend.count("delete") == 3
     assert uid not in world.backend.pods
+
+
+@pytest.mark.parametrize("error", [NotYet("ConfigMap 'settings' does not exist"), InvalidInput("spec.hostNetwork: no")])
+async def test_pods_that_lack_something_do_not_make_a_backend_look_well(
+    world: World, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """They are refused before anything is asked: that is no sign of life."""
+    world.bind("web", restartPolicy="Always")
+    await world.mark("web", "Accepted")
+    monkeypatch.setattr(health, "GRACE_SECONDS", 0.3)
+    monkeypatch.setattr(health, "CHECK_SECONDS", 0.0)
+    world.backend.fault = lambda call, _: error if call == "create" else Unreachable("refused")
+    world.bind("other", restartPolicy="Always")
+    await world.until(lambda: not world.health.is_answering)
+
+
+async def test_a_process_beside_another_one_takes_no_pod_for_new_that_the_other_has_sent(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine of the first one was given up, though it still works. A pod that is not new is asked about first."""
+    fresh, create_one = Counter[str](), world.backend.create
+
+    async def note(pod: Object, inputs: Inputs | None = None) -> Object:
+        fresh[pod["metadata"]["uid"]] += bool(inputs and inputs.is_new)
+        return await create_one(pod, inputs)
+
+    monkeypatch.setattr(world.backend, "create", note)
+    other = World()
+    other.api, other.backend = world.api, world.backend
+    await other.start()
+    try:
+        uids = {world.bind(f"web-{index}") for index in range(20)}
+        await world.until(lambda: world.backend.pods.keys() == uids)
+        for index in range(20):
+            await world.mark(f"web-{index}", "Accepted")
+        assert fresh == dict.fromkeys(uids, 1)
+    finally:
+        await other.stop()
 
 
 async def test_a_late_pod_that_may_still_arrive_is_ended_before_it_is_taken_back(world: World) -> None:

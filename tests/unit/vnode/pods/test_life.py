@@ -446,6 +446,18 @@ async def test_without_all_nodes_no_pod_is_an_orphan(world: World, nodes: frozen
     assert finder.found == 0
 
 
+@pytest.mark.parametrize("listed", [[{}], [{"metadata": {}}], [None]])
+async def test_a_list_that_is_nonsense_ends_nothing(world: World, monkeypatch: pytest.MonkeyPatch, listed: list[Any]) -> None:
+    async def lie() -> list[Any]:
+        return listed
+
+    monkeypatch.setattr(world.backend, "list", lie)
+    finder = OrphanFinder(world.backend, world.pods.registry, world.health, lambda: frozenset({NODE}))
+    for _ in range(2):
+        await finder.look()
+    assert finder.found == 0
+
+
 async def test_pods_of_other_nodes_are_not_touched(world: World) -> None:
     world.bind("near", nodeName="near")
     world.bind("web")

@@ -87,7 +87,7 @@ async def test_what_is_not_there_or_is_over_is_left_alone(monkeypatch: pytest.Mo
         assert not refreshes.asked
 
 
-@pytest.mark.parametrize("error", [NotFound("gone"), Unreachable("refused")])
+@pytest.mark.parametrize("error", [NotFound("gone"), Unreachable("refused"), ValueError("unforeseen")])
 async def test_a_failure_is_tried_again_soon(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     monkeypatch.setattr(refresh, "LOOK_SECONDS", 0.0)
     async with living() as world:

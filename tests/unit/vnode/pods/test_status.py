@@ -114,6 +114,14 @@ def test_init_containers(policy: str, inits: list[Object], states: tuple[Object,
     assert words(built)["Initialized"] == initialized
 
 
+def test_why_a_pod_waits_stays_while_it_is_sent_again() -> None:
+    pod = build_pod()
+    pod["status"] = status.build_waiting(pod, "BackendFull", "no GPU is free", NOW, is_rejected=True)
+    pod["status"] = again = status.build_sent(pod, ADDRESS, LATER)
+    assert (again["reason"], again["message"]) == ("BackendFull", "no GPU is free")
+    assert "reason" not in status.build_report(pod, said(WAITING), ADDRESS, LATER)
+
+
 def test_a_pod_is_ready_when_its_containers_and_gates_are() -> None:
     pod = build_pod(names=("app", "side"))
     half = {

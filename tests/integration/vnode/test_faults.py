@@ -1,0 +1,174 @@
+"""Faults of the process and of what it stands on, before a real API server: whenever it is killed, the end is the same."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nestor.cluster import certificates
+from nestor.kube import Api, kinds
+from nestor.objects import status_of
+from nestor.vnode.identity import accepted
+from nestor.vnode.pods import decide
+from nestor.vnode.restart import IdentityRefused
+from tests.integration.vnode.world import World, ready_of
+from tests.waiting import eventually, wait_for
+
+Object = dict[str, Any]
+
+
+class Killer:
+    """Kills the process at its n-th write of any kind, before or after that is sent; 0: never. `writes` counts them."""
+
+    def __init__(self, world: World, number: int, moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.writes: Counter[str] = Counter()
+        self.killed = asyncio.Event()
+        sent = Api.request
+
+        async def request(api: Api, method: str, path: str, *args: Any, **options: Any) -> Any:
+            if api._manager != "nestor-vnode" or method == "GET":
+                return await sent(api, method, path, *args, **options)
+            if self.killed.is_set():
+                await asyncio.Event().wait()
+            self.writes[f"{method} {path.partition('?')[0].rstrip('0123456789')}"] += 1
+            is_last = self.writes.total() == number
+            if is_last and moment == "before":
+                await self._kill(world)
+            answer = await sent(api, method, path, *args, **options)
+            if is_last:
+                await self._kill(world)
+            return answer
+
+        monkeypatch.setattr(Api, "request", request)
+
+    async def _kill(self, world: World) -> None:
+        assert world._task is not None
+        self.killed.set()
+        world._task.cancel()
+        await asyncio.Event().wait()
+
+
+async def go_through(world: World, name: str) -> str:
+    """A pod is bound, runs and ends. Returns its UID."""
+    uid = await world.bind(name)
+    await world.until(lambda: uid in world.backend.pods, 60)
+    world.backend.end(uid)
+    await world.phase(name, "Succeeded")
+    await world.api.delete(kinds.POD, name, world.space)
+    await world.pod(name, lambda pod: pod is None, 60)
+    return uid
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("moment", ["before", "after"])
+async def test_it_may_be_killed_at_any_write_from_its_start_on(
+    virtual: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, moment: str
+) -> None:
+    """Certificates, the Node, its Lease, the backend's status, the pod, and events; it starts without any certificate."""
+    await virtual.stop()
+    number, has_been_killed, seen = 0, True, ""
+    while has_been_killed:
+        number += 1
+        virtual.settings = replace(virtual.settings, folder=tmp_path / f"{moment}-{number}")
+        with monkeypatch.context() as patched:
+            killer = Killer(virtual, number, moment, patched)
+            living = asyncio.create_task(go_through(virtual, f"web-{number}"))
+            starting = asyncio.create_task(virtual.start())
+            dead = asyncio.create_task(killer.killed.wait())
+            await asyncio.wait([living, dead], return_when=asyncio.FIRST_COMPLETED)
+            has_been_killed = killer.killed.is_set()
+            dead.cancel()
+            starting.cancel()
+            await asyncio.gather(starting, return_exceptions=True)
+            await virtual.stop()
+        await virtual.start()
+        uid = await living
+        await virtual.node(lambda node: ready_of(node)[0] == "True")
+        assert virtual.backend.starts[uid] == 1, f"write {number}: {killer.writes}"
+        assert not virtual.backend.pods
+        await virtual.stop()
+        seen += " ".join(killer.writes)
+    for what in ("certificatesigningrequests", "leases", "/pods/", "events"):
+        assert what in seen
+
+
+async def test_a_namespace_goes_though_the_backend_is_gone_and_what_may_be_left_is_named(
+    virtual: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job is deleted with its namespace, which takes no events by then."""
+    uid = await virtual.bind("web", terminationGracePeriodSeconds=1)
+    await virtual.accepted("web")
+    virtual.backend.run(uid)
+    await virtual.phase("web", "Running")
+    virtual.backend.is_down = True
+    monkeypatch.setattr(decide, "FORGET_SECONDS", 1.0)
+    await virtual.api.delete(kinds.NAMESPACE, virtual.space)
+    await wait_for(virtual.api, kinds.NAMESPACE, virtual.space, "", lambda found: found is None, limit=90)
+
+    async def find_event() -> Object | None:
+        events = await virtual.api.list(kinds.EVENT, "default")
+        found = [item for item in events if item["reason"] == "LeftAtBackend" and uid in item["message"]]
+        return found[0] if found else None
+
+    event = await eventually(find_event)
+    assert (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("Node", virtual.name)
+    virtual.backend.is_down = False
+    await virtual.until(lambda: uid not in virtual.backend.pods, 60)
+
+
+async def test_a_certificate_of_an_authority_of_before_is_replaced(virtual: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cluster's authorities were replaced while the process was away: its file has one that is valid, and not accepted."""
+    await virtual.stop()
+    monkeypatch.setattr(accepted, "PAUSE_SECONDS", 0.1)
+    file = virtual.settings.folder / f"client-{virtual.name}.pem"
+    now = datetime.datetime.now(datetime.UTC)
+    user = f"system:node:{virtual.name}"
+    leaf = certificates.new_leaf(certificates.new_authority("before", now), user, now, organization="system:nodes")
+    file.write_bytes(leaf.certificate + leaf.key)
+    starting = asyncio.create_task(virtual.start())
+    with pytest.raises(ExceptionGroup) as caught:
+        await starting
+    assert caught.group_contains(IdentityRefused)
+    virtual._task = None
+    await virtual.start()
+    await virtual.bind("web")
+    await virtual.accepted("web")
+
+
+async def test_a_backend_that_restarts_and_forgets_is_asked_for_a_minute(virtual: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then its pods are given up; what comes back later is ended, and nothing has run twice."""
+    first, second = await virtual.bind("first"), await virtual.bind("second")
+    for name, uid in (("first", first), ("second", second)):
+        await virtual.accepted(name)
+        virtual.backend.run(uid)
+        await virtual.phase(name, "Running")
+    forgotten = dict(virtual.backend.pods)
+    virtual.backend.pods.clear()
+    begin = virtual.backend.count("statuses")
+    await virtual.until(lambda: virtual.backend.count("statuses") >= begin + 3)
+    assert status_of(await virtual.api.get(kinds.POD, "first", virtual.space))["phase"] == "Running"
+    virtual.backend.pods[first] = forgotten[first]
+    monkeypatch.setattr(decide, "LOST_SECONDS", 2.0)
+    assert status_of(await virtual.phase("second", "Failed"))["reason"] == "BackendLost"
+    assert status_of(await virtual.api.get(kinds.POD, "first", virtual.space))["phase"] == "Running"
+    virtual.backend.pods[second] = forgotten[second]
+    await virtual.until(lambda: second not in virtual.backend.pods)
+    assert virtual.backend.starts == {first: 1, second: 1}
+
+
+async def test_a_gpu_lets_pods_onto_nodes_tainted_by_its_name_where_the_host_says_so(virtual: World) -> None:
+    """The admission plugin ExtendedResourceToleration: no rule of a class can take that toleration away again."""
+    plain, resource = "plain", "example.com/gpu"
+    await virtual.bind(plain)
+    container = {"name": "app", "image": "example/web:1", "resources": {"limits": {resource: "1"}}}
+    await virtual.bind("gpu", containers=[container])
+    found = {name: await virtual.api.get(kinds.POD, name, virtual.space) for name in (plain, "gpu")}
+    keys = {name: {item["key"] for item in pod["spec"]["tolerations"]} for name, pod in found.items()}
+    assert resource in keys["gpu"]
+    assert resource not in keys[plain]

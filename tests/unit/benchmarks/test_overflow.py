@@ -1,0 +1,43 @@
+"""The light backend of the benchmarks is one that the provider can talk to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.overflow.backend import LightBackend
+from benchmarks.overflow.measures import MEASURES
+from benchmarks.overflow.site import describe
+from nestor.providers.base import Inputs
+from nestor.providers.interlink.provider import InterlinkProvider
+from nestor.providers.interlink.settings import Settings
+
+Object = dict[str, Any]
+
+
+def build_pod(uid: str) -> Object:
+    spec = {"restartPolicy": "Never", "containers": [{"name": "app", "image": "x"}]}
+    return {"metadata": {"name": uid, "namespace": "shop", "uid": uid}, "spec": spec}
+
+
+async def test_pods_run_and_end() -> None:
+    backend, pods = LightBackend(), [build_pod(f"u-{index}") for index in range(3)]
+    async with backend.serve() as url:
+        provider = InterlinkProvider(Settings(url))
+        await provider.check()
+        for pod in pods:
+            await provider.create(pod, Inputs(is_new=True))
+        assert {item["phase"] for item in (await provider.statuses(pods)).values()} == {"Running"}
+        backend.end_all()
+        assert [item["phase"] for item in (await provider.statuses(pods)).values()] == ["Succeeded"] * 3
+        await provider.delete(pods[0])
+        assert (await provider.statuses(pods)).keys() == {"u-1", "u-2"}
+        await provider.close()
+    assert [count for _, count in backend.questions] == [3, 3, 3]
+    assert backend.ended.keys() == {"u-0", "u-1", "u-2"}
+    assert set(backend.creations.values()) == {1}
+
+
+def test_what_is_printed() -> None:
+    assert list(MEASURES) == ["share", "size", "fleet", "demonstration"]
+    assert describe([0.3, 0.1, 0.2]) == "median 0.20 s · p90 0.30 s · last 0.30 s"
+    assert describe([]) == "none"
