@@ -19,7 +19,7 @@ from tests.e2e import overflow
 from tests.e2e.conftest import apply, example, read_example
 from tests.waiting import eventually, job_with, wait_for_any
 
-pytestmark = [pytest.mark.alone, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 APP = labels.selector(component=labels.COMPONENT_APP)
 
@@ -66,6 +66,7 @@ async def work_in_two_places(
     await job_with(api, "parts", namespace, conditions.SUCCEEDED, "True", limit=180)
 
 
+@pytest.mark.alone  # the machines are full
 async def test_cpu_overflow(api: Api, plugin: PluginInfo, namespace: str) -> None:
     folder = "09-cpu-overflow"
     async with backend_of(api, folder, overflow.interlink(plugin)) as name, class_of(api, folder) as class_name:
@@ -74,6 +75,7 @@ async def test_cpu_overflow(api: Api, plugin: PluginInfo, namespace: str) -> Non
         await work_in_two_places(api, folder, namespace, class_name, name, parameters)
 
 
+@pytest.mark.xdist_group("plugin")
 async def test_a_gpu_on_a_backend(api: Api, plugin: PluginInfo, namespace: str) -> None:
     folder = "10-gpu-on-a-backend"
     async with backend_of(api, folder, overflow.interlink(plugin)) as name, class_of(api, folder) as class_name:
@@ -84,6 +86,7 @@ async def test_a_gpu_on_a_backend(api: Api, plugin: PluginInfo, namespace: str) 
         await job_with(api, "training", namespace, conditions.SUCCEEDED, "True", limit=180)
 
 
+@pytest.mark.alone  # as above
 async def test_a_gang_goes_to_one_place(api: Api, plugin: PluginInfo, namespace: str) -> None:
     """There is one rank too many for the host cluster's own nodes, so none stays."""
     folder = "12-gang"
@@ -100,6 +103,7 @@ async def test_a_gang_goes_to_one_place(api: Api, plugin: PluginInfo, namespace:
         await job_with(api, "ranks", namespace, conditions.SUCCEEDED, "True", limit=180)
 
 
+@pytest.mark.alone  # as above
 async def test_a_second_cluster(api: Api, cluster: object, namespace: str, tmp_path: Path) -> None:
     """The pods of the second cluster run on the first node, all others on the second one, which takes three parts at most."""
     if len(nodes := devcluster.cluster.nodes()) < 2:

@@ -47,7 +47,7 @@ async def set_taints(api: Api, change: Callable[[list[Object]], list[Object]]) -
     await api.patch(kinds.NODE, NODE, None, {"spec": {"taints": change(node["spec"].get("taints") or [])}})
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def gpu_node(cluster: object, api: Api) -> AsyncIterator[str]:
     """The second node with GPUs, and a taint that keeps others away. At the end it is as it was."""
     if NODE not in devcluster.cluster.nodes():
@@ -55,7 +55,7 @@ async def gpu_node(cluster: object, api: Api) -> AsyncIterator[str]:
     home = f"gpus-{uuid.uuid4().hex[:6]}"
     await api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": home}})
     await wait_for(api, kinds.SERVICE_ACCOUNT, "default", home, bool)
-    await set_taints(api, lambda taints: [*taints, TAINT])
+    await set_taints(api, lambda taints: [*(item for item in taints if item["key"] != POOL), TAINT])
     try:
         await api.create(kinds.POD, plugin(home))
         await wait_for(api, kinds.NODE, NODE, "", lambda node: allocatable(node) == DEVICES, limit=LIMIT)
@@ -99,8 +99,10 @@ async def gpu_class(api: Api) -> AsyncIterator[str]:
     quota = home.get("quota", {}) | {f"requests.{RESOURCE}": "1"}
     made = spec | {"namespace": home | {"quota": quota}}
     await api.apply(kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": made})
-    yield name
-    await api.delete(kinds.NESTED_CLASS, name)
+    try:
+        yield name
+    finally:
+        await api.delete(kinds.NESTED_CLASS, name)
 
 
 @pytest.fixture
