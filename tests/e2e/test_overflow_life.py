@@ -65,7 +65,8 @@ async def test_a_virtual_node_is_drained_as_any_node(place: Place, plugin: Plugi
     await kubectl(place.inside, "rollout", "status", "deployment/mover", f"--timeout={LIMIT}s", limit=LIMIT + 30)
     before = {item["uid"] for item in overflow.records_of(plugin, "mover")}
     assert len(before) == 2
-    await kubectl(kubeconfig, "drain", place.link, "--force", "--ignore-daemonsets", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    options = ("--force", "--ignore-daemonsets", "--delete-emptydir-data", f"--timeout={LIMIT}s")
+    await kubectl(kubeconfig, "drain", place.link, *options, limit=LIMIT + 30)
     await overflow.until_forgotten(plugin, "mover")
 
     # Their successors wait until the node takes pods again.
