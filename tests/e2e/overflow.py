@@ -176,11 +176,11 @@ async def find_places(api: Api, namespace: str) -> dict[str, str]:
     }
 
 
-async def find_share(api: Api, part: Decimal = SHARE) -> str:
-    """A part of the CPUs of the largest of the host cluster's own nodes, as a request. Of `SHARE`, each takes one at most."""
+async def find_share(api: Api) -> str:
+    """`SHARE` of the CPUs of the largest of the host cluster's own nodes, as a request."""
     own = [node for node in await api.list(kinds.NODE) if labels.BACKEND not in labels_of(node)]
     largest = max(parse_quantity(str(node["status"]["allocatable"]["cpu"])) for node in own)
-    return f"{int(largest * part * 1000)}m"
+    return f"{int(largest * SHARE * 1000)}m"
 
 
 def pod(name: str, script: str, *, limits: Object | None = None, requests: Object | None = None, **spec: Any) -> str:
