@@ -93,7 +93,7 @@ def _find_obstacle(seen: Seen, entry: GangStatus, now: datetime.datetime) -> str
     if seen.loose:
         return entry.message or f"pods of gang '{seen.title}' from its last attempt still run"
     if len(seen.held) < seen.size:
-        return f"only {len(seen.held)} of the {seen.size} pods of gang '{seen.title}' are there"
+        return f"only {len(seen.held)} of the {seen.size} pods of gang '{seen.title}' exist"
     if entry.retry_time and now < times.read(entry.retry_time):
         return f"not all pods of gang '{seen.title}' got nodes when they were let go; it is tried again at {entry.retry_time}"
     return ""
