@@ -11,7 +11,7 @@ from typing import Literal
 from nestor import names
 from nestor.api import labels
 from nestor.api.placement import Backend, Overflow, Placement, ResourceRule
-from nestor.objects import Object, annotations_of, owners_of
+from nestor.objects import Object, annotations_of, is_of_daemon_set
 from nestor.quantities import parse_quantity
 
 Where = Literal["Host", "HostFirst", "Backend", "Wait"]
@@ -49,7 +49,7 @@ def decide_place(pod: Object, placement: Placement, batch: Batch | None = None) 
     overflow = placement.overflow
     if overflow is None:
         return _HOST
-    if any(owner.get("controller") and owner["kind"] == "DaemonSet" for owner in owners_of(pod)):
+    if is_of_daemon_set(pod):
         return Place("Host", "a DaemonSet has one pod for each node")
     wanted, reason = _find_wish(pod, placement, overflow, batch)
     if not overflow.backends:
