@@ -123,7 +123,7 @@ def _start(
 
 
 async def _connect(api: Api, settings: Settings, build: Build, state: State) -> tuple[Object, Secrets, Backend]:
-    """The OverflowBackend and its provider, as soon as nothing lacks; until then, its status says what does."""
+    """The OverflowBackend and its provider, as soon as nothing is missing; until then, its status says what is."""
     while True:
         body = await _patiently(lambda: api.get(kinds.OVERFLOW_BACKEND, settings.backend), state)
         try:
