@@ -146,6 +146,19 @@ def test_every_reason_of_a_backend_is_explained() -> None:
     }
 
 
+def test_every_metric_of_a_backends_process_is_explained() -> None:
+    rows = read_table(GUIDE, "| metric | meaning |")
+    assert {name.strip("`") for name, _ in rows} == set(re.findall(r"# TYPE (nestor_vnode_\w+)", SOURCE))
+
+
+@pytest.mark.parametrize("page", ["README.md", "charts/nestor/templates/NOTES.txt"])
+def test_who_installs_is_told_what_to_read_first(page: str) -> None:
+    assert "### Before you add a backend\n" in GUIDE
+    text = (ROOT / page).read_text()
+    assert "Before you add a backend" in text
+    assert "docs/overflow.md" in text
+
+
 @pytest.mark.parametrize(
     "word", [word for word in WORDS if re.fullmatch(r"[a-z]\w*(\.[a-z]\w*)?: [{\[].*[}\]]", word) and "…" not in word]
 )
