@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from benchmarks.overflow.measures import MEASURES
 from nestor.api import conditions
 from nestor.api.nestedclass import NamespacePolicy
 from nestor.api.placement_rules import ClassPlacement
@@ -149,6 +150,11 @@ def test_every_reason_of_a_backend_is_explained() -> None:
 def test_every_metric_of_a_backends_process_is_explained() -> None:
     rows = read_table(GUIDE, "| metric | meaning |")
     assert {name.strip("`") for name, _ in rows} == set(re.findall(r"# TYPE (nestor_vnode_\w+)", SOURCE))
+
+
+def test_every_measure_of_the_benchmarks_is_explained() -> None:
+    rows = read_table(GUIDE, "| measure | what happens | goal | found |")
+    assert [name.strip("`") for name, *_ in rows if name] == list(MEASURES)
 
 
 @pytest.mark.parametrize("page", ["README.md", "charts/nestor/templates/NOTES.txt"])
