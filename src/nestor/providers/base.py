@@ -191,7 +191,7 @@ class Backend(Protocol):
 
         `pods` come with their last known status: what has not changed keeps its times. A status has what only the place can know:
         the statuses of the pod's own containers, `phase`, `reason`, `message`, and of `conditions` `PodScheduled` (False: why it
-        waits) and `DisruptionTarget`. The caller derives all else, and checks what it is told.
+        waits), `DisruptionTarget`, and those of a resize. The caller derives all else, and checks what it is told.
         A pod that is missing from the result is unknown to the place at this moment, or nothing could be learned about it. That
         alone does not mean that it has failed: `get` tells whether this very pod is there.
         Raises if nothing could be learned about any of the pods.

@@ -21,8 +21,8 @@ NODE_LOST = "NodeLost"
 
 _GROUPS = {"initContainers": "initContainerStatuses", "containers": "containerStatuses"}
 _TEXTS = ("phase", "reason", "message")
-_KINDS = ("PodScheduled", "DisruptionTarget")
-"""The conditions that count. The others follow from the statuses of containers."""
+_DERIVED = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
+"""Conditions that follow from the statuses of containers: the virtual node finds them itself."""
 _CONDITION = ("type", "status", "reason", "message", "lastTransitionTime", "lastProbeTime")
 _CONTAINER = ("name", "state", "lastState", "ready", "started", "restartCount", "image", "imageID", "containerID")
 _UNKNOWN = "The pod's end was not reported by its node"
@@ -49,7 +49,7 @@ def build_status(pod: Object, there: Object, words: Words, now: datetime.datetim
         result = _lose_node(result, there, now)
     if result["phase"] == "Failed":
         result = _end(pod, result, times.write(now))
-    return result | {"conditions": [item for item in result["conditions"] if item["type"] in _KINDS]}
+    return result | {"conditions": [item for item in result["conditions"] if item["type"] not in _DERIVED]}
 
 
 def _is_node_lost(own: Object) -> bool:
