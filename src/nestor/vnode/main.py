@@ -27,6 +27,7 @@ from nestor.vnode.nodes import Nodes
 from nestor.vnode.pods.controller import PodController
 from nestor.vnode.pods.create import PodCreator
 from nestor.vnode.pods.end import PodEnder
+from nestor.vnode.pods.memory import Memory
 from nestor.vnode.pods.orphans import OrphanFinder
 from nestor.vnode.pods.poll import StatusPoller
 from nestor.vnode.pods.refresh import Refresher
@@ -115,6 +116,7 @@ def _start(
     spawn(pods.queue.run(), "pods")
     spawn(pods.creations.run(), "creations")
     spawn(poller.run(), "statuses")
+    spawn(Memory(shown, pods.registry, lambda: nodes.names, is_needed=backend.lists is None).run(), "notes of pods")
     if backend.lists is not None:
         spawn(OrphanFinder(backend.lists, pods.registry, answers, lambda: nodes.names).run(), "orphans")
     if backend.refreshes is not None:
@@ -123,7 +125,7 @@ def _start(
 
 
 async def _connect(api: Api, settings: Settings, build: Build, state: State) -> tuple[Object, Secrets, Backend]:
-    """The OverflowBackend and its provider, as soon as nothing lacks; until then, its status says what does."""
+    """The OverflowBackend and its provider, as soon as nothing is missing; until then, its status says what is."""
     while True:
         body = await _patiently(lambda: api.get(kinds.OVERFLOW_BACKEND, settings.backend), state)
         try:
@@ -139,9 +141,10 @@ async def _connect(api: Api, settings: Settings, build: Build, state: State) -> 
             why = conditions.BACKEND_INVALID, str(error)
         state.problem = why[1]
         log.warning("the backend cannot be used: %s", why[1])
-        shapes = OverflowBackendStatus.model_validate(status_of(body)).shapes or []
+        known = OverflowBackendStatus.model_validate(status_of(body))
+        status = view.build_status(body, list(known.shapes or []), known.unconfirmed_pods, is_answering=False, why=why)
         try:
-            await view.write_status(api, body, list(shapes), is_answering=False, why=why)
+            await view.write_status(api, body, status)
         except ApiError as error:
             log.warning("status of OverflowBackend '%s' not written: %s", settings.backend, error)
         await asyncio.sleep(_PATIENCE_SECONDS)

@@ -171,7 +171,7 @@ class Place:
     async def pass_once(self) -> Object:
         """One look at the backend; returns the status that is there afterwards."""
         await self.view._discover(cast(Any, self.backend))
-        await self.view._write()
+        await self.view.write()
         return status_of(self.api.look(kinds.OVERFLOW_BACKEND, "gpu"))
 
 
