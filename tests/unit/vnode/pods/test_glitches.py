@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from nestor.kube import Forbidden, Informer, kinds
+from nestor.kube import Forbidden, kinds
 from nestor.providers.base import Inputs, InvalidInput, NotYet, Unreachable
 from nestor.vnode.backend import health
 from nestor.vnode.pods import create, decide
@@ -238,14 +238,12 @@ async def test_a_pod_deleted_by_force_is_named_if_its_end_is_not_confirmed(
     uid = await run(world)
     world.backend.is_down = True
     monkeypatch.setattr(decide, "FORGET_SECONDS", -1.0)
-    other = Home("far-2", "default", world.entry(uid).home.api)
-    world.pods.registry.watch(other, Informer(other.api, kinds.POD, fields="spec.nodeName=far-2"))
     if not has_node:
-        world.entry(uid).home = Home("far-3", "default", cast(Any, None))
+        world.entry(uid).home = Home("gone", "default", cast(Any, None))
     world.api.drop(kinds.POD, "web", SPACE)
     await world.until(lambda: world.entry(uid).is_named)
     (event,) = [item for key, item in world.api.objects.items() if key[0] == "events" and item["reason"] == "LeftAtBackend"]
-    assert event["involvedObject"]["name"] == (NODE if has_node else "far-3")
+    assert event["involvedObject"]["name"] == (NODE if has_node else "gone")
     assert uid in event["message"]
     world.pods.queue.add(uid)
     await world.settle()

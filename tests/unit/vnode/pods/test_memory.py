@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
@@ -19,6 +20,7 @@ from nestor.providers.interlink.phase import build_status
 from nestor.providers.interlink.wire import PodAnswer
 from nestor.vnode.backend.view import BackendView
 from nestor.vnode.pods import decide, memory
+from nestor.vnode.pods.entry import Home
 from nestor.vnode.pods.memory import Memory
 from tests.unit.vnode.world import BACKEND, NODE, SPACE, World, living
 
@@ -42,10 +44,12 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def remembering(world: World, *, is_needed: bool = True, nodes: frozenset[str] = frozenset({NODE})) -> AsyncIterator[Memory]:
+async def remembering(
+    world: World, *, is_needed: bool = True, find_nodes: Callable[[], frozenset[str]] = lambda: frozenset({NODE})
+) -> AsyncIterator[Memory]:
     """The memory of the process that lives now."""
     view = BackendView(cast(Api, world.api), look(world), world.health)
-    made = Memory(view, world.pods.registry, lambda: nodes, is_needed=is_needed)
+    made = Memory(view, world.pods.registry, find_nodes, is_needed=is_needed)
     tasks = [asyncio.create_task(view.informer.run()), asyncio.create_task(made.run())]
     yield made
     for task in tasks:
@@ -65,11 +69,10 @@ def noted(world: World) -> list[UnconfirmedPod]:
     return OverflowBackendStatus.model_validate(status_of(look(world))).unconfirmed_pods
 
 
-def note(world: World, *items: UnconfirmedPod) -> None:
+async def note(world: World, *items: UnconfirmedPod) -> None:
     """What an earlier process has noted."""
-    body = look(world)
-    body["status"] = {"unconfirmedPods": [item.model_dump(by_alias=True) for item in items]}
-    world.api.put(kinds.OVERFLOW_BACKEND, body)
+    status = {"unconfirmedPods": [item.model_dump(by_alias=True) for item in items]}
+    await world.api.apply(kinds.OVERFLOW_BACKEND, {"metadata": {"name": BACKEND}, "status": status}, subresource="status")
 
 
 def item(uid: str, *, age: float = 60, **fields: Any) -> UnconfirmedPod:
@@ -80,7 +83,7 @@ def item(uid: str, *, age: float = 60, **fields: Any) -> UnconfirmedPod:
 
 async def run(world: World, name: str = "web") -> str:
     """A pod that runs. Returns its UID."""
-    uid = world.bind(name, initContainers=[{"name": "first", "image": "example/web:1"}])
+    uid = world.bind(name)
     await world.mark(name, "Accepted")
     world.backend.run(uid)
     await world.phase(name, "Running")
@@ -88,7 +91,8 @@ async def run(world: World, name: str = "web") -> str:
 
 
 async def test_a_pod_that_is_gone_here_and_perhaps_not_there_outlives_the_process(world: World) -> None:
-    uid = await run(world)
+    uid = world.bind("web", initContainers=[{"name": "first", "image": "example/web:1"}])
+    await world.mark("web", "Accepted")
     async with remembering(world):
         world.backend.is_down = True
         world.api.drop(kinds.POD, "web", SPACE)
@@ -112,11 +116,11 @@ async def test_what_ends_in_time_is_not_noted(world: World, monkeypatch: pytest.
     other = await run(world, "other")
     async with remembering(world) as kept:
         world.backend.ends_at_once = False
-        world.delete("web", grace=0)
+        world.delete("web", grace=30)
         await world.until(lambda: world.backend.count("delete"))
         await kept.keep()
         assert noted(world) == []
-        world.entry(uid).ending_since = -1000.0
+        world.entry(uid).ending_since = time.monotonic() - 60
         await world.until(lambda: noted(world))
         assert [found.uid for found in noted(world)] == [uid]
         world.backend.finish(uid)
@@ -129,7 +133,7 @@ async def test_what_ends_in_time_is_not_noted(world: World, monkeypatch: pytest.
 async def test_what_is_still_a_pod_here_is_left_to_its_fate(world: World) -> None:
     """It was noted while it was ending, or somebody has written nonsense: a pod that runs must not be ended."""
     uid = await run(world)
-    note(world, item(uid))
+    await note(world, item(uid))
     async with remembering(world) as kept:
         await world.until(lambda: not noted(world))
         await kept.keep()
@@ -139,15 +143,21 @@ async def test_what_is_still_a_pod_here_is_left_to_its_fate(world: World) -> Non
 
 
 async def test_until_all_pods_are_known_notes_stay_as_they_are(world: World) -> None:
-    note(world, item("old"))
-    async with remembering(world, nodes=frozenset({NODE, "other"})):
-        await asyncio.sleep(0.1)
+    await note(world, item("old"))
+    asked: list[frozenset[str]] = []
+
+    def find_nodes() -> frozenset[str]:
+        asked.append(frozenset({NODE, "other"} if len(asked) % 2 else ()))
+        return asked[-1]
+
+    async with remembering(world, find_nodes=find_nodes):
+        await world.until(lambda: len(asked) > 4)
         assert [found.uid for found in noted(world)] == ["old"]
     assert world.backend.count("delete") == 0
 
 
 async def test_a_backend_that_can_list_its_pods_is_not_told_to_end_them_by_notes(world: World) -> None:
-    note(world, item("old"))
+    await note(world, item("old"))
     async with remembering(world, is_needed=False):
         await world.until(lambda: not noted(world))
     assert world.backend.count("delete") == 0
@@ -157,7 +167,7 @@ async def test_a_backend_that_can_list_its_pods_is_not_told_to_end_them_by_notes
 async def test_time_goes_on_across_processes(world: World, age: float, said: str) -> None:
     """The backend never confirms the end: that is told, and after a day nobody asks any more."""
     world.backend.fault = lambda call, _: ApiError(500, "InternalError", "no") if call in ("delete", "get") else None
-    note(world, item("old", age=age))
+    await note(world, item("old", age=age))
     async with remembering(world):
         await world.until(lambda: "LeftAtBackend" in world.events)
         assert "UID old" in world.message("LeftAtBackend")
@@ -174,14 +184,14 @@ async def test_time_goes_on_across_processes(world: World, age: float, said: str
 async def test_the_list_has_a_limit_and_the_oldest_stay(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "LEFT_LIMIT", 2)
     world.backend.is_down = True
-    note(world, item("new", age=1), item("old", age=3600), item("middle", age=600))
+    await note(world, item("new", age=1), item("old", age=3600), item("middle", age=600))
     async with remembering(world):
         await world.until(lambda: [found.uid for found in noted(world)] == ["old", "middle"])
         assert len(world.pods.registry) == 3
 
 
 async def test_what_cannot_be_written_is_written_later(world: World) -> None:
-    note(world, item("old"))
+    await note(world, item("old"))
     world.backend.is_down = True
     left = [3]
 
@@ -197,13 +207,13 @@ async def test_what_cannot_be_written_is_written_later(world: World) -> None:
 
 @pytest.mark.parametrize("since", ["", "yesterday", "2026-01-01T00:00:00"])
 async def test_a_time_that_is_none_stops_nothing(world: World, since: str) -> None:
-    note(world, item("old").model_copy(update={"since": since}))
+    await note(world, item("old").model_copy(update={"since": since}))
     async with remembering(world):
         await world.until(lambda: not noted(world))
 
 
 def test_what_is_noted_is_enough_for_an_interlink_backend() -> None:
-    found = memory._build_entry([cast(Any, None)], item("old", init_containers=["first"]))
+    found = memory._build_entry([Home(NODE, "default", cast(Api, None))], item("old", init_containers=["first"]))
     deleted = build_delete(found.last, 0, "2026-01-01T00:00:00Z")
     assert {key: deleted["metadata"][key] for key in ("name", "namespace", "uid")} == {
         "name": "old",
