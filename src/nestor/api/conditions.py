@@ -203,7 +203,15 @@ NODE_CONFLICT = Reason(
     "NodeConflict", "somebody", "delete the other node of that name, or create the backend again with another `node.name`"
 )
 NO_SHAPES = Reason("NoShapes", "somebody", "set `spec.shapes`: the backend tells none")
-NOT_DEPLOYED = Reason("NotDeployed", advice="wait; if this does not change, look at the pod that the message names")
+NOT_DEPLOYED = Reason(
+    "NotDeployed",
+    advice="wait; if this does not change, look at the Deployment `vnode-<backend>` in the operator's namespace, and at its pod's log",
+)
+CERTIFICATE_NOT_ISSUED = Reason(
+    "CertificateNotIssued",
+    "somebody",
+    "the cluster must sign certificates of nodes that are not its machines; some clouds, such as EKS, do not",
+)
 BACKEND_INVALID = Reason("BackendInvalid", "somebody", "correct the fields that the message names")
 
 REASONS: tuple[Reason, ...] = tuple(row for row in globals().values() if isinstance(row, Reason))

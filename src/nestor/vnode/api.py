@@ -39,8 +39,10 @@ class NodeApi:
         self._is_open = False
 
     def find_problem(self) -> str | None:
-        """Why it does not serve, if so. Without nodes there is nobody to serve."""
-        if self._certificate is None:
+        """Why it does not serve, if that may soon change. Without nodes there is nobody to serve; and where the cluster issues no
+        serving certificate, the nodes take pods all the same: only logs and commands fail, which the operator tells.
+        """
+        if self._certificate is None or self._certificate.has_failed:
             return None
         return self._certificate.problem or (None if self._is_open else "the kubelet API is not open yet")
 

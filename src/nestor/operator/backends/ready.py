@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from nestor.api import conditions
 from nestor.api.conditions import Condition, Reason
+from nestor.contracts.vnode import SERVING_SIGNER
 from nestor.objects import Object, status_of
 from nestor.operator.world import pod_status
 
@@ -51,6 +52,8 @@ class Observed:
     """The condition that the process has reported."""
     has_shapes: bool
     nodes: Sequence[NodeState] = ()
+    unissued: Mapping[str, str] = field(default_factory=dict)
+    """What became of the process's requests for certificates, by signer, where there are none."""
 
 
 def decide_ready(seen: Observed) -> Condition:
@@ -59,11 +62,13 @@ def decide_ready(seen: Observed) -> Condition:
     if seen.process.is_running and reachable.get("status", "True") != "True":
         return _not_ready(conditions.reason_of(reachable), reachable.get("message") or "it does not answer")
     if seen.process.problem is not None:
+        if seen.process.is_running and seen.unissued:
+            return _not_ready(conditions.CERTIFICATE_NOT_ISSUED, "; ".join(seen.unissued.values()))
         return _not_ready(conditions.NOT_DEPLOYED, seen.process.problem)
     if not reachable:
         return _not_ready(conditions.NOT_DEPLOYED, "the process of its virtual nodes has not reported yet")
     if not seen.has_shapes:
-        return _not_ready(conditions.NO_SHAPES, "it tells of no machines, and `spec.shapes` is not set")
+        return _not_ready(conditions.NO_SHAPES, "the backend reports no machines, and `spec.shapes` is not set")
     if refused := [item for item in seen.nodes if item.conflict]:
         return _not_ready(conditions.NODE_CONFLICT, "; ".join(item.conflict for item in refused))
     kept = [item for item in seen.nodes if item.removed_since is None]
@@ -71,6 +76,8 @@ def decide_ready(seen: Observed) -> Condition:
         return _not_ready(conditions.NODES_NOT_READY, "; ".join(_describe(item) for item in waiting))
     leaving = [item.name for item in seen.nodes if item.removed_since]
     said = f"{count_ready(seen.nodes)} nodes take pods" + (f"; being removed: {', '.join(leaving)}" if leaving else "")
+    if why := seen.unissued.get(SERVING_SIGNER):
+        said += f"; logs and commands fail: {why}"
     return Condition(conditions.READY, "True", conditions.NODES_READY, said)
 
 

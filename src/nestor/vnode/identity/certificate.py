@@ -37,6 +37,8 @@ class Certificate:
         self.file = folder / f"{wish.purpose}-{wish.node}.pem"
         self.problem = f"the {wish.purpose} certificate of node '{wish.node}' was not issued yet"
         """Empty once it is there."""
+        self.has_failed = False
+        """A request has failed, or was not answered in time, and there is none yet."""
         self._renewal: float | None = None
 
     async def obtain(self) -> None:
@@ -72,29 +74,30 @@ class Certificate:
             answer, why = Answer(), str(error)
         self._renewal = self._read()
         if answer.certificate and self._renewal is not None:
-            self.problem = ""
             return True
         what = f"the {self._wish.purpose} certificate of node '{self._wish.node}'"
         why = why or "the signer gave another one than was asked for"
         log.warning("%s: %s", what, why)
         if self._renewal is None:
-            self.problem = f"{what}: {why}"
+            self.problem, self.has_failed = f"{what}: {why}", True
         await asyncio.sleep(pause)
         return False
 
     async def _request(self) -> Answer:
-        key = new_key()
+        key, is_approved = new_key(), False
         made = await self._api.create(kinds.CERTIFICATE_REQUEST, request.build_request(self._wish, key))
         name = made["metadata"]["name"]
         try:
             async with asyncio.timeout(WAIT_SECONDS):
                 while True:
-                    answer = request.read_answer(await self._api.get(kinds.CERTIFICATE_REQUEST, name), key)
+                    found = await self._api.get(kinds.CERTIFICATE_REQUEST, name)
+                    answer, is_approved = request.read_answer(found, key), request.is_approved(found)
                     if answer.certificate or answer.refusal:
                         break
                     await asyncio.sleep(LOOK_SECONDS)
         except TimeoutError:
-            return Answer(refusal=f"request {name} was neither approved nor denied within {WAIT_SECONDS:.0f} s")
+            what = "approved, but no certificate was issued" if is_approved else "neither approved nor denied"
+            return Answer(refusal=f"request {name} was {what} within {WAIT_SECONDS:.0f} s")
         if answer.certificate:
             self._store(answer.certificate + key)
         return answer
@@ -105,7 +108,7 @@ class Certificate:
         except OSError:
             return None
         if found is not None:
-            self.problem = ""
+            self.problem, self.has_failed = "", False
         return found
 
     def _store(self, content: bytes) -> None:

@@ -94,6 +94,11 @@ def read_answer(request: Object, key: bytes) -> Answer:
     return Answer(content)
 
 
+def is_approved(request: Object) -> bool:
+    """Whether only the signer is awaited."""
+    return any(condition["type"] == "Approved" for condition in conditions_of(request))
+
+
 def find_renewal(content: bytes, wish: Wish, now: datetime.datetime) -> float | None:
     """Seconds until this certificate is to be renewed (0: now). None: it is not, or no longer, what is wished for."""
     try:
