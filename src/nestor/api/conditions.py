@@ -68,6 +68,8 @@ ACCEPTED = Type("Accepted")
 """Of a NestedApp."""
 REACHABLE = Type("Reachable")
 """Of an OverflowBackend, by the process of its virtual nodes."""
+CERTIFIED = Type("Certified")
+"""The same; only there while the cluster does not issue a certificate that the process has asked for."""
 
 STAGES = (ADMITTED, CLUSTER_READY, STEPS_APPLIED, EXPOSED)
 """The stages of a job, in the order in which it passes them."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from nestor.api import conditions
 from nestor.api.conditions import Condition, Reason
-from nestor.contracts.vnode import SERVING_SIGNER
 from nestor.objects import Object, status_of
 from nestor.operator.world import pod_status
 
@@ -52,18 +51,19 @@ class Observed:
     """The condition that the process has reported."""
     has_shapes: bool
     nodes: Sequence[NodeState] = ()
-    unissued: Mapping[str, str] = field(default_factory=dict)
-    """What became of the process's requests for certificates, by signer, where there are none."""
+    certified: Object | None = None
+    """The condition that the process reports about its certificates, if the cluster does not issue them all."""
 
 
 def decide_ready(seen: Observed) -> Condition:
     """Condition `Ready` of the backend. What comes first explains what follows from it."""
-    reachable = seen.reachable or {}
+    reachable, certified = seen.reachable or {}, seen.certified or {}
+    uncertified = str(certified.get("message", "")) if certified.get("status") == "False" else ""
     if seen.process.is_running and reachable.get("status", "True") != "True":
         return _not_ready(conditions.reason_of(reachable), reachable.get("message") or "it does not answer")
     if seen.process.problem is not None:
-        if seen.process.is_running and seen.unissued:
-            return _not_ready(conditions.CERTIFICATE_NOT_ISSUED, "; ".join(seen.unissued.values()))
+        if seen.process.is_running and uncertified:
+            return _not_ready(conditions.CERTIFICATE_NOT_ISSUED, uncertified)
         return _not_ready(conditions.NOT_DEPLOYED, seen.process.problem)
     if not reachable:
         return _not_ready(conditions.NOT_DEPLOYED, "the process of its virtual nodes has not reported yet")
@@ -76,8 +76,8 @@ def decide_ready(seen: Observed) -> Condition:
         return _not_ready(conditions.NODES_NOT_READY, "; ".join(_describe(item) for item in waiting))
     leaving = [item.name for item in seen.nodes if item.removed_since]
     said = f"{count_ready(seen.nodes)} nodes take pods" + (f"; being removed: {', '.join(leaving)}" if leaving else "")
-    if why := seen.unissued.get(SERVING_SIGNER):
-        said += f"; logs and commands fail: {why}"
+    if uncertified:  # nodes need only the first of their two certificates
+        said += f"; logs and commands fail: {uncertified}"
     return Condition(conditions.READY, "True", conditions.NODES_READY, said)
 
 

@@ -7,16 +7,15 @@ import logging
 from pydantic import ValidationError
 
 from nestor import names
-from nestor.api import conditions, labels
+from nestor.api import conditions
 from nestor.api.appdef import explain
 from nestor.api.conditions import Condition
 from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatus, Shape
 from nestor.kube import Forbidden, Invalid, NotFound, kinds
 from nestor.kube.applier import RESYNC_SECONDS
-from nestor.objects import Object, conditions_of, is_terminating, labels_of, spec_of, status_of
-from nestor.operator.backends.issued import find_unissued
+from nestor.objects import Object, conditions_of, is_terminating, spec_of, status_of
 from nestor.operator.backends.keeper import NodeKeeper
-from nestor.operator.backends.process import account_of, build_process
+from nestor.operator.backends.process import build_process
 from nestor.operator.backends.ready import NodeState, Observed, count_ready, decide_ready, find_process
 from nestor.operator.backends.removal import END_SECONDS
 from nestor.operator.backends.report import report
@@ -25,12 +24,11 @@ from nestor.operator.result import Result
 from nestor.operator.world.context import Context
 from nestor.operator.world.finalizers import ensure_finalizer, has_finalizer, remove_finalizer
 from nestor.operator.world.kept import find_fault
-from nestor.times import now
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 30.0
-"""When to look again at what nothing tells of."""
+CONFLICT_SECONDS = 30.0
+"""When to look again whether a name has become free."""
 
 
 class BackendReconciler:
@@ -75,20 +73,11 @@ class BackendReconciler:
         name = backend["metadata"]["name"]
         pods = self._context.cache.pods_by_namespace.all(self._context.settings.namespace)
         process = find_process(names.vnode(name), [pod for pod in pods if is_process(pod, name)])
-        unissued = self._find_unissued(name)
-        ready = decide_ready(Observed(process, reachable, has_shapes=bool(shapes), nodes=nodes, unissued=unissued))
+        certified = conditions.find(conditions_of(backend), conditions.CERTIFIED)
+        ready = decide_ready(Observed(process, reachable, has_shapes=bool(shapes), nodes=nodes, certified=certified))
         await self._report(backend, ready, nodes)
-        # Nothing tells of a name that has become free, nor of a signer that stays silent.
-        is_awaited = any(item.conflict for item in nodes) or process.problem is not None or bool(unissued)
-        return Result(RESYNC_SECONDS).within(delay, LOOK_SECONDS if is_awaited else None)
-
-    def _find_unissued(self, name: str) -> dict[str, str]:
-        requests = [
-            item
-            for item in self._context.cache.informers[kinds.CERTIFICATE_REQUEST]
-            if labels_of(item).get(labels.BACKEND) == name
-        ]
-        return find_unissued(requests, account_of(name, self._context.settings.namespace), now())
+        has_conflict = any(item.conflict for item in nodes)
+        return Result(RESYNC_SECONDS).within(delay, CONFLICT_SECONDS if has_conflict else None)
 
     async def _finalize(self, backend: Object) -> Result:
         """Empty and delete its nodes while its process can still end their pods; then let it go, and its process with it."""

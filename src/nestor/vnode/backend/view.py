@@ -52,6 +52,8 @@ class BackendView:
         self.shapes: list[Shape] = list(found.shapes or [])
         self.unconfirmed: list[UnconfirmedPod] = list(found.unconfirmed_pods)
         """Pods that should have ended; at first, those that the last process has noted."""
+        self.find_lacking: Callable[[], str] = lambda: ""
+        """Says which certificates the cluster does not issue; empty if it does."""
         self._writing = asyncio.Lock()
         self.informer = Informer(api, kinds.OVERFLOW_BACKEND, fields=f"metadata.name={self.name}", trim=_trim)
         self.informer.on_change(self._take)
@@ -77,6 +79,10 @@ class BackendView:
     def on_change(self, handler: Callable[[], None]) -> None:
         """Call `handler` whenever something has changed."""
         self._handlers.append(handler)
+
+    def look(self) -> None:
+        """What is written may have changed."""
+        self._wake.set()
 
     async def watch(self) -> None:
         """Raises `Restart` once the backend is another one than this process was set up for."""
@@ -127,7 +133,10 @@ class BackendView:
         async with self._writing:  # what was written last must be the newest
             is_answering = self._health.is_answering
             why = (conditions.BACKEND_ANSWERS, "The backend answers.") if is_answering else self._health.problem
-            status = build_status(self._body, self.shapes, self.unconfirmed, is_answering=is_answering, why=why)
+            found = [conditions.Condition(conditions.REACHABLE, "True" if is_answering else "False", *why)]
+            if lacking := self.find_lacking():
+                found.append(conditions.Condition(conditions.CERTIFIED, "False", conditions.CERTIFICATE_NOT_ISSUED, lacking))
+            status = build_status(self._body, self.shapes, self.unconfirmed, found)
             await write_status(self._api, self._body, status)
 
     def _take(self, change: Change) -> None:
@@ -150,13 +159,13 @@ class BackendView:
 
 
 def build_status(
-    body: Object, found: list[Shape], unconfirmed: list[UnconfirmedPod], *, is_answering: bool, why: tuple[str, str]
+    body: Object, found: list[Shape], unconfirmed: list[UnconfirmedPod], said: list[conditions.Condition]
 ) -> Object:
     """Our part of the status, whole: what is left out of an apply is removed."""
-    condition = conditions.Condition(conditions.REACHABLE, "True" if is_answering else "False", why[0], why[1])
-    generation = body["metadata"].get("generation", 0)
+    types, generation = {item.type for item in said}, body["metadata"].get("generation", 0)
+    there = [item for item in _find_own(body) if item["type"] in types]
     status: Object = {
-        "conditions": conditions.merge(_find_condition(body), [condition], generation, timestamp()),
+        "conditions": conditions.merge(there, said, generation, timestamp()),
         "shapes": [item.model_dump(by_alias=True, exclude_none=True) for item in found],
     }
     if unconfirmed:  # a definition of before does not know the field
@@ -168,14 +177,15 @@ async def write_status(api: Api, body: Object, status: Object) -> None:
     """Apply our part of the status if it differs. Raises `ApiError`."""
     now = status_of(body)
     lists = ("shapes", "unconfirmedPods")
-    if status["conditions"] == _find_condition(body) and all((status.get(key) or []) == (now.get(key) or []) for key in lists):
+    if status["conditions"] == _find_own(body) and all((status.get(key) or []) == (now.get(key) or []) for key in lists):
         return
     meta = {"name": body["metadata"]["name"]}
     await api.apply(kinds.OVERFLOW_BACKEND, {"metadata": meta, "status": status}, subresource="status")
 
 
-def _find_condition(body: Object) -> list[Object]:
-    return [item for item in conditions_of(body) if item["type"] == conditions.REACHABLE]
+def _find_own(body: Object) -> list[Object]:
+    """The conditions that this process writes."""
+    return [item for item in conditions_of(body) if item["type"] in (conditions.REACHABLE, conditions.CERTIFIED)]
 
 
 def _trim(body: Object) -> Object:
