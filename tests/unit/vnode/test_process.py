@@ -22,6 +22,8 @@ from nestor.vnode.backend import factory
 from nestor.vnode.backend.health import Health
 from nestor.vnode.backend.view import BackendView, NodeWish
 from nestor.vnode.health import State
+from nestor.vnode.identity.certificate import Certificate
+from nestor.vnode.identity.request import Wish
 from nestor.vnode.restart import Restart
 from nestor.vnode.settings import Settings, parse
 from tests.fakes.api import MemoryApi
@@ -203,7 +205,7 @@ async def test_certificates_that_the_cluster_does_not_issue_are_told_as_long_as_
         task.cancel()
 
 
-def test_without_a_serving_certificate_the_process_is_ready_once_that_is_told(world: World) -> None:
+async def test_without_a_serving_certificate_the_process_is_ready_once_that_is_told(world: World) -> None:
     """Its nodes take pods; only logs and commands fail."""
     server = api.NodeApi(cast(Api, world.api), parse(BASIC), cast(Any, None), cast(Any, world.backend), world.pods.registry)
     assert server.find_problem() is None
