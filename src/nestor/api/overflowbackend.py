@@ -360,12 +360,14 @@ class UnconfirmedPod(Model):
 
 
 class OverflowBackendStatus(Model):
-    """What was observed. `shapes`, `unconfirmedPods` and `Reachable` are written by the virtual nodes' process, the rest by the
-    operator: each by server-side apply, with a field manager of its own.
+    """What was observed. `shapes`, `unconfirmedPods`, `Reachable` and `Certified` are written by the virtual nodes' process, the
+    rest by the operator: each by server-side apply, with a field manager of its own.
     """
 
     conditions: Conditions = Field(
-        default_factory=list, description="`Ready`: the backend's nodes take pods. `Reachable`: the backend answers."
+        default_factory=list,
+        description="`Ready`: the backend's nodes take pods. `Reachable`: the backend answers. `Certified`: only there, and False, "
+        "while the cluster does not issue a certificate that the nodes need.",
     )
     observed_generation: int | None = Field(None, description="The `metadata.generation` that this status describes.", ge=0)
     shapes: Shapes | None = Field(
