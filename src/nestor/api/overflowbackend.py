@@ -258,7 +258,7 @@ class OverflowBackendSpec(Model):
                 "exactly the section of the `type` must be set: `interlink` or `kubernetes`",
             ),
             rule(
-                "!has(self.interlink) || self.interlink.discovery != 'None' || has(self.shapes)",
+                "!has(self.interlink) || !has(self.interlink.discovery) || self.interlink.discovery != 'None' || has(self.shapes)",
                 "`shapes` must be set if `interlink.discovery` is `None`: otherwise there would be no nodes",
             ),
             rule(
