@@ -134,7 +134,7 @@ async def test_a_deleted_job_leaves_nothing_at_the_backend(
 async def test_a_job_goes_though_its_backend_is_away_and_its_pods_end_when_it_is_back(
     api: Api, place: Place, plugin: PluginInfo, namespace: str, tmp_path: Path
 ) -> None:
-    """The backend is away for longer than pods of the cluster's own nodes would be waited for, and the process of its nodes is killed."""
+    """The backend is away for longer than other pods would be waited for, and the process of its nodes is killed meanwhile."""
     await place.allow(mode="Always")
     _, inside = await open_cluster(api, "brief", namespace, tmp_path, className=place.class_name)
     await kubectl(inside, "create", "-f", "-", stdin=pod("orphan", STAY))

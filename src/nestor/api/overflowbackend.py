@@ -147,8 +147,8 @@ class Interlink(Model):
     url: Url = Field(description="URL of the interLink API server, or of the plugin.")
     hop: Literal["Server", "Plugin"] = Field(
         "Server",
-        description="What listens at `url`. `Server`: the interLink API server. `Plugin`: a plugin, without an API server in front "
-        "of it. Defaults to `Server`.",
+        description="What listens at `url`. `Server`: the interLink API server. `Plugin`: a plugin, without an API server in "
+        "front of it. Defaults to `Server`.",
     )
     oidc: Oidc | None = Field(None, description="OIDC client credentials. Mutually exclusive with `tokenRef`.")
     token_ref: SecretKey | None = Field(
@@ -158,8 +158,8 @@ class Interlink(Model):
     discovery: Literal["Ping", "Peers", "None"] = Field(
         "Ping",
         description="How the shapes are discovered if `spec.shapes` is not set. `Ping`: from the answer of `/pinglink`, one "
-        "shape. `Peers`: from a list of peers, as NuNet has it, a shape per kind of peer. `None`: never, so `spec.shapes` must be "
-        "set. Defaults to `Ping`.",
+        "shape. `Peers`: from a list of peers, as NuNet has it, a shape per kind of peer. `None`: never, so `spec.shapes` must "
+        "be set. Defaults to `Ping`.",
     )
     peers_path: Annotated[str, StringConstraints(min_length=1, max_length=1024, pattern=r"^/[^?#\s]*$")] = Field(
         "/resources", description="Path of the list of peers below `url`. Defaults to `/resources`."
@@ -258,7 +258,8 @@ class OverflowBackendSpec(Model):
                 "exactly the section of the `type` must be set: `interlink` or `kubernetes`",
             ),
             rule(
-                "!has(self.interlink) || !has(self.interlink.discovery) || self.interlink.discovery != 'None' || has(self.shapes)",
+                "has(self.shapes) || !has(self.interlink) || !has(self.interlink.discovery) "
+                "|| self.interlink.discovery != 'None'",
                 "`shapes` must be set if `interlink.discovery` is `None`: otherwise there would be no nodes",
             ),
             rule(
@@ -366,8 +367,8 @@ class OverflowBackendStatus(Model):
 
     conditions: Conditions = Field(
         default_factory=list,
-        description="`Ready`: the backend's nodes take pods. `Reachable`: the backend answers. `Certified`: only there, and False, "
-        "while the cluster does not issue a certificate that the nodes need.",
+        description="`Ready`: the backend's nodes take pods. `Reachable`: the backend answers. `Certified`: only there, and "
+        "False, while the cluster does not issue a certificate that the nodes need.",
     )
     observed_generation: int | None = Field(None, description="The `metadata.generation` that this status describes.", ge=0)
     shapes: Shapes | None = Field(

@@ -1,6 +1,6 @@
-"""A job is deleted while its backend is gone: the operator, the process of the virtual nodes, and a backend that cannot list its pods.
+"""A job is deleted while its backend is gone: the operator, the process of the virtual nodes, and a backend together.
 
-The tests play scheduler and kubelet of the other nodes.
+The backend cannot list its pods. The tests play the scheduler, and the kubelets of the other nodes.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ async def begin(made: World) -> None:
 
 async def run_at(joined: World, name: str, node: str) -> str:
     """A pod of a job that is bound to a node. Returns its UID."""
-    meta = {"name": name, "namespace": joined.space, "labels": {labels.MANAGED_BY: "nestor", labels.COMPONENT: labels.COMPONENT_APP}}
+    own = {labels.MANAGED_BY: "nestor", labels.COMPONENT: labels.COMPONENT_APP}
+    meta = {"name": name, "namespace": joined.space, "labels": own}
     spec = {
         "nodeName": node,
         "restartPolicy": "Never",
@@ -119,9 +120,7 @@ async def test_a_job_goes_though_the_backend_is_gone_and_what_may_be_left_is_nam
         assert f"part (UID {uid})" in event["message"]
     await wait_for(api, kinds.NESTED_APP_JOB, "train", space, lambda found: found is None, limit=60)
     await wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_uid=job["metadata"]["uid"]), limit=30)
-    assert not [
-        item for item in await api.list(kinds.EVENT, space) if item["reason"] == "NamespaceLeftBehind"
-    ]
+    assert not [item for item in await api.list(kinds.EVENT, space) if item["reason"] == "NamespaceLeftBehind"]
 
     # Another process takes over while the backend is still away, and ends the pod when it is back.
     await wait_for(api, kinds.OVERFLOW_BACKEND, joined.name, "", lambda found: noted(found) == [uid], limit=30)

@@ -48,7 +48,12 @@ def test_what_comes_first_explains_the_rest(
     assert said in found.message
 
 
-UNSIGNED: Object = {"type": "Certified", "status": "False", "reason": "CertificateNotIssued", "message": "request 'x' is approved"}
+UNSIGNED: Object = {
+    "type": "Certified",
+    "status": "False",
+    "reason": "CertificateNotIssued",
+    "message": "request 'x' is approved",
+}
 
 
 @pytest.mark.parametrize(

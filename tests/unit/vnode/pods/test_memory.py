@@ -224,5 +224,6 @@ def test_what_is_noted_is_enough_for_an_interlink_backend() -> None:
         assert [part["name"] for part in message["spec"]["containers"]] == ["app"]
         assert [part["name"] for part in message["spec"]["initContainers"]] == ["first"]
     state = {"terminated": {"exitCode": 0}}
-    answer = PodAnswer(uid="old", containers=[{"name": "app", "state": state}], init_containers=[{"name": "first", "state": state}])
+    containers, init = ([{"name": name, "state": state}] for name in ("app", "first"))
+    answer = PodAnswer(uid="old", containers=containers, init_containers=init)
     assert build_status(found.last, answer, times.now())["phase"] == "Succeeded"
