@@ -207,8 +207,8 @@ NODE_CONFLICT = Reason(
 NO_SHAPES = Reason("NoShapes", "somebody", "set `spec.shapes`: the backend tells none")
 NOT_DEPLOYED = Reason(
     "NotDeployed",
-    advice="wait; if this does not change, look at the Deployment `vnode-<backend>` in the operator's namespace, and at the log of "
-    "its pod",
+    advice="wait; if this does not change, look at the Deployment `vnode-<backend>` in the operator's namespace, and at the "
+    "log of its pod",
 )
 CERTIFICATE_NOT_ISSUED = Reason(
     "CertificateNotIssued",
