@@ -31,9 +31,7 @@ SYSTEM, ADDRESS = "nestor-system", "127.0.0.1"
 
 
 @pytest.fixture
-async def joined(
-    node_plane: NodePlane, node_api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[World]:
+async def joined(node_plane: NodePlane, node_api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
     """An operator, and a backend whose nodes and certificates are of its making."""
     monkeypatch.setattr(memory, "NOTE_SECONDS", 0.5)
     monkeypatch.setattr(memory, "LOOK_SECONDS", 0.2)

@@ -158,9 +158,7 @@ class BackendView:
             handler()
 
 
-def build_status(
-    body: Object, found: list[Shape], unconfirmed: list[UnconfirmedPod], said: list[conditions.Condition]
-) -> Object:
+def build_status(body: Object, found: list[Shape], unconfirmed: list[UnconfirmedPod], said: list[conditions.Condition]) -> Object:
     """Our part of the status, whole: what is left out of an apply is removed."""
     types, generation = {item.type for item in said}, body["metadata"].get("generation", 0)
     there = [item for item in _find_own(body) if item["type"] in types]

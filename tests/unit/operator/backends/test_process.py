@@ -137,12 +137,7 @@ ALL: Object = {"operator": "Exists"}
 
 @pytest.mark.parametrize(
     ("chosen", "expected"),
-    [
-        ([], [NOT_READY, UNREACHABLE]),
-        ([POOL], [POOL, NOT_READY, UNREACHABLE]),
-        ([MINE], [MINE, NOT_READY]),
-        ([ALL], [ALL]),
-    ],
+    [([], [NOT_READY, UNREACHABLE]), ([POOL], [POOL, NOT_READY, UNREACHABLE]), ([MINE], [MINE, NOT_READY]), ([ALL], [ALL])],
 )
 def test_it_leaves_a_lost_machine_soon_unless_admins_say_otherwise(chosen: list[Object], expected: list[Object]) -> None:
     """After 300 s, pods on its nodes would be given up as well."""
