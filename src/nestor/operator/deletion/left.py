@@ -29,7 +29,8 @@ class LeftPods:
 
     def split(self, pods: Iterable[Object]) -> tuple[list[Object], list[Object]]:
         """Those on virtual nodes, which only their backends can end, and the others."""
-        at_backends, others = [], []
+        at_backends: list[Object] = []
+        others: list[Object] = []
         for pod in pods:
             (others if self._find_node(pod) is None else at_backends).append(pod)
         return at_backends, others

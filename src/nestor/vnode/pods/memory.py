@@ -42,12 +42,18 @@ class Memory:
 
     async def run(self) -> None:
         """Take over what the last process has noted, once all pods are known; then keep the notes until cancelled."""
-        while not (nodes := self._find_nodes()) or nodes != self._registry.nodes:
-            await asyncio.sleep(LOOK_SECONDS)
-        self.restore()
+        is_restored = False
         while True:
-            await self.keep()
+            if not is_restored and self._is_complete():
+                self.restore()
+                is_restored = True
+            if is_restored:
+                await self.keep()
             await asyncio.sleep(LOOK_SECONDS)
+
+    def _is_complete(self) -> bool:
+        nodes = self._find_nodes()
+        return bool(nodes) and nodes == self._registry.nodes
 
     def restore(self) -> None:
         """Have pods ended that were noted and whose host pods are gone by now."""

@@ -121,7 +121,9 @@ def send_out(context: Context, *, node: str = "hpc") -> None:
     marks = {labels.BACKEND: "site"}
     context.cache.informers[kinds.NODE].store["", "hpc"] = {"metadata": {"name": "hpc", "uid": "of-hpc", "labels": marks}}
     (pod,) = context.cache.pods_by_namespace.all(WHERE)
-    context.cache.informers[kinds.POD]._set((WHERE, "app"), pod | {"spec": {"nodeName": node}})
+    context.cache.informers[kinds.POD]._set(
+        (WHERE, "app"), {"metadata": pod["metadata"] | {"resourceVersion": "2"}, "spec": {"nodeName": node}}
+    )
 
 
 async def test_pods_at_a_backend_are_forced_last_and_named_on_the_job_and_on_the_node() -> None:
