@@ -9,6 +9,7 @@ import pytest
 
 from devcluster.cluster import PluginInfo
 from nestor.kube import Api, kinds
+from nestor.objects import Object, status_of
 from tests.e2e import overflow
 from tests.e2e.conftest import kubectl, open_cluster
 from tests.e2e.overflow import LIMIT, NEVER, STAY, Place, deployment, pod
@@ -107,3 +108,31 @@ async def test_a_deleted_job_leaves_nothing_at_the_backend(
     await api.delete(kinds.NESTED_APP_JOB, "brief", namespace)
     await wait_for(api, kinds.NESTED_APP_JOB, "brief", namespace, lambda found: found is None, limit=LIMIT)
     await overflow.until_forgotten(plugin, "orphan")
+
+
+async def test_a_job_goes_though_its_backend_is_away_and_its_pods_end_when_it_is_back(
+    api: Api, place: Place, plugin: PluginInfo, namespace: str, tmp_path: Path
+) -> None:
+    """The backend is away for longer than other pods would be waited for, and the process of its nodes is killed meanwhile."""
+    await place.allow(mode="Always")
+    _, inside = await open_cluster(api, "brief", namespace, tmp_path, className=place.class_name)
+    await kubectl(inside, "create", "-f", "-", stdin=pod("orphan", STAY))
+    await kubectl(inside, "wait", "--for=condition=Ready", "pod/orphan", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    (record,) = overflow.records_of(plugin, "orphan")
+    uid = record["uid"]
+
+    plugin.client.restart(after=100)  # what runs there runs on
+    await api.delete(kinds.NESTED_APP_JOB, "brief", namespace)
+
+    def is_noted(backend: Object | None) -> bool:
+        return uid in [item["uid"] for item in status_of(backend).get("unconfirmedPods") or []]
+
+    await wait_for(api, kinds.OVERFLOW_BACKEND, place.link, "", is_noted, limit=LIMIT)
+    await overflow.kill_process(api, place.link)
+
+    await wait_for(api, kinds.NESTED_APP_JOB, "brief", namespace, lambda found: found is None, limit=200)
+    await overflow.until_forgotten(plugin, "orphan")
+    await wait_for(api, kinds.OVERFLOW_BACKEND, place.link, "", lambda found: not is_noted(found), limit=LIMIT)
+    # It has ended there as it should: nothing was forced, and nothing may be left.
+    events = [*await api.list(kinds.EVENT, namespace), *await api.list(kinds.EVENT, "default")]
+    assert not [item for item in events if uid in item["message"]]

@@ -24,10 +24,12 @@ from nestor.vnode.backend import factory, health, view
 from nestor.vnode.backend.secrets import MissingSecret, Secrets
 from nestor.vnode.backend.view import BackendView
 from nestor.vnode.health import State
+from nestor.vnode.identity.certificate import describe_lacking
 from nestor.vnode.nodes import Nodes
 from nestor.vnode.pods.controller import PodController
 from nestor.vnode.pods.create import PodCreator
 from nestor.vnode.pods.end import PodEnder
+from nestor.vnode.pods.memory import Memory
 from nestor.vnode.pods.orphans import OrphanFinder
 from nestor.vnode.pods.poll import StatusPoller
 from nestor.vnode.pods.refresh import Refresher
@@ -106,7 +108,8 @@ def _start(setup: _Setup, spawn: Callable[[Coroutine[Any, Any, None], str], None
     creator = PodCreator(backend, name, settings.address, answers, writer)
     pods = PodController(name, answers, creator, PodEnder(backend, settings.address, answers, writer), writer)
     nodes = Nodes(api, settings, shown, answers, pods, version)
-    server = NodeApi(api, settings, nodes, backend, pods.registry)
+    server = NodeApi(api, settings, nodes, backend, pods.registry, shown.look)
+    shown.find_lacking = lambda: describe_lacking([*nodes.certificates, *server.certificates])
     poller = StatusPoller(backend, pods.registry, answers, factory.find_period(spec), pods.queue.add)
     state.view, state.nodes, state.server, state.health = shown, nodes, server, answers
     state.registry, state.poller, state.problem = pods.registry, poller, ""
@@ -121,6 +124,7 @@ def _start(setup: _Setup, spawn: Callable[[Coroutine[Any, Any, None], str], None
     spawn(pods.queue.run(), "pods")
     spawn(pods.creations.run(), "creations")
     spawn(poller.run(), "statuses")
+    spawn(Memory(shown, pods.registry, lambda: nodes.names, is_needed=backend.lists is None).run(), "notes of pods")
     if backend.lists is not None:
         spawn(OrphanFinder(backend.lists, pods.registry, answers, lambda: nodes.names).run(), "orphans")
     if backend.refreshes is not None:
@@ -138,16 +142,18 @@ async def _connect(api: Api, settings: Settings, build: Build, state: State) -> 
             await _patiently(secrets.load, state)
             return body, secrets, build(body, secrets)
         except MissingSecret as error:
-            why = conditions.SECRET_NOT_FOUND, f"{error} is missing in namespace '{settings.namespace}'"
+            reason, message = conditions.SECRET_NOT_FOUND, f"{error} is missing in namespace '{settings.namespace}'"
         except ValidationError as error:
-            why = conditions.BACKEND_INVALID, explain(error, "spec")
+            reason, message = conditions.BACKEND_INVALID, explain(error, "spec")
         except ValueError as error:
-            why = conditions.BACKEND_INVALID, str(error)
-        state.problem = why[1]
-        log.warning("the backend cannot be used: %s", why[1])
-        shapes = OverflowBackendStatus.model_validate(status_of(body)).shapes or []
+            reason, message = conditions.BACKEND_INVALID, str(error)
+        state.problem = message
+        log.warning("the backend cannot be used: %s", message)
+        known = OverflowBackendStatus.model_validate(status_of(body))
+        said = [conditions.Condition(conditions.REACHABLE, "False", reason, message)]
+        status = view.build_status(body, list(known.shapes or []), known.unconfirmed_pods, said)
         try:
-            await view.write_status(api, body, list(shapes), is_answering=False, why=why)
+            await view.write_status(api, body, status)
         except ApiError as error:
             log.warning("status of OverflowBackend '%s' not written: %s", settings.backend, error)
         await asyncio.sleep(_PATIENCE_SECONDS)

@@ -70,6 +70,11 @@ class Nodes:
         found = [(parts.pods, parts.keeper) for parts in self._parts.values()]
         return [item for pods, keeper in found for item in (pods, keeper.informer if keeper else None) if item is not None]
 
+    @property
+    def certificates(self) -> list[Certificate]:
+        """Their client certificates."""
+        return [parts.certificate for parts in self._parts.values()]
+
     def find_problem(self) -> str | None:
         """Why not all nodes work, if so."""
         for wish, parts in self._parts.items():
@@ -102,7 +107,8 @@ class Nodes:
 
     def _begin(self, group: asyncio.TaskGroup, wish: NodeRef) -> None:
         log.info("node %s, shape %s", wish.name, wish.shape)
-        certificate = Certificate(self._api, Wish(self._view.name, wish.name, "client"), self._settings.folder)
+        own = Wish(self._view.name, wish.name, "client")
+        certificate = Certificate(self._api, own, self._settings.folder, self._view.look)
         task = group.create_task(must_run(self._run(wish, certificate), f"node {wish.name}"), name=f"node {wish.name}")
         self._parts[wish] = _Parts(task, certificate)
 

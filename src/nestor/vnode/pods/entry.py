@@ -56,6 +56,8 @@ class Entry:
     """Its deletion was requested; only finalizers of others keep it."""
     gone_since: float | None = None
     """When the host pod vanished."""
+    is_named: bool = False
+    """It was told that it may be left at the backend."""
     pause_until: float = 0
     """When it may be sent again after a failure."""
     failures: int = 0
@@ -121,6 +123,7 @@ class Entry:
             is_answering=is_answering,
             is_creating=self.is_creating,
             is_over=self.is_over,
+            is_named=self.is_named,
             was_asked=self.asked is not None and self.asked <= self.grace and (again or 0) > 0,
             is_declined=is_of_daemon_set(self.last),
             is_refused=bool(self.refusal),
