@@ -113,9 +113,11 @@ class MemoryApi:
         await asyncio.sleep(0)
         return [copy.deepcopy(item) for item in self._all(kind, namespace or "") if _is_selected(item, labels, fields)]
 
-    async def list_trimmed(self, kind: Kind, trim: Callable[[Object], Object], *, fields: str = "") -> builtins.list[Object]:
+    async def list_trimmed(
+        self, kind: Kind, trim: Callable[[Object], Object], namespace: str | None = None, *, labels: str = "", fields: str = ""
+    ) -> builtins.list[Object]:
         """See `Api.list_trimmed`."""
-        return [trim(item) for item in await self.list(kind, fields=fields)]
+        return [trim(item) for item in await self.list(kind, namespace, labels=labels, fields=fields)]
 
     async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None) -> Object:
         """See `Api.create`. A pod that is evicted is gone."""
