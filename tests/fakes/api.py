@@ -236,7 +236,7 @@ def _keep_conditions(now: Object | None, before: Object | None, body: Object) ->
 def _is_selected(obj: Object, selector: str, fields: str = "") -> bool:
     for term in filter(None, fields.split(",")):
         path, operator, value = re.split("(!?=)", term, maxsplit=1)
-        if (_read_field(obj, path) == value) is (operator == "!="):
+        if ((_read_field(obj, path) or "") == value) is (operator == "!="):
             return False
     own = obj["metadata"].get("labels") or {}
     for term in filter(None, selector.split(",")):

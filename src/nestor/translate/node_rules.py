@@ -49,7 +49,7 @@ def build_node_affinity(pod: Object, placement: Placement, place: Place) -> Obje
 
 def _limit_to_own(wished: list[Object], backends: tuple[Backend, ...]) -> Iterator[Object]:
     """What a pod prefers, among the host cluster's own nodes alone: otherwise many wishes would outweigh that it is to stay."""
-    ways = [
+    ways: list[list[Object]] = [
         [{"key": key, "operator": "NotIn", "values": [value]} for key, value in sorted(select_nodes(backend).items())]
         for backend in backends
     ]

@@ -41,8 +41,7 @@ def weigh(pod: Object | None) -> int:
 @pytest.mark.parametrize("policy", ["Never", "Always"])
 async def test_large_pods_are_refused_and_not_kept(world: World, policy: str) -> None:
     uid = world.bind("web", containers=fill(1_400_000), restartPolicy=policy)
-    found = await world.phase("web", "Failed" if policy == "Never" else "Pending")
-    await world.settle()
+    await world.until(lambda: ((world.look("web") or {}).get("status") or {}).get("reason") == "BackendRefused")
     found = await world.phase("web", "Failed" if policy == "Never" else "Pending")
     assert found["reason"] == "BackendRefused"
     assert f"at most {SENT_LIMIT}" in found["message"]
