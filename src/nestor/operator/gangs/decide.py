@@ -116,7 +116,7 @@ def _find_obstacle(seen: Seen, entry: GangStatus, now: datetime.datetime) -> str
 
 
 def _refuse(seen: Seen) -> str:
-    return f"the pods of gang '{seen.title}' demand too much of nodes to be looked at together: give them fewer terms, or make them alike"
+    return f"the pods of gang '{seen.title}' demand too much of nodes to be placed together: use fewer terms, or fewer kinds"
 
 
 def _place(seen: Seen, entry: GangStatus, rooms: Rooms | None, now: datetime.datetime) -> GangStatus:

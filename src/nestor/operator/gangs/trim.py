@@ -67,8 +67,8 @@ class MemberTrim:
         where = find_cluster(pod)
         if where not in self._clusters:
             return {"metadata": {}, "spec": {}}
-        spec = {key: value for key, value in (("nodeName", spec_of(pod).get("nodeName")),) if value}
-        spec |= {"schedulingGates": [GATE]} if is_held(pod) else {}
+        node = spec_of(pod).get("nodeName")
+        spec: Object = ({"nodeName": node} if node else {}) | ({"schedulingGates": [GATE]} if is_held(pod) else {})
         found: Object = {"metadata": _trim_metadata(pod), "status": {"phase": status_of(pod).get("phase")}}
         needs = self._share(where, _find_demands(pod))
         return found | ({"spec": needs | spec} if needs is not None else {"spec": spec, TOO_LARGE: True})

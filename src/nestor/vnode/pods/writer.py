@@ -20,13 +20,13 @@ COMPONENT = "nestor-vnode"
 REPEAT_SECONDS = 2.0
 """The same status is not written again sooner: the cache may lag, or an API server keep a field in its own way."""
 _CONFLICT_SECONDS = 0.2
-WRITES = Rate(per_second=50, burst=1000)
+WRITES = Rate(per_second=50, burst=20_000)
 """Writes of all pods. A backend may tell something else each time it is asked, and the API server's store keeps each change, with
-the whole pod, for five minutes. The burst lets a thousand pods start.
+the whole pod, for five minutes: together half a gigabyte, of two. The burst lets five thousand pods start, or end, at full speed.
 """
 BYTES = Rate(per_second=1024 * 1024, burst=32 * 1024 * 1024)
 """Of those whose pods are large."""
-POD_WRITES = Rate(per_second=0.2, burst=30)
+POD_WRITES = Rate(per_second=0.1, burst=20)
 """Writes of one pod, but for its last."""
 _SMALL_BYTES, _EVENT_BYTES = 16 * 1024, 2 * 1024
 
