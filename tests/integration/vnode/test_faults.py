@@ -59,7 +59,7 @@ async def go_through(world: World, name: str) -> str:
     uid = await world.bind(name)
     await world.until(lambda: uid in world.backend.pods, 60)
     world.backend.end(uid)
-    await world.phase(name, "Succeeded")
+    await world.pod(name, lambda pod: status_of(pod).get("phase") == "Succeeded", 60)
     await world.api.delete(kinds.POD, name, world.space)
     await world.pod(name, lambda pod: pod is None, 60)
     return uid
