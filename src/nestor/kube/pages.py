@@ -33,6 +33,13 @@ Parse = Callable[[bytes], Any]
 class Request(Protocol):
     """`Api.request`."""
 
+    def __call__(self, method: str, path: str, query: dict[str, str] | None = None, *, parse: Parse = ...) -> Awaitable[Any]:
+        """The parsed answer."""
+
+
+class LimitedRequest(Protocol):
+    """The same, of an answer that may be too long."""
+
     def __call__(
         self, method: str, path: str, query: dict[str, str] | None = None, *, parse: Parse = ..., most: int | None = ...
     ) -> Awaitable[Any]:
@@ -46,9 +53,7 @@ class Listed(NamedTuple):
     version: str
 
 
-async def read(
-    request: Request, kind: Kind, namespace: str | None, query: dict[str, str], trim: Trim | None = None
-) -> Listed:
+async def read(request: Request, kind: Kind, namespace: str | None, query: dict[str, str], trim: Trim | None = None) -> Listed:
     """All objects that `query` selects, as they were at one moment. Raises `ApiError`."""
     try:
         size = SMALL_SIZE if trim else SIZE
@@ -58,7 +63,9 @@ async def read(
         return await _read(request, kind, namespace, query, trim)
 
 
-async def read_many(request: Request, kind: Kind, namespace: str | None, query: dict[str, str], trim: Trim) -> list[Object]:
+async def read_many(
+    request: LimitedRequest, kind: Kind, namespace: str | None, query: dict[str, str], trim: Trim
+) -> list[Object]:
     """Like `read`, for very many objects of which few should be huge, and none need be believed to be small.
 
     Pages become longer as long as their answers are short. Raises `ApiError`; `Gone` if it takes longer than the server knows

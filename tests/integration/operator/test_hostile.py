@@ -161,7 +161,10 @@ def build_gang_pod(name: str, namespace: str, size: int) -> Object:
     terms = [{"matchExpressions": [{"key": f"k{number}", "operator": "Exists"}]} for number in range(size // 100)]
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
     env = [{"name": f"a{number}"} for number in range(size // 40)]
-    spec: Object = {"containers": [{"name": "c", "image": "example/web:1", "env": env}], "schedulingGates": [{"name": labels.GANG}]}
+    spec: Object = {
+        "containers": [{"name": "c", "image": "example/web:1", "env": env}],
+        "schedulingGates": [{"name": labels.GANG}],
+    }
     return {
         "metadata": {"name": name, "namespace": namespace, "labels": marks, "annotations": notes},
         "spec": spec | ({"affinity": affinity} if terms else {}),

@@ -70,8 +70,11 @@ class Server:
         self.pages: list[int] = []
         self.longest = 0
 
-    async def __call__(self, _: str, __: str, query: dict[str, str], *, parse: Any, most: int | None) -> Any:
-        begin, limit = int(query.get("continue", "0")), int(query["limit"])
+    async def __call__(
+        self, method: str, path: str, query: dict[str, str] | None = None, *, parse: Any = json.loads, most: int | None = None
+    ) -> Any:
+        """One page."""
+        begin, limit = int((query or {}).get("continue", "0")), int((query or {})["limit"])
         chosen = self.sizes[begin : begin + limit]
         if most is not None and sum(chosen) > most:
             self.longest = max(self.longest, most)

@@ -14,6 +14,7 @@ from nestor.api.nestedcluster import GangStatus
 from nestor.kube import ApiError, kinds
 from nestor.objects import status_of
 from nestor.operator.gangs import keeper
+from nestor.operator.gangs.decide import decide
 from nestor.operator.gangs.keeper import POLL_SECONDS, GangKeeper
 from nestor.operator.gangs.trim import CLUSTER_LIMIT, POD_LIMIT, MemberTrim, trim_node, trim_pod
 from nestor.translate.gang_room import find_rooms
@@ -167,14 +168,13 @@ async def test_a_failure_that_nobody_thought_of_ends_nothing(monkeypatch: Any) -
     monkeypatch.setattr(keeper, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(keeper, "SETTLE_SECONDS", 0)
     scene, faults = Host(node("own", "4")), [ValueError("nonsense")] * 2
-    right = keeper.decide
 
-    def decide(*given: Any) -> Any:
+    def look(*given: Any) -> Any:
         if faults:
             raise faults.pop()
-        return right(*given)
+        return decide(*given)
 
-    monkeypatch.setattr(keeper, "decide", decide)
+    monkeypatch.setattr(keeper, "decide", look)
     scene.add(*held("a", 3))
 
     async def released() -> bool:
@@ -185,7 +185,9 @@ async def test_a_failure_that_nobody_thought_of_ends_nothing(monkeypatch: Any) -
     assert not faults
 
 
-@pytest.mark.parametrize(("home", "placement"), [(HOME, {}), (HOME, {"overflow": {"backends": [{"name": "hpc"}]}}), ("users", RULES)])
+@pytest.mark.parametrize(
+    ("home", "placement"), [(HOME, {}), (HOME, {"overflow": {"backends": [{"name": "hpc"}]}}), ("users", RULES)]
+)
 async def test_pods_that_only_look_like_those_of_a_gang_cost_nothing(home: str, placement: Object) -> None:
     scene = Host(node("own", "9"))
     meta = {"name": "hello", "namespace": HOME, "uid": "c"}

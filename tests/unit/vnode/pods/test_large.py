@@ -87,9 +87,9 @@ async def test_it_is_kept_up_to_date(world: World, monkeypatch: pytest.MonkeyPat
     world.api.put(kinds.CONFIG_MAP, {"metadata": {"name": "settings", "namespace": SPACE}, "data": {"a": "1"}})
     volumes = [{"name": "v", "configMap": {"name": "settings"}}]
     for name, own in (("with", volumes), ("without", [])):
-        uid = world.bind(name, containers=fill(2 * WHOLE_LIMIT), volumes=own)
+        world.bind(name, containers=fill(2 * WHOLE_LIMIT), volumes=own)
         await world.mark(name, "Accepted")
-        await world.until(lambda uid=uid: world.entry(uid).there == "Present")
+    await world.until(lambda: all(entry.there == "Present" for entry in world.pods.registry))
     refreshes = Refreshes()
     await Refresher(refreshes, world.pods.registry, world.health).look()
     assert [(name, inputs.config_maps["settings"]["data"]) for name, inputs in refreshes.asked] == [("with", {"a": "1"})]
