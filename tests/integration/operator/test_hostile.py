@@ -172,9 +172,11 @@ def build_gang_pod(name: str, namespace: str, size: int) -> Object:
 
 
 async def test_pods_that_look_like_those_of_a_gang_end_nobody(operator: Operator, api: Api, namespace: str) -> None:
-    await api.create(kinds.NESTED_CLUSTER, {"metadata": {"name": "own", "namespace": namespace}, "spec": {}})
+    kind = kinds.NESTED_CLUSTER
+    cluster = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": "own", "namespace": namespace}}
+    await api.create(kind, cluster | {"spec": {"className": "default"}})
     for number in range(12):
-        await api.create(kinds.POD, build_gang_pod(f"large-{number}", namespace, 1_000_000))
+        await api.create(kinds.POD, build_gang_pod(f"large-{number}", namespace, 800_000))
     await api.create(kinds.POD, build_gang_pod("small", namespace, 0))
     await api.create(kinds.NESTED_APP_JOB, build_job("good", namespace))
     job = await job_with(api, "good", namespace, conditions.ADMITTED, "True")
