@@ -244,6 +244,17 @@ class NodeTemplate(Model):
         le=100000,
     )
 
+    def list_taints(self, backend: str) -> list[Taint]:
+        """The taints of all nodes of the backend of this name."""
+        if self.taints is None:
+            # No pod tolerates the second one: of nodes that a pod may use, the scheduler prefers those without it, which counts
+            # three times as much as how full a node is.
+            return [
+                Taint(key=DEFAULT_TAINT, value=backend, effect="NoSchedule"),
+                Taint(key=DEFAULT_TAINT, value=backend, effect="PreferNoSchedule"),
+            ]
+        return list(self.taints)
+
 
 class OverflowBackendSpec(Model):
     """The backend."""
@@ -296,22 +307,6 @@ class OverflowBackendSpec(Model):
         for part in (self.interlink, self.kubernetes):
             _collect_secrets(part, found)
         return sorted(found)
-
-    def list_taints(self, backend: str) -> list[Taint]:
-        """The taints of all nodes of the backend of this name."""
-        return find_taints(self.node, backend)
-
-
-def find_taints(node: NodeTemplate, backend: str) -> list[Taint]:
-    """The taints of all nodes of the backend of this name."""
-    if node.taints is None:
-        # No pod tolerates the second one: of nodes that a pod may use, the scheduler prefers those without it, which counts three
-        # times as much as how full a node is.
-        return [
-            Taint(key=DEFAULT_TAINT, value=backend, effect="NoSchedule"),
-            Taint(key=DEFAULT_TAINT, value=backend, effect="PreferNoSchedule"),
-        ]
-    return list(node.taints)
 
 
 def _collect_secrets(part: object, found: set[str]) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pydantic import ValidationError
@@ -79,23 +80,28 @@ async def run(settings: Settings, build: Build = factory.build_backend) -> None:
         body, secrets, backend = await _connect(api, settings, build, state)
         stack.push_async_callback(backend.close)
         version = str((await _patiently(lambda: api.request("GET", "/version"), state))["gitVersion"])
-        _start(settings, api, body, secrets, backend, version, state, spawn)
+        _start(_Setup(settings, api, body, secrets, backend, version, state), spawn)
 
 
-def _start(
-    settings: Settings,
-    api: Api,
-    body: Object,
-    secrets: Secrets,
-    backend: Backend,
-    version: str,
-    state: State,
-    spawn: Callable[[Coroutine[Any, Any, None], str], None],
-) -> None:
+@dataclass(frozen=True)
+class _Setup:
+    """What is there before the parts are made. `version` is that of the host's API server."""
+
+    settings: Settings
+    api: Api
+    body: Object
+    secrets: Secrets
+    backend: Backend
+    version: str
+    state: State
+
+
+def _start(setup: _Setup, spawn: Callable[[Coroutine[Any, Any, None], str], None]) -> None:
+    settings, api, backend, version, state = setup.settings, setup.api, setup.backend, setup.version, setup.state
     name = settings.backend
-    spec = OverflowBackendSpec.model_validate(spec_of(body))
+    spec = OverflowBackendSpec.model_validate(spec_of(setup.body))
     answers = health.Health(patience=factory.find_patience(spec))
-    shown = BackendView(api, body, answers)
+    shown = BackendView(api, setup.body, answers)
     writer = PodWriter()
     creator = PodCreator(backend, name, settings.address, answers, writer)
     pods = PodController(name, answers, creator, PodEnder(backend, settings.address, answers, writer), writer)
@@ -108,7 +114,7 @@ def _start(
     spawn(shown.informer.run(), "OverflowBackend")
     spawn(shown.watch(), "watch of the OverflowBackend")
     spawn(shown.keep(backend), "status of the OverflowBackend")
-    spawn(secrets.watch(), "Secrets")
+    spawn(setup.secrets.watch(), "Secrets")
     spawn(health.watch(backend, answers), "checks")
     spawn(nodes.run(), "nodes")
     spawn(server.run(name), "kubelet API")
@@ -123,7 +129,7 @@ def _start(
 
 
 async def _connect(api: Api, settings: Settings, build: Build, state: State) -> tuple[Object, Secrets, Backend]:
-    """The OverflowBackend and its provider, as soon as nothing lacks; until then, its status says what does."""
+    """The OverflowBackend and its provider, as soon as nothing is missing; until then, its status says what is."""
     while True:
         body = await _patiently(lambda: api.get(kinds.OVERFLOW_BACKEND, settings.backend), state)
         try:

@@ -158,7 +158,7 @@ async def test_a_gang_that_does_not_fit_the_host_goes_out_whole(
     assert is_held(first)
     assert condition(first, "PodScheduled")["reason"] == "SchedulingGated"
     waiting = await decided(world, keeper, bool)
-    assert waiting["message"] == f"only 2 of the 3 pods of gang '{space}/train' are there"
+    assert waiting["message"] == f"only 2 of the 3 pods of gang '{space}/train' exist"
     told = await world.nested_pod(pods[0], lambda pod: "only 2 of the 3" in condition(pod, "PodScheduled").get("message", ""))
     assert condition(told, "PodScheduled")["reason"] == "GangWaiting"
 

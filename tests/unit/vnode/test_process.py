@@ -20,7 +20,7 @@ from nestor.vnode import api, main
 from nestor.vnode.api import build_finder
 from nestor.vnode.backend import factory
 from nestor.vnode.backend.health import Health
-from nestor.vnode.backend.view import BackendView, NodeWish
+from nestor.vnode.backend.view import BackendView, NodeRef
 from nestor.vnode.health import State
 from nestor.vnode.restart import Restart
 from nestor.vnode.settings import Settings, parse
@@ -222,7 +222,7 @@ async def test_nodes_are_those_that_the_operator_has_made() -> None:
         {"name": "taken", "shape": "taken", "state": "Refused"},
     ]
     view = BackendView(cast(Api, MemoryApi()), build_body(nodes=nodes), Health())
-    assert view.nodes == {NodeWish("gpu", "default"), NodeWish("gpu-old", "old")}
+    assert view.nodes == {NodeRef("gpu", "default"), NodeRef("gpu-old", "old")}
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def _build_wanted(backend: str, name: str, spec: OverflowBackendSpec, shape: Sha
         marks[labels.PRICE] = str(spec.price)
     # An admin's word about one shape counts more than about all; a backend's counts less.
     chosen = template | own if is_own else own | template
-    unique = {(item.key, item.effect): item for item in [*taints, *spec.list_taints(backend)]}
+    unique = {(item.key, item.effect): item for item in [*taints, *spec.node.list_taints(backend)]}
     return Wanted(
         name=name,
         shape=shape.name,

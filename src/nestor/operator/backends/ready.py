@@ -63,7 +63,7 @@ def decide_ready(seen: Observed) -> Condition:
     if not reachable:
         return _not_ready(conditions.NOT_DEPLOYED, "the process of its virtual nodes has not reported yet")
     if not seen.has_shapes:
-        return _not_ready(conditions.NO_SHAPES, "it tells of no machines, and `spec.shapes` is not set")
+        return _not_ready(conditions.NO_SHAPES, "the backend reports no machines, and `spec.shapes` is not set")
     if refused := [item for item in seen.nodes if item.conflict]:
         return _not_ready(conditions.NODE_CONFLICT, "; ".join(item.conflict for item in refused))
     kept = [item for item in seen.nodes if item.removed_since is None]

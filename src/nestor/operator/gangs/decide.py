@@ -16,7 +16,7 @@ from nestor.api.placement import NodeRequirement
 from nestor.api.placement_gang import GANG_LIMIT, Gang
 from nestor.objects import Object
 from nestor.operator.gangs.observe import TOO_LARGE, Cluster, Seen, age
-from nestor.operator.gangs.places import Place, describe, list_places
+from nestor.operator.gangs.places import PlaceNodes, describe, list_places
 from nestor.translate.gang_room import Fit, Room, find_effort, fit
 
 GANG_EFFORT, CLUSTER_EFFORT = 2_000_000, 20_000_000
@@ -107,7 +107,7 @@ def _find_obstacle(seen: Seen, entry: GangStatus, now: datetime.datetime) -> str
     if seen.loose:
         return entry.message or f"pods of gang '{seen.title}' from its last attempt still run"
     if len(seen.held) < seen.size:
-        return f"only {len(seen.held)} of the {seen.size} pods of gang '{seen.title}' are there"
+        return f"only {len(seen.held)} of the {seen.size} pods of gang '{seen.title}' exist"
     if any(TOO_LARGE in pod for pod in seen.held[: seen.size]):
         return _refuse(seen)
     if entry.retry_time and now < times.read(entry.retry_time):
@@ -139,7 +139,7 @@ def _place(seen: Seen, entry: GangStatus, rooms: Rooms | None, now: datetime.dat
     return entry.model_copy(update={"message": message[:_MESSAGE_LIMIT]})
 
 
-def _release(seen: Seen, entry: GangStatus, place: Place, now: datetime.datetime) -> GangStatus:
+def _release(seen: Seen, entry: GangStatus, place: PlaceNodes, now: datetime.datetime) -> GangStatus:
     message = f"{describe(place.name)} has room for all {seen.size} pods of gang '{seen.title}'"
     changes = {"state": "Released", "place": place.name, "nodes": place.nodes, "since": times.write(now), "message": message}
     return entry.model_copy(update=changes | {"retry_time": ""})

@@ -17,7 +17,7 @@ from nestor.objects import Object, annotations_of, labels_of
 from nestor.providers.remote.refusals import CARRIED, POLICY
 from nestor.providers.remote.settings import Settings
 from nestor.translate import containers, downward, env, labels, volumes
-from nestor.translate.placement import find_extended as find_requested
+from nestor.translate.placement import list_extended_resources
 from nestor.translate.pod import SECCOMP, find_hostname
 from nestor.translate.tolerations import ALWAYS_ALLOWED
 
@@ -167,10 +167,10 @@ def _build_tolerations(pod: Object) -> Iterator[Object]:
     for item in pod["spec"].get("tolerations") or []:
         if item.get("key") in ALWAYS_ALLOWED:
             yield item
-    for name in sorted(find_extended(find_requested(pod))):
+    for name in sorted(pick_extended(list_extended_resources(pod))):
         yield {"key": name, "operator": "Exists", "effect": "NoSchedule"}
 
 
-def find_extended(resources: Iterable[str]) -> frozenset[str]:
+def pick_extended(resources: Iterable[str]) -> frozenset[str]:
     """Those of the resources that are extended ones, such as `nvidia.com/gpu`."""
     return frozenset(name for name in resources if "/" in name and not name.partition("/")[0].endswith(_RESERVED))

@@ -31,7 +31,7 @@ _PROCESS = {"Interlink": ("type", "interlink", "kubernetes"), "Kubernetes": ("ty
 
 
 @dataclass(frozen=True)
-class NodeWish:
+class NodeRef:
     """A node that this process is to keep."""
 
     name: str
@@ -65,10 +65,10 @@ class BackendView:
         return OverflowBackendSpec.model_validate(spec_of(self._body))
 
     @property
-    def nodes(self) -> frozenset[NodeWish]:
+    def nodes(self) -> frozenset[NodeRef]:
         """The nodes that the operator has made for this backend, also those that it is removing."""
         found = OverflowBackendStatus.model_validate(status_of(self._body)).nodes
-        return frozenset(NodeWish(item.name, item.shape) for item in found if item.state != "Refused")
+        return frozenset(NodeRef(item.name, item.shape) for item in found if item.state != "Refused")
 
     def on_change(self, handler: Callable[[], None]) -> None:
         """Call `handler` whenever something has changed."""
