@@ -41,6 +41,17 @@ def owners_of(obj: Object | None) -> list[Object]:
     return _metadata_of(obj).get("ownerReferences") or []
 
 
+def keep_few(texts: dict[str, str], limit: int, *, first: str = "") -> dict[str, str]:
+    """As many of the labels or annotations as have `limit` characters together: `first`, then the shortest."""
+    kept: dict[str, str] = {}
+    for key in sorted(texts, key=lambda item: (item != first, len(item) + len(texts[item]), item)):
+        size = len(key) + len(texts[key])
+        if size <= limit:
+            limit -= size
+            kept[key] = texts[key]
+    return kept
+
+
 def is_owned_by(obj: Object | None, uid: str) -> bool:
     """True if one of the object's owners has this UID."""
     return any(owner["uid"] == uid for owner in owners_of(obj))

@@ -113,9 +113,11 @@ class MemoryApi:
         await asyncio.sleep(0)
         return [copy.deepcopy(item) for item in self._all(kind, namespace or "") if _is_selected(item, labels, fields)]
 
-    async def list_trimmed(self, kind: Kind, trim: Callable[[Object], Object], *, fields: str = "") -> builtins.list[Object]:
+    async def list_trimmed(
+        self, kind: Kind, trim: Callable[[Object], Object], namespace: str | None = None, *, labels: str = "", fields: str = ""
+    ) -> builtins.list[Object]:
         """See `Api.list_trimmed`."""
-        return [trim(item) for item in await self.list(kind, fields=fields)]
+        return [trim(item) for item in await self.list(kind, namespace, labels=labels, fields=fields)]
 
     async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None) -> Object:
         """See `Api.create`. A pod that is evicted is gone."""
@@ -234,7 +236,7 @@ def _keep_conditions(now: Object | None, before: Object | None, body: Object) ->
 def _is_selected(obj: Object, selector: str, fields: str = "") -> bool:
     for term in filter(None, fields.split(",")):
         path, operator, value = re.split("(!?=)", term, maxsplit=1)
-        if (_read_field(obj, path) == value) is (operator == "!="):
+        if ((_read_field(obj, path) or "") == value) is (operator == "!="):
             return False
     own = obj["metadata"].get("labels") or {}
     for term in filter(None, selector.split(",")):

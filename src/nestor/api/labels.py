@@ -154,6 +154,12 @@ COMPONENT_VNODE = "vnode"
 _RESERVED = ("nestor.dev", "kubernetes.io", "k8s.io", "x-k8s.io")
 
 
+def is_ours(key: str) -> bool:
+    """Whether a key (or the type of a condition) is of Nestor's domain, where only Nestor writes."""
+    domain = key.partition("/")[0] if "/" in key else ""
+    return domain == GROUP or domain.endswith(f".{GROUP}")
+
+
 def is_reserved(key: str) -> bool:
     """True for label and annotation keys that the host or Nestor acts on: tenants may not set them on host objects.
 

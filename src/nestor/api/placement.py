@@ -263,7 +263,7 @@ class Placement(Model):
         None,
         description="Keys of node labels that pods may use in their node selectors and node affinities: keys such as `team` or "
         "`example.com/team`, or `example.com/*` for all keys of a domain. A pod that uses another one is refused. If not set, "
-        "they may use all.",
+        "they may use all but Nestor's own, such as `nestor.dev/backend`.",
     )
     schedulers: Names = Field(
         default_factory=Names, description="Schedulers. A `schedulerName` of a pod that is not allowed has no effect."

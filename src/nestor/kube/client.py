@@ -101,15 +101,15 @@ class Api(Transport):
         except errors.NotFound:
             return None
 
-    async def list_trimmed(self, kind: Kind, trim: Trim, *, fields: str = "") -> list[Object]:
-        """All objects of the cluster, of each only what `trim` keeps. They may be many, but none should be huge."""
-        query = {"fieldSelector": fields} if fields else {}
-        return (await pages.read(self.request, kind, None, query, trim, pages.SIZE)).items
+    async def list_trimmed(
+        self, kind: Kind, trim: Trim, namespace: str | None = None, *, labels: str = "", fields: str = ""
+    ) -> list[Object]:
+        """Like `list`, of each object only what `trim` keeps. They may be many, and however large: few are in memory as text."""
+        return await pages.read_many(self.request, kind, namespace, _select(labels, fields), trim)
 
     async def list(self, kind: Kind, namespace: str | None = None, *, labels: str = "", fields: str = "") -> list[Object]:
         """All objects that match the label and field selectors, each with `apiVersion` and `kind` filled in."""
-        query = {key: value for key, value in (("labelSelector", labels), ("fieldSelector", fields)) if value}
-        return (await pages.read(self.request, kind, namespace, query, self._trims.get(kind))).items
+        return (await pages.read(self.request, kind, namespace, _select(labels, fields), self._trims.get(kind))).items
 
     async def create(
         self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None, strict: bool = False
@@ -223,3 +223,7 @@ class Api(Transport):
                         raise errors.from_response(status.get("code", 500), json.dumps(status).encode())
                     yield event
                 await asyncio.sleep(0)
+
+
+def _select(labels: str, fields: str) -> dict[str, str]:
+    return {key: value for key, value in (("labelSelector", labels), ("fieldSelector", fields)) if value}

@@ -68,6 +68,10 @@ class Unreachable(ApiError):
         super().__init__(503, "Unreachable", message)
 
 
+class TooLong(Unreachable):
+    """An answer of more bytes than were wanted: the rest of it was not read."""
+
+
 _BY_STATUS: dict[int, type[ApiError]] = {400: Invalid, 403: Forbidden, 404: NotFound, 409: Conflict, 410: Gone, 422: Invalid}
 
 

@@ -18,6 +18,9 @@ SIZE = 500
 SMALL_SIZE = 10
 """Where each object is trimmed as it is read: then each may have a megabyte or more, and a page is in memory as text."""
 
+PAGE_BYTES = 16 * 1024 * 1024
+"""How long the answer may be where pages have sizes that fit the objects: about what a small page has at the most."""
+
 T = TypeVar("T")
 
 Trim = Callable[[Object], Object]
@@ -34,6 +37,15 @@ class Request(Protocol):
         """The parsed answer."""
 
 
+class LimitedRequest(Protocol):
+    """The same, of an answer that may be too long."""
+
+    def __call__(
+        self, method: str, path: str, query: dict[str, str] | None = None, *, parse: Parse = ..., most: int | None = ...
+    ) -> Awaitable[Any]:
+        """The parsed answer. Raises `TooLong` if it has more than `most` bytes."""
+
+
 class Listed(NamedTuple):
     """Objects, each with `apiVersion` and `kind`, and the version to watch from."""
 
@@ -41,16 +53,39 @@ class Listed(NamedTuple):
     version: str
 
 
-async def read(
-    request: Request, kind: Kind, namespace: str | None, query: dict[str, str], trim: Trim | None = None, size: int | None = None
-) -> Listed:
-    """All objects that `query` selects, as they were at one moment. `size`: of a page. Raises `ApiError`."""
+async def read(request: Request, kind: Kind, namespace: str | None, query: dict[str, str], trim: Trim | None = None) -> Listed:
+    """All objects that `query` selects, as they were at one moment. Raises `ApiError`."""
     try:
-        size = size or (SMALL_SIZE if trim else SIZE)
+        size = SMALL_SIZE if trim else SIZE
         return await _read(request, kind, namespace, query | {"limit": str(size)}, trim)
     except errors.Gone:
         # The server no longer knows the moment: pages that come slowly may outlive it.
         return await _read(request, kind, namespace, query, trim)
+
+
+async def read_many(
+    request: LimitedRequest, kind: Kind, namespace: str | None, query: dict[str, str], trim: Trim
+) -> list[Object]:
+    """Like `read`, for very many objects of which few should be huge, and none need be believed to be small.
+
+    Pages become longer as long as their answers are short. Raises `ApiError`; `Gone` if it takes longer than the server knows
+    the moment.
+    """
+    size, items, parse, next_page = SIZE, [], partial(parse_list, trim=trim), ""
+    while True:
+        page = query | {"limit": str(size)} | ({"continue": next_page} if next_page else {})
+        try:
+            most = PAGE_BYTES if size > SMALL_SIZE else None
+            answer = await request("GET", kind.path(namespace), page, parse=parse, most=most)
+        except errors.TooLong:
+            size = SMALL_SIZE
+            continue
+        if not isinstance(answer, dict):
+            raise errors.Unreachable(f"GET {kind.path(namespace)}: the answer is not a list")
+        items += [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in answer.get("items") or []]
+        next_page, size = (answer.get("metadata") or {}).get("continue", ""), min(SIZE, 2 * size)
+        if not next_page:
+            return items
 
 
 async def _read(request: Request, kind: Kind, namespace: str | None, query: dict[str, str], trim: Trim | None) -> Listed:

@@ -150,23 +150,26 @@ class Transport:
         content_type: str = JSON,
         timeout: float | None = None,
         parse: Parse = json.loads,
+        most: int | None = None,
     ) -> Any:
-        """One request, its answer parsed as JSON, or text when it is not JSON."""
+        """One request, its answer parsed as JSON, or text when it is not JSON. `most`: raise `TooLong` if it has more bytes."""
         async with self.open(method, path, query, body, content_type=content_type, timeout=timeout) as response:
-            content = await self._read(response)
+            content = await self._read(response, most)
         try:
             return parse(content)
         except ValueError:
             return content.decode(errors="replace")
 
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
-        """The whole answer. Raises `Unreachable` if it is longer than any that is read."""
-        if self._answer_bytes is None:
+    async def _read(self, response: aiohttp.ClientResponse, most: int | None = None) -> bytes:
+        """The whole answer. Raises `Unreachable` if it is longer than any that is read, `TooLong` if longer than `most` bytes."""
+        if self._answer_bytes is None and most is None:
             return await response.read()
         found = bytearray()
         async for chunk in response.content.iter_any():
             found += chunk
             self._check_length(found)
+            if most is not None and len(found) > most:
+                raise errors.TooLong(f"the answer has more than {most} bytes")
         return bytes(found)
 
     def _check_length(self, found: bytes | bytearray) -> None:

@@ -16,7 +16,10 @@ from nestor.quantities import parse_quantity
 
 Amounts = dict[str, Decimal]
 
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+"""Key of a node affinity."""
+_KIND_EFFORT, _TEXT_EFFORT = 4, 32
+"""What it takes to see whether amounts fit a node; characters of demands on nodes that take as much as one of these steps."""
 _ENDED = ("Succeeded", "Failed")
 _ZERO = Decimal(0)
 
@@ -60,23 +63,33 @@ def find_rooms(nodes: Iterable[Object], pods: Iterable[Object]) -> dict[str, Roo
 
 def fit(pods: Sequence[Object], rooms: dict[str, Room], *, where: Sequence[Object] = ()) -> Fit:
     """Place as many of the pods as possible, the largest first, on the nodes whose labels meet `where`."""
-    kinds: dict[str, list[Object]] = {}
-    for pod in pods:
-        kinds.setdefault(_describe(pod), []).append(pod)
     left = dict(rooms)
     open_to = [name for name, room in rooms.items() if not where or is_met({"matchExpressions": where}, room)]
-    count = 0
-    for alike in sorted(kinds.values(), key=lambda items: _find_size(items[0]), reverse=True):
-        count += _place(alike, left, open_to)
+    count, verdicts = 0, dict[str, dict[str, bool]]()
+    for (demands, _), alike in sorted(_group(pods).items(), key=lambda item: _find_size(item[1][0]), reverse=True):
+        count += _place(alike, left, open_to, verdicts.setdefault(demands, {}))
     return Fit(count, left)
 
 
-def _place(alike: list[Object], rooms: dict[str, Room], names: list[str]) -> int:
-    """Place pods of one kind, and take what they request from the rooms. Returns for how many there was room."""
+def find_effort(pods: Iterable[Object]) -> int:
+    """How much there is to do for each node to place these pods, in steps of about a microsecond."""
+    kinds = _group(pods)
+    return _KIND_EFFORT * len(kinds) + sum(len(demands) // _TEXT_EFFORT for demands in {demands for demands, _ in kinds})
+
+
+def _place(alike: list[Object], rooms: dict[str, Room], names: list[str], verdicts: dict[str, bool]) -> int:
+    """Place pods of one kind, and take what they request from the rooms. Returns for how many there was room.
+
+    `verdicts`: of which nodes it is known whether such pods may run there.
+    """
     wanted, missing = measure(alike[0]), len(alike)
     for name in names:
         room = rooms[name]
-        if missing and may_run(alike[0], room) and (taken := min(missing, _count(wanted, room.free))):
+        if not missing:
+            break
+        if name not in verdicts:
+            verdicts[name] = may_run(alike[0], room)
+        if verdicts[name] and (taken := min(missing, _count(wanted, room.free))):
             left = {key: amount - taken * wanted.get(key, _ZERO) for key, amount in room.free.items()}
             rooms[name] = Room(name, room.labels, room.taints, left)
             missing -= taken
@@ -88,12 +101,16 @@ def _count(wanted: Amounts, free: Amounts) -> int:
     return max(0, min(int(free.get(key, _ZERO) / amount) for key, amount in wanted.items() if amount > 0))
 
 
-def _describe(pod: Object) -> str:
-    """Equal for pods that have the same needs."""
-    spec = pod["spec"]
-    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    amounts = {key: str(value.normalize()) for key, value in measure(pod).items()}
-    return json.dumps([amounts, spec.get("nodeSelector"), spec.get("tolerations"), affinity.get(_REQUIRED)], sort_keys=True)
+def _group(pods: Iterable[Object]) -> dict[tuple[str, str], list[Object]]:
+    """Pods of one kind together: by what they demand of nodes, and what they request."""
+    kinds: dict[tuple[str, str], list[Object]] = {}
+    for pod in pods:
+        spec = pod["spec"]
+        affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+        amounts = {key: str(value.normalize()) for key, value in measure(pod).items()}
+        demands = [spec.get("nodeSelector"), spec.get("tolerations"), affinity.get(REQUIRED)]
+        kinds.setdefault((json.dumps(demands, sort_keys=True), json.dumps(amounts, sort_keys=True)), []).append(pod)
+    return kinds
 
 
 def _find_size(pod: Object) -> tuple[bool, Decimal, Decimal]:
@@ -145,7 +162,7 @@ def may_run(pod: Object, room: Room) -> bool:
     hard = [taint for taint in room.taints if taint.get("effect") in ("NoSchedule", "NoExecute")]
     if not all(any(_tolerates(item, taint) for item in spec.get("tolerations") or []) for taint in hard):
         return False
-    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED)
+    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED)
     return required is None or any(is_met(term, room) for term in required.get("nodeSelectorTerms") or [])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterator
 
 from nestor.api import labels
@@ -12,6 +14,8 @@ from nestor.translate.placement import Place, find_rules
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+_FEW_WAYS = 8
+"""For so many ways in which a node may differ from those of backends, the preferences of pods are spelled out."""
 
 
 def build_node_selector(pod: Object, placement: Placement, place: Place) -> dict[str, str]:
@@ -34,9 +38,24 @@ def build_node_affinity(pod: Object, placement: Placement, place: Place) -> Obje
     if fields or any(choices):
         terms = (own.get(_REQUIRED) or {}).get("nodeSelectorTerms") or [{}]
         result[_REQUIRED] = {"nodeSelectorTerms": [_narrow(term, choice, fields) for term in terms for choice in choices]}
-    if preferences := list(_find_preferences(place, placement)):
-        result[_PREFERRED] = [*(own.get(_PREFERRED) or []), *preferences]
+    wished = own.get(_PREFERRED) or []
+    if place.where == "HostFirst" and wished:
+        wished = list(_limit_to_own(wished, place.backends))
+        result.pop(_PREFERRED)
+    if preferences := [*wished, *_find_preferences(place, placement)]:
+        result[_PREFERRED] = preferences
     return result
+
+
+def _limit_to_own(wished: list[Object], backends: tuple[Backend, ...]) -> Iterator[Object]:
+    """What a pod prefers, among the host cluster's own nodes alone: otherwise many wishes would outweigh that it is to stay."""
+    ways: list[list[Object]] = [
+        [{"key": key, "operator": "NotIn", "values": [value]} for key, value in sorted(select_nodes(backend).items())]
+        for backend in backends
+    ]
+    if math.prod(len(way) for way in ways) <= _FEW_WAYS:
+        for item, way in itertools.product(wished, itertools.product(*ways)):
+            yield item | {"preference": _narrow(item.get("preference") or {}, list(way), [])}
 
 
 def _narrow(term: Object, expressions: list[Object], fields: list[Object]) -> Object:
@@ -57,12 +76,20 @@ def _find_choices(pod: Object, placement: Placement, place: Place) -> list[list[
     away = [_require(select_nodes(backend)) for backend in place.backends]
     if place.where == "Backend":
         return away
+    if _names_node(pod):
+        away = []  # under `WhenFull`, the node of a backend is not the pod's to choose
     own = [item.model_dump(by_alias=True, exclude_none=True) for item in placement.required_nodes]
     if placement.overflow is not None:
         own.append({"key": labels.BACKEND, "operator": "DoesNotExist"})
-    if away:
+    if place.backends:
         own += _require(_find_demanded(pod, placement))
     return [own, *away]
+
+
+def _names_node(pod: Object) -> bool:
+    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    terms = (affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or []
+    return bool(pod["spec"].get("nodeName")) or any(term.get("matchFields") for term in terms)
 
 
 def _find_preferences(place: Place, placement: Placement) -> Iterator[Object]:
@@ -110,7 +137,12 @@ def check_wishes(pod: Object, placement: Placement) -> Iterator[str]:
     """One message per wish about nodes that the class does not allow, or that contradicts it."""
     own: dict[str, str] = pod["spec"].get("nodeSelector") or {}
     allowed = placement.allowed_node_labels
-    if allowed is not None:
+    if allowed is None:
+        # They tell the nodes of backends, and the class says which pods run there.
+        for path, key in _list_keys(pod["spec"]):
+            if labels.is_ours(key):
+                yield f"`{path}` must not contain '{key}': the class does not allow it"
+    else:
         listed = ", ".join(f"'{item}'" for item in allowed) or "none"
         for path, key in _list_keys(pod["spec"]):
             if not is_listed(key, allowed):

@@ -157,8 +157,9 @@ def without_fields(status: Object, fields: Collection[str]) -> Object:
 
 
 def find_gates(pod: Object) -> set[str]:
-    """Condition types in `readinessGates` that someone other than the kubelet sets on this pod."""
-    return {item["conditionType"] for item in pod["spec"].get("readinessGates") or []} - _KUBELET
+    """Condition types in `readinessGates` that users may set on this pod: not the kubelet's, nor Nestor's own."""
+    found = {item["conditionType"] for item in pod["spec"].get("readinessGates") or []}
+    return {kind for kind in found - _KUBELET if not labels.is_ours(kind)}
 
 
 def build_gates(nested: Object, host: Object) -> Object | None:

@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from nestor.api import conditions
+from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from nestor.operator.main import RECURSION_LIMIT
 from tests.integration.operator.conftest import Operator
@@ -152,3 +152,34 @@ async def test_each_is_refused_with_a_message_and_a_good_job_proceeds_meanwhile(
     # Once as it came, then for our own writes: what is refused is not looked at again and again.
     passes = operator.count_passes(kinds.NESTED_APP_JOB, namespace)
     assert {name: passes[name] for name in (*HOSTILE, *PARAMETERS) if passes[name] > MOST_PASSES} == {}
+
+
+def build_gang_pod(name: str, namespace: str, size: int) -> Object:
+    """A pod of a user with the labels of a gang's, and of so many bytes."""
+    marks = {labels.MANAGED_BY: "nestor", labels.CLUSTER: "own", labels.GANG: "x"}
+    notes = {labels.GANG_NAME: "y" * 10_000, labels.GANG_SIZE: "1"}
+    terms = [{"matchExpressions": [{"key": f"k{number}", "operator": "Exists"}]} for number in range(size // 100)]
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    env = [{"name": f"a{number}"} for number in range(size // 40)]
+    spec: Object = {
+        "containers": [{"name": "c", "image": "example/web:1", "env": env}],
+        "schedulingGates": [{"name": labels.GANG}],
+    }
+    return {
+        "metadata": {"name": name, "namespace": namespace, "labels": marks, "annotations": notes},
+        "spec": spec | ({"affinity": affinity} if terms else {}),
+    }
+
+
+async def test_pods_that_look_like_those_of_a_gang_end_nobody(operator: Operator, api: Api, namespace: str) -> None:
+    kind = kinds.NESTED_CLUSTER
+    cluster = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": "own", "namespace": namespace}}
+    await api.create(kind, cluster | {"spec": {"className": "default"}})
+    for number in range(12):
+        await api.create(kinds.POD, build_gang_pod(f"large-{number}", namespace, 800_000))
+    await api.create(kinds.POD, build_gang_pod("small", namespace, 0))
+    await api.create(kinds.NESTED_APP_JOB, build_job("good", namespace))
+    job = await job_with(api, "good", namespace, conditions.ADMITTED, "True")
+    await wait_for(api, kinds.POD, "good-run", job["status"]["namespace"], lambda found: found is not None)
+    assert await operator.health("healthz") == 200
+    assert peak_memory(operator) < 384

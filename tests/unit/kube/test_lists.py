@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nestor.kube import kinds, pages
-from nestor.kube.errors import Unreachable
+from nestor.kube.errors import TooLong, Unreachable
 
 Object = dict[str, Any]
+
+LISTED = re.compile(r"\.list\(\s*kinds\.(POD|SERVICE|CONFIG_MAP|SECRET)\b")
 WITH_ALL: Object = {
     "apiVersion": "v1",
     "metadata": {"resourceVersion": "9", "items": [{"a": 1}]},
@@ -56,3 +60,59 @@ async def test_an_answer_that_is_no_json_is_as_bad_as_none() -> None:
 
     with pytest.raises(Unreachable, match="the answer is not a list"):
         await pages.read(answer, kinds.POD, None, {})
+
+
+class Server:
+    """Answers lists of objects of these sizes in bytes, page by page."""
+
+    def __init__(self, *sizes: int) -> None:
+        self.sizes = sizes
+        self.pages: list[int] = []
+        self.longest = 0
+
+    async def __call__(
+        self, method: str, path: str, query: dict[str, str] | None = None, *, parse: Any = json.loads, most: int | None = None
+    ) -> Any:
+        """One page."""
+        begin, limit = int((query or {}).get("continue", "0")), int((query or {})["limit"])
+        chosen = self.sizes[begin : begin + limit]
+        if most is not None and sum(chosen) > most:
+            self.longest = max(self.longest, most)
+            raise TooLong("too long")
+        self.pages.append(len(chosen))
+        self.longest = max(self.longest, sum(chosen))
+        end = begin + len(chosen)
+        more = {"continue": str(end)} if end < len(self.sizes) else {}
+        items = [{"metadata": {"name": str(begin + index)}} for index in range(len(chosen))]
+        return parse(json.dumps({"metadata": {"resourceVersion": "1"} | more, "items": items}).encode())
+
+
+MEGABYTE = 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("sizes", "found"),
+    [
+        ([1000] * 1200, [500, 500, 200]),
+        ([], [0]),
+        ([1000] * 600 + [MEGABYTE] * 200 + [1000] * 1000, None),
+        ([MEGABYTE] * 300, [10] * 30),
+        ([1000, MEGABYTE] * 200, None),
+    ],
+)
+async def test_very_many_objects_are_read_in_long_pages_unless_they_are_large(sizes: list[int], found: list[int] | None) -> None:
+    server = Server(*sizes)
+    names = [item["metadata"]["name"] for item in await pages.read_many(server, kinds.POD, None, {}, dict)]
+    assert names == [str(number) for number in range(len(sizes))]
+    assert server.longest <= pages.PAGE_BYTES
+    if found is not None:
+        assert server.pages == found
+    else:
+        assert len(server.pages) < len(sizes) / 7
+
+
+def test_what_users_write_is_listed_trimmed() -> None:
+    """Pods may have more than a megabyte each; the operator and the virtual nodes look at those of everybody."""
+    folder = Path(__file__).parents[3] / "src" / "nestor"
+    found = [path for part in ("operator", "vnode") for path in (folder / part).rglob("*.py") if LISTED.search(path.read_text())]
+    assert found == []

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from nestor.translate.gang_room import find_rooms, fit, measure
+from nestor.translate import gang_room
+from nestor.translate.gang_room import find_effort, find_rooms, fit, measure
 from tests.unit.translate.builders import build_pod
 
 Object = dict[str, Any]
@@ -178,3 +179,26 @@ def test_a_pod_takes_what_the_scheduler_reserves(spec: Object, cpu: str) -> None
 def test_many_pods_on_many_nodes_are_placed_kind_by_kind() -> None:
     nodes = [node(f"n{number}", "4") for number in range(2000)]
     assert count([pod("1") for _ in range(500)], *nodes) == 500
+
+
+def test_pods_that_differ_in_amounts_alone_are_judged_once_for_each_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    right, calls = gang_room.may_run, list[str]()
+
+    def may_run(pod: Object, room: gang_room.Room) -> bool:
+        calls.append(room.name)
+        return right(pod, room)
+
+    monkeypatch.setattr(gang_room, "may_run", may_run)
+    nodes = [node(f"n{number}", "1") for number in range(20)]
+    own = {"affinity": affinity({"matchExpressions": [ZONE]})}
+    assert count([pod(f"{number + 1}m", **own) for number in range(30)], *nodes) == 0
+    assert sorted(calls) == sorted(item["metadata"]["name"] for item in nodes)
+
+
+def test_the_effort_grows_with_what_pods_demand_and_with_their_kinds() -> None:
+    alike, term = find_effort([pod()]), {"matchExpressions": [ZONE]}
+    assert find_effort([pod()] * 100) == alike
+    assert find_effort([pod(f"{number}m") for number in range(1, 101)]) >= 100
+    terms = find_effort([pod(affinity=affinity(*[term] * 8000))])
+    assert terms >= 8000
+    assert find_effort([pod(f"{number}m", affinity=affinity(*[term] * 8000)) for number in range(1, 31)]) < 2 * terms

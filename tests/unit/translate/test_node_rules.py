@@ -107,6 +107,45 @@ def test_labels_of_nodes_that_pods_may_use(nested: Object, found: list[str]) -> 
     assert refused(nested) == []
 
 
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"nodeSelector": {"nestor.dev/backend": "hpc"}},
+        {"nodeSelector": {"nestor.dev/price": "3"}},
+        {"nodeSelector": {"nestor.dev/shape": "gpu"}},
+        {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [AT_HPC]}]}}}},
+        {"affinity": {"nodeAffinity": {PREFERRED: [{"weight": 100, "preference": {"matchExpressions": [AT_HPC]}}] * 20}}},
+    ],
+)
+def test_the_place_is_not_the_pods_to_choose(spec: Object) -> None:
+    for rules in ({}, {"overflow": {"backends": TWO}}):
+        (message,) = refused(build_pod(**spec), **rules)
+        assert "must not contain 'nestor.dev/" in message
+        assert refused(build_pod(**spec), allowedNodeLabels=["nestor.dev/*"], **rules) == []
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"nodeName": "hpc"},
+        {
+            "affinity": {
+                "nodeAffinity": {
+                    REQUIRED: {
+                        "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["hpc"]}]}]
+                    }
+                }
+            }
+        },
+    ],
+)
+def test_a_pod_that_names_its_node_has_room_nowhere_else(spec: Object) -> None:
+    pool = {"key": "pool", "operator": "In", "values": ["batch"]}
+    found = affinity(build_pod(**spec), overflow={"backends": TWO}, nodeSelector={"pool": "batch"})
+    assert terms(found) == [[OWN_NODES, pool]]
+    assert terms(affinity(build_pod(**spec), overflow={"mode": "Always", "backends": TWO})) == [[AT_HPC], [AT_CLOUD]]
+
+
 def test_what_the_class_requires_goes_into_each_term_of_the_pods_own() -> None:
     wanted = {"key": "disk", "operator": "In", "values": ["ssd"]}
     assert terms(affinity(build_pod(), requiredNodes=[wanted])) == [[wanted]]
@@ -172,6 +211,29 @@ def test_when_full_own_nodes_are_preferred_to_all_backends_whatever_their_weight
         {"weight": 40, "preference": {"matchExpressions": [AT_HPC]}},
         {"weight": 10, "preference": {"matchExpressions": [AT_CLOUD]}},
     ]
+
+
+def test_when_full_a_pods_own_preferences_are_about_own_nodes() -> None:
+    """Many of them would outweigh that it is to stay."""
+    wish = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["hpc"]}
+    pod = build_pod(affinity={"nodeAffinity": {PREFERRED: [{"weight": 100, "preference": {"matchExpressions": [wish]}}]}})
+    not_hpc, not_cloud = ({"key": "nestor.dev/backend", "operator": "NotIn", "values": [name]} for name in ("hpc", "cloud"))
+    found = affinity(pod, overflow={"backends": TWO})[PREFERRED]
+    assert found[0] == {"weight": 100, "preference": {"matchExpressions": [wish, not_hpc, not_cloud]}}
+    assert found[1:] == affinity(build_pod(), overflow={"backends": TWO})[PREFERRED]
+    # Of several labels, each may tell an own node; of too many backends like that, nobody can.
+    preferred = affinity(pod, overflow={"backends": [AKS]})[PREFERRED]
+    assert [item["preference"]["matchExpressions"][-1]["key"] for item in preferred[:3]] == [
+        "beta.kubernetes.io/os",
+        "kubernetes.io/role",
+        "type",
+    ]
+    many = {"backends": [AKS | {"name": name} for name in ("a", "b")]}
+    assert affinity(pod, overflow=many)[PREFERRED] == affinity(build_pod(), overflow=many)[PREFERRED]
+    assert affinity(pod, overflow={"mode": "Always", "backends": TWO})[PREFERRED][0] == {
+        "weight": 100,
+        "preference": {"matchExpressions": [wish]},
+    }
 
 
 def test_always_goes_to_the_backends_alone_by_weight() -> None:

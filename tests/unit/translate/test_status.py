@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from nestor.contracts.vnode import SENT
 from nestor.translate import status
 from tests.unit.translate.builders import TARGET, build_host_pod, build_pod
 
@@ -101,6 +102,10 @@ def test_readiness_gates_go_down() -> None:
         "DisruptionTarget",
         "PodResizePending",
         "PodResizeInProgress",
+        # Ours: a virtual node notes in it that the pod was sent.
+        SENT,
+        "nestor.dev/other",
+        "tenant.nestor.dev/other",
     ],
 )
 def test_the_kubelet_s_own_conditions_are_no_gates(kind: str) -> None:

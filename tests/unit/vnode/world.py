@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
+import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ from nestor.vnode.pods.create import PodCreator
 from nestor.vnode.pods.end import PodEnder
 from nestor.vnode.pods.entry import Entry, Home
 from nestor.vnode.pods.poll import StatusPoller
+from nestor.vnode.pods.trim import trim_pod
 from nestor.vnode.pods.writer import PodWriter
 from tests.fakes.api import MemoryApi
 from tests.fakes.backend import MemoryBackend
@@ -35,9 +37,11 @@ class NodeApi(MemoryApi):
         self.after_write: Callable[[str, Object | None], None] = lambda _, __: None
         self.before_read: Callable[[str], ApiError | None] = lambda _: None
 
-    async def request(self, method: str, path: str, query: dict[str, str] | None = None, *args: Any, **_: Any) -> Object:
-        """See `MemoryApi.request`; nothing is trimmed."""
-        return await super().request(method, path, query, *args)
+    async def request(self, method: str, path: str, query: dict[str, str] | None = None, *args: Any, **more: Any) -> Object:
+        """See `MemoryApi.request`."""
+        answer = await super().request(method, path, query, *args)
+        parsed: Object = more["parse"](json.dumps(answer).encode()) if "parse" in more else answer
+        return parsed
 
     async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
         """See `Api.find`."""
@@ -98,7 +102,7 @@ class World:
         backend = cast(Any, self.backend)
         creator = PodCreator(backend, BACKEND, "10.0.0.7", self.health, writer)
         self.pods = PodController(BACKEND, self.health, creator, PodEnder(backend, "10.0.0.7", self.health, writer), writer)
-        informer = Informer(cast(Api, self.api), kinds.POD, fields=f"spec.nodeName={NODE}")
+        informer = Informer(cast(Api, self.api), kinds.POD, fields=f"spec.nodeName={NODE}", trim=trim_pod)
         self.pods.registry.watch(Home(NODE, "default", cast(Api, self.api)), informer)
         self.poller = StatusPoller(backend, self.pods.registry, self.health, 0.01, self.pods.queue.add)
         parts = (informer.run(), self.pods.queue.run(), self.pods.creations.run(), self.poller.run())

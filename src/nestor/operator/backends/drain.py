@@ -9,7 +9,7 @@ from typing import Any
 from nestor.api import labels
 from nestor.kube import ApiError, Conflict, Invalid, NotFound, kinds
 from nestor.kube.tasks import together
-from nestor.objects import Object, annotations_of
+from nestor.objects import Object, annotations_of, owners_of, status_of
 from nestor.operator.backends.removal import POLL_SECONDS, SETTLE_SECONDS, Removal, decide_removal
 from nestor.operator.world.context import Context
 from nestor.times import now, write
@@ -18,6 +18,7 @@ log = logging.getLogger(__name__)
 
 TOGETHER = 20
 """How many pods are asked to leave at the same time."""
+_META = ("name", "namespace", "uid", "deletionTimestamp")
 NAMED = 20
 """How many of those left behind an event names."""
 
@@ -36,7 +37,7 @@ class Drain:
         name = node["metadata"]["name"]
         pods = []
         if labels.REMOVED_SINCE in annotations_of(node):
-            pods = await self._api.list(kinds.POD, fields=f"spec.nodeName={name}")
+            pods = await self._api.list_trimmed(kinds.POD, trim_pod, fields=f"spec.nodeName={name}")
         step = decide_removal(node, pods, now(), limit=limit, settle=settle)
         if step.act == "Cordon":
             return await self._cordon(node), POLL_SECONDS
@@ -106,6 +107,13 @@ class Drain:
         text = message + ", ".join(found[:NAMED]) + more
         log.warning("%s: %s", backend["metadata"]["name"], text)
         await self._context.events.post(about(backend), "Warning", "PodsLeftBehind", text)
+
+
+def trim_pod(pod: Object) -> Object:
+    """What it is, whose, and whether it has ended: users write pods, and memory is shared."""
+    meta = {key: value for key, value in pod["metadata"].items() if key in _META}
+    meta["ownerReferences"] = [item for item in owners_of(pod) if item.get("controller")]
+    return {"metadata": meta, "status": {"phase": status_of(pod).get("phase")}}
 
 
 def about(backend: Object) -> Object:

@@ -13,12 +13,15 @@ from dataclasses import dataclass, field
 from nestor import times
 from nestor.api.nestedcluster import GangStatus
 from nestor.api.placement import NodeRequirement
-from nestor.api.placement_gang import Gang
+from nestor.api.placement_gang import GANG_LIMIT, Gang
 from nestor.objects import Object
-from nestor.operator.gangs.observe import Cluster, Seen, age
+from nestor.operator.gangs.observe import TOO_LARGE, Cluster, Seen, age
 from nestor.operator.gangs.places import PlaceNodes, describe, list_places
-from nestor.translate.gang_room import Fit, Room, fit
+from nestor.translate.gang_room import Fit, Room, find_effort, fit
 
+GANG_EFFORT, CLUSTER_EFFORT = 2_000_000, 20_000_000
+"""How many steps of about a microsecond one gang may take to be placed, and all of one cluster."""
+_MESSAGE_LIMIT = 4096
 PAUSE_LIMIT = 3600.0
 """The longest pause after failed rounds, in seconds."""
 
@@ -29,6 +32,17 @@ class Rooms:
 
     all: list[Object]
     free: dict[str, Room] = field(default_factory=dict)
+    spent: dict[Cluster, int] = field(default_factory=dict)
+    """The effort so far."""
+
+    def spend(self, seen: Seen, pods: Sequence[Object], places: int) -> bool:
+        """Whether these pods of a gang can be tried in so many places. What their owners write must not stop all others."""
+        effort, where = find_effort(pods) * len(self.free) * places, (seen.namespace, seen.cluster)
+        total = self.spent.get(where, 0) + effort
+        if effort > GANG_EFFORT or total > CLUSTER_EFFORT:
+            return False
+        self.spent[where] = total
+        return True
 
 
 def is_waiting_for_room(seen: Seen, now: datetime.datetime) -> bool:
@@ -94,9 +108,15 @@ def _find_obstacle(seen: Seen, entry: GangStatus, now: datetime.datetime) -> str
         return entry.message or f"pods of gang '{seen.title}' from its last attempt still run"
     if len(seen.held) < seen.size:
         return f"only {len(seen.held)} of the {seen.size} pods of gang '{seen.title}' exist"
+    if any(TOO_LARGE in pod for pod in seen.held[: seen.size]):
+        return _refuse(seen)
     if entry.retry_time and now < times.read(entry.retry_time):
         return f"not all pods of gang '{seen.title}' got nodes when they were let go; it is tried again at {entry.retry_time}"
     return ""
+
+
+def _refuse(seen: Seen) -> str:
+    return f"the pods of gang '{seen.title}' demand too much of nodes to be placed together: use fewer terms, or fewer kinds"
 
 
 def _place(seen: Seen, entry: GangStatus, rooms: Rooms | None, now: datetime.datetime) -> GangStatus:
@@ -105,15 +125,18 @@ def _place(seen: Seen, entry: GangStatus, rooms: Rooms | None, now: datetime.dat
         return entry.model_copy(update={"message": obstacle})
     if rooms is None:
         return entry
-    pods, tried = seen.held[: seen.size], []
-    for place in list_places(seen.placement, rooms.all):
+    pods, tried = seen.held[: seen.size], list[str]()
+    places = list_places(seen.placement, rooms.all)
+    if not rooms.spend(seen, pods, len(places)):
+        return entry.model_copy(update={"message": _refuse(seen)})
+    for place in places:
         found = _try(pods, place.nodes, rooms)
         if found.count == len(pods):
             rooms.free = found.rooms
             return _release(seen, entry, place, now)
         tried.append(f"{describe(place.name)} for {found.count}")
     message = f"no place has room for all {seen.size} pods of gang '{seen.title}': {', '.join(tried)}"
-    return entry.model_copy(update={"message": message})
+    return entry.model_copy(update={"message": message[:_MESSAGE_LIMIT]})
 
 
 def _release(seen: Seen, entry: GangStatus, place: PlaceNodes, now: datetime.datetime) -> GangStatus:
@@ -128,5 +151,6 @@ def _try(pods: Sequence[Object], nodes: Sequence[NodeRequirement], rooms: Rooms)
 
 def _reserve(seen: Seen, entry: GangStatus, rooms: Rooms) -> None:
     """What a gang on its way to its nodes will use there."""
-    coming = [*seen.held, *(pod for pod in seen.loose if not pod["spec"].get("nodeName"))]
-    rooms.free = _try(coming, entry.nodes, rooms).rooms
+    coming = [*seen.held, *(pod for pod in seen.loose if not pod["spec"].get("nodeName"))][:GANG_LIMIT]
+    if rooms.spend(seen, coming, 1):
+        rooms.free = _try(coming, entry.nodes, rooms).rooms

@@ -14,9 +14,10 @@ from nestor.api import labels
 from nestor.api.nestedcluster import GangStatus
 from nestor.kube import ApiError, Change, kinds
 from nestor.kube.tasks import together
-from nestor.objects import Object, labels_of, spec_of, status_of
+from nestor.objects import Object, labels_of
 from nestor.operator.gangs.decide import Rooms, decide, is_waiting_for_room
-from nestor.operator.gangs.observe import Cluster, Seen, find_gangs
+from nestor.operator.gangs.observe import Cluster, Seen, find_gangs, list_clusters
+from nestor.operator.gangs.trim import MemberTrim, trim_node, trim_pod
 from nestor.operator.world.context import Context
 from nestor.translate.gang import read_entries
 from nestor.translate.gang_room import find_rooms
@@ -30,9 +31,7 @@ SETTLE_SECONDS = 0.3
 _SHARE = 10
 """Looking at a very large host takes seconds: how many times as long nothing is looked at then."""
 
-_LIVE = "status.phase!=Succeeded,status.phase!=Failed"
-_SPEC = ("nodeName", "containers", "initContainers", "resources", "overhead")
-_CONTAINER = ("resources", "restartPolicy")
+_ON_NODES = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 
 
 class GangKeeper:
@@ -66,6 +65,10 @@ class GangKeeper:
             except ApiError as error:
                 log.warning("gangs cannot be looked at, retrying in %.0f s: %s", POLL_SECONDS, error)
                 delay = POLL_SECONDS
+            except Exception:
+                # What users write on pods must not end the operator for all.
+                log.exception("gangs cannot be looked at, retrying in %.0f s", POLL_SECONDS)
+                delay = POLL_SECONDS
             took = time.monotonic() - begin
 
     async def look(self) -> float | None:
@@ -73,22 +76,28 @@ class GangKeeper:
         gangs = await self._find_gangs()
         now = times.now()
         waiting = [seen for seen in gangs if is_waiting_for_room(seen, now)]
-        decided = decide(gangs, await self._find_rooms() if waiting else None, now)
+        rooms = await self._find_rooms() if waiting else None
+        # It may take a while, which nobody else should wait for.
+        decided = await asyncio.to_thread(decide, gangs, rooms, now)
         is_written = await self._write(decided)
         is_unsettled = any(_is_unsettled(entry) for part in decided.values() for entry in part)
         return POLL_SECONDS if waiting or is_unsettled or not is_written else None
 
     async def _find_gangs(self) -> list[Seen]:
         cache = self._context.cache
-        if not any(labels.GANG in labels_of(pod) for pod in cache.informers[kinds.POD]):
+        clusters = list_clusters(cache.clusters, cache.informers[kinds.POD])
+        if not clusters:
             return []
-        pods = await self._context.api.list(kinds.POD, labels=f"{labels.MANAGED_BY}=nestor,{labels.GANG}")
-        return find_gangs(pods, {_key(item): item for item in cache.clusters})
+        ours = f"{labels.MANAGED_BY}=nestor,{labels.GANG}"
+        pods = await self._context.api.list_trimmed(kinds.POD, MemberTrim(clusters), labels=ours)
+        return find_gangs(pods, clusters)
 
     async def _find_rooms(self) -> Rooms:
         api = self._context.api
-        nodes, pods = await together(api.list_trimmed(kinds.NODE, trim_node), api.list_trimmed(kinds.POD, trim_pod, fields=_LIVE))
-        return Rooms(nodes, find_rooms(nodes, pods))
+        nodes, pods = await together(
+            api.list_trimmed(kinds.NODE, trim_node), api.list_trimmed(kinds.POD, trim_pod, fields=_ON_NODES)
+        )
+        return Rooms(nodes, await asyncio.to_thread(find_rooms, nodes, pods))
 
     async def _write(self, decided: dict[Cluster, list[GangStatus]]) -> bool:
         """In a patch of its own: the rest of the status is applied by others, and by other parts of the operator. False: some
@@ -120,26 +129,3 @@ def _key(cluster: Object) -> Cluster:
 def _is_unsettled(entry: GangStatus) -> bool:
     """Whether time alone may change something."""
     return entry.state == "Released" or bool(entry.retry_time)
-
-
-def trim_node(node: Object) -> Object:
-    """Where it is, and what it has for pods."""
-    meta, spec = node["metadata"], spec_of(node)
-    return {
-        "metadata": {"name": meta["name"], "labels": labels_of(node)},
-        "spec": {key: spec[key] for key in ("taints", "unschedulable") if key in spec},
-        "status": {"allocatable": status_of(node).get("allocatable") or {}},
-    }
-
-
-def trim_pod(pod: Object) -> Object:
-    """What it takes, and of which node."""
-    spec = {key: value for key, value in spec_of(pod).items() if key in _SPEC}
-    for group in ("containers", "initContainers"):
-        if group in spec:
-            spec[group] = [_trim_container(item) for item in spec[group] or ()]
-    return {"metadata": {"name": pod["metadata"]["name"]}, "spec": spec, "status": {"phase": status_of(pod).get("phase")}}
-
-
-def _trim_container(container: Object) -> Object:
-    return {key: container[key] for key in _CONTAINER if key in container}

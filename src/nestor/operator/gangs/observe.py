@@ -16,6 +16,11 @@ from nestor.translate.gang_claims import read_size
 Cluster = tuple[str, str]
 """Namespace and name of a NestedCluster."""
 
+TITLE_LIMIT = 512
+"""Characters of a gang's name, as its status has them."""
+TOO_LARGE = "tooLarge"
+"""Key of a pod that demands too much of nodes to be kept."""
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -33,7 +38,7 @@ class Seen:
     @property
     def title(self) -> str:
         """Its name, for people."""
-        return annotations_of(self.pods[0]).get(labels.GANG_NAME, self.name)
+        return annotations_of(self.pods[0]).get(labels.GANG_NAME, self.name)[:TITLE_LIMIT]
 
     @property
     def size(self) -> int:
@@ -71,6 +76,18 @@ def _has_ended(pod: Object) -> bool:
     return status_of(pod).get("phase") in ("Succeeded", "Failed")
 
 
+def find_cluster(pod: Object) -> Cluster:
+    """The cluster that a host pod says it is of."""
+    return pod["metadata"].get("namespace", ""), labels_of(pod).get(labels.CLUSTER, "")
+
+
+def list_clusters(clusters: Iterable[Object], pods: Iterable[Object]) -> dict[Cluster, Object]:
+    """Those of the clusters of which some of the pods are, and whose classes have gangs."""
+    wanted = {find_cluster(pod) for pod in pods if labels.GANG in labels_of(pod)}
+    found = {(item["metadata"]["namespace"], item["metadata"]["name"]): item for item in clusters if wanted}
+    return {key: item for key, item in found.items() if key in wanted and Policy.read(item).places.gang is not None}
+
+
 def find_gangs(pods: Iterable[Object], clusters: Mapping[Cluster, Object]) -> list[Seen]:
     """The gangs of these clusters. Of each cluster, only so many: those that are known already, then the oldest.
 
@@ -78,9 +95,8 @@ def find_gangs(pods: Iterable[Object], clusters: Mapping[Cluster, Object]) -> li
     """
     members: dict[Cluster, dict[str, list[Object]]] = {}
     for pod in pods:
-        own = labels_of(pod)
-        where = (pod["metadata"]["namespace"], own.get(labels.CLUSTER, ""))
-        if where in clusters and (name := own.get(labels.GANG)):
+        where = find_cluster(pod)
+        if where in clusters and (name := labels_of(pod).get(labels.GANG)):
             members.setdefault(where, {}).setdefault(name, []).append(pod)
     found = []
     for where, gangs in members.items():

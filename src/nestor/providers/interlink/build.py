@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nestor.objects import Object, annotations_of, labels_of, status_of
+from nestor.objects import Object, annotations_of, keep_few, labels_of, status_of
 from nestor.providers.base import Inputs
 from nestor.providers.interlink.env import build_env, expand
 from nestor.providers.interlink.files import build_files, trim_object
@@ -14,7 +14,8 @@ JOB = "JobID"
 _META = ("name", "namespace", "uid", "generateName", "creationTimestamp")
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _GROUPS = ("initContainers", "containers")
-_ANNOTATION_LIMIT = 1024
+_NOTES_LIMIT, _IMAGES_LIMIT = 1024, 4096
+"""Characters of all labels, of all annotations, and of all images in a question. Of each pod, it is asked every second or so."""
 _ASKED_PHASE = "Pending"
 _LONGEST_GRACE_SECONDS = 10**9
 
@@ -67,15 +68,16 @@ def build_question(pod: Object) -> Object:
 
     Its phase is one of a pod that runs: interLink's API server answers for others from memory, and asks nobody.
     """
-    names = ("name", "image", "restartPolicy")
+    groups = {group: pod["spec"].get(group) or [] for group in _GROUPS}
+    is_long = sum(len(item.get("image") or "") for items in groups.values() for item in items) > _IMAGES_LIMIT
+    names = ("name", "restartPolicy") if is_long else ("name", "image", "restartPolicy")
     spec: Object = {
-        group: [{key: item[key] for key in names if key in item} for item in pod["spec"].get(group) or []] for group in _GROUPS
+        group: [{key: item[key] for key in names if key in item} for item in items] for group, items in groups.items()
     }
     spec |= {key: pod["spec"][key] for key in ("nodeName", "restartPolicy") if key in pod["spec"]}
     result = _build_pod(pod, spec)
-    annotations = result["metadata"].get("annotations") or {}
-    small = {key: value for key, value in annotations.items() if len(value) <= _ANNOTATION_LIMIT}
-    return result | {"metadata": result["metadata"] | {"annotations": small}}
+    notes, marks = keep_few(annotations_of(result), _NOTES_LIMIT, first=JOB), keep_few(labels_of(result), _NOTES_LIMIT)
+    return result | {"metadata": result["metadata"] | {"annotations": notes, "labels": marks}}
 
 
 def build_delete(pod: Object, grace_seconds: int | None, time: str) -> Object:

@@ -17,6 +17,7 @@ from nestor.objects import Object, annotations_of, labels_of
 from nestor.providers.remote.refusals import CARRIED, POLICY
 from nestor.providers.remote.settings import Settings
 from nestor.translate import containers, downward, env, labels, volumes
+from nestor.translate.placement import list_extended_resources
 from nestor.translate.pod import SECCOMP, find_hostname
 from nestor.translate.tolerations import ALWAYS_ALLOWED
 
@@ -153,25 +154,21 @@ def _build_scheduling(pod: Object, settings: Settings, machines: Machines) -> Ob
     if expressions := machines.list_requirements():
         terms = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
         result["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
-    if tolerations := list(_build_tolerations(pod["spec"])):
+    if tolerations := list(_build_tolerations(pod)):
         result["tolerations"] = tolerations
     return result
 
 
-def _build_tolerations(spec: Object) -> Iterator[Object]:
-    """How long to stay on a node that is lost, and the taints of nodes with the extended resources that the pod wants."""
-    for item in spec.get("tolerations") or []:
+def _build_tolerations(pod: Object) -> Iterator[Object]:
+    """How long to stay on a node that is lost, and the taints of nodes with the extended resources that the pod takes.
+
+    Schedulers ignore an amount of 0: it would open nodes that are reserved by a taint of any name.
+    """
+    for item in pod["spec"].get("tolerations") or []:
         if item.get("key") in ALWAYS_ALLOWED:
             yield item
-    for name in sorted(pick_extended(_list_resources(spec))):
+    for name in sorted(pick_extended(list_extended_resources(pod))):
         yield {"key": name, "operator": "Exists", "effect": "NoSchedule"}
-
-
-def _list_resources(spec: Object) -> Iterator[str]:
-    parts = [spec, *(item for group in GROUPS for item in spec.get(group) or [])]
-    for part in parts:
-        for amounts in ("requests", "limits"):
-            yield from ((part.get("resources") or {}).get(amounts) or {}).keys()
 
 
 def pick_extended(resources: Iterable[str]) -> frozenset[str]:

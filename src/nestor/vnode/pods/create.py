@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import replace
 
@@ -13,11 +14,14 @@ from nestor.translate.status import is_terminal
 from nestor.vnode.backend.health import Health, describe
 from nestor.vnode.pods import status
 from nestor.vnode.pods.entry import Entry
-from nestor.vnode.pods.inputs import read_inputs
+from nestor.vnode.pods.inputs import read_inputs, read_whole
+from nestor.vnode.pods.trim import find_excess
 from nestor.vnode.pods.writer import PodWriter
 
 REFUSED, NO_ROOM, NOT_SENT = "BackendRefused", "BackendFull", "BackendUnavailable"
 """Reasons of pods that wait: `kubectl get pods` shows them."""
+TELL_SECONDS = 300.0
+"""Between two events with the same reason about one pod."""
 _FRESH_SECONDS = 5.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 
@@ -39,7 +43,8 @@ class PodCreator:
             await self._create(entry)
         except InvalidInput as error:
             await self._refuse(entry, error)
-        except RetryLater:
+        except RetryLater as later:
+            entry.pause_until = max(entry.pause_until, time.monotonic() + later.delay)
             raise
         except NotYet as error:
             await self._wait(entry, NOT_SENT, error.message)
@@ -54,7 +59,13 @@ class PodCreator:
         pod = entry.pod
         if pod is None:
             return
-        inputs = await read_inputs(entry.home, pod, is_fresh=time.monotonic() - entry.seen < _FRESH_SECONDS)
+        if not entry.mark and (excess := find_excess(pod)):
+            raise InvalidInput(excess)
+        whole = await read_whole(entry.home, pod)
+        if whole is None:
+            entry.pause_until = time.monotonic() + _FIRST_PAUSE
+            return
+        inputs = await read_inputs(entry.home, whole, is_fresh=time.monotonic() - entry.seen < _FRESH_SECONDS)
         inputs = replace(inputs, is_new=not entry.mark)
         sent = status.build_sent(pod, self._address, times.timestamp())
         # Only if nobody else has written it meanwhile: for a while, there may be two processes.
@@ -68,7 +79,7 @@ class PodCreator:
         # A pod that lacks something, or cannot be carried, is refused before anything is sent.
         with self._health.noting(NotYet, InvalidInput):
             # With the status that was just written: containers may ask for the address of their node.
-            await self._backend.create(pod | {"status": sent}, inputs)
+            await self._backend.create(whole | {"status": sent}, inputs)
         entry.mark, entry.there, entry.missing_since = "Accepted", "Present", None
         entry.failures, entry.told = 0, ""
         await self._writer.write(entry, status.build_report(entry.last, entry.remote or {}, self._address, times.timestamp()))
@@ -87,9 +98,12 @@ class PodCreator:
     async def _wait(self, entry: Entry, reason: str, message: str, *, is_rejected: bool = False) -> None:
         """Say why the pod waits: in its status, and in an event if that is news."""
         desired = status.build_waiting(entry.last, reason, message, times.timestamp(), is_rejected=is_rejected)
-        await self._writer.write(entry, desired)
-        if entry.told != message:
-            entry.told = message
+        with contextlib.suppress(RetryLater):  # the next attempt says it
+            await self._writer.write(entry, desired)
+        now = time.monotonic()
+        # A backend may put anything into its words, such as a number that grows.
+        if entry.told != message and now - entry.told_at.get(reason, -TELL_SECONDS) >= TELL_SECONDS:
+            entry.told, entry.told_at[reason] = message, now
             await self._writer.tell(entry, "Warning", reason, message)
 
     def _pause(self, entry: Entry, error: Exception) -> RetryLater:

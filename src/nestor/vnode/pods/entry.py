@@ -63,6 +63,8 @@ class Entry:
     failures: int = 0
     told: str = ""
     """The last problem that its owner was told."""
+    told_at: dict[str, float] = field(default_factory=dict)
+    """When that was, by reason."""
     written: Object | None = None
     """The last patch of its status, and when that was written."""
     written_at: float = 0

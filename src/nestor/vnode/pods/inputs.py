@@ -10,10 +10,21 @@ from nestor.translate.references import CONFIG_MAPS, SECRETS, find_references
 from nestor.translate.service_env import build_links
 from nestor.translate.volumes import Token, find_tokens
 from nestor.vnode.pods.entry import Home
+from nestor.vnode.pods.trim import clean, is_cut
 
 _KINDS = {CONFIG_MAPS: kinds.CONFIG_MAP, SECRETS: kinds.SECRET}
+_LINKED = ("clusterIP", "ports")
 _LAG_SECONDS = 0.5
 """The API server learns a moment after the binding what the node may read."""
+
+
+async def read_whole(home: Home, pod: Object) -> Object | None:
+    """The pod with all that was not kept of it; None if it is gone. Raises `ApiError`."""
+    if not is_cut(pod):
+        return pod
+    meta = pod["metadata"]
+    found = await home.api.find(kinds.POD, meta["name"], meta["namespace"])
+    return clean(found) if found is not None and found["metadata"]["uid"] == meta["uid"] else None
 
 
 async def read_inputs(home: Home, pod: Object, *, is_fresh: bool) -> Inputs:
@@ -60,9 +71,14 @@ async def _read_environment(api: Api, pod: Object) -> dict[str, str]:
     """The variables that kubelets derive from Services: those of the API server always, the others if the pod wants them."""
     services: list[Object] = []
     if pod["spec"].get("enableServiceLinks") is not False:
-        services = await api.list(kinds.SERVICE, pod["metadata"]["namespace"])
+        services = await api.list_trimmed(kinds.SERVICE, _trim_service, pod["metadata"]["namespace"])
     try:
         master = [await api.get(kinds.SERVICE, "kubernetes", "default")]
     except NotFound:
         master = []
     return build_links([*services, *master])
+
+
+def _trim_service(service: Object) -> Object:
+    spec = service["spec"]
+    return {"metadata": {"name": service["metadata"]["name"]}, "spec": {key: spec[key] for key in _LINKED if key in spec}}

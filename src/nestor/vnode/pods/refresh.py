@@ -14,8 +14,9 @@ from nestor.translate.status import is_terminal
 from nestor.translate.volumes import find_tokens
 from nestor.vnode.backend.health import Health, describe
 from nestor.vnode.pods.entry import Entry
-from nestor.vnode.pods.inputs import read_inputs
+from nestor.vnode.pods.inputs import read_inputs, read_whole
 from nestor.vnode.pods.registry import Registry
+from nestor.vnode.pods.trim import is_cut
 
 log = logging.getLogger(__name__)
 
@@ -57,13 +58,16 @@ class Refresher:
         if pod is None or not _is_of_interest(entry):
             return 0.0
         try:
-            inputs = await read_inputs(entry.home, pod, is_fresh=False)
+            whole = await read_whole(entry.home, pod)
+            if whole is None or not _has_inputs(whole):
+                return PERIOD_SECONDS
+            inputs = await read_inputs(entry.home, whole, is_fresh=False)
             with self._health.noting():
-                await self._refreshes.refresh(pod, inputs)
+                await self._refreshes.refresh(whole, inputs)
         except Exception as error:
             log.info("pod %s is not refreshed: %s", pod["metadata"]["name"], describe(error))
             return LOOK_SECONDS
-        return find_period(pod) * random.uniform(0.8, 1.0)
+        return find_period(whole) * random.uniform(0.8, 1.0)
 
 
 def find_period(pod: Object) -> float:
@@ -78,4 +82,8 @@ def _is_of_interest(entry: Entry) -> bool:
     if pod is None or entry.is_over or is_terminating(pod) or is_terminal(pod) or entry.has_ended_there:
         return False
     is_there = entry.mark == "Accepted" and entry.there == "Present"
-    return is_there and bool(find_references(pod) or find_tokens(pod))
+    return is_there and (is_cut(pod) or _has_inputs(pod))
+
+
+def _has_inputs(pod: Object) -> bool:
+    return bool(find_references(pod) or find_tokens(pod))

@@ -8,9 +8,11 @@ import pytest
 
 from nestor.api.nestedcluster import GANGS_LIMIT, GangStatus
 from nestor.api.placement import Placement
+from nestor.operator.gangs import decide as decisions
 from nestor.operator.gangs.decide import Rooms, advance, decide, is_waiting_for_room
 from nestor.operator.gangs.observe import Seen, find_gangs
 from nestor.operator.gangs.places import list_places
+from nestor.translate.gang_room import find_effort
 from tests.unit.operator.gangs.builders import HOME, NOW, RULES, Object, ago, held, member, node, rooms, seen
 
 OWN = node("own", "2")
@@ -119,6 +121,26 @@ def test_what_was_given_to_a_gang_on_its_way_is_not_given_twice() -> None:
     found = {item.name: item for item in decide([next_one, going], rooms(HPC, pods=(there,)), NOW)[(HOME, "hello")]}
     assert found["a"].state == "Released"
     assert "backend 'hpc' for 1" in found["b"].message
+
+
+def test_what_would_take_too_long_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By gang, and by cluster: no other cluster is kept from its own."""
+    there = [node(f"n{number}", "1") for number in range(10)]
+    one_effort = find_effort(held("a", 3)) * len(there) * 3
+    monkeypatch.setattr(decisions, "GANG_EFFORT", one_effort)
+    monkeypatch.setattr(decisions, "CLUSTER_EFFORT", 2 * one_effort)
+    kinds = [member("kinds", number, cpu=f"{number}m", age=99) for number in range(1, 4)]
+    mine = [seen(name, *held(name, 3, age=90 - index)) for index, name in enumerate("abc")]
+    other = seen("a", *held("a", 3), home="other")
+    found = decide([seen("kinds", *kinds), *mine, other], rooms(*there), NOW)
+    assert {item.name: item.state for item in found[(HOME, "hello")]} == {
+        "kinds": "Waiting",
+        "a": "Released",
+        "b": "Released",
+        "c": "Waiting",
+    }
+    assert all("demand too much" in item.message for item in found[(HOME, "hello")] if item.state == "Waiting")
+    assert found[("other", "hello")][0].state == "Released"
 
 
 def test_gangs_of_all_clusters_compete() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any
 
 import pytest
@@ -76,6 +77,17 @@ def test_a_question_is_small_and_says_that_the_pod_is_not_over() -> None:
     assert question["spec"]["containers"] == [{"name": "app", "image": "registry.example/app:1"}]
     assert question["spec"].keys() == {"initContainers", "containers", "nodeName", "restartPolicy"}
     assert question["status"] == {"phase": "Pending"}
+
+
+def test_a_question_is_small_whatever_the_pod_has() -> None:
+    pod, _ = build_full_pod()
+    pod["metadata"]["annotations"] = {f"a{number}": "x" * 1000 for number in range(200)} | {"JobID": "7" * 500}
+    pod["metadata"]["labels"] = {f"a{number}": "x" * 63 for number in range(2000)}
+    pod["spec"]["containers"] = [{"name": f"c{number}", "image": "x" * 5000} for number in range(50)]
+    question = build_question(pod)
+    assert len(json.dumps(question)) < 8000
+    assert question["metadata"]["annotations"]["JobID"] == "7" * 500
+    assert [item["name"] for item in question["spec"]["containers"]] == [f"c{number}" for number in range(50)]
 
 
 @pytest.mark.parametrize(("grace", "expected"), [(None, 30), (5, 5), (0, 0), (2**40, 10**9)])

@@ -107,6 +107,16 @@ def test_only_taints_of_the_wanted_devices_and_of_lost_nodes_are_tolerated() -> 
     assert "tolerations" not in build(host_pod(tolerations=given[1:]))["spec"]
 
 
+@pytest.mark.parametrize("amount", ["0", 0, "0.0", "0e3", "0Ki"])
+@pytest.mark.parametrize("side", ["requests", "limits"])
+@pytest.mark.parametrize("group", ["containers", "initContainers"])
+def test_none_of_a_resource_opens_no_reserved_node(group: str, side: str, amount: object) -> None:
+    asking = {"name": "x", "image": "y", "resources": {side: {"example.com/dedicated": amount}}}
+    pod = host_pod()
+    pod["spec"][group] = [*(pod["spec"].get(group) or []), asking]
+    assert "tolerations" not in build(pod)["spec"]
+
+
 @pytest.mark.parametrize(
     ("marks", "dns", "found"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -10,9 +11,10 @@ from typing import Any, cast
 import pytest
 
 from nestor.kube import Forbidden, kinds
+from nestor.kube.pace import Rate
 from nestor.providers.base import Inputs, InvalidInput, NotYet, Unreachable
 from nestor.vnode.backend import health
-from nestor.vnode.pods import create, decide
+from nestor.vnode.pods import create, decide, writer
 from nestor.vnode.pods.entry import Home
 from tests.unit.vnode.world import NODE, SPACE, World, living
 
@@ -272,3 +274,45 @@ async def test_a_node_that_goes_ends_no_pod(world: World) -> None:
     await world.settle()
     assert uid in world.backend.pods
     assert world.backend.count("delete") == 0
+
+
+async def test_a_backend_that_says_something_else_each_time_causes_few_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each write stores the whole pod, and API servers keep what was before for five minutes."""
+    monkeypatch.setattr(writer, "POD_WRITES", Rate(per_second=0.001, burst=6))
+    async with living() as world:
+        uid = await run(world)
+        number = itertools.count()
+
+        def change(call: str, _: Object) -> None:
+            if call == "statuses" and uid in world.backend.pods:
+                world.backend.pods[uid]["status"]["containerStatuses"][0]["imageID"] = f"image-{next(number)}"
+
+        world.backend.fault = change
+        await polled(world, 20)
+        assert sum(item.startswith("PATCH pods") for item in world.api.asked) <= 6
+        world.backend.fault = lambda _, __: None
+        world.backend.end(uid)
+        await world.phase("web", "Succeeded")
+
+
+async def test_all_pods_together_are_written_at_a_pace_and_none_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "WRITES", Rate(per_second=50, burst=4))
+    async with living() as world:
+        uids = [world.bind(f"web-{number}") for number in range(10)]
+        for number, uid in enumerate(uids):
+            await world.mark(f"web-{number}", "Accepted")
+            world.backend.run(uid)
+        for number in range(10):
+            await world.phase(f"web-{number}", "Running")
+        assert world.backend.starts == dict.fromkeys(uids, 1)
+        assert len(world.events) < 10
+
+
+async def test_a_backend_that_refuses_in_other_words_each_time_causes_one_event(world: World) -> None:
+    number = itertools.count()
+    world.backend.fault = lambda call, _: InvalidInput(f"refused {next(number)} times") if call == "create" else None
+    world.bind("web", restartPolicy="Always")
+    await world.until(lambda: world.backend.count("create") >= 5)
+    assert world.events.count("BackendRefused") == 1
+    status = await world.phase("web", "Pending")
+    assert status["message"].startswith("refused")
