@@ -13,6 +13,7 @@ import aiohttp
 from nestor.providers.base import InvalidInput, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
 from nestor.providers.interlink import tls, words
 from nestor.providers.interlink.settings import Settings
+from nestor.providers.interlink.sockets import open_socket
 from nestor.providers.interlink.tokens import GivenTokens, OidcTokens, Tokens
 
 _SESSION_HEADER = "InterLink-Http-Session"
@@ -148,25 +149,29 @@ class Client:
 
     def _kept_session(self) -> aiohttp.ClientSession:
         if self._kept is None:
-            self._kept = self._connect(aiohttp.TCPConnector(ssl=self._tls, limit=_CALLS))
+            self._kept = self._connect(self._connector(_CALLS))
         return self._kept
 
     def _single_session(self) -> aiohttp.ClientSession:
         """What may not be repeated gets a connection of its own: an old one may have ended without our knowledge."""
         if self._single is None:
-            self._single = self._connect(aiohttp.TCPConnector(ssl=self._tls, limit=_CREATIONS, force_close=True))
+            self._single = self._connect(self._connector(_CREATIONS, force_close=True))
         return self._single
 
     def _stream_session(self) -> aiohttp.ClientSession:
         """Apart, because users decide how many logs are followed, and for how long."""
         if self._streams is None:
-            self._streams = self._connect(aiohttp.TCPConnector(ssl=self._tls, limit=_STREAMS, force_close=True))
+            self._streams = self._connect(self._connector(_STREAMS, force_close=True))
         return self._streams
 
     def _identity_session(self) -> aiohttp.ClientSession:
         if self._identity is None:
-            self._identity = self._connect(aiohttp.TCPConnector(ssl=tls.build_identity_context(self._settings.tls)))
+            context = tls.build_identity_context(self._settings.tls)
+            self._identity = self._connect(aiohttp.TCPConnector(ssl=context, socket_factory=open_socket))
         return self._identity
+
+    def _connector(self, limit: int, *, force_close: bool = False) -> aiohttp.TCPConnector:
+        return aiohttp.TCPConnector(ssl=self._tls, limit=limit, force_close=force_close, socket_factory=open_socket)
 
     def _connect(self, connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False)
