@@ -80,8 +80,9 @@ async def test_the_oldest_stranger_goes(server: Server) -> None:
     assert [await end for end in ends[:2]] == [b"", b""]
     _, writer = await server.call(b"still there\n")
     assert not ends[4].done()
-    for _, open_one in [*made, (None, writer)]:
+    for open_one in [*(item for _, item in made), writer]:
         open_one.close()
+    await asyncio.gather(*ends)
 
 
 async def test_who_may_call_is_not_pushed_out(server: Server) -> None:
@@ -90,7 +91,7 @@ async def test_who_may_call_is_not_pushed_out(server: Server) -> None:
     await server.until(4)
     writer.write(b"and on\n")
     assert await reader.readline() == b"and on\n"
-    for _, open_one in [*made, (reader, writer)]:
+    for open_one in [*(item for _, item in made), writer]:
         open_one.close()
 
 
