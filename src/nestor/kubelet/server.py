@@ -23,8 +23,8 @@ from nestor.providers.pipe import close, pipe_both
 log = logging.getLogger(__name__)
 
 STREAM_LIMIT = 100
-"""Streams of exec, attach and port-forward into pods of one nested cluster that may be open. Each is a connection of its own to where
-the pods run; logs are bounded by the client that reads them.
+"""Streams of exec, attach and port-forward into pods of one nested cluster that may be open. Each is a connection of its own to
+where the pods run; logs are bounded by the client that reads them.
 """
 SHARED_LIMIT = 200
 """Such streams into pods of one virtual node's process, which belong to many; and as many logs."""

@@ -284,9 +284,9 @@ async def test_a_node_can_neither_be_made_nor_relabelled_by_its_own_process(
             await thief.patch(kinds.NODE, node, None, {"spec": {"unschedulable": True}})
         with pytest.raises(Forbidden, match="only the process of a backend may ask"):
             await thief.create(kinds.CERTIFICATE_REQUEST, build_request(Wish(backend.name, node, "client"), new_key()))
-        review: Object = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        meta = {"namespace": SYSTEM}
+        body: Object = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "metadata": meta, "spec": {}}
         with pytest.raises(Forbidden, match="no tokens of the system's accounts"):
-            body = review | {"metadata": {"namespace": SYSTEM}}
             await thief.create(kinds.SERVICE_ACCOUNT, body, subresource="token", name=f"vnode-{backend.name}")
         await api.delete(kinds.OVERFLOW_BACKEND, backend.name)
         await wait_for(api, kinds.NODE, node, "", lambda found: found is None, limit=90)
@@ -335,7 +335,9 @@ async def test_the_process_asks_for_nothing_but_what_it_needs(backend: Backend, 
     await eventually(lambda: may_tell(backend, CPU))
     body = build_request(Wish(backend.name, f"{backend.name}-cpu", "client"), new_key())
     with pytest.raises(Forbidden, match=message):
-        await backend.own.create(kinds.CERTIFICATE_REQUEST, {key: body[key] | change.get(key, {}) for key in ("metadata", "spec")})
+        await backend.own.create(
+            kinds.CERTIFICATE_REQUEST, {key: body[key] | change.get(key, {}) for key in ("metadata", "spec")}
+        )
 
 
 async def test_a_node_that_is_there_already_is_left_alone(backend: Backend, api: Api) -> None:

@@ -15,7 +15,9 @@ def write(message: str, error: BaseException | None = None) -> str:
     return PlainFormatter().format(logging.LogRecord("nestor.x", logging.WARNING, "x.py", 1, "it says: %s", (message,), info))
 
 
-@pytest.mark.parametrize("nasty", ["a\n2026-01-01 00:00:00,000 ERROR   nestor: all is lost", "\r\x1b[2J", "\u2028\u202e", "\udc80", "\0"])
+@pytest.mark.parametrize(
+    "nasty", ["a\n2026-01-01 00:00:00,000 ERROR   nestor: all is lost", "\r\x1b[2J", "\u2028\u202e", "\udc80", "\0"]
+)
 def test_what_others_say_forges_no_entry(nasty: str) -> None:
     text = write(nasty)
     assert text.isprintable()

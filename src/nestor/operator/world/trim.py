@@ -160,7 +160,7 @@ def trim_node(node: Object) -> Object:
 
 @_never_raising
 def trim_request(request: Object) -> Object:
-    """A CertificateSigningRequest: what an answer depends on, if it has none yet. Whoever may ask can ask often, and at length."""
+    """A CertificateSigningRequest: what an answer depends on, if it has none yet. Who may ask can ask often, and at length."""
     spec, status, meta = spec_of(request), status_of(request), _trim_metadata(request)
     own: Object = {key: spec[key] for key in ("signerName", "username", "expirationSeconds") if key in spec}
     kept: Object = {"metadata": meta, "spec": own}

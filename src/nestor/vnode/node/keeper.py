@@ -24,8 +24,8 @@ LEASE_SECONDS = 40
 RENEW_SECONDS = 10.0
 """As kubelets do."""
 FULL_SECONDS = (30.0, 600.0)
-"""How long a node takes no further pods after one was taken back: as long as that had waited, within these limits. Then it is open
-for at least as long: whoever has pods that never start must not close it for all others for good.
+"""How long a node takes no further pods after one was taken back: as long as that had waited, within these limits. Then it is
+open for at least as long: whoever has pods that never start must not close it for all others for good.
 """
 
 

@@ -60,10 +60,10 @@ def has_started(pod: Object, status: Object) -> bool:
 
 
 def lacks_room(there: Object) -> bool:
-    """Whether a pod that has not started waits for room at its backend, which says this of it, and not for what it wants itself."""
+    """Whether a pod that has not started waits for room at its backend, which says `there` of it, and not for its own image."""
     scheduled = _find(items_of(there.get("conditions")), "PodScheduled").get("status")
     if scheduled is not None:
-        return scheduled != "True"
+        return bool(scheduled != "True")
     # Backends without a scheduler in our sense, such as queues, do not say it.
     states = [item.get("state") for _, field in _GROUPS for item in items_of(there.get(field))]
     waiting = [state.get("waiting") for state in states if isinstance(state, dict)]

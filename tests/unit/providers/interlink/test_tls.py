@@ -130,7 +130,9 @@ def test_settings_that_contradict_are_refused(fields: dict[str, Any], words: str
         Settings(**{"url": "https://backend.example"} | fields)
 
 
-@pytest.mark.parametrize("host", ["169.254.169.254", "[fe80::1]", "[::ffff:169.254.169.254]", "100.100.100.200", "[fd00:ec2::254]"])
+@pytest.mark.parametrize(
+    "host", ["169.254.169.254", "[fe80::1]", "[::ffff:169.254.169.254]", "100.100.100.200", "[fd00:ec2::254]"]
+)
 @pytest.mark.parametrize("part", ["url", "token"])
 async def test_no_metadata_service_is_asked_whoever_says_where_the_backend_is(host: str, part: str) -> None:
     """Names are looked up anew for each connection, and whoever answers for them may say what he likes."""

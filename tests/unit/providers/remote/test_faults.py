@@ -409,7 +409,9 @@ async def test_a_pod_with_our_labels_and_another_name_is_nobodys(far: Far) -> No
     await provider.create(pod)
     far.api.run("host-uid")
     forged = far.api.of("host-uid")
-    forged["metadata"] = {key: forged["metadata"][key] for key in ("namespace", "labels", "annotations")} | {"name": "a-forged-one"}
+    forged["metadata"] = {key: forged["metadata"][key] for key in ("namespace", "labels", "annotations")} | {
+        "name": "a-forged-one"
+    }
     forged["status"] = {"phase": "Succeeded"}
     far.api.put(kinds.POD, forged)
     found = await provider._cluster.look()

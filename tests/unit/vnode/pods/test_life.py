@@ -277,7 +277,9 @@ async def test_a_pod_that_cannot_start_by_its_own_fault_closes_no_node(world: Wo
     assert told == []
 
 
-@pytest.mark.parametrize(("error", "closed"), [(NoRoom("quota exceeded"), 1), (InvalidInput("no such class"), 0), (NotYet("x"), 0)])
+@pytest.mark.parametrize(
+    ("error", "closed"), [(NoRoom("quota exceeded"), 1), (InvalidInput("no such class"), 0), (NotYet("x"), 0)]
+)
 async def test_a_pod_that_was_never_accepted_closes_a_node_that_has_no_room(world: World, error: Exception, closed: int) -> None:
     told: list[tuple[str, float]] = []
     world.pods.on_bounce(lambda node, seconds: told.append((node, seconds)))
