@@ -55,7 +55,7 @@ def test_only_a_backends_own_process_reports_about_it() -> None:
 
 def test_the_policies_of_virtual_nodes_say_what_the_operator_does() -> None:
     text = (ROOT / "charts/nestor/templates/vnode-policy.yaml").read_text()
-    assert f"size(object.spec.request) <= {vnode.REQUEST_LIMIT}" in text
+    assert f"size(object.spec.request) <= {vnode.REQUEST_LIMIT * 3 // 4}" in text
     assert f"['{vnode.CLIENT_SIGNER}', '{vnode.SERVING_SIGNER}']" in text
     assert f"'{labels.BACKEND}' in oldObject.metadata.labels" in text
     assert f"startsWith('{vnode.NODE_USER_PREFIX}')" in text

@@ -325,7 +325,7 @@ async def test_machines_join_as_before(plane: apiserver.ControlPlane, backend: B
     ("change", "message"),
     [
         ({"spec": {"signerName": "kubernetes.io/kube-apiserver-client"}}, "certificates of nodes only"),
-        ({"spec": {"request": base64.b64encode(b"x" * 16384).decode()}}, "more than 16384 bytes"),
+        ({"spec": {"request": base64.b64encode(b"x" * 12289).decode()}}, "more than 12288 bytes"),
         ({"metadata": {"finalizers": ["example.com/never"]}}, "few labels and annotations"),
         ({"metadata": {"annotations": {"a": "x" * 2000}}}, "few labels and annotations"),
     ],
