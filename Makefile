@@ -122,7 +122,7 @@ JOBS = tests/e2e $(addprefix --ignore=,$(LIFECYCLE))
 LIFECYCLE := tests/e2e/devcluster/test_cluster.py tests/e2e/devcluster/test_node_stop.py
 
 .PHONY: bench-overflow
-bench-overflow: $(VENV)/.ready ## Measure overflowed pods: Nestor's share of their time, memory, calls (NAMES="share size fleet demonstration")
+bench-overflow: $(VENV)/.ready ## Measure overflowed pods, fail if a goal is missed: Nestor's share of their time, memory, calls (NAMES="share size fleet demonstration")
 	@$(RUN) -m devcluster.build binaries
 	@$(RUN) -m benchmarks.overflow $(NAMES)
 

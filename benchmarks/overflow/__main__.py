@@ -1,31 +1,37 @@
-"""`python -m benchmarks.overflow [NAME…]`: measure, and print."""
+"""`python -m benchmarks.overflow [NAME…]`: measure, print, and fail if a goal is missed."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 from collections.abc import Sequence
 
+from benchmarks.overflow.goals import report
 from benchmarks.overflow.measures import MEASURES
 from benchmarks.overflow.site import plane
 
 
-async def run(chosen: Sequence[str]) -> None:
-    """All in one run, each with an API server of its own."""
+async def run(chosen: Sequence[str]) -> int:
+    """All in one run, each with an API server of its own. Returns how many goals were missed."""
+    missed = 0
     for name in chosen:
         async with plane() as (made, api):
-            await MEASURES[name](made, api)
+            missed += report(await MEASURES[name](made, api))
+    return missed
 
 
-def main() -> None:
-    """Read the command line."""
+def main() -> int:
+    """Read the command line. Returns the exit code."""
     parser = argparse.ArgumentParser(prog="benchmarks.overflow", description="Measure overflowed pods.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(MEASURES)}; all of them without any")
     found = parser.parse_args().names
     if unknown := set(found) - MEASURES.keys():
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
-    asyncio.run(run(found or list(MEASURES)))
+    missed = asyncio.run(run(found or list(MEASURES)))
+    print(f"goals missed: {missed}" if missed else "all goals met")
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

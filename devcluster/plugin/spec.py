@@ -13,6 +13,8 @@ from nestor.quantities import parse_quantity
 
 MESSAGE_PATH = "/dev/termination-log"
 LARGEST = 2**53
+MOST_SHARES = 2**18
+"""Kernels take no more; runc calls it an error."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def build(pod: Object, container: Object, folders: Folders, extra_env: Mapping[s
         mounts=_mounts(pod, container, folders),
         memory=int(quantity(limits.get("memory"))),
         cpus=float(quantity(limits.get("cpu"))),
-        shares=max(2, int(cpu_request * 1024)),
+        shares=min(max(2, int(cpu_request * 1024)), MOST_SHARES),
         user=":".join(str(security[name]) for name in ("runAsUser", "runAsGroup") if security.get(name) is not None)
         if security.get("runAsUser") is not None
         else "",

@@ -46,6 +46,11 @@ def is_owned_by(obj: Object | None, uid: str) -> bool:
     return any(owner["uid"] == uid for owner in owners_of(obj))
 
 
+def is_of_daemon_set(pod: Object | None) -> bool:
+    """True if a DaemonSet controls the pod: it belongs to one node, and is made again as long as that is there."""
+    return any(owner.get("kind") == "DaemonSet" and owner.get("controller") for owner in owners_of(pod))
+
+
 def is_terminating(obj: Object | None) -> bool:
     """True if the object is being deleted (`deletionTimestamp` is set)."""
     return bool(_metadata_of(obj).get("deletionTimestamp"))

@@ -104,17 +104,19 @@ async def second_cluster(
     """
     job, inside = await open_cluster(api, name, namespace, folder, **spec)
     await kubectl(inside, "create", "namespace", "nestor")
-    secret = f"{name}-{uuid.uuid4().hex[:6]}"
+    secret = f"overflow-{uuid.uuid4().hex[:6]}"
     own = await api.get(kinds.SECRET, job["status"]["kubeconfigSecretName"], namespace)
     content = {"metadata": {"name": secret, "namespace": SYSTEM}, "data": {"kubeconfig": own["data"]["kubeconfig"]}}
     await api.create(kinds.SECRET, {"apiVersion": "v1", "kind": "Secret", **content})
-    yield {
-        "type": "Kubernetes",
-        "kubernetes": {"kubeconfigRef": {"name": secret, "key": "kubeconfig"}, "namespace": "nestor"},
-        "shapes": [{"name": "default", "capacity": capacity}],
-        "drainSeconds": 5,
-    }
-    await api.delete(kinds.SECRET, secret, SYSTEM)
+    try:
+        yield {
+            "type": "Kubernetes",
+            "kubernetes": {"kubeconfigRef": {"name": secret, "key": "kubeconfig"}, "namespace": "nestor"},
+            "shapes": [{"name": "default", "capacity": capacity}],
+            "drainSeconds": 5,
+        }
+    finally:
+        await api.delete(kinds.SECRET, secret, SYSTEM)
 
 
 @contextlib.asynccontextmanager
@@ -122,8 +124,10 @@ async def overflow_class(api: Api, placement: Object, **spec: Any) -> AsyncItera
     """The class `default` under another name, with rules about places."""
     name = f"overflow-{uuid.uuid4().hex[:6]}"
     await _apply_class(api, name, placement, **spec)
-    yield name
-    await api.delete(kinds.NESTED_CLASS, name)
+    try:
+        yield name
+    finally:
+        await api.delete(kinds.NESTED_CLASS, name)
 
 
 async def allow(api: Api, class_name: str, placement: Object) -> None:
@@ -172,11 +176,11 @@ async def find_places(api: Api, namespace: str) -> dict[str, str]:
     }
 
 
-async def find_share(api: Api, part: Decimal = SHARE) -> str:
-    """A part of the CPUs of the largest of the host cluster's own nodes, as a request. Of `SHARE`, each takes one at most."""
+async def find_share(api: Api) -> str:
+    """`SHARE` of the CPUs of the largest of the host cluster's own nodes, as a request."""
     own = [node for node in await api.list(kinds.NODE) if labels.BACKEND not in labels_of(node)]
     largest = max(parse_quantity(str(node["status"]["allocatable"]["cpu"])) for node in own)
-    return f"{int(largest * part * 1000)}m"
+    return f"{int(largest * SHARE * 1000)}m"
 
 
 def pod(name: str, script: str, *, limits: Object | None = None, requests: Object | None = None, **spec: Any) -> str:
@@ -185,14 +189,15 @@ def pod(name: str, script: str, *, limits: Object | None = None, requests: Objec
     container: Object = {"name": "main", "image": BUSYBOX, "command": ["sh", "-c", script], "volumeMounts": mounts}
     container |= {"env": spec.pop("env")} if "env" in spec else {}
     container["resources"] = {"limits": limits or {}, "requests": requests or {}}
-    whole = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 5, "containers": [container], **spec}
+    # A script that `exec`s, as the first process of its container, does not heed SIGTERM: it takes all of this to end.
+    whole = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [container], **spec}
     meta = {"name": name, "namespace": "default", "labels": {"app": name}}
     return json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": whole})
 
 
 def deployment(name: str, replicas: int, script: str, **options: Any) -> str:
     """A Deployment of pods as `pod` makes them."""
-    made = json.loads(pod(name, script, restartPolicy="Always", terminationGracePeriodSeconds=1, **options))
+    made = json.loads(pod(name, script, restartPolicy="Always", **options))
     template = {"metadata": {"labels": made["metadata"]["labels"]}, "spec": made["spec"]}
     spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template}
     return json.dumps({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": made["metadata"], "spec": spec})
@@ -238,7 +243,7 @@ class Place:
     link: str
 
     async def allow(self, **rules: Any) -> None:
-        """Say which pods"""
+        """Say which pods may go out, by the fields of a class's `overflow`."""
         placement = {"overflow": {"backends": [{"name": self.link}], **rules}}
         await allow(self.api, self.class_name, placement)
 

@@ -9,6 +9,7 @@ import pytest
 
 from nestor.api import conditions, labels
 from nestor.kube import Api, Conflict, Kind, kinds
+from nestor.objects import labels_of
 from tests.e2e.conftest import Web, apply, example, inline_job
 from tests.waiting import eventually, job_with, wait_for, wait_for_none
 
@@ -18,10 +19,16 @@ CONTROLLER_REVISION = Kind("apps", "v1", "controllerrevisions", "ControllerRevis
 LEASE = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 PERSISTENT_VOLUME = Kind("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False)
 
-OTHERS = ("team-", "nestor-team-", "devcluster-", "default/hello", "nestor-default-hello-", "keep-")
-"""Names of what tests beside these have: users' namespaces, their jobs' ones, the demo, a volume."""
-BESIDE_THE_OPERATOR = ("Pod nestor-system/nestor-", "Secret nestor-system/sh.helm.release.", "Secret nestor-system/tls-")
-"""In its namespace: its pods and releases come and go with upgrades, and other tests put their certificates there."""
+OTHERS = ("team-", "nestor-team-", "devcluster-", "default/hello", "nestor-default-hello-", "keep-", "kube-node-lease/")
+"""Names of what tests beside these have: users' namespaces, their jobs' ones, the demo, a volume, leases of virtual nodes."""
+BESIDE_THE_OPERATOR = (
+    "Pod nestor-system/nestor-",
+    "Secret nestor-system/sh.helm.release.",
+    "Secret nestor-system/tls-",
+    "Secret nestor-system/overflow-",
+    "ConfigMap nestor-system/array-templates",
+)
+"""In its namespace: its pods and releases come and go with upgrades, and other tests put things there."""
 WATCHED = [
     CONTROLLER_REVISION,
     LEASE,
@@ -51,7 +58,7 @@ WATCHED = [
 async def inventory(api: Api, namespace: str) -> set[str]:
     """Every object of the kinds that a job makes, in the whole host cluster: the user's `namespace`, the operator's, all others.
 
-    Not what tests beside this one have (`OTHERS`, `BESIDE_THE_OPERATOR`).
+    Not what tests beside this one have (`OTHERS`, `BESIDE_THE_OPERATOR`), nor what belongs to their backends.
     """
     found = set()
     for kind in WATCHED:
@@ -60,7 +67,8 @@ async def inventory(api: Api, namespace: str) -> set[str]:
             place = f"{meta['namespace']}/{meta['name']}" if "namespace" in meta else meta["name"]
             line = f"{kind.name} {place}"
             is_own = place.startswith((namespace, f"nestor-{namespace}-"))
-            if is_own or not (place.startswith(OTHERS) or line.startswith(BESIDE_THE_OPERATOR)):
+            is_others = place.startswith(OTHERS) or line.startswith(BESIDE_THE_OPERATOR) or labels.BACKEND in labels_of(item)
+            if is_own or not is_others:
                 found.add(line)
     return found
 

@@ -20,15 +20,17 @@ from tests.e2e.conftest import kubectl
 from tests.e2e.overflow import LIMIT, SYSTEM, pod
 from tests.waiting import has, wait_for
 
-pytestmark = [pytest.mark.alone, pytest.mark.long]
+pytestmark = [pytest.mark.xdist_group("plugin"), pytest.mark.long]
 
 
 @contextlib.asynccontextmanager
 async def secret(api: Api, name: str, data: dict[str, bytes], kind: str = "Opaque") -> AsyncIterator[None]:
     """A Secret of the operator's namespace."""
     await api.apply(kinds.SECRET, build_secret(name, data) | {"type": kind})
-    yield
-    await api.delete(kinds.SECRET, name, SYSTEM)
+    try:
+        yield
+    finally:
+        await api.delete(kinds.SECRET, name, SYSTEM)
 
 
 def build_secret(name: str, data: dict[str, bytes]) -> Object:
@@ -52,7 +54,7 @@ async def run_there(api: Api, kubeconfig: Path, name: str, namespace: str, node:
 
 
 async def test_credentials_are_shown_and_replaced(api: Api, kubeconfig: Path, plugin: PluginInfo, namespace: str) -> None:
-    name, files = f"guarded-{uuid.uuid4().hex[:6]}", {path.name: path.read_bytes() for path in plugin.pki.iterdir()}
+    name, files = f"overflow-{uuid.uuid4().hex[:6]}", {path.name: path.read_bytes() for path in plugin.pki.iterdir()}
     access = {
         "url": plugin.server_tls_url,
         "tokenRef": {"name": name, "key": "token"},
@@ -74,7 +76,7 @@ async def test_credentials_are_shown_and_replaced(api: Api, kubeconfig: Path, pl
 
 async def test_a_missing_secret_is_named_until_it_is_there(api: Api, plugin: PluginInfo) -> None:
     overflow.rest(plugin)
-    name, kind = f"waiting-{uuid.uuid4().hex[:6]}", kinds.OVERFLOW_BACKEND
+    name, kind = f"overflow-{uuid.uuid4().hex[:6]}", kinds.OVERFLOW_BACKEND
     access = {
         "url": plugin.server_tls_url,
         "tls": {"caRef": {"name": name, "key": "ca.crt"}, "clientCertificateSecretName": name},

@@ -21,7 +21,7 @@ from tests.e2e.conftest import apply, example, kubectl, nested_kubeconfig, read_
 from tests.fakes.sink import FakeSink
 from tests.waiting import eventually, has, job_with, wait_for
 
-pytestmark = [pytest.mark.alone, pytest.mark.long]
+pytestmark = [pytest.mark.xdist_group("plugin"), pytest.mark.long]
 
 FOLDER = "08-array-job"
 LIMIT = 300

@@ -24,14 +24,21 @@ async def tidied(api: Api, plugin: PluginInfo) -> AsyncIterator[None]:
     if len(devcluster.cluster.nodes()) < 2:
         pytest.skip("the cluster was started with NODES=1")
     yield
-    for name in (show.job_of(overflow.EXAMPLE)["metadata"]["name"], scene.CLUSTER):
-        await api.delete(kinds.NESTED_APP_JOB, name, scene.NAMESPACE)
-        await wait_for(api, kinds.NESTED_APP_JOB, name, scene.NAMESPACE, lambda found: found is None, limit=120)
+    await end_job(api, show.job_of(overflow.EXAMPLE)["metadata"]["name"])
     for name in (scene.CLUSTER, scene.PLUGIN):
         await remove_backend(api, name)
+    await end_job(api, scene.CLUSTER)
     for name in (scene.CLASS, scene.CLUSTER_CLASS):
         await api.delete(kinds.NESTED_CLASS, name)
     await api.delete(kinds.SECRET, scene.CLUSTER, scene.SYSTEM)
+    for name in ("parts-templates", f"{scene.CLUSTER}-templates"):
+        await api.delete(kinds.CONFIG_MAP, name, scene.NAMESPACE)
+
+
+async def end_job(api: Api, name: str) -> None:
+    """Delete a job of the demo and await its end; harmless when it is gone."""
+    await api.delete(kinds.NESTED_APP_JOB, name, scene.NAMESPACE)
+    await wait_for(api, kinds.NESTED_APP_JOB, name, scene.NAMESPACE, lambda found: found is None, limit=120)
 
 
 @pytest.mark.usefixtures("tidied")

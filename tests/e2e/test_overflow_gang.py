@@ -18,7 +18,7 @@ from tests.e2e.conftest import kubectl
 from tests.e2e.overflow import LIMIT, STAY, Place, pod, records_of
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.alone, pytest.mark.long]
+pytestmark = [pytest.mark.xdist_group("plugin"), pytest.mark.long]
 
 SIZE = 3
 FITS_THERE, FITS_NOWHERE = "300", "400"

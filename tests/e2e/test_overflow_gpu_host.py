@@ -21,7 +21,8 @@ from tests.e2e import overflow
 from tests.e2e.conftest import NOTHING, apply, example, image, inline_job, kubectl, open_cluster, read_example
 from tests.waiting import eventually, job_with, wait_for, wait_for_any
 
-pytestmark = [pytest.mark.alone, pytest.mark.long]
+# The taint keeps no other test from what it does: those that need this node name it in their pods.
+pytestmark = [pytest.mark.xdist_group("gpus"), pytest.mark.long]
 
 NODE = "nestor-dev-2"
 RESOURCE = "example.com/gpu"
@@ -47,15 +48,15 @@ async def set_taints(api: Api, change: Callable[[list[Object]], list[Object]]) -
     await api.patch(kinds.NODE, NODE, None, {"spec": {"taints": change(node["spec"].get("taints") or [])}})
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def gpu_node(cluster: object, api: Api) -> AsyncIterator[str]:
     """The second node with GPUs, and a taint that keeps others away. At the end it is as it was."""
     if NODE not in devcluster.cluster.nodes():
         pytest.skip("the cluster was started with NODES=1")
-    home = f"gpus-{uuid.uuid4().hex[:6]}"
+    home = f"team-gpus-{uuid.uuid4().hex[:6]}"
     await api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": home}})
     await wait_for(api, kinds.SERVICE_ACCOUNT, "default", home, bool)
-    await set_taints(api, lambda taints: [*taints, TAINT])
+    await set_taints(api, lambda taints: [*(item for item in taints if item["key"] != POOL), TAINT])
     try:
         await api.create(kinds.POD, plugin(home))
         await wait_for(api, kinds.NODE, NODE, "", lambda node: allocatable(node) == DEVICES, limit=LIMIT)
@@ -99,8 +100,10 @@ async def gpu_class(api: Api) -> AsyncIterator[str]:
     quota = home.get("quota", {}) | {f"requests.{RESOURCE}": "1"}
     made = spec | {"namespace": home | {"quota": quota}}
     await api.apply(kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": made})
-    yield name
-    await api.delete(kinds.NESTED_CLASS, name)
+    try:
+        yield name
+    finally:
+        await api.delete(kinds.NESTED_CLASS, name)
 
 
 @pytest.fixture

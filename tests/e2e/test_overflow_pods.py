@@ -1,4 +1,4 @@
-"""Pods that run at a backend because there is no room here, or because their class says so, and what their owners see of them.
+"""Pods that run at a backend because their class or they themselves say so, and what their owners see of them.
 
 The backend is the interLink plugin, which really runs containers.
 """
@@ -15,49 +15,14 @@ import pytest
 
 from devcluster.cluster import PluginInfo
 from devcluster.demo.tools import find_tool
-from nestor.api.placement import HOST
 from nestor.kube import Api, kinds
-from nestor.objects import status_of
 from tests import children
 from tests.e2e import overflow
 from tests.e2e.conftest import kubectl, try_kubectl
-from tests.e2e.overflow import BY_ROOM, GPU, LIMIT, STAY, Place, deployment, pod
+from tests.e2e.overflow import GPU, LIMIT, STAY, Place, pod
 from tests.waiting import eventually, has, wait_for, wait_for_any
 
-pytestmark = [pytest.mark.alone, pytest.mark.long]
-
-
-async def test_pods_that_do_not_fit_go_out_and_say_where_and_why(place: Place) -> None:
-    await place.allow(**BY_ROOM)
-    share, own = await overflow.find_share(place.api), await overflow.backends_of_nodes(place.api)
-    count = sum(not name for name in own.values()) + 2
-    await place.create(deployment("parts", count, STAY, requests={"cpu": share}))
-    await kubectl(place.inside, "rollout", "status", "deployment/parts", f"--timeout={LIMIT}s", limit=LIMIT + 30)
-    found = await place.places("parts", count)
-    assert found.count("") >= 1
-    assert found.count(place.link) >= 2
-    assert set(found) == {"", place.link}
-
-    async def counted() -> bool:
-        (cluster,) = await place.api.list(kinds.NESTED_CLUSTER, place.home)
-        told = status_of(cluster).get("pods", {}).get("places", [])
-        return {item["name"]: item.get("running") for item in told} == {
-            HOST: found.count(""),
-            place.link: found.count(place.link),
-        }
-
-    await eventually(counted, limit=LIMIT)
-
-    nodes = "jsonpath={range .items[*]}{.metadata.name} {.spec.nodeName}{'\\n'}{end}"
-    pods = dict(line.split() for line in (await kubectl(place.inside, "get", "pods", "-o", nodes)).splitlines())
-    away = next(name for name, node in pods.items() if node == place.link)
-    assert await place.told(away, "PodOverflowed") == (
-        f"runs on node '{place.link}' of backend '{place.link}': no node of the host cluster had room"
-    )
-    assert place.link in await kubectl(place.inside, "get", "nodes")
-    here = next(name for name, node in pods.items() if node != place.link)
-    fields = f"--field-selector=involvedObject.name={here},reason=PodOverflowed"
-    assert "No resources found" in await kubectl(place.inside, "get", "events", fields)
+pytestmark = [pytest.mark.xdist_group("plugin"), pytest.mark.long]
 
 
 @pytest.mark.parametrize(("mode", "is_away"), [("Never", False), ("WhenFull", False), ("Always", True)])
@@ -152,7 +117,8 @@ async def test_a_job_completes_at_the_backend(place: Place) -> None:
 
 async def test_a_followed_log_ends_with_the_pod_which_may_say_good_bye(place: Place, plugin: PluginInfo) -> None:
     await place.allow(mode="Always")
-    await place.create(pod("talker", "trap 'echo bye; exit 0' TERM; echo hello; while true; do sleep 0.1; done"))
+    script = "trap 'echo bye; exit 0' TERM; echo hello; while true; do sleep 0.1; done"
+    await place.create(pod("talker", script, terminationGracePeriodSeconds=30))
     await place.running("talker")
     async with following(place.inside, "talker") as log:
         assert await asyncio.wait_for(log.readline(), LIMIT) == b"hello\n"
@@ -209,7 +175,8 @@ async def test_any_pod_of_the_host_that_tolerates_the_node_may_run_there(
 ) -> None:
     tolerations = [{"key": "virtual-kubelet.io/provider", "operator": "Exists", "effect": "NoSchedule"}]
     script = "test -s /var/run/secrets/kubernetes.io/serviceaccount/token && echo $KUBERNETES_SERVICE_HOST; exec sleep 3600"
-    made = json.loads(pod("ordinary", script, nodeSelector={"type": "virtual-kubelet"}, tolerations=tolerations))
+    node = {"type": "virtual-kubelet", "kubernetes.io/hostname": link}
+    made = json.loads(pod("ordinary", script, nodeSelector=node, tolerations=tolerations))
     made["metadata"]["namespace"] = namespace
     await api.create(kinds.POD, made)
     found = await wait_for(api, kinds.POD, "ordinary", namespace, has("Ready", "True"), limit=LIMIT)

@@ -20,7 +20,7 @@ from tests.e2e.conftest import fresh_namespace, kubectl, open_cluster, try_kubec
 from tests.e2e.overflow import LIMIT, STAY, Place, pod
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.alone, pytest.mark.long]
+pytestmark = [pytest.mark.xdist_group("second-cluster"), pytest.mark.long]
 
 VOLUMES = [{"name": "settings", "configMap": {"name": "settings"}}, {"name": "login", "secret": {"secretName": "login"}}]
 CAPACITY = {"cpu": "4", "memory": "4Gi", "pods": "20"}

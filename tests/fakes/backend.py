@@ -192,6 +192,4 @@ def _status(pod: Object, state: Object, phase: str) -> Object:
         }
         for item in pod["spec"]["containers"]
     ]
-    word = "True" if is_running else "False"
-    conditions = [{"type": kind, "status": word} for kind in ("ContainersReady", "Ready")]
-    return {"phase": phase, "containerStatuses": items, "conditions": conditions}
+    return {"phase": phase, "containerStatuses": items}

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from benchmarks.overflow.measures import MEASURES
 from nestor.api import conditions
 from nestor.api.nestedclass import NamespacePolicy
 from nestor.api.placement_rules import ClassPlacement
@@ -144,6 +145,24 @@ def test_every_reason_of_a_backend_is_explained() -> None:
     assert {str(getattr(conditions, name)) for name in ("NODES_READY", "NODES_NOT_READY", "NODE_CONFLICT", "NO_SHAPES")} <= {
         reason.strip("`") for _, reason, _ in rows
     }
+
+
+def test_every_metric_of_a_backends_process_is_explained() -> None:
+    rows = read_table(GUIDE, "| metric | meaning |")
+    assert {name.strip("`") for name, _ in rows} == set(re.findall(r"# TYPE (nestor_vnode_\w+)", SOURCE))
+
+
+def test_every_measure_of_the_benchmarks_is_explained() -> None:
+    rows = read_table(GUIDE, "| measure | what happens | goal | found |")
+    assert [name.strip("`") for name, *_ in rows if name] == list(MEASURES)
+
+
+@pytest.mark.parametrize("page", ["README.md", "charts/nestor/templates/NOTES.txt"])
+def test_who_installs_is_told_what_to_read_first(page: str) -> None:
+    assert "### Before you add a backend\n" in GUIDE
+    text = (ROOT / page).read_text()
+    assert "Before you add a backend" in text
+    assert "docs/overflow.md" in text
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,8 @@ ACCEPTED = Type("Accepted")
 """Of a NestedApp."""
 REACHABLE = Type("Reachable")
 """Of an OverflowBackend, by the process of its virtual nodes."""
+CERTIFIED = Type("Certified")
+"""The same; only there while the cluster does not issue a certificate that the process has asked for."""
 
 STAGES = (ADMITTED, CLUSTER_READY, STEPS_APPLIED, EXPOSED)
 """The stages of a job, in the order in which it passes them."""
@@ -203,7 +205,16 @@ NODE_CONFLICT = Reason(
     "NodeConflict", "somebody", "delete the other node of that name, or create the backend again with another `node.name`"
 )
 NO_SHAPES = Reason("NoShapes", "somebody", "set `spec.shapes`: the backend tells none")
-NOT_DEPLOYED = Reason("NotDeployed", advice="wait; if this does not change, look at the pod that the message names")
+NOT_DEPLOYED = Reason(
+    "NotDeployed",
+    advice="wait; if this does not change, look at the Deployment `vnode-<backend>` in the operator's namespace, and at the "
+    "log of its pod",
+)
+CERTIFICATE_NOT_ISSUED = Reason(
+    "CertificateNotIssued",
+    "somebody",
+    "the cluster must sign certificates of nodes that are not its machines; some clouds, such as EKS, do not",
+)
 BACKEND_INVALID = Reason("BackendInvalid", "somebody", "correct the fields that the message names")
 
 REASONS: tuple[Reason, ...] = tuple(row for row in globals().values() if isinstance(row, Reason))

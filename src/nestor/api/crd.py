@@ -143,6 +143,7 @@ RESOURCES = [
             Column("Status", ".status.conditions[?(@.type=='Ready')].reason", "Why."),
             Column("Nodes", ".status.readyNodes", "How many of its nodes are ready."),
             AGE,
+            Column("Reachable", ".status.conditions[?(@.type=='Reachable')].status", "Whether the backend answers.", priority=1),
             Column("Message", ".status.conditions[?(@.type=='Ready')].message", "The status as a sentence.", priority=1),
         ],
     ),

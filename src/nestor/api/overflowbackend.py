@@ -25,6 +25,8 @@ NAME_LIMIT = 40
 """Maximum length of a backend's name: it is part of the names of its nodes, and of user names in certificates."""
 SHAPE_LIMIT = 64
 """Maximum number of shapes of one backend."""
+LEFT_LIMIT = 100
+"""Maximum number of pods in `status.unconfirmedPods`."""
 DEFAULT_SHAPE = "default"
 """The shape of a backend that has only one. Its node has no suffix in its name."""
 DEFAULT_TAINT = "virtual-kubelet.io/provider"
@@ -145,8 +147,8 @@ class Interlink(Model):
     url: Url = Field(description="URL of the interLink API server, or of the plugin.")
     hop: Literal["Server", "Plugin"] = Field(
         "Server",
-        description="What listens at `url`. `Server`: the interLink API server. `Plugin`: a plugin, without an API server before "
-        "it. Defaults to `Server`.",
+        description="What listens at `url`. `Server`: the interLink API server. `Plugin`: a plugin, without an API server in "
+        "front of it. Defaults to `Server`.",
     )
     oidc: Oidc | None = Field(None, description="OIDC client credentials. Mutually exclusive with `tokenRef`.")
     token_ref: SecretKey | None = Field(
@@ -156,7 +158,8 @@ class Interlink(Model):
     discovery: Literal["Ping", "Peers", "None"] = Field(
         "Ping",
         description="How the shapes are discovered if `spec.shapes` is not set. `Ping`: from the answer of `/pinglink`, one "
-        "shape. `Peers`: from a list of peers, as NuNet has it, a shape per kind of peer. `None`: never. Defaults to `Ping`.",
+        "shape. `Peers`: from a list of peers, as NuNet has it, a shape per kind of peer. `None`: never, so `spec.shapes` must "
+        "be set. Defaults to `Ping`.",
     )
     peers_path: Annotated[str, StringConstraints(min_length=1, max_length=1024, pattern=r"^/[^?#\s]*$")] = Field(
         "/resources", description="Path of the list of peers below `url`. Defaults to `/resources`."
@@ -235,8 +238,8 @@ class NodeTemplate(Model):
         None,
         description="Taints of the nodes, so that only pods run there that tolerate them. Defaults to "
         "`virtual-kubelet.io/provider=<backend>`, with the effects `NoSchedule` and `PreferNoSchedule`; because of the "
-        "second, pods that may run there use the host cluster's own nodes first. An empty list lets any pod run there, also "
-        "those of DaemonSets.",
+        "second, pods that may run there use the host cluster's own nodes first. An empty list lets any pod run there, except "
+        "those of DaemonSets: whatever the taints are, they stay Pending there.",
     )
     pods: int = Field(
         1000,
@@ -244,6 +247,17 @@ class NodeTemplate(Model):
         ge=1,
         le=100000,
     )
+
+    def list_taints(self, backend: str) -> list[Taint]:
+        """The taints of all nodes of the backend of this name."""
+        if self.taints is None:
+            # No pod tolerates the second one: of nodes that a pod may use, the scheduler prefers those without it, which counts
+            # three times as much as how full a node is.
+            return [
+                Taint(key=DEFAULT_TAINT, value=backend, effect="NoSchedule"),
+                Taint(key=DEFAULT_TAINT, value=backend, effect="PreferNoSchedule"),
+            ]
+        return list(self.taints)
 
 
 class OverflowBackendSpec(Model):
@@ -254,6 +268,11 @@ class OverflowBackendSpec(Model):
             rule(
                 "has(self.interlink) == (self.type == 'Interlink') && has(self.kubernetes) == (self.type == 'Kubernetes')",
                 "exactly the section of the `type` must be set: `interlink` or `kubernetes`",
+            ),
+            rule(
+                "has(self.shapes) || !has(self.interlink) || !has(self.interlink.discovery) "
+                "|| self.interlink.discovery != 'None'",
+                "`shapes` must be set if `interlink.discovery` is `None`: otherwise there would be no nodes",
             ),
             rule(
                 "(has(self.node) && has(self.node.name)) == (has(oldSelf.node) && has(oldSelf.node.name))",
@@ -280,7 +299,7 @@ class OverflowBackendSpec(Model):
     )
     resources: Resources | None = Field(
         None,
-        description="Resources of the container of the virtual nodes' process. Defaults to requests of 50m CPU and 96Mi, and a "
+        description="Resources of the container of the virtual nodes' process. Defaults to requests of 50m CPU and 160Mi, and a "
         "limit of 512Mi of memory.",
     )
     drain_seconds: int = Field(
@@ -297,22 +316,6 @@ class OverflowBackendSpec(Model):
         for part in (self.interlink, self.kubernetes):
             _collect_secrets(part, found)
         return sorted(found)
-
-    def list_taints(self, backend: str) -> list[Taint]:
-        """The taints of all nodes of the backend of this name."""
-        return find_taints(self.node, backend)
-
-
-def find_taints(node: NodeTemplate, backend: str) -> list[Taint]:
-    """The taints of all nodes of the backend of this name."""
-    if node.taints is None:
-        # No pod tolerates the second one: of nodes that a pod may use, the scheduler prefers those without it, which counts three
-        # times as much as how full a node is.
-        return [
-            Taint(key=DEFAULT_TAINT, value=backend, effect="NoSchedule"),
-            Taint(key=DEFAULT_TAINT, value=backend, effect="PreferNoSchedule"),
-        ]
-    return list(node.taints)
 
 
 def _collect_secrets(part: object, found: set[str]) -> None:
@@ -338,13 +341,30 @@ class NodeStatus(Model):
     drain_time: str | None = Field(None, description="When its removal began (RFC 3339).", max_length=64)
 
 
+ContainerNames = Annotated[list[Annotated[str, StringConstraints(max_length=63)]], Field(max_length=1024)]
+
+
+class UnconfirmedPod(Model):
+    """A pod that should have ended, which the backend has not confirmed: it may still run there."""
+
+    uid: str = Field(description="UID of the host pod, by which the backend knows it.", max_length=128)
+    namespace: str = Field(description="Namespace of the host pod.", max_length=63)
+    name: str = Field(description="Name of the host pod.", max_length=253)
+    node: str = Field("", description="The virtual node that it was on.", max_length=253)
+    containers: ContainerNames = Field(default_factory=list, description="Names of its containers.")
+    init_containers: ContainerNames = Field(default_factory=list, description="Names of its init containers.")
+    since: str = Field("", description="When it was first noted here (RFC 3339).", max_length=64)
+
+
 class OverflowBackendStatus(Model):
-    """What was observed. `shapes` and `Reachable` are written by the virtual nodes' process, the rest by the operator: each by
-    server-side apply, with a field manager of its own.
+    """What was observed. `shapes`, `unconfirmedPods`, `Reachable` and `Certified` are written by the virtual nodes' process, the
+    rest by the operator: each by server-side apply, with a field manager of its own.
     """
 
     conditions: Conditions = Field(
-        default_factory=list, description="`Ready`: the backend's nodes take pods. `Reachable`: the backend answers."
+        default_factory=list,
+        description="`Ready`: the backend's nodes take pods. `Reachable`: the backend answers. `Certified`: only there, and "
+        "False, while the cluster does not issue a certificate that the nodes need.",
     )
     observed_generation: int | None = Field(None, description="The `metadata.generation` that this status describes.", ge=0)
     shapes: Shapes | None = Field(
@@ -352,6 +372,11 @@ class OverflowBackendStatus(Model):
     )
     nodes: Annotated[list[NodeStatus], Field(max_length=1024, json_schema_extra=list_map("name"))] = Field(
         default_factory=list, description="The backend's virtual nodes."
+    )
+    unconfirmed_pods: Annotated[list[UnconfirmedPod], Field(max_length=LEFT_LIMIT, json_schema_extra=list_map("uid"))] = Field(
+        default_factory=list,
+        description="Pods that should have ended, which the backend has not confirmed: they may still run there. Their host pods "
+        "may be gone. The oldest come first, 100 at most; each is asked to end for a day.",
     )
     ready_nodes: str | None = Field(
         None, description="How many nodes are ready, of how many there should be, such as `2/3`.", max_length=32

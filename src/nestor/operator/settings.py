@@ -13,6 +13,7 @@ from nestor.cluster.pki import Lifetimes
 from nestor.contracts.syncer import SERVER_SECONDS, SERVER_SECONDS_VARIABLE
 from nestor.objects import Object
 
+PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 VNODE_FIELDS = frozenset({"imagePullSecrets", "nodeSelector", "priorityClassName", "tolerations"})
 
 
@@ -21,7 +22,9 @@ class Settings:
     """The settings in the operator's Deployment. Everything about jobs is in NestedClasses instead."""
 
     image: str
-    """Nestor's image, for the syncers and runners."""
+    """Nestor's image, for the syncers and runners, and for what serves backends."""
+    image_pull_policy: str = "IfNotPresent"
+    """When the pods that serve backends pull it."""
     namespace: str = "nestor-system"
     """The operator's own namespace: TLS Secrets of classes are read from it."""
     service_cidrs: tuple[str, ...] = ()
@@ -55,6 +58,7 @@ def read_settings(arguments: list[str]) -> Settings:
     """Flags win over the environment."""
     parser = argparse.ArgumentParser(prog="nestor operator", description="Reconcile NestedAppJobs and NestedClusters.")
     _add(parser, "--image", "NESTOR_IMAGE", "", "Nestor's own image, for syncers and runners (required)")
+    _add(parser, "--image-pull-policy", "NESTOR_IMAGE_PULL_POLICY", "IfNotPresent", "when pods that serve backends pull it")
     _add(parser, "--namespace", "POD_NAMESPACE", "nestor-system", "the operator's own namespace")
     _add(parser, "--service-cidr", "NESTOR_SERVICE_CIDR", "", "the host's Service ranges, comma-separated; empty: detected")
     _add(parser, "--port", "NESTOR_PORT", "8080", "port of /healthz and /readyz")
@@ -79,6 +83,8 @@ def read_settings(arguments: list[str]) -> Settings:
     parsed = parser.parse_args(arguments)
     if not parsed.image:
         parser.error("NESTOR_IMAGE or --image must be set: syncers and runners use this image")
+    if parsed.image_pull_policy not in PULL_POLICIES:
+        parser.error(f"NESTOR_IMAGE_PULL_POLICY or --image-pull-policy must be one of {', '.join(PULL_POLICIES)}")
     try:
         cidrs = read_cidrs(parsed.service_cidr)
     except ValueError as error:
@@ -91,6 +97,7 @@ def read_settings(arguments: list[str]) -> Settings:
         parser.error(f"NESTOR_VNODE_POD or --vnode-pod must be a JSON object with {', '.join(sorted(VNODE_FIELDS))}: {error}")
     return Settings(
         image=parsed.image,
+        image_pull_policy=parsed.image_pull_policy,
         namespace=parsed.namespace,
         service_cidrs=cidrs,
         port=int(parsed.port),

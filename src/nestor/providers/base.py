@@ -189,8 +189,9 @@ class Backend(Protocol):
     async def statuses(self, pods: Sequence[Object]) -> dict[str, Object]:
         """The `status` of these pods, by `metadata.uid`; in as few calls to the place as possible.
 
-        `pods` come with their last known status: what has not changed keeps its times. Contains only fields that a kubelet sets:
-        `phase`, `reason`, `message`, `startTime`, `podIP(s)`, `conditions`, and the statuses of the pod's own containers.
+        `pods` come with their last known status: what has not changed keeps its times. A status has what only the place can know:
+        the statuses of the pod's own containers, `phase`, `reason`, `message`, and of `conditions` `PodScheduled` (False: why it
+        waits), `DisruptionTarget`, and those of a resize. The caller derives all else, and checks what it is told.
         A pod that is missing from the result is unknown to the place at this moment, or nothing could be learned about it. That
         alone does not mean that it has failed: `get` tells whether this very pod is there.
         Raises if nothing could be learned about any of the pods.

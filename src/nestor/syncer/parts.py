@@ -27,8 +27,8 @@ from nestor.syncer.pods.create import PodCreator
 from nestor.syncer.pods.delete import PodDeleter
 from nestor.syncer.pods.events import EventController
 from nestor.syncer.pods.gangs import Gangs
+from nestor.syncer.pods.ignored_fields import IgnoredFields
 from nestor.syncer.pods.kubelet import build_finder
-from nestor.syncer.pods.notices import Notices
 from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.sync import PodSyncer
 from nestor.syncer.pods.tokens import TokenController
@@ -110,7 +110,7 @@ def build_pods(context: Context, provider: Provider, engines: dict[str, Engine])
         key: Key = ("", name)
         await engines[kinds.NODE.plural].ensure(key)
 
-    needs = [*(engine.ensure_needs for engine in engines.values()), tokens.ensure, Notices(context).tell]
+    needs = [*(engine.ensure_needs for engine in engines.values()), tokens.ensure, IgnoredFields(context).tell]
     gangs = Gangs(context)
     creator = PodCreator(context, provider, needs, Places(context), gangs)
     syncer = PodSyncer(context, provider, ensure_node, gangs)

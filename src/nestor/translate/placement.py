@@ -11,7 +11,7 @@ from typing import Literal
 from nestor import names
 from nestor.api import labels
 from nestor.api.placement import Backend, Overflow, Placement, ResourceRule
-from nestor.objects import Object, annotations_of, owners_of
+from nestor.objects import Object, annotations_of, is_of_daemon_set
 from nestor.quantities import parse_quantity
 
 Where = Literal["Host", "HostFirst", "Backend", "Wait"]
@@ -49,7 +49,7 @@ def decide_place(pod: Object, placement: Placement, batch: Batch | None = None) 
     overflow = placement.overflow
     if overflow is None:
         return _HOST
-    if any(owner.get("controller") and owner["kind"] == "DaemonSet" for owner in owners_of(pod)):
+    if is_of_daemon_set(pod):
         return Place("Host", "a DaemonSet has one pod for each node")
     wanted, reason = _find_wish(pod, placement, overflow, batch)
     if not overflow.backends:
@@ -105,16 +105,16 @@ def find_scheduler(pod: Object, placement: Placement) -> str | None:
 
 def find_gpus(pod: Object, placement: Placement) -> list[str]:
     """The GPUs that the pod requests, by resource name."""
-    return [name for name in find_extended(pod) if any(is_match(name, item) for item in placement.gpu_resources)]
+    return [name for name in list_extended_resources(pod) if any(is_match(name, item) for item in placement.gpu_resources)]
 
 
 def find_rules(pod: Object, placement: Placement) -> list[ResourceRule]:
     """The rules for the extended resources that the pod requests."""
-    requested = find_extended(pod)
+    requested = list_extended_resources(pod)
     return [item for item in placement.extended_resources if any(is_match(name, item.name) for name in requested)]
 
 
-def find_extended(pod: Object) -> list[str]:
+def list_extended_resources(pod: Object) -> list[str]:
     """The extended resources that the pod requests, sorted."""
     return sorted({name for name in _find_requested(pod["spec"]) if "/" in name and not labels.is_reserved(name)})
 

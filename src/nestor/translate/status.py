@@ -9,6 +9,7 @@ from nestor.api import conditions as known
 from nestor.api import labels
 from nestor.objects import Object, annotations_of, conditions_of, status_of
 from nestor.translate import messages
+from nestor.translate.container_status import end_container
 from nestor.translate.target import Target
 
 # Left out: `qosClass` (immutable, set by the nested server).
@@ -17,7 +18,8 @@ _GENERATION = "observedGeneration"
 _RESOURCES = ("resources", "allocatedResources")
 _BY_IP = ("hostIPs", "podIPs")
 _CONTAINERS = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
-_TERMINAL = ("Succeeded", "Failed")
+TERMINAL = ("Succeeded", "Failed")
+"""The phases of pods that have ended."""
 
 _KUBELET = frozenset(
     {
@@ -44,7 +46,7 @@ _LOST = "The pod was removed from the host cluster."
 
 def is_terminal(pod: Object) -> bool:
     """True if the pod has succeeded or failed."""
-    return status_of(pod).get("phase") in _TERMINAL
+    return status_of(pod).get("phase") in TERMINAL
 
 
 def is_bound(pod: Object) -> bool:
@@ -81,7 +83,7 @@ def build_lost(nested: Object, last: Object | None, target: Target, time: str) -
     A nested pod that stayed Running would never be replaced by its ReplicaSet.
     """
     result = build_status(nested, last, target) if last is not None else dict(status_of(nested))
-    if result.get("phase") in _TERMINAL:
+    if result.get("phase") in TERMINAL:
         return result
     result["phase"] = "Failed"
     result["reason"] = result.get("reason") or "HostPodDeleted"
@@ -214,15 +216,3 @@ def _container(status: Object, words: dict[str, str]) -> Object:
             for name, state in (status.get(field) or {}).items()
         }
     return result
-
-
-def end_container(status: Object, message: str, time: str) -> Object:
-    """The status of a container that runs no more, though nobody has said how it ended."""
-    if "terminated" in (status.get("state") or {}):
-        return status
-    ended: Object = {"exitCode": 137, "reason": "ContainerStatusUnknown", "message": message, "finishedAt": time}
-    if started := (status.get("state") or {}).get("running", {}).get("startedAt"):
-        ended["startedAt"] = started
-    if status.get("containerID"):
-        ended["containerID"] = status["containerID"]
-    return status | {"ready": False, "started": False, "state": {"terminated": ended}}

@@ -28,7 +28,7 @@ def build_tolerations(pod: Object, placement: Placement, place: Place) -> list[O
     return found
 
 
-def find_extended(host: Object, placement: Placement) -> list[Object] | None:
+def extend_tolerations(host: Object, placement: Placement) -> list[Object] | None:
     """The tolerations of a host pod that runs on a virtual node, if they have to change; None if not.
 
     Its backend may be away for a while, and its pods run on: the host's default would delete them after five minutes.

@@ -42,7 +42,7 @@ def build_debug(nested: Object, host: Object, target: Target, policy: Policy) ->
 
 def build_patience(host: Object, policy: Policy) -> Object | None:
     """A patch that lets a host pod on a virtual node stay there while its backend is away, or None if nothing changes."""
-    found = tolerations.find_extended(host, policy.places)
+    found = tolerations.extend_tolerations(host, policy.places)
     return {"spec": {"tolerations": found}} if found is not None else None
 
 

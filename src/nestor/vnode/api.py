@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Callable
 
 from nestor.contracts import vnode
 from nestor.kube import Api, ApiError, kinds
@@ -30,17 +31,34 @@ _RETRY_SECONDS = 5.0
 class NodeApi:
     """Serves logs and streams of the pods on all nodes. `problem` says why it does not yet."""
 
-    def __init__(self, api: Api, settings: Settings, nodes: Nodes, backend: Backend, registry: Registry) -> None:
+    def __init__(
+        self,
+        api: Api,
+        settings: Settings,
+        nodes: Nodes,
+        backend: Backend,
+        registry: Registry,
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_change` is called when the cluster begins or stops to issue what was asked for."""
         self._api = api
+        self._on_change = on_change
         self._settings = settings
         self._nodes = nodes
         self._server = KubeletServer(backend, build_finder(registry), ReviewedAccess(registry.find_api), is_shared=True)
         self._certificate: Certificate | None = None
         self._is_open = False
 
+    @property
+    def certificates(self) -> list[Certificate]:
+        """The serving certificate, once it is asked for."""
+        return [self._certificate] if self._certificate is not None else []
+
     def find_problem(self) -> str | None:
-        """Why it does not serve, if so. Without nodes there is nobody to serve."""
-        if self._certificate is None:
+        """Why it does not serve, if that may soon change. Without nodes there is nobody to serve; and where the cluster issues no
+        serving certificate, the nodes take pods all the same: only logs and commands fail, which the operator tells.
+        """
+        if self._certificate is None or self._certificate.is_lacking:
             return None
         return self._certificate.problem or (None if self._is_open else "the kubelet API is not open yet")
 
@@ -49,7 +67,7 @@ class NodeApi:
         first = await self._nodes.wait_for_one()
         self._nodes.speaker = first.name
         wish = Wish(backend, first.name, "serving", self._settings.address)
-        certificate = self._certificate = Certificate(self._api, wish, self._settings.folder)
+        certificate = self._certificate = Certificate(self._api, wish, self._settings.folder, self._on_change)
         await certificate.obtain()
         authority = await self._read_authority()
         tls = build_tls(certificate, authority)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pydantic import ValidationError
@@ -23,10 +24,12 @@ from nestor.vnode.backend import factory, health, view
 from nestor.vnode.backend.secrets import MissingSecret, Secrets
 from nestor.vnode.backend.view import BackendView
 from nestor.vnode.health import State
+from nestor.vnode.identity.certificate import describe_lacking
 from nestor.vnode.nodes import Nodes
 from nestor.vnode.pods.controller import PodController
 from nestor.vnode.pods.create import PodCreator
 from nestor.vnode.pods.end import PodEnder
+from nestor.vnode.pods.memory import Memory
 from nestor.vnode.pods.orphans import OrphanFinder
 from nestor.vnode.pods.poll import StatusPoller
 from nestor.vnode.pods.refresh import Refresher
@@ -79,28 +82,34 @@ async def run(settings: Settings, build: Build = factory.build_backend) -> None:
         body, secrets, backend = await _connect(api, settings, build, state)
         stack.push_async_callback(backend.close)
         version = str((await _patiently(lambda: api.request("GET", "/version"), state))["gitVersion"])
-        _start(settings, api, body, secrets, backend, version, state, spawn)
+        _start(_Setup(settings, api, body, secrets, backend, version, state), spawn)
 
 
-def _start(
-    settings: Settings,
-    api: Api,
-    body: Object,
-    secrets: Secrets,
-    backend: Backend,
-    version: str,
-    state: State,
-    spawn: Callable[[Coroutine[Any, Any, None], str], None],
-) -> None:
+@dataclass(frozen=True)
+class _Setup:
+    """What is there before the parts are made. `version` is that of the host's API server."""
+
+    settings: Settings
+    api: Api
+    body: Object
+    secrets: Secrets
+    backend: Backend
+    version: str
+    state: State
+
+
+def _start(setup: _Setup, spawn: Callable[[Coroutine[Any, Any, None], str], None]) -> None:
+    settings, api, backend, version, state = setup.settings, setup.api, setup.backend, setup.version, setup.state
     name = settings.backend
-    spec = OverflowBackendSpec.model_validate(spec_of(body))
+    spec = OverflowBackendSpec.model_validate(spec_of(setup.body))
     answers = health.Health(patience=factory.find_patience(spec))
-    shown = BackendView(api, body, answers)
+    shown = BackendView(api, setup.body, answers)
     writer = PodWriter()
     creator = PodCreator(backend, name, settings.address, answers, writer)
     pods = PodController(name, answers, creator, PodEnder(backend, settings.address, answers, writer), writer)
     nodes = Nodes(api, settings, shown, answers, pods, version)
-    server = NodeApi(api, settings, nodes, backend, pods.registry)
+    server = NodeApi(api, settings, nodes, backend, pods.registry, shown.look)
+    shown.find_lacking = lambda: describe_lacking([*nodes.certificates, *server.certificates])
     poller = StatusPoller(backend, pods.registry, answers, factory.find_period(spec), pods.queue.add)
     state.view, state.nodes, state.server, state.health = shown, nodes, server, answers
     state.registry, state.poller, state.problem = pods.registry, poller, ""
@@ -108,13 +117,14 @@ def _start(
     spawn(shown.informer.run(), "OverflowBackend")
     spawn(shown.watch(), "watch of the OverflowBackend")
     spawn(shown.keep(backend), "status of the OverflowBackend")
-    spawn(secrets.watch(), "Secrets")
+    spawn(setup.secrets.watch(), "Secrets")
     spawn(health.watch(backend, answers), "checks")
     spawn(nodes.run(), "nodes")
     spawn(server.run(name), "kubelet API")
     spawn(pods.queue.run(), "pods")
     spawn(pods.creations.run(), "creations")
     spawn(poller.run(), "statuses")
+    spawn(Memory(shown, pods.registry, lambda: nodes.names, is_needed=backend.lists is None).run(), "notes of pods")
     if backend.lists is not None:
         spawn(OrphanFinder(backend.lists, pods.registry, answers, lambda: nodes.names).run(), "orphans")
     if backend.refreshes is not None:
@@ -123,7 +133,7 @@ def _start(
 
 
 async def _connect(api: Api, settings: Settings, build: Build, state: State) -> tuple[Object, Secrets, Backend]:
-    """The OverflowBackend and its provider, as soon as nothing lacks; until then, its status says what does."""
+    """The OverflowBackend and its provider, as soon as nothing is missing; until then, its status says what is."""
     while True:
         body = await _patiently(lambda: api.get(kinds.OVERFLOW_BACKEND, settings.backend), state)
         try:
@@ -132,16 +142,18 @@ async def _connect(api: Api, settings: Settings, build: Build, state: State) -> 
             await _patiently(secrets.load, state)
             return body, secrets, build(body, secrets)
         except MissingSecret as error:
-            why = conditions.SECRET_NOT_FOUND, f"{error} is missing in namespace '{settings.namespace}'"
+            reason, message = conditions.SECRET_NOT_FOUND, f"{error} is missing in namespace '{settings.namespace}'"
         except ValidationError as error:
-            why = conditions.BACKEND_INVALID, explain(error, "spec")
+            reason, message = conditions.BACKEND_INVALID, explain(error, "spec")
         except ValueError as error:
-            why = conditions.BACKEND_INVALID, str(error)
-        state.problem = why[1]
-        log.warning("the backend cannot be used: %s", why[1])
-        shapes = OverflowBackendStatus.model_validate(status_of(body)).shapes or []
+            reason, message = conditions.BACKEND_INVALID, str(error)
+        state.problem = message
+        log.warning("the backend cannot be used: %s", message)
+        known = OverflowBackendStatus.model_validate(status_of(body))
+        said = [conditions.Condition(conditions.REACHABLE, "False", reason, message)]
+        status = view.build_status(body, list(known.shapes or []), known.unconfirmed_pods, said)
         try:
-            await view.write_status(api, body, list(shapes), is_answering=False, why=why)
+            await view.write_status(api, body, status)
         except ApiError as error:
             log.warning("status of OverflowBackend '%s' not written: %s", settings.backend, error)
         await asyncio.sleep(_PATIENCE_SECONDS)

@@ -12,12 +12,12 @@ from nestor.objects import labels_of
 from nestor.process.lifetime import must_run
 from nestor.vnode.backend.health import Health
 from nestor.vnode.backend.shapes import find_capacity
-from nestor.vnode.backend.view import BackendView, NodeWish
+from nestor.vnode.backend.view import BackendView, NodeRef
 from nestor.vnode.identity.accepted import check_accepted
 from nestor.vnode.identity.certificate import Certificate
 from nestor.vnode.identity.request import Wish
 from nestor.vnode.node.keeper import NodeKeeper
-from nestor.vnode.node.status import Machine
+from nestor.vnode.node.status import NodeFacts
 from nestor.vnode.pods.controller import PodController
 from nestor.vnode.pods.entry import Home
 from nestor.vnode.pods.trim import trim_pod
@@ -51,7 +51,7 @@ class Nodes:
         self._health = health
         self._pods = pods
         self._server_version = server_version
-        self._parts: dict[NodeWish, _Parts] = {}
+        self._parts: dict[NodeRef, _Parts] = {}
         self._changed = asyncio.Event()
         self.speaker: str = ""
         """The node that the kubelet API's certificate names."""
@@ -70,6 +70,11 @@ class Nodes:
         found = [(parts.pods, parts.keeper) for parts in self._parts.values()]
         return [item for pods, keeper in found for item in (pods, keeper.informer if keeper else None) if item is not None]
 
+    @property
+    def certificates(self) -> list[Certificate]:
+        """Their client certificates."""
+        return [parts.certificate for parts in self._parts.values()]
+
     def find_problem(self) -> str | None:
         """Why not all nodes work, if so."""
         for wish, parts in self._parts.items():
@@ -79,7 +84,7 @@ class Nodes:
                 return f"the pods of node '{wish.name}' are not known yet"
         return None
 
-    async def wait_for_one(self) -> NodeWish:
+    async def wait_for_one(self) -> NodeRef:
         """Wait until the operator has made a node; returns the first one by name."""
         changed = asyncio.Event()
         self._view.on_change(changed.set)
@@ -100,13 +105,14 @@ class Nodes:
                 for wish in sorted(wanted - self._parts.keys(), key=lambda item: item.name):
                     self._begin(group, wish)
 
-    def _begin(self, group: asyncio.TaskGroup, wish: NodeWish) -> None:
+    def _begin(self, group: asyncio.TaskGroup, wish: NodeRef) -> None:
         log.info("node %s, shape %s", wish.name, wish.shape)
-        certificate = Certificate(self._api, Wish(self._view.name, wish.name, "client"), self._settings.folder)
+        own = Wish(self._view.name, wish.name, "client")
+        certificate = Certificate(self._api, own, self._settings.folder, self._view.look)
         task = group.create_task(must_run(self._run(wish, certificate), f"node {wish.name}"), name=f"node {wish.name}")
         self._parts[wish] = _Parts(task, certificate)
 
-    async def _end(self, wish: NodeWish) -> None:
+    async def _end(self, wish: NodeRef) -> None:
         log.info("node %s is gone", wish.name)
         task = self._parts.pop(wish).task
         task.cancel()
@@ -115,13 +121,13 @@ class Nodes:
         if wish.name == self.speaker:
             raise Restart(f"node '{wish.name}', which the kubelet API's certificate names, is gone")
 
-    async def _run(self, wish: NodeWish, certificate: Certificate) -> None:
+    async def _run(self, wish: NodeRef, certificate: Certificate) -> None:
         await certificate.obtain()
         async with self._api.with_certificate(certificate.file) as api:
             pods = Informer(api, kinds.POD, fields=f"spec.nodeName={wish.name}", trim=trim_pod)
             self._pods.registry.watch(Home(wish.name, wish.shape, api), pods)
             count = partial(self._pods.registry.count_active, wish.name)
-            keeper = NodeKeeper(api, wish.name, self._health, lambda: self._find_machine(wish, keeper), count)
+            keeper = NodeKeeper(api, wish.name, self._health, lambda: self._find_facts(wish, keeper), count)
             self._parts[wish].pods, self._parts[wish].keeper = pods, keeper
             try:
                 # Without it, no cache would ever be filled.
@@ -134,11 +140,11 @@ class Nodes:
                 certificate.discard()
                 raise
 
-    def _find_machine(self, wish: NodeWish, keeper: NodeKeeper) -> Machine:
+    def _find_facts(self, wish: NodeRef, keeper: NodeKeeper) -> NodeFacts:
         capacity = find_capacity(self._view.shapes, wish.shape, self._view.spec.node.pods)
         architecture = labels_of(keeper.informer.get(wish.name)).get(_ARCHITECTURE, "")
         own = self._settings
-        return Machine(capacity, own.address, own.kubelet_port, self._server_version, architecture)
+        return NodeFacts(capacity, own.address, own.kubelet_port, self._server_version, architecture)
 
     def _keepers(self) -> dict[str, NodeKeeper]:
         return {wish.name: parts.keeper for wish, parts in self._parts.items() if parts.keeper is not None}

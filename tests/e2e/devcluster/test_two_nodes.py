@@ -133,7 +133,7 @@ def test_output_and_commands_work_on_each_node(kubectl: Kubectl, node: str) -> N
 @pytest.mark.parametrize("node", NODES)
 def test_the_machine_reaches_pods_services_and_node_ports_of_each_node(web: Web, node: str) -> None:
     service = json.loads(web.kubectl("get", "service", f"web-{node}", "-o", "json"))["spec"]
-    nodes = json.loads(web.kubectl("get", "nodes", "-o", "json"))["items"]
+    nodes = json.loads(web.kubectl("get", "nodes", *NODES, "-o", "json"))["items"]
     addresses = [item["status"]["addresses"][0]["address"] for item in nodes]
     node_ports = [f"{address}:{service['ports'][0]['nodePort']}" for address in addresses]
     for place in (f"{web.addresses[node]}:8080", f"{service['clusterIP']}:80", *node_ports):

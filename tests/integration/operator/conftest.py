@@ -70,8 +70,11 @@ class Operator:
 
 
 @contextlib.asynccontextmanager
-async def operator_running(plane: apiserver.ControlPlane) -> AsyncIterator[Operator]:
-    """An operator for the length of a `with` block: a process as in the image, with the rights of the chart."""
+async def operator_running(plane: apiserver.ControlPlane, *, give_up: int = 11) -> AsyncIterator[Operator]:
+    """An operator for the length of a `with` block: a process as in the image, with the rights of the chart.
+
+    `give_up`: how long it deletes a job, in seconds.
+    """
     (port,) = apiserver.free_ports(1)
     log = plane.folder / f"operator-{port}.log"
     environment = os.environ | {
@@ -79,7 +82,7 @@ async def operator_running(plane: apiserver.ControlPlane) -> AsyncIterator[Opera
         "NESTOR_IMAGE": "nestor.test/nestor:1",
         "NESTOR_PORT": str(port),
         "NESTOR_FORCE_AFTER": "4",
-        "NESTOR_GIVE_UP_AFTER": "11",
+        "NESTOR_GIVE_UP_AFTER": str(give_up),
         "NESTOR_LOG_LEVEL": "debug",
         "PYTHONPATH": str(ROOT / "src"),
     }

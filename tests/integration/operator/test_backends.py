@@ -194,6 +194,7 @@ async def test_get_shows_its_state(backend: Backend, api: Api) -> None:
         "Status",
         "Nodes",
         "Age",
+        "Reachable",
         "Message",
     ]
     assert "ofb" in found["spec"]["names"]["shortNames"]

@@ -172,6 +172,13 @@ async def test_a_pinned_image_is_used_everywhere() -> None:
     assert passed_on.endswith(f"@{digest}")
 
 
+async def test_the_pull_policy_is_passed_on() -> None:
+    (found,) = [item for item in await render("--set", "image.pullPolicy=Always") if item["kind"] == "Deployment"]
+    (container,) = found["spec"]["template"]["spec"]["containers"]
+    passed_on = {item["name"]: item.get("value") for item in container["env"]}["NESTOR_IMAGE_PULL_POLICY"]
+    assert container["imagePullPolicy"] == passed_on == "Always"
+
+
 async def test_clusters_without_a_job_take_a_role_of_their_own(plane: apiserver.ControlPlane, api: Api) -> None:
     """Their syncers' permissions are more than those of `edit`, and whoever edits the namespace can use them."""
     roles = {item["metadata"]["name"]: item for item in await render() if item["kind"] == "ClusterRole"}

@@ -205,7 +205,7 @@ async def test_a_quota_is_the_pods_reason(far: Far) -> None:
     await set_quota(far, pods="0")
     provider = await far.connect()
     text, _ = await refused(provider, NoRoom)
-    assert re.fullmatch(r"exceeded quota: team, requested: pods=1, used: pods=\d, limited: pods=0", text)
+    assert re.fullmatch(r"exceeded quota: team, requested: pods=1, used: pods=\d+, limited: pods=0", text)
     await set_quota(far, pods="50")
     pod = build_pod()
 

@@ -11,14 +11,16 @@ from typing import Any
 
 import pytest
 
+from nestor.api import conditions
 from nestor.cluster import certificates
+from nestor.contracts.vnode import SERVING_SIGNER
 from nestor.kube import Api, kinds
-from nestor.objects import status_of
-from nestor.vnode.identity import accepted
+from nestor.objects import conditions_of, status_of
+from nestor.vnode.identity import accepted, certificate
 from nestor.vnode.pods import decide
 from nestor.vnode.restart import IdentityRefused
 from tests.integration.vnode.world import World, ready_of
-from tests.waiting import eventually, wait_for
+from tests.waiting import eventually, has, wait_for
 
 Object = dict[str, Any]
 
@@ -59,7 +61,7 @@ async def go_through(world: World, name: str) -> str:
     uid = await world.bind(name)
     await world.until(lambda: uid in world.backend.pods, 60)
     world.backend.end(uid)
-    await world.phase(name, "Succeeded")
+    await world.pod(name, lambda pod: status_of(pod).get("phase") == "Succeeded", 60)
     await world.api.delete(kinds.POD, name, world.space)
     await world.pod(name, lambda pod: pod is None, 60)
     return uid
@@ -139,6 +141,25 @@ async def test_a_certificate_of_an_authority_of_before_is_replaced(virtual: Worl
     await virtual.start()
     await virtual.bind("web")
     await virtual.accepted("web")
+
+
+async def test_where_nobody_signs_serving_certificates_pods_run_and_that_is_told(
+    virtual: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    await virtual.stop()
+    monkeypatch.setattr(certificate, "NOTICE_SECONDS", 1.0)
+    virtual.settings = replace(virtual.settings, folder=tmp_path / "fresh")
+    virtual.unanswered = SERVING_SIGNER
+    await virtual.start()
+    kind = kinds.OVERFLOW_BACKEND
+    found = await wait_for(virtual.api, kind, virtual.name, "", has("Certified", "False", "CertificateNotIssued"), limit=30)
+    told = conditions.find(conditions_of(found), "Certified") or {}
+    assert f"the serving certificate of node '{virtual.name}'" in told["message"]
+    uid = await virtual.bind("web")
+    await virtual.accepted("web")
+    virtual.unanswered = ""
+    await wait_for(virtual.api, kind, virtual.name, "", lambda body: conditions.find(conditions_of(body), "Certified") is None)
+    assert uid in virtual.backend.pods
 
 
 async def test_a_backend_that_restarts_and_forgets_is_asked_for_a_minute(virtual: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,6 +60,8 @@ class World:
     space: str
     url: str = "https://backend.example"
     backend: MemoryBackend = field(default_factory=MemoryBackend)
+    unanswered: str = ""
+    """A signer whose requests nobody answers."""
     _task: asyncio.Task[None] | None = None
     _approver: asyncio.Task[None] | None = None
 
@@ -179,7 +181,7 @@ class World:
         """What the operator does."""
         while True:
             for request in await self.api.list(kinds.CERTIFICATE_REQUEST, labels=f"{labels.BACKEND}={self.name}"):
-                if not conditions_of(request):
+                if not conditions_of(request) and request["spec"]["signerName"] != self.unanswered:
                     assert request["spec"]["username"] == USER
                     condition = {"type": "Approved", "status": "True", "reason": "Test", "lastUpdateTime": timestamp()}
                     await self.api.patch(

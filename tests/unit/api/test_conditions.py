@@ -42,7 +42,7 @@ NEEDED = {
     TemplatesNotFound PullSecretNotFound StepFailed RunnerFailed HostnameConflict HostNotAllowed IngressRefused
     TlsSecretNotFound""",
     "somebody": """TooManyJobs ImagePullFailed Unschedulable ProvisioningFailed Unreachable Unauthorized
-    SecretNotFound NodeConflict NoShapes BackendInvalid""",
+    SecretNotFound NodeConflict NoShapes BackendInvalid CertificateNotIssued""",
 }
 
 

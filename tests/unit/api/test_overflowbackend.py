@@ -62,4 +62,4 @@ def test_a_backend_without_secrets_names_none() -> None:
 )
 def test_its_nodes_are_tainted_unless_an_admin_says_otherwise(node: Object, expected: list[tuple[str, str, str]]) -> None:
     spec = OverflowBackendSpec.model_validate({"type": "Interlink", "interlink": {"url": "http://a"}, "node": node})
-    assert [(item.key, item.value, item.effect) for item in spec.list_taints("link")] == expected
+    assert [(item.key, item.value, item.effect) for item in spec.node.list_taints("link")] == expected

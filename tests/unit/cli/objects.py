@@ -303,6 +303,8 @@ TABLE: list[tuple[str, Object, str]] = [
         GOOD,
     ),
     ("a backend with a token", backend(tokenRef=REF), GOOD),
+    ("a backend that nobody asks", backend(discovery="None"), "`shapes` must be set if `interlink.discovery` is `None`"),
+    ("a backend that nobody needs to ask", backend(discovery="None", spec={"shapes": [{"capacity": {"cpu": 4}}]}), GOOD),
     ("a backend with two kinds of credentials", backend(tokenRef=REF, oidc=OIDC), "`oidc` and `tokenRef`"),
     ("a token over plain HTTP", backend("http://link.test", tokenRef=REF), "`url` must be an https URL"),
     ("TLS over plain HTTP", backend("http://link.test", tls={}), "`url` must be an https URL"),

@@ -24,6 +24,15 @@ def test_a_range_that_is_none_ends_the_operator_with_a_clear_message(text: str, 
     assert text in said
 
 
+@pytest.mark.parametrize("policy", ["Always", "IfNotPresent", "Never"])
+def test_when_its_image_is_pulled(policy: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert read_settings(["--image=x", f"--image-pull-policy={policy}"]).image_pull_policy == policy
+    assert read_settings(["--image=x"]).image_pull_policy == "IfNotPresent"
+    with pytest.raises(SystemExit):
+        read_settings(["--image=x", "--image-pull-policy=Sometimes"])
+    assert "must be one of Always, IfNotPresent, Never" in capsys.readouterr().err
+
+
 def test_lifetimes_can_be_short_for_tests() -> None:
     usual, short = read_settings(["--image", "x"]), ["--access-seconds", "60", "--admin-seconds", "30", "--server-seconds", "90"]
     assert usual.lifetimes == Lifetimes(datetime.timedelta(days=28), datetime.timedelta(days=7))

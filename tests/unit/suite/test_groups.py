@@ -7,13 +7,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 APART = ('pytest.mark.xdist_group("plugin")', "pytest.mark.alone")
+USES = ("cluster.plugin(", "plugin: PluginInfo", "place: Place", "link: str")
+"""How tests get at the plugin: by itself, or by what `tests.e2e.overflow` makes of it."""
 
 
 def test_all_that_switch_the_plugin_are_in_its_group() -> None:
     """Its switches are for all who use it: another test's faults would be theirs."""
     (line,) = re.findall(r"^LIFECYCLE := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     beside = [path for path in (ROOT / "tests" / "e2e").rglob("test_*.py") if str(path.relative_to(ROOT)) not in line.split()]
-    users = [path for path in beside if any(mark in path.read_text() for mark in ("cluster.plugin(", "tests.e2e.overflow"))]
+    users = [path for path in beside if any(mark in path.read_text() for mark in USES)]
     assert len(users) > 1
     for path in users:
         assert any(mark in path.read_text() for mark in APART), path.name

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nestor.api.placement import Placement
-from nestor.translate.placement import Batch, build_mark, decide_place, find_extended, find_gpus, is_outdated
+from nestor.translate.placement import Batch, build_mark, decide_place, find_gpus, is_outdated, list_extended_resources
 from tests.unit.translate.builders import build_host_pod, build_pod
 
 Object = dict[str, Any]
@@ -174,7 +174,7 @@ def test_what_counts_as_a_gpu(resources: Object, extended: list[str], gpus: list
         "initContainer": build_pod(initContainers=[{"name": "i", "image": "i", "resources": resources}]),
         "pod": build_pod(resources=resources),
     }
-    assert find_extended(pods[where]) == extended
+    assert list_extended_resources(pods[where]) == extended
     assert find_gpus(pods[where], Placement()) == gpus
 
 

@@ -20,8 +20,10 @@ from nestor.vnode import api, main
 from nestor.vnode.api import build_finder
 from nestor.vnode.backend import factory
 from nestor.vnode.backend.health import Health
-from nestor.vnode.backend.view import BackendView, NodeWish
+from nestor.vnode.backend.view import BackendView, NodeRef
 from nestor.vnode.health import State
+from nestor.vnode.identity.certificate import Certificate
+from nestor.vnode.identity.request import Wish
 from nestor.vnode.restart import Restart
 from nestor.vnode.settings import Settings, parse
 from tests.fakes.api import MemoryApi
@@ -171,7 +173,7 @@ class Place:
     async def pass_once(self) -> Object:
         """One look at the backend; returns the status that is there afterwards."""
         await self.view._discover(cast(Any, self.backend))
-        await self.view._write()
+        await self.view.write()
         return status_of(self.api.look(kinds.OVERFLOW_BACKEND, "gpu"))
 
 
@@ -184,6 +186,33 @@ async def test_discovered_shapes_are_written() -> None:
     ]
     (reachable,) = status["conditions"]
     assert (reachable["type"], reachable["status"], reachable["observedGeneration"]) == ("Reachable", "True", 3)
+
+
+async def test_certificates_that_the_cluster_does_not_issue_are_told_as_long_as_that_is_so() -> None:
+    place = Place()
+    place.view.find_lacking = lambda: "request csr-1 is approved"
+    tasks = [asyncio.create_task(place.view.informer.run())]
+    await place.view.informer.synced.wait()
+    found = conditions.find((await place.pass_once())["conditions"], "Certified") or {}
+    assert (found["status"], found["reason"], found["message"]) == ("False", "CertificateNotIssued", "request csr-1 is approved")
+    place.view.find_lacking = str
+
+    async def is_over() -> bool:
+        return [item["type"] for item in (await place.pass_once())["conditions"]] == ["Reachable"]
+
+    await eventually(is_over)
+    for task in tasks:
+        task.cancel()
+
+
+async def test_without_a_serving_certificate_the_process_is_ready_once_that_is_told(world: World) -> None:
+    """Its nodes take pods; only logs and commands fail."""
+    server = api.NodeApi(cast(Api, world.api), parse(BASIC), cast(Any, None), cast(Any, world.backend), world.pods.registry)
+    assert server.find_problem() is None
+    server._certificate = Certificate(cast(Api, world.api), Wish("gpu", "gpu", "serving", "10.0.0.7"), Path("/nowhere"))
+    assert "not issued yet" in (server.find_problem() or "")
+    server._certificate.is_lacking = True
+    assert server.find_problem() is None
 
 
 async def test_given_shapes_win() -> None:
@@ -222,7 +251,7 @@ async def test_nodes_are_those_that_the_operator_has_made() -> None:
         {"name": "taken", "shape": "taken", "state": "Refused"},
     ]
     view = BackendView(cast(Api, MemoryApi()), build_body(nodes=nodes), Health())
-    assert view.nodes == {NodeWish("gpu", "default"), NodeWish("gpu-old", "old")}
+    assert view.nodes == {NodeRef("gpu", "default"), NodeRef("gpu-old", "old")}
 
 
 @pytest.mark.parametrize(

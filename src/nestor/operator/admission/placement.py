@@ -30,7 +30,7 @@ _HARD = ("NoSchedule", "NoExecute")
 
 
 @dataclass(frozen=True)
-class Wishes:
+class Resolved:
     """What came of a job's wishes."""
 
     placement: Placement | None
@@ -70,7 +70,7 @@ def apply_machine(policy: NestedClassSpec, name: str | None) -> NestedClassSpec:
     return policy.model_copy(update={"namespace": own.model_copy(update=changes)})
 
 
-def resolve_placement(policy: NestedClassSpec, job: NestedAppJobSpec | None) -> Wishes:
+def resolve_placement(policy: NestedClassSpec, job: NestedAppJobSpec | None) -> Resolved:
     """The placement of a job's pods. `job` is None if its spec cannot be read: then it has no wishes."""
     said = policy.placement or ClassPlacement()
     base = _strip(said)
@@ -79,7 +79,7 @@ def resolve_placement(policy: NestedClassSpec, job: NestedAppJobSpec | None) -> 
     wishes = job.placement if job and job.placement else JobPlacement()
     problems = [*_check_nodes(wishes, base), *_check_names(wishes, base), *_check_overflow(wishes, said)]
     found = _apply(wishes, base, said)
-    return Wishes(found if found != Placement() else None, tuple(problems))
+    return Resolved(found if found != Placement() else None, tuple(problems))
 
 
 def tolerate_backends(placement: Placement | None, taints: Taints) -> Placement | None:

@@ -29,6 +29,8 @@ DISCOVERABLE = frozenset(
 """The only labels of Kubernetes that a backend may give its nodes by itself."""
 ALWAYS = {"kubernetes.io/os": "linux", "node.kubernetes.io/exclude-from-external-load-balancers": "true"}
 """Labels of every virtual node, unless its backend's spec says otherwise. No load balancer can send it traffic."""
+INTERLINK = {"kubernetes.io/arch": "amd64"}
+"""What nodes of interLink backends have besides: the protocol tells no architecture, and pods may ask for one."""
 
 _KEY = re.compile(f"({DNS_NAME[1:-1]}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?")
 
@@ -118,11 +120,11 @@ def _build_wanted(backend: str, name: str, spec: OverflowBackendSpec, shape: Sha
         marks[labels.PRICE] = str(spec.price)
     # An admin's word about one shape counts more than about all; a backend's counts less.
     chosen = template | own if is_own else own | template
-    unique = {(item.key, item.effect): item for item in [*taints, *spec.list_taints(backend)]}
+    unique = {(item.key, item.effect): item for item in [*taints, *spec.node.list_taints(backend)]}
     return Wanted(
         name=name,
         shape=shape.name,
-        labels=ALWAYS | {"kubernetes.io/hostname": name} | chosen | marks,
+        labels=ALWAYS | (INTERLINK if spec.interlink else {}) | {"kubernetes.io/hostname": name} | chosen | marks,
         taints=tuple(unique.values()),
     )
 

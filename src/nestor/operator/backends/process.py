@@ -14,7 +14,10 @@ from nestor.operator.settings import Settings
 
 VNODE_ROLE = "nestor-vnode"
 """ClusterRole of the chart."""
-DEFAULT_RESOURCES: Object = {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"memory": "512Mi"}}
+DEFAULT_RESOURCES: Object = {"requests": {"cpu": "50m", "memory": "160Mi"}, "limits": {"memory": "512Mi"}}
+"""With a thousand pods, it takes 150 MB."""
+LOST_SECONDS = 30
+"""How long it stays on a machine that is not ready. By default, pods of others are given up no later than its nodes would be."""
 
 _RBAC = "rbac.authorization.k8s.io"
 _USER = 65532
@@ -78,7 +81,7 @@ def _subject(backend: Object, settings: Settings) -> Object:
 
 
 def _build_network_policy(backend: Object, settings: Settings) -> Object:
-    """In: the kubelet API, for whose caller there is no selector. Out: everything but the cloud's metadata addresses."""
+    """In: the kubelet API, for whose caller there is no selector, and metrics. Out: all but the cloud's metadata addresses."""
     closed = [*addresses.LINK_LOCAL, *addresses.METADATA]
     blocks = [
         {"ipBlock": {"cidr": "0.0.0.0/0", "except": [cidr for cidr in closed if ":" not in cidr]}},
@@ -90,7 +93,7 @@ def _build_network_policy(backend: Object, settings: Settings) -> Object:
         "spec": {
             "podSelector": {"matchLabels": _select(backend)},
             "policyTypes": ["Ingress", "Egress"],
-            "ingress": [{"ports": [{"protocol": "TCP", "port": vnode.KUBELET_PORT}]}],
+            "ingress": [{"ports": [{"protocol": "TCP", "port": port} for port in (vnode.KUBELET_PORT, vnode.HEALTH_PORT)]}],
             # Some network plugins do not count pods as addresses.
             "egress": [
                 {"to": [*blocks, {"namespaceSelector": {}}]},
@@ -134,9 +137,20 @@ def _build_pod(backend: Object, spec: OverflowBackendSpec, settings: Settings) -
         # Its own virtual node, or another's, cannot run it.
         "affinity": {"nodeAffinity": required},
         **settings.vnode_pod,
+        "tolerations": _build_tolerations(settings.vnode_pod.get("tolerations") or []),
         "containers": [_build_container(backend, spec, settings)],
         "volumes": [{"name": name, "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}} for name in _FOLDERS],
     }
+
+
+def _build_tolerations(chosen: list[Object]) -> list[Object]:
+    """Those that admins have chosen, and for how long a lost machine is waited for, unless they say that too. Another process may
+    begin while the old one still works: neither takes a pod for new that the other has sent.
+    """
+    keys = {item.get("key") or "" for item in chosen}
+    lost = [] if "" in keys else [f"node.kubernetes.io/{name}" for name in ("not-ready", "unreachable")]
+    own: Object = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": LOST_SECONDS}
+    return [*chosen, *({"key": key, **own} for key in lost if key not in keys)]
 
 
 def _build_container(backend: Object, spec: OverflowBackendSpec, settings: Settings) -> Object:
@@ -148,7 +162,7 @@ def _build_container(backend: Object, spec: OverflowBackendSpec, settings: Setti
     return {
         "name": "vnode",
         "image": settings.image,
-        "imagePullPolicy": "IfNotPresent",
+        "imagePullPolicy": settings.image_pull_policy,
         "args": ["vnode", vnode.BACKEND_FLAG, backend["metadata"]["name"]],
         "env": [
             {"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}} for name, path in fields.items()

@@ -51,19 +51,24 @@ class Observed:
     """The condition that the process has reported."""
     has_shapes: bool
     nodes: Sequence[NodeState] = ()
+    certified: Object | None = None
+    """The condition that the process reports about its certificates, if the cluster does not issue them all."""
 
 
 def decide_ready(seen: Observed) -> Condition:
     """Condition `Ready` of the backend. What comes first explains what follows from it."""
-    reachable = seen.reachable or {}
+    reachable, certified = seen.reachable or {}, seen.certified or {}
+    uncertified = str(certified.get("message", "")) if certified.get("status") == "False" else ""
     if seen.process.is_running and reachable.get("status", "True") != "True":
         return _not_ready(conditions.reason_of(reachable), reachable.get("message") or "it does not answer")
     if seen.process.problem is not None:
+        if seen.process.is_running and uncertified:
+            return _not_ready(conditions.CERTIFICATE_NOT_ISSUED, uncertified)
         return _not_ready(conditions.NOT_DEPLOYED, seen.process.problem)
     if not reachable:
         return _not_ready(conditions.NOT_DEPLOYED, "the process of its virtual nodes has not reported yet")
     if not seen.has_shapes:
-        return _not_ready(conditions.NO_SHAPES, "it tells of no machines, and `spec.shapes` is not set")
+        return _not_ready(conditions.NO_SHAPES, "the backend reports no machines, and `spec.shapes` is not set")
     if refused := [item for item in seen.nodes if item.conflict]:
         return _not_ready(conditions.NODE_CONFLICT, "; ".join(item.conflict for item in refused))
     kept = [item for item in seen.nodes if item.removed_since is None]
@@ -71,6 +76,8 @@ def decide_ready(seen: Observed) -> Condition:
         return _not_ready(conditions.NODES_NOT_READY, "; ".join(_describe(item) for item in waiting))
     leaving = [item.name for item in seen.nodes if item.removed_since]
     said = f"{count_ready(seen.nodes)} nodes take pods" + (f"; being removed: {', '.join(leaving)}" if leaving else "")
+    if uncertified:  # nodes need only the first of their two certificates
+        said += f"; logs and commands fail: {uncertified}"
     return Condition(conditions.READY, "True", conditions.NODES_READY, said)
 
 

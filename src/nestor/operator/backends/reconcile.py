@@ -73,7 +73,8 @@ class BackendReconciler:
         name = backend["metadata"]["name"]
         pods = self._context.cache.pods_by_namespace.all(self._context.settings.namespace)
         process = find_process(names.vnode(name), [pod for pod in pods if is_process(pod, name)])
-        ready = decide_ready(Observed(process, reachable, has_shapes=bool(shapes), nodes=nodes))
+        certified = conditions.find(conditions_of(backend), conditions.CERTIFIED)
+        ready = decide_ready(Observed(process, reachable, has_shapes=bool(shapes), nodes=nodes, certified=certified))
         await self._report(backend, ready, nodes)
         has_conflict = any(item.conflict for item in nodes)
         return Result(RESYNC_SECONDS).within(delay, CONFLICT_SECONDS if has_conflict else None)

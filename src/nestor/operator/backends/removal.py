@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nestor.api import labels
-from nestor.objects import Object, annotations_of, is_terminating, owners_of, status_of
+from nestor.objects import Object, annotations_of, is_of_daemon_set, is_terminating
 from nestor.times import seconds_since
+from nestor.translate.status import is_terminal
 
 SETTLE_SECONDS = 60.0
 """How long a shape must be gone before pods are sent away: a backend may forget one for a moment."""
@@ -69,8 +70,7 @@ def find_start(node: Object) -> str | None:
 
 def holds(pod: Object) -> bool:
     """Whether a node must not go before the pod: it may run. Pods of DaemonSets come back as long as the node is there."""
-    is_daemon = any(owner.get("kind") == "DaemonSet" and owner.get("controller") for owner in owners_of(pod))
-    return not is_daemon and status_of(pod).get("phase") not in ("Succeeded", "Failed")
+    return not is_of_daemon_set(pod) and not is_terminal(pod)
 
 
 def _staying(pods: tuple[Object, ...]) -> tuple[Object, ...]:

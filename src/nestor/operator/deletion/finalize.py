@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from nestor import names
@@ -15,6 +16,7 @@ from nestor.kube.tasks import together
 from nestor.names import Part
 from nestor.objects import Object, conditions_of, is_terminating, labels_of, status_of
 from nestor.operator.admission.copied_inputs import CopiedInputs
+from nestor.operator.deletion.left import FORCED, LeftPods
 from nestor.operator.result import Result
 from nestor.operator.status.build import Event
 from nestor.operator.status.report import post, write_status
@@ -30,6 +32,8 @@ APP_GRACE_SECONDS = 10
 OWN_GRACE_SECONDS = 1
 """For the control plane, the syncer and the runner: they keep nothing, so they need no graceful shutdown."""
 NAMESPACE_LEAD_SECONDS = 2
+LEFT_SECONDS = 30.0
+"""How long a namespace may take to go after its pods at backends were given up."""
 POLL_SECONDS = 1.0
 
 
@@ -41,6 +45,8 @@ class _Deletion:
     """When this process first saw it. The deletion timestamp may be long ago, but force must not precede a normal attempt."""
     told: set[str] = field(default_factory=set)
     """UIDs of the objects that a warning was posted for."""
+    has_left: bool = False
+    """Pods at backends were given up: the namespace needs a moment more to go."""
 
 
 class Finalizer:
@@ -50,7 +56,9 @@ class Finalizer:
         self._context = context
         self._api = context.api
         self._inputs = inputs
+        self._left = LeftPods(context)
         self._deletions: dict[str, _Deletion] = {}
+        """By the job's UID."""
 
     async def finalize(self, job: Object) -> Result:
         """One pass over a job that is being deleted, until nothing is left."""
@@ -61,9 +69,9 @@ class Finalizer:
         live = await self._find_namespace(home)
         deletion = self._deletions.setdefault(meta["uid"], _Deletion())
         age = time.monotonic() - deletion.since
-        if live is not None and age < self._context.settings.give_up_after_seconds:
+        if live is not None and age < self._find_limit(home.namespace, deletion):
             await self._report(job, home.namespace)
-            await self.empty(live, is_forced=age > self._context.settings.force_after_seconds, about=job)
+            await self.empty(live, age, about=job)
             return Result(POLL_SECONDS)
         if live is not None:
             message = f"Namespace '{home.namespace}' could not be deleted and was left behind: {_explain(live)}"
@@ -77,18 +85,26 @@ class Finalizer:
         self.forget(home.namespace, home.name, meta["uid"])
         return Result()
 
-    async def empty(self, namespace: Object, *, is_forced: bool, about: Object | None) -> None:
+    def _find_limit(self, namespace: str, deletion: _Deletion) -> float:
+        """How long the deletion may take, in seconds: pods at backends are given up only when it should be over."""
+        limit = self._context.settings.give_up_after_seconds
+        at_backends, _ = self._left.split(self._context.cache.pods_by_namespace.all(namespace))
+        return limit + LEFT_SECONDS if at_backends or deletion.has_left else limit
+
+    async def empty(self, namespace: Object, age: float, *, about: Object | None) -> None:
         """Delete the pods first, then the namespace. The namespace controller looks after 5 s; if it finds a pod, it looks again
         after half of the pod's grace period. So the namespace is deleted when its last pods have 2 s left.
 
         Without its RoleBinding, the syncer cannot create pods; without its StatefulSet, the server is not recreated.
+        `age`: for how many seconds this has been tried.
         """
         name = namespace["metadata"]["name"]
         if not is_terminating(namespace):
             await self._stop_producers(name, namespace["metadata"]["labels"][labels.JOB])
         pods = self._context.cache.pods_by_namespace.all(name)
+        is_forced = age > self._context.settings.force_after_seconds
         if pods:
-            await together(*(self._delete_pod(pod, is_forced=is_forced, about=about) for pod in pods))
+            await self._delete_pods(pods, namespace, age, about=about)
         if is_forced:
             await self._strip_clusters(name, about)
         if (is_forced or all(_ends_soon(pod) for pod in pods)) and not is_terminating(namespace):
@@ -109,7 +125,26 @@ class Finalizer:
         binding = names.child(cluster, Part.SYNCER)
         await together(*deletions, self._api.delete(kinds.ROLE_BINDING, binding, namespace))
 
+    async def _delete_pods(self, pods: Iterable[Object], namespace: Object, age: float, *, about: Object | None) -> None:
+        """Those at backends are forced last: a backend may take minutes, and once the host pod is gone, its virtual node has lost
+        what it needs to see to the end.
+        """
+        settings = self._context.settings
+        is_forced, is_last = age > settings.force_after_seconds, age > settings.give_up_after_seconds
+        at_backends, others = self._left.split(pods)
+        if is_last and at_backends:
+            deletion = self._deletions.setdefault(labels_of(namespace)[labels.JOB_UID], _Deletion())
+            new = [pod for pod in at_backends if pod["metadata"]["uid"] not in deletion.told]
+            deletion.has_left = True
+            deletion.told.update(pod["metadata"]["uid"] for pod in new)
+            await self._left.tell(new, about)
+        await together(
+            *(self._delete_pod(pod, is_forced=is_last, about=None) for pod in at_backends),
+            *(self._delete_pod(pod, is_forced=is_forced, about=about) for pod in others),
+        )
+
     async def _delete_pod(self, pod: Object, *, is_forced: bool, about: Object | None) -> None:
+        """`about`: the job that is told if it does not end."""
         meta = pod["metadata"]
         own = (meta.get("labels") or {}).get(labels.COMPONENT) != labels.COMPONENT_APP
         wished = pod["spec"].get("terminationGracePeriodSeconds", 30)
@@ -119,7 +154,7 @@ class Finalizer:
         is_gone = not await self._api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=grace)
         if is_forced and not is_gone and about is not None:
             message = f"pod '{meta['name']}' did not terminate and was force-deleted without confirmation from its node"
-            await self._warn_once(about, pod, "PodForceDeleted", message)
+            await self._warn_once(about, pod, FORCED, message)
 
     async def _strip_clusters(self, namespace: str, about: Object | None) -> None:
         """Remove the finalizers of NestedClusters that are stuck in deletion."""
@@ -173,11 +208,15 @@ class Finalizer:
 
     def forget(self, namespace: str, name: str, uid: str) -> None:
         """Drop what is remembered about a job that is gone."""
-        self._deletions.pop(uid, None)
+        self.forget_deletion(uid)
         self._context.applier.forget(namespace)
         self._context.made.pop(namespace, None)
         self._context.provisioner.forget(namespace, name)
         self._inputs.forget(uid)
+
+    def forget_deletion(self, uid: str) -> None:
+        """Drop what is remembered about the deletion of that job, or of what it left."""
+        self._deletions.pop(uid, None)
 
 
 def _ends_soon(pod: Object) -> bool:

@@ -25,8 +25,8 @@ class Sweeper:
     def __init__(self, context: Context, finalizer: Finalizer) -> None:
         self._context = context
         self._finalizer = finalizer
-        self._since: dict[str, float] = {}
-        """When this process first saw an orphan, by the namespace's UID."""
+        self._since: dict[str, tuple[float, str]] = {}
+        """When this process first saw an orphan, and the UID of its job, by the namespace's UID."""
 
     async def sweep(self, namespace: str, name: str) -> Result:
         """Delete host namespaces labelled for this job that belong to none, once the API server confirms it."""
@@ -58,17 +58,17 @@ class Sweeper:
     async def _sweep_one(self, orphan: Object, namespace: str, name: str) -> None:
         where, uid = orphan["metadata"]["name"], orphan["metadata"]["uid"]
         if uid not in self._since:
-            self._since[uid] = time.monotonic()
+            self._since[uid] = time.monotonic(), _owner(orphan)
             log.warning("deleting namespace %s: its job %s/%s no longer exists", where, namespace, name)
             self._finalizer.forget(where, name, _owner(orphan))
-        is_forced = time.monotonic() - self._since[uid] > self._context.settings.force_after_seconds
-        await self._finalizer.empty(orphan, is_forced=is_forced, about=None)
+        await self._finalizer.empty(orphan, time.monotonic() - self._since[uid][0], about=None)
         await self._context.api.delete(kinds.CLUSTER_ROLE_BINDING, where)
 
     def _drop_gone(self) -> None:
         if self._since:
             live = {item["metadata"]["uid"] for item in self._context.cache.informers[kinds.NAMESPACE]}
-            self._since = {uid: since for uid, since in self._since.items() if uid in live}
+            for uid in self._since.keys() - live:
+                self._finalizer.forget_deletion(self._since.pop(uid)[1])
 
 
 def _owner(namespace: Object) -> str:

@@ -16,7 +16,7 @@ from nestor.api.placement import NodeRequirement
 from nestor.api.placement_gang import Gang
 from nestor.objects import Object
 from nestor.operator.gangs.observe import Cluster, Seen, age
-from nestor.operator.gangs.places import Place, describe, list_places
+from nestor.operator.gangs.places import PlaceNodes, describe, list_places
 from nestor.translate.gang_room import Fit, Room, fit
 
 PAUSE_LIMIT = 3600.0
@@ -93,7 +93,7 @@ def _find_obstacle(seen: Seen, entry: GangStatus, now: datetime.datetime) -> str
     if seen.loose:
         return entry.message or f"pods of gang '{seen.title}' from its last attempt still run"
     if len(seen.held) < seen.size:
-        return f"only {len(seen.held)} of the {seen.size} pods of gang '{seen.title}' are there"
+        return f"only {len(seen.held)} of the {seen.size} pods of gang '{seen.title}' exist"
     if entry.retry_time and now < times.read(entry.retry_time):
         return f"not all pods of gang '{seen.title}' got nodes when they were let go; it is tried again at {entry.retry_time}"
     return ""
@@ -116,7 +116,7 @@ def _place(seen: Seen, entry: GangStatus, rooms: Rooms | None, now: datetime.dat
     return entry.model_copy(update={"message": message})
 
 
-def _release(seen: Seen, entry: GangStatus, place: Place, now: datetime.datetime) -> GangStatus:
+def _release(seen: Seen, entry: GangStatus, place: PlaceNodes, now: datetime.datetime) -> GangStatus:
     message = f"{describe(place.name)} has room for all {seen.size} pods of gang '{seen.title}'"
     changes = {"state": "Released", "place": place.name, "nodes": place.nodes, "since": times.write(now), "message": message}
     return entry.model_copy(update=changes | {"retry_time": ""})

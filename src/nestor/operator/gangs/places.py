@@ -12,21 +12,21 @@ from nestor.translate.node_rules import select_nodes
 
 
 @dataclass(frozen=True)
-class Place:
+class PlaceNodes:
     """A set of nodes of which one gang uses no others."""
 
     name: str
     nodes: list[NodeRequirement]
 
 
-def list_places(placement: Placement, nodes: Sequence[Object]) -> list[Place]:
+def list_places(placement: Placement, nodes: Sequence[Object]) -> list[PlaceNodes]:
     """The host cluster's own nodes, then the backends, the most preferred first. Pods may be barred from some of them."""
     overflow = placement.overflow
     if overflow is None:
-        return [Place(HOST, [])]
+        return [PlaceNodes(HOST, [])]
     backends = sorted(overflow.backends, key=lambda item: -item.weight)
     own = [NodeRequirement(key=labels.BACKEND, operator="DoesNotExist"), *_exclude(backends, nodes)]
-    return [Place(HOST, own), *(Place(item.name, _require(select_nodes(item))) for item in backends)]
+    return [PlaceNodes(HOST, own), *(PlaceNodes(item.name, _require(select_nodes(item))) for item in backends)]
 
 
 def describe(name: str) -> str:

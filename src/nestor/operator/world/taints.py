@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from pydantic import ValidationError
 
-from nestor.api.overflowbackend import NodeTemplate, Taint, find_taints
+from nestor.api.overflowbackend import NodeTemplate, Taint
 from nestor.objects import Object, spec_of
 
 log = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ def read_backend(backend: Object) -> tuple[Taint, ...] | None:
     """Those of one backend; None if it cannot be read."""
     name = backend["metadata"]["name"]
     try:
-        return tuple(find_taints(NodeTemplate.model_validate(spec_of(backend).get("node") or {}), name))
+        return tuple(NodeTemplate.model_validate(spec_of(backend).get("node") or {}).list_taints(name))
     except ValidationError as error:
         log.debug("the taints of backend '%s' cannot be read: %s", name, error)
         return None

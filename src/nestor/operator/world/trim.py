@@ -8,6 +8,7 @@ What is trimmed already stays as it is. None raises: what it cannot handle is ke
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Iterable
 
 from nestor.api import labels
@@ -130,7 +131,7 @@ def _build_stub(obj: Object, problem: str) -> Object:
 
 @_never_raising
 def trim_pod(pod: Object) -> Object:
-    """Of the application's pods, only their phase matters; of our own, also what they wait for and how they ended."""
+    """Of the application's pods, only their phase and node matter; of our own, also what they wait for and how they ended."""
     spec, status, own = spec_of(pod), status_of(pod), labels_of(pod)
     kept: Object = {key: status[key] for key in ("phase", "reason") if key in status}
     if own.get(labels.COMPONENT) != labels.COMPONENT_APP:
@@ -143,6 +144,8 @@ def trim_pod(pod: Object) -> Object:
     if own.get(labels.COMPONENT) == labels.COMPONENT_VNODE and "podIPs" in status:
         kept["podIPs"] = status["podIPs"]
     kept_spec = {key: spec[key] for key in ("terminationGracePeriodSeconds",) if key in spec} | {"volumes": volumes}
+    if spec.get("nodeName"):
+        kept_spec["nodeName"] = sys.intern(spec["nodeName"])  # many pods have the same
     return {**_head(pod), "metadata": _trim_metadata(pod), "spec": kept_spec, "status": kept}
 
 

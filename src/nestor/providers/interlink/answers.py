@@ -12,7 +12,7 @@ from nestor.objects import Object
 from nestor.providers.base import Shape, Unreachable
 from nestor.providers.interlink import discovery, nunet
 from nestor.providers.interlink.wire import Created, Peer, Ping, PodAnswer
-from nestor.providers.interlink.words import cut, cut_name
+from nestor.providers.words import cut, cut_name
 
 _STATES = ("waiting", "running", "terminated")
 _JOB_LIMIT = 256

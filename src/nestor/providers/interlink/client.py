@@ -10,8 +10,9 @@ from contextlib import asynccontextmanager, contextmanager
 
 import aiohttp
 
+from nestor.providers import words
 from nestor.providers.base import InvalidInput, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
-from nestor.providers.interlink import tls, words
+from nestor.providers.interlink import tls
 from nestor.providers.interlink.settings import Settings
 from nestor.providers.interlink.sockets import open_socket
 from nestor.providers.interlink.tokens import GivenTokens, OidcTokens, Tokens

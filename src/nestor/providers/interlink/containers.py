@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.alias_generators import to_camel
 
 from nestor.objects import Object
-from nestor.providers.interlink.words import cut
+from nestor.providers.words import cut
 
 _INT32 = 2**31 - 1
 _REASON_LIMIT, _MESSAGE_LIMIT, _NAME_LIMIT = 128, 4096, 512

@@ -9,7 +9,7 @@ from nestor.api import labels
 from nestor.objects import Object
 from nestor.providers.base import WHOLE, Shape, Unreachable
 from nestor.providers.interlink.wire import Ping, Taint
-from nestor.providers.interlink.words import cut_name
+from nestor.providers.words import cut_name
 from nestor.quantities import parse_quantity, write_quantity
 
 _NAME = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime
 
 from nestor.objects import Object
-from nestor.providers.interlink.phase import build_status, is_over
+from nestor.providers.interlink.phase import build_status
 from nestor.providers.interlink.wire import PodAnswer
+from nestor.translate.status import is_terminal
 
 _Runs = tuple[tuple[str, int, str | None], ...]
 
@@ -22,9 +23,9 @@ class Endings:
         """The pod's status. It ends once the backend has had time to restart its containers, and has not done so."""
         uid = pod["metadata"]["uid"]
         going_on = ended = build_status(pod, answer, now, restarts=True)
-        if not is_over({"status": going_on}) and _has_ended_containers(going_on):
+        if not is_terminal({"status": going_on}) and _has_ended_containers(going_on):
             ended = build_status(pod, answer, now)
-        if is_over({"status": going_on}) or not is_over({"status": ended}):
+        if is_terminal({"status": going_on}) or not is_terminal({"status": ended}):
             self.forget(uid)
             return going_on
         runs = tuple((item["name"], item["restartCount"], item.get("containerID")) for item in ended["containerStatuses"])

@@ -11,6 +11,7 @@ import datetime
 from nestor import times
 from nestor.objects import Object, status_of
 from nestor.providers.interlink.containers import ContainerAnswer, State, Waiting
+from nestor.translate.container_status import build_placeholder
 
 
 def reduce_containers(pod: Object, group: str, answers: dict[str, ContainerAnswer], now: datetime.datetime) -> list[Object]:
@@ -27,7 +28,7 @@ def _reduce(
     pod: Object, container: Object, answer: ContainerAnswer | None, before: Object | None, now: datetime.datetime
 ) -> Object:
     if before is None:
-        before = build_waiting(container)
+        before = build_placeholder(container)
     if answer is None or not _has_state(answer.state):
         return before
     status = _build(container, answer, pod, now)
@@ -35,22 +36,6 @@ def _reduce(
         return before
     status["restartCount"] = max(status["restartCount"], before.get("restartCount") or 0)
     return _keep_times(status, before)
-
-
-def build_waiting(container: Object) -> Object:
-    """The status of a container that the backend has told nothing about yet."""
-    waiting = {"waiting": {"reason": "ContainerCreating"}}
-    image = str(container.get("image") or "")
-    return {
-        "name": container["name"],
-        "state": waiting,
-        "lastState": {},
-        "ready": False,
-        "started": False,
-        "restartCount": 0,
-        "image": image,
-        "imageID": "",
-    }
 
 
 def _build(container: Object, answer: ContainerAnswer, pod: Object, now: datetime.datetime) -> Object:

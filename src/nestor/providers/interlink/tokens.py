@@ -12,8 +12,8 @@ from urllib.parse import quote_plus
 import aiohttp
 from pydantic import BaseModel, Field, ValidationError
 
+from nestor.providers import words
 from nestor.providers.base import Unauthorized, Unreachable
-from nestor.providers.interlink import words
 from nestor.providers.interlink.settings import Limits, Oidc
 
 _ANSWER_LIMIT = 64 * 1024

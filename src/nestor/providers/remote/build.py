@@ -163,7 +163,7 @@ def _build_tolerations(spec: Object) -> Iterator[Object]:
     for item in spec.get("tolerations") or []:
         if item.get("key") in ALWAYS_ALLOWED:
             yield item
-    for name in sorted(find_extended(_list_resources(spec))):
+    for name in sorted(pick_extended(_list_resources(spec))):
         yield {"key": name, "operator": "Exists", "effect": "NoSchedule"}
 
 
@@ -174,6 +174,6 @@ def _list_resources(spec: Object) -> Iterator[str]:
             yield from ((part.get("resources") or {}).get(amounts) or {}).keys()
 
 
-def find_extended(resources: Iterable[str]) -> frozenset[str]:
+def pick_extended(resources: Iterable[str]) -> frozenset[str]:
     """Those of the resources that are extended ones, such as `nvidia.com/gpu`."""
     return frozenset(name for name in resources if "/" in name and not name.partition("/")[0].endswith(_RESERVED))

@@ -11,11 +11,11 @@ from nestor.api import labels
 from nestor.kube import Api, ApiError, kinds
 from nestor.objects import Object, labels_of
 from nestor.providers.base import NotYet, Options, Unreachable
-from nestor.providers.interlink.words import hide
 from nestor.providers.remote import words
 from nestor.providers.remote.build import build_marks
 from nestor.providers.remote.cache import PodCache
 from nestor.providers.remote.settings import Settings
+from nestor.providers.words import hide
 
 
 class Cluster:

@@ -12,10 +12,11 @@ import time
 from nestor.api import labels
 from nestor.kube import Conflict, Kind, kinds
 from nestor.kube.tasks import together
-from nestor.objects import Object, is_terminating, status_of
+from nestor.objects import Object, is_terminating
 from nestor.providers.base import InvalidInput, NotFound, NotYet, Unauthorized, Unreachable
-from nestor.providers.remote import build, copies, reduce
+from nestor.providers.remote import build, copies
 from nestor.providers.remote.cluster import Cluster
+from nestor.translate.status import is_terminal
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ class Creator:
 
     async def refresh(self, pod: Object, there: Object, wanted: list[Object]) -> None:
         """Bring the copies of a pod up to date. One that runs is not refused for them."""
-        is_ending = is_terminating(there) or reduce.is_over(status_of(there))
+        is_ending = is_terminating(there) or is_terminal(there)
         if is_ending or self._written.get(pod["metadata"]["uid"]) == copies.digest(wanted):
             return
         try:

@@ -11,7 +11,7 @@ from nestor import times
 from nestor.api import labels
 from nestor.kube import kinds
 from nestor.kube.rights import right
-from nestor.objects import Object, annotations_of, is_terminating, labels_of, spec_of, status_of
+from nestor.objects import Object, annotations_of, is_terminating, labels_of, spec_of
 from nestor.providers import upgrade
 from nestor.providers.base import Call, Connection, Inputs, InvalidInput, NotFound, Options, Part, Shape, Unreachable
 from nestor.providers.remote import build, copies, patches, reduce, words
@@ -20,6 +20,7 @@ from nestor.providers.remote.create import Creator
 from nestor.providers.remote.places import Places
 from nestor.providers.remote.refusals import find_refusals
 from nestor.providers.remote.settings import Settings
+from nestor.translate.status import is_terminal
 
 RIGHTS = (
     right(kinds.POD, "get", "list", "watch", "create", "patch", "delete"),
@@ -108,7 +109,7 @@ class RemoteProvider:
             self._creator.forget(uid)
             cache.forget(pod)
             return
-        is_placed = spec_of(there).get("nodeName") and not reduce.is_over(status_of(there))
+        is_placed = spec_of(there).get("nodeName") and not is_terminal(there)
         # 0 would remove the pod at once, while its containers may still run.
         grace = max(1, grace_seconds) if grace_seconds is not None and is_placed else grace_seconds
         api, meta = await self._cluster.connect(), there["metadata"]

@@ -12,18 +12,19 @@ from typing import Any
 from nestor import times
 from nestor.api.conditions import is_true
 from nestor.objects import Object, is_terminating, spec_of, status_of
+from nestor.translate.container_status import build_placeholder, end_container
 from nestor.translate.messages import translate
-from nestor.translate.status import end_container
 
 LOST_SECONDS = 60.0
 """How long after its grace period a pod counts as lost that ends on a node which does not answer."""
 NODE_LOST = "NodeLost"
 
 _GROUPS = {"initContainers": "initContainerStatuses", "containers": "containerStatuses"}
-_TEXTS = ("phase", "reason", "message", "startTime")
+_TEXTS = ("phase", "reason", "message")
+_DERIVED = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
+"""Conditions that follow from the statuses of containers: the virtual node finds them itself."""
 _CONDITION = ("type", "status", "reason", "message", "lastTransitionTime", "lastProbeTime")
 _CONTAINER = ("name", "state", "lastState", "ready", "started", "restartCount", "image", "imageID", "containerID")
-_TERMINAL = ("Succeeded", "Failed")
 _UNKNOWN = "The pod's end was not reported by its node"
 _NODE_LOST = "The pod's node in the other cluster does not answer"
 
@@ -46,12 +47,9 @@ def build_status(pod: Object, there: Object, words: Words, now: datetime.datetim
             result[field] = [_build_container(item, words) for item in items]
     if _is_node_lost(own):
         result = _lose_node(result, there, now)
-    return _end(pod, result, times.write(now)) if result["phase"] in _TERMINAL else result
-
-
-def is_over(status: Object) -> bool:
-    """Whether the pod has ended."""
-    return status.get("phase") in _TERMINAL
+    if result["phase"] == "Failed":
+        result = _end(pod, result, times.write(now))
+    return result | {"conditions": [item for item in result["conditions"] if item["type"] not in _DERIVED]}
 
 
 def _is_node_lost(own: Object) -> bool:
@@ -88,10 +86,8 @@ def _find_delay(there: Object, now: datetime.datetime) -> float:
 
 def _end(pod: Object, status: Object, time: str) -> Object:
     """No container of a pod that has failed runs on, even if its node has not said so: those of evicted pods for example."""
-    if status["phase"] != "Failed":
-        return status
     named = {item["name"]: item for item in status.get("containerStatuses") or []}
-    items = [named.get(item["name"]) or _nothing(item) for item in spec_of(pod)["containers"]]
+    items = [named.get(item["name"]) or build_placeholder(item) for item in spec_of(pod)["containers"]]
     status["containerStatuses"] = [end_container(item, _UNKNOWN, _end_of(status, time)) for item in items]
     first = status.get("initContainerStatuses") or []
     if first:
@@ -104,11 +100,6 @@ def _end_of(status: Object, otherwise: str) -> str:
     """When the pod has ended: a time that does not change from one look to the next."""
     known = [item["lastTransitionTime"] for item in status["conditions"] if item.get("lastTransitionTime")]
     return max(known, default=otherwise)
-
-
-def _nothing(container: Object) -> Object:
-    plain = {"image": container.get("image") or "", "imageID": "", "restartCount": 0, "ready": False, "started": False}
-    return {"name": container["name"], **plain, "state": {"waiting": {"reason": "ContainerCreating"}}, "lastState": {}}
 
 
 def _build_container(item: Object, words: Words) -> Object:

@@ -17,7 +17,7 @@ from nestor import names
 from nestor.api.conditions import is_true
 from nestor.objects import Object, conditions_of, is_terminating, labels_of, spec_of, status_of
 from nestor.providers.base import Shape
-from nestor.providers.remote.build import Machines, find_extended
+from nestor.providers.remote.build import Machines, pick_extended
 from nestor.quantities import parse_quantity, write_quantity
 
 NAME_LIMIT = 40
@@ -58,7 +58,7 @@ def find_shapes(nodes: Iterable[Object], quotas: Iterable[Object], shape_labels:
 
 def _read_key(node: Object, shape_labels: Sequence[str]) -> _Key | None:
     """None for a node that the pods may not use."""
-    resources = find_extended(status_of(node).get("capacity") or {})
+    resources = pick_extended(status_of(node).get("capacity") or {})
     taints = [item for item in spec_of(node).get("taints") or [] if item.get("effect") in _HARD and not _is_transient(item)]
     if any(item["key"] not in resources or item["effect"] != "NoSchedule" for item in taints):
         return None
@@ -104,7 +104,7 @@ def name_shape(key: _Key, shape_labels: Sequence[str]) -> str:
 def _read_amounts(amounts: object) -> Iterator[tuple[str, Decimal]]:
     """The resources that a node may have, with amounts that are some."""
     found = amounts if isinstance(amounts, dict) else {}
-    extended = find_extended(found)
+    extended = pick_extended(found)
     for name, text in found.items():
         if name in _PLAIN or name in extended or name.startswith("hugepages-"):
             amount = _parse(text)

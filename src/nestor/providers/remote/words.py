@@ -11,7 +11,7 @@ from nestor.kube import ApiError, Conflict, Forbidden, Invalid, errors
 from nestor.objects import Object
 from nestor.providers.base import InvalidInput, NoRoom, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
 from nestor.providers.host import EXCEEDED
-from nestor.providers.interlink.words import cut
+from nestor.providers.words import cut
 from nestor.translate import volumes
 from nestor.translate.references import find_references
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from nestor.api import conditions
-from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatus, Shape
+from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatus, Shape, UnconfirmedPod
 from nestor.kube import Api, ApiError, Change, Informer, kinds
 from nestor.kube.rights import right
 from nestor.objects import Object, conditions_of, spec_of, status_of
@@ -31,7 +31,7 @@ _PROCESS = {"Interlink": ("type", "interlink", "kubernetes"), "Kubernetes": ("ty
 
 
 @dataclass(frozen=True)
-class NodeWish:
+class NodeRef:
     """A node that this process is to keep."""
 
     name: str
@@ -48,7 +48,13 @@ class BackendView:
         self._handlers: list[Callable[[], None]] = []
         self._wake = asyncio.Event()
         self._problem: Restart | None = None
-        self.shapes: list[Shape] = list(OverflowBackendStatus.model_validate(status_of(body)).shapes or [])
+        found = OverflowBackendStatus.model_validate(status_of(body))
+        self.shapes: list[Shape] = list(found.shapes or [])
+        self.unconfirmed: list[UnconfirmedPod] = list(found.unconfirmed_pods)
+        """Pods that should have ended; at first, those that the last process has noted."""
+        self.find_lacking: Callable[[], str] = lambda: ""
+        """Says which certificates the cluster does not issue; empty if it does."""
+        self._writing = asyncio.Lock()
         self.informer = Informer(api, kinds.OVERFLOW_BACKEND, fields=f"metadata.name={self.name}", trim=_trim)
         self.informer.on_change(self._take)
         health.on_change(self._wake.set)
@@ -65,14 +71,18 @@ class BackendView:
         return OverflowBackendSpec.model_validate(spec_of(self._body))
 
     @property
-    def nodes(self) -> frozenset[NodeWish]:
+    def nodes(self) -> frozenset[NodeRef]:
         """The nodes that the operator has made for this backend, also those that it is removing."""
         found = OverflowBackendStatus.model_validate(status_of(self._body)).nodes
-        return frozenset(NodeWish(item.name, item.shape) for item in found if item.state != "Refused")
+        return frozenset(NodeRef(item.name, item.shape) for item in found if item.state != "Refused")
 
     def on_change(self, handler: Callable[[], None]) -> None:
         """Call `handler` whenever something has changed."""
         self._handlers.append(handler)
+
+    def look(self) -> None:
+        """What is written may have changed."""
+        self._wake.set()
 
     async def watch(self) -> None:
         """Raises `Restart` once the backend is another one than this process was set up for."""
@@ -90,7 +100,7 @@ class BackendView:
             self._wake.clear()
             await self._discover(backend)
             try:
-                await self._write()
+                await self.write()
             except ApiError as error:
                 log.warning("status of OverflowBackend '%s' not written: %s", self.name, error)
             try:
@@ -118,11 +128,16 @@ class BackendView:
             self.shapes = found
             self._tell()
 
-    async def _write(self) -> None:
-        reason, message = conditions.BACKEND_ANSWERS, "The backend answers."
-        if not self._health.is_answering:
-            reason, message = self._health.problem
-        await write_status(self._api, self._body, self.shapes, is_answering=self._health.is_answering, why=(reason, message))
+    async def write(self) -> None:
+        """Write our part of the status if it differs. Raises `ApiError`."""
+        async with self._writing:  # what was written last must be the newest
+            is_answering = self._health.is_answering
+            why = (conditions.BACKEND_ANSWERS, "The backend answers.") if is_answering else self._health.problem
+            found = [conditions.Condition(conditions.REACHABLE, "True" if is_answering else "False", *why)]
+            if lacking := self.find_lacking():
+                found.append(conditions.Condition(conditions.CERTIFIED, "False", conditions.CERTIFICATE_NOT_ISSUED, lacking))
+            status = build_status(self._body, self.shapes, self.unconfirmed, found)
+            await write_status(self._api, self._body, status)
 
     def _take(self, change: Change) -> None:
         if change.new is None:
@@ -143,18 +158,32 @@ class BackendView:
             handler()
 
 
-async def write_status(api: Api, body: Object, found: list[Shape], *, is_answering: bool, why: tuple[str, str]) -> None:
-    """Apply our part of the status if it differs."""
+def build_status(body: Object, found: list[Shape], unconfirmed: list[UnconfirmedPod], said: list[conditions.Condition]) -> Object:
+    """Our part of the status, whole: what is left out of an apply is removed."""
+    types, generation = {item.type for item in said}, body["metadata"].get("generation", 0)
+    there = [item for item in _find_own(body) if item["type"] in types]
+    status: Object = {
+        "conditions": conditions.merge(there, said, generation, timestamp()),
+        "shapes": [item.model_dump(by_alias=True, exclude_none=True) for item in found],
+    }
+    if unconfirmed:  # a definition of before does not know the field
+        status["unconfirmedPods"] = [item.model_dump(by_alias=True) for item in unconfirmed]
+    return status
+
+
+async def write_status(api: Api, body: Object, status: Object) -> None:
+    """Apply our part of the status if it differs. Raises `ApiError`."""
     now = status_of(body)
-    condition = conditions.Condition(conditions.REACHABLE, "True" if is_answering else "False", why[0], why[1])
-    generation = body["metadata"].get("generation", 0)
-    there = [item for item in conditions_of(body) if item["type"] == conditions.REACHABLE]
-    merged = conditions.merge(there, [condition], generation, timestamp())
-    status: Object = {"conditions": merged, "shapes": [item.model_dump(by_alias=True, exclude_none=True) for item in found]}
-    if merged == there and status["shapes"] == (now.get("shapes") or []):
+    lists = ("shapes", "unconfirmedPods")
+    if status["conditions"] == _find_own(body) and all((status.get(key) or []) == (now.get(key) or []) for key in lists):
         return
     meta = {"name": body["metadata"]["name"]}
     await api.apply(kinds.OVERFLOW_BACKEND, {"metadata": meta, "status": status}, subresource="status")
+
+
+def _find_own(body: Object) -> list[Object]:
+    """The conditions that this process writes."""
+    return [item for item in conditions_of(body) if item["type"] in (conditions.REACHABLE, conditions.CERTIFIED)]
 
 
 def _trim(body: Object) -> Object:

@@ -6,7 +6,8 @@ import asyncio
 import logging
 import os
 import random
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
 from nestor import times
@@ -23,6 +24,8 @@ RIGHTS = (right(kinds.CERTIFICATE_REQUEST, "create", "get"),)
 
 WAIT_SECONDS = 120.0
 """How long a request may stay unanswered before another one is made."""
+NOTICE_SECONDS = 30.0
+"""How long there may be none before that is told: some clouds sign for their own machines only."""
 LOOK_SECONDS = 0.5
 RETRY_SECONDS = (5.0, 300.0)
 """Pause after a failure; doubled each time, up to the second number: each request stays in the cluster for a while."""
@@ -31,12 +34,18 @@ RETRY_SECONDS = (5.0, 300.0)
 class Certificate:
     """A certificate and its key in one file, and why there is none if so. `api` is this process's own client."""
 
-    def __init__(self, api: Api, wish: Wish, folder: Path) -> None:
+    def __init__(self, api: Api, wish: Wish, folder: Path, on_change: Callable[[], None] = lambda: None) -> None:
+        """`on_change` is called whenever `is_lacking` changes."""
         self._api = api
+        self._on_change = on_change
         self._wish = wish
         self.file = folder / f"{wish.purpose}-{wish.node}.pem"
-        self.problem = f"the {wish.purpose} certificate of node '{wish.node}' was not issued yet"
+        self._what = f"the {wish.purpose} certificate of node '{wish.node}'"
+        self.problem = f"{self._what} was not issued yet"
         """Empty once it is there."""
+        self.is_lacking = False
+        """There is none, and the cluster takes long over it, or refuses it; `problem` says why."""
+        self._begin = time.monotonic()
         self._renewal: float | None = None
 
     async def obtain(self) -> None:
@@ -72,29 +81,30 @@ class Certificate:
             answer, why = Answer(), str(error)
         self._renewal = self._read()
         if answer.certificate and self._renewal is not None:
-            self.problem = ""
             return True
-        what = f"the {self._wish.purpose} certificate of node '{self._wish.node}'"
         why = why or "the signer gave another one than was asked for"
-        log.warning("%s: %s", what, why)
+        log.warning("%s: %s", self._what, why)
         if self._renewal is None:
-            self.problem = f"{what}: {why}"
+            self._lack(why)
         await asyncio.sleep(pause)
         return False
 
     async def _request(self) -> Answer:
-        key = new_key()
+        key, what = new_key(), ""
         made = await self._api.create(kinds.CERTIFICATE_REQUEST, request.build_request(self._wish, key))
         name = made["metadata"]["name"]
         try:
             async with asyncio.timeout(WAIT_SECONDS):
                 while True:
-                    answer = request.read_answer(await self._api.get(kinds.CERTIFICATE_REQUEST, name), key)
+                    found = await self._api.get(kinds.CERTIFICATE_REQUEST, name)
+                    answer, what = request.read_answer(found, key), f"request {name} {request.describe_wait(found)}"
                     if answer.certificate or answer.refusal:
                         break
+                    if self._renewal is None:
+                        self._lack(what)
                     await asyncio.sleep(LOOK_SECONDS)
         except TimeoutError:
-            return Answer(refusal=f"request {name} was neither approved nor denied within {WAIT_SECONDS:.0f} s")
+            return Answer(refusal=what or f"request {name} cannot be read")
         if answer.certificate:
             self._store(answer.certificate + key)
         return answer
@@ -105,8 +115,16 @@ class Certificate:
         except OSError:
             return None
         if found is not None:
-            self.problem = ""
+            was_lacking, self.problem, self.is_lacking = self.is_lacking, "", False
+            if was_lacking:
+                self._on_change()
         return found
+
+    def _lack(self, why: str) -> None:
+        self.problem = f"{self._what}: {why}"
+        if not self.is_lacking and time.monotonic() - self._begin > NOTICE_SECONDS:
+            self.is_lacking = True
+            self._on_change()
 
     def _store(self, content: bytes) -> None:
         """At once or not at all, and readable by nobody else."""
@@ -115,3 +133,8 @@ class Certificate:
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
             stream.write(content)
         fresh.replace(self.file)
+
+
+def describe_lacking(certificates: Iterable[Certificate]) -> str:
+    """What the cluster does not issue, as far as it is known; empty if it issues all."""
+    return "; ".join(item.problem for item in certificates if item.is_lacking)

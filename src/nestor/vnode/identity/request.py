@@ -17,7 +17,7 @@ from nestor.api import labels
 from nestor.contracts import vnode
 from nestor.kube import kinds
 from nestor.names import vnode as name_vnode
-from nestor.objects import Object, conditions_of, status_of
+from nestor.objects import Object, conditions_of, spec_of, status_of
 
 LIFETIME_SECONDS = vnode.CERTIFICATE_SECONDS
 """What is asked for; the cluster's signer may give less."""
@@ -92,6 +92,13 @@ def read_answer(request: Object, key: bytes) -> Answer:
     if x509.load_pem_x509_certificate(content).public_key() != _read_key(key).public_key():
         return Answer(refusal="the certificate is for another key")
     return Answer(content)
+
+
+def describe_wait(request: Object) -> str:
+    """Who is awaited while there is no answer."""
+    if any(condition["type"] == "Approved" for condition in conditions_of(request)):
+        return f"is approved, but signer '{spec_of(request).get('signerName')}' of this cluster has issued no certificate"
+    return "was neither approved nor denied"
 
 
 def find_renewal(content: bytes, wish: Wish, now: datetime.datetime) -> float | None:

@@ -14,7 +14,7 @@ from nestor.objects import Object
 from nestor.vnode.backend.health import Health
 from nestor.vnode.identity.accepted import REFUSAL_LIMIT, UNAUTHORIZED
 from nestor.vnode.node import status
-from nestor.vnode.node.status import Machine
+from nestor.vnode.node.status import NodeFacts
 from nestor.vnode.restart import IdentityRefused
 
 log = logging.getLogger(__name__)
@@ -30,21 +30,21 @@ open for at least as long: whoever has pods that never start must not close it f
 
 
 class NodeKeeper:
-    """Writes as the node itself. `find_machine` returns what it is made of, `count_pods` how many pods it has."""
+    """Writes as the node itself. `find_facts` returns what it is made of, `count_pods` how many pods it has."""
 
     def __init__(
         self,
         api: Api,
         name: str,
         health: Health,
-        find_machine: Callable[[], Machine],
+        find_facts: Callable[[], NodeFacts],
         count_pods: Callable[[], int],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._api = api
         self._name = name
         self._health = health
-        self._find_machine = find_machine
+        self._find_facts = find_facts
         self._count_pods = count_pods
         self._clock = clock
         self._full_until = 0.0
@@ -99,7 +99,7 @@ class NodeKeeper:
         node = self.informer.get(self._name)
         if node is None:
             return
-        desired = status.build_status(self._find_machine(), self._describe(), self._find_room(), times.timestamp())
+        desired = status.build_status(self._find_facts(), self._describe(), self._find_room(), times.timestamp())
         patch = status.build_patch(node, desired)
         if patch is not None:
             await self._api.patch(kinds.NODE, self._name, None, patch, subresource="status", how="strategic")

@@ -32,7 +32,7 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Machine:
+class NodeFacts:
     """What a Node is made of."""
 
     capacity: Mapping[str, str]
@@ -43,12 +43,12 @@ class Machine:
     architecture: str = ""
 
 
-def build_status(machine: Machine, backend: Condition, room: int | None, time: str) -> Object:
+def build_status(facts: NodeFacts, backend: Condition, room: int | None, time: str) -> Object:
     """The whole status. `room`: how many pods it may have at the moment; None means as many as `capacity` says.
 
     A backend that does not answer makes Ready Unknown, as does the Lease that is not renewed: so the reason stays.
     """
-    capacity = dict(machine.capacity)
+    capacity = dict(facts.capacity)
     allocatable = capacity if room is None else capacity | {"pods": str(room)}
     ready = (
         _condition("Ready", "True", READY, "the backend answers", time)
@@ -63,9 +63,9 @@ def build_status(machine: Machine, backend: Condition, room: int | None, time: s
         "capacity": capacity,
         "allocatable": allocatable,
         "conditions": [ready, *others, _condition(FULL, *full, time)],
-        "addresses": [{"type": "InternalIP", "address": machine.address}],
-        "daemonEndpoints": {"kubeletEndpoint": {"Port": machine.port}},
-        "nodeInfo": _build_info(machine),
+        "addresses": [{"type": "InternalIP", "address": facts.address}],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": facts.port}},
+        "nodeInfo": _build_info(facts),
     }
 
 
@@ -90,12 +90,12 @@ def build_patch(node: Object, desired: Object) -> Object | None:
     return {"status": patch} if patch else None
 
 
-def _build_info(machine: Machine) -> Object:
-    base = machine.server_version.partition("+")[0].partition("-")[0]
+def _build_info(facts: NodeFacts) -> Object:
+    base = facts.server_version.partition("+")[0].partition("-")[0]
     empty = ("machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeProxyVersion")
     return dict.fromkeys(empty, "") | {
         "operatingSystem": "linux",
-        "architecture": machine.architecture or "amd64",
+        "architecture": facts.architecture or "amd64",
         "kubeletVersion": f"{base}-nestor-{__version__}",
     }
 

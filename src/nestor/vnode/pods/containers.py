@@ -7,15 +7,13 @@ from typing import Any
 
 from nestor import times
 from nestor.objects import Object, spec_of
+from nestor.translate.container_status import build_placeholder, is_sidecar
 
 MESSAGE_LIMIT = 2000
 REASON_LIMIT = 128
 TEXT_LIMIT = 1000
 """Characters of an image's or a container's ID."""
 _COUNT_LIMIT = 2**31 - 1
-
-_CREATING: Object = {"waiting": {"reason": "ContainerCreating"}}
-_UNKNOWN = "ContainerStatusUnknown"
 
 
 def cut(text: object, limit: int) -> str:
@@ -26,7 +24,7 @@ def cut(text: object, limit: int) -> str:
 
 def read_container(pod: Object, group: str, container: Object, said: Object | None, before: Object | None) -> Object:
     """The status of one container: what the backend says of it, as far as an API server accepts that after `before`."""
-    result = before or placeholder(pod, group, container["name"])
+    result = before or build_placeholder(container)
     if said is None or _is_final(pod, group, container, before):
         return result
     count = said.get("restartCount")
@@ -108,40 +106,11 @@ def _times(said: Mapping[str, Any], *fields: str) -> Object:
     return result
 
 
-def end_container(item: Object | None, otherwise: Object, message: str, time: str) -> Object:
-    """The status of a container that runs no more, though nobody has said how it ended."""
-    found = item or otherwise
-    if "terminated" in found["state"]:
-        return found
-    ended: Object = {"exitCode": 137, "reason": _UNKNOWN, "message": cut(message, MESSAGE_LIMIT), "finishedAt": time}
-    if started := (found["state"].get("running") or {}).get("startedAt"):
-        ended["startedAt"] = started
-    return found | {"ready": False, "started": False, "state": {"terminated": ended}}
-
-
-def placeholder(pod: Object, group: str, name: str) -> Object:
-    """The status of a container of which nothing is known yet."""
-    container = next(item for item in spec_of(pod)[group] if item["name"] == name)
-    plain = {"image": container.get("image") or "", "imageID": "", "restartCount": 0, "ready": False, "started": False}
-    return {"name": name, **plain, "state": _CREATING, "lastState": {}}
-
-
-def has_run(item: Object) -> bool:
-    """Whether the container of this status runs or has run."""
-    states = [state for state in (item.get("state"), item.get("lastState")) if isinstance(state, Mapping)]
-    return any(state.get("running") is not None or state.get("terminated") is not None for state in states)
-
-
 def is_initialized(item: Object, *, runs_on: bool) -> bool:
     """Whether the next init container may follow the one of this status. `runs_on`: it is a sidecar."""
     if runs_on:
         return bool(item["started"]) or "terminated" in item["state"]
     return bool((item["state"].get("terminated") or {}).get("exitCode") == 0)
-
-
-def is_sidecar(container: Object) -> bool:
-    """Whether an init container runs on beside the others."""
-    return container.get("restartPolicy") == "Always"
 
 
 def items_of(value: object) -> list[Object]:

@@ -12,7 +12,7 @@ from nestor.kube import WorkQueue
 from nestor.vnode.backend.health import Health
 from nestor.vnode.pods import status
 from nestor.vnode.pods.create import REFUSED, PodCreator
-from nestor.vnode.pods.decide import FORGET_SECONDS, Action, decide, find_due
+from nestor.vnode.pods.decide import FORGET_SECONDS, ORPHAN_SECONDS, Action, decide, find_due
 from nestor.vnode.pods.end import PodEnder
 from nestor.vnode.pods.entry import LOST, Entry
 from nestor.vnode.pods.registry import Registry
@@ -65,6 +65,8 @@ class PodController:
             "Delete": self._delete,
             "Forget": self._forget,
             "ForceForget": self._force,
+            "Name": self._name_left,
+            "Abandon": self._abandon,
         }
 
     def on_bounce(self, handler: Callable[[str, float], None]) -> None:
@@ -93,9 +95,9 @@ class PodController:
                 self.creations.add(uid, max(0.0, entry.pause_until - time.monotonic()))
             if action not in self._acts:
                 return find_due(facts)
-            before = entry.mark, entry.there, entry.asked
+            before = entry.mark, entry.there, entry.asked, entry.is_named
             await self._acts[action](entry)
-            if before == (entry.mark, entry.there, entry.asked):
+            if before == (entry.mark, entry.there, entry.asked, entry.is_named):
                 return find_due(entry.read_facts(is_answering=self._health.is_answering))
         return 0.0
 
@@ -155,16 +157,35 @@ class PodController:
         await self._ender.forget(entry, Ending(KILLED, _ENDED))
 
     async def _force(self, entry: Entry) -> None:
-        if not entry.is_forgotten:
-            message = (
-                f"Backend '{self._name}' has not confirmed the end of the pod within {FORGET_SECONDS:.0f} s; "
-                f"it may still run there (UID {entry.uid})"
-            )
-            log.warning("pod %s: %s", describe_pod(entry), message)
-            await self._writer.tell(entry, "Warning", LEFT, message)
+        if not entry.is_named:
+            await self._writer.tell(entry, "Warning", LEFT, self._describe_left(entry))
             # Its namespace may be about to go, and takes no events then.
-            await self._writer.tell_of_node(entry, LEFT, f"pod {describe_pod(entry)}: {message}")
+            await self._name_left(entry)
         await self._ender.forget(entry, Ending(KILLED, _ENDED, is_gone=False))
+
+    async def _name_left(self, entry: Entry) -> None:
+        """Tell of the node that the pod may be left at the backend."""
+        await self._tell_left(entry, self._describe_left(entry))
+        entry.is_named = True
+
+    async def _abandon(self, entry: Entry) -> None:
+        hours = ORPHAN_SECONDS / 3600
+        await self._tell_left(entry, f"{self._describe_left(entry)}; after {hours:.0f} h, it is not asked to end any more")
+        self.registry.drop(entry.uid)
+
+    def _describe_left(self, entry: Entry) -> str:
+        return (
+            f"Backend '{self._name}' has not confirmed the end of the pod within {FORGET_SECONDS:.0f} s; "
+            f"it may still run there (UID {entry.uid})"
+        )
+
+    async def _tell_left(self, entry: Entry, message: str) -> None:
+        """Its node may be gone, and with it the client that acts as this node."""
+        log.warning("pod %s: %s", describe_pod(entry), message)
+        node = entry.home.node
+        api = self.registry.find_api(node) or self.registry.find_api("")
+        if api is not None:
+            await self._writer.tell_of_node(api, node, LEFT, f"pod {describe_pod(entry)}: {message}")
 
 
 def describe_pod(entry: Entry) -> str:

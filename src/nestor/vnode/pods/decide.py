@@ -31,11 +31,13 @@ Action = Literal[
     "Delete",  # end it at the backend
     "Forget",  # it has ended at the backend: tell how, and delete the host pod, as a kubelet does
     "ForceForget",  # the same, though the backend has not confirmed it; tell what may be left
+    "Name",  # its host pod is gone, and the backend has not confirmed its end: tell what may be left, and go on
+    "Abandon",  # the same, after a day: tell it again, and remember it no longer
     "Drop",  # it is nowhere any more
 ]
 
 FORGET_SECONDS = 600.0
-"""How long after its grace period a pod waits for its backend to confirm that it has ended."""
+"""How long after its grace period a pod waits for its backend to confirm that it has ended; then it is named."""
 ORPHAN_SECONDS = 24 * 3600.0
 """How long a pod whose host pod is gone is remembered while the backend does not confirm its end."""
 LOST_SECONDS = 60.0
@@ -62,6 +64,8 @@ class Facts:
     """A request to create it is under way."""
     is_over: bool = False
     """Its final status was written, which the cache may not show yet."""
+    is_named: bool = False
+    """It was told that it may be left at the backend."""
     was_asked: bool = False
     """The backend was asked to end it, within the grace period that the host pod has now, and may still be doing so."""
     is_declined: bool = False
@@ -132,6 +136,8 @@ def _find_times(facts: Facts) -> Iterator[float]:
     if facts.asks_again is not None and facts.is_there:
         yield facts.asks_again
     if facts.pod is None:
+        if not facts.is_named and facts.is_there:
+            yield FORGET_SECONDS - facts.overdue
         yield ORPHAN_SECONDS - facts.overdue
         return
     if is_terminating(facts.pod):
@@ -148,9 +154,11 @@ def _find_times(facts: Facts) -> Iterator[float]:
 
 
 def _decide_orphan(facts: Facts) -> Action:
-    if not facts.is_there or facts.overdue > ORPHAN_SECONDS:
+    if not facts.is_there:
         return "Drop"
-    return _ask(facts)
+    if facts.overdue > ORPHAN_SECONDS:
+        return "Abandon"
+    return _ask(facts) if facts.is_named or facts.overdue <= FORGET_SECONDS else "Name"
 
 
 def _decide_ending(facts: Facts) -> Action:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from nestor import times
 from nestor.api import labels
 from nestor.kube import Api
-from nestor.objects import Object, annotations_of, owners_of, spec_of, status_of
+from nestor.objects import Object, annotations_of, is_of_daemon_set, spec_of, status_of
 from nestor.translate.status import is_terminal
 from nestor.vnode.pods import decide, status
 from nestor.vnode.pods.decide import Facts, Mark, There
@@ -56,6 +56,8 @@ class Entry:
     """Its deletion was requested; only finalizers of others keep it."""
     gone_since: float | None = None
     """When the host pod vanished."""
+    is_named: bool = False
+    """It was told that it may be left at the backend."""
     pause_until: float = 0
     """When it may be sent again after a failure."""
     failures: int = 0
@@ -123,8 +125,9 @@ class Entry:
             is_answering=is_answering,
             is_creating=self.is_creating,
             is_over=self.is_over,
+            is_named=self.is_named,
             was_asked=self.asked is not None and self.asked <= self.grace and (again or 0) > 0,
-            is_declined=is_declined(self.last),
+            is_declined=is_of_daemon_set(self.last),
             is_refused=bool(self.refusal),
             missing=None if self.missing_since is None else now - self.missing_since,
             waited=self._find_wait(now),
@@ -146,11 +149,6 @@ class Entry:
         if self.gone_since is not None:
             return now - self.gone_since
         return now - self.ending_since - self.grace if self.ending_since is not None else 0
-
-
-def is_declined(pod: Object) -> bool:
-    """Whether no virtual node runs such pods: a DaemonSet's belong to a machine."""
-    return any(owner.get("kind") == "DaemonSet" and owner.get("controller") for owner in owners_of(pod))
 
 
 def build_entry(home: Home, pod: Object) -> Entry:

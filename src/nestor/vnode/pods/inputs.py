@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from nestor.kube import Api, Forbidden, Kind, NotFound, RetryLater, kinds
 from nestor.kube.tasks import together
 from nestor.objects import Object
 from nestor.providers.base import Inputs
 from nestor.translate.references import CONFIG_MAPS, SECRETS, find_references
 from nestor.translate.service_env import build_links
+from nestor.translate.volumes import Token, find_tokens
 from nestor.vnode.pods.entry import Home
 
 _KINDS = {CONFIG_MAPS: kinds.CONFIG_MAP, SECRETS: kinds.SECRET}
@@ -27,9 +26,9 @@ async def read_inputs(home: Home, pod: Object, *, is_fresh: bool) -> Inputs:
     for item, obj in zip(references, found, strict=True):
         if obj is not None:
             objects[item.resource][item.name] = obj
-    wanted = list(_find_tokens(pod))
-    tokens = await together(*(_request_token(home.api, pod, source) for _, source in wanted))
-    named = {(volume, source["path"]): token for (volume, source), token in zip(wanted, tokens, strict=True)}
+    wanted = find_tokens(pod)
+    tokens = await together(*(_request_token(home.api, pod, item) for item in wanted))
+    named = {(item.volume, item.path): token for item, token in zip(wanted, tokens, strict=True)}
     environment = await _read_environment(home.api, pod)
     return Inputs(objects[CONFIG_MAPS], objects[SECRETS], named, environment, home.shape)
 
@@ -44,19 +43,12 @@ async def _read(api: Api, kind: Kind, name: str, namespace: str, *, is_fresh: bo
         return None
 
 
-def _find_tokens(pod: Object) -> Iterator[tuple[str, Object]]:
-    for volume in pod["spec"].get("volumes") or []:
-        for source in (volume.get("projected") or {}).get("sources") or []:
-            if token := source.get("serviceAccountToken"):
-                yield volume["name"], token
-
-
-async def _request_token(api: Api, pod: Object, source: Object) -> str:
+async def _request_token(api: Api, pod: Object, token: Token) -> str:
     meta = pod["metadata"]
     bound = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
-    spec: Object = {"expirationSeconds": source.get("expirationSeconds") or 3600, "boundObjectRef": bound}
-    if source.get("audience"):
-        spec["audiences"] = [source["audience"]]
+    spec: Object = {"expirationSeconds": token.expiration_seconds, "boundObjectRef": bound}
+    if token.audience:
+        spec["audiences"] = [token.audience]
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
     body["metadata"] = {"namespace": meta["namespace"]}
     account = pod["spec"].get("serviceAccountName") or "default"

@@ -12,22 +12,12 @@ from dataclasses import dataclass
 
 from nestor.contracts.vnode import ACCEPTED, SENDING, SENT
 from nestor.objects import Object, conditions_of, spec_of, status_of
-from nestor.vnode.pods.containers import (
-    MESSAGE_LIMIT,
-    REASON_LIMIT,
-    cut,
-    end_container,
-    has_run,
-    is_initialized,
-    is_sidecar,
-    items_of,
-    placeholder,
-    read_container,
-)
+from nestor.translate.container_status import build_placeholder, end_container, find_phase, has_run, is_sidecar
+from nestor.translate.status import TERMINAL
+from nestor.vnode.pods.containers import MESSAGE_LIMIT, REASON_LIMIT, cut, is_initialized, items_of, read_container
 from nestor.vnode.pods.decide import Mark
 
 _GROUPS = (("initContainers", "initContainerStatuses"), ("containers", "containerStatuses"))
-_TERMINAL = ("Succeeded", "Failed")
 _OWN_FAULTS = (
     "CrashLoopBackOff",
     "CreateContainerConfigError",
@@ -110,14 +100,14 @@ def build_ended(pod: Object, there: Object | None, ending: Ending, time: str) ->
     last = _read(pod, there) if there is not None else _own(pod)
     gone = _mark("False", reason, "", time) if ending.is_gone else []
     gone += _find_disruption(there or {}, time)
-    if last.get("phase") not in _TERMINAL:
+    if last.get("phase") not in TERMINAL:
         last |= {"phase": "Failed", "reason": reason, "message": message}
         if ending.is_disrupted:
             gone.append(_condition("DisruptionTarget", "True", reason, message, time))
     for group, field in _GROUPS:
         items = {item["name"]: item for item in last.get(field) or []}
-        names = [container["name"] for container in spec_of(pod).get(group) or []]
-        last[field] = [end_container(items.get(name), placeholder(pod, group, name), message, time) for name in names]
+        known = [items.get(container["name"]) or build_placeholder(container) for container in spec_of(pod).get(group) or []]
+        last[field] = [end_container(item, message, time) for item in known]
     return _complete(pod, last, status_of(pod).get("hostIP") or "", time, gone)
 
 
@@ -151,10 +141,10 @@ def _complete(pod: Object, status: Object, address: str, time: str, own: list[Ob
     before = status_of(pod)
     result = {key: value for key, value in status.items() if value not in (None, "")}
     for group, field in _GROUPS:
-        names = [container["name"] for container in spec_of(pod).get(group) or []]
+        containers = spec_of(pod).get(group) or []
         items = {item["name"]: item for item in result.get(field) or []}
-        if names:
-            result[field] = [items.get(name) or placeholder(pod, group, name) for name in names]
+        if containers:
+            result[field] = [items.get(container["name"]) or build_placeholder(container) for container in containers]
         else:
             result.pop(field, None)
     if "ephemeralContainerStatuses" in before:
@@ -175,7 +165,7 @@ def _build_conditions(pod: Object, status: Object, time: str) -> list[Object]:
     unready = [item["name"] for item in mains if not item["ready"]]
     unready += [item["name"] for item in inits if item["name"] in sidecars and not item["ready"]]
     reason, message = "", ""
-    if status["phase"] in _TERMINAL:
+    if status["phase"] in TERMINAL:
         reason = "PodCompleted" if status["phase"] == "Succeeded" else "PodFailed"
         has_begun = has_begun or status["phase"] == "Succeeded"
     elif unready:
@@ -183,7 +173,7 @@ def _build_conditions(pod: Object, status: Object, time: str) -> list[Object]:
     gates = [item["conditionType"] for item in spec.get("readinessGates") or []]
     missing = [gate for gate in gates if _find(conditions_of(pod), gate).get("status") != "True"]
     is_ready = not reason and not missing
-    has_network = any(has_run(item) for item in (*mains, *inits)) and status["phase"] not in _TERMINAL
+    has_network = any(has_run(item) for item in (*mains, *inits)) and status["phase"] not in TERMINAL
     why = (reason, message) if reason else ("ReadinessGatesNotReady", f"gates: [{' '.join(missing)}]") if missing else ("", "")
     return [
         _condition("PodReadyToStartContainers", _word(has_network), "", "", time),
@@ -195,35 +185,13 @@ def _build_conditions(pod: Object, status: Object, time: str) -> list[Object]:
 
 def _find_phase(pod: Object, status: Object, said: object) -> str:
     """As kubelets find it. What the backend says counts where no container contradicts it: a pod may end without them."""
-    found = _derive_phase(pod, status)
-    states = [item["state"] for item in status["containerStatuses"]]
-    if said in _TERMINAL and found not in _TERMINAL and not any("running" in state for state in states):
+    spec, mains = spec_of(pod), status["containerStatuses"]
+    found = find_phase(spec, status["initContainerStatuses"], mains, spec.get("restartPolicy") or "Always")
+    states = [item["state"] for item in mains]
+    if said in TERMINAL and found not in TERMINAL and not any("running" in state for state in states):
         has_started = any("waiting" not in state for state in states)
         return str(said) if said == "Failed" or not has_started else found
     return found
-
-
-def _derive_phase(pod: Object, status: Object) -> str:
-    spec = spec_of(pod)
-    policy = spec.get("restartPolicy", "Always")
-    sidecars = {item["name"] for item in spec.get("initContainers") or [] if is_sidecar(item)}
-    for item in status["initContainerStatuses"]:
-        if item["name"] in sidecars:
-            continue
-        ended = item["state"].get("terminated")
-        if ended and ended["exitCode"] != 0 and policy == "Never":
-            return "Failed"
-        if not ended or ended["exitCode"] != 0:
-            return "Pending"
-    mains = status["containerStatuses"]
-    if any(not has_run(item) for item in mains):
-        return "Pending"
-    codes = [(item["state"].get("terminated") or {}).get("exitCode") for item in mains]
-    if policy == "Always" or None in codes:
-        return "Running"
-    if not any(codes):
-        return "Succeeded"
-    return "Failed" if policy == "Never" else "Running"
 
 
 def _find_delay(there: Object) -> Object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Literal
 
-from nestor.kube import ApiError, Conflict, NotFound, RetryLater, kinds
+from nestor.kube import Api, ApiError, Conflict, NotFound, RetryLater, kinds
 from nestor.kube.events import EventRecorder
 from nestor.objects import Object
 from nestor.translate.status import build_patch, find_dropped, without_fields
@@ -66,7 +66,7 @@ class PodWriter:
         """Post an event about the pod."""
         await EventRecorder(entry.home.api, COMPONENT).post(entry.last, kind, reason, message)
 
-    async def tell_of_node(self, entry: Entry, reason: str, message: str) -> None:
-        """Post an event about the pod's node: it outlives the pod and its namespace. Kubelets give a node's name as its UID."""
-        node: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": entry.home.node, "uid": entry.home.node}}
-        await EventRecorder(entry.home.api, COMPONENT).post(node, "Warning", reason, message)
+    async def tell_of_node(self, api: Api, name: str, reason: str, message: str) -> None:
+        """Post an event about a node: it outlives pods and their namespaces. Kubelets give a node's name as its UID."""
+        node: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "uid": name}}
+        await EventRecorder(api, COMPONENT).post(node, "Warning", reason, message)

@@ -88,6 +88,11 @@ def test_resources_become_limits() -> None:
     assert arguments[arguments.index("--cpus") + 1] == "1.5"
 
 
+def test_no_weight_is_more_than_a_kernel_takes() -> None:
+    """runc calls it an error where cgroups are of version 1."""
+    assert build(container(resources={"requests": {"cpu": "300"}})).shares == 2**18
+
+
 def test_without_limits_there_are_none() -> None:
     built = build(pod())
     assert (built.memory, built.cpus, built.shares) == (0, 0, 2)

@@ -37,6 +37,7 @@ def test_each_shape_is_a_node_with_what_it_is_known_by() -> None:
     assert list(found) == ["link", "link-gpu"]
     gpu = found["link-gpu"]
     assert gpu.labels == ALWAYS | {
+        "kubernetes.io/arch": "amd64",
         "kubernetes.io/hostname": "link-gpu",
         "type": "virtual-kubelet",
         "gpu-type": "a100",
@@ -75,6 +76,25 @@ def test_the_seeds_spellings(node: Object, name: str, own: dict[str, str], taint
     assert [f"{item.key}={item.value}:{item.effect}" for item in found.taints] == taints
 
 
+KUBERNETES: Object = {"type": "Kubernetes", "interlink": None, "kubernetes": {"kubeconfigRef": {"name": "a", "key": "b"}}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "own", "expected"),
+    [
+        ({}, {}, "amd64"),
+        ({}, {"kubernetes.io/arch": "arm64"}, "arm64"),
+        ({"node": {"labels": {"kubernetes.io/arch": "riscv64"}}}, {}, "riscv64"),
+        # A cluster may have several, and tells what it has.
+        (KUBERNETES, {"kubernetes.io/arch": "arm64"}, "arm64"),
+        (KUBERNETES, {}, None),
+    ],
+)
+def test_pods_that_ask_for_an_architecture_find_it(spec: Object, own: Object, expected: str | None) -> None:
+    """Many charts do; the interLink protocol tells none."""
+    assert want(SHAPE | {"labels": own}, **spec).labels.get("kubernetes.io/arch") == expected
+
+
 HOSTILE: Object = {
     "name": "default",
     "capacity": {"cpu": "1"},
@@ -99,6 +119,7 @@ HOSTILE: Object = {
 def test_a_backend_may_not_say_everything_of_its_nodes() -> None:
     found = want(HOSTILE)
     assert found.labels.keys() == ALWAYS.keys() | {
+        "kubernetes.io/arch",
         "kubernetes.io/hostname",
         "type",
         "topology.kubernetes.io/zone",

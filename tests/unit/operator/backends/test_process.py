@@ -114,9 +114,9 @@ def test_its_container_can_change_nothing_but_its_own_files() -> None:
 
 
 def test_its_resources_are_the_backends_or_the_default() -> None:
-    assert read_container()["resources"] == {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"memory": "512Mi"}}
+    assert read_container()["resources"] == {"requests": {"cpu": "50m", "memory": "160Mi"}, "limits": {"memory": "512Mi"}}
     found = read_container(resources={"limits": {"memory": "1Gi", "cpu": 2}})["resources"]
-    assert found == {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"memory": "1Gi", "cpu": "2"}}
+    assert found == {"requests": {"cpu": "50m", "memory": "160Mi"}, "limits": {"memory": "1Gi", "cpu": "2"}}
 
 
 def test_admins_say_where_it_runs() -> None:
@@ -126,11 +126,38 @@ def test_admins_say_where_it_runs() -> None:
     assert build()[kinds.DEPLOYMENT]["spec"]["template"]["spec"].keys() & fields.keys() == set()
 
 
-def test_only_the_kubelet_api_can_be_reached_and_no_metadata_service() -> None:
+NOT_READY, UNREACHABLE = (
+    {"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30}
+    for name in ("not-ready", "unreachable")
+)
+MINE: Object = {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 600}
+POOL: Object = {"key": "pool", "value": "system", "effect": "NoSchedule"}
+ALL: Object = {"operator": "Exists"}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [([], [NOT_READY, UNREACHABLE]), ([POOL], [POOL, NOT_READY, UNREACHABLE]), ([MINE], [MINE, NOT_READY]), ([ALL], [ALL])],
+)
+def test_it_leaves_a_lost_machine_soon_unless_admins_say_otherwise(chosen: list[Object], expected: list[Object]) -> None:
+    """After 300 s, pods on its nodes would be given up as well."""
+    settings = Settings(image="x", vnode_pod={"tolerations": chosen} if chosen else {})
+    assert build(settings)[kinds.DEPLOYMENT]["spec"]["template"]["spec"]["tolerations"] == expected
+
+
+def test_its_image_is_pulled_when_the_operators_is() -> None:
+    (default,) = build()[kinds.DEPLOYMENT]["spec"]["template"]["spec"]["containers"]
+    settings = Settings(image="x", image_pull_policy="Always")
+    (other,) = build(settings)[kinds.DEPLOYMENT]["spec"]["template"]["spec"]["containers"]
+    assert (default["imagePullPolicy"], other["imagePullPolicy"]) == ("IfNotPresent", "Always")
+
+
+def test_only_the_kubelet_api_and_metrics_can_be_reached_and_no_metadata_service() -> None:
     spec = build()[kinds.NETWORK_POLICY]["spec"]
     assert spec["podSelector"]["matchLabels"] == {labels.BACKEND: "link", labels.COMPONENT: "vnode"}
     assert spec["policyTypes"] == ["Ingress", "Egress"]
-    assert spec["ingress"] == [{"ports": [{"protocol": "TCP", "port": 10250}]}]
+    assert spec["ingress"] == [{"ports": [{"protocol": "TCP", "port": 10250}, {"protocol": "TCP", "port": 8081}]}]
+    assert {item["port"] for item in spec["ingress"][0]["ports"]} == {item["containerPort"] for item in read_container()["ports"]}
     (four, six, _), (cache,) = (rule["to"] for rule in spec["egress"])
     assert {"169.254.0.0/16", "168.63.129.16/32"} <= set(four["ipBlock"]["except"])
     assert {"fe80::/10", "fd00:ec2::254/128"} <= set(six["ipBlock"]["except"])

@@ -30,6 +30,7 @@ QUIET = Process("no pod of Deployment 'vnode-a' is ready")
         (DEAD, DOWN, True, [BAD], "NotDeployed", "CrashLoopBackOff"),
         (QUIET, DOWN, True, [BAD], "Unreachable", "connection refused"),
         (QUIET, ANSWERS, True, [BAD], "NotDeployed", "no pod of Deployment"),
+        (DEAD, None, True, [BAD], "NotDeployed", "CrashLoopBackOff"),
         (Process(), None, False, [], "NotDeployed", "has not reported yet"),
         (Process(), DOWN, False, [], "Unreachable", "connection refused"),
         (Process(), DOWN | {"reason": "Unauthorized", "message": ""}, True, [BAD], "Unauthorized", "it does not answer"),
@@ -45,6 +46,36 @@ def test_what_comes_first_explains_the_rest(
     found = decide_ready(Observed(process, reachable, has_shapes=has_shapes, nodes=nodes))
     assert (found.type, found.reason, found.status) == ("Ready", reason, "True" if reason == "NodesReady" else "False")
     assert said in found.message
+
+
+UNSIGNED: Object = {
+    "type": "Certified",
+    "status": "False",
+    "reason": "CertificateNotIssued",
+    "message": "request 'x' is approved",
+}
+
+
+@pytest.mark.parametrize(
+    ("process", "reachable", "reason", "said"),
+    [
+        (QUIET, ANSWERS, "CertificateNotIssued", "request 'x' is approved"),
+        (QUIET, None, "CertificateNotIssued", "request 'x' is approved"),
+        (QUIET, DOWN, "Unreachable", "connection refused"),
+        # What a dead process said last is not why it does not work.
+        (DEAD, ANSWERS, "NotDeployed", "CrashLoopBackOff"),
+        # The process works: only its serving certificate is missing.
+        (Process(), ANSWERS, "NodesReady", "1/1 nodes take pods; logs and commands fail: request 'x' is approved"),
+    ],
+)
+def test_certificates_that_the_cluster_does_not_issue_are_named(
+    process: Process, reachable: Object | None, reason: str, said: str
+) -> None:
+    found = decide_ready(Observed(process, reachable, has_shapes=True, nodes=[GOOD], certified=UNSIGNED))
+    assert (found.reason, found.status) == (reason, "True" if reason == "NodesReady" else "False")
+    assert said in found.message
+    healthy = decide_ready(Observed(Process(), ANSWERS, has_shapes=True, nodes=[GOOD], certified=UNSIGNED | {"status": "True"}))
+    assert healthy.message == "1/1 nodes take pods"
 
 
 def test_nodes_are_counted_and_told() -> None:

@@ -14,7 +14,8 @@ from nestor.cluster.shape import Host
 from nestor.kube import Api, Conflict, Kind, kinds
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.deletion.finalize import POLL_SECONDS, Finalizer
-from nestor.operator.deletion.sweep import SLOW_SECONDS
+from nestor.operator.deletion.left import NAMED, LeftPods
+from nestor.operator.deletion.sweep import SLOW_SECONDS, Sweeper
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.result import Result
 from nestor.operator.settings import Settings
@@ -34,6 +35,7 @@ class FakeApi:
         self.job = job
         self.deleted: list[tuple[Kind, str, int | None]] = []
         self.events: list[str] = []
+        self.posted: list[Object] = []
         self.conflicts = 0
         self.is_freed = False
         self.found: dict[Kind, Object] = {}
@@ -64,6 +66,7 @@ class FakeApi:
     async def create(self, kind: Kind, body: Object) -> Object:
         """An event."""
         self.events.append(body["reason"])
+        self.posted.append(body)
         return body
 
 
@@ -111,6 +114,87 @@ async def test_a_deletion_of_long_ago_is_tried_before_it_is_forced_and_forced_be
     assert await finalizer.finalize(job) == Result()
     assert api.is_freed
     assert api.events == ["PodForceDeleted", "NamespaceLeftBehind"]
+
+
+def send_out(context: Context, *, node: str = "hpc") -> None:
+    """Have the pod on the virtual node `hpc`, or on one that is none."""
+    marks = {labels.BACKEND: "site"}
+    context.cache.informers[kinds.NODE].store["", "hpc"] = {"metadata": {"name": "hpc", "uid": "of-hpc", "labels": marks}}
+    (pod,) = context.cache.pods_by_namespace.all(WHERE)
+    context.cache.informers[kinds.POD]._set(
+        (WHERE, "app"), {"metadata": pod["metadata"] | {"resourceVersion": "2"}, "spec": {"nodeName": node}}
+    )
+
+
+async def test_pods_at_a_backend_are_forced_last_and_named_on_the_job_and_on_the_node() -> None:
+    """A backend may take longer than nodes of the cluster: once the host pod is gone, nobody sees it to the end."""
+    api, job = FakeApi(), build_job(deletionTimestamp=LONG_AGO)
+    context = build_context(api)
+    send_out(context)
+    finalizer = Finalizer(context, CopiedInputs(context.applier, "nestor-system"))
+    limit(context, force=0, give_up=300)
+    await finalize(finalizer, job)
+    assert (kinds.POD, "app", 10) in api.deleted
+    assert (kinds.POD, "app", 0) not in api.deleted
+    assert (kinds.NAMESPACE, WHERE, None) in api.deleted
+    assert api.events == []
+    limit(context, force=0, give_up=0)
+    await finalize(finalizer, job)
+    await finalize(finalizer, job)
+    assert (kinds.POD, "app", 0) in api.deleted
+    assert [(item["reason"], item["involvedObject"]["kind"], item["involvedObject"]["name"]) for item in api.posted] == [
+        ("PodForceDeleted", "Node", "hpc"),
+        ("PodForceDeleted", "NestedAppJob", "hello"),
+    ]
+    for item in api.posted:
+        for part in ("backend 'site'", "node 'hpc'", WHERE, "app (UID pod)"):
+            assert part in item["message"]
+    # Now that it is gone, its namespace has time to go as well.
+    context.cache.informers[kinds.POD]._set((WHERE, "app"), None)
+    await finalize(finalizer, job)
+    assert "NamespaceLeftBehind" not in api.events
+    finalizer._deletions["1234"].since -= 3600
+    assert await finalizer.finalize(job) == Result()
+    assert api.events[-1] == "NamespaceLeftBehind"
+
+
+async def test_a_node_that_is_no_backends_gets_no_more_time() -> None:
+    api = FakeApi()
+    context = build_context(api)
+    send_out(context, node="worker-1")
+    limit(context, force=0, give_up=300)
+    await finalize(Finalizer(context, CopiedInputs(context.applier, "nestor-system")), build_job(deletionTimestamp=LONG_AGO))
+    assert (kinds.POD, "app", 0) in api.deleted
+    assert [item["involvedObject"]["kind"] for item in api.posted] == ["NestedAppJob"]
+
+
+async def test_what_is_swept_without_its_job_is_named_on_the_node() -> None:
+    api = FakeApi()
+    context = build_context(api)
+    send_out(context)
+    limit(context, force=0, give_up=0)
+    finalizer = Finalizer(context, CopiedInputs(context.applier, "nestor-system"))
+    sweeper = Sweeper(context, finalizer)
+    for _ in range(2):
+        await sweeper.sweep("team-a", "hello")
+    assert [(item["involvedObject"]["kind"], item["reason"]) for item in api.posted] == [("Node", "PodForceDeleted")]
+    del context.cache.informers[kinds.NAMESPACE].store["", WHERE]
+    await sweeper.sweep("team-a", "hello")
+    assert finalizer._deletions == {}
+
+
+async def test_however_many_are_left_each_is_named_in_full() -> None:
+    api = FakeApi()
+    context = build_context(api)
+    send_out(context)
+    meta = {"namespace": "n" * 63}
+    pods: list[Object] = [
+        {"metadata": meta | {"name": f"{index:063}", "uid": f"{index:036}"}, "spec": {"nodeName": "hpc"}} for index in range(20)
+    ]
+    await LeftPods(context).tell(pods, None)
+    assert len(api.posted) == -(-20 // NAMED)
+    said = " ".join(item["message"] for item in api.posted)
+    assert all(f"{index:063} (UID {index:036})" in said for index in range(20))
 
 
 async def test_the_time_goes_on_after_a_conflict_and_starts_anew_for_a_successor() -> None:

@@ -77,7 +77,7 @@ def test_a_pod_of_it_may_be_barred_from_a_place() -> None:
 @pytest.mark.parametrize(
     ("pods", "message"),
     [
-        (held("a", 2), "only 2 of the 3 pods of gang 'shop/a' are there"),
+        (held("a", 2), "only 2 of the 3 pods of gang 'shop/a' exist"),
         ([*held("a", 2), member("a", 2, released=1, node="own", phase="Running")], "from its last attempt still run"),
     ],
 )

@@ -64,7 +64,7 @@ async def test_a_complete_gang_is_let_go_in_one_write_and_others_wait_for_news()
     scene = Host(node("own", "4"))
     scene.add(*held("a", 2))
     assert await scene.keeper.look() is None  # a third pod would be news
-    assert scene.gangs["a"]["message"] == "only 2 of the 3 pods of gang 'shop/a' are there"
+    assert scene.gangs["a"]["message"] == "only 2 of the 3 pods of gang 'shop/a' exist"
     assert scene.count("LIST nodes") == 0
     scene.add(member("a", 2))
     assert await scene.keeper.look() == POLL_SECONDS

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from nestor.contracts import vnode
 from nestor.providers.base import Inputs, InvalidInput, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
-from nestor.providers.interlink import fates
+from nestor.providers.interlink import client, fates
 from nestor.providers.interlink.client import Lost
 from tests.fakes.interlink import Fault
 from tests.unit.providers.interlink.conftest import Backend
@@ -435,6 +435,43 @@ async def test_temporary_faults_of_questions_are_bridged(backend: Backend) -> No
 
     backend.fake.fault = stumble
     assert (await provider.statuses([pod])).keys() == {"u-1"}
+
+
+def note_pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses between attempts, which then take no time."""
+    pauses: list[float] = []
+
+    class Clock:
+        timeout = staticmethod(asyncio.timeout)
+
+        @staticmethod
+        async def sleep(seconds: float) -> None:
+            pauses.append(seconds)
+
+    monkeypatch.setattr(client, "asyncio", Clock)
+    return pauses
+
+
+async def test_pauses_between_attempts_double(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses = note_pauses(monkeypatch)
+    backend.fake.fault = say(503)
+    with pytest.raises(Unreachable):
+        await backend.connect(attempts=7, pause_seconds=0.2).check()
+    assert len(pauses) == 6
+    for number, pause in enumerate(pauses):
+        expected = min(0.2 * 2**number, 5.0)
+        assert 0.7 * expected <= pause <= 1.3 * expected
+
+
+async def test_many_processes_do_not_ask_again_at_the_same_moment(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses = note_pauses(monkeypatch)
+    backend.fake.fault = say(503)
+    provider = backend.connect(attempts=2, pause_seconds=0.2)
+    for _ in range(20):
+        with pytest.raises(Unreachable):
+            await provider.check()
+    assert len(set(pauses)) == 20
+    assert max(pauses) - min(pauses) > 0.02
 
 
 async def test_something_on_the_way_that_knows_no_path_is_not_believed(backend: Backend) -> None:

@@ -14,7 +14,7 @@ from nestor.providers.interlink import answers
 from nestor.providers.interlink.build import build_create, build_plugin_create
 from nestor.providers.interlink.phase import build_status
 from nestor.providers.interlink.refusals import find_refusals
-from nestor.providers.interlink.words import cut
+from nestor.providers.words import cut
 from nestor.quantities import parse_quantity
 from tests.conformance.interlink.description import find_faults, load
 from tests.fakes.interlink import build_full_pod

@@ -73,52 +73,10 @@ def test_phase_follows_from_the_containers(
     assert build_status(pod, answer(main, init), NOW, restarts=restarts)["phase"] == phase
 
 
-@pytest.mark.parametrize(
-    ("main", "ready", "expected"),
-    [
-        (RUNNING, True, {"Initialized": ("True", None), "ContainersReady": ("True", None), "Ready": ("True", None)}),
-        (
-            RUNNING,
-            False,
-            {
-                "Initialized": ("True", None),
-                "ContainersReady": ("False", "ContainersNotReady"),
-                "Ready": ("False", "ContainersNotReady"),
-            },
-        ),
-        (
-            done(0),
-            False,
-            {"Initialized": ("True", None), "ContainersReady": ("False", "PodCompleted"), "Ready": ("False", "PodCompleted")},
-        ),
-        (
-            done(1),
-            False,
-            {"Initialized": ("True", None), "ContainersReady": ("False", "PodFailed"), "Ready": ("False", "PodFailed")},
-        ),
-    ],
-)
-def test_conditions_follow_from_the_containers(main: Object, ready: bool, expected: Object) -> None:
-    found = build_status(build_pod(), answer([main], ready=ready), NOW)["conditions"]
-    assert {item["type"]: (item["status"], item.get("reason")) for item in found} == expected
-
-
-def test_readiness_gates_count() -> None:
-    pod = build_pod()
-    pod["spec"]["readinessGates"] = [{"conditionType": "example.org/open"}]
-    closed = build_status(pod, answer([RUNNING]), NOW)["conditions"][2]
-    assert (closed["status"], closed["reason"]) == ("False", "ReadinessGatesNotReady")
-    pod["status"] = {"conditions": [{"type": "example.org/open", "status": "True"}]}
-    assert build_status(pod, answer([RUNNING]), NOW)["conditions"][2]["status"] == "True"
-
-
-def test_times_of_conditions_move_only_when_they_flip() -> None:
+def test_what_does_not_change_stays_as_it_was() -> None:
     pod = build_pod()
     pod["status"] = first = build_status(pod, answer([RUNNING]), NOW)
-    later = NOW + datetime.timedelta(minutes=5)
-    assert build_status(pod, answer([RUNNING]), later) == first
-    flipped = build_status(pod, answer([RUNNING], ready=False), later)["conditions"]
-    assert [item["lastTransitionTime"] for item in flipped] == [times.write(NOW), times.write(later), times.write(later)]
+    assert build_status(pod, answer([RUNNING]), NOW + datetime.timedelta(minutes=5)) == first
 
 
 def test_what_is_not_allowed_is_left_out_and_long_texts_are_cut() -> None:

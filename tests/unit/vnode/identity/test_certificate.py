@@ -20,7 +20,7 @@ from nestor.cluster import certificates
 from nestor.contracts import vnode
 from nestor.kube import Api, ApiError, Kind
 from nestor.vnode.identity import certificate, request
-from nestor.vnode.identity.certificate import Certificate
+from nestor.vnode.identity.certificate import Certificate, describe_lacking
 from nestor.vnode.identity.request import Wish
 from tests.waiting import eventually
 
@@ -173,6 +173,27 @@ async def test_it_says_why_there_is_none_and_asks_again(
     signer.answer = good
     await task
     assert made.problem == ""
+
+
+async def test_a_signer_that_stays_silent_is_told_while_it_is_waited_for(
+    signer: Signer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not at once: signers take a moment, and our rights are made at the same time as this process."""
+    told: list[bool] = []
+    good = signer.answer
+    signer.answer = lambda _: {"conditions": [{"type": "Approved"}]}
+    made = Certificate(cast(Api, signer), SERVING, tmp_path, lambda: told.append(made.is_lacking))
+    task = asyncio.create_task(made.obtain())
+    await until(lambda: "is approved, but signer" in made.problem)
+    assert describe_lacking([made]) == ""
+    monkeypatch.setattr(certificate, "NOTICE_SECONDS", 0.0)
+    await until(lambda: made.is_lacking)
+    assert len(signer.made) == 1
+    assert describe_lacking([made]) == made.problem
+    assert "the serving certificate of node 'gpu-a100': request csr-1 is approved" in made.problem
+    signer.answer = good
+    await task
+    assert (made.problem, made.is_lacking, told) == ("", False, [True, False])
 
 
 async def test_an_error_of_the_api_server_is_told(signer: Signer, tmp_path: Path) -> None:

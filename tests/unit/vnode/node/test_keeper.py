@@ -16,7 +16,7 @@ from nestor.vnode.backend.health import Health
 from nestor.vnode.identity.accepted import REFUSAL_LIMIT
 from nestor.vnode.node import keeper
 from nestor.vnode.node.keeper import FULL_SECONDS, LEASE_NAMESPACE, NodeKeeper
-from nestor.vnode.node.status import Machine
+from nestor.vnode.node.status import NodeFacts
 from nestor.vnode.restart import IdentityRefused
 from tests.unit.vnode.world import NODE, NodeApi
 from tests.waiting import eventually
@@ -36,10 +36,10 @@ class Scene:
         self.health = Health(lambda: self.now)
         self.capacity = {"cpu": "8", "pods": "100"}
         self.pods = 7
-        self.keeper = NodeKeeper(cast(Api, self.api), NODE, self.health, self._machine, lambda: self.pods, lambda: self.now)
+        self.keeper = NodeKeeper(cast(Api, self.api), NODE, self.health, self._facts, lambda: self.pods, lambda: self.now)
 
-    def _machine(self) -> Machine:
-        return Machine(self.capacity, "10.0.0.7", 10250, "v1.35.0")
+    def _facts(self) -> NodeFacts:
+        return NodeFacts(self.capacity, "10.0.0.7", 10250, "v1.35.0")
 
     @property
     def status(self) -> Object:

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from nestor.vnode.node import status
-from nestor.vnode.node.status import Condition, Machine, build_patch, build_status
+from nestor.vnode.node.status import Condition, NodeFacts, build_patch, build_status
 
 Object = dict[str, Any]
 
 NOW, LATER = "2030-01-01T00:00:00Z", "2030-01-01T00:01:00Z"
 CAPACITY = {"cpu": "8", "memory": "16Gi", "pods": "100", "nvidia.com/gpu": "2"}
-MACHINE = Machine(CAPACITY, "10.0.0.7", 10250, "v1.35.2+k3s1")
+MACHINE = NodeFacts(CAPACITY, "10.0.0.7", 10250, "v1.35.2+k3s1")
 FINE, SILENT = Condition(True), Condition(False, "BackendUnreachable", "connection refused")
 
 
@@ -71,7 +71,7 @@ def test_nothing_is_written_twice() -> None:
 
 
 def test_quantities_are_compared_as_such() -> None:
-    machine = Machine({"cpu": "1000m", "memory": "1024Mi", "pods": "1000"}, "10.0.0.7", 10250, "v1.35.2")
+    machine = NodeFacts({"cpu": "1000m", "memory": "1024Mi", "pods": "1000"}, "10.0.0.7", 10250, "v1.35.2")
     node = apply({}, build_patch({}, build_status(machine, FINE, None, NOW)))
     for field in ("capacity", "allocatable"):
         node["status"][field] = {"cpu": "1", "memory": "1Gi", "pods": "1k"}
@@ -91,7 +91,7 @@ def test_what_others_have_changed_is_written_again() -> None:
 
 def test_resources_that_are_gone_are_removed() -> None:
     node = apply({}, build_patch({}, build_status(MACHINE, FINE, None, NOW)))
-    fewer = Machine({"cpu": "4", "pods": "100"}, "10.0.0.7", 10250, "v1.35.2+k3s1")
+    fewer = NodeFacts({"cpu": "4", "pods": "100"}, "10.0.0.7", 10250, "v1.35.2+k3s1")
     patch = build_patch(node, build_status(fewer, FINE, None, LATER))
     assert patch is not None
     assert patch["status"]["capacity"] == {"cpu": "4", "memory": None, "nvidia.com/gpu": None}
@@ -101,7 +101,8 @@ def test_resources_that_are_gone_are_removed() -> None:
 @pytest.mark.parametrize("change", ["address", "port"])
 def test_a_new_pod_of_the_process_has_another_address(change: str) -> None:
     node = apply({}, build_patch({}, build_status(MACHINE, FINE, None, NOW)))
-    other = Machine(CAPACITY, "10.0.0.8" if change == "address" else "10.0.0.7", 10251 if change == "port" else 10250, "v1.35.2")
+    address, port = "10.0.0.8" if change == "address" else "10.0.0.7", 10251 if change == "port" else 10250
+    other = NodeFacts(CAPACITY, address, port, "v1.35.2")
     after = apply(node, build_patch(node, build_status(other, FINE, None, LATER)))["status"]
     assert after["addresses"] == [{"type": "InternalIP", "address": other.address}]
     assert after["daemonEndpoints"] == {"kubeletEndpoint": {"Port": other.port}}

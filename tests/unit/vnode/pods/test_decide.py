@@ -101,7 +101,11 @@ TABLE: list[tuple[str, Facts, Action]] = [
     ("gone by force, asked", facts(None, "Accepted", "Present", **ASKED), "Confirm"),
     ("gone by force, the backend is down", facts(None, "Accepted", "Present", **DOWN), "Wait"),
     ("gone on both sides", facts(None, "Accepted", "Gone"), "Drop"),
-    ("gone by force, and never confirmed", facts(None, "Accepted", overdue=ORPHAN_SECONDS + 1), "Drop"),
+    ("gone by force, and not confirmed in time", facts(None, "Accepted", overdue=FORGET_SECONDS + 1), "Name"),
+    ("gone, not confirmed in time, the backend is down", facts(None, "Accepted", overdue=FORGET_SECONDS + 1, **DOWN), "Name"),
+    ("gone, not confirmed, and named", facts(None, "Accepted", overdue=FORGET_SECONDS + 1, is_named=True), "Delete"),
+    ("gone by force, and never confirmed", facts(None, "Accepted", overdue=ORPHAN_SECONDS + 1), "Abandon"),
+    ("gone long ago on both sides", facts(None, "Accepted", "Gone", overdue=ORPHAN_SECONDS + 1), "Drop"),
 ]
 
 
@@ -136,7 +140,8 @@ def test_what_the_backend_may_have_is_not_failed_while_it_is_silent(host: Object
         (facts(RUNNING, "Accepted", expires=-1.0), None),
         (facts(ENDED, "Accepted", expires=7.0), None),
         (facts(DELETED, "Accepted", overdue=-30.0, expires=7.0), FORGET_SECONDS + 30),
-        (facts(None, "Accepted", overdue=10.0), ORPHAN_SECONDS - 10),
+        (facts(None, "Accepted", overdue=10.0), FORGET_SECONDS - 10),
+        (facts(None, "Accepted", overdue=10.0, is_named=True), ORPHAN_SECONDS - 10),
         (facts(DELETED, "Accepted", overdue=-30.0, asks_again=60.0, **ASKED), 60),
         (facts(None, "Accepted", "Gone", overdue=10.0, asks_again=60.0, **ASKED), ORPHAN_SECONDS - 10),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -13,6 +13,7 @@ from nestor.kube import Forbidden, kinds
 from nestor.providers.base import Inputs, InvalidInput, NotYet, Unreachable
 from nestor.vnode.backend import health
 from nestor.vnode.pods import create, decide
+from nestor.vnode.pods.entry import Home
 from tests.unit.vnode.world import NODE, SPACE, World, living
 
 Object = dict[str, Any]
@@ -227,6 +228,29 @@ async def test_what_may_be_left_is_named_though_its_namespace_takes_no_events(
     assert event["involvedObject"]["name"] == NODE
     assert f"pod {SPACE}/web" in event["message"]
     assert uid in event["message"]
+
+
+@pytest.mark.parametrize("has_node", [True, False])
+async def test_a_pod_deleted_by_force_is_named_if_its_end_is_not_confirmed(
+    world: World, monkeypatch: pytest.MonkeyPatch, has_node: bool
+) -> None:
+    """Its host pod is gone at once. It is named once, and asked to end on; by another node if its own is gone."""
+    uid = await run(world)
+    world.backend.is_down = True
+    monkeypatch.setattr(decide, "FORGET_SECONDS", -1.0)
+    if not has_node:
+        world.entry(uid).home = Home("gone", "default", cast(Any, None))
+    world.api.drop(kinds.POD, "web", SPACE)
+    await world.until(lambda: world.entry(uid).is_named)
+    (event,) = [item for key, item in world.api.objects.items() if key[0] == "events" and item["reason"] == "LeftAtBackend"]
+    assert event["involvedObject"]["name"] == (NODE if has_node else "gone")
+    assert uid in event["message"]
+    world.pods.queue.add(uid)
+    await world.settle()
+    world.backend.is_down = False
+    world.pods.queue.add(uid)
+    await world.until(lambda: uid not in world.backend.pods)
+    assert world.events.count("LeftAtBackend") == 1
 
 
 async def test_a_node_that_goes_does_not_take_what_is_still_to_be_ended_along(world: World) -> None:

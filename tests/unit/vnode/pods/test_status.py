@@ -139,6 +139,25 @@ def test_a_pod_is_ready_when_its_containers_and_gates_are() -> None:
     assert words(status.build_report(pod, said(RUNNING, RUNNING), ADDRESS, LATER))["Ready"] == "True"
 
 
+@pytest.mark.parametrize(
+    ("state", "ready", "reason"),
+    [
+        (RUNNING, True, None),
+        (RUNNING, False, "ContainersNotReady"),
+        (ended(0), False, "PodCompleted"),
+        (ended(1), False, "PodFailed"),
+    ],
+)
+def test_conditions_follow_from_the_containers(state: Object, ready: bool, reason: str | None) -> None:
+    there = said(state)
+    there["containerStatuses"][0]["ready"] = ready
+    built = status.build_report(build_pod(), there, ADDRESS, LATER)
+    found = {item["type"]: (item["status"], item.get("reason")) for item in built["conditions"]}
+    word = "True" if ready else "False"
+    assert found["Ready"] == found["ContainersReady"] == (word, reason)
+    assert found["Initialized"] == ("True", None)
+
+
 def test_only_a_kubelets_fields_of_the_pods_own_containers_are_taken() -> None:
     there = said(RUNNING, RUNNING, names=("app", "stranger"), qosClass="Guaranteed", nominatedNodeName="n", podIP="10.96.0.1")
     there |= {"podIPs": [{"ip": "10.96.0.1"}], "hostIP": "1.2.3.4", "conditions": [{"type": "evil", "status": "True"}]}

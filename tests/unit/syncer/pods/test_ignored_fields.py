@@ -8,7 +8,7 @@ import pytest
 
 from nestor.kube import Api, Change, kinds
 from nestor.kube.events import EventRecorder
-from nestor.syncer.pods.notices import Notices
+from nestor.syncer.pods.ignored_fields import IgnoredFields
 from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
 from tests.fakes.api import MemoryApi
@@ -18,13 +18,13 @@ TEXT = "`spec.schedulerName` is 'volcano', but the host cluster's scheduler plac
 
 
 class Scene:
-    """Notices, and a nested cluster that keeps their events."""
+    """IgnoredFields, and a nested cluster that keeps their events."""
 
     def __init__(self) -> None:
         self.nested = MemoryApi()
         api = cast(Api, self.nested)
         self.caches = Caches(api, api, TARGET)
-        self.notices = Notices(Context(api, api, TARGET, self.caches, EventRecorder(api, "test")))
+        self.ignored = IgnoredFields(Context(api, api, TARGET, self.caches, EventRecorder(api, "test")))
 
     def change(self, old: dict[str, Any] | None, new: dict[str, Any] | None) -> None:
         """The cache hears of a change."""
@@ -45,23 +45,23 @@ def scene() -> Scene:
 async def test_a_pod_is_told_once_however_often_it_is_tried(scene: Scene) -> None:
     pod = build_pod(schedulerName="volcano")
     for _ in range(3):
-        await scene.notices.tell(pod)
+        await scene.ignored.tell(pod)
     assert scene.events == [("FieldsIgnored", TEXT)]
 
 
 async def test_ordinary_pods_are_told_nothing(scene: Scene) -> None:
-    await scene.notices.tell(build_pod())
+    await scene.ignored.tell(build_pod())
     assert scene.events == []
-    assert scene.notices.remembered == 0
+    assert scene.ignored.remembered == 0
 
 
 @pytest.mark.parametrize("is_replaced", [False, True])
 async def test_what_was_told_is_forgotten_with_the_pod(scene: Scene, is_replaced: bool) -> None:
     pod = build_pod(schedulerName="volcano")
-    await scene.notices.tell(pod)
+    await scene.ignored.tell(pod)
     scene.change(None, pod)
     scene.change(pod, pod)
-    assert scene.notices.remembered == 1
+    assert scene.ignored.remembered == 1
     successor = pod | {"metadata": pod["metadata"] | {"uid": "another"}}
     scene.change(pod, successor if is_replaced else None)
-    assert scene.notices.remembered == 0
+    assert scene.ignored.remembered == 0

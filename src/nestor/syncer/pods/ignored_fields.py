@@ -11,7 +11,7 @@ from nestor.translate import ignored
 REASON = "FieldsIgnored"
 
 
-class Notices:
+class IgnoredFields:
     """One event per pod, before its host pod is created."""
 
     def __init__(self, context: Context) -> None:
