@@ -12,7 +12,10 @@ import pytest
 import yaml
 
 from nestor import __version__
+from nestor.api import labels
+from nestor.contracts import vnode
 from nestor.operator.backends.process import account_of
+from nestor.operator.backends.reserved import MARGIN_SECONDS
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,6 +51,17 @@ def test_only_a_backends_own_process_reports_about_it() -> None:
     account = account_of("NAME", "{{ .Release.Namespace }}").removesuffix("NAME")
     assert f"startsWith('{account}')" in text
     assert f"request.userInfo.username == '{account}' + object.metadata.name" in text
+
+
+def test_the_policies_of_virtual_nodes_say_what_the_operator_does() -> None:
+    text = (ROOT / "charts/nestor/templates/vnode-policy.yaml").read_text()
+    assert f"size(object.spec.request) <= {vnode.REQUEST_LIMIT * 3 // 4}" in text
+    assert f"['{vnode.CLIENT_SIGNER}', '{vnode.SERVING_SIGNER}']" in text
+    assert f"'{labels.BACKEND}' in oldObject.metadata.labels" in text
+    assert f"startsWith('{vnode.NODE_USER_PREFIX}')" in text
+    assert f"username.substring({len(vnode.NODE_USER_PREFIX)}) in params.data" in text
+    assert f"    name: {vnode.RESERVED_CONFIG_MAP}\n    namespace: {{{{ .Release.Namespace }}}}" in text
+    assert f"less than {(vnode.CERTIFICATE_SECONDS + MARGIN_SECONDS) / 3600:.0f} hours ago" in text
 
 
 @pytest.mark.parametrize("page", ["README.md", "devcluster/README.md"])

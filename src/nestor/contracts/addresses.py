@@ -16,6 +16,7 @@ NAT64 = ("64:ff9b::/96", "64:ff9b:1::/48")
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _METADATA = tuple(ipaddress.ip_network(network) for network in METADATA)
+_LINK_LOCAL = tuple(ipaddress.ip_network(network) for network in LINK_LOCAL)
 _NAT64 = tuple(ipaddress.ip_network(network) for network in NAT64)
 _COMPATIBLE = ipaddress.IPv6Network("::/96")
 
@@ -33,6 +34,12 @@ def explain_refusal(text: str, denied: Iterable[str] = (), *, own: str = "the ru
         if reason := _explain(form, own):
             return reason
     return None
+
+
+def is_metadata(text: str) -> bool:
+    """Whether this is an address of a cloud's metadata service, or may be, in whichever form."""
+    forms = _find_forms(ipaddress.ip_address(text.partition("%")[0]))
+    return any(form in network for form in forms for network in (*_METADATA, *_LINK_LOCAL))
 
 
 def _explain(address: Address, own: str) -> str | None:

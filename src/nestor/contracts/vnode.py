@@ -35,6 +35,14 @@ SERVING_USAGES = (
 """The same for a serving certificate."""
 REQUEST_LIMIT = 16 * 1024
 """Maximum size of a certificate request, in bytes."""
+CERTIFICATE_SECONDS = 24 * 3600
+"""The longest life that is asked for, and approved. Whoever steals a certificate has it for so long; and for a part of it, the
+operator may be away without the nodes losing theirs.
+"""
+RESERVED_CONFIG_MAP = "nestor-virtual-nodes"
+"""In the operator's namespace: the names of nodes that somebody may hold a certificate for. The admission policies of the chart
+read it.
+"""
 
 AUTHENTICATION_NAMESPACE = "kube-system"
 AUTHENTICATION_CONFIG_MAP = "extension-apiserver-authentication"

@@ -41,8 +41,8 @@ class Access(Protocol):
     async def identify(self, request: Request, certificate: dict[str, Any] | None) -> Caller:
         """The caller, by the certificate that TLS has verified, or by the request. Raises `Denied`."""
 
-    async def check(self, caller: Caller, route: Route, pod: Object) -> None:
-        """Raises `Denied` unless the caller may do this with that pod."""
+    async def check(self, caller: Caller, route: Route, pod: Object | None) -> None:
+        """Raises `Denied` unless the caller may do this with that pod; None: with one that does not exist."""
 
 
 class ApiServerOnly:
@@ -55,7 +55,7 @@ class ApiServerOnly:
             raise Denied(403, "Forbidden")
         return caller
 
-    async def check(self, caller: Caller, route: Route, pod: Object) -> None:
+    async def check(self, caller: Caller, route: Route, pod: Object | None) -> None:
         """It may."""
 
 

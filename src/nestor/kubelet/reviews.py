@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +17,11 @@ from nestor.objects import Object, status_of
 ALLOWED_SECONDS, REFUSED_SECONDS = 300, 30
 """How long an answer is kept, as kubelets do."""
 REVIEWS = 5
-"""Questions to the API server at the same time: anybody who reaches the port can cause one."""
+"""Questions of a kind to the API server at the same time: anybody who reaches the port can cause one about a token, and must not
+hold up those who are known by a certificate.
+"""
+QUEUE_LIMIT = 50
+"""Further ones that wait."""
 _CACHE_LIMIT = 1000
 _TOKEN_LIMIT = 16 * 1024
 
@@ -28,7 +32,8 @@ class ReviewedAccess:
     def __init__(self, find_api: Callable[[str], Api | None], clock: Callable[[], float] = time.monotonic) -> None:
         self._find_api = find_api
         self._clock = clock
-        self._reviews = asyncio.Semaphore(REVIEWS)
+        self._reviews = {kind: asyncio.Semaphore(REVIEWS) for kind in (kinds.TOKEN_REVIEW, kinds.SUBJECT_REVIEW)}
+        self._waiting: Counter[kinds.Kind] = Counter()
         self._known: OrderedDict[tuple[Caller, str, str], tuple[bool, float]] = OrderedDict()
 
     async def identify(self, request: Request, certificate: dict[str, Any] | None) -> Caller:
@@ -46,13 +51,15 @@ class ReviewedAccess:
         extra = tuple((key, tuple(values)) for key, values in sorted((user.get("extra") or {}).items()))
         return Caller(user.get("username", ""), tuple(user.get("groups") or ()), user.get("uid", ""), extra)
 
-    async def check(self, caller: Caller, route: Route, pod: Object) -> None:
-        """See `Access.check`. Commands count as `create` in any protocol: WebSockets begin with a GET, which reads nothing."""
-        node = pod["spec"].get("nodeName") or ""
+    async def check(self, caller: Caller, route: Route, pod: Object | None) -> None:
+        """See `Access.check`. Commands count as `create` in any protocol: WebSockets begin with a GET, which reads nothing.
+
+        About a pod that does not exist, those may ask who may ask about all nodes. The refusal does not tell which it was.
+        """
+        node = (pod["spec"].get("nodeName") or "") if pod else ""
         verb = "get" if route.subresource == "log" else "create"
         if not await self._may(caller, verb, node):
-            who = f"user={caller.name}, verb={verb}, resource=nodes, subresource=proxy, node={node}"
-            raise Denied(403, f"Forbidden ({who})")
+            raise Denied(403, f"Forbidden (user={caller.name}, verb={verb}, resource=nodes, subresource=proxy)")
 
     async def _may(self, caller: Caller, verb: str, node: str) -> bool:
         key, now = (caller, verb, node), self._clock()
@@ -77,12 +84,17 @@ class ReviewedAccess:
         api = self._find_api(node)
         if api is None:
             raise Denied(503, "the node is not connected to its API server yet")
+        if self._waiting[kind] >= REVIEWS + QUEUE_LIMIT:
+            raise Denied(429, "too many callers wait for the API server to tell who they are")
         body = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {}, "spec": spec}
+        self._waiting[kind] += 1
         try:
-            async with self._reviews:
+            async with self._reviews[kind]:
                 return await api.create(kind, body)
         except ApiError as error:
             raise Denied(500, f"the API server cannot tell who may call: {error.message}") from None
+        finally:
+            self._waiting[kind] -= 1
 
 
 def _find_token(request: Request) -> str:

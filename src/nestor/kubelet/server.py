@@ -6,6 +6,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,6 +14,8 @@ import h11
 
 from nestor.kube import ApiError
 from nestor.kubelet import auth, http, logs, routes
+from nestor.kubelet.connections import Connections
+from nestor.kubelet.limits import Slots
 from nestor.objects import Object
 from nestor.providers.base import Call, InvalidInput, Logs, ProviderError, Streams
 from nestor.providers.pipe import close, pipe_both
@@ -20,9 +23,11 @@ from nestor.providers.pipe import close, pipe_both
 log = logging.getLogger(__name__)
 
 STREAM_LIMIT = 100
-"""Streams of exec, attach and port-forward that may be open. Each is a connection of its own to where the pods run; logs are
-bounded by the client that reads them.
+"""Streams of exec, attach and port-forward into pods of one nested cluster that may be open. Each is a connection of its own to
+where the pods run; logs are bounded by the client that reads them.
 """
+SHARED_LIMIT = 200
+"""Such streams into pods of one virtual node's process, which belong to many; and as many logs."""
 
 _OWN_HEADERS = ("authorization", "cookie")
 """The caller's credentials are for this server, and not for the place where pods run."""
@@ -57,19 +62,23 @@ class Capable(Protocol):
 
 
 class KubeletServer:
-    """Serves the pods that `find` returns, and no others, to whom `access` lets in. `provider` runs them."""
+    """Serves the pods that `find` returns, and no others, to whom `access` lets in. `provider` runs them.
 
-    def __init__(self, provider: Capable, find: Find, access: auth.Access) -> None:
+    `is_shared`: their namespaces belong to different tenants, none of whom may hold all that may be open.
+    """
+
+    def __init__(self, provider: Capable, find: Find, access: auth.Access, *, is_shared: bool = False) -> None:
         self._provider = provider
         self._find = find
         self._access = access
-        self._open = 0
+        limit = SHARED_LIMIT if is_shared else STREAM_LIMIT
+        self._streams = Slots(limit, "streams into pods of this cluster", is_shared=is_shared)
+        self._logs = Slots(SHARED_LIMIT, "logs of pods", is_shared=True) if is_shared else None
+        self._connections = Connections(self._handle)
 
     async def serve(self, port: int, build_tls: Callable[[], ssl.SSLContext], address: str = "127.0.0.1") -> None:
         """Serve until cancelled."""
-        server = await asyncio.start_server(self._handle, address, port, ssl=build_tls())
-        async with server:
-            await server.serve_forever()
+        await self._connections.serve(port, build_tls(), address)
 
     async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -107,10 +116,12 @@ class KubeletServer:
         writer: asyncio.StreamWriter,
     ) -> None:
         served = self._find(route)
+        # First: which pods there are is nobody's business who may not ask about them.
+        await self._access.check(caller, route, served.pod if served else None)
+        self._connections.allow()
         if served is None:
             await http.respond(writer, 404, f'pod "{route.pod}" does not exist')
             return
-        await self._access.check(caller, route, served.pod)
         try:
             if served.problem:
                 raise InvalidInput(served.problem)
@@ -131,7 +142,8 @@ class KubeletServer:
             if self._provider.logs is None:
                 await http.respond(writer, 501, "logs are not supported by this pod's provider")
             else:
-                await logs.stream_logs(self._provider.logs, served.pod, options, reader, writer)
+                with self._logs.take(route.namespace) if self._logs else nullcontext():
+                    await logs.stream_logs(self._provider.logs, served.pod, options, reader, writer)
         elif self._provider.streams is None:
             await http.respond(writer, 501, f"{route.subresource} is not supported by this pod's provider")
         elif not request.is_upgrade:
@@ -139,19 +151,13 @@ class KubeletServer:
         else:
             headers = [(name, value) for name, value in request.headers if name not in _OWN_HEADERS]
             call = Call(route.subresource, request.method, options, headers, request.rest)
-            await self._pipe(self._provider.streams, served, call, reader, writer)
+            with self._streams.take(route.namespace):
+                await self._pipe(self._provider.streams, served, call, reader, writer)
 
     async def _pipe(
         self, streams: Streams, served: Served, call: Call, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        if self._open >= STREAM_LIMIT:
-            await http.respond(writer, 429, f"{STREAM_LIMIT} streams into pods of this cluster are open already")
-            return
-        self._open += 1
-        try:
-            async with streams.open_stream(served.pod, call) as stream:
-                writer.write(stream.head)
-                await writer.drain()
-                await pipe_both(reader, writer, stream.reader, stream.writer)
-        finally:
-            self._open -= 1
+        async with streams.open_stream(served.pod, call) as stream:
+            writer.write(stream.head)
+            await writer.drain()
+            await pipe_both(reader, writer, stream.reader, stream.writer)

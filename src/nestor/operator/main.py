@@ -14,6 +14,7 @@ from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
 from nestor.operator.world.host_facts import HostUnknown, read_host
 from nestor.operator.world.trim import OWN_TRIMS
+from nestor.process import logs
 
 log = logging.getLogger(__name__)
 
@@ -50,10 +51,7 @@ class _JsonFormatter(logging.Formatter):
 
 
 def _set_up_logging(settings: Settings) -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    text = logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
-    handler.setFormatter(_JsonFormatter() if settings.log_format == "json" else text)
-    logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
+    logs.set_up(settings.log_level.upper(), _JsonFormatter() if settings.log_format == "json" else None)
 
 
 def main(arguments: list[str]) -> int:

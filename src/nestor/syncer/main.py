@@ -13,7 +13,7 @@ from typing import Any
 from nestor.kube import Api, ApiError
 from nestor.kube.events import EventRecorder
 from nestor.kube.pace import Pace
-from nestor.process import lifetime
+from nestor.process import lifetime, logs
 from nestor.syncer import limits, parts
 from nestor.syncer.cluster import bootstrap
 from nestor.syncer.process import credentials, health, identity, server
@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
     """Run until stopped. Returns 0 after a signal, or when credentials or the NestedCluster were replaced and the container must
     restart; 1 if a part stops unexpectedly.
     """
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logs.set_up()
     settings = parse(arguments)
     code = 0
     try:

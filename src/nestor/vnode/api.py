@@ -45,7 +45,7 @@ class NodeApi:
         self._on_change = on_change
         self._settings = settings
         self._nodes = nodes
-        self._server = KubeletServer(backend, build_finder(registry), ReviewedAccess(registry.find_api))
+        self._server = KubeletServer(backend, build_finder(registry), ReviewedAccess(registry.find_api), is_shared=True)
         self._certificate: Certificate | None = None
         self._is_open = False
 

@@ -16,7 +16,7 @@ from nestor.api.faults import explain
 from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatus
 from nestor.kube import Api, ApiError, kinds
 from nestor.objects import Object, spec_of, status_of
-from nestor.process import probes
+from nestor.process import logs, probes
 from nestor.process.lifetime import must_run, run_until_signal
 from nestor.providers.base import Backend
 from nestor.vnode.api import NodeApi
@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
     """Run until stopped. Returns 0 after a signal, or when something was replaced and the container must restart; 1 if a part
     stops unexpectedly.
     """
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logs.set_up()
     settings = parse(arguments)
     code = 0
     try:

@@ -244,6 +244,105 @@ async def test_a_process_reports_about_its_own_backend_only(backend: Backend, ot
     assert (await other.wait_for_ready("True", conditions.NODES_READY))["status"]["readyNodes"] == "1/1"
 
 
+async def write_if_allowed(api: Api, node: str) -> bool:
+    """Change a node's status, if the rights for that are in force already."""
+    try:
+        await api.patch(kinds.NODE, node, None, {"status": {"capacity": {"cpu": "4"}}}, subresource="status")
+    except Forbidden:
+        return False
+    return True
+
+
+async def test_a_node_can_neither_be_made_nor_relabelled_by_its_own_process(
+    plane: apiserver.ControlPlane, backend: Backend, api: Api
+) -> None:
+    """Whoever has stolen its certificate has the rights of a kubelet, but only where a virtual node needs them."""
+    await start(backend, CPU)
+    node, group = f"{backend.name}-cpu", "rbac.authorization.k8s.io"
+    user = f"system:node:{node}"
+    await backend.ask(Wish(backend.name, node, "client"))
+    binding = {
+        "metadata": {"name": f"{node}-thief"},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "system:node"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": user}],
+    }
+    await api.apply(kinds.CLUSTER_ROLE_BINDING, binding)
+    async with await Api.connect(str(plane.kubeconfig_of(user))) as thief:
+        await eventually(lambda: write_if_allowed(thief, node))
+        changes: list[Object] = [
+            {"labels": {labels.BACKEND: "other"}},
+            {"labels": {labels.BACKEND: None}},
+            {"labels": {"team": "b"}},
+            {"annotations": {labels.REMOVED_SINCE: "2999-01-01T00:00:00Z"}},
+            {"annotations": {labels.FROM_BACKEND: None}},
+            {"finalizers": ["example.com/never"]},
+        ]
+        for change in changes:
+            for part in (None, "status"):
+                with pytest.raises(Forbidden, match="may change its status only"):
+                    await thief.patch(kinds.NODE, node, None, {"metadata": change}, subresource=part)
+        with pytest.raises(Forbidden, match="may change its status only"):
+            await thief.patch(kinds.NODE, node, None, {"spec": {"unschedulable": True}})
+        with pytest.raises(Forbidden, match="only the process of a backend may ask"):
+            await thief.create(kinds.CERTIFICATE_REQUEST, build_request(Wish(backend.name, node, "client"), new_key()))
+        meta = {"namespace": SYSTEM}
+        body: Object = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "metadata": meta, "spec": {}}
+        with pytest.raises(Forbidden, match="no tokens of the system's accounts"):
+            await thief.create(kinds.SERVICE_ACCOUNT, body, subresource="token", name=f"vnode-{backend.name}")
+        await api.delete(kinds.OVERFLOW_BACKEND, backend.name)
+        await wait_for(api, kinds.NODE, node, "", lambda found: found is None, limit=90)
+        with pytest.raises(Forbidden, match="this name is that of a virtual node"):
+            await thief.create(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}})
+
+
+async def test_machines_join_as_before(plane: apiserver.ControlPlane, backend: Backend, api: Api) -> None:
+    """Also those whose names begin like a virtual node's."""
+    await start(backend, CPU)
+    await backend.ask(Wish(backend.name, f"{backend.name}-cpu", "client"))
+    node, group = f"{backend.name}-cpu-1", "rbac.authorization.k8s.io"
+    binding = {
+        "metadata": {"name": node},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "system:node"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": f"system:node:{node}"}],
+    }
+    await api.apply(kinds.CLUSTER_ROLE_BINDING, binding)
+    body: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node, "labels": {"own": "x"}}}
+    async with await Api.connect(str(plane.kubeconfig_of(f"system:node:{node}"))) as kubelet:
+
+        async def join() -> bool:
+            try:
+                await kubelet.create(kinds.NODE, body)
+            except Forbidden:
+                return False
+            return True
+
+        await eventually(join)
+        after = await kubelet.patch(kinds.NODE, node, None, {"metadata": {"labels": {"own": "y"}}})
+        assert labels_of(after)["own"] == "y"
+    await api.delete(kinds.NODE, node)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"spec": {"signerName": "kubernetes.io/kube-apiserver-client"}}, "certificates of nodes only"),
+        ({"preamble": b"x\n" * 7000}, "more than 12288 bytes"),
+        ({"metadata": {"finalizers": ["example.com/never"]}}, "few labels and annotations"),
+        ({"metadata": {"annotations": {"a": "x" * 2000}}}, "few labels and annotations"),
+    ],
+)
+async def test_the_process_asks_for_nothing_but_what_it_needs(backend: Backend, change: Object, message: str) -> None:
+    await backend.create(shapes=[CPU])
+    await eventually(lambda: may_tell(backend, CPU))
+    body = build_request(Wish(backend.name, f"{backend.name}-cpu", "client"), new_key())
+    # What comes before a request in PEM does not count.
+    text = change.get("preamble", b"") + base64.b64decode(body["spec"]["request"])
+    body["spec"] |= {"request": base64.b64encode(text).decode()} | change.get("spec", {})
+    body["metadata"] |= change.get("metadata", {})
+    with pytest.raises(Forbidden, match=message):
+        await backend.own.create(kinds.CERTIFICATE_REQUEST, body)
+
+
 async def test_a_node_that_is_there_already_is_left_alone(backend: Backend, api: Api) -> None:
     name = f"{backend.name}-cpu"
     body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"mine": "yes"}}}

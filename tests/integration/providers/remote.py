@@ -23,7 +23,7 @@ from tests.waiting import eventually
 Object = dict[str, Any]
 
 NODE = "far-node"
-_NAMESPACED = (kinds.SERVICE_ACCOUNT, kinds.ROLE, kinds.ROLE_BINDING)
+_NAMESPACED = (kinds.SERVICE_ACCOUNT, kinds.ROLE, kinds.ROLE_BINDING, kinds.NETWORK_POLICY)
 _WIDE = (kinds.NAMESPACE, kinds.CLUSTER_ROLE, kinds.CLUSTER_ROLE_BINDING)
 _KINDS: dict[str, Kind] = {item.name: item for item in (*_NAMESPACED, *_WIDE)}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, cast
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from nestor.kube import Api, ApiError, Kind, kinds
 from nestor.kubelet.auth import ApiServerOnly, Caller, Denied
 from nestor.kubelet.http import Request
-from nestor.kubelet.reviews import ALLOWED_SECONDS, REFUSED_SECONDS, ReviewedAccess
+from nestor.kubelet.reviews import ALLOWED_SECONDS, QUEUE_LIMIT, REFUSED_SECONDS, REVIEWS, ReviewedAccess
 from nestor.kubelet.routes import Route, find_route
 
 Object = dict[str, Any]
@@ -55,12 +56,16 @@ class Reviewer:
     def __init__(self) -> None:
         self.asked: list[Object] = []
         self.error: ApiError | None = None
+        self.silence: asyncio.Event | None = None
+        """Until when it says nothing about tokens."""
 
     async def create(self, kind: Kind, body: Object) -> Object:
         self.asked.append(body["spec"])
         if self.error:
             raise self.error
         if kind == kinds.TOKEN_REVIEW:
+            if self.silence is not None:
+                await self.silence.wait()
             user = {"username": "bob", "uid": "7", "groups": ["dev"], "extra": {"scope": ["x"]}}
             return {"status": {"authenticated": body["spec"]["token"] == "good", "user": user}}
         wanted = body["spec"]["resourceAttributes"]
@@ -151,3 +156,29 @@ async def test_without_an_answer_nobody_gets_in(access: ReviewedAccess, reviewer
     with pytest.raises(Denied) as caught:
         await access.check(Caller("ann"), route(), POD)
     assert caught.value.status == 500
+
+
+async def test_who_may_not_ask_is_not_told_which_pods_there_are(access: ReviewedAccess, reviewer: Reviewer) -> None:
+    said = []
+    for pod in (POD, None):
+        with pytest.raises(Denied) as caught:
+            await access.check(Caller("bob"), route(), pod)
+        said.append((caught.value.status, caught.value.text))
+    assert said[0] == said[1]
+    assert [item["resourceAttributes"]["name"] for item in reviewer.asked] == ["far", ""]
+
+
+async def test_strangers_with_tokens_hold_up_nobody_who_is_known(access: ReviewedAccess, reviewer: Reviewer) -> None:
+    reviewer.silence = asyncio.Event()
+    strangers = [
+        asyncio.create_task(access.identify(ask(("authorization", f"Bearer {number}")), None))
+        for number in range(REVIEWS + QUEUE_LIMIT)
+    ]
+    await asyncio.sleep(0)
+    with pytest.raises(Denied) as caught:
+        await access.identify(ask(("authorization", "Bearer good")), None)
+    assert caught.value.status == 429
+    await access.check(Caller("ann"), route(), POD)
+    reviewer.silence.set()
+    assert {getattr(found, "status", 0) for found in await asyncio.gather(*strangers, return_exceptions=True)} == {401}
+    assert (await access.identify(ask(("authorization", "Bearer good")), None)).name == "bob"

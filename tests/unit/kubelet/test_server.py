@@ -177,6 +177,60 @@ async def test_streams_are_bounded_and_those_that_end_make_room(monkeypatch: pyt
     assert answers == ["404 gone"] * 5
 
 
+class Following(Refusing):
+    """Has logs that go on for ever."""
+
+    def __init__(self) -> None:
+        self.open: list[str] = []
+
+    @asynccontextmanager
+    async def open_log(self, pod: Object, options: Options) -> AsyncIterator[AsyncIterator[bytes]]:
+        async def read() -> AsyncIterator[bytes]:
+            yield b"hello"
+            await asyncio.Event().wait()
+
+        self.open.append("")
+        try:
+            yield read()
+        finally:
+            self.open.pop()
+
+
+async def test_one_tenants_logs_leave_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a virtual node, where pods of many run."""
+    monkeypatch.setattr("nestor.kubelet.server.SHARED_LIMIT", 4)
+    provider = Following()
+    served = Served(POD, str)
+    server = KubeletServer(cast(Any, provider), lambda _: served, auth.ApiServerOnly(), is_shared=True)
+
+    def follow(namespace: str) -> asyncio.Task[str]:
+        parts = ["containerLogs", namespace, "web", "app"]
+        route = find_route("GET", parts)
+        return asyncio.create_task(ask(server, http.Request("GET", parts, {}, [], b""), route))
+
+    async def look() -> bool:
+        return len(provider.open) == 4
+
+    greedy = [follow("greedy") for _ in range(4)]
+    await eventually(look)
+    assert (await follow("greedy")).startswith("429 4 logs of pods are open already")
+    modest = follow("modest")
+    await asyncio.wait([greedy[0]], timeout=10)
+    assert greedy[0].cancelled()
+    await eventually(look)
+    assert not modest.done()
+    for task in [*greedy, modest]:
+        task.cancel()
+    await asyncio.gather(*greedy, modest, return_exceptions=True)
+
+
+async def test_a_pod_that_does_not_exist_is_told_to_those_who_may_ask() -> None:
+    server = KubeletServer(MemoryProvider(), lambda _: None, auth.ApiServerOnly())
+    parts = ["containerLogs", "shop", "web", "app"]
+    request, route = http.Request("GET", parts, {}, [], b""), find_route("GET", parts)
+    assert await ask(server, request, route) == '404 pod "web" does not exist'
+
+
 @pytest.mark.parametrize("name", [None, "admin"])
 async def test_only_the_api_server_is_answered(name: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     async def read(_: Any) -> http.Request:

@@ -42,6 +42,9 @@ class Verdict:
 
     answer: Answer
     why: str = ""
+    node: str = ""
+    """Whose certificate is approved."""
+    backend: str = ""
 
 
 class _Refused(Exception):
@@ -61,22 +64,20 @@ def decide_request(request: Object, known: Known) -> Verdict:
     ):
         return Verdict("Ignore")
     backend = known.accounts.get(user)
-    if backend is None and signer == vnode.SERVING_SIGNER:
-        # A node may ask for its own, as kubelets do.
-        backend = known.nodes.get(user.removeprefix(vnode.NODE_USER_PREFIX)) if user.startswith(vnode.NODE_USER_PREFIX) else None
-    if backend is None:
+    if backend is None:  # nor may a node ask for its own: whoever has stolen a certificate would have it renewed
         return Verdict("Ignore")
     try:
         parsed = _parse(str(spec.get("request", "")))
         node = _read_node(parsed)
-        _check_node(node, backend, user, known)
+        _check_node(node, backend, known)
+        _check_lifetime(spec)
         if signer == vnode.CLIENT_SIGNER:
             _check_client(parsed, spec)
         else:
             _check_serving(parsed, spec, node, known.addresses.get(backend, frozenset()))
     except _Refused as refused:
         return refused.verdict
-    return Verdict("Approve", f"node '{node}' belongs to backend '{backend}'")
+    return Verdict("Approve", f"node '{node}' belongs to backend '{backend}'", node, backend)
 
 
 def _parse(text: str) -> x509.CertificateSigningRequest:
@@ -105,14 +106,19 @@ def _read_node(parsed: x509.CertificateSigningRequest) -> str:
     return names[0].removeprefix(vnode.NODE_USER_PREFIX)
 
 
-def _check_node(node: str, backend: str, user: str, known: Known) -> None:
+def _check_node(node: str, backend: str, known: Known) -> None:
     owner = known.nodes.get(node)
     if owner is None:
         raise _Refused(f"there is no virtual node '{node}'", "Wait")
     if owner != backend:
         raise _Refused(f"node '{node}' does not belong to backend '{backend}'")
-    if user not in known.accounts and user != vnode.NODE_USER_PREFIX + node:
-        raise _Refused(f"'{user}' may ask only for itself")
+
+
+def _check_lifetime(spec: Object) -> None:
+    """Signers give a year to those who name no time."""
+    found = spec.get("expirationSeconds")
+    if not isinstance(found, int) or found > vnode.CERTIFICATE_SECONDS:
+        raise _Refused(f"`expirationSeconds` must be set, to {vnode.CERTIFICATE_SECONDS} at most")
 
 
 def _check_client(parsed: x509.CertificateSigningRequest, spec: Object) -> None:

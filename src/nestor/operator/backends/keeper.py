@@ -8,9 +8,9 @@ from nestor.api import labels
 from nestor.api.overflowbackend import OverflowBackendSpec, Shape
 from nestor.kube import Conflict, Forbidden, Invalid, NotFound, kinds
 from nestor.kube.applier import RESYNC_SECONDS
-from nestor.objects import Object, is_terminating, labels_of
+from nestor.objects import Object, is_terminating, labels_of, spec_of
 from nestor.operator.backends.drain import Drain
-from nestor.operator.backends.nodes import Wanted, build_node, find_change, is_of, list_wanted
+from nestor.operator.backends.nodes import Wanted, build_node, find_change, find_namesake, is_of, list_wanted
 from nestor.operator.backends.ready import NodeState, read_node
 from nestor.operator.backends.removal import POLL_SECONDS, find_start
 from nestor.operator.world.context import Context
@@ -35,7 +35,8 @@ class NodeKeeper:
         """
         wanted = list_wanted(backend["metadata"]["name"], spec, shapes)
         live = {node["metadata"]["name"]: node for node in self._find(backend)}
-        found = [await self._ensure(backend, item, live.get(item.name)) for item in wanted.values()]
+        refused = self._refuse(backend, spec, [item for item in wanted.values() if item.name not in live])
+        found = [refused.get(name) or await self._ensure(backend, item, live.get(name)) for name, item in wanted.items()]
         delays = []
         for name in live.keys() - wanted.keys():
             left: tuple[Object, float] | None = live[name], RESYNC_SECONDS
@@ -58,6 +59,19 @@ class NodeKeeper:
         steps = [await self._drain.remove(backend, node, limit=limit, settle=0) for node in nodes]
         left = [step for step in steps if step is not None]
         return [_read(node) for node, _ in left], min((delay for _, delay in left), default=POLL_SECONDS if nodes else None)
+
+    def _refuse(self, backend: Object, spec: OverflowBackendSpec, wanted: Iterable[Wanted]) -> dict[str, NodeState]:
+        """The new nodes that would have the names of another backend's. What an admin has written is taken as it is."""
+        if spec.shapes is not None:
+            return {}
+        own, others = backend["metadata"]["name"], self._context.cache.backends
+        prefixes = {_read_prefix(item): item["metadata"]["name"] for item in others if item["metadata"]["name"] != own}
+        found = [(item, find_namesake(item.name, spec.node.name or own, prefixes)) for item in wanted]
+        return {
+            item.name: NodeState(item.name, item.shape, conflict=f"node '{item.name}' has the name of one of backend '{whose}'")
+            for item, whose in found
+            if whose is not None
+        }
 
     def _find(self, backend: Object) -> list[Object]:
         """Those that are there to stay: one that is being deleted may be held by others for ever."""
@@ -88,6 +102,11 @@ class NodeKeeper:
             return await self._context.api.create(kinds.NODE, build_node(backend, wanted))
         except Conflict:
             return await self._context.api.get(kinds.NODE, wanted.name)
+
+
+def _read_prefix(backend: Object) -> str:
+    """What the names of a backend's nodes begin with."""
+    return str((spec_of(backend).get("node") or {}).get("name") or backend["metadata"]["name"])
 
 
 def _read(node: Object) -> NodeState:

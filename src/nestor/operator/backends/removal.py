@@ -16,6 +16,8 @@ SETTLE_SECONDS = 60.0
 """How long a shape must be gone before pods are sent away: a backend may forget one for a moment."""
 END_SECONDS = 30.0
 """How long pods may take to end after they were deleted, until they are no longer waited for."""
+SKEW_SECONDS = 60.0
+"""How far clocks may differ: a beginning that lies further ahead is nonsense."""
 POLL_SECONDS = 5.0
 
 Act = Literal["Cordon", "Wait", "Evict", "Delete", "Force", "Remove"]
@@ -40,7 +42,7 @@ def decide_removal(
     seconds.
     """
     since = find_start(node)
-    if since is None:
+    if since is None or seconds_since(since, now) < -SKEW_SECONDS:
         return Removal("Cordon", delay=0)
     held = tuple(pod for pod in pods if holds(pod))
     age = max(0.0, seconds_since(since, now))

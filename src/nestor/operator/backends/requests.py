@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 
 from nestor.api import labels
+from nestor.contracts import vnode
 from nestor.kube import Conflict, NotFound, kinds
-from nestor.objects import Object, is_terminating, labels_of, status_of
+from nestor.objects import Object, is_terminating, labels_of, spec_of, status_of
 from nestor.operator.backends.certificates import Known, Verdict, decide_request
 from nestor.operator.backends.nodes import is_of
 from nestor.operator.backends.process import account_of
+from nestor.operator.backends.reserved import ReservedNames, TooManyNames
 from nestor.operator.result import Result
 from nestor.operator.world.context import Context
 from nestor.times import seconds_since, timestamp
@@ -26,6 +28,7 @@ class RequestReconciler:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._reserved = ReservedNames(context.api, context.settings.namespace)
 
     async def reconcile(self, name: str) -> Result:
         """One pass over one request."""
@@ -39,6 +42,14 @@ class RequestReconciler:
             if seconds_since(request["metadata"]["creationTimestamp"]) < PATIENCE_SECONDS:
                 return Result(POLL_SECONDS)
             verdict = Verdict("Deny", verdict.why)
+        if verdict.answer == "Approve" and spec_of(request).get("signerName") == vnode.CLIENT_SIGNER:
+            try:
+                # First: from now on somebody may hold it.
+                await self._reserved.reserve(verdict.node, verdict.backend)
+            except TooManyNames as error:
+                verdict = Verdict("Deny", str(error))
+            except (Conflict, NotFound):
+                return Result(POLL_SECONDS)
         await self._answer(request, verdict)
         return Result()
 

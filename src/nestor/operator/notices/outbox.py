@@ -26,9 +26,10 @@ from nestor.times import seconds_since
 
 log = logging.getLogger(__name__)
 
-WORKERS = 16
 AT_ONCE = 4
 """Notices on their way to one sink: one that is slow holds up no other."""
+WORKERS = 64 * AT_ONCE
+"""Enough for more sinks than there are, should all be slow: a worker that waits costs next to nothing."""
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 300.0
 ATTEMPTS_WHEN_GONE = 5

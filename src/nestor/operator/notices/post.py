@@ -93,7 +93,7 @@ async def _send(request: Request, context: ssl.SSLContext | bool, explain: Expla
     ):
         if 200 <= answer.status < 300:
             return
-        said = (await answer.content.read(SAID_BYTES)).decode(errors="replace")
+        said = " ".join((await answer.content.read(SAID_BYTES)).decode(errors="replace").split())
         raise Undelivered(f"it answers with status {answer.status}", details=said, is_final=answer.status in REFUSED)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 from nestor.api import labels
 from nestor.contracts.runner import MESSAGE_LIMIT
+from nestor.contracts.vnode import REQUEST_LIMIT
 from nestor.exposure.host_claims import CLASS_ANNOTATION, HOSTS
 from nestor.kube import Kind, kinds
 from nestor.kube.pages import Trim
@@ -26,6 +27,8 @@ LIST_LIMIT = 4096
 TEXT_LIMIT = 4096
 """Characters of a message: what kubelet keeps of a container's last words."""
 FEW_HOSTS = 100
+_USAGES = 10
+"""Of a certificate request: more than any that is approved has."""
 
 CUT = "cut"
 """Key in the metadata of a trimmed object: it has more finalizers than are kept, so they must be read anew to be changed."""
@@ -159,6 +162,20 @@ def trim_node(node: Object) -> Object:
 
 
 @_never_raising
+def trim_request(request: Object) -> Object:
+    """A CertificateSigningRequest: what an answer depends on, if it has none yet. Who may ask can ask often, and at length."""
+    spec, status, meta = spec_of(request), status_of(request), _trim_metadata(request)
+    own: Object = {key: spec[key] for key in ("signerName", "username", "expirationSeconds") if key in spec}
+    kept: Object = {"metadata": meta, "spec": own}
+    if status.get("conditions") or status.get("certificate"):
+        return {**_head(request), **kept, "status": {"conditions": [{"type": "Answered"}]}}
+    text = str(spec.get("request", ""))
+    # One character more, so that it is told from one that is just not too large.
+    own |= {"request": text[: REQUEST_LIMIT + 1], "usages": list(spec.get("usages") or ())[:_USAGES]}
+    return {**_head(request), **kept}
+
+
+@_never_raising
 def trim_ingress(ingress: Object) -> Object:
     """Ours whole, because they are compared with what they should be; of all others, their hosts and class."""
     if labels_of(ingress).get(labels.COMPONENT) == labels.COMPONENT_EXPOSURE and _is_small(ingress):
@@ -218,7 +235,7 @@ TRIMS: dict[Kind, Trim] = {
     kinds.NAMESPACE: trim_object,
     kinds.NODE: trim_node,
     kinds.DEPLOYMENT: trim_object,
-    kinds.CERTIFICATE_REQUEST: trim_object,
+    kinds.CERTIFICATE_REQUEST: trim_request,
 }
 """Every kind that a cache has."""
 

@@ -14,6 +14,7 @@ from nestor.providers import words
 from nestor.providers.base import InvalidInput, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
 from nestor.providers.interlink import tls
 from nestor.providers.interlink.settings import Settings
+from nestor.providers.interlink.sockets import open_socket
 from nestor.providers.interlink.tokens import GivenTokens, OidcTokens, Tokens
 
 _SESSION_HEADER = "InterLink-Http-Session"
@@ -22,6 +23,8 @@ _LONGEST_PAUSE_SECONDS = 5.0
 _ABOUT_ACCESS = (405, 406, 407, 415, 421, 426, 431)
 """Statuses of 4xx that are not about the pod: what answers is something on the way, or another server."""
 _CALLS = 32
+_CREATIONS = 32
+"""More than ever are under way: they wait for nobody."""
 _STREAMS = 500
 
 
@@ -48,6 +51,7 @@ class Client:
         }
         self._kept: aiohttp.ClientSession | None = None
         self._single: aiohttp.ClientSession | None = None
+        self._streams: aiohttp.ClientSession | None = None
         self._identity: aiohttp.ClientSession | None = None
         self._tokens: Tokens
         if settings.oidc:
@@ -57,7 +61,7 @@ class Client:
 
     async def close(self) -> None:
         """Close all connections."""
-        for session in (self._kept, self._single, self._identity):
+        for session in (self._kept, self._single, self._streams, self._identity):
             if session is not None:
                 await session.close()
 
@@ -95,7 +99,7 @@ class Client:
     async def stream(self, path: str, body: str, *, idle_seconds: float | None) -> AsyncIterator[AsyncIterator[bytes]]:
         """The answer as it arrives; None as `idle_seconds` means that it may be silent for ever."""
         timeout = aiohttp.ClientTimeout(sock_connect=self._limits.connect_seconds, sock_read=idle_seconds)
-        async with self._open("GET", path, body, timeout, is_repeatable=False) as answer:
+        async with self._open(self._stream_session(), "GET", path, body, timeout) as answer:
             yield self._read_stream(answer, path)
 
     async def _read_stream(self, answer: aiohttp.ClientResponse, path: str) -> AsyncIterator[bytes]:
@@ -107,7 +111,8 @@ class Client:
 
     async def _request(self, method: str, path: str, body: str, *, is_repeatable: bool, room: int = 0) -> bytes:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=self._limits.connect_seconds)
-        async with self._open(method, path, body, timeout, is_repeatable=is_repeatable) as answer:
+        session = self._kept_session() if is_repeatable else self._single_session()
+        async with self._open(session, method, path, body, timeout) as answer:
             limit, found = self._limits.answer_bytes + room, bytearray()
             async for data in answer.content.iter_any():
                 found += data
@@ -118,11 +123,10 @@ class Client:
 
     @asynccontextmanager
     async def _open(
-        self, method: str, path: str, body: str, timeout: aiohttp.ClientTimeout, *, is_repeatable: bool
+        self, session: aiohttp.ClientSession, method: str, path: str, body: str, timeout: aiohttp.ClientTimeout
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """An answer with status 2xx. A token that is refused is renewed once."""
         token = await self._tokens.find()
-        session = self._session(is_repeatable=is_repeatable)
         for attempt in (1, 2):
             headers = self._headers | ({"Authorization": f"Bearer {token}"} if token else {})
             call = session.request(
@@ -144,20 +148,31 @@ class Client:
                         return
             token = fresh
 
-    def _session(self, *, is_repeatable: bool) -> aiohttp.ClientSession:
+    def _kept_session(self) -> aiohttp.ClientSession:
+        if self._kept is None:
+            self._kept = self._connect(self._connector(_CALLS))
+        return self._kept
+
+    def _single_session(self) -> aiohttp.ClientSession:
         """What may not be repeated gets a connection of its own: an old one may have ended without our knowledge."""
-        if is_repeatable:
-            if self._kept is None:
-                self._kept = self._connect(aiohttp.TCPConnector(ssl=self._tls, limit=_CALLS))
-            return self._kept
         if self._single is None:
-            self._single = self._connect(aiohttp.TCPConnector(ssl=self._tls, limit=_STREAMS, force_close=True))
+            self._single = self._connect(self._connector(_CREATIONS, force_close=True))
         return self._single
+
+    def _stream_session(self) -> aiohttp.ClientSession:
+        """Apart, because users decide how many logs are followed, and for how long."""
+        if self._streams is None:
+            self._streams = self._connect(self._connector(_STREAMS, force_close=True))
+        return self._streams
 
     def _identity_session(self) -> aiohttp.ClientSession:
         if self._identity is None:
-            self._identity = self._connect(aiohttp.TCPConnector(ssl=tls.build_identity_context(self._settings.tls)))
+            context = tls.build_identity_context(self._settings.tls)
+            self._identity = self._connect(aiohttp.TCPConnector(ssl=context, socket_factory=open_socket))
         return self._identity
+
+    def _connector(self, limit: int, *, force_close: bool = False) -> aiohttp.TCPConnector:
+        return aiohttp.TCPConnector(ssl=self._tls, limit=limit, force_close=force_close, socket_factory=open_socket)
 
     def _connect(self, connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False)

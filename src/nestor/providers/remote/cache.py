@@ -1,4 +1,8 @@
-"""The backend's pods in another cluster, as a watch tells them, by the UIDs of their host pods."""
+"""The backend's pods in another cluster, as a watch tells them, by the UIDs of their host pods and their own names.
+
+The name counts because others may be able to create pods in the namespace, with any labels: one that has another name than a host
+pod's has there says nothing about it.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from nestor import names
 from nestor.api import labels
 from nestor.kube import Api, Change, Informer, kinds
 from nestor.objects import Object, labels_of, status_of
@@ -28,6 +33,8 @@ _META = ("name", "namespace", "uid", "resourceVersion", "labels", "deletionTimes
 _SPEC = ("nodeName", "schedulingGates", "restartPolicy", "terminationGracePeriodSeconds")
 _CONTAINER = ("name", "image", "restartPolicy")
 _GROUPS = ("initContainers", "containers")
+_Key = tuple[str, str]
+"""UID of a host pod, and the name of its pod there."""
 _STATUS = ("phase", "reason", "message", "startTime", "conditions", "initContainerStatuses", "containerStatuses")
 
 
@@ -45,9 +52,9 @@ class PodCache:
         selector = f"{labels.BACKEND_UID}={uid}"
         self._informer = Informer(api, kinds.POD, namespace, labels=selector, watch_seconds=_WATCH_SECONDS, trim=trim)
         self._informer.on_change(self._take)
-        self._known: dict[str, _Known] = {}
-        self._endings: OrderedDict[str, Object] = OrderedDict()
-        self._expected: set[str] = set()
+        self._known: dict[_Key, _Known] = {}
+        self._endings: OrderedDict[_Key, Object] = OrderedDict()
+        self._expected: set[_Key] = set()
         self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
@@ -64,57 +71,60 @@ class PodCache:
             return False
         return True
 
-    def find(self, uid: str) -> Object | None:
-        """The pod that runs for the host pod with this UID."""
-        known = self._known.get(uid)
+    def find(self, pod: Object) -> Object | None:
+        """The pod that runs for this host pod."""
+        return self._find(_key_of(pod))
+
+    def _find(self, key: _Key) -> Object | None:
+        known = self._known.get(key)
         if known is None:
             return None
         is_stale = known.ahead_since is not None and time.monotonic() - known.ahead_since > _LAG_SECONDS
         if is_stale and self._informer.get(known.pod["metadata"]["name"], known.pod["metadata"]["namespace"]) is None:
-            del self._known[uid]  # it went before its answer was here
+            del self._known[key]  # it went before its answer was here
             return None
         return known.pod
 
-    def find_ending(self, uid: str) -> Object | None:
-        """The last state of a pod that has ended and was removed there, though nobody here had asked for that."""
-        return self._endings.get(uid)
+    def find_ending(self, pod: Object) -> Object | None:
+        """The last state of a host pod's pod that has ended and was removed there, though nobody here had asked for that."""
+        return self._endings.get(_key_of(pod))
 
-    def expect_end(self, uid: str) -> None:
-        """We have asked for the pod's end: how it ends is of no interest."""
-        self._expected.add(uid)
-        self._endings.pop(uid, None)
+    def expect_end(self, pod: Object) -> None:
+        """We have asked for the end of a host pod's pod: how it ends is of no interest."""
+        self._expected.add(_key_of(pod))
+        self._endings.pop(_key_of(pod), None)
 
-    def forget(self, uid: str) -> None:
-        """The pod is gone."""
-        self._known.pop(uid, None)
-        self._expected.discard(uid)
+    def forget(self, pod: Object) -> None:
+        """A host pod's pod is gone."""
+        self._known.pop(_key_of(pod), None)
+        self._expected.discard(_key_of(pod))
 
-    def note(self, pod: Object) -> None:
-        """The API server has told this state of a pod."""
-        uid, kept = _uid(pod), trim(pod)
-        known = self._known.get(uid)
+    def note(self, there: Object) -> None:
+        """The API server has told this state of a pod there."""
+        key, kept = _key_of_there(there), trim(there)
+        known = self._known.get(key)
         if known is None or not _is_older(kept, known.pod):
-            self._known[uid] = _Known(kept, time.monotonic())
+            self._known[key] = _Known(kept, time.monotonic())
 
     def __iter__(self) -> Iterator[Object]:
-        found = (self.find(uid) for uid in list(self._known))
+        found = (self._find(key) for key in list(self._known))
         return iter([pod for pod in found if pod is not None])
 
     def _take(self, change: Change) -> None:
-        uid = _uid(change.latest)
-        known = self._known.get(uid)
+        key = _key_of_there(change.latest)
+        known = self._known.get(key)
         if change.new is not None:
             if known is None or not _is_older(change.new, known.pod):
-                self._known[uid] = _Known(change.new)
+                self._known[key] = _Known(change.new)
             return
         if known is not None and known.pod["metadata"]["uid"] != change.latest["metadata"]["uid"]:
             return
-        self._known.pop(uid, None)
-        if uid not in self._expected and status_of(change.latest).get("phase") in ("Succeeded", "Failed"):
-            self._endings[uid] = change.latest
+        self._known.pop(key, None)
+        if key not in self._expected and status_of(change.latest).get("phase") in ("Succeeded", "Failed"):
+            self._endings[key] = change.latest
             while len(self._endings) > _ENDINGS:
                 self._endings.popitem(last=False)
-        self._expected.discard(uid)
+        self._expected.discard(key)
 
     async def _run(self) -> None:
         """Watch until cancelled, whatever the server answers."""
@@ -139,8 +149,15 @@ def trim(pod: Object) -> Object:
     return {"metadata": own, "spec": kept, "status": {key: status[key] for key in _STATUS if key in status}}
 
 
-def _uid(pod: Object) -> str:
-    return labels_of(pod).get(labels.HOST_UID, "")
+def _key_of(pod: Object) -> _Key:
+    """Of a host pod."""
+    meta = pod["metadata"]
+    return meta["uid"], names.remote_pod(meta["name"], meta["uid"])
+
+
+def _key_of_there(there: Object) -> _Key:
+    """Of what runs for it."""
+    return labels_of(there).get(labels.HOST_UID, ""), there["metadata"]["name"]
 
 
 def _is_older(one: Object, other: Object) -> bool:

@@ -100,7 +100,7 @@ class Creator:
         except (InvalidInput, Unauthorized):
             with self._cluster.in_our_words():
                 await api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=0)
-            cache.forget(pod["metadata"]["uid"])
+            cache.forget(pod)
             raise
         except NotFound:
             raise NotYet("the pod was removed before it could run") from None

@@ -103,11 +103,11 @@ class RemoteProvider:
         """See `Backend.delete`. Raises `NotYet` while a request to create the pod may still be at work."""
         uid, cache = pod["metadata"]["uid"], await self._cluster.cache()
         there = await self._cluster.find(pod)
-        cache.expect_end(uid)
+        cache.expect_end(pod)
         if there is None:
             self._creator.check_settled(uid)
             self._creator.forget(uid)
-            cache.forget(uid)
+            cache.forget(pod)
             return
         is_placed = spec_of(there).get("nodeName") and not is_terminal(there)
         # 0 would remove the pod at once, while its containers may still run.
@@ -118,11 +118,11 @@ class RemoteProvider:
 
     async def get(self, pod: Object) -> Object:
         """See `Backend.get`."""
-        uid, cache = pod["metadata"]["uid"], await self._cluster.cache()
+        cache = await self._cluster.cache()
         there = await self._cluster.find(pod)
         if there is None:
-            cache.forget(uid)
-            there = cache.find_ending(uid)
+            cache.forget(pod)
+            there = cache.find_ending(pod)
         else:
             cache.note(there)
         if there is None or build.is_gated(there):
@@ -136,7 +136,7 @@ class RemoteProvider:
         told: dict[str, tuple[Object, Object]] = {}
         for pod in pods:
             uid = pod["metadata"]["uid"]
-            there = cache.find(uid) or cache.find_ending(uid)
+            there = cache.find(pod) or cache.find_ending(pod)
             if there is None or build.is_gated(there):
                 continue
             before = self._told.get(uid)

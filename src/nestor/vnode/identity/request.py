@@ -19,10 +19,10 @@ from nestor.kube import kinds
 from nestor.names import vnode as name_vnode
 from nestor.objects import Object, conditions_of, spec_of, status_of
 
-LIFETIME_SECONDS = 7 * 24 * 3600
+LIFETIME_SECONDS = vnode.CERTIFICATE_SECONDS
 """What is asked for; the cluster's signer may give less."""
-RENEW_AT = 0.7
-"""Renew a certificate after this fraction of its lifetime."""
+RENEW_AT = 0.5
+"""Renew a certificate after this fraction of its lifetime: who approves it may be away for a while."""
 MINIMUM_SECONDS = 60
 """A stored certificate that ends sooner is not used any more."""
 

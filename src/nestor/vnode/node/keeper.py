@@ -24,21 +24,31 @@ LEASE_SECONDS = 40
 RENEW_SECONDS = 10.0
 """As kubelets do."""
 FULL_SECONDS = (30.0, 600.0)
-"""How long a node takes no further pods after one was taken back: as long as that had waited, within these limits."""
+"""How long a node takes no further pods after one was taken back: as long as that had waited, within these limits. Then it is
+open for at least as long: whoever has pods that never start must not close it for all others for good.
+"""
 
 
 class NodeKeeper:
     """Writes as the node itself. `find_facts` returns what it is made of, `count_pods` how many pods it has."""
 
     def __init__(
-        self, api: Api, name: str, health: Health, find_facts: Callable[[], NodeFacts], count_pods: Callable[[], int]
+        self,
+        api: Api,
+        name: str,
+        health: Health,
+        find_facts: Callable[[], NodeFacts],
+        count_pods: Callable[[], int],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._api = api
         self._name = name
         self._health = health
         self._find_facts = find_facts
         self._count_pods = count_pods
+        self._clock = clock
         self._full_until = 0.0
+        self._open_until = 0.0
         self._wake = asyncio.Event()
         self.informer = Informer(api, kinds.NODE, fields=f"metadata.name={name}", trim=_trim)
         self.informer.on_change(self._on_change)
@@ -46,7 +56,9 @@ class NodeKeeper:
 
     def note_full(self, seconds: float) -> None:
         """The backend has left a pod waiting for so long: there is no room for others for a while."""
-        self._full_until = time.monotonic() + min(max(seconds, FULL_SECONDS[0]), FULL_SECONDS[1])
+        now, length = self._clock(), min(max(seconds, FULL_SECONDS[0]), FULL_SECONDS[1])
+        if now >= self._open_until:
+            self._full_until, self._open_until = now + length, now + 2 * length
         self._wake.set()
 
     def look(self) -> None:
@@ -110,7 +122,7 @@ class NodeKeeper:
         return status.Condition(False, f"Backend{reason}", message)
 
     def _find_room(self) -> int | None:
-        return self._count_pods() if time.monotonic() < self._full_until else None
+        return self._count_pods() if self._clock() < self._full_until else None
 
     def _on_change(self, change: Change) -> None:
         self._wake.set()

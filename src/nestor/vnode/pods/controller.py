@@ -70,7 +70,7 @@ class PodController:
         }
 
     def on_bounce(self, handler: Callable[[str, float], None]) -> None:
-        """Call `handler` with the node of each pod that was taken back, and the seconds that it had waited."""
+        """Call `handler` with the node of each pod that was taken back for want of room, and the seconds that it had waited."""
         self._bounced.append(handler)
 
     def _add(self, uid: str) -> None:
@@ -145,7 +145,8 @@ class PodController:
         facts = entry.read_facts(is_answering=self._health.is_answering)
         message = f"Backend '{self._name}' has not started the pod within {facts.pending_seconds or 0:.0f} s"
         log.info("pod %s is taken back", describe_pod(entry))
-        for handler in self._bounced:
+        is_full = entry.waits_for_room if entry.remote is None else status.lacks_room(entry.remote)
+        for handler in self._bounced if is_full else ():
             handler(entry.home.node, facts.pending_seconds or 0)
         await self._ender.fail(entry, Ending(BOUNCED, message, is_disrupted=True))
 

@@ -81,7 +81,7 @@ class PodCreator:
             # With the status that was just written: containers may ask for the address of their node.
             await self._backend.create(whole | {"status": sent}, inputs)
         entry.mark, entry.there, entry.missing_since = "Accepted", "Present", None
-        entry.failures, entry.told = 0, ""
+        entry.failures, entry.told, entry.waits_for_room = 0, "", False
         await self._writer.write(entry, status.build_report(entry.last, entry.remote or {}, self._address, times.timestamp()))
         await self._writer.tell(entry, "Normal", "Accepted", f"Accepted by backend '{self._name}'")
 
@@ -97,6 +97,7 @@ class PodCreator:
 
     async def _wait(self, entry: Entry, reason: str, message: str, *, is_rejected: bool = False) -> None:
         """Say why the pod waits: in its status, and in an event if that is news."""
+        entry.waits_for_room = reason == NO_ROOM
         desired = status.build_waiting(entry.last, reason, message, times.timestamp(), is_rejected=is_rejected)
         with contextlib.suppress(RetryLater):  # the next attempt says it
             await self._writer.write(entry, desired)

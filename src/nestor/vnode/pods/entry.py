@@ -61,6 +61,8 @@ class Entry:
     pause_until: float = 0
     """When it may be sent again after a failure."""
     failures: int = 0
+    waits_for_room: bool = False
+    """The last attempt to send it failed for want of room at the backend."""
     told: str = ""
     """The last problem that its owner was told."""
     told_at: dict[str, float] = field(default_factory=dict)

@@ -18,6 +18,20 @@ from nestor.vnode.pods.containers import MESSAGE_LIMIT, REASON_LIMIT, cut, is_in
 from nestor.vnode.pods.decide import Mark
 
 _GROUPS = (("initContainers", "initContainerStatuses"), ("containers", "containerStatuses"))
+_OWN_FAULTS = (
+    "CrashLoopBackOff",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "ErrImageNeverPull",
+    "ErrImagePull",
+    "ImageInspectError",
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "RegistryUnavailable",
+    "RunContainerError",
+    "SignatureValidationFailed",
+)
+"""Reasons of waiting containers that have nothing to do with room."""
 
 
 def read_mark(pod: Object) -> Mark:
@@ -33,6 +47,17 @@ def has_started(pod: Object, status: Object) -> bool:
     if status.get("phase") in ("Running", "Succeeded"):
         return True
     return any(has_run(item) for _, field in _GROUPS for item in items_of(status.get(field)))
+
+
+def lacks_room(there: Object) -> bool:
+    """Whether a pod that has not started waits for room at its backend, which says `there` of it, and not for its own image."""
+    scheduled = _find(items_of(there.get("conditions")), "PodScheduled").get("status")
+    if scheduled is not None:
+        return bool(scheduled != "True")
+    # Backends without a scheduler in our sense, such as queues, do not say it.
+    states = [item.get("state") for _, field in _GROUPS for item in items_of(there.get(field))]
+    waiting = [state.get("waiting") for state in states if isinstance(state, dict)]
+    return not any(isinstance(item, dict) and item.get("reason") in _OWN_FAULTS for item in waiting)
 
 
 def build_sent(pod: Object, address: str, time: str) -> Object:

@@ -54,7 +54,8 @@ def build(
     """A CertificateSigningRequest as the API server has it."""
     text = request if isinstance(request, str) else base64.b64encode(request).decode()
     usages = usages if usages is not None else CLIENT if signer == vnode.CLIENT_SIGNER else SERVING
-    spec = {"request": text, "signerName": signer, "usages": usages, "username": user}
+    spec: Object = {"request": text, "signerName": signer, "usages": usages, "username": user}
+    spec["expirationSeconds"] = status.pop("seconds", vnode.CERTIFICATE_SECONDS)
     return {"metadata": {"name": "csr"}, "spec": spec, "status": status}
 
 
@@ -69,7 +70,6 @@ APPROVED = {
     "client with an RSA key": build(sign(subject()), usages=["key encipherment", *CLIENT]),
     "serving by address": serving(ADDRESS),
     "serving by address and name": serving(NAME, ADDRESS, x509.IPAddress(ipaddress.ip_address("fd00::3"))),
-    "serving, asked for by the node itself": serving(NAME, ADDRESS, user="system:node:link"),
     "serving with an RSA key": serving(ADDRESS, usages=["key encipherment", *SERVING]),
 }
 IGNORED = {
@@ -78,6 +78,8 @@ IGNORED = {
     "of another account in the namespace": build(sign(subject()), user="system:serviceaccount:nestor-system:nestor"),
     "of a like-named account elsewhere": build(sign(subject()), user=account_of("link", "team-a")),
     "of a node, to be a client": build(sign(subject()), user="system:node:link"),
+    "of a node, to be a server": serving(NAME, ADDRESS, user="system:node:link"),
+    "of another node": serving(ADDRESS, user="system:node:link-gpu"),
     "for another signer": build(sign(subject()), signer="kubernetes.io/kube-apiserver-client"),
     "for no signer": build(sign(subject()), signer=""),
     "approved already": build(sign(subject()), conditions=[{"type": "Approved"}]),
@@ -91,7 +93,6 @@ WAITING = {
 }
 DENIED = {
     "another backend's node": (build(sign(subject("system:node:other"))), "node 'other' does not belong to backend 'link'"),
-    "asked by another node": (serving(ADDRESS, user="system:node:link-gpu"), "'system:node:link-gpu' may ask only for itself"),
     "no node": (build(sign(subject("admin"))), "common name must be"),
     "no name": (build(sign(subject(""))), "common name must be"),
     "masters": (build(sign(subject("system:node:link", "system:masters"))), "only organization must be"),
@@ -120,6 +121,9 @@ DENIED = {
     "binary": (build(b"\x00\xff"), "it is not a certificate request in PEM"),
     "too large": (build(base64.b64encode(b"x" * vnode.REQUEST_LIMIT).decode()), "more than"),
     "cut short": (build(sign(subject())[:-80]), "it is not a certificate request in PEM"),
+    "for a week": (build(sign(subject()), seconds=7 * 86400), "`expirationSeconds` must be set, to 86400 at most"),
+    "for as long as the signer likes": (build(sign(subject()), seconds=None), "`expirationSeconds` must be set"),
+    "a server for a year": (serving(ADDRESS, seconds=365 * 86400), "`expirationSeconds` must be set"),
 }
 
 

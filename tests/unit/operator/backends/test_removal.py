@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
-from nestor.operator.backends.removal import END_SECONDS, SETTLE_SECONDS, decide_removal, find_start, holds
-from nestor.times import read
+from nestor.operator.backends.removal import END_SECONDS, SETTLE_SECONDS, SKEW_SECONDS, decide_removal, find_start, holds
+from nestor.times import read, write
 from tests.unit.operator.backends.builders import build_live, build_pod
 
 Object = dict[str, Any]
@@ -52,6 +52,13 @@ def test_first_no_new_pods(note: str | None) -> None:
     node = build_live(annotations={labels.REMOVED_SINCE: note} if note is not None else {})
     assert find_start(node) is None
     assert decide_removal(node, [], after(0), limit=LIMIT).act == "Cordon"
+
+
+def test_a_node_cannot_put_its_removal_off() -> None:
+    """A time that is yet to come would leave it and its pods there until then."""
+    ahead = write(after(SKEW_SECONDS + 1))
+    node = build_live(annotations={labels.REMOVED_SINCE: ahead})
+    assert decide_removal(node, [build_pod("a")], after(0), limit=LIMIT).act == "Cordon"
 
 
 def test_pods_that_are_leaving_are_waited_for_and_in_the_end_forced() -> None:

@@ -175,3 +175,8 @@ async def test_authorities_that_are_no_certificates(ca: str) -> None:
 async def test_a_token_that_no_header_can_hold() -> None:
     async with serving(answering(200)) as url:
         assert (await fails(url, token="two\nlines")).problem == "it cannot be reached"
+
+
+async def test_what_a_sink_says_is_one_line() -> None:
+    async with serving(answering(500, "no\r\n2026-01-01 00:00:00,000 ERROR nestor: all is lost\n")) as url:
+        assert (await fails(url)).details == "no 2026-01-01 00:00:00,000 ERROR nestor: all is lost"

@@ -12,12 +12,15 @@ import pytest
 
 from nestor.api import conditions, labels
 from nestor.contracts.runner import RECORD_LIMIT
+from nestor.contracts.vnode import CLIENT_SIGNER, REQUEST_LIMIT
 from nestor.exposure.exposed import has_ready_endpoint
 from nestor.exposure.host_claims import HostClaim, find_foreign, hosts_of
 from nestor.kube import Api, Change, Informer, kinds, pages
 from nestor.operator.admission.cluster_spec import find_running
 from nestor.operator.admission.identity import Refused, identify
+from nestor.operator.backends.certificates import Known, decide_request
 from nestor.operator.backends.nodes import find_change, is_of
+from nestor.operator.backends.process import account_of
 from nestor.operator.backends.ready import read_node
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.oneshot import lacks_image_volume
@@ -38,6 +41,7 @@ from nestor.operator.world.trim import (
     trim_node,
     trim_object,
     trim_pod,
+    trim_request,
     trim_slice,
 )
 from nestor.syncer.cluster.status import read_run
@@ -482,5 +486,27 @@ def test_a_backend_is_kept_whole() -> None:
 
 
 def test_a_certificate_request_is_kept_with_what_it_asks_for() -> None:
-    request = {"metadata": META, "spec": {"request": "x", "signerName": "s", "username": "u", "usages": ["a"]}, "status": {}}
-    assert TRIMS[kinds.CERTIFICATE_REQUEST](request)["spec"] == request["spec"]
+    asked: Object = {"request": "x", "signerName": "s", "username": "u", "usages": ["a"], "expirationSeconds": 600}
+    request = {"metadata": META, "spec": asked | {"groups": ["g"], "extra": {"a": ["b"]}}, "status": {}}
+    kept = TRIMS[kinds.CERTIFICATE_REQUEST](request)
+    assert kept["spec"] == asked
+    assert TRIMS[kinds.CERTIFICATE_REQUEST](kept) == kept
+
+
+@pytest.mark.parametrize(
+    "status", [{"conditions": [{"type": "Denied", "message": "x" * 9000}]}, {"certificate": "x" * 9000}], ids=["denied", "issued"]
+)
+def test_large_requests_are_refused_and_not_kept(status: Object) -> None:
+    """Whoever has stolen the token of a backend's process may ask as often as he likes."""
+    account = account_of("link", "nestor-system")
+    asked: Object = {"request": "x" * 60_000, "signerName": CLIENT_SIGNER, "username": account, "usages": ["any"] * 900}
+    request: Object = {"metadata": META | {"annotations": {"a": "x" * 60_000}}, "spec": asked}
+    known = Known({account: "link"})
+    kept = trim_request(request)
+    assert size(kept) < REQUEST_LIMIT + 4_000
+    assert decide_request(kept, known) == decide_request(request, known)
+    assert decide_request(kept, known).answer == "Deny"
+    answered = trim_request(request | {"status": status})
+    assert size(answered) < 4_000
+    assert decide_request(answered, known).answer == "Ignore"
+    assert trim_request(answered) == answered

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from aiohttp import web
 
 from nestor import times
 from nestor.providers.base import Inputs, InvalidInput, NotFound, Options, ProviderError, Unreachable
+from nestor.providers.interlink import client
 from nestor.providers.interlink.logs import build_log_request
 from nestor.providers.interlink.wire import LogOptions
 from tests.unit.providers.interlink.conftest import Backend
@@ -92,6 +94,22 @@ async def test_a_log_is_followed_as_it_grows(backend: Backend) -> None:
         assert not rest.done()
         backend.fake.silence.set()
         assert await rest == b""
+
+
+async def test_creations_do_not_wait_for_logs_that_are_followed(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Users decide how many logs are followed: with all connections for logs in use, pods are sent all the same."""
+    monkeypatch.setattr(client, "_STREAMS", 2)
+    monkeypatch.setattr(client, "_CREATIONS", 2)
+    provider = backend.connect(create_seconds=2, call_seconds=2)
+    await provider.create(POD, Inputs(is_new=True))
+    async with AsyncExitStack() as stack:
+        for _ in range(2):
+            pieces = await stack.enter_async_context(provider.open_log(POD, [("follow", "true")]))
+            assert await anext(pieces) == b"hello\n"
+        second = POD | {"metadata": POD["metadata"] | {"name": "second", "uid": "v"}}
+        await provider.create(second, Inputs(is_new=True))
+        assert len(backend.fake.pods) == 2
+        backend.fake.silence.set()
 
 
 async def _rest(pieces: Any) -> bytes:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from nestor.cluster.certificates import Pair, new_authority, new_leaf
 from nestor.providers.base import Unreachable
 from nestor.providers.interlink.provider import InterlinkProvider
 from nestor.providers.interlink.settings import Oidc, Settings, Tls
+from nestor.providers.interlink.sockets import open_socket
 from tests.unit.providers.interlink.conftest import QUICK
 
 AUTHORITY = new_authority("backend", times.now())
@@ -125,3 +128,26 @@ OIDC = Oidc("https://id.example", "id", "secret")
 def test_settings_that_contradict_are_refused(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Settings(**{"url": "https://backend.example"} | fields)
+
+
+@pytest.mark.parametrize(
+    "host", ["169.254.169.254", "[fe80::1]", "[::ffff:169.254.169.254]", "100.100.100.200", "[fd00:ec2::254]"]
+)
+@pytest.mark.parametrize("part", ["url", "token"])
+async def test_no_metadata_service_is_asked_whoever_says_where_the_backend_is(host: str, part: str) -> None:
+    """Names are looked up anew for each connection, and whoever answers for them may say what he likes."""
+    url = f"http://{host}:1" if part == "url" else "https://127.0.0.1:1"
+    oidc = Oidc(f"https://{host}:1/token", "nestor", "s3cret-word") if part == "token" else None
+    provider = InterlinkProvider(Settings(url, oidc=oidc, limits=replace(QUICK, attempts=1)))
+    try:
+        with pytest.raises(Unreachable) as caught:
+            await provider.check()
+    finally:
+        await provider.close()
+    assert ("metadata service" in caught.value.message) == (part == "url")
+
+
+@pytest.mark.parametrize("host", ["169.254.169.254", "fe80::1%eth0", "::ffff:169.254.169.254", "192.0.0.192"])
+def test_no_socket_is_made_for_a_metadata_service(host: str) -> None:
+    with pytest.raises(PermissionError, match="metadata service"):
+        open_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", (host, 80)))

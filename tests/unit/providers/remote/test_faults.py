@@ -396,11 +396,38 @@ async def test_an_answer_that_comes_after_the_pod_went_is_forgotten(far: Far, mo
     there = far.api.of("host-uid")
     await provider.delete(pod)
     found = await provider._cluster.cache()
-    await eventually(lambda: asyncio.sleep(0, not provider._cluster._pods or not found.find("host-uid")))
+    await eventually(lambda: asyncio.sleep(0, not provider._cluster._pods or not found.find(pod)))
     found.note(there)
     assert await is_known(provider, pod)
     monkeypatch.setattr(cache, "_LAG_SECONDS", 0.0)
     assert not await is_known(provider, pod)
+
+
+async def test_a_pod_with_our_labels_and_another_name_is_nobodys(far: Far) -> None:
+    """Whoever may create pods in the namespace could end others' pods in the eyes of their owners."""
+    provider, pod = far.set_up(), build_pod()
+    await provider.create(pod)
+    far.api.run("host-uid")
+    forged = far.api.of("host-uid")
+    forged["metadata"] = {key: forged["metadata"][key] for key in ("namespace", "labels", "annotations")} | {
+        "name": "a-forged-one"
+    }
+    forged["status"] = {"phase": "Succeeded"}
+    far.api.put(kinds.POD, forged)
+    found = await provider._cluster.look()
+
+    async def is_seen() -> bool:
+        return {"a-forged-one"} < {item["metadata"]["name"] for item in found}
+
+    await eventually(is_seen)
+    assert (await provider.statuses([pod]))["host-uid"]["phase"] == "Running"
+    far.api.drop(kinds.POD, "a-forged-one", SPACE)
+
+    async def is_gone() -> bool:
+        return len(list(found)) == 1
+
+    await eventually(is_gone)
+    assert (await provider.statuses([pod]))["host-uid"]["phase"] == "Running"
 
 
 async def test_huge_notes_are_not_kept(far: Far) -> None:

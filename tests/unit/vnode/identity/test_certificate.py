@@ -119,7 +119,7 @@ async def test_it_is_obtained_and_stored_for_nobody_else(signer: Signer, tmp_pat
     await made.obtain()
     assert made.problem == ""
     assert made.file.stat().st_mode & 0o777 == 0o600
-    assert request.find_renewal(made.file.read_bytes(), wish, times.now()) == pytest.approx(0.7 * 7 * 86400, rel=0.01)
+    assert request.find_renewal(made.file.read_bytes(), wish, times.now()) == pytest.approx(0.5 * 7 * 86400, rel=0.01)
 
 
 async def test_a_new_container_has_the_stored_one(signer: Signer, tmp_path: Path) -> None:

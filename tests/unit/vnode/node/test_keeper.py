@@ -15,7 +15,7 @@ from nestor.vnode.backend import health
 from nestor.vnode.backend.health import Health
 from nestor.vnode.identity.accepted import REFUSAL_LIMIT
 from nestor.vnode.node import keeper
-from nestor.vnode.node.keeper import LEASE_NAMESPACE, NodeKeeper
+from nestor.vnode.node.keeper import FULL_SECONDS, LEASE_NAMESPACE, NodeKeeper
 from nestor.vnode.node.status import NodeFacts
 from nestor.vnode.restart import IdentityRefused
 from tests.unit.vnode.world import NODE, NodeApi
@@ -36,7 +36,7 @@ class Scene:
         self.health = Health(lambda: self.now)
         self.capacity = {"cpu": "8", "pods": "100"}
         self.pods = 7
-        self.keeper = NodeKeeper(cast(Api, self.api), NODE, self.health, self._facts, lambda: self.pods)
+        self.keeper = NodeKeeper(cast(Api, self.api), NODE, self.health, self._facts, lambda: self.pods, lambda: self.now)
 
     def _facts(self) -> NodeFacts:
         return NodeFacts(self.capacity, "10.0.0.7", 10250, "v1.35.0")
@@ -160,15 +160,27 @@ async def test_a_node_that_is_made_again_gets_its_status_again(scene: Scene) -> 
     await scene.until(lambda: scene.ready[0] == "True")
 
 
-async def test_a_node_whose_backend_holds_pods_back_is_full_for_a_while(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeper, "FULL_SECONDS", (0.3, 0.3))
+async def test_a_node_whose_backend_holds_pods_back_is_full_for_a_while(scene: Scene) -> None:
     scene.health.note_answer()
     await scene.until(lambda: scene.status.get("allocatable", {}).get("pods") == "100")
     scene.keeper.note_full(60)
     await scene.until(lambda: scene.status["allocatable"]["pods"] == "7")
     scene.pods = 6
     await scene.until(lambda: scene.status["allocatable"]["pods"] == "6")
+    scene.now += 60
+    scene.health.note_answer()
     await scene.until(lambda: scene.status["allocatable"]["pods"] == "100")
+
+
+@pytest.mark.parametrize("waited", [1.0, 300.0, 9000.0])
+async def test_a_node_is_closed_for_half_of_the_time_at_most(scene: Scene, waited: float) -> None:
+    """Whatever pods are taken back, and how often: one tenant's must not keep all others away."""
+    closed = 0
+    for _ in range(5000):
+        scene.keeper.note_full(waited)
+        closed += scene.keeper._find_room() is not None
+        scene.now += 1
+    assert 2000 < closed <= 2500 + FULL_SECONDS[1]
 
 
 async def test_discovered_capacity_follows(scene: Scene) -> None:

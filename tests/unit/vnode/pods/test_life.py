@@ -266,6 +266,29 @@ async def test_a_pod_that_is_held_back_goes_back(world: World) -> None:
     assert world.events.count("BouncedBack") == 1
 
 
+async def test_a_pod_that_cannot_start_by_its_own_fault_closes_no_node(world: World) -> None:
+    """Whoever starts one from an image that does not exist would keep everybody's pods away."""
+    told: list[tuple[str, float]] = []
+    world.pods.on_bounce(lambda node, seconds: told.append((node, seconds)))
+    uid = world.bind("web", seconds="1")
+    await world.mark("web", "Accepted")
+    world.backend.pods[uid]["status"]["containerStatuses"][0]["state"] = {"waiting": {"reason": "ImagePullBackOff"}}
+    assert (await world.phase("web", "Failed"))["reason"] == "BouncedBack"
+    assert told == []
+
+
+@pytest.mark.parametrize(
+    ("error", "closed"), [(NoRoom("quota exceeded"), 1), (InvalidInput("no such class"), 0), (NotYet("x"), 0)]
+)
+async def test_a_pod_that_was_never_accepted_closes_a_node_that_has_no_room(world: World, error: Exception, closed: int) -> None:
+    told: list[tuple[str, float]] = []
+    world.pods.on_bounce(lambda node, seconds: told.append((node, seconds)))
+    world.backend.fault = lambda call, _: error if call == "create" else None
+    world.bind("web", seconds="1", restartPolicy="Always")
+    assert (await world.phase("web", "Failed"))["reason"] == "BouncedBack"
+    assert len(told) == closed
+
+
 async def test_a_pod_that_starts_at_the_last_moment_stays(world: World) -> None:
     """Between the last statuses and the deadline: the backend is asked once more."""
     uid = world.bind("web", seconds="1")

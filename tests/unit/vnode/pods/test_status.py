@@ -310,3 +310,29 @@ def test_a_waiting_pod_says_why(is_rejected: bool, mark: str) -> None:
     assert "qosClass" not in built
     assert status.read_mark({"status": built}) == mark
     assert len(conditions_of({"status": built})) == len(conditions_of(pod))
+
+
+SCHEDULED: Object = {"type": "PodScheduled", "status": "True"}
+UNSCHEDULABLE: Object = SCHEDULED | {"status": "False", "reason": "Unschedulable"}
+
+
+def wait(reason: str, *conditions: Object) -> Object:
+    """The status of a pod whose container waits."""
+    return {"conditions": list(conditions), "containerStatuses": [{"name": "app", "state": {"waiting": {"reason": reason}}}]}
+
+
+@pytest.mark.parametrize(
+    ("there", "expected"),
+    [
+        ({}, True),
+        (wait("Queued"), True),
+        (wait("ContainerCreating", UNSCHEDULABLE), True),
+        (wait("ContainerCreating", SCHEDULED), False),
+        (wait("ImagePullBackOff", SCHEDULED), False),
+        (wait("ImagePullBackOff"), False),
+        ({"initContainerStatuses": wait("ErrImagePull")["containerStatuses"]}, False),
+        ({"conditions": "x", "containerStatuses": [1, {"state": 2}, {"state": {"waiting": 3}}]}, True),
+    ],
+)
+def test_what_waits_for_itself_does_not_wait_for_room(there: Object, expected: bool) -> None:
+    assert status.lacks_room(there) is expected
