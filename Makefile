@@ -99,7 +99,7 @@ held-code:
 
 held-cluster:
 	@$(MAKE) --no-print-directory held-lifecycle
-	@NESTOR_KEEP=1 $(MAKE) --no-print-directory held-alone
+	@$(MAKE) --no-print-directory held-alone
 
 held-lifecycle:
 	@$(RUN) -m devcluster down
@@ -107,17 +107,17 @@ held-lifecycle:
 
 held-jobs:
 	@$(RUN) -m devcluster down
-	@$(TIDY) NESTOR_KEEP=1 $(MAKE) --no-print-directory held-shared && $(MAKE) --no-print-directory held-alone
+	@$(TIDY) $(MAKE) --no-print-directory held-shared && $(MAKE) --no-print-directory held-alone
 
 held-alone:
-	@$(RUN) -m pytest $(JOBS) -m alone $(PYTEST_ARGS)
+	@$(SHARE) $(RUN) -m pytest $(JOBS) -m alone $(PYTEST_ARGS)
 
 held-shared:
-	@$(RUN) -m pytest $(JOBS) -m 'not alone' -n 3 --dist loadgroup $(PYTEST_ARGS)
+	@$(SHARE) $(RUN) -m pytest $(JOBS) -m 'not alone' -n 3 --dist loadgroup $(PYTEST_ARGS)
 
-# The runs of pytest after it share one cluster, which ends with the last of them. `make -n` runs such lines too, but not this.
-KEEP_FOR_NEXT := [ -n "$$NESTOR_KEEP" ] || trap '$(RUN) -m devcluster down' EXIT;
-TIDY := $(if $(findstring n,$(firstword -$(MAKEFLAGS))),,$(KEEP_FOR_NEXT))
+# Runs of pytest that share a cluster leave it to the next one; TIDY ends it after the last. `make -n` runs lines with $(MAKE), so not there.
+SHARE := NESTOR_KEEP=1
+TIDY := $(if $(findstring n,$(firstword -$(MAKEFLAGS))),,[ -n "$$NESTOR_KEEP" ] || trap '$(RUN) -m devcluster down' EXIT;)
 JOBS = tests/e2e $(addprefix --ignore=,$(LIFECYCLE))
 LIFECYCLE := tests/e2e/devcluster/test_cluster.py tests/e2e/devcluster/test_node_stop.py
 
