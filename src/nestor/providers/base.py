@@ -166,7 +166,11 @@ class Backend(Protocol):
 
     @property
     def patches(self) -> Patches | None:
-        """Changes running pods. None: a change of the host pod has no effect there."""
+        """Changes running pods. None: a change of the host pod has no effect there, and its owner is told.
+
+        A backend that has it returns in `get` what the pod was last given of what can change: labels, images, resources,
+        `activeDeadlineSeconds`, and the ephemeral containers that it has.
+        """
 
     @property
     def refreshes(self) -> Refreshes | None:

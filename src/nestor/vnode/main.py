@@ -24,6 +24,7 @@ from nestor.vnode.backend.secrets import MissingSecret, Secrets
 from nestor.vnode.backend.view import BackendView
 from nestor.vnode.health import State
 from nestor.vnode.nodes import Nodes
+from nestor.vnode.pods.change import PodChanger
 from nestor.vnode.pods.controller import PodController
 from nestor.vnode.pods.create import PodCreator
 from nestor.vnode.pods.end import PodEnder
@@ -98,7 +99,8 @@ def _start(
     shown = BackendView(api, body, answers)
     writer = PodWriter()
     creator = PodCreator(backend, name, settings.address, answers, writer)
-    pods = PodController(name, answers, creator, PodEnder(backend, settings.address, answers, writer), writer)
+    changer = PodChanger(backend, name, answers, writer)
+    pods = PodController(name, answers, creator, changer, PodEnder(backend, settings.address, answers, writer), writer)
     nodes = Nodes(api, settings, shown, answers, pods, version)
     server = NodeApi(api, settings, nodes, backend, pods.registry)
     poller = StatusPoller(backend, pods.registry, answers, factory.find_period(spec), pods.queue.add)

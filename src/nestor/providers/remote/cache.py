@@ -28,7 +28,16 @@ _META = ("name", "namespace", "uid", "resourceVersion", "labels", "deletionTimes
 _SPEC = ("nodeName", "schedulingGates", "restartPolicy", "terminationGracePeriodSeconds")
 _CONTAINER = ("name", "image", "restartPolicy")
 _GROUPS = ("initContainers", "containers")
-_STATUS = ("phase", "reason", "message", "startTime", "conditions", "initContainerStatuses", "containerStatuses")
+_STATUS = (
+    "phase",
+    "reason",
+    "message",
+    "startTime",
+    "conditions",
+    "initContainerStatuses",
+    "containerStatuses",
+    "ephemeralContainerStatuses",
+)
 
 
 @dataclass

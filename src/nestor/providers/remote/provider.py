@@ -169,6 +169,10 @@ class RemoteProvider:
             changed = await api.patch(
                 kinds.POD, meta["name"], meta["namespace"], body, subresource=part or None, how="strategic", strict=True
             )
+            # After it: what was not noted is sent again, and changes nothing then.
+            if note := patches.build_note(there, body):
+                note["metadata"]["uid"] = meta["uid"]
+                changed = await api.patch(kinds.POD, meta["name"], meta["namespace"], note, how="strategic", strict=True)
             cache.note(changed)
 
     async def discover(self) -> builtins.list[Shape] | None:

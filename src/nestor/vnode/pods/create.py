@@ -12,6 +12,7 @@ from nestor.providers.base import Backend, InvalidInput, NoRoom, NotYet
 from nestor.translate.status import is_terminal
 from nestor.vnode.backend.health import Health, describe
 from nestor.vnode.pods import status
+from nestor.vnode.pods.change import read_changeable
 from nestor.vnode.pods.entry import Entry
 from nestor.vnode.pods.inputs import read_inputs
 from nestor.vnode.pods.writer import PodWriter
@@ -70,6 +71,8 @@ class PodCreator:
             # With the status that was just written: containers may ask for the address of their node.
             await self._backend.create(pod | {"status": sent}, inputs)
         entry.mark, entry.there, entry.missing_since = "Accepted", "Present", None
+        if inputs.is_new:  # otherwise an earlier request may have created it, from what the pod was then
+            entry.carried = read_changeable(pod)
         entry.failures, entry.told = 0, ""
         await self._writer.write(entry, status.build_report(entry.last, entry.remote or {}, self._address, times.timestamp()))
         await self._writer.tell(entry, "Normal", "Accepted", f"Accepted by backend '{self._name}'")

@@ -61,6 +61,13 @@ class Entry:
     failures: int = 0
     told: str = ""
     """The last problem that its owner was told."""
+    carried: Object | None = None
+    """What of the pod may change, as the backend has it. None: this process has not compared it yet."""
+    rejected: Object | None = None
+    """The same as the backend has last refused it, and until when that is not tried again."""
+    rejected_until: float = 0
+    told_change: str = ""
+    """Why that was, as its owner was told."""
     written: Object | None = None
     """The last patch of its status, and when that was written."""
     written_at: float = 0

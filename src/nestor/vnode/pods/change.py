@@ -1,0 +1,124 @@
+"""Carries later changes of host pods to the backend: labels, annotations, images, deadlines, debug containers, resources."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from nestor.kube import RetryLater
+from nestor.objects import Object, annotations_of, labels_of
+from nestor.providers.base import Backend, InvalidInput, NotFound, NotYet, Part, Patches
+from nestor.vnode.backend.health import Health
+from nestor.vnode.pods.entry import Entry
+from nestor.vnode.pods.writer import PodWriter
+
+REFUSED = "PodUpdateRefused"
+"""Reason of the event about a change that the backend does not take, as where a pod's own API server does not."""
+RETRY_SECONDS = 60.0
+"""How long after a refusal the same change is tried again: quotas there may have been raised."""
+
+_DEBUG = "ephemeralContainers"
+_GROUPS = ("containers", "initContainers")
+_NOT_YET_SECONDS = 1.0
+
+
+class PodChanger:
+    """Level-triggered: what differs from the pod at the backend is sent. A process that is new compares once."""
+
+    def __init__(self, backend: Backend, name: str, health: Health, writer: PodWriter) -> None:
+        self._backend = backend
+        self._name = name
+        self._health = health
+        self._writer = writer
+
+    async def carry(self, entry: Entry) -> None:
+        """Bring the pod at the backend up to date. Raises `RetryLater` if something of it was refused, or `ProviderError`."""
+        pod = entry.pod
+        if pod is None or entry.mark != "Accepted" or entry.there != "Present" or entry.has_ended_there:
+            return
+        wanted = read_changeable(pod)
+        if wanted == entry.carried:
+            return
+        if wanted == entry.rejected and (left := entry.rejected_until - time.monotonic()) > 0:
+            raise RetryLater(left, entry.told_change)
+        patches = self._backend.patches
+        try:
+            refused = await self._send(patches, pod) if patches else list(self._find_impossible(entry, wanted))
+        except NotFound:
+            return  # the next answer about all pods tells
+        except NotYet as error:
+            raise RetryLater(_NOT_YET_SECONDS, error.message) from None
+        if refused and patches:
+            entry.rejected, entry.rejected_until = wanted, time.monotonic() + RETRY_SECONDS
+        else:
+            entry.carried = wanted
+        message = "; ".join(refused)
+        if message and message != entry.told_change:
+            await self._writer.tell(entry, "Warning", REFUSED, message)
+        entry.told_change = message
+        if refused and patches:
+            raise RetryLater(RETRY_SECONDS, message)
+
+    async def _send(self, patches: Patches, pod: Object) -> list[str]:
+        """Send what differs. Returns why some of it is refused; the rest does not depend on it."""
+        refused = []
+        with self._health.noting():
+            there = await self._backend.get(pod)
+        for part, patch in build_patches(pod, there):
+            try:
+                with self._health.noting():
+                    await patches.patch(pod, patch, part)
+            except InvalidInput as error:
+                refused.append(error.message)
+        return refused
+
+    def _find_impossible(self, entry: Entry, wanted: Object) -> Iterator[str]:
+        """What the owner has to be told at a backend that cannot change pods. Labels and annotations are nobody's loss."""
+        before = entry.carried or {"spec": wanted["spec"] | {_DEBUG: []}}
+        if before["spec"] != wanted["spec"]:
+            yield f"Backend '{self._name}' cannot change pods that run there: the pod stays as it is"
+
+
+def read_changeable(pod: Object) -> Object:
+    """What of a host pod can change while it runs, and means something at a backend."""
+    spec = pod["spec"]
+    own: Object = {key: spec[key] for key in ("activeDeadlineSeconds", "resources") if key in spec}
+    for group in _GROUPS:
+        own[group] = [{key: item.get(key) for key in ("name", "image", "resources")} for item in spec.get(group) or []]
+    own[_DEBUG] = [item["name"] for item in spec.get(_DEBUG) or []]
+    return {"labels": labels_of(pod), "annotations": annotations_of(pod), "spec": own}
+
+
+def build_patches(pod: Object, there: Object) -> Iterator[tuple[Part, Object]]:
+    """Strategic merge patches from the pod as the backend has it (`there`) to the host pod, with the part that each is of.
+
+    Each debug container is one of its own: one that is refused stays in the pod's spec, and must not hold up others.
+    """
+    own, known = pod["spec"], there["spec"]
+    gone = dict.fromkeys(labels_of(there).keys() - labels_of(pod).keys())
+    plain: Object = {"metadata": {"labels": {**labels_of(pod), **gone}, "annotations": annotations_of(pod)}}
+    spec = _compare(own, known, "image")
+    deadline = own.get("activeDeadlineSeconds")
+    if deadline is not None and deadline != known.get("activeDeadlineSeconds"):
+        spec["activeDeadlineSeconds"] = deadline
+    yield "", plain | ({"spec": spec} if spec else {})
+    names = {item["name"] for item in known.get(_DEBUG) or []}
+    for item in own.get(_DEBUG) or []:
+        if item["name"] not in names:
+            yield "ephemeralcontainers", {"spec": {_DEBUG: [item]}}
+    sizes = _compare(own, known, "resources")
+    if own.get("resources") and own["resources"] != known.get("resources"):
+        sizes["resources"] = own["resources"]
+    if sizes:
+        yield "resize", {"spec": sizes}
+
+
+def _compare(own: Object, known: Object, field: str) -> Object:
+    """The containers whose field differs, by group."""
+    result: Object = {}
+    for group in _GROUPS:
+        before = {item["name"]: item.get(field) for item in known.get(group) or []}
+        items = [item for item in own.get(group) or [] if item.get(field) and item[field] != before.get(item["name"])]
+        if items:
+            result[group] = [{"name": item["name"], field: item[field]} for item in items]
+    return result
