@@ -69,7 +69,7 @@ def test_debug_containers_and_resources_in_force_are_told() -> None:
     own = build_running(pod)
     own["containerStatuses"][0]["resources"] = {"requests": {"cpu": "1", "memory": "1Gi"}}
     own["ephemeralContainerStatuses"] = [{"name": name, "state": {"running": {}}} for name in ("debug", "of-somebody-else")]
-    own["conditions"].append({"type": "PodResizePending", "status": "True", "reason": "Deferred", "message": "Node didn't have room"})
+    own["conditions"].append({"type": "PodResizePending", "status": "True", "reason": "Deferred", "message": "no room yet"})
     found = vnode.build_report(pod | {"status": {}}, read(own, pod), "10.0.0.7", STARTED)
     (debug,) = found["ephemeralContainerStatuses"]
     assert (debug["name"], debug["state"]) == ("debug", {"running": {}})
