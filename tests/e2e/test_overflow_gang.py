@@ -89,7 +89,7 @@ async def test_a_gang_that_no_machine_of_the_host_has_room_for_goes_out_whole(pl
     async def counted() -> bool:
         (cluster,) = await place.api.list(kinds.NESTED_CLUSTER, place.home)
         places = status_of(cluster).get("pods", {}).get("places", [])
-        return bool(places == [{"name": place.link, "running": SIZE, "starting": 0}])
+        return bool(places == [{"name": place.link, "running": SIZE, "starting": 0, "reason": why}])
 
     await eventually(counted, limit=LIMIT)
 
