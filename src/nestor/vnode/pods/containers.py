@@ -51,14 +51,19 @@ def read_container(pod: Object, group: str, container: Object, said: Object | No
 
 
 def _read_resources(container: Object, said: object) -> Object:
-    """The requests and limits that are in force, of those resources that the container asks for: a resize takes a while."""
+    """The requests and limits that are in force, of those resources that the container asks for: a resize takes a while.
+
+    Even if there are none: API servers let no pod be resized whose node says nothing about them.
+    """
+    if not isinstance(said, Mapping):
+        return {}
     result: Object = {}
     for side in ("requests", "limits"):
-        amounts = said.get(side) if isinstance(said, Mapping) else None
+        amounts = said.get(side)
         names = (container.get("resources") or {}).get(side) or {}
         if isinstance(amounts, Mapping) and (kept := {key: amounts[key] for key in names if _is_amount(amounts.get(key))}):
             result[side] = kept
-    return {"resources": result} if result else {}
+    return {"resources": result}
 
 
 def _is_amount(value: object) -> bool:

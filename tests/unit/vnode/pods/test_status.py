@@ -317,9 +317,10 @@ def test_a_debug_container_has_a_status_and_does_not_count_for_the_pod() -> None
     ("said_of_it", "expected"),
     [
         ({"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "2"}}, {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}),
-        ({"requests": {"cpu": "many"}, "limits": {"cpu": 2}}, None),
-        ({"requests": {"cpu": "1" * 100}, "limits": ["cpu"]}, None),
-        ({"requests": {"cpu": "-1"}}, None),
+        ({}, {}),
+        ({"requests": {"cpu": "many"}, "limits": {"cpu": 2}}, {}),
+        ({"requests": {"cpu": "1" * 100}, "limits": ["cpu"]}, {}),
+        ({"requests": {"cpu": "-1"}}, {}),
         (["requests"], None),
         (None, None),
     ],
