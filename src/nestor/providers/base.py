@@ -101,7 +101,7 @@ class Patches(Protocol):
         """Apply a strategic merge patch to exactly this pod. Repeating a patch changes nothing.
 
         Raises `NotFound` if the pod is gone, even if a successor has its name; `InvalidInput` if the provider rejects the change;
-        and `NotYet` on a conflict with a concurrent change.
+        and `NotYet` on a conflict with a concurrent change. A backend is never asked to patch the status, which it tells itself.
         """
 
 

@@ -26,7 +26,7 @@ RIGHTS = (
     right(kinds.POD, "get", subresource="log"),
     # get: WebSocket upgrades; create: SPDY, and WebSocket since Kubernetes 1.35.
     *(right(kinds.POD, "get", "create", subresource=name) for name in ("exec", "attach", "portforward")),
-    *(right(kinds.POD, "patch", subresource=name) for name in ("ephemeralcontainers", "resize", "status")),
+    *(right(kinds.POD, "patch", subresource=name) for name in ("ephemeralcontainers", "resize")),
     right(kinds.CONFIG_MAP, "create", "patch"),
     right(kinds.SECRET, "create", "patch"),
     right(kinds.RESOURCE_QUOTA, "list"),
