@@ -32,15 +32,16 @@ class PodChanger:
         self._writer = writer
 
     async def carry(self, entry: Entry) -> None:
-        """Bring the pod at the backend up to date. Raises `RetryLater` if something of it was refused, or `ProviderError`."""
+        """Bring the pod at the backend up to date. What is refused is told, and tried again (`find_due`).
+
+        Raises `RetryLater` and `ProviderError`.
+        """
         pod = entry.pod
         if pod is None or entry.mark != "Accepted" or entry.there != "Present" or entry.has_ended_there:
             return
         wanted = read_changeable(pod)
-        if wanted == entry.carried:
+        if wanted == entry.carried or (wanted == entry.rejected and time.monotonic() < entry.rejected_until):
             return
-        if wanted == entry.rejected and (left := entry.rejected_until - time.monotonic()) > 0:
-            raise RetryLater(left, entry.told_change)
         patches = self._backend.patches
         try:
             refused = await self._send(patches, pod) if patches else list(self._find_impossible(entry, wanted))
@@ -51,13 +52,16 @@ class PodChanger:
         if refused and patches:
             entry.rejected, entry.rejected_until = wanted, time.monotonic() + RETRY_SECONDS
         else:
-            entry.carried = wanted
+            entry.carried, entry.rejected = wanted, None
         message = "; ".join(refused)
         if message and message != entry.told_change:
             await self._writer.tell(entry, "Warning", REFUSED, message)
         entry.told_change = message
-        if refused and patches:
-            raise RetryLater(RETRY_SECONDS, message)
+
+    def find_due(self, entry: Entry) -> float | None:
+        """Seconds until a refused change is tried again. None: there is none."""
+        left = entry.rejected_until - time.monotonic()
+        return left if entry.rejected is not None and left > 0 else None
 
     async def _send(self, patches: Patches, pod: Object) -> list[str]:
         """Send what differs. Returns why some of it is refused; the rest does not depend on it."""

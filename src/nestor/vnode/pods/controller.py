@@ -100,8 +100,12 @@ class PodController:
             before = entry.mark, entry.there, entry.asked
             await self._acts[action](entry)
             if before == (entry.mark, entry.there, entry.asked):
-                return find_due(entry.read_facts(is_answering=self._health.is_answering))
+                return self._find_due(entry)
         return 0.0
+
+    def _find_due(self, entry: Entry) -> float | None:
+        found = find_due(entry.read_facts(is_answering=self._health.is_answering)), self._changer.find_due(entry)
+        return min((seconds for seconds in found if seconds is not None), default=None)
 
     async def _create(self, uid: str) -> None:
         entry = self.registry.get(uid)
