@@ -152,9 +152,12 @@ async def test_a_port_of_a_pod_there_is_forwarded(near: Place, far: Far) -> None
         return (await try_kubectl(near.inside, "exec", "web", "--", "wget", "-qO-", "127.0.0.1:8080"))[0] == 0
 
     await eventually(serves, limit=LIMIT)
-    async with forwarded(near.inside, "web", 8080) as port, aiohttp.ClientSession() as session:
-        async with session.get(f"http://127.0.0.1:{port}/") as response:
-            assert await response.text() == "found\n"
+    async with (
+        forwarded(near.inside, "web", 8080) as port,
+        aiohttp.ClientSession() as session,
+        session.get(f"http://127.0.0.1:{port}/") as response,
+    ):
+        assert await response.text() == "found\n"
 
 
 async def test_changes_of_a_pod_that_runs_there_reach_it(near: Place, far: Far) -> None:

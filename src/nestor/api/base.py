@@ -215,9 +215,7 @@ class PlaceCount(Model):
     running: int = Field(0, description="Number of running pods.", ge=0)
     starting: int = Field(0, description="Number of pods that have a node there and are not running yet.", ge=0)
     reason: str | None = Field(
-        None,
-        description="Why they are at a backend; the reason of most, if there are several. Absent for the host cluster's own nodes.",
-        max_length=1024,
+        None, description="Why they are at a backend, or most of them. Absent for the host cluster's own nodes.", max_length=1024
     )
 
 

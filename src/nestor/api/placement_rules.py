@@ -63,8 +63,8 @@ class JobOverflow(Model):
 
     mode: OverflowMode | None = Field(
         None,
-        description="`Never`: no pod runs at a backend, unless `gpu` says otherwise. `WhenFull`: those for which the host cluster's "
-        "own nodes have no room. `Always`: all. The class's mode, or one before it in this order. Defaults to the class's.",
+        description="`Never`: no pod runs at a backend, unless `gpu` says otherwise. `WhenFull`: those for which the host "
+        "cluster's own nodes have no room. `Always`: all. The class's mode, or one before it in this order. Defaults to the class's.",
     )
     gpu: GpuPlace | None = Field(
         None,
@@ -76,8 +76,8 @@ class JobOverflow(Model):
     )
     completions_trigger: int | None = Field(
         None,
-        description="Number of `completions` from which on all pods of a nested Job run at a backend. 0: no number does that. Not "
-        "lower than the class's, unless its mode is `Always`. Defaults to the class's.",
+        description="Number of `completions` from which on all pods of a nested Job run at a backend. 0: no number does that. "
+        "Not lower than the class's, unless its mode is `Always`. Defaults to the class's.",
         ge=0,
         le=2**31 - 1,
     )
@@ -90,8 +90,8 @@ class JobOverflow(Model):
     )
     backend_parallelism: int | None = Field(
         None,
-        description="How many pods of one nested Job with `completions` run at backends at a time. 0: no limit. Not higher than the "
-        "class's. Defaults to the class's.",
+        description="How many pods of one nested Job with `completions` run at backends at a time. 0: no limit. Not higher than "
+        "the class's. Defaults to the class's.",
         ge=0,
         le=2**31 - 1,
     )

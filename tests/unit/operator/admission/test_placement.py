@@ -170,7 +170,9 @@ def test_a_wish_that_the_class_does_not_allow_is_refused_and_changes_nothing(wis
 
 
 def test_all_faults_are_told_at_once() -> None:
-    text = refusal(placement={"schedulerName": "volcano", "overflow": {"backends": ["mine"]}, "nodeSelector": {"secret": "x"}}).message
+    text = refusal(
+        placement={"schedulerName": "volcano", "overflow": {"backends": ["mine"]}, "nodeSelector": {"secret": "x"}}
+    ).message
     assert text.count("the class allows") == 3
 
 

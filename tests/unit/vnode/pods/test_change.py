@@ -127,9 +127,7 @@ async def test_changes_that_were_made_while_nobody_looked_are_carried(world: Wor
     assert world.backend.starts == {uid: 1}
 
 
-async def test_a_change_that_is_refused_is_told_once_and_holds_up_no_other(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_change_that_is_refused_is_told_once_and_holds_up_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change, "RETRY_SECONDS", 0.05)
     uid = await run(world)
     allowed = False
