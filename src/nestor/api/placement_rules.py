@@ -64,7 +64,8 @@ class JobOverflow(Model):
     mode: OverflowMode | None = Field(
         None,
         description="`Never`: no pod runs at a backend, unless `gpu` says otherwise. `WhenFull`: those for which the host "
-        "cluster's own nodes have no room. `Always`: all. The class's mode, or one before it in this order. Defaults to the class's.",
+        "cluster's own nodes have no room. `Always`: all. The class's mode, or one before it in this order. Defaults to the "
+        "class's.",
     )
     gpu: GpuPlace | None = Field(
         None,
