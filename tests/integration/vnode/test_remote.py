@@ -122,7 +122,10 @@ async def test_changes_of_a_pod_that_runs_follow_and_one_that_cannot_is_told(awa
     await released(far, uid)
     await far.run(uid)
     there = await far.of(uid)
-    # API servers let a pod be resized only if its kubelet says what is in force.
+    # API servers let a pod be resized only if its kubelet says what is in force, and its node has so much.
+    amounts = {"cpu": "4", "memory": "8Gi"}
+    sizes = {"status": {"capacity": amounts, "allocatable": amounts}}
+    await far.api.patch(kinds.NODE, remote.NODE, None, sizes, subresource="status")
     running = build_running(there)
     running["containerStatuses"][0]["resources"] = container["resources"]
     await far.tell(there, running)
