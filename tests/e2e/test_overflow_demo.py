@@ -46,7 +46,7 @@ async def test_the_demo_tells_where_pods_go_and_how_many_are_in_each_place() -> 
     code, output = await run_demo("overflow", limit=600)
     assert code == 0, output
     for place in (scene.CLUSTER, scene.PLUGIN):
-        assert re.search(rf"\d s  parts-\d-\w+ goes to backend '{place}': no node of the host cluster had room", output)
+        assert re.search(rf"\d s  parts-\d-\w+ goes to backend '{place}': no node of the host cluster could take it", output)
     assert re.search(r"\d s  parts-\d-\w+ stays, on node ", output)
     assert re.search(rf"pods: [1-3] here, \d at '{scene.PLUGIN}', \d at '{scene.CLUSTER}'", output)
     summary = output.partition("How many pods ran where:")[2]

@@ -60,6 +60,19 @@ async def hosts(place: Place) -> list[Object]:
     return await place.api.list(kinds.POD, place.home, labels=labels.selector(component=labels.COMPONENT_APP))
 
 
+async def test_a_gang_without_a_place_fails_after_the_time_that_the_class_sets(place: Place) -> None:
+    await allow(place, pendingSeconds=15)
+    body = json.loads(job("never", FITS_NOWHERE))
+    body["spec"]["backoffLimit"] = 0
+    await place.create(json.dumps(body))
+    await kubectl(place.inside, "wait", "--for=condition=Failed", "job/never", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    found = [status_of(item) for item in await pods(place, "never")]
+    failed = [item for item in found if item.get("phase") == "Failed"]
+    assert {item["reason"] for item in failed} == {"GangNotPlaced"}
+    # The Job ends when the first of them fails; the others may then see that they are fewer.
+    assert any(f"no place has room for all {SIZE} pods of gang 'default/never'" in item["message"] for item in failed)
+
+
 async def test_a_gang_that_no_machine_of_the_host_has_room_for_goes_out_whole(place: Place) -> None:
     await allow(place)
     await place.create(job("train", FITS_THERE))
@@ -76,7 +89,7 @@ async def test_a_gang_that_no_machine_of_the_host_has_room_for_goes_out_whole(pl
     async def counted() -> bool:
         (cluster,) = await place.api.list(kinds.NESTED_CLUSTER, place.home)
         places = status_of(cluster).get("pods", {}).get("places", [])
-        return bool(places == [{"name": place.link, "running": SIZE, "starting": 0}])
+        return bool(places == [{"name": place.link, "running": SIZE, "starting": 0, "reason": why}])
 
     await eventually(counted, limit=LIMIT)
 

@@ -5,16 +5,23 @@ The other cluster is a nested one. Its pods are pods of the host cluster after a
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
+import re
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import aiohttp
 import pytest
 
+from devcluster.demo.tools import find_tool
 from nestor.api import labels
 from nestor.kube import Api
+from tests import children
 from tests.e2e import overflow
 from tests.e2e.conftest import fresh_namespace, kubectl, open_cluster, try_kubectl
 from tests.e2e.overflow import LIMIT, STAY, Place, pod
@@ -112,6 +119,98 @@ async def test_commands_run_in_a_pod_there_and_its_log_is_followed(near: Place, 
     found = await kubectl(far.kubeconfig, "get", "configmaps,secrets", "-n", "nestor", "-l", labels.HOST_UID, "-o", owners)
     assert set(found.split()) == {name.removeprefix("pod/")}
     assert await near.told("shell", "PodOverflowed")
+
+
+async def test_a_pod_there_is_attached_to(near: Place, far: Far) -> None:
+    body = json.loads(pod("typist", 'read line; echo "got $line"; sleep 5'))
+    body["spec"]["containers"][0] |= {"stdin": True, "stdinOnce": True}
+    await near.create(json.dumps(body))
+    await near.running("typist")
+    assert "got hello" in await kubectl(near.inside, "attach", "-i", "typist", stdin="hello\n")
+    await near.ended("typist", "Succeeded")
+    assert await kubectl(near.inside, "logs", "typist") == "got hello\n"
+
+
+@asynccontextmanager
+async def forwarded(kubeconfig: Path, name: str, port: int) -> AsyncIterator[int]:
+    """A local port that leads to one of a pod."""
+    command = (find_tool("kubectl"), "port-forward", f"pod/{name}", f":{port}", "--address=127.0.0.1")
+    env = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+    async with children.running(*command, env=env, stdout=asyncio.subprocess.PIPE) as process, asyncio.timeout(LIMIT):
+        assert process.stdout is not None
+        line = (await process.stdout.readline()).decode()
+        found = re.search(r"127\.0\.0\.1:(\d+) ->", line)
+        assert found, line
+        yield int(found[1])
+
+
+async def test_a_port_of_a_pod_there_is_forwarded(near: Place, far: Far) -> None:
+    await near.create(pod("web", "mkdir /tmp/www; echo found > /tmp/www/index.html; exec httpd -f -p 8080 -h /tmp/www"))
+    await near.running("web")
+
+    async def serves() -> bool:
+        return (await try_kubectl(near.inside, "exec", "web", "--", "wget", "-qO-", "127.0.0.1:8080"))[0] == 0
+
+    await eventually(serves, limit=LIMIT)
+    async with (
+        forwarded(near.inside, "web", 8080) as port,
+        aiohttp.ClientSession() as session,
+        session.get(f"http://127.0.0.1:{port}/") as response,
+    ):
+        assert await response.text() == "found\n"
+
+
+async def test_changes_of_a_pod_that_runs_there_reach_it(near: Place, far: Far) -> None:
+    await near.create(pod("flexible", STAY, requests={"cpu": "10m"}))
+    await near.running("flexible")
+    # A debug container: it shares the network of the pod, and its log and commands are read as those of any other.
+    own = ("--image", overflow.BUSYBOX, "--container=probe", "--profile=baseline", "--", "sh", "-c", f"echo probed; {STAY}")
+    await kubectl(near.inside, "debug", "flexible", *own)
+    path = ".status.ephemeralContainerStatuses[*].state.running.startedAt"
+
+    async def runs() -> str:
+        return await near.get("flexible", path)
+
+    assert await eventually(runs, limit=LIMIT)
+    assert await kubectl(near.inside, "logs", "flexible", "-c", "probe") == "probed\n"
+    assert await kubectl(near.inside, "exec", "flexible", "-c", "probe", "--", "echo", "hello") == "hello\n"
+    # More CPU, without a restart.
+    more = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "20m"}}}]}}
+    await kubectl(near.inside, "patch", "pod", "flexible", "--subresource=resize", "-p", json.dumps(more))
+
+    async def has_grown() -> bool:
+        return await near.get("flexible", ".status.containerStatuses[0].resources.requests.cpu") == "20m"
+
+    await eventually(has_grown, limit=LIMIT)
+    assert await near.get("flexible", ".status.containerStatuses[0].restartCount") == "0"
+    # Labels: the pod's own are renamed there.
+    await kubectl(near.inside, "label", "pod", "flexible", "tier=front")
+
+    async def is_labelled() -> bool:
+        found = await kubectl(far.kubeconfig, "get", "pods", "-n", "nestor", "-l", labels.HOST_UID, "-o", "json")
+        (there,) = json.loads(found)["items"]
+        return "front" in there["metadata"]["labels"].values()
+
+    await eventually(is_labelled, limit=LIMIT)
+    found = await kubectl(far.kubeconfig, "get", "pods", "-n", "nestor", "-l", labels.HOST_UID, "-o", "json")
+    (there,) = json.loads(found)["items"]
+    assert there["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "20m"
+
+
+async def test_a_change_that_the_other_cluster_refuses_is_told(near: Place, far: Far) -> None:
+    await near.create(pod("modest", STAY, requests={"cpu": "10m"}))
+    await near.running("modest")
+    quota = "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: small, namespace: nestor}\nspec: {hard: {requests.cpu: 15m}}\n"
+    await kubectl(far.kubeconfig, "apply", "-f", "-", stdin=quota)
+    try:
+        counts = "--for=jsonpath={.status.used.requests\\.cpu}=10m"
+        await kubectl(far.kubeconfig, "wait", counts, "resourcequota/small", "-n", "nestor", "--timeout=60s", limit=90)
+        more = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "20m"}}}]}}
+        await kubectl(near.inside, "patch", "pod", "modest", "--subresource=resize", "-p", json.dumps(more))
+        assert "exceeded quota: small" in await near.told("modest", "PodUpdateRefused")
+    finally:
+        await kubectl(far.kubeconfig, "delete", "resourcequota", "small", "-n", "nestor")
+    assert await near.get("modest", ".status.phase") == "Running"
 
 
 async def test_a_pod_that_is_deleted_leaves_nothing_there(near: Place, far: Far) -> None:

@@ -41,7 +41,7 @@ async def test_pods_that_do_not_fit_go_out_and_say_where_and_why(place: Place) -
     pods = dict(line.split() for line in (await kubectl(place.inside, "get", "pods", "-o", nodes)).splitlines())
     away = next(name for name, node in pods.items() if node == place.link)
     assert await place.told(away, "PodOverflowed") == (
-        f"runs on node '{place.link}' of backend '{place.link}': no node of the host cluster had room"
+        f"runs on node '{place.link}' of backend '{place.link}': no node of the host cluster could take it"
     )
     assert place.link in await kubectl(place.inside, "get", "nodes")
     here = next(name for name, node in pods.items() if node != place.link)

@@ -17,6 +17,8 @@ from nestor.providers.base import (
     InvalidInput,
     NotFound,
     Options,
+    Part,
+    Patches,
     Refreshes,
     Shape,
     Streams,
@@ -35,7 +37,7 @@ class MemoryBackend:
     """
 
     streams: Streams | None = None
-    patches = None
+    patches: Patches | None = None
     refreshes: Refreshes | None = None
 
     def __init__(self, *, can_list: bool = True) -> None:
@@ -55,7 +57,7 @@ class MemoryBackend:
 
     async def create(self, pod: Object, inputs: Inputs | None = None) -> Object:
         """See `Backend.create`."""
-        await self._enter("create", pod)
+        await self.enter("create", pod)
         uid = pod["metadata"]["uid"]
         if pod["spec"].get("hostNetwork"):
             raise InvalidInput("spec.hostNetwork: not possible here")
@@ -68,7 +70,7 @@ class MemoryBackend:
 
     async def delete(self, pod: Object, *, grace_seconds: int | None = None) -> None:
         """See `Backend.delete`."""
-        await self._enter("delete", pod)
+        await self.enter("delete", pod)
         there = self.pods.get(pod["metadata"]["uid"])
         if there is not None:
             there["metadata"]["deletionTimestamp"] = STARTED
@@ -78,31 +80,38 @@ class MemoryBackend:
 
     async def get(self, pod: Object) -> Object:
         """See `Backend.get`."""
-        await self._enter("get", pod)
+        await self.enter("get", pod)
         there = self.pods.get(pod["metadata"]["uid"])
         if there is None:
             raise NotFound("no such pod")
-        return copy.deepcopy(pod) | {"status": copy.deepcopy(there["status"])}
+        return self._show(copy.deepcopy(pod), copy.deepcopy(there))
+
+    def _show(self, pod: Object, there: Object) -> Object:
+        """The host pod as the backend has it: that is only known where it can be changed."""
+        found = pod | {"status": there["status"]}
+        if self.patches is None:
+            return found
+        return found | {"metadata": pod["metadata"] | {"labels": there["metadata"].get("labels") or {}}, "spec": there["spec"]}
 
     async def statuses(self, pods: Sequence[Object]) -> dict[str, Object]:
         """See `Backend.statuses`."""
-        await self._enter("statuses", pods[0])
+        await self.enter("statuses", pods[0])
         found = [pod["metadata"]["uid"] for pod in pods if pod["metadata"]["uid"] in self.pods]
         return {uid: copy.deepcopy(self.pods[uid]["status"]) for uid in found}
 
     async def list(self) -> builtins.list[Object]:
         """See `Lists.list`."""
-        await self._enter("list", {"metadata": {"name": ""}})
+        await self.enter("list", {"metadata": {"name": ""}})
         return [copy.deepcopy(pod) for pod in self.pods.values()]
 
     async def discover(self) -> builtins.list[Shape] | None:
         """See `Backend.discover`."""
-        await self._enter("discover", {"metadata": {"name": ""}})
+        await self.enter("discover", {"metadata": {"name": ""}})
         return self.shapes
 
     async def check(self) -> None:
         """See `Backend.check`."""
-        await self._enter("check", {"metadata": {"name": ""}})
+        await self.enter("check", {"metadata": {"name": ""}})
 
     async def close(self) -> None:
         """See `Backend.close`."""
@@ -110,7 +119,7 @@ class MemoryBackend:
     @asynccontextmanager
     async def open_log(self, pod: Object, options: Options) -> AsyncIterator[AsyncIterator[bytes]]:
         """The options, as a log."""
-        await self._enter("log", pod)
+        await self.enter("log", pod)
         if pod["metadata"]["uid"] not in self.pods:
             raise NotFound("no such pod")
 
@@ -136,7 +145,8 @@ class MemoryBackend:
         """How often this was asked, such as `create`."""
         return self.calls[call]
 
-    async def _enter(self, call: str, pod: Object) -> None:
+    async def enter(self, call: str, pod: Object) -> None:
+        """Note the call, and fail as the test wants it."""
         self.asked.append(f"{call} {pod['metadata']['name']}".strip())
         self.calls[call] += 1
         await asyncio.sleep(0)
@@ -148,6 +158,36 @@ class MemoryBackend:
     def _leave(self, call: str, pod: Object) -> None:
         if (error := self.lost(call, pod)) is not None:
             raise error
+
+
+class MemoryPatches:
+    """Changes pods of a backend in memory. A call's name has the part of the pod, as in `patch resize`."""
+
+    def __init__(self, backend: MemoryBackend) -> None:
+        self._backend = backend
+
+    async def patch(self, pod: Object, patch: Object, part: Part = "") -> None:
+        """See `Patches.patch`."""
+        await self._backend.enter(f"patch {part}".strip(), pod)
+        there = self._backend.pods.get(pod["metadata"]["uid"])
+        if there is None:
+            raise NotFound("no such pod")
+        there |= _merge(there, patch)
+
+
+def _merge(now: Any, patch: Any) -> Any:
+    """A strategic merge: lists of objects by name, and None removes."""
+    if isinstance(patch, dict):
+        there = now if isinstance(now, dict) else {}
+        return {
+            key: _merge(there.get(key), patch[key]) if key in patch else there[key]
+            for key in (*there, *(key for key in patch if key not in there))
+            if key not in patch or patch[key] is not None
+        }
+    if isinstance(patch, list) and all(isinstance(item, dict) for item in patch):
+        known = {item["name"]: item for item in now or []}
+        return list((known | {item["name"]: _merge(known.get(item["name"]), item) for item in patch}).values())
+    return patch
 
 
 class Echo:

@@ -206,21 +206,27 @@ def test_what_is_said_to_be_refused_is_refused(field: str) -> None:
     assert remote_refusals.find_refusals(pod)
 
 
+THERE = "e2e/test_overflow_remote.py"
+
+
 @pytest.mark.parametrize(
-    ("words", "capability"),
+    ("words", "capability", "file", "calls"),
     [
-        ("`kubectl exec`", "streams"),
-        ("`kubectl port-forward`", "streams"),
-        ("`kubectl debug`", "patches"),
-        ("resize", "patches"),
-        ("changes of ConfigMaps", "refreshes"),
+        ("`kubectl exec`", "streams", THERE, ['"exec", "-i"', '"attach", "-i"']),
+        ("`kubectl port-forward`", "streams", THERE, ['"port-forward"']),
+        ("`kubectl debug`", "patches", THERE, ['"debug"', '"logs", "flexible", "-c", "probe"']),
+        ("resize", "patches", THERE, ['"--subresource=resize"']),
+        ("changes of ConfigMaps", "refreshes", "integration/vnode/test_remote.py", ["test_what_a_pod_was_given_follows"]),
     ],
 )
-def test_what_is_said_of_commands_is_so(words: str, capability: str) -> None:
+def test_what_is_said_of_commands_is_so(words: str, capability: str, file: str, calls: list[str]) -> None:
     (row,) = [row for row in WORKS if row[0].startswith(words)]
     assert row[1:] == ["yes", "no", "yes"]
     assert getattr(InterlinkProvider, capability) is None
     assert getattr(remote.RemoteProvider, capability) is not None
+    # That a provider has the capability does not prove that anybody uses it: a test with another cluster does.
+    text = (ROOT / "tests" / file).read_text()
+    assert all(call in text for call in calls)
 
 
 def test_an_interlink_backend_has_logs() -> None:

@@ -214,6 +214,9 @@ class PlaceCount(Model):
     name: str = Field(description="`host`: the host cluster's own nodes. Otherwise a backend's name.", max_length=253)
     running: int = Field(0, description="Number of running pods.", ge=0)
     starting: int = Field(0, description="Number of pods that have a node there and are not running yet.", ge=0)
+    reason: str | None = Field(
+        None, description="Why they are at a backend, or most of them. Absent for the host cluster's own nodes.", max_length=1024
+    )
 
 
 class PodCounts(Model):

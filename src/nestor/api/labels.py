@@ -98,6 +98,11 @@ HOST_NAMESPACE = f"{GROUP}/host-namespace"
 HOST_LABELS = f"{GROUP}/host-labels"
 """Annotation of such a pod: the labels of the host pod, as JSON. Its own are renamed."""
 
+HOST_SPEC = f"{GROUP}/host-spec"
+"""Annotation of such a pod: what of the host pod's spec may change, as it was carried last, as JSON. Webhooks there may have made
+something else of it.
+"""
+
 INPUTS_GATE = f"{GROUP}/inputs"
 """Scheduling gate of such a pod: what it refers to is not all there yet, so it has not run."""
 

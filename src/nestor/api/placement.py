@@ -288,7 +288,7 @@ class Placement(Model):
         description="Extended resources that are GPUs; `*` stands for any characters. Defaults to "
         f"{', '.join(f'`{item}`' for item in DEFAULT_GPU_RESOURCES)}.",
     )
-    overflow: Overflow | None = Field(None, description="Which pods run at a backend. If not set, none.")
+    overflow: Overflow | None = Field(None, description="Which pods run at a backend. Jobs may narrow it. If not set, none.")
     gang: Gang | None = Field(
         None, description="How pods that belong together get their nodes: all or none. If not set, each pod gets its own."
     )

@@ -35,7 +35,8 @@ class Gang(Model):
         description="Who sees to it. `Nestor`: it holds the pods by a scheduling gate until one place, the host cluster's own "
         "nodes or one backend, has room for all of them. Otherwise a scheduler of the host cluster, which is told the group: "
         "`Kubernetes` (its PodGroups of group scheduling.k8s.io, with the feature gates GenericWorkload and GangScheduling), "
-        "`Coscheduling`, `KAI` or `Volcano`. Pods of such a gang do not overflow if the host cluster's own nodes are full; and "
+        "`Coscheduling`, `KAI` or `Volcano`; none of these has been tried yet. Pods of such a gang "
+        "do not overflow if the host cluster's own nodes are full; and "
         "but for `Kubernetes`, `schedulers.default` has to name the scheduler. Defaults to `Nestor`.",
     )
     groups: Annotated[list[GangSource], Field(min_length=1, max_length=4)] = Field(
@@ -47,10 +48,17 @@ class Gang(Model):
     )
     warning_seconds: int = Field(
         DEFAULT_WARNING_SECONDS,
-        description="Seconds after which pods of a gang that still waits get a warning event, once. They go on waiting, as pods "
-        "do that fit nowhere; `activeDeadlineSeconds` of a Job ends that. Only for scheduler `Nestor`. Defaults to "
-        f"{DEFAULT_WARNING_SECONDS}.",
+        description="Seconds after which pods of a gang that still waits get a warning event, once. Only for scheduler `Nestor`. "
+        f"Defaults to {DEFAULT_WARNING_SECONDS}.",
         ge=1,
+        le=604_800,
+    )
+    pending_seconds: int = Field(
+        0,
+        description="Seconds from a pod's creation within which its gang must be given a place. After that the pod fails with "
+        "the reason `GangNotPlaced`; a Job counts that as a failure, and ends or makes others by its `backoffLimit`. 0: no "
+        "limit; pods wait, as those do that fit nowhere. Only for scheduler `Nestor`. Defaults to 0.",
+        ge=0,
         le=604_800,
     )
     start_seconds: int = Field(

@@ -56,8 +56,45 @@ class ClassPlacement(Placement):
     default_machine: ObjectName | None = Field(
         None, description="Machine of jobs that ask for none. If not set, they run wherever the class's other rules allow."
     )
-    fixed_overflow: bool = Field(
-        False, description="Whether jobs must take `overflow` as it is here. Otherwise it is their default. Defaults to false."
+
+
+class JobOverflow(Model):
+    """Which of the job's pods run at a backend. It can only narrow what the class's `overflow` says."""
+
+    mode: OverflowMode | None = Field(
+        None,
+        description="`Never`: no pod runs at a backend, unless `gpu` says otherwise. `WhenFull`: those for which the host "
+        "cluster's own nodes have no room. `Always`: all. The class's mode, or one before it in this order. Defaults to the "
+        "class's.",
+    )
+    gpu: GpuPlace | None = Field(
+        None,
+        description="Where pods run that request a GPU: `Host`, on the host cluster's own nodes; `Backend`; or `Any`, as `mode` "
+        "says. The class's own, unless that is `Any`; `Backend` not if the class's mode is `Never`. Defaults to the class's.",
+    )
+    backends: Annotated[list[ObjectName], Field(min_length=1, max_length=16)] | None = Field(
+        None, description="Names of the backends that may be used, of those that the class allows. Defaults to all of them."
+    )
+    completions_trigger: int | None = Field(
+        None,
+        description="Number of `completions` from which on all pods of a nested Job run at a backend. 0: no number does that. "
+        "Not lower than the class's, unless its mode is `Always`. Defaults to the class's.",
+        ge=0,
+        le=2**31 - 1,
+    )
+    local_parallelism: int | None = Field(
+        None,
+        description="How many pods of one nested Job with `completions` run on the host cluster's own nodes at a time, if pods "
+        "may overflow. 0: no limit. Not higher than the class's. Defaults to the class's.",
+        ge=0,
+        le=2**31 - 1,
+    )
+    backend_parallelism: int | None = Field(
+        None,
+        description="How many pods of one nested Job with `completions` run at backends at a time. 0: no limit. Not higher than "
+        "the class's. Defaults to the class's.",
+        ge=0,
+        le=2**31 - 1,
     )
 
 
@@ -85,37 +122,6 @@ class JobPlacement(Model):
         None,
         description="RuntimeClass for pods that name none, one of the class's `runtimeClasses`. Defaults to the class's default.",
     )
-    overflow: OverflowMode | None = Field(
-        None,
-        description="`Never`: no pod runs at a backend. `WhenFull`: those for which the host cluster's own nodes have no room. "
-        "`Always`: all. Defaults to the class's `overflow.mode`.",
-    )
-    gpu: GpuPlace | None = Field(
-        None,
-        description="Where pods run that request a GPU: `Host`, `Backend`, or `Any`, as `overflow` says. Defaults to the class's "
-        "`overflow.gpu`.",
-    )
-    backends: Annotated[list[ObjectName], Field(min_length=1, max_length=16)] | None = Field(
-        None, description="The backends that may be used, of those that the class allows. Defaults to all of them."
-    )
-    completions_trigger: int | None = Field(
-        None,
-        description="Number of `completions` from which on all pods of a nested Job run at a backend. 0: no number does that. "
-        "Defaults to the class's `overflow.completionsTrigger`.",
-        ge=0,
-        le=2**31 - 1,
-    )
-    local_parallelism: int | None = Field(
-        None,
-        description="How many pods of one nested Job with `completions` run on the host cluster's own nodes at a time, if pods "
-        "may overflow. 0: no limit. Defaults to the class's `overflow.localParallelism`.",
-        ge=0,
-        le=2**31 - 1,
-    )
-    backend_parallelism: int | None = Field(
-        None,
-        description="How many pods of one nested Job with `completions` run at backends at a time. 0: no limit. Defaults to the "
-        "class's `overflow.backendParallelism`.",
-        ge=0,
-        le=2**31 - 1,
+    overflow: JobOverflow | None = Field(
+        None, description="Which pods run at a backend. If not set, the class's `overflow` decides."
     )

@@ -101,7 +101,7 @@ class Patches(Protocol):
         """Apply a strategic merge patch to exactly this pod. Repeating a patch changes nothing.
 
         Raises `NotFound` if the pod is gone, even if a successor has its name; `InvalidInput` if the provider rejects the change;
-        and `NotYet` on a conflict with a concurrent change.
+        and `NotYet` on a conflict with a concurrent change. A backend is never asked to patch the status, which it tells itself.
         """
 
 
@@ -166,7 +166,11 @@ class Backend(Protocol):
 
     @property
     def patches(self) -> Patches | None:
-        """Changes running pods. None: a change of the host pod has no effect there."""
+        """Changes running pods. None: a change of the host pod has no effect there, and its owner is told.
+
+        A backend that has it returns in `get` what the pod was last given of what can change: labels, images, resources,
+        `activeDeadlineSeconds`, and the ephemeral containers that it has.
+        """
 
     @property
     def refreshes(self) -> Refreshes | None:

@@ -154,7 +154,10 @@ def build_mark(placement: Placement, place: Place | None = None) -> dict[str, st
 def explain(host: Object) -> str:
     """Why a host pod that runs at a backend does so."""
     notes = annotations_of(host)
-    default = "the rules send all pods there" if notes.get(labels.PLACE) == "Backend" else "no node of the host cluster had room"
+    # The scheduler does not say why it took none of the others: room is only one of its reasons.
+    default = "no node of the host cluster could take it"
+    if notes.get(labels.PLACE) == "Backend":
+        default = "the rules send all pods there"
     return notes.get(labels.PLACE_REASON, default)
 
 

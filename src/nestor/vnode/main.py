@@ -26,6 +26,7 @@ from nestor.vnode.backend.view import BackendView
 from nestor.vnode.health import State
 from nestor.vnode.identity.certificate import describe_lacking
 from nestor.vnode.nodes import Nodes
+from nestor.vnode.pods.change import PodChanger
 from nestor.vnode.pods.controller import PodController
 from nestor.vnode.pods.create import PodCreator
 from nestor.vnode.pods.end import PodEnder
@@ -106,7 +107,8 @@ def _start(setup: _Setup, spawn: Callable[[Coroutine[Any, Any, None], str], None
     shown = BackendView(api, setup.body, answers)
     writer = PodWriter()
     creator = PodCreator(backend, name, settings.address, answers, writer)
-    pods = PodController(name, answers, creator, PodEnder(backend, settings.address, answers, writer), writer)
+    changer = PodChanger(backend, name, answers, writer)
+    pods = PodController(name, answers, creator, changer, PodEnder(backend, settings.address, answers, writer), writer)
     nodes = Nodes(api, settings, shown, answers, pods, version)
     server = NodeApi(api, settings, nodes, backend, pods.registry, shown.look)
     shown.find_lacking = lambda: describe_lacking([*nodes.certificates, *server.certificates])

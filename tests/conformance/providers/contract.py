@@ -132,6 +132,16 @@ class ListsContract:
         assert name not in [item["metadata"]["name"] for item in await lists_of(place.provider).list()]
 
 
+async def merge_items(place: Place, name: str, part: Part, path: tuple[str, str], items: list[Object]) -> None:
+    """Patch a list of a pod once for each item, and see that all are there."""
+    section, field = path
+    pod = await place.provider.create(build_pod(place, name))
+    for item in items:
+        await patches_of(place.provider).patch(pod, {section: {field: [item]}}, part)
+    now = (await place.provider.get(pod))[section][field]
+    assert all(any(item.items() <= found.items() for found in now) for item in items)
+
+
 class PatchesContract:
     """What a provider, and a backend with `patches`, must pass: the latter inherits it beside `BackendContract`."""
 
@@ -142,21 +152,9 @@ class PatchesContract:
         now = await place.provider.get(pod)
         assert now["metadata"]["labels"] == pod["metadata"]["labels"] | {"color": "red"}
 
-    @pytest.mark.parametrize(
-        ("part", "section", "field", "items"),
-        [
-            ("status", "status", "conditions", [{"type": f"example.org/{name}", "status": "True"} for name in ("a", "b")]),
-            ("ephemeralcontainers", "spec", "ephemeralContainers", [{"name": name, "image": "x/debug:1"} for name in ("a", "b")]),
-        ],
-    )
-    async def test_patch_of_one_part_leaves_the_others_and_merges_lists(
-        self, place: Place, name: str, part: Part, section: str, field: str, items: list[Object]
-    ) -> None:
-        pod = await place.provider.create(build_pod(place, name))
-        for item in items:
-            await patches_of(place.provider).patch(pod, {section: {field: [item]}}, part)
-        now = (await place.provider.get(pod))[section][field]
-        assert all(any(item.items() <= found.items() for found in now) for item in items)
+    async def test_patch_of_one_part_leaves_the_others_and_merges_lists(self, place: Place, name: str) -> None:
+        items = [{"name": item, "image": "x/debug:1"} for item in ("a", "b")]
+        await merge_items(place, name, "ephemeralcontainers", ("spec", "ephemeralContainers"), items)
 
     async def test_rejected_patch_raises_invalid_input(self, place: Place, name: str) -> None:
         pod = await place.provider.create(build_pod(place, name))
@@ -174,6 +172,10 @@ class PatchesContract:
 
 class ProviderContract(PodsContract, ListsContract, PatchesContract):
     """The tests that every provider must pass. A subclass supplies the fixture `place`."""
+
+    async def test_patch_of_the_status_leaves_the_rest_and_merges_lists(self, place: Place, name: str) -> None:
+        items = [{"type": f"example.org/{item}", "status": "True"} for item in ("a", "b")]
+        await merge_items(place, name, "status", ("status", "conditions"), items)
 
     async def test_create_raises_not_yet_while_an_earlier_pod_holds_the_name(self, place: Place, name: str) -> None:
         earlier = await place.start(await place.provider.create(build_pod(place, name)))

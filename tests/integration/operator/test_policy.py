@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions, labels
+from nestor.api.placement import Placement
 from nestor.kube import Api, Forbidden, Invalid, kinds
 from nestor.objects import labels_of, status_of
 from tests.integration.operator.conftest import Operator
@@ -170,6 +171,41 @@ async def test_where_pods_run_reaches_the_syncer_and_follows_class_and_job(
     assert "available: 'n4'" in message_of(refused, conditions.ADMITTED)
     await api.patch(kinds.NESTED_APP_JOB, "placed", namespace, {"spec": {"machine": "n4"}})
     await job_with(api, "placed", namespace, conditions.ADMITTED, "True")
+
+
+async def test_a_job_narrows_what_its_class_says_of_overflow_and_no_more(
+    operator: Operator, api: Api, namespace: str, policy: Any
+) -> None:
+    name = await policy(placement={"overflow": {"backends": [{"name": "hpc"}, {"name": "cloud"}], "backendParallelism": 10}})
+    wish = {"mode": "WhenFull", "backends": ["cloud"], "backendParallelism": 4}
+    body = build_job("out", namespace, className=name, placement={"overflow": wish})
+    job = await api.create(kinds.NESTED_APP_JOB, body)
+    where = await host_namespace(api, job)
+
+    def says(mode: str, limit: int) -> Callable[[Any], bool]:
+        def check(found: Any) -> bool:
+            said = Placement.model_validate(status_of(found).get("policy", {}).get("placement") or {}).overflow
+            if said is None or [item.name for item in said.backends] != ["cloud"]:
+                return False
+            return (said.mode, said.backend_parallelism) == (mode, limit)
+
+        return check
+
+    await wait_for(api, kinds.NESTED_CLUSTER, "out", where, says("WhenFull", 4))
+    # A stricter class holds for a job that is there already, which is told.
+    await api.patch(
+        kinds.NESTED_CLASS, name, None, {"spec": {"placement": {"overflow": {"mode": "Never", "backendParallelism": 2}}}}
+    )
+    await wait_for(api, kinds.NESTED_CLUSTER, "out", where, says("Never", 2))
+    refused = await job_with(api, "out", namespace, conditions.ADMITTED, "False", conditions.PLACEMENT_NOT_ALLOWED)
+    assert message_of(refused, conditions.ADMITTED) == (
+        "`spec.placement.overflow.mode` may not be 'WhenFull': the class allows 'Never'; "
+        f"`spec.placement.overflow.backendParallelism` may not be 4: the class allows at most 2 (class '{name}')"
+    )
+    fewer = {"mode": None, "backendParallelism": 1}
+    await api.patch(kinds.NESTED_APP_JOB, "out", namespace, {"spec": {"placement": {"overflow": fewer}}})
+    await wait_for(api, kinds.NESTED_CLUSTER, "out", where, says("Never", 1))
+    await job_with(api, "out", namespace, conditions.ADMITTED, "True")
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from nestor.kube import Api, kinds
-from nestor.objects import conditions_of, spec_of, status_of
+from nestor.objects import conditions_of, labels_of, spec_of, status_of
 from nestor.vnode.pods import refresh
+from tests.fakes.cluster import build_running
 from tests.integration.apiserver import ControlPlane
 from tests.integration.providers import remote
 from tests.integration.providers.remote import Far
@@ -112,6 +113,58 @@ async def test_what_a_pod_was_given_follows(away: World, far: Far, monkeypatch: 
         return {"a": "2"} in [item["data"] for item in copies]
 
     await eventually(is_new, 60)
+    assert far.starts == {uid: 1}
+
+
+async def test_changes_of_a_pod_that_runs_follow_and_one_that_cannot_is_told(away: World, far: Far) -> None:
+    container = {"name": "app", "image": "example/web:1", "resources": {"requests": {"cpu": "10m"}}}
+    uid = await away.bind("web", containers=[container])
+    await released(far, uid)
+    await far.run(uid)
+    there = await far.of(uid)
+    # API servers let a pod be resized only if its kubelet says what is in force, and its node has so much.
+    amounts = {"cpu": "4", "memory": "8Gi"}
+    sizes = {"status": {"capacity": amounts, "allocatable": amounts}}
+    await far.api.patch(kinds.NODE, remote.NODE, None, sizes, subresource="status")
+    running = build_running(there)
+    running["containerStatuses"][0]["resources"] = container["resources"]
+    await far.tell(there, running)
+    await away.pod("web", lambda pod: "resources" in ((status_of(pod).get("containerStatuses") or [{}])[0]), 60)
+
+    async def change(patch: Object, part: str | None = None) -> None:
+        await away.api.patch(kinds.POD, "web", away.space, patch, subresource=part, how="strategic")
+
+    await change({"metadata": {"labels": {"tier": "front"}}})
+    bad = {"name": "bad", "image": "example/debug:1", "securityContext": {"privileged": True}}
+    await change({"spec": {"ephemeralContainers": [bad]}}, "ephemeralcontainers")
+    await change({"spec": {"ephemeralContainers": [{"name": "debug", "image": "example/debug:1"}]}}, "ephemeralcontainers")
+    await change({"spec": {"containers": [{"name": "app", "resources": {"requests": {"cpu": "20m"}}}]}}, "resize")
+
+    async def has_followed() -> bool:
+        now = await far.of(uid)
+        names = [item["name"] for item in now["spec"].get("ephemeralContainers") or []]
+        size = now["spec"]["containers"][0]["resources"]["requests"]["cpu"]
+        return "front" in labels_of(now).values() and names == ["debug"] and size == "20m"
+
+    await eventually(has_followed, 60)
+
+    async def is_told() -> list[str]:
+        events = await away.api.list(kinds.EVENT, away.space, fields="involvedObject.name=web,reason=PodUpdateRefused")
+        return [item["message"] for item in events]
+
+    (message,) = await eventually(is_told, 60)
+    assert "privileged" in message
+    # A process that is new sends nothing again but what was refused.
+    await away.stop()
+    await begin(away, far)
+    await change({"metadata": {"labels": {"tier": "back"}}})
+
+    async def is_back() -> bool:
+        return "back" in labels_of(await far.of(uid)).values()
+
+    await eventually(is_back, 60)
+    now = await far.of(uid)
+    assert now["metadata"]["generation"] == there["metadata"]["generation"] + 2  # the debug container and the resize
     assert far.starts == {uid: 1}
 
 

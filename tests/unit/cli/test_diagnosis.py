@@ -145,6 +145,12 @@ def build_pod(**status: Any) -> Object:
     return {"metadata": {"name": "web", "namespace": "x"}, "status": status}
 
 
+def bound(node: str, **status: Any) -> Object:
+    """A pod on a node where its container is being created."""
+    waiting = container({"waiting": {"reason": "ContainerCreating"}})
+    return build_pod(phase="Pending", containerStatuses=[waiting], **status) | {"spec": {"nodeName": node}}
+
+
 def container(state: Object, **more: Any) -> Object:
     """The status of one container."""
     return {"name": "main", "state": state, "restartCount": 0} | more
@@ -184,6 +190,14 @@ def container(state: Object, **more: Any) -> Object:
             build_pod(conditions=[{"type": "PodScheduled", "status": "False", "message": "0/1 nodes"}]),
             "pod 'web' is not scheduled: 0/1 nodes",
         ),
+        (
+            # Its containers only say that they are being created.
+            bound("far", reason="BackendFull", message="exceeded quota: none"),
+            "pod 'web' waits at node 'far': BackendFull: exceeded quota: none",
+        ),
+        (bound("far", reason="BackendUnavailable"), "pod 'web' waits at node 'far': BackendUnavailable"),
+        (bound("far"), None),
+        (build_pod(phase="Pending", reason="SomethingElse"), None),
         (build_pod(phase="Failed", reason="Evicted"), "pod 'web' failed: Evicted"),
         (build_pod(phase="Succeeded", containerStatuses=[container({"terminated": {"exitCode": 0}})]), None),
         (build_pod(), None),

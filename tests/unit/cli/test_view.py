@@ -49,6 +49,15 @@ def test_where_its_pods_are_is_said_if_some_are_elsewhere(places: list[tuple[str
     assert "\x1b" not in page
 
 
+def test_why_pods_are_elsewhere_is_said() -> None:
+    job = builders.ready()
+    away = {"name": "hpc", "running": 2, "starting": 0, "reason": "it requests 'nvidia.com/gpu'\x1b"}
+    job["status"]["pods"] = {"running": 3, "waiting": 0, "places": [{"name": "host", "running": 1, "starting": 0}, away]}
+    page = golden.render(render_page(job, NOW, Symbols()), "plain")
+    assert "Why there backend 'hpc': it requests 'nvidia.com/gpu'" in " ".join(page.split())
+    assert "\x1b" not in page
+
+
 @pytest.mark.parametrize("form", golden.FORMS)
 @pytest.mark.parametrize("state", ["created", "running", "retrying"])
 def test_a_job_that_is_followed(state: str, form: str) -> None:

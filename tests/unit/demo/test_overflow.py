@@ -92,7 +92,7 @@ async def test_it_tells_of_pods_until_the_job_has_ended(told: Notes) -> None:
         f"pods: 0 here, 0 at '{scene.PLUGIN}'",
         "a stays, on node 'small'",
         f"pods: 1 here, 0 at '{scene.PLUGIN}'",
-        f"b goes to backend '{scene.PLUGIN}': no node of the host cluster had room",
+        f"b goes to backend '{scene.PLUGIN}': no node of the host cluster could take it",
         f"pods: 1 here, 1 at '{scene.PLUGIN}'",
         f"pods: 0 here, 0 at '{scene.PLUGIN}'",
         "completed: all parts are done",

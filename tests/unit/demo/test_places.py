@@ -25,7 +25,7 @@ def test_each_pod_is_told_once_and_counts_when_they_change() -> None:
     assert places.tell(first) == []
     second = [pod("a", "small", "Running"), pod("b", "hpc"), pod("c", "far", why="it requests 'x/gpu'")]
     assert places.tell(second) == [
-        "b goes to backend 'hpc': no node of the host cluster had room",
+        "b goes to backend 'hpc': no node of the host cluster could take it",
         "c goes to backend 'far': it requests 'x/gpu'",
         "pods: 1 here, 1 at 'far', 1 at 'hpc'",
     ]

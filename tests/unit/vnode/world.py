@@ -12,6 +12,7 @@ from typing import Any, cast
 from nestor.api import labels
 from nestor.kube import Api, ApiError, Informer, Kind, kinds
 from nestor.vnode.backend.health import Health
+from nestor.vnode.pods.change import PodChanger
 from nestor.vnode.pods.controller import PodController
 from nestor.vnode.pods.create import PodCreator
 from nestor.vnode.pods.end import PodEnder
@@ -101,7 +102,9 @@ class World:
         writer = PodWriter()
         backend = cast(Any, self.backend)
         creator = PodCreator(backend, BACKEND, "10.0.0.7", self.health, writer)
-        self.pods = PodController(BACKEND, self.health, creator, PodEnder(backend, "10.0.0.7", self.health, writer), writer)
+        changer = PodChanger(backend, BACKEND, self.health, writer)
+        ender = PodEnder(backend, "10.0.0.7", self.health, writer)
+        self.pods = PodController(BACKEND, self.health, creator, changer, ender, writer)
         informer = Informer(cast(Api, self.api), kinds.POD, fields=f"spec.nodeName={NODE}", trim=trim_pod)
         self.pods.registry.watch(Home(NODE, "default", cast(Api, self.api)), informer)
         self.poller = StatusPoller(backend, self.pods.registry, self.health, 0.01, self.pods.queue.add)

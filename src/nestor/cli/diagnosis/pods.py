@@ -23,6 +23,8 @@ def describe_trouble(pod: Object) -> str | None:
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             return f"pod '{name}' is not scheduled: {condition.get('message') or condition.get('reason')}"
+    if status.get("phase") == "Pending" and status.get("reason") and (node := spec_of(pod).get("nodeName")):
+        return f"pod '{name}' waits at node '{node}': {status['reason']}{_join(status.get('message'))}"
     if status.get("phase") == "Failed":
         return f"pod '{name}' failed: {status.get('message') or status.get('reason') or 'a container exited'}"
     return None
@@ -34,12 +36,16 @@ def _describe_container(item: Object) -> str | None:
     if waiting.get("reason") and waiting["reason"] not in ORDINARY:
         last = ((item.get("lastState") or {}).get("terminated")) or {}
         ending = f" (it ended earlier: {_describe_end(last)})" if last else ""
-        return f"{waiting['reason']}{': ' + waiting['message'] if waiting.get('message') else ''}{ending}"
+        return f"{waiting['reason']}{_join(waiting.get('message'))}{ending}"
     if ended.get("exitCode"):
         return f"ended: {_describe_end(ended)}"
     if item.get("restartCount", 0) >= RESTARTS:
         return f"restarted {item['restartCount']} times"
     return None
+
+
+def _join(message: str | None) -> str:
+    return f": {message}" if message else ""
 
 
 def _describe_end(ended: Object) -> str:

@@ -123,6 +123,9 @@ def _facts(job: Object, now: datetime.datetime) -> Table:
     pods = status.get("pods") or {}
     if pods:
         _fact(table, "Pods", _describe_pods(pods))
+        for place in _list_places(pods):
+            if place.get("name") != HOST and place.get("reason"):
+                _fact(table, "Why there", clean(f"backend '{place.get('name', '')}': {place['reason']}"))
     _fact(table, "Time", _describe_time(job, now))
     if status.get("restarts"):
         _fact(table, "Restarts", f"{status['restarts']} of {(spec.get('failurePolicy') or {}).get('maxRestarts', 3)}")
@@ -131,10 +134,14 @@ def _facts(job: Object, now: datetime.datetime) -> Table:
 
 def _describe_pods(pods: Object) -> str:
     text = f"{pods.get('running', 0)} running, {pods.get('waiting', 0)} waiting"
-    places = [item for item in pods.get("places") or () if isinstance(item, dict)]
+    places = _list_places(pods)
     if not any(item.get("name") != HOST for item in places):
         return text
     return f"{text} ({', '.join(_describe_place(item) for item in places)})"
+
+
+def _list_places(pods: Object) -> list[Object]:
+    return [item for item in pods.get("places") or () if isinstance(item, dict)]
 
 
 def _describe_place(place: Object) -> str:

@@ -11,20 +11,12 @@ from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.overflowbackend import Taint
 from nestor.api.placement import MOST, Names, Overflow, Placement, Toleration
 from nestor.api.placement_rules import ClassPlacement, JobPlacement, Machine
+from nestor.operator.admission import overflow
 from nestor.operator.admission.identity import Refused
+from nestor.operator.admission.overflow import list_allowed
 from nestor.operator.world.taints import Taints
 from nestor.translate.labels import is_listed
 from nestor.translate.tolerations import is_allowed
-
-_OVERFLOW = {
-    "overflow": "mode",
-    "gpu": "gpu",
-    "completions_trigger": "completions_trigger",
-    "local_parallelism": "local_parallelism",
-    "backend_parallelism": "backend_parallelism",
-}
-"""Wishes of a job, and the fields of the class's `overflow` that they stand for."""
-
 
 _HARD = ("NoSchedule", "NoExecute")
 
@@ -77,8 +69,8 @@ def resolve_placement(policy: NestedClassSpec, job: NestedAppJobSpec | None) -> 
     if machine := find_machine(policy, job.machine if job else None):
         base = _add(base, machine.node_selector, [*base.tolerations, *machine.tolerations])
     wishes = job.placement if job and job.placement else JobPlacement()
-    problems = [*_check_nodes(wishes, base), *_check_names(wishes, base), *_check_overflow(wishes, said)]
-    found = _apply(wishes, base, said)
+    problems = [*_check_nodes(wishes, base), *_check_names(wishes, base), *_check_overflow(wishes, base)]
+    found = _apply(wishes, base)
     return Resolved(found if found != Placement() else None, tuple(problems))
 
 
@@ -110,7 +102,7 @@ def _add(base: Placement, selector: dict[str, str], tolerations: list[Toleration
     return base.model_copy(update={"node_selector": base.node_selector | selector, "tolerations": tolerations[:MOST]})
 
 
-def _apply(wishes: JobPlacement, base: Placement, said: ClassPlacement) -> Placement:
+def _apply(wishes: JobPlacement, base: Placement) -> Placement:
     """The base with those wishes that are allowed."""
     allowed, there = base.allowed_node_labels, base.node_selector
     selector = {
@@ -124,8 +116,8 @@ def _apply(wishes: JobPlacement, base: Placement, said: ClassPlacement) -> Place
     for name, field, _ in _list_names(wishes):
         known: Names = getattr(base, field)
         chosen[field] = known.model_copy(update={"default": known.find(name)})
-    if base.overflow is not None and not said.fixed_overflow:
-        chosen["overflow"] = _apply_overflow(wishes, base.overflow)
+    if base.overflow is not None and wishes.overflow is not None:
+        chosen["overflow"] = overflow.narrow(base.overflow, wishes.overflow)
     return found.model_copy(update=chosen)
 
 
@@ -139,46 +131,26 @@ def _list_names(wishes: JobPlacement) -> list[tuple[str, str, str]]:
     return [(name, field, spelled) for name, field, spelled in found if name]
 
 
-def _apply_overflow(wishes: JobPlacement, overflow: Overflow) -> Overflow:
-    changes = {field: getattr(wishes, wish) for wish, field in _OVERFLOW.items() if getattr(wishes, wish) is not None}
-    if wishes.backends is not None:
-        changes["backends"] = [item for item in overflow.backends if item.name in wishes.backends]
-    return overflow.model_copy(update=changes)
-
-
 def _check_nodes(wishes: JobPlacement, base: Placement) -> Iterator[str]:
     allowed, there = base.allowed_node_labels, base.node_selector
     for key, value in wishes.node_selector.items():
         if allowed is not None and not is_listed(key, allowed):
-            yield f"`spec.placement.nodeSelector` must not contain '{key}': {_list(allowed)}"
+            yield f"`spec.placement.nodeSelector` must not contain '{key}': {list_allowed(allowed)}"
         elif there.get(key, value) != value:
             yield f"`spec.placement.nodeSelector` must not have '{value}' for '{key}': the pods have to run on '{there[key]}'"
     for item in wishes.tolerations:
         if not is_allowed(item.model_dump(by_alias=True, exclude_none=True), base):
             taints = [taint.key or "all taints" for taint in base.allowed_tolerations]
-            yield f"`spec.placement.tolerations` must not contain '{item.key or 'all taints'}': {_list(taints)}"
+            yield f"`spec.placement.tolerations` must not contain '{item.key or 'all taints'}': {list_allowed(taints)}"
 
 
 def _check_names(wishes: JobPlacement, base: Placement) -> Iterator[str]:
     for name, field, spelled in _list_names(wishes):
         known: Names = getattr(base, field)
         if not known.allows(name):
-            yield f"`spec.placement.{spelled}` may not be '{name}': {_list([item.name for item in known.allowed])}"
+            yield f"`spec.placement.{spelled}` may not be '{name}': {list_allowed([item.name for item in known.allowed])}"
 
 
-def _check_overflow(wishes: JobPlacement, said: ClassPlacement) -> Iterator[str]:
-    asked = [name for name in (*_OVERFLOW, "backends") if getattr(wishes, name) is not None]
-    spelled = ", ".join(f"`spec.placement.{JobPlacement.model_fields[name].alias}`" for name in asked)
-    if asked and said.fixed_overflow:
-        yield f"{spelled} may not be set: the class decides"
-        return
-    backends = [item.name for item in said.overflow.backends] if said.overflow else []
-    for name in wishes.backends or []:
-        if name not in backends:
-            yield f"`spec.placement.backends` must not contain '{name}': {_list(backends)}"
-    if not backends and (wishes.overflow in ("WhenFull", "Always") or wishes.gpu == "Backend"):
-        yield f"{spelled} may not ask for a backend: the class allows none"
-
-
-def _list(allowed: list[str]) -> str:
-    return "the class allows " + (", ".join(f"'{item}'" for item in allowed) or "none")
+def _check_overflow(wishes: JobPlacement, base: Placement) -> Iterator[str]:
+    if wishes.overflow is not None:
+        yield from overflow.find_excess(base.overflow, wishes.overflow)

@@ -22,6 +22,9 @@ from nestor.translate.pod import SECCOMP, find_hostname
 from nestor.translate.tolerations import ALWAYS_ALLOWED
 
 GROUPS = ("initContainers", "containers")
+WHOLE = ("activeDeadlineSeconds", "resources")
+EACH = ("image", "resources")
+"""What can change of a pod that runs, and of each container of it."""
 _RESERVED = ("kubernetes.io", "k8s.io")
 
 
@@ -46,7 +49,7 @@ def build_pod(pod: Object, settings: Settings, machines: Machines, *, has_links:
         "name": names.remote_pod(meta["name"], meta["uid"]),
         "namespace": settings.namespace,
         "labels": build_labels(pod, settings),
-        "annotations": build_annotations(pod),
+        "annotations": build_annotations(pod) | {marks.HOST_SPEC: write_json(read_changeable(pod["spec"]))},
     }
     spec = _build_spec(pod, settings, machines, has_links=has_links)
     if is_gated:
@@ -77,18 +80,45 @@ def build_annotations(pod: Object) -> dict[str, str]:
         marks.NESTED_NAME: meta["name"],
         marks.NESTED_NAMESPACE: meta["namespace"],
         marks.NESTED_UID: meta["uid"],
-        marks.HOST_LABELS: json.dumps(labels_of(pod), sort_keys=True, separators=(",", ":")),
+        marks.HOST_LABELS: write_json(labels_of(pod)),
     }
     return downward.build_annotations(pod) | own
 
 
 def read_labels(there: Object) -> dict[str, str]:
     """The labels of the host pod, as the pod there has them."""
+    return {str(key): str(value) for key, value in _read_json(there, marks.HOST_LABELS).items()}
+
+
+def read_changeable(spec: Object) -> Object:
+    """What of a host pod's spec can change while it runs; containers by their names."""
+    found: Object = {key: spec[key] for key in WHOLE if key in spec}
+    for group in GROUPS:
+        found[group] = {item["name"]: {key: item[key] for key in EACH if key in item} for item in spec.get(group) or []}
+    return found
+
+
+def read_carried(there: Object) -> Object:
+    """The same as it was carried last; empty if the pod there does not say."""
+    found = _read_json(there, marks.HOST_SPEC)
+    for group in GROUPS:
+        items = found.get(group)
+        if found and not (isinstance(items, dict) and all(isinstance(item, dict) for item in items.values())):
+            return {}  # somebody there has changed it
+    return found
+
+
+def write_json(value: Object) -> str:
+    """As annotations have it."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _read_json(there: Object, key: str) -> Object:
     try:
-        found = json.loads(annotations_of(there).get(marks.HOST_LABELS) or "{}")
-    except ValueError:
+        found = json.loads(annotations_of(there).get(key) or "{}")
+    except (ValueError, RecursionError):
         return {}
-    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+    return found if isinstance(found, dict) else {}
 
 
 def is_gated(there: Object) -> bool:

@@ -8,7 +8,17 @@ from nestor.api import labels as marks
 from nestor.objects import Object, annotations_of, labels_of
 from nestor.providers.base import InvalidInput, Part
 from nestor.providers.remote import refusals
-from nestor.providers.remote.build import build_annotations, build_containers, build_labels, read_labels
+from nestor.providers.remote.build import (
+    EACH,
+    GROUPS,
+    WHOLE,
+    build_annotations,
+    build_containers,
+    build_labels,
+    read_carried,
+    read_labels,
+    write_json,
+)
 from nestor.providers.remote.settings import Settings
 from nestor.translate import downward
 
@@ -16,22 +26,35 @@ _DEBUG = "ephemeralContainers"
 _SPEC = frozenset({"activeDeadlineSeconds", "containers", "initContainers", "terminationGracePeriodSeconds"})
 _OF_HOST = frozenset({"tolerations", "schedulingGates"})
 """What the host's scheduler reads."""
+_OF_RESIZE = frozenset({"containers", "initContainers", "resources"})
 _CONTAINER = {"": frozenset({"name", "image"}), "resize": frozenset({"name", "resources", "resizePolicy"})}
 
 
 def build_patch(pod: Object, there: Object, patch: Object, part: Part, settings: Settings) -> Object:
     """The patch there. Empty: nothing changes. `pod`: the host pod. Raises `InvalidInput`, naming a field that cannot change."""
     if part == "status":
-        return {"status": _pick(patch.get("status"), frozenset({"conditions"}), "status")}
+        raise InvalidInput("the status of a pod in another cluster is told by its kubelet there")
     if part == "ephemeralcontainers":
         return {"spec": {_DEBUG: list(_build_debug(pod, patch))}}
     spec = {key: value for key, value in (patch.get("spec") or {}).items() if key not in _OF_HOST}
-    spec = _pick(spec, _SPEC, "spec")
+    spec = _pick(spec, _OF_RESIZE if part == "resize" else _SPEC, "spec")
     for group in ("containers", "initContainers"):
         for index, item in enumerate(spec.get(group) or []):
             _pick(item, _CONTAINER[part], f"spec.{group}[{index}]")
     meta = _build_metadata(pod, there, patch.get("metadata") or {}, settings)
     return ({"metadata": meta} if meta else {}) | ({"spec": spec} if spec else {})
+
+
+def build_note(there: Object, patch: Object) -> Object:
+    """The patch there that notes which changes of the spec have been carried. Empty: nothing is to be noted."""
+    before, spec = read_carried(there), patch.get("spec") or {}
+    if not before:
+        return {}
+    now = before | {key: spec[key] for key in WHOLE if key in spec}
+    for group in GROUPS:
+        changed = {item["name"]: {key: item[key] for key in EACH if key in item} for item in spec.get(group) or []}
+        now[group] = {name: item | changed.get(name, {}) for name, item in before[group].items()}
+    return {"metadata": {"annotations": {marks.HOST_SPEC: write_json(now)}}} if now != before else {}
 
 
 def _pick(found: Object | None, known: frozenset[str], path: str) -> Object:
@@ -77,7 +100,20 @@ def _merge(before: dict[str, str], patch: Object) -> dict[str, str]:
 
 
 def as_host(pod: Object, there: Object) -> Object:
-    """The host pod as the pod there shows it, but for its status."""
+    """The host pod as the pod there was given it, but for its status."""
     meta = pod["metadata"] | ({"labels": read_labels(there)} if marks.HOST_LABELS in annotations_of(there) else {})
-    debug = (there.get("spec") or {}).get(_DEBUG)
-    return pod | {"metadata": meta} | ({"spec": pod["spec"] | {_DEBUG: debug}} if debug else {})
+    spec = {key: value for key, value in pod["spec"].items() if key != _DEBUG}
+    if carried := read_carried(there):
+        spec = {key: value for key, value in spec.items() if key not in WHOLE}
+        spec |= {key: carried[key] for key in WHOLE if key in carried}
+        for group in GROUPS:
+            if group in spec:
+                spec[group] = [_as_carried(item, carried[group]) for item in spec[group] or []]
+    if debug := (there.get("spec") or {}).get(_DEBUG):
+        spec[_DEBUG] = debug
+    return pod | {"metadata": meta, "spec": spec}
+
+
+def _as_carried(container: Object, carried: Object) -> Object:
+    plain = {key: value for key, value in container.items() if key not in EACH}
+    return plain | {key: value for key, value in (carried.get(container["name"]) or {}).items() if key in EACH}

@@ -27,7 +27,7 @@ RIGHTS = (
     right(kinds.POD, "get", subresource="log"),
     # get: WebSocket upgrades; create: SPDY, and WebSocket since Kubernetes 1.35.
     *(right(kinds.POD, "get", "create", subresource=name) for name in ("exec", "attach", "portforward")),
-    *(right(kinds.POD, "patch", subresource=name) for name in ("ephemeralcontainers", "resize", "status")),
+    *(right(kinds.POD, "patch", subresource=name) for name in ("ephemeralcontainers", "resize")),
     right(kinds.CONFIG_MAP, "create", "patch"),
     right(kinds.SECRET, "create", "patch"),
     right(kinds.RESOURCE_QUOTA, "list"),
@@ -170,6 +170,10 @@ class RemoteProvider:
             changed = await api.patch(
                 kinds.POD, meta["name"], meta["namespace"], body, subresource=part or None, how="strategic", strict=True
             )
+            # After it: what was not noted is sent again, and changes nothing then.
+            if note := patches.build_note(there, body):
+                note["metadata"]["uid"] = meta["uid"]
+                changed = await api.patch(kinds.POD, meta["name"], meta["namespace"], note, how="strategic", strict=True)
             cache.note(changed)
 
     async def discover(self) -> builtins.list[Shape] | None:

@@ -19,12 +19,16 @@ LOST_SECONDS = 60.0
 """How long after its grace period a pod counts as lost that ends on a node which does not answer."""
 NODE_LOST = "NodeLost"
 
-_GROUPS = {"initContainers": "initContainerStatuses", "containers": "containerStatuses"}
+_GROUPS = {
+    "initContainers": "initContainerStatuses",
+    "containers": "containerStatuses",
+    "ephemeralContainers": "ephemeralContainerStatuses",
+}
 _TEXTS = ("phase", "reason", "message")
 _DERIVED = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
 """Conditions that follow from the statuses of containers: the virtual node finds them itself."""
 _CONDITION = ("type", "status", "reason", "message", "lastTransitionTime", "lastProbeTime")
-_CONTAINER = ("name", "state", "lastState", "ready", "started", "restartCount", "image", "imageID", "containerID")
+_CONTAINER = ("name", "state", "lastState", "ready", "started", "restartCount", "image", "imageID", "containerID", "resources")
 _UNKNOWN = "The pod's end was not reported by its node"
 _NODE_LOST = "The pod's node in the other cluster does not answer"
 

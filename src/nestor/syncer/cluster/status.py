@@ -23,6 +23,7 @@ from nestor.syncer import limits
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 from nestor.times import timestamp
 from nestor.translate.node_rules import find_backend
+from nestor.translate.placement import explain
 
 RIGHTS = (right(kinds.NESTED_CLUSTER, "patch", subresource="status"),)
 """Permissions needed on the host, apart from those for the caches."""
@@ -30,6 +31,7 @@ RIGHTS = (right(kinds.NESTED_CLUSTER, "patch", subresource="status"),)
 log = logging.getLogger(__name__)
 
 _PLACES = 64
+_REASON_LIMIT = 1024
 
 _COUNT_DELAY = 0.25
 """Seconds. Pods come in bursts, and nothing waits for their count."""
@@ -156,7 +158,7 @@ class ClusterStatus:
         if self._suspend is None or caches.policy.places.overflow is None:
             return found
         nodes = {node["metadata"]["name"]: node for node in caches.host_nodes}
-        return found | {"places": count_places(pods, nodes, caches.policy.places)}
+        return found | {"places": count_places(pods, nodes, caches.policy.places, caches.host_by_uid.get)}
 
     async def _build(self, ready: conditions.Condition, run: Object | None) -> Object:
         merged = conditions.merge(self._conditions, [ready], self._generation, timestamp())
@@ -178,18 +180,32 @@ def count_pods(pods: Iterable[Object]) -> Object:
     return {"running": phases.count("Running"), "waiting": phases.count("Pending")}
 
 
-def count_places(pods: Iterable[Object], nodes: Mapping[str, Object], placement: Placement) -> list[Object]:
+def count_places(
+    pods: Iterable[Object], nodes: Mapping[str, Object], placement: Placement, find_host: Callable[[str], Object | None]
+) -> list[Object]:
     """Where the pods are that have a node and have not finished: first those on the host cluster's own nodes, if any.
 
-    A node that is not known yet is left out: the counts come again when it is.
+    A node that is not known yet is left out: the counts come again when it is. `find_host`: finds host pods by nested UID.
     """
     counts: dict[str, Counter[str]] = {}
+    reasons: dict[str, Counter[str]] = {}
     for pod in pods:
         phase, node = status_of(pod).get("phase", "Pending"), nodes.get(pod["spec"].get("nodeName") or "")
         if node is not None and phase in ("Running", "Pending"):
-            counts.setdefault(find_backend(node, placement) or HOST, Counter())[phase] += 1
+            place = find_backend(node, placement) or HOST
+            counts.setdefault(place, Counter())[phase] += 1
+            if place != HOST and (host := find_host(pod["metadata"]["uid"])):
+                reasons.setdefault(place, Counter())[explain(host)] += 1
     ordered = sorted(counts.items(), key=lambda item: (item[0] != HOST, item[0]))[:_PLACES]
-    return [{"name": name, "running": found["Running"], "starting": found["Pending"]} for name, found in ordered]
+    return [
+        {"name": name, "running": found["Running"], "starting": found["Pending"]} | _find_reason(reasons.get(name))
+        for name, found in ordered
+    ]
+
+
+def _find_reason(reasons: Counter[str] | None) -> Object:
+    """The most frequent one; of several, always the same."""
+    return {"reason": min(reasons, key=lambda text: (-reasons[text], text))[:_REASON_LIMIT]} if reasons else {}
 
 
 def read_run(config_map: Object | None) -> Object | None:

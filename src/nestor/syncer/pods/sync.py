@@ -19,7 +19,7 @@ from nestor.syncer.pods.gangs import Gangs
 from nestor.syncer.view.context import Context
 from nestor.times import timestamp
 from nestor.translate import messages, placement, refusals, status, update
-from nestor.translate.gang import TAKEN_BACK, WAITING, explain_wait, is_held
+from nestor.translate.gang import NOT_PLACED, TAKEN_BACK, WAITING, explain_wait, is_held
 from nestor.translate.node_rules import find_backend
 
 OVERFLOWED = "PodOverflowed"
@@ -52,7 +52,7 @@ class PodSyncer:
             pass  # another event follows
         except NotYet as error:
             raise RetryLater(1, error.message) from None
-        return await self._warn(nested, host) if is_held(host) else None
+        return await self._look_after_gang(nested, host) if is_held(host) else None
 
     def forget(self, uid: str) -> None:
         """Forget the messages about a pod that is gone."""
@@ -86,18 +86,30 @@ class PodSyncer:
             return desired
         return status.explain_gate(desired, WAITING, explain_wait(host, self._gangs.find_entry(host)))
 
-    async def _warn(self, nested: Object, host: Object) -> float | None:
-        """Tell once, after a while, that the pod's gang still waits. Returns in how many seconds; None: it is told."""
-        rules, uid = self._context.caches.policy.places.gang, nested["metadata"]["uid"]
-        limit = (rules or Gang()).warning_seconds
-        left = limit - times.seconds_since(nested["metadata"]["creationTimestamp"])
-        if left > 0:
-            return left
-        if uid not in self._warned:
+    async def _look_after_gang(self, nested: Object, host: Object) -> float | None:
+        """Tell once, after a while, that the pod's gang still waits, and fail the pod where the class sets a limit to that.
+
+        Returns in how many seconds to look again; None: there is nothing to come.
+        """
+        rules = self._context.caches.policy.places.gang or Gang()
+        age = times.seconds_since(nested["metadata"]["creationTimestamp"])
+        limit, uid = rules.pending_seconds, nested["metadata"]["uid"]
+        if 0 < limit <= age and self._gangs.build_release(host) is None:
+            await self._give_up(nested, host, limit)
+            return None
+        if age >= rules.warning_seconds and uid not in self._warned:
             self._warned.add(uid)
-            message = f"has waited for {limit} s: {explain_wait(host, self._gangs.find_entry(host))}"
+            message = f"has waited for {rules.warning_seconds} s: {explain_wait(host, self._gangs.find_entry(host))}"
             await self._context.recorder.post(nested, "Warning", WAITING, message)
-        return None
+        return min((end - age for end in (rules.warning_seconds, limit) if end > age), default=None)
+
+    async def _give_up(self, nested: Object, host: Object, limit: int) -> None:
+        """Fail a pod whose gang has no place. Its host pod is removed next."""
+        message = f"its gang was given no place within {limit} s: {explain_wait(host, self._gangs.find_entry(host))}"
+        failed = status.build_failed(nested, host, self._context.target, NOT_PLACED, message)
+        with contextlib.suppress(NotFound, Conflict):
+            await self.write_status(nested, status.explain_gate(failed, NOT_PLACED, message))
+            await self._context.recorder.post(nested, "Warning", NOT_PLACED, message)
 
     async def _bind(self, nested: Object, host: Object) -> None:
         node = host["spec"].get("nodeName")

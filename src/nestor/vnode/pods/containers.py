@@ -7,6 +7,7 @@ from typing import Any
 
 from nestor import times
 from nestor.objects import Object, spec_of
+from nestor.quantities import parse_quantity
 from nestor.translate.container_status import build_placeholder, is_sidecar
 
 MESSAGE_LIMIT = 2000
@@ -14,6 +15,7 @@ REASON_LIMIT = 128
 TEXT_LIMIT = 1000
 """Characters of an image's or a container's ID."""
 _COUNT_LIMIT = 2**31 - 1
+_AMOUNT_LIMIT = 32
 
 
 def cut(text: object, limit: int) -> str:
@@ -43,7 +45,30 @@ def read_container(pod: Object, group: str, container: Object, said: Object | No
     }
     if isinstance(said.get("containerID"), str) and "://" in said["containerID"]:
         found["containerID"] = cut(said["containerID"], TEXT_LIMIT)
-    return found
+    return found | _read_resources(container, said.get("resources"))
+
+
+def _read_resources(container: Object, said: object) -> Object:
+    """The requests and limits that are in force, of those resources that the container asks for: a resize takes a while.
+
+    Even if there are none: API servers let no pod be resized whose node says nothing about them.
+    """
+    if not isinstance(said, Mapping):
+        return {}
+    result: Object = {}
+    for side in ("requests", "limits"):
+        amounts = said.get(side)
+        names = (container.get("resources") or {}).get(side) or {}
+        if isinstance(amounts, Mapping) and (kept := {key: amounts[key] for key in names if _is_amount(amounts.get(key))}):
+            result[side] = kept
+    return {"resources": result}
+
+
+def _is_amount(value: object) -> bool:
+    try:
+        return isinstance(value, str) and len(value) <= _AMOUNT_LIMIT and parse_quantity(value) >= 0
+    except (ValueError, ArithmeticError):
+        return False
 
 
 def _is_init_ready(state: Object, said: Object) -> bool:
@@ -56,6 +81,8 @@ def _is_final(pod: Object, group: str, container: Object, before: Object | None)
     ended = ((before or {}).get("state") or {}).get("terminated")
     if not ended or is_sidecar(container):
         return False
+    if group == "ephemeralContainers":
+        return True
     policy = spec_of(pod).get("restartPolicy", "Always")
     if group == "initContainers" and policy == "Always":
         policy = "OnFailure"

@@ -11,6 +11,7 @@ from nestor.contracts.vnode import BOUNCED
 from nestor.kube import WorkQueue
 from nestor.vnode.backend.health import Health
 from nestor.vnode.pods import status
+from nestor.vnode.pods.change import PodChanger
 from nestor.vnode.pods.create import REFUSED, PodCreator
 from nestor.vnode.pods.decide import FORGET_SECONDS, ORPHAN_SECONDS, Action, decide, find_due
 from nestor.vnode.pods.end import PodEnder
@@ -36,11 +37,14 @@ _ENDED = "The pod was deleted before its end was known"
 class PodController:
     """Looks at a pod, decides and acts. Level-triggered: late or repeated runs do no harm."""
 
-    def __init__(self, name: str, health: Health, creator: PodCreator, ender: PodEnder, writer: PodWriter) -> None:
+    def __init__(
+        self, name: str, health: Health, creator: PodCreator, changer: PodChanger, ender: PodEnder, writer: PodWriter
+    ) -> None:
         self.registry = Registry(self._add)
         self._name = name
         self._health = health
         self._creator = creator
+        self._changer = changer
         self._ender = ender
         self._writer = writer
         self._bounced: list[Callable[[str, float], None]] = []
@@ -54,7 +58,7 @@ class PodController:
         health.on_change(self.look_at_all)
         self._acts: dict[Action, Callable[[Entry], Awaitable[None]]] = {
             "Adopt": ender.report,
-            "Report": ender.report,
+            "Report": self._report,
             "Confirm": self._confirm,
             "Decline": self._decline,
             "Refuse": self._refuse,
@@ -98,8 +102,12 @@ class PodController:
             before = entry.mark, entry.there, entry.asked, entry.is_named
             await self._acts[action](entry)
             if before == (entry.mark, entry.there, entry.asked, entry.is_named):
-                return find_due(entry.read_facts(is_answering=self._health.is_answering))
+                return self._find_due(entry)
         return 0.0
+
+    def _find_due(self, entry: Entry) -> float | None:
+        found = find_due(entry.read_facts(is_answering=self._health.is_answering)), self._changer.find_due(entry)
+        return min((seconds for seconds in found if seconds is not None), default=None)
 
     async def _create(self, uid: str) -> None:
         entry = self.registry.get(uid)
@@ -109,6 +117,10 @@ class PodController:
             await self._creator.create(entry)
         finally:
             self.queue.add(uid)
+
+    async def _report(self, entry: Entry) -> None:
+        await self._ender.report(entry)
+        await self._changer.carry(entry)
 
     async def _confirm(self, entry: Entry) -> None:
         await self._ender.confirm(entry)

@@ -15,7 +15,7 @@ from nestor.vnode.backend.health import Health, describe
 from nestor.vnode.pods import status
 from nestor.vnode.pods.entry import Entry
 from nestor.vnode.pods.inputs import read_inputs, read_whole
-from nestor.vnode.pods.trim import find_excess
+from nestor.vnode.pods.trim import find_changeable, find_excess
 from nestor.vnode.pods.writer import PodWriter
 
 REFUSED, NO_ROOM, NOT_SENT = "BackendRefused", "BackendFull", "BackendUnavailable"
@@ -81,6 +81,8 @@ class PodCreator:
             # With the status that was just written: containers may ask for the address of their node.
             await self._backend.create(whole | {"status": sent}, inputs)
         entry.mark, entry.there, entry.missing_since = "Accepted", "Present", None
+        if inputs.is_new:  # otherwise an earlier request may have created it, from what the pod was then
+            entry.carried = find_changeable(whole)
         entry.failures, entry.told, entry.waits_for_room = 0, "", False
         await self._writer.write(entry, status.build_report(entry.last, entry.remote or {}, self._address, times.timestamp()))
         await self._writer.tell(entry, "Normal", "Accepted", f"Accepted by backend '{self._name}'")

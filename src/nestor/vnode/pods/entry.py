@@ -67,6 +67,13 @@ class Entry:
     """The last problem that its owner was told."""
     told_at: dict[str, float] = field(default_factory=dict)
     """When that was, by reason."""
+    carried: dict[str, str] | None = None
+    """What of the pod may change, as the backend has it: digests. None: this process has not compared it yet."""
+    rejected: dict[str, str] | None = None
+    """The same as the backend has last refused it, and until when that is not tried again."""
+    rejected_until: float = 0
+    told_change: str = ""
+    """Why that was, as its owner was told."""
     written: Object | None = None
     """The last patch of its status, and when that was written."""
     written_at: float = 0

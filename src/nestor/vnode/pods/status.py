@@ -17,7 +17,13 @@ from nestor.translate.status import TERMINAL
 from nestor.vnode.pods.containers import MESSAGE_LIMIT, REASON_LIMIT, cut, is_initialized, items_of, read_container
 from nestor.vnode.pods.decide import Mark
 
-_GROUPS = (("initContainers", "initContainerStatuses"), ("containers", "containerStatuses"))
+_GROUPS = (
+    ("initContainers", "initContainerStatuses"),
+    ("containers", "containerStatuses"),
+    ("ephemeralContainers", "ephemeralContainerStatuses"),
+)
+_RESIZE = ("PodResizePending", "PodResizeInProgress")
+"""Conditions that are only there while a resize waits or is under way."""
 _OWN_FAULTS = (
     "CrashLoopBackOff",
     "CreateContainerConfigError",
@@ -68,7 +74,7 @@ def build_sent(pod: Object, address: str, time: str) -> Object:
 
 def build_report(pod: Object, there: Object, address: str, time: str) -> Object:
     """The status of an accepted pod, where `there` is what the backend says."""
-    own = [*_mark("True", ACCEPTED, "", time), *_find_disruption(there, time)]
+    own = [*_mark("True", ACCEPTED, "", time), *_find_reported(there, time)]
     return _complete(pod, _read(pod, there), address, time, own)
 
 
@@ -99,7 +105,7 @@ def build_ended(pod: Object, there: Object | None, ending: Ending, time: str) ->
     reason, message = cut(ending.reason, REASON_LIMIT), cut(ending.message, MESSAGE_LIMIT)
     last = _read(pod, there) if there is not None else _own(pod)
     gone = _mark("False", reason, "", time) if ending.is_gone else []
-    gone += _find_disruption(there or {}, time)
+    gone += _find_reported(there or {}, time)
     if last.get("phase") not in TERMINAL:
         last |= {"phase": "Failed", "reason": reason, "message": message}
         if ending.is_disrupted:
@@ -147,12 +153,12 @@ def _complete(pod: Object, status: Object, address: str, time: str, own: list[Ob
             result[field] = [items.get(container["name"]) or build_placeholder(container) for container in containers]
         else:
             result.pop(field, None)
-    if "ephemeralContainerStatuses" in before:
-        result["ephemeralContainerStatuses"] = before["ephemeralContainerStatuses"]
     result["startTime"] = before.get("startTime") or time
     if address:
         result |= {"hostIP": address, "hostIPs": [{"ip": address}]}
-    return result | {"conditions": _merge(conditions_of(pod), [*_build_conditions(pod, result, time), *own])}
+    merged = _merge(conditions_of(pod), [*_build_conditions(pod, result, time), *own])
+    over = set(_RESIZE) - {item["type"] for item in own}
+    return result | {"conditions": [item for item in merged if item["type"] not in over]}
 
 
 def _build_conditions(pod: Object, status: Object, time: str) -> list[Object]:
@@ -202,13 +208,15 @@ def _find_delay(there: Object) -> Object:
     return {"reason": cut(found.get("reason") or "Unschedulable", REASON_LIMIT), "message": cut(found["message"], MESSAGE_LIMIT)}
 
 
-def _find_disruption(there: Object, time: str) -> list[Object]:
-    """What the backend, where it is a cluster, says about a pod that ends through no fault of its own, as by an eviction."""
-    found = _find(items_of(there.get("conditions")), "DisruptionTarget")
-    if found.get("status") != "True":
-        return []
-    reason, message = cut(found.get("reason") or "", REASON_LIMIT), cut(found.get("message") or "", MESSAGE_LIMIT)
-    return [_condition("DisruptionTarget", "True", reason, message, time)]
+def _find_reported(there: Object, time: str) -> list[Object]:
+    """What the backend, where it is a cluster, says about a pod that ends through no fault of its own, and about a resize."""
+    result = []
+    for kind in ("DisruptionTarget", *_RESIZE):
+        found = _find(items_of(there.get("conditions")), kind)
+        if found.get("status") == "True":
+            reason, message = cut(found.get("reason") or "", REASON_LIMIT), cut(found.get("message") or "", MESSAGE_LIMIT)
+            result.append(_condition(kind, "True", reason, message, time))
+    return result
 
 
 def _find(conditions: Iterable[Object], kind: str) -> Object:

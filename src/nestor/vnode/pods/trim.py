@@ -11,9 +11,11 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from nestor import names
 from nestor.api import labels
 from nestor.contracts.vnode import SENT
 from nestor.objects import Object, annotations_of, conditions_of, keep_few, labels_of, owners_of, spec_of, status_of
+from nestor.vnode.pods.changeable import read_changeable
 
 WHOLE_LIMIT = 8 * 1024
 """Bytes as JSON of a pod that is kept whole. In memory, it may have ten times as much."""
@@ -24,12 +26,14 @@ FEW = 50
 _NOTES_LIMIT = 1024
 """Characters of all labels, and of all annotations, of a large pod."""
 _TEXT_LIMIT = 256
+_SIZES_LIMIT = 512
+"""Bytes as JSON of a container's requests and limits."""
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _SHARED_LIMIT = 64
 """Characters up to which equal texts of different pods are kept once: names, reasons, images."""
 _CUT = "cut"
-"""Key of a pod of which not all is kept: its size, and why it cannot be sent, if so."""
+"""Key of a pod of which not all is kept: its size, why it cannot be sent, if so, and digests of what can change."""
 _TYPE = ("apiVersion", "kind")
 _META = (
     *("name", "namespace", "uid", "resourceVersion", "generation", "generateName", "creationTimestamp"),
@@ -79,6 +83,22 @@ def find_excess(pod: Object) -> str:
     return excess
 
 
+def find_changeable(pod: Object) -> dict[str, str]:
+    """Digests of what of the pod can change (see `changeable`)."""
+    if _CUT in pod:
+        kept: dict[str, str] = pod[_CUT]["changeable"]
+        return kept
+    return {key: _digest(value) for key, value in read_changeable(pod).items()}
+
+
+def _digest(value: object) -> str:
+    return names.digest(json.dumps(value, sort_keys=True), length=32)
+
+
+NO_DEBUG = _digest([])
+"""The digest of no debug container."""
+
+
 def _cut(pod: Object, size: int) -> Object:
     meta, spec, status = pod["metadata"], spec_of(pod), status_of(pod)
     kept = {key: meta[key] for key in _META if key in meta}
@@ -87,10 +107,10 @@ def _cut(pod: Object, size: int) -> Object:
     kept["ownerReferences"] = [_pick(item, _OWNER) for item in owners_of(pod) if item.get("controller")]
     kept |= {"finalizers": meta["finalizers"][:1]} if meta.get("finalizers") else {}
     small = {key: spec[key] for key in _SPEC if key in spec}
-    small |= {key: [_pick(item, _ITEM) for item in spec[key][:FEW]] for key in _LISTS if spec.get(key)}
+    small |= {key: [_pick_item(item) for item in spec[key][:FEW]] for key in _LISTS if spec.get(key)}
     ours, others = _sort_conditions(pod)
     told = status | {"conditions": [*ours, *(_pick(item, item) for item in others[:FEW])]}
-    note = {"size": size, "excess": _find_excess(pod, size)}
+    note = {"size": size, "excess": _find_excess(pod, size), "changeable": find_changeable(pod)}
     return {**_pick(pod, _TYPE), "metadata": kept, "spec": small, "status": told, _CUT: note}
 
 
@@ -111,6 +131,11 @@ def _sort_conditions(pod: Object) -> tuple[list[Object], list[Object]]:
 
 def _pick(item: Object, keys: Iterable[str]) -> Object:
     return {key: _shorten(item[key]) for key in keys if key in item}
+
+
+def _pick_item(item: Object) -> Object:
+    kept, sizes = _pick(item, _ITEM), item.get("resources")
+    return kept | {"resources": sizes} if sizes and len(json.dumps(sizes)) <= _SIZES_LIMIT else kept
 
 
 def _shorten(value: Any) -> Any:

@@ -50,6 +50,6 @@ async def test_a_job_gets_only_those_of_the_backends_that_it_may_use() -> None:
     scene = Scene()
     for name in ("acr", "site", "plain"):
         scene.api.put(kinds.SECRET, secret(name))
-    missing, copies = await copy(scene, placement={"backends": ["aci"]})
+    missing, copies = await copy(scene, placement={"overflow": {"backends": ["aci"]}})
     assert missing is None
     assert copies.keys() == {names.backend_pull_secret(name) for name in ("acr", "site")}

@@ -8,7 +8,8 @@ import pytest
 
 from nestor.api import conditions
 from nestor.api.nestedappjob import NestedAppJobSpec
-from nestor.api.placement import Placement
+from nestor.api.placement import Overflow, Placement
+from nestor.api.placement_rules import JobOverflow
 from nestor.operator.admission.identity import Refused
 from nestor.operator.admission.placement import apply_machine, resolve_placement, tolerate_backends
 from nestor.operator.world.taints import Taints, read_taints
@@ -101,12 +102,14 @@ def test_wishes_within_the_class_are_added_to_it() -> None:
         "tolerations": [GPU | {"effect": "NoSchedule"}],
         "schedulerName": "fluence",
         "priorityClassName": "high",
-        "overflow": "Always",
-        "gpu": "Host",
-        "backends": ["cloud"],
-        "completionsTrigger": 0,
-        "localParallelism": 4,
-        "backendParallelism": 7,
+        "overflow": {
+            "mode": "Never",
+            "gpu": "Host",
+            "backends": ["cloud"],
+            "completionsTrigger": 0,
+            "localParallelism": 1,
+            "backendParallelism": 7,
+        },
     }
     came = found(placement=wishes)
     assert came is not None
@@ -115,10 +118,10 @@ def test_wishes_within_the_class_are_added_to_it() -> None:
     assert (came.schedulers.default, came.priority_classes.default) == ("fluence-2", "high")
     assert came.overflow is not None
     assert came.overflow.model_dump(exclude={"backends"}) == {
-        "mode": "Always",
+        "mode": "Never",
         "gpu": "Host",
         "completions_trigger": 0,
-        "local_parallelism": 4,
+        "local_parallelism": 1,
         "backend_parallelism": 7,
         "backend_resources": None,
         "unreachable_seconds": 3600,
@@ -149,7 +152,10 @@ def test_wishes_within_the_class_are_added_to_it() -> None:
         ({"schedulerName": "volcano"}, "`spec.placement.schedulerName` may not be 'volcano': the class allows 'fluence'"),
         ({"priorityClassName": "low"}, "`spec.placement.priorityClassName` may not be 'low': the class allows 'high'"),
         ({"runtimeClassName": "kata"}, "`spec.placement.runtimeClassName` may not be 'kata': the class allows none"),
-        ({"backends": ["hpc", "mine"]}, "`spec.placement.backends` must not contain 'mine': the class allows 'hpc', 'cloud'"),
+        (
+            {"overflow": {"backends": ["hpc", "mine"]}},
+            "`spec.placement.overflow.backends` must not contain 'mine': the class allows 'hpc', 'cloud'",
+        ),
     ],
 )
 def test_a_wish_that_the_class_does_not_allow_is_refused_and_changes_nothing(wishes: Object, message: str) -> None:
@@ -164,16 +170,18 @@ def test_a_wish_that_the_class_does_not_allow_is_refused_and_changes_nothing(wis
 
 
 def test_all_faults_are_told_at_once() -> None:
-    text = refusal(placement={"schedulerName": "volcano", "backends": ["mine"], "nodeSelector": {"secret": "x"}}).message
+    text = refusal(
+        placement={"schedulerName": "volcano", "overflow": {"backends": ["mine"]}, "nodeSelector": {"secret": "x"}}
+    ).message
     assert text.count("the class allows") == 3
 
 
 @pytest.mark.parametrize(
     ("wishes", "is_refused"),
     [
-        ({"overflow": "Never"}, False),
-        ({"overflow": "WhenFull"}, True),
-        ({"overflow": "Always"}, True),
+        ({"mode": "Never"}, False),
+        ({"mode": "WhenFull"}, True),
+        ({"mode": "Always"}, True),
         ({"gpu": "Backend"}, True),
         ({"gpu": "Any"}, False),
     ],
@@ -181,17 +189,103 @@ def test_all_faults_are_told_at_once() -> None:
 @pytest.mark.parametrize("rules", [None, {}, {"overflow": {"mode": "Never"}}])
 def test_a_class_without_backends_sends_nothing_out(rules: Object | None, wishes: Object, is_refused: bool) -> None:
     if is_refused:
-        assert "may not ask for a backend: the class allows none" in refusal(rules, placement=wishes).message
+        assert "may not ask for a backend: the class allows none" in refusal(rules, placement={"overflow": wishes}).message
     else:
-        resolve(build_job(placement=wishes), {"default": build_policy(**({"placement": rules} if rules else {}))})
+        resolve(build_job(placement={"overflow": wishes}), {"default": build_policy(**({"placement": rules} if rules else {}))})
 
 
-@pytest.mark.parametrize("wish", [{"overflow": "Never"}, {"gpu": "Host"}, {"localParallelism": 9}, {"backends": ["hpc"]}])
-def test_a_class_may_keep_the_decision_about_overflow(wish: Object) -> None:
-    fixed = CLASS | {"fixedOverflow": True}
-    assert f"`spec.placement.{next(iter(wish))}` may not be set: the class decides" in refusal(fixed, placement=wish).message
-    assert found(fixed, placement=wish) == found(fixed)
-    assert found(fixed) == found()
+def narrowed(said: Object, wish: Object) -> tuple[Object, str]:
+    """What holds for a job with one wish, and why the job is refused, if it is."""
+    rules = {"overflow": {"backends": [{"name": "hpc"}]} | said}
+    came = found(rules, placement={"overflow": wish})
+    assert came is not None
+    assert came.overflow is not None
+    held = came.overflow.model_dump(by_alias=True)
+    problems = resolve_placement(build_policy(placement=rules), read(placement={"overflow": wish})).problems
+    return {key: held[key] for key in wish}, "; ".join(problems)
+
+
+MODES = ("Never", "WhenFull", "Always")
+
+
+@pytest.mark.parametrize("said", MODES)
+@pytest.mark.parametrize("wished", MODES)
+def test_a_job_may_keep_more_pods_here_than_its_class_and_never_send_more_out(said: str, wished: str) -> None:
+    held, problem = narrowed({"mode": said}, {"mode": wished})
+    is_allowed = MODES.index(wished) <= MODES.index(said)
+    assert held == {"mode": wished if is_allowed else said}
+    assert bool(problem) is not is_allowed
+    if problem:
+        assert problem.startswith(f"`spec.placement.overflow.mode` may not be '{wished}': the class allows 'Never'")
+
+
+@pytest.mark.parametrize(
+    ("mode", "said", "allowed"),
+    [
+        ("Never", "Host", ["Host"]),
+        ("WhenFull", "Host", ["Host"]),
+        ("Always", "Host", ["Host"]),
+        ("Never", "Backend", ["Backend"]),
+        ("Always", "Backend", ["Backend"]),
+        # `Any` is what `mode` says: under `Never`, no pod with a GPU goes out.
+        ("Never", "Any", ["Host", "Any"]),
+        ("WhenFull", "Any", ["Host", "Backend", "Any"]),
+        ("Always", "Any", ["Host", "Backend", "Any"]),
+    ],
+)
+@pytest.mark.parametrize("wished", ["Host", "Backend", "Any"])
+def test_what_a_class_says_of_gpus_is_final(mode: str, said: str, allowed: list[str], wished: str) -> None:
+    held, problem = narrowed({"mode": mode, "gpu": said}, {"gpu": wished})
+    assert held == {"gpu": wished if wished in allowed else said}
+    words = ", ".join(f"'{item}'" for item in allowed)
+    assert problem == (
+        "" if wished in allowed else f"`spec.placement.overflow.gpu` may not be '{wished}': the class allows {words}"
+    )
+
+
+@pytest.mark.parametrize("field", ["localParallelism", "backendParallelism"])
+@pytest.mark.parametrize(
+    ("said", "wished", "held", "told"),
+    [(10, 4, 4, ""), (10, 10, 10, ""), (10, 11, 10, "11"), (10, 0, 10, "0, for no limit"), (0, 4, 4, ""), (0, 0, 0, "")],
+)
+def test_limits_of_a_class_are_ceilings(field: str, said: int, wished: int, held: int, told: str) -> None:
+    came, problem = narrowed({field: said}, {field: wished})
+    assert came == {field: held}
+    assert problem == (f"`spec.placement.overflow.{field}` may not be {told}: the class allows at most {said}" if told else "")
+
+
+@pytest.mark.parametrize(
+    ("mode", "said", "wished", "held", "allowed"),
+    [
+        ("WhenFull", 6, 6, 6, ""),
+        ("WhenFull", 6, 9, 9, ""),
+        ("WhenFull", 6, 0, 0, ""),
+        ("WhenFull", 6, 3, 6, "6 or more, and 0"),
+        ("WhenFull", 0, 0, 0, ""),
+        ("WhenFull", 0, 100, 0, "only 0"),
+        # All may go out anyway.
+        ("Always", 6, 3, 3, ""),
+        ("Always", 0, 3, 3, ""),
+    ],
+)
+def test_a_job_may_not_call_fewer_completions_many(mode: str, said: int, wished: int, held: int, allowed: str) -> None:
+    came, problem = narrowed({"mode": mode, "completionsTrigger": said}, {"completionsTrigger": wished})
+    assert came == {"completionsTrigger": held}
+    text = f"`spec.placement.overflow.completionsTrigger` may not be {wished}: the class allows {allowed}"
+    assert problem == (text if allowed else "")
+
+
+def test_a_job_that_wants_more_than_its_class_allows_is_refused() -> None:
+    rules = {"overflow": {"mode": "Never", "gpu": "Backend", "backends": [{"name": "gpus"}]}}
+    refused = refusal(rules, placement={"overflow": {"mode": "Always"}})
+    assert refused.reason == conditions.PLACEMENT_NOT_ALLOWED
+    assert refused.message == "`spec.placement.overflow.mode` may not be 'Always': the class allows 'Never' (class 'default')"
+
+
+def test_the_overflow_of_a_job_has_the_fields_of_a_class() -> None:
+    known = Overflow.model_fields.keys()
+    assert JobOverflow.model_fields.keys() <= known
+    assert known - JobOverflow.model_fields.keys() == {"backend_resources", "pending_seconds", "unreachable_seconds"}
 
 
 def test_what_only_classes_have_does_not_reach_the_syncer() -> None:

@@ -298,7 +298,6 @@ def test_a_patch_that_changes_nothing_is_empty() -> None:
         ("", {"spec": {"containers": [{"name": "app", "image": "example/web:2"}]}}),
         ("", {"spec": {"activeDeadlineSeconds": 5}}),
         ("resize", {"spec": {"containers": [{"name": "app", "resources": {"limits": {"cpu": "2"}}}]}}),
-        ("status", {"status": {"conditions": [{"type": "a", "status": "True"}]}}),
     ],
 )
 def test_changes_that_are_carried(part: Any, given: Object) -> None:
@@ -311,7 +310,8 @@ def test_changes_that_are_carried(part: Any, given: Object) -> None:
         ("", {"spec": {"hostNetwork": True}}, "`spec.hostNetwork`"),
         ("", {"spec": {"containers": [{"name": "app", "command": ["x"]}]}}, "`spec.containers[0].command`"),
         ("resize", {"spec": {"containers": [{"name": "app", "image": "x"}]}}, "`spec.containers[0].image`"),
-        ("status", {"status": {"phase": "Failed"}}, "`status.phase`"),
+        ("resize", {"spec": {"activeDeadlineSeconds": 5}}, "`spec.activeDeadlineSeconds`"),
+        ("status", {"status": {"conditions": [{"type": "a", "status": "True"}]}}, "status"),
         (
             "ephemeralcontainers",
             {"spec": {"ephemeralContainers": [{"name": "debug", "image": "x", "securityContext": {"privileged": True}}]}},
@@ -323,6 +323,53 @@ def test_changes_that_cannot_be_are_named(part: Any, given: Object, words: str) 
     with pytest.raises(InvalidInput) as caught:
         patch(given, part)
     assert words in caught.value.message
+
+
+def as_given(**changes: Any) -> Object:
+    """The pod there, as it was made; somebody there has changed an image."""
+    built = build(host_pod(container={"resources": {"limits": {"cpu": "1"}}}, activeDeadlineSeconds=60))
+    built["spec"]["containers"][0]["image"] = "mirror.example/web:1"
+    return built | changes
+
+
+def test_a_pod_there_tells_what_it_was_given_and_not_what_became_of_it() -> None:
+    now = host_pod(container={"image": "example/web:2", "resources": {"limits": {"cpu": "2"}}}, activeDeadlineSeconds=5)
+    now["metadata"]["labels"] = {"app": "other"}
+    now["spec"]["ephemeralContainers"] = [{"name": "debug", "image": "x"}]
+    found = patches.as_host(now, as_given())
+    before = host_pod(container={"resources": {"limits": {"cpu": "1"}}}, activeDeadlineSeconds=60)
+    assert found == before
+
+
+def test_a_pod_there_that_does_not_tell_counts_as_up_to_date() -> None:
+    there = as_given()
+    for text in (None, "[]", "{", '{"containers": 1, "initContainers": {}}', '{"containers": {"app": 1}, "initContainers": {}}'):
+        there["metadata"]["annotations"] = {} if text is None else {labels.HOST_SPEC: text}
+        assert patches.as_host(host_pod(), there) == host_pod()
+        assert patches.build_note(there, {"spec": {"activeDeadlineSeconds": 5}}) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "changed"),
+    [
+        ({"spec": {"containers": [{"name": "app", "image": "example/web:2"}]}}, {"container": {"image": "example/web:2"}}),
+        (
+            {"spec": {"containers": [{"name": "app", "resources": {"limits": {"cpu": "2"}}}]}},
+            {"container": {"resources": {"limits": {"cpu": "2"}}}},
+        ),
+        ({"spec": {"activeDeadlineSeconds": 5}}, {"activeDeadlineSeconds": 5}),
+    ],
+)
+def test_what_was_carried_is_noted(given: Object, changed: Object) -> None:
+    there = as_given()
+    note = patches.build_note(there, given)
+    there["metadata"]["annotations"] |= note["metadata"]["annotations"]
+    plain: Object = {"container": {"resources": {"limits": {"cpu": "1"}}}, "activeDeadlineSeconds": 60}
+    both = plain | changed
+    both["container"] = plain["container"] | both["container"]
+    assert patches.as_host(host_pod(), there) == host_pod(**both)
+    assert patches.build_note(there, given) == {}
+    assert patches.build_note(there, {"metadata": {"labels": {"a": "b"}}}) == {}
 
 
 def test_a_debug_container_is_translated() -> None:

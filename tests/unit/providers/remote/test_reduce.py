@@ -17,7 +17,16 @@ from tests.unit.providers.remote.conftest import build_pod
 Object = dict[str, Any]
 
 NOW = times.read(STARTED) + datetime.timedelta(hours=1)
-KUBELET = {"phase", "reason", "message", "startTime", "conditions", "initContainerStatuses", "containerStatuses"}
+KUBELET = {
+    "phase",
+    "reason",
+    "message",
+    "startTime",
+    "conditions",
+    "initContainerStatuses",
+    "containerStatuses",
+    "ephemeralContainerStatuses",
+}
 
 
 def read(own: Object, pod: Object | None = None, **meta: Any) -> Object:
@@ -53,6 +62,19 @@ def test_only_a_kubelets_fields_are_taken() -> None:
     assert found.keys() <= KUBELET
     assert [item["name"] for item in found["containerStatuses"]] == ["app"]
     assert read(own) == found
+
+
+def test_debug_containers_and_resources_in_force_are_told() -> None:
+    pod = build_pod(container={"resources": {"requests": {"cpu": "2"}}}, ephemeralContainers=[{"name": "debug", "image": "x"}])
+    own = build_running(pod)
+    own["containerStatuses"][0]["resources"] = {"requests": {"cpu": "1", "memory": "1Gi"}}
+    own["ephemeralContainerStatuses"] = [{"name": name, "state": {"running": {}}} for name in ("debug", "of-somebody-else")]
+    own["conditions"].append({"type": "PodResizePending", "status": "True", "reason": "Deferred", "message": "no room yet"})
+    found = vnode.build_report(pod | {"status": {}}, read(own, pod), "10.0.0.7", STARTED)
+    (debug,) = found["ephemeralContainerStatuses"]
+    assert (debug["name"], debug["state"]) == ("debug", {"running": {}})
+    assert found["containerStatuses"][0]["resources"] == {"requests": {"cpu": "1"}}
+    assert conditions(found)["PodResizePending"] == "True"
 
 
 def test_addresses_of_another_network_are_not_told() -> None:

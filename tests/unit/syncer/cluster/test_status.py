@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from nestor.api import labels
 from nestor.api.base import PodCounts
 from nestor.api.placement import Placement
 from nestor.kube import Change, Invalid, kinds
@@ -101,8 +102,24 @@ PLACES = Placement.model_validate(
     ],
 )
 def test_pods_are_counted_place_by_place(pods: list[Any], expected: list[tuple[str, int, int]]) -> None:
-    found = cluster_status.count_places(pods, NODES, PLACES)
+    found = cluster_status.count_places(pods, NODES, PLACES, lambda _: None)
     assert [(item["name"], item["running"], item["starting"]) for item in found] == expected
+    assert PodCounts.model_validate({"places": found})
+
+
+def test_why_most_of_the_pods_are_at_a_backend_is_told() -> None:
+    pods, hosts = [], {}
+    for number, reason in enumerate(["it requests 'nvidia.com/gpu'", "", "", "x" * 2000]):
+        pods.append(pod_on("link", "Running"))
+        pods[-1]["metadata"] = pods[-1]["metadata"] | {"uid": f"uid-{number}"}
+        hosts[f"uid-{number}"] = {"metadata": {"annotations": {labels.PLACE_REASON: reason} if reason else {}}}
+    pods.append(pod_on("own", "Running"))
+    host, link = cluster_status.count_places(pods, NODES, PLACES, hosts.get)
+    assert host == {"name": "host", "running": 1, "starting": 0}
+    assert link == {"name": "link", "running": 4, "starting": 0, "reason": "no node of the host cluster could take it"}
+    del hosts["uid-0"], hosts["uid-1"], hosts["uid-2"]
+    found = cluster_status.count_places(pods, NODES, PLACES, hosts.get)
+    assert found[1]["reason"] == "x" * 1024
     assert PodCounts.model_validate({"places": found})
 
 

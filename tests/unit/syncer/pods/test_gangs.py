@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nestor import names
+from nestor import names, times
 from nestor.api import labels
 from nestor.kube import Kind, kinds
 from nestor.objects import Object, annotations_of, conditions_of, labels_of, status_of
@@ -42,13 +42,13 @@ class Cluster(Scene):
             kinds.NESTED_CLUSTER, {"metadata": {"name": TARGET.cluster, "namespace": HOST}, "spec": {}, "status": status}
         )
 
-    def start(self, gang: str, count: int, size: int = 3, age: int = 0) -> None:
+    def start(self, gang: str, count: int, size: int = 3, age: int = 0, created: str = "") -> None:
         """Pods of a gang."""
         for number in range(count):
             pod = build_pod()
             notes = {"nestor.dev/gang": gang, "nestor.dev/gang-size": str(size)}
             meta = {"name": f"{gang}-{number}", "uid": f"uid-{gang}-{number}", "annotations": notes}
-            pod["metadata"] |= meta | {"creationTimestamp": f"20{20 - age:02}-01-01T00:00:00Z"}
+            pod["metadata"] |= meta | {"creationTimestamp": created or f"20{20 - age:02}-01-01T00:00:00Z"}
             self.nested.put(kinds.POD, pod)
 
     def host_pods(self) -> list[Object]:
@@ -171,6 +171,35 @@ async def test_a_gang_that_waits_long_is_warned_about_once() -> None:
         (event,) = scene.events("GangWaiting")
         assert event["type"] == "Warning"
         assert event["message"].startswith("has waited for 1 s: ")
+
+
+async def test_a_gang_without_a_place_fails_where_the_class_sets_a_limit() -> None:
+    scene = Cluster()
+    scene.allow(pendingSeconds=60)
+    async with scene.running():
+        scene.start("train", 3)  # years ago
+
+        def reasons() -> set[str]:
+            pods = [scene.nested.look(kinds.POD, f"train-{number}", "shop") for number in range(3)]
+            return {f"{status_of(pod).get('phase')} {status_of(pod).get('reason')}" for pod in pods}
+
+        await scene.until(lambda: reasons() == {"Failed GangNotPlaced"})
+        message = status_of(scene.nested.look(kinds.POD, "train-0", "shop"))["message"]
+        assert message.startswith("its gang was given no place within 60 s: one place must have room for all 3 pods of gang")
+        assert {event["type"] for event in scene.events("GangNotPlaced")} == {"Warning"}
+        assert not [item for item in conditions_of(scene.nested.look(kinds.POD, "train-0", "shop")) if "Target" in item["type"]]
+        await scene.until(lambda: not scene.host_pods())
+
+
+async def test_a_gang_that_is_younger_than_the_limit_waits() -> None:
+    scene = Cluster()
+    scene.allow(pendingSeconds=3600, warningSeconds=7200)
+    async with scene.running():
+        scene.start("train", 3, created=times.timestamp())
+        await scene.until(lambda: scene.held() == 3)
+        await scene.calm()
+        assert scene.held() == 3
+        assert not scene.events("GangNotPlaced") + scene.events("GangWaiting")
 
 
 async def test_two_gangs_that_share_a_quota_do_not_hold_each_other() -> None:

@@ -336,3 +336,59 @@ def wait(reason: str, *conditions: Object) -> Object:
 )
 def test_what_waits_for_itself_does_not_wait_for_room(there: Object, expected: bool) -> None:
     assert status.lacks_room(there) is expected
+
+
+DEBUG = {"name": "debug", "image": "example/debug:1"}
+
+
+def test_a_debug_container_has_a_status_and_does_not_count_for_the_pod() -> None:
+    pod = build_pod()
+    pod["spec"]["ephemeralContainers"] = [DEBUG]
+    built = status.build_report(pod, said(RUNNING), ADDRESS, NOW)
+    assert built["ephemeralContainerStatuses"][0]["state"] == {"waiting": {"reason": "ContainerCreating"}}
+    assert (built["phase"], words(built)["Ready"]) == ("Running", "True")
+    pod["status"] = built
+    there = said(RUNNING, ephemeralContainerStatuses=[{"name": "debug", "state": ended(1)}, {"name": "other", "state": RUNNING}])
+    pod["status"] = built = status.build_report(pod, there, ADDRESS, NOW)
+    (item,) = built["ephemeralContainerStatuses"]
+    assert item["state"]["terminated"]["exitCode"] == 1
+    assert (built["phase"], words(built)["Ready"]) == ("Running", "True")
+    # API servers let none run again.
+    there = said(RUNNING, ephemeralContainerStatuses=[{"name": "debug", "state": RUNNING}])
+    assert status.build_report(pod, there, ADDRESS, LATER)["ephemeralContainerStatuses"] == [item]
+
+
+@pytest.mark.parametrize(
+    ("said_of_it", "expected"),
+    [
+        ({"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "2"}}, {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}),
+        ({}, {}),
+        ({"requests": {"cpu": "many"}, "limits": {"cpu": 2}}, {}),
+        ({"requests": {"cpu": "1" * 100}, "limits": ["cpu"]}, {}),
+        ({"requests": {"cpu": "-1"}}, {}),
+        (["requests"], None),
+        (None, None),
+    ],
+)
+def test_the_resources_in_force_are_those_that_the_container_asks_for(said_of_it: Any, expected: Object | None) -> None:
+    pod = build_pod()
+    pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "4"}, "limits": {"cpu": "4"}}
+    there = said(RUNNING)
+    there["containerStatuses"][0]["resources"] = said_of_it
+    (item,) = status.build_report(pod, there, ADDRESS, NOW)["containerStatuses"]
+    assert item.get("resources") == expected
+
+
+def test_a_resize_that_waits_is_told_until_it_is_done() -> None:
+    pod = build_pod()
+    waits = {"type": "PodResizePending", "status": "True", "reason": "Infeasible", "message": "too large"}
+    pod["status"] = pod["status"] | status.build_report(pod, said(RUNNING, conditions=[waits]), ADDRESS, NOW)
+    (found,) = [item for item in conditions_of(pod) if item["type"] == "PodResizePending"]
+    assert found == waits | {"lastTransitionTime": NOW}
+    again = status.build_report(pod, said(RUNNING, conditions=[waits]), ADDRESS, LATER)
+    assert found in again["conditions"]
+    over = status.build_report(pod, said(RUNNING), ADDRESS, LATER)
+    assert "PodResizePending" not in words(over)
+    patch = build_patch(pod, over)
+    assert patch is not None
+    assert {"type": "PodResizePending", "$patch": "delete"} in patch["status"]["conditions"]
