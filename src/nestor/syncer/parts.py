@@ -52,8 +52,9 @@ class Parts:
 def build_shared(context: Context, cluster: Object, settings: Settings) -> Parts:
     """All parts, for a nested cluster whose pods run in the host namespace. `cluster` is the NestedCluster."""
     provider = host.HostProvider(context.host, context.target.namespace, context.target.selector)
-    engines = build_engines(context)
-    pods = build_pods(context, provider, engines)
+    references = References(context.caches)
+    engines = build_engines(context, references)
+    pods = build_pods(context, provider, engines, references)
     control = build_control(context, cluster, settings, pods.suspend)
     kubelet = KubeletServer(provider, build_finder(context.caches, context.target))
     return Parts(
@@ -77,9 +78,8 @@ def build_control(context: Context, cluster: Object, settings: Settings, suspend
     )
 
 
-def build_engines(context: Context) -> dict[str, Engine]:
+def build_engines(context: Context, references: References) -> dict[str, Engine]:
     """One engine per row, by name."""
-    references = References(context.caches)
     engines = [Engine(row(context, references)) for row in find_rows()]
     return {engine.name: engine for engine in engines}
 
@@ -93,7 +93,7 @@ class PodParts:
     watches: dict[str, Watches]
 
 
-def build_pods(context: Context, provider: Provider, engines: dict[str, Engine]) -> PodParts:
+def build_pods(context: Context, provider: Provider, engines: dict[str, Engine], references: References) -> PodParts:
     """The parts for pods, and for what only pods have: tokens, events, eviction on suspend."""
     tokens, events, jobs = TokenController(context), EventController(context), JobSuspender(context)
 
@@ -101,9 +101,9 @@ def build_pods(context: Context, provider: Provider, engines: dict[str, Engine])
         key: Key = ("", name)
         await engines[kinds.NODE.plural].ensure(key)
 
-    needs = [*(engine.ensure_needs for engine in engines.values()), tokens.ensure, Notices(context).tell]
+    needs = [references.check, *(engine.ensure_needs for engine in engines.values()), tokens.ensure, Notices(context).tell]
     creator = PodCreator(context, provider, needs)
-    syncer = PodSyncer(context, provider, ensure_node)
+    syncer = PodSyncer(context, provider, ensure_node, references.find_clash)
     pods = PodController(context, creator, syncer, PodDeleter(context, provider, syncer), PodEvictor(context, jobs))
     jobs.on_release(pods.queue.add)
     return PodParts(

@@ -20,10 +20,17 @@ from nestor.translate import messages, refusals, status, update
 class PodSyncer:
     """Writes what differs, by subresource, so that neither side overwrites what the other owns."""
 
-    def __init__(self, context: Context, provider: Provider, ensure_node: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        context: Context,
+        provider: Provider,
+        ensure_node: Callable[[str], Awaitable[None]],
+        find_clash: Callable[[Object], str],
+    ) -> None:
         self._context = context
         self._provider = provider
         self._ensure_node = ensure_node
+        self._find_clash = find_clash
         self._told: Told[str] = Told()
         self._dropped: set[str] = set()
         """Status fields that the nested API server is too old for."""
@@ -86,8 +93,7 @@ class PodSyncer:
         found = refusals.find_debug_refusals(nested, caches.policy) if nested["spec"].get("ephemeralContainers") else []
         refused = [
             await self._send(nested, host, update.build_update(nested, host, target)),
-            # The policy is read here, not before: it may change during the request above.
-            await self._send(nested, host, update.build_debug(nested, host, target, caches.policy), "ephemeralcontainers"),
+            await self._send_debug(nested, host),
             await self._send(nested, host, update.build_resize(nested, host), "resize"),
             await self._send(nested, host, status.build_gates(nested, host), "status"),
         ]
@@ -95,6 +101,13 @@ class PodSyncer:
             await self._send(nested, host, update.build_mark(nested, host))
         if found := [*found, *filter(None, refused)]:
             await self._tell(nested, "; ".join(found))
+
+    async def _send_debug(self, nested: Object, host: Object) -> str:
+        # The policy is read here, not before: it may change during earlier requests.
+        patch = update.build_debug(nested, host, self._context.target, self._context.caches.policy)
+        if patch is not None and (message := self._find_clash(nested)):
+            return message
+        return await self._send(nested, host, patch, "ephemeralcontainers")
 
     async def _send(self, nested: Object, host: Object, patch: Object | None, part: Part = "") -> str:
         """Patch the host pod. Returns why that is refused, in nested words; the other patches do not depend on it."""

@@ -73,7 +73,7 @@ class Scene:
         nested, api = cast(Api, self.nested), cast(Api, self.api)
         self.caches = Caches(api, nested, TARGET)
         context = Context(api, nested, TARGET, self.caches, EventRecorder(nested, "test"))
-        syncer = PodSyncer(context, self.host, self._nothing)
+        syncer = PodSyncer(context, self.host, self._nothing, lambda _: "")
         self.creator = PodCreator(context, self.host, [self._prepare])
         deleter = PodDeleter(context, self.host, syncer)
         self.controller = PodController(context, self.creator, syncer, deleter, cast(Any, self))

@@ -32,7 +32,7 @@ class Refusing(MemoryProvider):
         raise self._error
 
 
-def build(nested: Object, provider: MemoryProvider, total: int = 0) -> tuple[PodSyncer, MemoryApi]:
+def build(nested: Object, provider: MemoryProvider, total: int = 0, clash: str = "") -> tuple[PodSyncer, MemoryApi]:
     """A syncer of one nested pod."""
     api = MemoryApi()
     api.put(kinds.POD, nested)
@@ -47,7 +47,7 @@ def build(nested: Object, provider: MemoryProvider, total: int = 0) -> tuple[Pod
     async def ensure_node(name: str) -> None:
         api.asked.append(f"node {name}")
 
-    return PodSyncer(context, provider, ensure_node), api
+    return PodSyncer(context, provider, ensure_node, lambda _: clash), api
 
 
 def build_pair() -> tuple[Object, Object]:
@@ -102,6 +102,17 @@ async def test_no_debug_container_is_added_where_there_is_too_much() -> None:
     await build(nested, provider, limits.COPIED_BYTES)[0].sync(nested, host)
     (now,) = provider.pods.values()
     assert "ephemeralContainers" not in now["spec"]
+
+
+async def test_no_debug_container_is_added_that_would_get_what_is_another_s() -> None:
+    _, host = build_pair()
+    nested = build_pod(labels={"color": "red"}, ephemeralContainers=[{"name": "debug", "image": "busybox"}])
+    provider = MemoryProvider(host)
+    syncer, api = build(nested, provider, clash="not yours")
+    await syncer.sync(nested, host)
+    (now,) = provider.pods.values()
+    assert "ephemeralContainers" not in now["spec"]
+    assert [item["message"] for key, item in api.objects.items() if key[0] == "events"] == ["not yours"]
 
 
 class RefusingOne(MemoryProvider):
@@ -177,7 +188,7 @@ async def test_a_debug_container_is_held_to_the_policy_of_the_moment_in_which_it
     async def ensure_node(_: str) -> None:
         raise AssertionError
 
-    syncer = PodSyncer(context, Revoking(host), ensure_node)
+    syncer = PodSyncer(context, Revoking(host), ensure_node, lambda _: "")
     await syncer.sync(nested, host)
     assert parts == [""]
 
