@@ -56,8 +56,9 @@ class Parts:
 def build_shared(context: Context, cluster: Object, settings: Settings) -> Parts:
     """All parts, for a nested cluster whose pods run in the host namespace. `cluster` is the NestedCluster."""
     provider = host.HostProvider(context.host, context.target.namespace, context.target.selector)
-    engines = build_engines(context)
-    pods = build_pods(context, provider, engines)
+    references = References(context.caches)
+    engines = build_engines(context, references)
+    pods = build_pods(context, provider, engines, references)
     control = build_control(context, cluster, settings, pods.suspend)
     kubelet = KubeletServer(provider, build_finder(context.caches, context.target), auth.ApiServerOnly())
     return Parts(
@@ -86,9 +87,8 @@ def build_control(context: Context, cluster: Object, settings: Settings, suspend
     )
 
 
-def build_engines(context: Context) -> dict[str, Engine]:
+def build_engines(context: Context, references: References) -> dict[str, Engine]:
     """One engine per row, by name."""
-    references = References(context.caches)
     engines = [Engine(row(context, references)) for row in find_rows()]
     return {engine.name: engine for engine in engines}
 
@@ -102,7 +102,7 @@ class PodParts:
     watches: dict[str, Watches]
 
 
-def build_pods(context: Context, provider: Provider, engines: dict[str, Engine]) -> PodParts:
+def build_pods(context: Context, provider: Provider, engines: dict[str, Engine], references: References) -> PodParts:
     """The parts for pods, and for what only pods have: tokens, events, eviction on suspend."""
     tokens, events, jobs = TokenController(context), EventController(context), JobSuspender(context)
 
@@ -110,10 +110,10 @@ def build_pods(context: Context, provider: Provider, engines: dict[str, Engine])
         key: Key = ("", name)
         await engines[kinds.NODE.plural].ensure(key)
 
-    needs = [*(engine.ensure_needs for engine in engines.values()), tokens.ensure, IgnoredFields(context).tell]
+    needs = [references.check, *(engine.ensure_needs for engine in engines.values()), tokens.ensure, IgnoredFields(context).tell]
     gangs = Gangs(context)
     creator = PodCreator(context, provider, needs, Places(context), gangs)
-    syncer = PodSyncer(context, provider, ensure_node, gangs)
+    syncer = PodSyncer(context, provider, ensure_node, references.find_clash, gangs)
     pods = PodController(context, creator, syncer, PodDeleter(context, provider, syncer), PodEvictor(context, jobs))
     jobs.on_release(pods.queue.add)
     return PodParts(

@@ -10,6 +10,7 @@ import pytest
 from nestor.kube import Api, kinds
 from nestor.kube.events import EventRecorder
 from nestor.syncer import parts
+from nestor.syncer.copies.references import References
 from nestor.syncer.copies.rows import find_rows
 from nestor.syncer.settings import Settings
 from nestor.syncer.view.caches import Caches
@@ -49,7 +50,7 @@ async def test_pods_in_the_host_need_these_caches(context: Context) -> None:
 async def test_whatever_has_work_runs(context: Context) -> None:
     """A queue or a watch that no list names would fill and never be worked off."""
     built = parts.build_shared(context, CLUSTER, SETTINGS)
-    copies = set(parts.build_engines(context))
+    copies = set(parts.build_engines(context, References(context.caches)))
     pods = {"pods", "pod-creations", "tokens", "events", "suspended-jobs", "gang-groups"}
     assert set(built.queues) == copies | pods | {"outcome", "cluster-status"}
     assert set(built.watches) == {"suspended-jobs", "outcome"}

@@ -28,10 +28,18 @@ OVERFLOWED = "PodOverflowed"
 class PodSyncer:
     """Writes what differs, by subresource, so that neither side overwrites what the other owns."""
 
-    def __init__(self, context: Context, provider: Provider, ensure_node: Callable[[str], Awaitable[None]], gangs: Gangs) -> None:
+    def __init__(
+        self,
+        context: Context,
+        provider: Provider,
+        ensure_node: Callable[[str], Awaitable[None]],
+        find_clash: Callable[[Object], str],
+        gangs: Gangs,
+    ) -> None:
         self._context = context
         self._provider = provider
         self._ensure_node = ensure_node
+        self._find_clash = find_clash
         self._gangs = gangs
         self._told: Told[str] = Told()
         self._warned: set[str] = set()
@@ -152,8 +160,7 @@ class PodSyncer:
         refused = [
             await self._send(nested, host, self._gangs.build_release(host)),
             await self._send(nested, host, update.build_update(nested, host, target, caches.policy)),
-            # The policy is read here, not before: it may change during the request above.
-            await self._send(nested, host, update.build_debug(nested, host, target, caches.policy), "ephemeralcontainers"),
+            await self._send_debug(nested, host),
             await self._send(nested, host, self._build_patience(host)),
             await self._send(nested, host, update.build_resize(nested, host), "resize"),
             await self._send(nested, host, status.build_gates(nested, host), "status"),
@@ -170,6 +177,13 @@ class PodSyncer:
         node = caches.host_nodes.get(host["spec"].get("nodeName") or "")
         is_away = node is not None and find_backend(node, caches.policy.places) is not None
         return update.build_patience(host, caches.policy) if is_away else None
+
+    async def _send_debug(self, nested: Object, host: Object) -> str:
+        # The policy is read here, not before: it may change during earlier requests.
+        patch = update.build_debug(nested, host, self._context.target, self._context.caches.policy)
+        if patch is not None and (message := self._find_clash(nested)):
+            return message
+        return await self._send(nested, host, patch, "ephemeralcontainers")
 
     async def _send(self, nested: Object, host: Object, patch: Object | None, part: Part = "") -> str:
         """Patch the host pod. Returns why that is refused, in nested words; the other patches do not depend on it."""

@@ -39,6 +39,11 @@ class Caches:
         self._by_namespace: dict[Kind, Index[str]] = {}
         self.host_cluster.on_change(self._read_policy, first=True)
 
+    @property
+    def namespace(self) -> str:
+        """The host's namespace with the copies."""
+        return self._target.namespace
+
     def nested(self, kind: Kind) -> Informer:
         """The nested cluster's objects of this kind."""
         if kind not in self._nested:

@@ -79,7 +79,7 @@ class Scene:
         self.caches = Caches(api, nested, TARGET)
         context = Context(api, nested, TARGET, self.caches, EventRecorder(nested, "test"))
         self.gangs = Gangs(context)
-        syncer = PodSyncer(context, self.host, self._nothing, self.gangs)
+        syncer = PodSyncer(context, self.host, self._nothing, lambda _: "", self.gangs)
         self.creator = PodCreator(context, self.host, [self._prepare], Places(context), self.gangs)
         deleter = PodDeleter(context, self.host, syncer)
         self.controller = PodController(context, self.creator, syncer, deleter, cast(Any, self))

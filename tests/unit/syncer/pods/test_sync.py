@@ -52,6 +52,7 @@ def build(
     policy: Policy | None = None,
     nodes: dict[str, dict[str, str]] | None = None,
     is_cached: bool = True,
+    clash: str = "",
 ) -> tuple[PodSyncer, MemoryApi]:
     """A syncer of one nested pod. `nodes`: those of the host, by their labels."""
     api, host = NestedApi(), MemoryApi()
@@ -70,7 +71,7 @@ def build(
     async def ensure_node(name: str) -> None:
         api.asked.append(f"node {name}")
 
-    return PodSyncer(context, provider, ensure_node, fakes.NO_GANGS), api
+    return PodSyncer(context, provider, ensure_node, lambda _: clash, fakes.NO_GANGS), api
 
 
 def build_pair() -> tuple[Object, Object]:
@@ -191,6 +192,17 @@ async def test_no_debug_container_is_added_where_there_is_too_much() -> None:
     assert "ephemeralContainers" not in now["spec"]
 
 
+async def test_no_debug_container_is_added_that_would_get_what_is_another_s() -> None:
+    _, host = build_pair()
+    nested = build_pod(labels={"color": "red"}, ephemeralContainers=[{"name": "debug", "image": "busybox"}])
+    provider = MemoryProvider(host)
+    syncer, api = build(nested, provider, clash="not yours")
+    await syncer.sync(nested, host)
+    (now,) = provider.pods.values()
+    assert "ephemeralContainers" not in now["spec"]
+    assert [item["message"] for key, item in api.objects.items() if key[0] == "events"] == ["not yours"]
+
+
 class RefusingOne(MemoryProvider):
     """Refuses one part of what is patched."""
 
@@ -264,7 +276,7 @@ async def test_a_debug_container_is_held_to_the_policy_of_the_moment_in_which_it
     async def ensure_node(_: str) -> None:
         raise AssertionError
 
-    syncer = PodSyncer(context, Revoking(host), ensure_node, fakes.NO_GANGS)
+    syncer = PodSyncer(context, Revoking(host), ensure_node, lambda _: "", fakes.NO_GANGS)
     await syncer.sync(nested, host)
     assert parts == [""]
 
