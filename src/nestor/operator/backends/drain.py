@@ -103,7 +103,7 @@ class Drain:
         """Name what may still run at the backend: nobody has confirmed its end."""
         found = [f"{pod['metadata']['namespace']}/{pod['metadata']['name']} ({pod['metadata']['uid']})" for pod in pods]
         more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-        message = f"node '{node}' was removed before these pods had ended; they may be left at the backend: "
+        message = f"node '{node}' was removed before the backend had confirmed the end of these pods, and may still have them: "
         text = message + ", ".join(found[:NAMED]) + more
         log.warning("%s: %s", backend["metadata"]["name"], text)
         await self._context.events.post(about(backend), "Warning", "PodsLeftBehind", text)

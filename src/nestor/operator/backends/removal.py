@@ -1,4 +1,4 @@
-"""How a virtual node goes: no new pods, time for those that run, then their eviction, their deletion, and its own. Pure."""
+"""How a virtual node goes: no new pods, eviction of those that run, deletion of what is left of all, and its own. Pure."""
 
 from __future__ import annotations
 
@@ -38,21 +38,23 @@ class Removal:
 def decide_removal(
     node: Object, pods: Iterable[Object], now: datetime.datetime, *, limit: float, settle: float = SETTLE_SECONDS
 ) -> Removal:
-    """What to do about a node that should not be there. `pods`: all that are bound to it. `limit`: until they are deleted, in
-    seconds.
+    """What to do about a node that should not be there. `pods`: all that are bound to it; those of DaemonSets do not count, for they
+    come back as long as the node is there. `limit`: until pods that run are deleted, in seconds.
     """
     since = find_start(node)
     if since is None or seconds_since(since, now) < -SKEW_SECONDS:
         return Removal("Cordon", delay=0)
-    held = tuple(pod for pod in pods if holds(pod))
+    held = tuple(pod for pod in pods if not is_of_daemon_set(pod))
+    running = tuple(pod for pod in held if not is_terminal(pod))
     age = max(0.0, seconds_since(since, now))
     settle = min(settle, limit)
     if age < settle:
         return Removal("Wait", delay=settle - age)
     if not held:
         return Removal("Remove")
-    if age < limit:
-        return Removal("Evict", _staying(held))
+    if age < limit and running:
+        return Removal("Evict", _staying(running))
+    # Finished ones would lose their node soon after, and nobody would take what is left of them from the backend.
     if age < limit + END_SECONDS:
         return Removal("Delete", _staying(held))
     return Removal("Force", held, delay=1)
@@ -66,11 +68,6 @@ def find_start(node: Object) -> str | None:
     except (ValueError, TypeError):
         return None
     return since
-
-
-def holds(pod: Object) -> bool:
-    """Whether a node must not go before the pod: it may run. Pods of DaemonSets come back as long as the node is there."""
-    return not is_of_daemon_set(pod) and not is_terminal(pod)
 
 
 def _staying(pods: tuple[Object, ...]) -> tuple[Object, ...]:

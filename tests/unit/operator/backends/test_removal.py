@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
-from nestor.operator.backends.removal import END_SECONDS, SETTLE_SECONDS, SKEW_SECONDS, decide_removal, find_start, holds
+from nestor.operator.backends.removal import END_SECONDS, SETTLE_SECONDS, SKEW_SECONDS, decide_removal, find_start
 from nestor.times import read, write
 from tests.unit.operator.backends.builders import build_live, build_pod
 
@@ -72,17 +72,27 @@ def test_pods_that_are_leaving_are_waited_for_and_in_the_end_forced() -> None:
 @pytest.mark.parametrize(
     ("pod", "expected"),
     [
-        (build_pod("a"), True),
-        (build_pod("a", phase="Pending"), True),
-        (build_pod("a", phase="Unknown"), True),
-        (build_pod("a", phase="Succeeded"), False),
-        (build_pod("a", phase="Failed"), False),
-        (build_pod("a", **DAEMON), False),
-        (build_pod("a", ownerReferences=[{"kind": "DaemonSet", "name": "d", "uid": "d"}]), True),
+        (build_pod("a"), "Evict"),
+        (build_pod("a", phase="Pending"), "Evict"),
+        (build_pod("a", phase="Unknown"), "Evict"),
+        (build_pod("a", phase="Succeeded"), "Delete"),
+        (build_pod("a", phase="Failed"), "Delete"),
+        (build_pod("a", **DAEMON), "Remove"),
+        (build_pod("a", ownerReferences=[{"kind": "DaemonSet", "name": "d", "uid": "d"}]), "Evict"),
     ],
 )
-def test_what_a_node_waits_for(pod: Object, expected: bool) -> None:
-    assert holds(pod) is expected
+def test_what_a_node_waits_for(pod: Object, expected: str) -> None:
+    node = build_live(annotations={labels.REMOVED_SINCE: SINCE})
+    assert decide_removal(node, [pod], after(LIMIT - 1), limit=LIMIT).act == expected
+
+
+def test_finished_pods_are_deleted_after_those_that_run() -> None:
+    node = build_live(annotations={labels.REMOVED_SINCE: SINCE})
+    done, busy = build_pod("done", phase="Succeeded"), build_pod("busy")
+    assert decide_removal(node, [done, busy], after(LIMIT - 1), limit=LIMIT).pods == (busy,)
+    assert decide_removal(node, [done], after(LIMIT - 1), limit=LIMIT).pods == (done,)
+    assert decide_removal(node, [done, busy], after(LIMIT), limit=LIMIT).pods == (done, busy)
+    assert decide_removal(node, [done], after(LIMIT + END_SECONDS), limit=LIMIT).act == "Force"
 
 
 @pytest.mark.parametrize(("limit", "act"), [(0.0, "Delete"), (10.0, "Evict")])
