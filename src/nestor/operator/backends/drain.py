@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
 from nestor.api import labels
@@ -19,8 +19,10 @@ log = logging.getLogger(__name__)
 TOGETHER = 20
 """How many pods are asked to leave at the same time."""
 _META = ("name", "namespace", "uid", "deletionTimestamp")
-NAMED = 20
-"""How many of those left behind an event names."""
+NAMED = 4
+"""How many of those left behind an event names: its message has a limit."""
+EVENTS = 25
+"""How many events there are at most."""
 
 
 class Drain:
@@ -101,12 +103,19 @@ class Drain:
 
     async def _tell(self, backend: Object, node: str, pods: Iterable[Object]) -> None:
         """Name what may still run at the backend: nobody has confirmed its end."""
-        found = [f"{pod['metadata']['namespace']}/{pod['metadata']['name']} ({pod['metadata']['uid']})" for pod in pods]
-        more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-        message = f"node '{node}' was removed before the backend had confirmed the end of these pods, and may still have them: "
-        text = message + ", ".join(found[:NAMED]) + more
-        log.warning("%s: %s", backend["metadata"]["name"], text)
-        await self._context.events.post(about(backend), "Warning", "PodsLeftBehind", text)
+        texts = describe_left(node, list(pods))
+        for text in texts:
+            log.warning("%s: %s", backend["metadata"]["name"], text)
+        rest = [f"more pods may be left of node '{node}': the operator's log names all"] if len(texts) > EVENTS else []
+        for text in [*texts[:EVENTS], *rest]:
+            await self._context.events.post(about(backend), "Warning", "PodsLeftBehind", text)
+
+
+def describe_left(node: str, pods: Sequence[Object]) -> list[str]:
+    """Messages that name these pods, with the UIDs by which the backend knows them."""
+    found = [f"{pod['metadata']['namespace']}/{pod['metadata']['name']} ({pod['metadata']['uid']})" for pod in pods]
+    message = f"node '{node}' was removed before the backend had confirmed the end of these pods, and may still have them: "
+    return [message + ", ".join(found[first : first + NAMED]) for first in range(0, len(found), NAMED)]
 
 
 def trim_pod(pod: Object) -> Object:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
+from nestor.operator.backends.drain import describe_left
 from nestor.operator.backends.removal import END_SECONDS, SETTLE_SECONDS, SKEW_SECONDS, decide_removal, find_start
 from nestor.times import read, write
 from tests.unit.operator.backends.builders import build_live, build_pod
@@ -104,3 +105,11 @@ def test_of_a_backend_that_goes_no_shape_comes_back(limit: float, act: str) -> N
 def test_a_shape_never_takes_longer_to_settle_than_its_pods_may_take() -> None:
     node = build_live(annotations={labels.REMOVED_SINCE: SINCE})
     assert decide_removal(node, [build_pod("a")], after(11), limit=10).act == "Delete"
+
+
+def test_all_that_may_be_left_are_named_in_messages_that_fit_into_events() -> None:
+    pods = [build_pod("x" * 60 + str(number)) for number in range(9)]
+    found = describe_left("n" * 63, pods)
+    assert len(found) == 3
+    assert max(len(text) for text in found) < 1000
+    assert all(pod["metadata"]["name"] in " ".join(found) for pod in pods)
