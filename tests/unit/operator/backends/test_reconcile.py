@@ -9,6 +9,7 @@ import pytest
 
 from nestor.api import conditions, labels
 from nestor.kube import ApiError, Forbidden, Invalid, kinds
+from nestor.operator.backends.drain import EVENTS, NAMED
 from nestor.operator.backends.reconcile import BackendReconciler
 from nestor.operator.backends.removal import END_SECONDS, SETTLE_SECONDS
 from nestor.times import now, write
@@ -286,13 +287,16 @@ async def test_pods_left_behind_are_named_before_they_go() -> None:
     assert told < min(gone)
 
 
-async def test_many_pods_left_behind_are_counted() -> None:
-    stage = await have_leaving(pods=45, drainSeconds=0)
+async def test_of_very_many_pods_left_behind_the_log_names_all(caplog: pytest.LogCaptureFixture) -> None:
+    count = EVENTS * NAMED + 1
+    stage = await have_leaving(pods=count, drainSeconds=0)
     await stage.run()
     stage.age("link-gpu", END_SECONDS)
     await stage.run()
-    (said,) = [message for reason, message in stage.events if reason == "PodsLeftBehind"]
-    assert said.endswith("and 25 more")
+    said = [message for reason, message in stage.events if reason == "PodsLeftBehind"]
+    assert len(said) == EVENTS + 1
+    assert said[-1] == "more pods may be left of node 'link-gpu': the operator's log names all"
+    assert all(f"(uid-of-p{number})" in caplog.text for number in range(count))
     assert [pod["metadata"]["name"] for pod in stage.all(kinds.POD)] == ["vnode-link-x", "other"]
 
 
