@@ -38,8 +38,8 @@ class Removal:
 def decide_removal(
     node: Object, pods: Iterable[Object], now: datetime.datetime, *, limit: float, settle: float = SETTLE_SECONDS
 ) -> Removal:
-    """What to do about a node that should not be there. `limit`: until pods that run are deleted, in seconds. `pods`: all that are
-    bound to it; those of DaemonSets do not count, for they come back as long as the node is there.
+    """What to do about a node that should not be there. `limit`: until pods that run are deleted, in seconds. `pods`: all
+    that are bound to it; those of DaemonSets do not count, for they come back as long as the node is there.
     """
     since = find_start(node)
     if since is None or seconds_since(since, now) < -SKEW_SECONDS:

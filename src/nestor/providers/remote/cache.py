@@ -35,16 +35,7 @@ _CONTAINER = ("name", "image", "restartPolicy")
 _GROUPS = ("initContainers", "containers")
 _Key = tuple[str, str]
 """UID of a host pod, and the name of its pod there."""
-_STATUS = (
-    "phase",
-    "reason",
-    "message",
-    "startTime",
-    "conditions",
-    "initContainerStatuses",
-    "containerStatuses",
-    "ephemeralContainerStatuses",
-)
+_STATUS = ("phase", "reason", "message", "conditions", "initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 
 
 @dataclass
