@@ -51,7 +51,7 @@ format: $(VENV)/.ready ## Format the Python code (ruff)
 
 .PHONY: types
 types: $(VENV)/.ready ## Check types (mypy, strict)
-	@$(VENV)/bin/mypy
+	@MYPY_CACHE_DIR=$(NESTOR_CACHE)/mypy $(VENV)/bin/mypy
 
 .PHONY: unit
 unit: $(VENV)/.ready ## Run the tests that need only Python
