@@ -56,6 +56,11 @@ class Backend:
             if container not in known:
                 await self._place.ctr.remove(container)
 
+    async def close(self) -> None:
+        """Stop looking after the pods; they outlive the plugin."""
+        for life in list(self._lives.values()):
+            await life.leave()
+
     async def create(self, pod: Object, groups: Iterable[Object]) -> Object:
         """Accept a pod. Raises `Refused`, or `Exists` for one that was accepted before."""
         refusals.check(pod)

@@ -42,6 +42,13 @@ class Life:
             record.save(self.record, self._file)
             self._ending = asyncio.create_task(self._end(), name=f"end of pod {self.record.uid}")
 
+    async def leave(self) -> None:
+        """Stop looking after it, as at the end of the process: what runs of it runs on."""
+        tasks = [task for task in (self._working, self._ending, *self._runner.watchers.values()) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
     async def _work(self, admit: Callable[[Pod], Awaitable[None]]) -> None:
         try:
             if not self.record.is_admitted:

@@ -58,6 +58,7 @@ async def start(settings: Settings, stack: AsyncExitStack) -> Backend:
     tokens, pki = Tokens(board, settings.home / "token.key"), Pki(settings.home / "pki")
     pki.ensure([settings.address, "localhost"])
     backend = Backend(settings.place, board)
+    stack.push_async_callback(backend.close)
     await backend.begin()
     session = await stack.enter_async_context(aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)))
 
