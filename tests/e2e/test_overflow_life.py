@@ -135,4 +135,4 @@ async def test_a_job_goes_though_its_backend_is_away_and_its_pods_end_when_it_is
     await wait_for(api, kinds.OVERFLOW_BACKEND, place.link, "", lambda found: not is_noted(found), limit=LIMIT)
     # It has ended there as it should: nothing was forced, and nothing may be left.
     events = [*await api.list(kinds.EVENT, namespace), *await api.list(kinds.EVENT, "default")]
-    assert not [item for item in events if uid in item["message"]]
+    assert not [item for item in events if uid in item.get("message", "")]

@@ -63,7 +63,7 @@ def find_refusals(pod: Object) -> list[str]:
     """One message per field that the pod cannot have there; empty for most pods."""
     spec = pod["spec"]
     # Which runtime classes there are is the other cluster's affair: it refuses unknown ones by name.
-    checked = pod | {"spec": {key: value for key, value in spec.items() if key != "runtimeClassName"}}
+    checked = pod | {"spec": {key: value for key, value in spec.items() if key not in {*_OF_HOST, "runtimeClassName"}}}
     return [*refusals.find_refusals(checked, POLICY), *_find_unknown(spec)]
 
 

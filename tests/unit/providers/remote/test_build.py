@@ -238,6 +238,10 @@ def test_what_a_pod_cannot_have_there_is_named(spec: Object, words: str) -> None
     assert words in message
 
 
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+AT_BACKEND: Object = {"key": labels.BACKEND, "operator": "In", "values": ["far"]}
+
+
 def test_most_pods_are_not_refused() -> None:
     admitted: Object = {
         "dnsPolicy": "ClusterFirst",
@@ -250,6 +254,8 @@ def test_most_pods_are_not_refused() -> None:
         "serviceAccount": "default",
         "serviceAccountName": "default",
         "tolerations": [{"operator": "Exists"}],
+        "nodeSelector": {labels.BACKEND: "far"},
+        "affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [AT_BACKEND]}]}}},
         "runtimeClassName": "nvidia",
         "hostNetwork": False,
     }
