@@ -103,7 +103,11 @@ class Supervisor:
             for file in (*plugin_components.sockets(paths), self._layout.plugin_socket):
                 file.unlink(missing_ok=True)
             cgroups.remove(name=plugin_components.CGROUP)
-        elif not self._processes.runs(component.name):
+            return
+        known = state.load(paths.state)
+        if known is not None and known.message:
+            await self._processes.end(component.name, NODE_STOP_SECONDS)  # a part of it has ended, so it ends too
+        if not self._processes.runs(component.name):
             for folder in (paths.home, paths.log):
                 folder.mkdir(parents=True, exist_ok=True)
             paths.state.unlink(missing_ok=True)

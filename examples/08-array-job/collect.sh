@@ -18,7 +18,8 @@ case $(kubectl get "job/$job" -o jsonpath='{.status.conditions[?(@.status=="True
     exit 1
     ;;
 esac
-mkdir -p collected
+rm -rf collected # of an earlier step
+mkdir collected
 kubectl get pods -l "batch.kubernetes.io/job-name=$job" --field-selector=status.phase=Succeeded -o \
   'jsonpath={range .items[*]}{.metadata.name} {.metadata.annotations.batch\.kubernetes\.io/job-completion-index}{"\n"}{end}' > pods
 while read -r pod index; do

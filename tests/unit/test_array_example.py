@@ -123,9 +123,9 @@ class World:
         (self.folder / "pods").write_text("".join(lines))
 
     def collect(self, step: str, state: str = "Complete") -> subprocess.CompletedProcess[str]:
-        """Run the step's script in an empty folder."""
-        desk = self.folder / f"desk-{step}-{state}-{len(list(self.folder.iterdir()))}"
-        desk.mkdir()
+        """Run the step's script. As in a job, steps share their folder."""
+        desk = self.folder / "desk"
+        desk.mkdir(exist_ok=True)
         script = desk / "script"
         script.write_bytes(base64.b64decode(STEPS[step]["cmd"]))
         known = {"WORLD": str(self.folder), "STATE": state, "NESTOR_STEP": step}

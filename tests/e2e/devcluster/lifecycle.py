@@ -20,5 +20,8 @@ def programs(name: str) -> list[int]:
 
 
 def command_line(pid: int) -> list[str]:
-    """What a process was started with."""
-    return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    """What a process was started with; empty for one that has ended meanwhile."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return []
