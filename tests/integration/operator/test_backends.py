@@ -420,8 +420,8 @@ async def test_a_request_of_somebody_else_is_left_to_others(plane: apiserver.Con
     assert not after.get("status", {}).get("conditions")
 
 
-async def bind(api: Api, name: str, namespace: str, node: str | None) -> Object:
-    """A pod that runs on a node, or on none yet."""
+async def bind(api: Api, name: str, namespace: str, node: str | None, phase: str = "Running") -> Object:
+    """A pod that runs on a node, or on none yet, or is in another phase."""
     await wait_for(api, kinds.SERVICE_ACCOUNT, "default", namespace, bool)
     container = {"name": "a", "image": "x"}
     body: Object = {
@@ -431,7 +431,7 @@ async def bind(api: Api, name: str, namespace: str, node: str | None) -> Object:
         "spec": {"containers": [container], "terminationGracePeriodSeconds": 1} | ({"nodeName": node} if node else {}),
     }
     pod = await api.create(kinds.POD, body)
-    await api.patch(kinds.POD, name, namespace, {"status": {"phase": "Running"}}, subresource="status")
+    await api.patch(kinds.POD, name, namespace, {"status": {"phase": phase}}, subresource="status")
     return pod
 
 
@@ -464,6 +464,21 @@ async def test_a_shape_that_is_gone_takes_its_node_with_it(backend: Backend, api
     assert (await api.get(kinds.POD, "stays", namespace))["metadata"].get("deletionTimestamp") is None
     found = await backend.wait_for_ready("True", conditions.NODES_READY)
     assert [item["name"] for item in found["status"]["nodes"]] == [f"{backend.name}-cpu"]
+
+
+async def test_finished_pods_go_before_their_node(backend: Backend, api: Api, namespace: str) -> None:
+    """While the node is there, its process still takes them from the backend."""
+    await start(backend, CPU, GPU)
+    await bind(api, "stays", namespace, f"{backend.name}-cpu", "Succeeded")
+    for name, phase in (("done", "Succeeded"), ("broken", "Failed")):
+        await bind(api, name, namespace, f"{backend.name}-gpu", phase)
+    made = await api.get(kinds.OVERFLOW_BACKEND, backend.name)
+    await backend.tell(CPU)
+    await wait_for(api, kinds.NODE, f"{backend.name}-gpu", "", lambda found: found is None, limit=90)
+    left = await api.list(kinds.POD, namespace)
+    assert [pod["metadata"]["name"] for pod in left] == ["stays"]
+    events = await api.list(kinds.EVENT, "default", fields=f"involvedObject.uid={made['metadata']['uid']}")
+    assert "PodsLeftBehind" not in {item["reason"] for item in events}
 
 
 async def test_a_node_that_somebody_deletes_is_made_again(backend: Backend, api: Api) -> None:

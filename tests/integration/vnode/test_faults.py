@@ -17,7 +17,7 @@ from nestor.contracts.vnode import SERVING_SIGNER
 from nestor.kube import Api, kinds
 from nestor.objects import conditions_of, status_of
 from nestor.vnode.identity import accepted, certificate
-from nestor.vnode.pods import decide
+from nestor.vnode.pods import decide, orphans
 from nestor.vnode.restart import IdentityRefused
 from tests.integration.vnode.world import World, ready_of
 from tests.waiting import eventually, has, wait_for
@@ -73,6 +73,8 @@ async def test_it_may_be_killed_at_any_write_from_its_start_on(
     virtual: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, moment: str
 ) -> None:
     """Certificates, the Node, its Lease, the backend's status, the pod, and events; it starts without any certificate."""
+    # A finished pod may be deleted while nobody is there: it is an orphan then.
+    monkeypatch.setattr(orphans, "LOOK_SECONDS", 0.2)
     await virtual.stop()
     number, has_been_killed, seen = 0, True, ""
     while has_been_killed:
@@ -93,11 +95,29 @@ async def test_it_may_be_killed_at_any_write_from_its_start_on(
         uid = await living
         await virtual.node(lambda node: ready_of(node)[0] == "True")
         assert virtual.backend.starts[uid] == 1, f"write {number}: {killer.writes}"
-        assert not virtual.backend.pods
+        await virtual.until(lambda: not virtual.backend.pods)
         await virtual.stop()
         seen += " ".join(killer.writes)
     for what in ("certificatesigningrequests", "leases", "/pods/", "events"):
         assert what in seen
+
+
+async def test_a_finished_pod_that_is_deleted_while_nobody_is_there_leaves_nothing(
+    virtual: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No grace period holds it: the API server removes it at once."""
+    uid = await virtual.bind("web")
+    await virtual.accepted("web")
+    virtual.backend.end(uid)
+    await virtual.phase("web", "Succeeded")
+    await virtual.stop()
+    await virtual.api.delete(kinds.POD, "web", virtual.space)
+    assert await virtual.api.find(kinds.POD, "web", virtual.space) is None
+    assert uid in virtual.backend.pods
+    monkeypatch.setattr(orphans, "LOOK_SECONDS", 0.2)
+    await virtual.start()
+    await virtual.until(lambda: not virtual.backend.pods)
+    assert virtual.backend.starts == {uid: 1}
 
 
 async def test_a_namespace_goes_though_the_backend_is_gone_and_what_may_be_left_is_named(

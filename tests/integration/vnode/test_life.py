@@ -38,7 +38,7 @@ async def test_a_pod_runs_ends_and_goes(virtual: World) -> None:
     await virtual.phase("web", "Succeeded")
     await virtual.api.delete(kinds.POD, "web", virtual.space)
     await virtual.phase("web", None)
-    assert not virtual.backend.pods
+    await virtual.until(lambda: not virtual.backend.pods)
     assert virtual.backend.starts == {uid: 1}
     reasons = [item["reason"] for item in await virtual.api.list(kinds.EVENT, virtual.space)]
     assert "Accepted" in reasons

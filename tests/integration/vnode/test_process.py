@@ -124,11 +124,12 @@ async def test_a_process_that_is_killed_loses_and_doubles_nothing(virtual: World
 
 async def test_a_part_that_ends_takes_the_process_along(virtual: World, link: FakeInterlink) -> None:
     """The port is taken."""
-    listener = await asyncio.start_server(lambda _, __: None, "127.0.0.1", virtual.settings.kubelet_port)
+    port = virtual.settings.kubelet_port
+    listener = await asyncio.start_server(lambda _, __: None, "127.0.0.1", port)
     async with listener, spawn(virtual) as process, asyncio.timeout(60):
         output, _ = await process.communicate()
     assert process.returncode == 1
-    assert b"address already in use" in output
+    assert f"Address already in use (while attempting to bind on address ('127.0.0.1', {port}))" in output.decode()
 
 
 @pytest.mark.long

@@ -125,9 +125,11 @@ class World:
             reader, writer = await asyncio.open_connection("127.0.0.1", self.settings.health_port)
         except OSError:
             return 0
-        writer.write(f"GET /{path} HTTP/1.1\r\nHost: probe\r\nConnection: close\r\n\r\n".encode())
-        answer = await reader.read()
-        writer.close()
+        try:
+            writer.write(f"GET /{path} HTTP/1.1\r\nHost: probe\r\nConnection: close\r\n\r\n".encode())
+            answer = await reader.read()
+        finally:
+            writer.close()
         return int(answer.split(b" ")[1])
 
     async def bind(self, name: str, *, seconds: str = "", **spec: Any) -> str:
