@@ -83,13 +83,11 @@ async def test_it_may_be_killed_at_any_write_from_its_start_on(
         with monkeypatch.context() as patched:
             killer = Killer(virtual, number, moment, patched)
             living = asyncio.create_task(go_through(virtual, f"web-{number}"))
-            starting = asyncio.create_task(virtual.start())
+            virtual.begin_to_start()
             dead = asyncio.create_task(killer.killed.wait())
             await asyncio.wait([living, dead], return_when=asyncio.FIRST_COMPLETED)
             has_been_killed = killer.killed.is_set()
             dead.cancel()
-            starting.cancel()
-            await asyncio.gather(starting, return_exceptions=True)
             await virtual.stop()
         await virtual.start()
         uid = await living

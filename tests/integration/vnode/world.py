@@ -95,8 +95,12 @@ class World:
 
     async def start(self) -> None:
         """Start the process, and await that it is ready."""
-        self._task = asyncio.create_task(main.run(self.settings, lambda _, __: self.backend))
+        self.begin_to_start()
         await eventually(self._is_ready, 60)
+
+    def begin_to_start(self) -> None:
+        """Start the process. Nobody probes it: asyncio never closes a connection that comes while its server ends."""
+        self._task = asyncio.create_task(main.run(self.settings, lambda _, __: self.backend))
 
     async def stop(self) -> None:
         """End the process at once, and see that nothing else has ended it."""
