@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from benchmarks.overflow.backend import FOREVER
 from benchmarks.overflow.goals import Goal
 from benchmarks.overflow.near import near
+from benchmarks.overflow.published import PUBLISHED
 from benchmarks.overflow.site import Observer, Site, describe, median, names, site, until
 from nestor.kube import Api, kinds
 from nestor.objects import Object, status_of
@@ -17,8 +18,6 @@ from tests.integration.vnode.world import NodePlane
 
 Measure = Callable[[NodePlane, Api], Awaitable[list[Goal]]]
 
-PUBLISHED = {"here": 7, "overflowed": 35}
-"""Seconds of the shortest runs that aksjobscheduler's page names, with images that are near."""
 WHAT = {"here": "Kubernetes alone", "overflowed": "Nestor's virtual node"}
 """Whose time it is that `demonstration` measures: no kubelet, container or nested cluster takes part."""
 SHARE_SECONDS, SIZE_MEGABYTES, CALLS_PER_PERIOD = 1.0, 150.0, 1.0
