@@ -21,7 +21,7 @@ from nestor.api import conditions, labels
 from nestor.cluster.certificates import new_key
 from nestor.contracts import vnode
 from nestor.kube import Api, Forbidden, kinds
-from nestor.objects import labels_of
+from nestor.objects import labels_of, status_of
 from nestor.operator.backends.process import account_of
 from nestor.times import timestamp
 from nestor.vnode.identity.request import Wish, build_request
@@ -462,8 +462,12 @@ async def test_a_shape_that_is_gone_takes_its_node_with_it(backend: Backend, api
     await wait_for(api, kinds.NODE, f"{backend.name}-gpu", "", lambda found: found is None, limit=90)
     assert await api.find(kinds.POD, "goes", namespace) is None
     assert (await api.get(kinds.POD, "stays", namespace))["metadata"].get("deletionTimestamp") is None
-    found = await backend.wait_for_ready("True", conditions.NODES_READY)
-    assert [item["name"] for item in found["status"]["nodes"]] == [f"{backend.name}-cpu"]
+
+    def is_told(found: Object | None) -> bool:
+        return [item["name"] for item in status_of(found).get("nodes") or []] == [f"{backend.name}-cpu"]
+
+    await wait_for(api, kinds.OVERFLOW_BACKEND, backend.name, "", is_told)
+    await backend.wait_for_ready("True", conditions.NODES_READY)
 
 
 async def test_finished_pods_go_before_their_node(backend: Backend, api: Api, namespace: str) -> None:
