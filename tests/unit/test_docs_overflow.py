@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from benchmarks.overflow.__main__ import CONTAINERS
 from benchmarks.overflow.measures import MEASURES
 from nestor.api import conditions
 from nestor.api.nestedclass import NamespacePolicy
@@ -154,7 +155,7 @@ def test_every_metric_of_a_backends_process_is_explained() -> None:
 
 def test_every_measure_of_the_benchmarks_is_explained() -> None:
     rows = read_table(GUIDE, "| measure | what happens | goal | found |")
-    assert [name.strip("`") for name, *_ in rows if name] == list(MEASURES)
+    assert [name.strip("`") for name, *_ in rows if name] == [*MEASURES, CONTAINERS]
 
 
 @pytest.mark.parametrize("page", ["README.md", "charts/nestor/templates/NOTES.txt"])
