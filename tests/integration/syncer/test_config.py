@@ -250,6 +250,31 @@ async def test_a_name_whose_copy_is_another_s_gets_nothing(world: World, space: 
     assert "ephemeralContainers" not in found["spec"]
 
 
+async def test_a_pod_that_waits_for_such_a_name_gets_nothing_either(
+    world: World, space: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other way round: what it wants is not there yet, so it has a host pod that waits."""
+    real = names.host_name
+    monkeypatch.setattr(names, "host_name", lambda name, namespace: real(name.removeprefix("found-"), namespace))
+    await start(world, build_pod(space, "thief", volumes=[volume("found-password")]))
+    await world.nested.create(kinds.SECRET, secret(space, "password", word="sesame"))
+    await world.nested.create(kinds.POD, build_pod(space, volumes=[volume("password")]))
+
+    async def told() -> list[str]:
+        fields = "involvedObject.kind=Secret,involvedObject.name=password,reason=NotCopied"
+        return [item["message"] for item in await world.nested.list(kinds.EVENT, space, fields=fields)]
+
+    (message,) = await world.eventually(told)
+    assert message.endswith("delete that pod")
+    assert await host_data(world, kinds.SECRET, space, "password") is None
+    await world.nested.delete(kinds.POD, "thief", space, grace_seconds=0)
+
+    async def copied() -> bool:
+        return await host_data(world, kinds.SECRET, space, "password") is not None
+
+    await world.eventually(copied)
+
+
 def volume(name: str) -> Object:
     """A volume with a Secret that may be missing."""
     return {"name": name, "secret": {"secretName": name, "optional": True}}

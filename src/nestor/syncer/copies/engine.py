@@ -165,6 +165,9 @@ class Engine:
                 raise ValueError(f"{row.kind.plural}: the row builds a copy that it would not recognize as its own")
             copy = self._find_copy(key)
             self._check_limits(key, copy, desired)
+            # A copy that is there stays up to date: what has its name without being its source got no pod.
+            if copy is None and (message := row.find_clash(key)):
+                raise Forbidden(403, "Forbidden", message)
             copy = copy or await self._create(source, desired)
             if copy is not None:
                 if not fields.needs_another(copy, desired, row.fields):

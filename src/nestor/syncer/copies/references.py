@@ -53,6 +53,13 @@ class References:
         found = ", ".join(f"{_KINDS[item.resource].name} '{item.name}'" for item in clashes)
         return f"the name in the host cluster is taken by an object of the same kind, so that the pod cannot have it: {found}"
 
+    def find_other(self, resource: str, key: Key) -> str:
+        """Why an object must get no new copy: a live pod refers to another one whose copy would have that name. Empty: it may."""
+        own = Reference(resource, *key)
+        if not self._by_name.get(_name_of(own), set()) - {own}:
+            return ""
+        return "a pod refers to another object of this kind that would have the same name in the host cluster; delete that pod"
+
     async def check(self, pod: Object) -> None:
         """Raises `Forbidden` for a pod that may not have what it refers to."""
         if message := self.find_clash(pod):

@@ -513,7 +513,7 @@ async def test_two_sources_whose_copies_have_the_same_name_do_not_overwrite_each
         await made.settle()
         assert data(clusters) == {"name": "settings"}
         ((reason, message),) = clusters.events
-        assert (reason, "belongs to someone else" in message) == ("NotCopied", True)
+        assert (reason, "would have the same name" in message) == ("NotCopied", True)
         clusters.nested.drop(kinds.POD, "other", SPACE)
         await made.settle()
         assert data(clusters) == {"name": "settings"}

@@ -162,6 +162,19 @@ async def test_of_two_pods_that_would_share_a_copy_the_later_one_is_refused() ->
 
 
 @pytest.mark.usefixtures("_one_name")
+def test_nothing_is_copied_while_a_pod_waits_that_would_find_it() -> None:
+    made = Watched()
+    made.put(named("owner", "settings"), "1")
+    assert not made.references.find_other("configmaps", KEY)
+    thief = named("thief", OTHERS)
+    made.put(thief, "2")
+    assert "delete that pod" in made.references.find_other("configmaps", KEY)
+    assert not made.references.find_other("secrets", KEY)
+    made.drop(thief)
+    assert not made.references.find_other("configmaps", KEY)
+
+
+@pytest.mark.usefixtures("_one_name")
 @pytest.mark.parametrize(("source", "is_taken"), [("settings", False), (OTHERS, True)])
 def test_a_copy_that_is_still_there_counts(source: str, is_taken: bool) -> None:
     made = Watched()

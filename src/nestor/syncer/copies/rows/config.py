@@ -44,6 +44,10 @@ class _ReferredRow(Row):
         """The limit is on all pods, ConfigMaps and Secrets together."""
         return find_excess(self._bytes.value, copy, desired)
 
+    def find_clash(self, key: Key) -> str:
+        """No copy while a pod is there that would find it, although it refers to another object."""
+        return self.references.find_other(self.resource, key)
+
     def build(self, source: Object) -> Object:
         """The copy, with the same data."""
         return config.build_config(source, self.context.target)
