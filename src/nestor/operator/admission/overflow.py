@@ -25,7 +25,7 @@ def narrow(said: Overflow, wish: JobOverflow) -> Overflow:
     if wish.completions_trigger is not None and _is_trigger_allowed(said, wish.completions_trigger):
         changes["completions_trigger"] = wish.completions_trigger
     for field in _LIMITS:
-        if (own := getattr(wish, field)) is not None:
+        if (own := getattr(wish, field)) is not None and not _is_fixed(field, said, wish):
             changes[field] = min(filter(None, (own, getattr(said, field))), default=0)
     return said.model_copy(update=changes)
 
@@ -64,9 +64,17 @@ def _find_wider_numbers(said: Overflow, wish: JobOverflow) -> Iterator[str]:
         yield f"`spec.placement.overflow.completionsTrigger` may not be {trigger}: the class allows {allowed}"
     for field in _LIMITS:
         own, most = getattr(wish, field), getattr(said, field)
-        if own is not None and most and not 0 < own <= most:
-            spelled = JobOverflow.model_fields[field].alias
+        spelled = JobOverflow.model_fields[field].alias
+        if own is not None and _is_fixed(field, said, wish):
+            if own != most:
+                yield f"`spec.placement.overflow.{spelled}` may not be {own} under `mode: WhenFull`: the class allows only {most}"
+        elif own is not None and most and not 0 < own <= most:
             yield f"`spec.placement.overflow.{spelled}` may not be {own or '0, for no limit'}: the class allows at most {most}"
+
+
+def _is_fixed(field: str, said: Overflow, wish: JobOverflow) -> bool:
+    """Under `WhenFull`, what is above the limit here goes out: a lower one would send out more, and a higher one is no limit."""
+    return field == "local_parallelism" and said.mode == "WhenFull" and wish.mode != "Never"
 
 
 def _list_gpu_places(said: Overflow) -> tuple[str, ...]:

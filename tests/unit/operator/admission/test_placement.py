@@ -243,15 +243,28 @@ def test_what_a_class_says_of_gpus_is_final(mode: str, said: str, allowed: list[
     )
 
 
-@pytest.mark.parametrize("field", ["localParallelism", "backendParallelism"])
+@pytest.mark.parametrize(
+    ("field", "mode"), [("localParallelism", "Never"), ("localParallelism", "Always"), ("backendParallelism", "WhenFull")]
+)
 @pytest.mark.parametrize(
     ("said", "wished", "held", "told"),
     [(10, 4, 4, ""), (10, 10, 10, ""), (10, 11, 10, "11"), (10, 0, 10, "0, for no limit"), (0, 4, 4, ""), (0, 0, 0, "")],
 )
-def test_limits_of_a_class_are_ceilings(field: str, said: int, wished: int, held: int, told: str) -> None:
-    came, problem = narrowed({field: said}, {field: wished})
+def test_limits_of_a_class_are_ceilings(field: str, mode: str, said: int, wished: int, held: int, told: str) -> None:
+    came, problem = narrowed({"mode": mode, field: said}, {field: wished})
     assert came == {field: held}
     assert problem == (f"`spec.placement.overflow.{field}` may not be {told}: the class allows at most {said}" if told else "")
+
+
+@pytest.mark.parametrize(("said", "wished"), [(0, 0), (0, 1), (2, 1), (2, 2), (2, 3), (2, 0)])
+def test_by_a_lower_limit_here_a_job_would_send_more_pods_out(said: int, wished: int) -> None:
+    came, problem = narrowed({"mode": "WhenFull", "localParallelism": said}, {"localParallelism": wished})
+    assert came == {"localParallelism": said}
+    text = f"`spec.placement.overflow.localParallelism` may not be {wished} under `mode: WhenFull`: the class allows only {said}"
+    assert problem == ("" if wished == said else text)
+    # A job of which no pod goes out may limit those that stay.
+    came, problem = narrowed({"mode": "WhenFull", "localParallelism": 2}, {"mode": "Never", "localParallelism": 1})
+    assert (came, problem) == ({"mode": "Never", "localParallelism": 1}, "")
 
 
 @pytest.mark.parametrize(
