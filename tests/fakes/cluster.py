@@ -81,7 +81,7 @@ class MemoryCluster(MemoryApi):
         strict: bool = False,
     ) -> Object:
         """See `Api.patch`: strategic merge patches."""
-        what = f"{kind.plural} {namespace}/{name}"
+        what = f"{kind.plural} {namespace}/{name}" + (f"/{subresource}" if subresource else "")
         await self._enter("PATCH", what)
         now = self.look(kind, name, namespace or "")
         version = (patch.get("metadata") or {}).get("resourceVersion")

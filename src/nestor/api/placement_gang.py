@@ -55,9 +55,10 @@ class Gang(Model):
     )
     pending_seconds: int = Field(
         0,
-        description="Seconds from a pod's creation within which its gang must be given a place. After that the pod fails with "
-        "the reason `GangNotPlaced`; a Job counts that as a failure, and ends or makes others by its `backoffLimit`. 0: no "
-        "limit; pods wait, as those do that fit nowhere. Only for scheduler `Nestor`. Defaults to 0.",
+        description="Seconds for which a pod is held on the host until its gang is given a place. After that the pod fails with "
+        "the reason `GangNotPlaced`; a Job counts that as a failure, and ends or makes others by its `backoffLimit`. Pods that a "
+        "quota keeps from the host are not held there yet. 0: no limit; pods wait, as those do that fit nowhere. Only for "
+        "scheduler `Nestor`. Defaults to 0.",
         ge=0,
         le=604_800,
     )

@@ -85,8 +85,8 @@ class JobOverflow(Model):
     local_parallelism: int | None = Field(
         None,
         description="How many pods of one nested Job with `completions` run on the host cluster's own nodes at a time, if pods "
-        "may overflow. 0: no limit. Not higher than the class's; where the class says `WhenFull`, no other one, unless this job's "
-        "mode is `Never`. Defaults to the class's.",
+        "may overflow. 0: no limit. Not higher than the class's; where the class says `WhenFull`, no other one, unless this "
+        "job's mode is `Never`. Defaults to the class's.",
         ge=0,
         le=2**31 - 1,
     )

@@ -9,7 +9,8 @@ from datetime import datetime
 
 from nestor import times
 from nestor.api import labels
-from nestor.kube import kinds
+from nestor.kube import Api, Forbidden, kinds
+from nestor.kube import NotFound as ApiNotFound
 from nestor.kube.rights import right
 from nestor.objects import Object, annotations_of, is_terminating, labels_of, spec_of
 from nestor.providers import upgrade
@@ -167,14 +168,28 @@ class RemoteProvider:
             if not body:
                 return
             body["metadata"] = {"uid": meta["uid"]} | body.get("metadata", {})
-            changed = await api.patch(
-                kinds.POD, meta["name"], meta["namespace"], body, subresource=part or None, how="strategic", strict=True
-            )
+            changed = await self._patch_part(api, there, body, part)
             # After it: what was not noted is sent again, and changes nothing then.
             if note := patches.build_note(there, body):
                 note["metadata"]["uid"] = meta["uid"]
                 changed = await api.patch(kinds.POD, meta["name"], meta["namespace"], note, how="strategic", strict=True)
             cache.note(changed)
+
+    async def _patch_part(self, api: Api, there: Object, body: Object, part: Part) -> Object:
+        """A part that API servers do not have, or our account may not patch, is a change that is refused, and no other fault."""
+        meta = there["metadata"]
+        try:
+            return await api.patch(
+                kinds.POD, meta["name"], meta["namespace"], body, subresource=part or None, how="strategic", strict=True
+            )
+        except Forbidden as error:
+            if part and words.lacks_right(error):
+                raise InvalidInput(f"the account in the other cluster may not patch `pods/{part}`") from None
+            raise
+        except ApiNotFound:
+            if part and await api.find(kinds.POD, meta["name"], meta["namespace"]) is not None:
+                raise InvalidInput(f"the other cluster is too old to change `pods/{part}`") from None
+            raise
 
     async def discover(self) -> builtins.list[Shape] | None:
         """See `Backend.discover`."""

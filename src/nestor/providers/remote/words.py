@@ -41,7 +41,7 @@ def build_error(error: ApiError, text: str) -> ProviderError:
     """What an error means; `text` is what the API server says about it."""
     if isinstance(error, errors.Unreachable) or error.status in (502, 503, 504):
         return Unreachable(text or "no answer", 503)
-    if error.status == 401 or (isinstance(error, Forbidden) and _NO_RIGHT.search(error.message)):
+    if error.status == 401 or lacks_right(error):
         return Unauthorized(f"the cluster refuses our credentials: {text}", error.status)
     if error.status == 404 or error.is_replaced:
         return NotFound(text)
@@ -55,6 +55,11 @@ def build_error(error: ApiError, text: str) -> ProviderError:
     if isinstance(error, Conflict) or error.status in (408, 410, 425, 429):
         return NotYet(text)
     return ProviderError(text, error.status if error.status >= 400 else 502)
+
+
+def lacks_right(error: ApiError) -> bool:
+    """Whether our account lacks a right, by RBAC."""
+    return isinstance(error, Forbidden) and _NO_RIGHT.search(error.message) is not None
 
 
 def build_words(pod: Object, namespace: str) -> dict[str, str]:

@@ -100,7 +100,8 @@ class PodSyncer:
         Returns in how many seconds to look again; None: there is nothing to come.
         """
         rules = self._context.caches.policy.places.gang or Gang()
-        age = times.seconds_since(nested["metadata"]["creationTimestamp"])
+        # Of the host pod: before, it was not the gang that the pod waited for, as while its cluster was suspended.
+        age = times.seconds_since(host["metadata"]["creationTimestamp"])
         limit, uid = rules.pending_seconds, nested["metadata"]["uid"]
         if 0 < limit <= age and self._gangs.build_release(host) is None:
             await self._give_up(nested, host, limit)

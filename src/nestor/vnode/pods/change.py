@@ -10,9 +10,10 @@ from nestor.objects import Object
 from nestor.providers.base import Backend, InvalidInput, NotFound, NotYet, Patches
 from nestor.vnode.backend.health import Health
 from nestor.vnode.pods.changeable import build_patches
-from nestor.vnode.pods.entry import Entry
+from nestor.vnode.pods.containers import MESSAGE_LIMIT, cut
+from nestor.vnode.pods.entry import TELL_SECONDS, Entry
 from nestor.vnode.pods.inputs import read_whole
-from nestor.vnode.pods.trim import NO_DEBUG, find_changeable
+from nestor.vnode.pods.trim import NO_DEBUG, find_changeable, find_excess
 from nestor.vnode.pods.writer import PodWriter
 
 REFUSED = "PodUpdateRefused"
@@ -45,7 +46,10 @@ class PodChanger:
             return
         patches = self._backend.patches
         try:
-            refused = await self._send(patches, entry, pod) if patches else list(self._find_impossible(entry, wanted))
+            if excess := find_excess(pod):
+                refused = [excess]
+            else:
+                refused = await self._send(patches, entry, pod) if patches else list(self._find_impossible(entry, wanted))
         except NotFound:
             return  # the next answer about all pods tells
         except NotYet as error:
@@ -54,8 +58,13 @@ class PodChanger:
             entry.rejected, entry.rejected_until = wanted, time.monotonic() + RETRY_SECONDS
         else:
             entry.carried, entry.rejected = wanted, None
-        message = "; ".join(refused)
-        if message and message != entry.told_change:
+        await self._tell(entry, cut("; ".join(refused), MESSAGE_LIMIT))
+
+    async def _tell(self, entry: Entry, message: str) -> None:
+        """Tell once. Of a refusal whose text changes all the time, as that of a quota, not more often than of other problems."""
+        now = time.monotonic()
+        if message and message != entry.told_change and now - entry.told_at.get(REFUSED, -TELL_SECONDS) >= TELL_SECONDS:
+            entry.told_at[REFUSED] = now
             await self._writer.tell(entry, "Warning", REFUSED, message)
         entry.told_change = message
 

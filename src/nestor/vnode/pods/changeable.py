@@ -27,16 +27,17 @@ def read_changeable(pod: Object) -> Object:
 def build_patches(pod: Object, there: Object) -> Iterator[tuple[Part, Object]]:
     """Strategic merge patches from the pod as the backend has it (`there`) to the host pod, with the part that each is of.
 
-    Each debug container is one of its own: one that is refused stays in the pod's spec, and must not hold up others.
+    Each kind of change is one of its own, and so is each debug container: one that is refused must not hold up others.
     """
     own, known = pod["spec"], there["spec"]
     gone = dict.fromkeys(labels_of(there).keys() - labels_of(pod).keys())
     plain: Object = {"metadata": {"labels": {**labels_of(pod), **gone}, "annotations": annotations_of(pod)}}
-    spec = _compare(own, known, "image")
+    yield "", plain
+    if images := _compare(own, known, "image"):
+        yield "", {"spec": images}
     deadline = own.get("activeDeadlineSeconds")
     if deadline is not None and deadline != known.get("activeDeadlineSeconds"):
-        spec["activeDeadlineSeconds"] = deadline
-    yield "", plain | ({"spec": spec} if spec else {})
+        yield "", {"spec": {"activeDeadlineSeconds": deadline}}
     names = {item["name"] for item in known.get(_DEBUG) or []}
     for item in own.get(_DEBUG) or []:
         if item["name"] not in names:

@@ -45,13 +45,14 @@ def read_container(pod: Object, group: str, container: Object, said: Object | No
     }
     if isinstance(said.get("containerID"), str) and "://" in said["containerID"]:
         found["containerID"] = cut(said["containerID"], TEXT_LIMIT)
-    return found | _read_resources(container, said.get("resources"))
+    return found | _read_resources(container, said.get("resources"), result.get("resources"))
 
 
-def _read_resources(container: Object, said: object) -> Object:
+def _read_resources(container: Object, said: object, before: object) -> Object:
     """The requests and limits that are in force, of those resources that the container asks for: a resize takes a while.
 
-    Even if there are none: API servers let no pod be resized whose node says nothing about them.
+    Even if there are none: API servers let no pod be resized whose node says nothing about them. They lie between what was in
+    force and what is asked for: quotas count them, and are not the backend's to fill or to empty.
     """
     if not isinstance(said, Mapping):
         return {}
@@ -59,9 +60,20 @@ def _read_resources(container: Object, said: object) -> Object:
     for side in ("requests", "limits"):
         amounts = said.get(side)
         names = (container.get("resources") or {}).get(side) or {}
+        last = _pick(before, side)
         if isinstance(amounts, Mapping) and (kept := {key: amounts[key] for key in names if _is_amount(amounts.get(key))}):
-            result[side] = kept
+            result[side] = {key: _clamp(amount, str(names[key]), last.get(key)) for key, amount in kept.items()}
     return {"resources": result}
+
+
+def _pick(found: object, key: str) -> Mapping[str, object]:
+    value = found.get(key) if isinstance(found, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
+
+
+def _clamp(amount: str, wanted: str, before: object) -> str:
+    low, high = sorted((wanted, before if isinstance(before, str) and _is_amount(before) else wanted), key=parse_quantity)
+    return max(low, min(high, amount, key=parse_quantity), key=parse_quantity)
 
 
 def _is_amount(value: object) -> bool:

@@ -13,15 +13,13 @@ from nestor.providers.base import Backend, InvalidInput, NoRoom, NotYet
 from nestor.translate.status import is_terminal
 from nestor.vnode.backend.health import Health, describe
 from nestor.vnode.pods import status
-from nestor.vnode.pods.entry import Entry
+from nestor.vnode.pods.entry import TELL_SECONDS, Entry
 from nestor.vnode.pods.inputs import read_inputs, read_whole
 from nestor.vnode.pods.trim import find_changeable, find_excess
 from nestor.vnode.pods.writer import PodWriter
 
 REFUSED, NO_ROOM, NOT_SENT = "BackendRefused", "BackendFull", "BackendUnavailable"
 """Reasons of pods that wait: `kubectl get pods` shows them."""
-TELL_SECONDS = 300.0
-"""Between two events with the same reason about one pod."""
 _FRESH_SECONDS = 5.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 

@@ -15,6 +15,8 @@ from nestor.vnode.pods.decide import Facts, Mark, There
 
 LOST = "BackendLost"
 """Reason of pods that were given up, because their backend did not know them any more."""
+TELL_SECONDS = 300.0
+"""Between two events with the same reason about one pod, if their texts differ."""
 
 
 @dataclass(frozen=True)

@@ -176,6 +176,30 @@ async def test_missing_rights_for_copies_leave_nothing(far: Far) -> None:
     assert not far.api.every("pods")
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (
+            Forbidden(403, "Forbidden", 'pods "x" is forbidden: User "nestor" cannot patch resource "pods/resize"'),
+            "may not patch",
+        ),
+        (NotFound(404, "NotFound", "the server could not find the requested resource"), "too old to change"),
+    ],
+)
+async def test_a_change_that_the_cluster_does_not_know_or_allow_is_refused(far: Far, error: Exception, told: str) -> None:
+    provider, pod = far.set_up(), build_pod()
+    await provider.create(pod)
+    change = {"spec": {"containers": [{"name": "app", "resources": {"requests": {"cpu": "2"}}}]}}
+    far.api.fault = only("PATCH", "resize", error)
+    with pytest.raises(InvalidInput, match=f"{told} `pods/resize`"):
+        await provider.patch(pod, change, "resize")
+    # A pod that is gone is something else.
+    far.api.fault = only("PATCH", "resize", NotFound(404, "NotFound", "pods not found"))
+    far.api.remove(far.api.of("host-uid"))
+    with pytest.raises(base.NotFound):
+        await provider.patch(pod, change, "resize")
+
+
 async def test_a_deletion_waits_for_a_creation_that_may_be_under_way(far: Far) -> None:
     provider, pod = far.set_up(), build_pod()
     far.api.fault = only("POST", "pods", LOST)

@@ -67,13 +67,13 @@ def test_only_a_kubelets_fields_are_taken() -> None:
 def test_debug_containers_and_resources_in_force_are_told() -> None:
     pod = build_pod(container={"resources": {"requests": {"cpu": "2"}}}, ephemeralContainers=[{"name": "debug", "image": "x"}])
     own = build_running(pod)
-    own["containerStatuses"][0]["resources"] = {"requests": {"cpu": "1", "memory": "1Gi"}}
+    own["containerStatuses"][0]["resources"] = {"requests": {"cpu": "2", "memory": "1Gi"}}
     own["ephemeralContainerStatuses"] = [{"name": name, "state": {"running": {}}} for name in ("debug", "of-somebody-else")]
     own["conditions"].append({"type": "PodResizePending", "status": "True", "reason": "Deferred", "message": "no room yet"})
     found = vnode.build_report(pod | {"status": {}}, read(own, pod), "10.0.0.7", STARTED)
     (debug,) = found["ephemeralContainerStatuses"]
     assert (debug["name"], debug["state"]) == ("debug", {"running": {}})
-    assert found["containerStatuses"][0]["resources"] == {"requests": {"cpu": "1"}}
+    assert found["containerStatuses"][0]["resources"] == {"requests": {"cpu": "2"}}
     assert conditions(found)["PodResizePending"] == "True"
 
 

@@ -37,6 +37,8 @@ class Host(MemoryProvider):
         self.counted: set[str] = set()
         self.is_open = asyncio.Event()
         self.is_open.set()
+        self.created = "2020-01-01T00:00:00Z"
+        """When its pods were created."""
         self._api = api
 
     async def create(self, pod: Object) -> Object:
@@ -49,6 +51,7 @@ class Host(MemoryProvider):
             raise NoRoom(f"exceeded quota: small, requested: pods=1, used: pods={len(self.counted)}, limited: pods={self.limit}")
         self.counted.add(pod["metadata"]["name"])
         made = await super().create(pod)
+        made["metadata"]["creationTimestamp"] = self.created
         return self._api.put(kinds.POD, made)
 
     async def patch(self, pod: Object, patch: Object, part: Any = "") -> None:

@@ -42,13 +42,13 @@ class Cluster(Scene):
             kinds.NESTED_CLUSTER, {"metadata": {"name": TARGET.cluster, "namespace": HOST}, "spec": {}, "status": status}
         )
 
-    def start(self, gang: str, count: int, size: int = 3, age: int = 0, created: str = "") -> None:
+    def start(self, gang: str, count: int, size: int = 3, age: int = 0) -> None:
         """Pods of a gang."""
         for number in range(count):
             pod = build_pod()
             notes = {"nestor.dev/gang": gang, "nestor.dev/gang-size": str(size)}
             meta = {"name": f"{gang}-{number}", "uid": f"uid-{gang}-{number}", "annotations": notes}
-            pod["metadata"] |= meta | {"creationTimestamp": created or f"20{20 - age:02}-01-01T00:00:00Z"}
+            pod["metadata"] |= meta | {"creationTimestamp": f"20{20 - age:02}-01-01T00:00:00Z"}
             self.nested.put(kinds.POD, pod)
 
     def host_pods(self) -> list[Object]:
@@ -194,8 +194,10 @@ async def test_a_gang_without_a_place_fails_where_the_class_sets_a_limit() -> No
 async def test_a_gang_that_is_younger_than_the_limit_waits() -> None:
     scene = Cluster()
     scene.allow(pendingSeconds=3600, warningSeconds=7200)
+    # The pods themselves are old: their cluster may have been suspended.
+    scene.host.created = times.timestamp()
     async with scene.running():
-        scene.start("train", 3, created=times.timestamp())
+        scene.start("train", 3)
         await scene.until(lambda: scene.held() == 3)
         await scene.calm()
         assert scene.held() == 3

@@ -148,6 +148,33 @@ async def test_a_change_that_is_refused_is_told_once_and_holds_up_no_other(world
     await world.until(lambda: world.backend.pods[uid]["spec"]["containers"][0]["resources"] == LARGE)
 
 
+async def test_an_image_that_is_refused_holds_up_no_label(world: World) -> None:
+    uid = await run(world)
+
+    def refuse(call: str, pod: Object) -> Exception | None:
+        is_new = pod["spec"]["containers"][0]["image"] == "example/web:2"
+        return InvalidInput("image is not allowed") if call == "patch" and is_new and world.backend.count("patch") > 1 else None
+
+    world.backend.fault = refuse
+    edit(world, labels={"tier": "front"}, containers=[{"name": "app", "image": "example/web:2", "resources": SMALL}])
+    await world.until(lambda: "PodUpdateRefused" in world.events)
+    assert world.backend.pods[uid]["metadata"]["labels"] == {"tier": "front"}
+    assert world.backend.pods[uid]["spec"]["containers"][0]["image"] == "example/web:1"
+
+
+async def test_of_very_many_debug_containers_none_is_sent(world: World) -> None:
+    await run(world)
+    edit(
+        world,
+        ephemeralContainers=[
+            DEBUG | {"name": f"debug-{number}", "env": [{"name": "X", "value": "x" * 200}]} for number in range(51)
+        ],
+    )
+    await world.until(lambda: "PodUpdateRefused" in world.events)
+    assert "at most 50" in world.message("PodUpdateRefused")
+    assert world.backend.count("patch") == world.backend.count("get") == 0
+
+
 @pytest.mark.parametrize("error", [NotYet("a conflict"), Unreachable("connection reset")])
 async def test_a_change_survives_a_glitch(world: World, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     monkeypatch.setattr(change, "_NOT_YET_SECONDS", 0.05)

@@ -361,7 +361,9 @@ def test_a_debug_container_has_a_status_and_does_not_count_for_the_pod() -> None
 @pytest.mark.parametrize(
     ("said_of_it", "expected"),
     [
-        ({"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "2"}}, {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}),
+        ({"requests": {"cpu": "3", "memory": "1Gi"}, "limits": {"cpu": "2"}}, {"requests": {"cpu": "3"}, "limits": {"cpu": "2"}}),
+        # Quotas count them: they cannot be more than what was and what is asked for, nor less.
+        ({"requests": {"cpu": "1E"}, "limits": {"cpu": "0"}}, {"requests": {"cpu": "4"}, "limits": {"cpu": "2"}}),
         ({}, {}),
         ({"requests": {"cpu": "many"}, "limits": {"cpu": 2}}, {}),
         ({"requests": {"cpu": "1" * 100}, "limits": ["cpu"]}, {}),
@@ -372,6 +374,12 @@ def test_a_debug_container_has_a_status_and_does_not_count_for_the_pod() -> None
 )
 def test_the_resources_in_force_are_those_that_the_container_asks_for(said_of_it: Any, expected: Object | None) -> None:
     pod = build_pod()
+    two = {"requests": {"cpu": "2"}, "limits": {"cpu": "2"}}
+    pod["spec"]["containers"][0]["resources"] = two
+    first = said(RUNNING)
+    first["containerStatuses"][0]["resources"] = two
+    pod["status"] = status.build_report(pod, first, ADDRESS, NOW)
+    assert pod["status"]["containerStatuses"][0]["resources"] == two
     pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "4"}, "limits": {"cpu": "4"}}
     there = said(RUNNING)
     there["containerStatuses"][0]["resources"] = said_of_it
