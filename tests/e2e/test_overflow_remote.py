@@ -102,7 +102,8 @@ async def test_a_pod_has_its_files_there_and_ends_with_its_exit_code(near: Place
     assert await kubectl(near.inside, "logs", "files") == "bluesesame\nblue files\nhas a token in default\n"
     assert await kubectl(near.inside, "logs", "files", "--tail=1") == "has a token in default\n"
     assert await near.get("files", ".spec.nodeName") == near.link
-    assert len(await far.names("pods")) == 1
+    left = await far.names("pods")
+    assert len(left) == 1, await kubectl(far.kubeconfig, "get", "pods,nodes,events", "-n", "nestor", "-o", "wide")
 
 
 async def test_commands_run_in_a_pod_there_and_its_log_is_followed(near: Place, far: Far) -> None:
