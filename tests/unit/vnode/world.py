@@ -129,6 +129,14 @@ class World:
         made = self.api.put(kinds.POD, {"metadata": meta, "spec": full, "status": status})
         return str(made["metadata"]["uid"])
 
+    async def run(self, name: str = "web") -> str:
+        """A pod that runs. Returns its UID."""
+        uid = self.bind(name)
+        await self.mark(name, "Accepted")
+        self.backend.run(uid)
+        await self.phase(name, "Running")
+        return uid
+
     def delete(self, name: str, grace: int = 30) -> None:
         """Somebody deletes the pod, with a grace period."""
         pod = self.look(name)

@@ -55,8 +55,7 @@ class References:
 
     def find_other(self, resource: str, key: Key) -> str:
         """Why an object must get no new copy: a live pod refers to another one whose copy would have that name. Empty: it may."""
-        own = Reference(resource, *key)
-        if not self._by_name.get(_name_of(own), set()) - {own}:
+        if not self._is_shared(Reference(resource, *key)):
             return ""
         return "a pod refers to another object of this kind that would have the same name in the host cluster; delete that pod"
 
@@ -65,8 +64,12 @@ class References:
         if message := self.find_clash(pod):
             raise Forbidden(403, "Forbidden", message)
 
+    def _is_shared(self, reference: Reference) -> bool:
+        """Whether live pods refer to another object whose copy would have the same name."""
+        return bool(self._by_name.get(_name_of(reference), set()) - {reference})
+
     def _is_taken(self, reference: Reference) -> bool:
-        if self._by_name.get(_name_of(reference), set()) - {reference}:
+        if self._is_shared(reference):
             return True
         copy = self._caches.host(_KINDS[reference.resource]).get(_name_of(reference)[1], self._caches.namespace)
         return copy is not None and nested_key(copy) not in ((reference.namespace, reference.name), NO_KEY)

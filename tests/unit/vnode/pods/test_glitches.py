@@ -35,15 +35,6 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(create, "_LONGEST_PAUSE", 0.05)
 
 
-async def run(world: World, name: str = "web") -> str:
-    """A pod that runs. Returns its UID."""
-    uid = world.bind(name)
-    await world.mark(name, "Accepted")
-    world.backend.run(uid)
-    await world.phase(name, "Running")
-    return uid
-
-
 async def polled(world: World, times: int = 3) -> None:
     """Await so many further questions for statuses."""
     begin = world.backend.count("statuses")
@@ -53,7 +44,7 @@ async def polled(world: World, times: int = 3) -> None:
 
 async def test_a_backend_that_comes_back_empty_has_a_minute_to_remember(world: World) -> None:
     """It hides the pod once before it goes away for long, and again right after: a restart, as many backends do it."""
-    uid = await run(world)
+    uid = await world.run()
     hidden = world.backend.pods.pop(uid)
     await world.until(lambda: world.entry(uid).missing_since is not None)
     world.backend.is_down = True
@@ -72,7 +63,7 @@ async def test_a_backend_that_comes_back_empty_has_a_minute_to_remember(world: W
 
 
 async def test_a_pod_that_was_given_up_and_comes_back_is_ended(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    uid = await run(world)
+    uid = await world.run()
     monkeypatch.setattr(decide, "LOST_SECONDS", 0.1)
     hidden = world.backend.pods.pop(uid)
     assert (await world.phase("web", "Failed"))["reason"] == "BackendLost"
@@ -84,7 +75,7 @@ async def test_a_pod_that_was_given_up_and_comes_back_is_ended(world: World, mon
 
 async def test_a_pod_that_was_given_up_is_asked_to_end_when_it_is_deleted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also by a process that knows of it only from its status."""
-    uid = await run(world)
+    uid = await world.run()
     with monkeypatch.context() as patched:
         patched.setattr(decide, "LOST_SECONDS", 0.1)
         hidden = world.backend.pods.pop(uid)
@@ -100,7 +91,7 @@ async def test_a_pod_that_was_given_up_is_asked_to_end_when_it_is_deleted(world:
 
 async def test_what_was_given_up_is_asked_about_rarely(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some backends answer with an error if they do not know one of the pods."""
-    uid = await run(world)
+    uid = await world.run()
     with monkeypatch.context() as patched:
         patched.setattr(decide, "LOST_SECONDS", 0.1)
         world.backend.finish(uid)
@@ -115,7 +106,7 @@ async def test_what_was_given_up_is_asked_about_rarely(world: World, monkeypatch
 
 async def test_a_request_to_end_that_a_backend_forgets_is_repeated(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decide, "REPEAT_SECONDS", 0.2)
-    uid = await run(world)
+    uid = await world.run()
     held, left = world.backend.pods[uid], [2]
 
     def forget(call: str, _: Object) -> Exception | None:
@@ -218,7 +209,7 @@ def drop(world: World) -> None:
 async def test_what_may_be_left_is_named_though_its_namespace_takes_no_events(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    uid = await run(world)
+    uid = await world.run()
     world.backend.is_down = True
     monkeypatch.setattr(decide, "FORGET_SECONDS", -31.0)
     ending = Forbidden(403, "Forbidden", "because it is being terminated")
@@ -237,7 +228,7 @@ async def test_a_pod_deleted_by_force_is_named_if_its_end_is_not_confirmed(
     world: World, monkeypatch: pytest.MonkeyPatch, has_node: bool
 ) -> None:
     """Its host pod is gone at once. It is named once, and asked to end on; by another node if its own is gone."""
-    uid = await run(world)
+    uid = await world.run()
     world.backend.is_down = True
     monkeypatch.setattr(decide, "FORGET_SECONDS", -1.0)
     if not has_node:
@@ -256,7 +247,7 @@ async def test_a_pod_deleted_by_force_is_named_if_its_end_is_not_confirmed(
 
 
 async def test_a_node_that_goes_does_not_take_what_is_still_to_be_ended_along(world: World) -> None:
-    uid = await run(world)
+    uid = await world.run()
     world.backend.is_down = True
     world.api.drop(kinds.POD, "web", SPACE)
     await world.until(lambda: world.entry(uid).pod is None)
@@ -269,7 +260,7 @@ async def test_a_node_that_goes_does_not_take_what_is_still_to_be_ended_along(wo
 
 async def test_a_node_that_goes_ends_no_pod(world: World) -> None:
     """The pods of a Node that vanished by mistake are there again with it."""
-    uid = await run(world)
+    uid = await world.run()
     world.pods.registry.leave(NODE)
     await world.settle()
     assert uid in world.backend.pods
@@ -280,7 +271,7 @@ async def test_a_backend_that_says_something_else_each_time_causes_few_writes(mo
     """Each write stores the whole pod, and API servers keep what was before for five minutes."""
     monkeypatch.setattr(writer, "POD_WRITES", Rate(per_second=0.001, burst=6))
     async with living() as world:
-        uid = await run(world)
+        uid = await world.run()
         number = itertools.count()
 
         def change(call: str, _: Object) -> None:

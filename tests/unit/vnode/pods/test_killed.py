@@ -124,10 +124,7 @@ async def is_deleted_by_force(world: World) -> None:
 
 
 async def fails_in_the_host(world: World) -> None:
-    uid = world.bind("web")
-    await world.mark("web", "Accepted")
-    world.backend.run(uid)
-    await world.phase("web", "Running")
+    await world.run()
     pod = world.look("web") or {}
     pod["status"]["phase"] = "Failed"
     world.api.put(kinds.POD, pod)

@@ -65,10 +65,7 @@ async def test_one_that_is_not_kept_whole_is_sent_whole(world: World) -> None:
 
 
 async def test_one_that_has_grown_since_it_was_sent_is_no_other(world: World) -> None:
-    uid = world.bind("web")
-    await world.mark("web", "Accepted")
-    world.backend.run(uid)
-    await world.phase("web", "Running")
+    uid = await world.run()
     pod = world.look("web")
     assert pod is not None
     pod["metadata"]["annotations"] = {"note": "x" * SENT_LIMIT}

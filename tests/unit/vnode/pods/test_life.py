@@ -140,10 +140,7 @@ async def test_pods_of_daemon_sets_stay_here(world: World) -> None:
 
 async def test_deletion_ends_it_at_the_backend_first(world: World) -> None:
     world.backend.ends_at_once = False
-    uid = world.bind("web")
-    await world.mark("web", "Accepted")
-    world.backend.run(uid)
-    await world.phase("web", "Running")
+    uid = await world.run()
     world.delete("web", grace=5)
     await world.until(lambda: world.backend.count("delete"))
     await world.until(lambda: world.backend.count("get"))
@@ -231,10 +228,7 @@ async def test_a_finished_pod_is_kept_until_it_is_deleted(world: World) -> None:
 
 
 async def test_a_pod_failed_by_somebody_else_does_not_run_on(world: World) -> None:
-    uid = world.bind("web")
-    await world.mark("web", "Accepted")
-    world.backend.run(uid)
-    await world.phase("web", "Running")
+    uid = await world.run()
     pod = world.look("web")
     assert pod is not None
     pod["status"]["phase"] = "Failed"
@@ -322,10 +316,7 @@ async def test_a_started_pod_is_never_taken_back(world: World) -> None:
 
 
 async def test_a_silent_backend_leaves_all_as_it_is(world: World) -> None:
-    uid = world.bind("web")
-    await world.mark("web", "Accepted")
-    world.backend.run(uid)
-    await world.phase("web", "Running")
+    uid = await world.run()
     world.backend.is_down = True
     begin = world.backend.count("statuses")
     await world.until(lambda: world.backend.count("statuses") > begin + 5)
@@ -336,10 +327,7 @@ async def test_a_silent_backend_leaves_all_as_it_is(world: World) -> None:
 
 
 async def test_a_pod_that_is_missing_for_a_while_is_not_lost(world: World) -> None:
-    uid = world.bind("web")
-    await world.mark("web", "Accepted")
-    world.backend.run(uid)
-    await world.phase("web", "Running")
+    uid = await world.run()
     hidden = world.backend.pods.pop(uid)
     begin = world.backend.count("statuses")
     await world.until(lambda: world.backend.count("statuses") > begin + 5)
@@ -350,10 +338,7 @@ async def test_a_pod_that_is_missing_for_a_while_is_not_lost(world: World) -> No
 
 
 async def test_a_forgotten_pod_fails_after_a_while(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    uid = world.bind("web")
-    await world.mark("web", "Accepted")
-    world.backend.run(uid)
-    await world.phase("web", "Running")
+    uid = await world.run()
     monkeypatch.setattr(decide, "LOST_SECONDS", 0.1)
     world.backend.finish(uid)
     status = await world.phase("web", "Failed")
@@ -407,10 +392,7 @@ async def test_a_failed_deletion_is_repeated(world: World) -> None:
 
 async def test_what_may_be_left_is_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The job is deleted, and the backend is gone: bounded. When it comes back, the pod is ended after all."""
-    uid = world.bind("web")
-    await world.mark("web", "Accepted")
-    world.backend.run(uid)
-    await world.phase("web", "Running")
+    uid = await world.run()
     world.backend.is_down = True
     monkeypatch.setattr(decide, "FORGET_SECONDS", -31.0)
     world.delete("web", grace=30)
@@ -433,10 +415,7 @@ async def test_a_status_that_is_not_accepted_is_written_again(world: World, erro
         return error if verb == "PATCH" and left[0] >= 0 else None
 
     world.api.refusal = refuse
-    uid = world.bind("web")
-    await world.mark("web", "Accepted")
-    world.backend.run(uid)
-    await world.phase("web", "Running")
+    uid = await world.run()
     assert world.backend.starts == {uid: 1}
 
 

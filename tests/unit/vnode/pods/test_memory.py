@@ -81,15 +81,6 @@ def item(uid: str, *, age: float = 60, **fields: Any) -> UnconfirmedPod:
     return UnconfirmedPod(uid=uid, namespace=SPACE, name="old", node=NODE, containers=["app"], since=since, **fields)
 
 
-async def run(world: World, name: str = "web") -> str:
-    """A pod that runs. Returns its UID."""
-    uid = world.bind(name)
-    await world.mark(name, "Accepted")
-    world.backend.run(uid)
-    await world.phase(name, "Running")
-    return uid
-
-
 async def test_a_pod_that_is_gone_here_and_perhaps_not_there_outlives_the_process(world: World) -> None:
     uid = world.bind("web", initContainers=[{"name": "first", "image": "example/web:1"}])
     await world.mark("web", "Accepted")
@@ -112,8 +103,8 @@ async def test_a_pod_that_is_gone_here_and_perhaps_not_there_outlives_the_proces
 
 async def test_what_ends_in_time_is_not_noted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "NOTE_SECONDS", 10.0)
-    uid = await run(world)
-    other = await run(world, "other")
+    uid = await world.run()
+    other = await world.run("other")
     async with remembering(world) as kept:
         world.backend.ends_at_once = False
         world.delete("web", grace=30)
@@ -132,7 +123,7 @@ async def test_what_ends_in_time_is_not_noted(world: World, monkeypatch: pytest.
 
 async def test_what_is_still_a_pod_here_is_left_to_its_fate(world: World) -> None:
     """It was noted while it was ending, or somebody has written nonsense: a pod that runs must not be ended."""
-    uid = await run(world)
+    uid = await world.run()
     await note(world, item(uid))
     async with remembering(world) as kept:
         await world.until(lambda: not noted(world))

@@ -84,10 +84,7 @@ async def test_finished_pods_are_not_sent_again(world: World) -> None:
 
 
 async def test_it_starts_while_the_backend_is_away(world: World) -> None:
-    uid = world.bind("web")
-    await world.mark("web", "Accepted")
-    world.backend.run(uid)
-    await world.phase("web", "Running")
+    uid = await world.run()
     await world.stop()
     world.backend.is_down = True
     await world.start()
