@@ -63,10 +63,12 @@ class PodChanger:
     async def _tell(self, entry: Entry, message: str) -> None:
         """Tell once. Of a refusal whose text changes all the time, as that of a quota, not more often than of other problems."""
         now = time.monotonic()
-        if message and message != entry.told_change and now - entry.told_at.get(REFUSED, -TELL_SECONDS) >= TELL_SECONDS:
+        if message and (message == entry.told_change or now - entry.told_at.get(REFUSED, -TELL_SECONDS) < TELL_SECONDS):
+            return  # what is not told now is told at a later attempt
+        entry.told_change = message
+        if message:
             entry.told_at[REFUSED] = now
             await self._writer.tell(entry, "Warning", REFUSED, message)
-        entry.told_change = message
 
     def find_due(self, entry: Entry) -> float | None:
         """Seconds until a refused change is tried again. None: there is none."""

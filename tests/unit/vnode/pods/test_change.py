@@ -148,6 +148,22 @@ async def test_a_change_that_is_refused_is_told_once_and_holds_up_no_other(world
     await world.until(lambda: world.backend.pods[uid]["spec"]["containers"][0]["resources"] == LARGE)
 
 
+async def test_a_second_refusal_is_told_as_soon_as_it_may_be(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if it is the same one each time from then on."""
+    monkeypatch.setattr(change, "RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(change, "TELL_SECONDS", 0.2)
+    await run(world)
+    texts = ["exceeded quota: cpu"]
+
+    def refuse(call: str, _: Object) -> Exception | None:
+        return InvalidInput(texts.pop(0) if texts else "not allowed") if call == "patch resize" else None
+
+    world.backend.fault = refuse
+    edit(world, containers=[{"name": "app", "image": "example/web:1", "resources": LARGE}])
+    await world.until(lambda: world.events.count("PodUpdateRefused") == 2)
+    assert world.message("PodUpdateRefused") == "not allowed"
+
+
 async def test_an_image_that_is_refused_holds_up_no_label(world: World) -> None:
     uid = await run(world)
 
