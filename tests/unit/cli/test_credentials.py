@@ -62,19 +62,20 @@ def test_names_are_ours_whatever_the_secret_calls_them() -> None:
 @pytest.mark.parametrize(
     "found",
     [
-        {"metadata": {"name": "x"}},
-        {"metadata": {"name": "x"}, "data": {"kubeconfig": "%"}},
-        {"metadata": {"name": "x"}, "data": {"kubeconfig": encode(TEXT.encode()) + "\n"}},
-        {"metadata": {"name": "x"}, "data": {"kubeconfig": encode(b"\xff\xfe")}},
-        secret("[1"),
-        secret({}),
-        secret([]),
-        secret("{}" + TEXT),
-        secret("[" * 20_000 + "]" * 20_000),
-        secret("9" * 20_000),
-        secret(changed("preferences", "x" * SIZE_LIMIT)),
+        pytest.param({"metadata": {"name": "x"}}, id="no data"),
+        pytest.param({"metadata": {"name": "x"}, "data": {"kubeconfig": "%"}}, id="not base64"),
+        pytest.param(
+            {"metadata": {"name": "x"}, "data": {"kubeconfig": encode(TEXT.encode()) + "\n"}}, id="base64 and a line break"
+        ),
+        pytest.param({"metadata": {"name": "x"}, "data": {"kubeconfig": encode(b"\xff\xfe")}}, id="not UTF-8"),
+        pytest.param(secret("[1"), id="not JSON"),
+        pytest.param(secret({}), id="empty object"),
+        pytest.param(secret([]), id="list"),
+        pytest.param(secret("{}" + TEXT), id="two documents"),
+        pytest.param(secret("[" * 20_000 + "]" * 20_000), id="too deep"),
+        pytest.param(secret("9" * 20_000), id="too many digits"),
+        pytest.param(secret(changed("preferences", "x" * SIZE_LIMIT)), id="too large"),
     ],
-    ids=lambda found: str(found)[-40:],
 )
 def test_secrets_without_a_kubeconfig(found: Object) -> None:
     with pytest.raises(Failure, match="has no kubeconfig"):
