@@ -193,7 +193,7 @@ class NamespacePolicy(Model):
 
 
 class NetworkPolicyModel(Model):
-    """What the application may connect to, besides its own pods, its DNS and its own API server."""
+    """What the application may connect to, besides its own pods, its DNS and its own API server; and who may connect to that."""
 
     internet: Literal["Public", "None"] = Field(
         "Public",
@@ -207,6 +207,13 @@ class NetworkPolicyModel(Model):
         description="Address ranges that the application may not connect to, such as the office or data centre "
         "network and the host cluster's own. Defaults to the private ranges of RFC 1918 and RFC 6598.",
         max_length=64,
+    )
+    api_from: list[Peer] = Field(
+        default_factory=list,
+        description="From where the nested API servers may be reached, besides their own pods and by `kubectl port-forward`. "
+        "Users whose machines have a route to the host's Services need an `ipBlock`. If not set, they may be reached from any "
+        "namespace that does not belong to a job.",
+        max_length=32,
     )
 
 

@@ -69,7 +69,10 @@ def build_policies(shape: Shape) -> list[Object]:
             {
                 "podSelector": {"matchLabels": server},
                 "policyTypes": ["Ingress", "Egress"],
-                "ingress": [{"from": [_pods(app), _pods(runner)], "ports": [_API, *_DNS]}, {"from": [_NO_JOBS], "ports": [_API]}],
+                "ingress": [
+                    {"from": [_pods(app), _pods(runner)], "ports": [_API, *_DNS]},
+                    {"from": list_peers(shape.network.api_from), "ports": [_API]},
+                ],
                 "egress": [{"to": [_pods(app)]}, *_build_host_access(shape), *to_internet],
             },
         ),
@@ -78,13 +81,13 @@ def build_policies(shape: Shape) -> list[Object]:
 
 def build_exposed(home: Home, name: str, selector: dict[str, str], port: Object, peers: Sequence[Peer]) -> Object:
     """Opens one port of the pods behind an exposed Service, which `selector` selects."""
-    ingress = [{"from": list_exposed_from(peers), "ports": [port]}]
+    ingress = [{"from": list_peers(peers), "ports": [port]}]
     spec = {"podSelector": {"matchLabels": selector}, "policyTypes": ["Ingress"], "ingress": ingress}
     return {"metadata": home.metadata(name, component=labels.COMPONENT_EXPOSURE), "spec": spec}
 
 
-def list_exposed_from(peers: Sequence[Peer]) -> list[Object]:
-    """Where traffic to exposed pods may come from."""
+def list_peers(peers: Sequence[Peer]) -> list[Object]:
+    """From where a class lets traffic in that is nobody's of the cluster."""
     return [_dump(peer) for peer in peers] or [_NO_JOBS]
 
 
@@ -98,7 +101,7 @@ def _build_neighbours(shape: Shape) -> list[Object]:
     if not shape.has_issuer:
         return []
     solver = {"podSelector": {"matchLabels": {SOLVER_LABEL: "true"}}, "policyTypes": ["Ingress"]}
-    return [_policy(shape, Part.SOLVER_POLICY, solver | {"ingress": [{"from": list_exposed_from(shape.exposed_from)}]})]
+    return [_policy(shape, Part.SOLVER_POLICY, solver | {"ingress": [{"from": list_peers(shape.exposed_from)}]})]
 
 
 def _build_host_access(shape: Shape) -> list[Object]:
