@@ -17,6 +17,7 @@ from tests.openapi import Field, write_fields
 ROOTS = {
     "api__v1_openapi.json": ("PodSpec", "ServiceSpec", "PersistentVolumeClaimSpec"),
     "apis__networking.k8s.io__v1_openapi.json": ("NetworkPolicySpec",),
+    "apis__policy__v1_openapi.json": ("PodDisruptionBudgetSpec",),
 }
 _OPAQUE = frozenset({"ObjectMeta"})
 

@@ -1,4 +1,4 @@
-"""Services and network policies."""
+"""Services, network policies and disruption budgets."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ TABLES: dict[str, Table] = {
     "NetworkPolicyIngressRule": table("ports", "from"),
     "NetworkPolicyPeer": table("", "ipBlock namespaceSelector podSelector"),
     "NetworkPolicyPort": table("endPort port protocol"),
+    "PodDisruptionBudgetSpec": table("unhealthyPodEvictionPolicy", "maxUnavailable minAvailable selector"),
     "IPBlock": table("", "cidr except"),
 }
 """By type."""
