@@ -23,7 +23,7 @@ from nestor.api.base import (
 )
 from nestor.api.notices import NoticesPolicy
 from nestor.api.placement_rules import ClassPlacement
-from nestor.api.policies import Persistence
+from nestor.api.policies import IpBlock, Persistence
 from nestor.api.policy import PodSecurity
 
 PRIVATE_RANGES = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"]
@@ -35,6 +35,7 @@ DEFAULT_QUOTA: dict[str, str] = {
     "services.loadbalancers": "0",
     "configmaps": "200",
     "secrets": "200",
+    "count/networkpolicies.networking.k8s.io": "100",
 }
 """What a job may use up in the host, unless its class says otherwise: whatever all tenants share and one could exhaust."""
 ENDED_PODS = 10
@@ -123,15 +124,6 @@ class LabelSelector(Model):
     )
     match_expressions: Annotated[list[LabelRequirement], Field(max_length=64)] | None = Field(
         None, description="Further requirements. All must be met."
-    )
-
-
-class IpBlock(Model):
-    """An address range."""
-
-    cidr: Cidr = Field(description="The range, for example `10.40.0.0/30`.")
-    except_: Annotated[list[Cidr], Field(max_length=64)] | None = Field(
-        None, alias="except", description="Ranges inside `cidr` to leave out."
     )
 
 

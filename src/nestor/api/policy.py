@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError
 
 from nestor.api.base import LabelPattern, Model, Quantity
 from nestor.api.placement import Placement
+from nestor.api.policies import IpBlock
 from nestor.objects import Object, status_of
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,12 @@ class Policy(Model):
     )
     placement: Placement | None = Field(
         None, description="Where the cluster's pods may run, from the class's `placement`, the job's machine and its `placement`."
+    )
+    internet: list[IpBlock] = Field(
+        default_factory=list,
+        description="What the cluster's own NetworkPolicies may open of the world outside: address blocks, from the class's "
+        "`network` and what is known of the host cluster. If empty, nothing.",
+        max_length=4,
     )
 
     @property

@@ -15,7 +15,7 @@ from nestor.contracts.cluster import API_PORT
 from nestor.contracts.syncer import SERVER_SECONDS
 from nestor.names import Part
 
-__all__ = ["API_PORT", "DNS_PORT", "Host", "Shape", "choose_cluster_cidr", "collapse"]
+__all__ = ["API_PORT", "DNS_PORT", "Host", "Shape", "choose_cluster_cidr", "collapse", "find_closed"]
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -67,14 +67,19 @@ class Shape(Home):
 
     @property
     def closed_ranges(self) -> list[str]:
-        """Where the host cluster and its surroundings are: its Services and the class's private ranges, merged."""
-        found = [ipaddress.ip_network(cidr, strict=False) for cidr in (*self.network.private_ranges, *self.host.service_cidrs)]
-        return collapse([*found, *(ipaddress.ip_network(cidr) for cidr in CLOSED_V6)])
+        """See `find_closed`."""
+        return find_closed(self.network, self.host)
 
     @property
     def server_host(self) -> str:
         """DNS name of the API server in the host cluster."""
         return f"{self.child(Part.SERVER)}.{self.namespace}.svc"
+
+
+def find_closed(network: NetworkPolicyModel, host: Host) -> list[str]:
+    """Where the host cluster and its surroundings are: its Services and the class's private ranges, merged."""
+    found = [ipaddress.ip_network(cidr, strict=False) for cidr in (*network.private_ranges, *host.service_cidrs)]
+    return collapse([*found, *(ipaddress.ip_network(cidr) for cidr in CLOSED_V6)])
 
 
 def choose_cluster_cidr(service_cidrs: tuple[str, ...]) -> str:

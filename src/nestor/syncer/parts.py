@@ -28,6 +28,7 @@ from nestor.syncer.pods.delete import PodDeleter
 from nestor.syncer.pods.events import EventController
 from nestor.syncer.pods.gangs import Gangs
 from nestor.syncer.pods.ignored_fields import IgnoredFields
+from nestor.syncer.pods.isolation import Isolation
 from nestor.syncer.pods.kubelet import build_finder
 from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.sync import PodSyncer
@@ -110,10 +111,16 @@ def build_pods(context: Context, provider: Provider, engines: dict[str, Engine],
         key: Key = ("", name)
         await engines[kinds.NODE.plural].ensure(key)
 
-    needs = [references.check, *(engine.ensure_needs for engine in engines.values()), tokens.ensure, IgnoredFields(context).tell]
-    gangs = Gangs(context)
-    creator = PodCreator(context, provider, needs, Places(context), gangs)
-    syncer = PodSyncer(context, provider, ensure_node, references.find_clash, gangs)
+    gangs, isolation = Gangs(context), Isolation(context)
+    needs = [
+        references.check,
+        *(engine.ensure_needs for engine in engines.values()),
+        tokens.ensure,
+        isolation.ensure,
+        IgnoredFields(context).tell,
+    ]
+    creator = PodCreator(context, provider, needs, Places(context), gangs, isolation)
+    syncer = PodSyncer(context, provider, ensure_node, references.find_clash, gangs, isolation)
     pods = PodController(context, creator, syncer, PodDeleter(context, provider, syncer), PodEvictor(context, jobs))
     jobs.on_release(pods.queue.add)
     return PodParts(

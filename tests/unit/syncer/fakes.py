@@ -55,6 +55,17 @@ class NoGangs:
 NO_GANGS: Any = NoGangs()
 
 
+class NoPolicies:
+    """No policy isolates any pod."""
+
+    def find(self, _: Any) -> dict[str, str]:
+        """The labels of its host pod."""
+        return {}
+
+
+NO_POLICIES: Any = NoPolicies()
+
+
 def context(**parts: Any) -> Any:
     """What a controller works with, as far as a test needs it."""
     return SimpleNamespace(**parts)

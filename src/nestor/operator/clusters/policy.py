@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.policies import IpBlock
 from nestor.api.policy import Policy
 from nestor.cluster.namespace import find_default_limits
+from nestor.cluster.policies import build_internet
+from nestor.cluster.shape import Host
 from nestor.operator.admission.placement import apply_machine, resolve_placement, tolerate_backends
 from nestor.operator.world.taints import Taints
 
 
 def resolve_policy(
-    policy: NestedClassSpec | None, *, is_job: bool, job: NestedAppJobSpec | None = None, taints: Taints | None = None
+    policy: NestedClassSpec | None, host: Host, *, is_job: bool, job: NestedAppJobSpec | None = None, taints: Taints | None = None
 ) -> Policy:
     """The policy that the cluster's syncer obeys. Pure.
 
@@ -21,7 +24,8 @@ def resolve_policy(
     """
     if policy is None:
         return Policy()
-    found = Policy(always_pull_images=policy.images.always_pull)
+    blocks = [IpBlock.model_validate(item["ipBlock"]) for item in build_internet(policy.network, host)]
+    found = Policy(always_pull_images=policy.images.always_pull, internet=blocks)
     if not is_job:
         return found
     own = apply_machine(policy, job.machine if job else None).namespace

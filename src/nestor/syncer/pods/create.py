@@ -19,6 +19,7 @@ from nestor.syncer.copies.rows.config import find_excess
 from nestor.syncer.pods import room
 from nestor.syncer.pods.gang_groups import NoGang
 from nestor.syncer.pods.gangs import Gangs
+from nestor.syncer.pods.isolation import Isolation
 from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.room import Room
 from nestor.syncer.view.context import Context
@@ -58,7 +59,9 @@ class _Pause:
 class PodCreator:
     """Creates host pods, and what they need first."""
 
-    def __init__(self, context: Context, provider: Provider, needs: Sequence[Need], places: Places, gangs: Gangs) -> None:
+    def __init__(
+        self, context: Context, provider: Provider, needs: Sequence[Need], places: Places, gangs: Gangs, isolation: Isolation
+    ) -> None:
         self._context = context
         self._provider = provider
         self._needs = needs
@@ -68,6 +71,7 @@ class PodCreator:
         self.room = Room()
         self.places = places
         self.gangs = gangs
+        self.isolation = isolation
         self.creating = 0
         """Number of creations in progress: these host pods may still appear."""
 
@@ -144,6 +148,7 @@ class PodCreator:
         caches = self._context.caches
         namespaces = {item["metadata"]["name"]: labels_of(item) for item in self._namespaces}
         host = translate.build_pod(nested, self._context.target, namespaces, policy, place, gang)
+        host["metadata"]["labels"] |= self.isolation.find(nested)
         if caches.is_suspended or caches.policy != policy:
             return False
         if message := find_excess(caches.copied_bytes.value, None, host):

@@ -15,6 +15,7 @@ from nestor.syncer.pods.controller import PodController
 from nestor.syncer.pods.create import PodCreator
 from nestor.syncer.pods.delete import PodDeleter
 from nestor.syncer.pods.gangs import Gangs
+from nestor.syncer.pods.isolation import Isolation
 from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.sync import PodSyncer
 from nestor.syncer.view.caches import Caches
@@ -81,9 +82,9 @@ class Scene:
         nested, api = cast(Api, self.nested), cast(Api, self.api)
         self.caches = Caches(api, nested, TARGET)
         context = Context(api, nested, TARGET, self.caches, EventRecorder(nested, "test"))
-        self.gangs = Gangs(context)
-        syncer = PodSyncer(context, self.host, self._nothing, lambda _: "", self.gangs)
-        self.creator = PodCreator(context, self.host, [self._prepare], Places(context), self.gangs)
+        self.gangs, isolation = Gangs(context), Isolation(context)
+        syncer = PodSyncer(context, self.host, self._nothing, lambda _: "", self.gangs, isolation)
+        self.creator = PodCreator(context, self.host, [self._prepare], Places(context), self.gangs, isolation)
         deleter = PodDeleter(context, self.host, syncer)
         self.controller = PodController(context, self.creator, syncer, deleter, cast(Any, self))
 
