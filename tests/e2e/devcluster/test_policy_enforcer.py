@@ -38,7 +38,7 @@ class Pods:
 
     def reaches(self, client: str, place: str, kubectl: Kubectl | None = None) -> bool:
         """Whether a client gets the server's page there."""
-        script = f"wget -T 3 -qO- http://{place} 2>&1 || true"
+        script = f"timeout 3 wget -qO- http://{place} 2>&1 || true"
         answer = (kubectl or self.kubectl)("exec", client, "--", "sh", "-c", script).strip()
         # Everything else would be no wall, but a server that does not serve.
         assert answer == "yes" or "No route to host" in answer, answer
@@ -146,7 +146,7 @@ def test_a_pod_is_covered_from_its_first_packet_on_and_known_to_the_other_node(p
     """Each pod asks at once when it starts: those that may not get nothing, those that may get their page."""
     pods.policy("in", ingress=[{"from": [{"podSelector": {"matchLabels": {"may": "true"}}}]}], policyTypes=["Ingress"])
     pods.await_reached("far", f"{pods.server}:8080", False)
-    script = f"wget -T 3 -qO- http://{pods.server}:8080 2>&1 | tail -n 1"
+    script = f"timeout 3 wget -qO- http://{pods.server}:8080 2>&1 | tail -n 1"
     names = [(f"{may}-{number}", may) for number in range(4) for may in ("true", "false")]
     for number, (name, may) in enumerate(names):
         pods.kubectl.apply(pod(name, (FIRST, SECOND)[number // 2 % 2], script, may=may))
