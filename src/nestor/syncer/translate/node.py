@@ -63,7 +63,9 @@ def add_own(node: Object, there: Object | None) -> Object:
     note: Object = {"labels": sorted(meta["labels"]), "taints": sorted(map(_identify, spec["taints"]))}
     taints, is_unschedulable = [*spec["taints"], *own.taints], spec["unschedulable"] or own.is_cordoned
     if is_unschedulable:
-        note |= {"unschedulable": True, "cordoned": own.is_cordoned}
+        note["unschedulable"] = True
+    if own.is_cordoned:
+        note["cordoned"] = True
         if _identify(CORDONED) not in map(_identify, taints):
             taints.append(CORDONED)
     meta = meta | {

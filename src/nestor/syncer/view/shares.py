@@ -23,7 +23,7 @@ class Shares:
         self._left: Amounts = {}
         self._used: dict[str, Amounts] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._looked = 0.0
+        self._looked: float | None = None
         self._call: Callable[[], None] = lambda: None
         caches.host_quotas.on_change(lambda _: self._plan())
         caches.host(kinds.POD).on_change(self._on_pod)
@@ -34,6 +34,8 @@ class Shares:
 
     def limit(self, node: Object) -> dict[str, str] | None:
         """What the cluster can use of a host node; None if that is all."""
+        if self._looked is None and self._caches.host_quotas.synced.is_set():
+            self._read()
         if not self._left:
             return None
         used = self._used.get(node["metadata"]["name"], {})
@@ -48,11 +50,15 @@ class Shares:
         if self._timer is None:
             loop = asyncio.get_running_loop()
             pause = max(AGAIN_SECONDS, NODE_SECONDS * len(self._caches.nested(kinds.NODE).store))
-            due = self._looked + pause if self._looked else 0.0
+            due = self._looked + pause if self._looked is not None else 0.0
             self._timer = loop.call_later(max(FIRST_SECONDS, due - loop.time()), self._look)
 
     def _look(self) -> None:
-        self._timer, self._looked = None, asyncio.get_running_loop().time()
+        self._timer = None
+        self._read()
+        self._call()
+
+    def _read(self) -> None:
+        self._looked = asyncio.get_running_loop().time()
         self._left = allocatable.find_left(self._caches.host_quotas)
         self._used = allocatable.find_used(self._caches.host(kinds.POD))
-        self._call()

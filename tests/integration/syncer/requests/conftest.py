@@ -18,6 +18,7 @@ from nestor.kube.stream import Stream
 from nestor.syncer.copies.rows import nodes
 from nestor.syncer.process import health
 from nestor.syncer.process.health import Health
+from nestor.syncer.view import shares
 from nestor.syncer.view.nodes import HostNodes
 from tests.integration import apiserver
 from tests.integration.requests import golden
@@ -301,6 +302,7 @@ async def stage(
 ) -> Stage:
     """A scenario, by the name of its test's module: `test_config` plays in the namespace `config`."""
     monkeypatch.setattr(nodes, "LINGER_SECONDS", LINGER_SECONDS)
+    monkeypatch.setattr(shares, "FIRST_SECONDS", LINGER_SECONDS)
     recorder = recorded[1]
     await recorder.settle()
     recorder.steps, recorder.is_noted = [], is_no_basic

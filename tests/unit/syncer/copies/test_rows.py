@@ -482,7 +482,7 @@ async def test_a_tenant_cordons_a_node_and_takes_that_back() -> None:
         host_says(True)
         await made.settle()
         await cordon(False)
-        assert look() == closed
+        assert look() == (True, [])
         host_says(False)
         await made.settle()
         assert look() == is_open
