@@ -15,7 +15,7 @@ class IgnoredFields:
     """One event per pod, before its host pod is created."""
 
     def __init__(self, context: Context) -> None:
-        self._recorder, self._caches = context.recorder, context.caches
+        self._recorder, self._caches, self._target = context.recorder, context.caches, context.home
         self._told: Told[str] = Told()
         context.caches.nested(kinds.POD).on_change(self._on_pod)
 
@@ -26,7 +26,7 @@ class IgnoredFields:
 
     async def tell(self, pod: Object) -> None:
         """Post the event, unless this pod has it already."""
-        found = "; ".join(ignored.find_ignored(pod, self._caches.policy))
+        found = "; ".join(ignored.find_ignored(pod, self._caches.policy, self._target))
         if found and self._told.is_news(pod["metadata"]["uid"], found):
             await self._recorder.post(pod, "Warning", REASON, found)
 
