@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError
 
 from nestor.api.base import LabelPattern, Model, Quantity
 from nestor.api.placement import Placement
+from nestor.api.storage import Storage
 from nestor.objects import Object, status_of
 
 log = logging.getLogger(__name__)
@@ -47,6 +48,15 @@ class Policy(Model):
     placement: Placement | None = Field(
         None, description="Where the cluster's pods may run, from the class's `placement`, the job's machine and its `placement`."
     )
+
+    storage: Storage | None = Field(
+        None, description="The volumes that the cluster's claims may get, from the class's `storage` and the job's."
+    )
+
+    @property
+    def volumes(self) -> Storage:
+        """The volumes that the cluster's claims may get."""
+        return self.storage or Storage()
 
     @property
     def places(self) -> Placement:

@@ -21,6 +21,7 @@ FIELDS = (
     "restartPolicy",
     "restartPolicyRules",
     "volumeMounts",
+    "volumeDevices",
     "livenessProbe",
     "readinessProbe",
     "startupProbe",

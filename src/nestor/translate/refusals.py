@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from nestor.api.policy import Policy
 from nestor.objects import Object
 from nestor.translate import baseline, gang_claims, node_rules
+from nestor.translate.claims import CLAIM_VOLUMES
 
 _VOLUMES = {
     "Baseline": frozenset({"emptyDir", "configMap", "secret", "projected", "downwardAPI", "image"}),
     "Privileged": frozenset({"emptyDir", "configMap", "secret", "projected", "downwardAPI", "image", "hostPath"}),
 }
 """Supported volume types by Pod Security level."""
-# Generic ephemeral volumes are claims too: their template may name any PersistentVolume of the host.
-_CLAIMS = frozenset({"persistentVolumeClaim", "ephemeral"})
+NO_VOLUMES = "the class allows no persistent volumes (`storage.classes`)"
 _SOURCES = frozenset({"configMap", "secret", "downwardAPI", "serviceAccountToken"})
 _GROUPS = ("initContainers", "containers", "ephemeralContainers")
 
@@ -67,8 +67,9 @@ def _check_pod(spec: Object, policy: Policy) -> Iterator[str]:
 
 def _check_volume(path: str, volume: Object, policy: Policy) -> Iterator[str]:
     kind, allowed = next((key for key in volume if key != "name"), "emptyDir"), _VOLUMES[policy.pod_security]
-    if kind in _CLAIMS:
-        yield f"`{path}.{kind}` may not be set: persistent volumes are not supported yet"
+    if kind in CLAIM_VOLUMES:
+        if not policy.volumes.classes:
+            yield f"`{path}.{kind}` may not be set: {NO_VOLUMES}"
     elif kind not in allowed:
         yield f"`{path}.{kind}` may not be set: volumes must be one of {', '.join(sorted(allowed))}"
     for index, source in enumerate((volume.get("projected") or {}).get("sources") or []):
@@ -79,7 +80,7 @@ def _check_volume(path: str, volume: Object, policy: Policy) -> Iterator[str]:
 def _check_container(path: str, container: Object, policy: Policy) -> Iterator[str]:
     if policy.pod_security == "Baseline":
         yield from baseline.check_container(path, container)
-    if container.get("volumeDevices"):
-        yield f"`{path}.volumeDevices` may not be set: persistent volumes are not supported yet"
+    if container.get("volumeDevices") and not (policy.volumes.classes and policy.volumes.block_volumes):
+        yield f"`{path}.volumeDevices` may not be set: the class allows no block volumes (`storage.blockVolumes`)"
     if (container.get("resources") or {}).get("claims"):
         yield f"`{path}.resources.claims` may not be set: dynamic resource allocation is not supported"

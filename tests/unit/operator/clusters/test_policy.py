@@ -7,6 +7,7 @@ import pytest
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
+from nestor.api.storage import Storage
 from nestor.operator.clusters.policy import resolve_policy
 from tests.unit.operator.builders import Object, build_job, build_policy
 
@@ -57,3 +58,10 @@ def test_a_jobs_machine_and_wishes_are_in_its_policy() -> None:
     found = resolve_policy(build_policy(placement={"machines": [machine]}), is_job=True, job=job)
     assert found.ephemeral_storage_limit == "1Gi"
     assert found.places.node_selector == {"pool": "m", "zone": "1"}
+
+
+@pytest.mark.parametrize("is_job", [True, False])
+def test_volumes_are_as_the_class_says_in_users_own_clusters_too(is_job: bool) -> None:
+    found = resolve_policy(build_policy(storage={"classes": ["fast"], "retention": "Retain"}), is_job=is_job)
+    assert found.storage == Storage(classes=["fast"])
+    assert not resolve_policy(build_policy(), is_job=is_job).volumes.classes
