@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from nestor.objects import Object
 
-CLAIM_VOLUMES = frozenset({"persistentVolumeClaim", "ephemeral"})
-"""Types of volumes that are claims."""
+NO_VOLUMES = "the class allows no persistent volumes (`storage.classes`)"
+NO_DEVICES = "the class allows no block volumes (`storage.blockVolumes`)"
 
 
 def find_claims(pod: Object) -> list[str]:

@@ -5,35 +5,12 @@ from __future__ import annotations
 from nestor.api.policy import Policy
 from nestor.objects import Object
 from nestor.quantities import find_larger
-from nestor.translate import env
+from nestor.translate import env, fields
+from nestor.translate.fields.containers import EPHEMERAL_CONTAINER
 from nestor.translate.target import Target
 
-FIELDS = (
-    "name",
-    "image",
-    "imagePullPolicy",
-    "command",
-    "args",
-    "workingDir",
-    "ports",
-    "resources",
-    "resizePolicy",
-    "restartPolicy",
-    "restartPolicyRules",
-    "volumeMounts",
-    "volumeDevices",
-    "livenessProbe",
-    "readinessProbe",
-    "startupProbe",
-    "lifecycle",
-    "terminationMessagePath",
-    "terminationMessagePolicy",
-    "securityContext",
-    "stdin",
-    "stdinOnce",
-    "tty",
-    "targetContainerName",
-)
+FIELDS = tuple(sorted({*fields.find(EPHEMERAL_CONTAINER, "Pass"), *fields.find(EPHEMERAL_CONTAINER, "Class")}))
+"""What a container has there as it has it here. What the class decides on is refused before, or allowed."""
 
 
 def build_containers(pod: Object, group: str, target: Target, policy: Policy) -> list[Object]:

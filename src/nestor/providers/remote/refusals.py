@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from nestor.api.policy import Policy
 from nestor.objects import Object
 from nestor.translate import containers, refusals
-from nestor.translate.claims import CLAIM_VOLUMES
+from nestor.translate.fields.volumes import BY_STORAGE
 
 POLICY = Policy(always_pull_images=False)
 """Pod Security `Baseline`, whatever the namespace there enforces: no host pod may take over a node of another cluster."""
@@ -66,13 +66,13 @@ def find_refusals(pod: Object) -> list[str]:
     # Which runtime classes there are is the other cluster's affair: it refuses unknown ones by name.
     checked = {key: value for key, value in spec.items() if key not in {*_OF_HOST, "runtimeClassName"}}
     if "volumes" in checked:
-        checked["volumes"] = [{"name": item["name"]} if item.keys() & CLAIM_VOLUMES else item for item in checked["volumes"]]
+        checked["volumes"] = [{"name": item["name"]} if item.keys() & set(BY_STORAGE) else item for item in checked["volumes"]]
     return [*_find_claims(spec), *refusals.find_refusals(pod | {"spec": checked}, POLICY), *_find_unknown(spec)]
 
 
 def _find_claims(spec: Object) -> Iterator[str]:
     for index, volume in enumerate(spec.get("volumes") or []):
-        for kind in volume.keys() & CLAIM_VOLUMES:
+        for kind in volume.keys() & set(BY_STORAGE):
             yield f"`spec.volumes[{index}].{kind}` may not be set: persistent volumes are not carried to another cluster"
 
 

@@ -9,7 +9,9 @@ from nestor import names
 from nestor.api import labels
 from nestor.api.storage import Storage
 from nestor.objects import Object, annotations_of, labels_of, spec_of, status_of
-from nestor.translate import messages
+from nestor.translate import fields, messages
+from nestor.translate.claims import NO_DEVICES, NO_VOLUMES
+from nestor.translate.fields.volumes import CLAIM_SPEC
 from nestor.translate.target import Target, nested_key, nested_uid
 
 PROVISIONER = f"host.{labels.GROUP}"
@@ -20,7 +22,7 @@ HOST_PROVISIONER = f"{labels.GROUP}/host-provisioner"
 
 _UP = {labels.MANAGED_BY: "nestor"}
 _LIFTED = ("capacity", "conditions", "allocatedResources", "allocatedResourceStatuses")
-_CARRIED = ("accessModes", "storageClassName", "volumeMode")
+_CARRIED = (*fields.find(CLAIM_SPEC, "Pass"), *fields.find(CLAIM_SPEC, "Class"))
 
 
 def build_class(host: Object, storage: Storage) -> Object:
@@ -49,7 +51,7 @@ def _check(claim: Object, storage: Storage, *, is_own_class: bool) -> Iterator[s
     spec = claim["spec"]
     name = spec.get("storageClassName")
     known = ", ".join(f"'{item}'" for item in storage.classes)
-    allowed = f"the class allows {known}" if known else "the class allows no persistent volumes (`storage.classes`)"
+    allowed = f"the class allows {known}" if known else NO_VOLUMES
     if volume := spec.get("volumeName"):
         yield (
             f"`spec.volumeName` is '{volume}', but the host cluster has no volume for this claim: if there was one, it is gone; "
@@ -62,11 +64,10 @@ def _check(claim: Object, storage: Storage, *, is_own_class: bool) -> Iterator[s
     elif is_own_class:
         yield f"StorageClass '{name}' of this cluster is not the host cluster's: delete it, and Nestor creates the host's"
     if spec.get("volumeMode") == "Block" and not storage.block_volumes:
-        yield "`spec.volumeMode` may not be 'Block': the class does not allow it (`storage.blockVolumes`)"
-    if spec.get("selector"):
-        yield "`spec.selector` may not be set: it would select among the volumes of the host cluster"
-    if spec.get("volumeAttributesClassName"):
-        yield "`spec.volumeAttributesClassName` may not be set: VolumeAttributesClasses are not carried to the host cluster"
+        yield f"`spec.volumeMode` may not be 'Block': {NO_DEVICES}"
+    for field in fields.find(CLAIM_SPEC, "Refuse"):
+        if spec.get(field):
+            yield f"`spec.{field}` may not be set: {CLAIM_SPEC[field].note}"
     yield from _check_source(spec)
 
 
@@ -79,6 +80,11 @@ def _check_source(spec: Object) -> Iterator[str]:
                 "snapshots are not carried to the host cluster"
             )
             return
+
+
+def find_ignored(claim: Object) -> str | None:
+    """Fields that this version of Nestor does not know."""
+    return "; ".join(fields.find_unknown("spec", claim["spec"], CLAIM_SPEC)) or None
 
 
 def build_claim(claim: Object, target: Target, cluster: str) -> Object:

@@ -57,6 +57,10 @@ class ClaimRow(Row):
         is_own = known is not None and not storage.is_ours(known)
         return storage.find_refusal(source, self.context.caches.policy.volumes, is_own_class=is_own)
 
+    def find_ignored(self, source: Object) -> str | None:
+        """Fields that are newer than this version of Nestor."""
+        return storage.find_ignored(source)
+
     def build(self, source: Object) -> Object:
         """The host's claim."""
         return storage.build_claim(source, self.context.target, self._read_data())
