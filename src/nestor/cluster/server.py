@@ -24,14 +24,14 @@ EPHEMERAL_LIMIT = "5Gi"
 """For data, logs and everything else that K3s writes. Without a request, as not every node offers any."""
 _CONTROLLERS_OFF = (
     "node-lifecycle-controller",
-    "taint-eviction-controller",
     "node-ipam-controller",
     "node-route-controller",
     "persistentvolume-attach-detach-controller",
     "persistentvolume-expander-controller",
 )
 CONTROLLERS = ",".join(["*", "tokencleaner", *(f"-{name}" for name in _CONTROLLERS_OFF)])
-"""Without those for nodes: nodes mirror the host's, which decides on their health, taints and pod ranges. And without those that
+"""Without those for nodes: nodes mirror the host's, which decides on their health and pod ranges. The one that ends pods for
+taints runs: it sees `NoExecute` only where tenants have set it (see `nestor.syncer.translate.node`). And without those that
 attach and enlarge volumes, which the host does as well.
 """
 

@@ -60,6 +60,14 @@ def test_a_jobs_machine_and_wishes_are_in_its_policy() -> None:
     assert found.places.node_selector == {"pool": "m", "zone": "1"}
 
 
+def test_which_nodes_a_class_shows_is_for_jobs_alone() -> None:
+    cluster = {"nodes": "Selected", "nodeSelector": {"matchLabels": {"pool": "batch"}}}
+    job = resolve_policy(build_policy(cluster=cluster), is_job=True)
+    assert (job.nodes, job.node_selector and job.node_selector.match_labels) == ("Selected", {"pool": "batch"})
+    assert resolve_policy(build_policy(cluster=cluster), is_job=False) == USERS
+    assert resolve_policy(build_policy(), is_job=True).nodes is None
+
+
 @pytest.mark.parametrize("is_job", [True, False])
 def test_volumes_are_as_the_class_says_in_users_own_clusters_too(is_job: bool) -> None:
     found = resolve_policy(build_policy(storage={"classes": ["fast"], "retention": "Retain"}), is_job=is_job)
