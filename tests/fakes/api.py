@@ -30,6 +30,7 @@ class MemoryApi:
         self.bodies: builtins.list[Any] = []
         self.refusal: Callable[[str, Object], ApiError | None] = lambda _, __: None
         self._kinds: dict[str, Kind] = {**_KINDS, **{kind.plural: kind for kind in known}}
+        self.git_version = "v1.36.3"
         self._version = 0
         self._watches: builtins.list[_Watch] = []
         self._statuses: dict[Key, Object] = {}
@@ -76,7 +77,9 @@ class MemoryApi:
         return all(watch.events.empty() for watch in self._watches)
 
     async def request(self, method: str, path: str, query: dict[str, str] | None = None, *_: Any) -> Object:
-        """A cache's list."""
+        """A cache's list, or the server's version."""
+        if path == "/version":
+            return {"gitVersion": self.git_version}
         kind, namespace = self._read_path(path)
         labels, fields = ((query or {}).get(key, "") for key in ("labelSelector", "fieldSelector"))
         items = [item for item in self._all(kind, namespace) if _is_selected(item, labels, fields)]
@@ -239,11 +242,17 @@ def _is_selected(obj: Object, selector: str, fields: str = "") -> bool:
         if ((_read_field(obj, path) or "") == value) is (operator == "!="):
             return False
     own = obj["metadata"].get("labels") or {}
-    for term in filter(None, selector.split(",")):
-        key, _, value = term.partition("=")
-        if key not in own or (value and own[key] != value):
-            return False
-    return True
+    return all(_holds(term, own) for term in re.split(r",(?![^(]*\))", selector) if term)
+
+
+def _holds(term: str, own: dict[str, str]) -> bool:
+    """One term of a label selector: `a`, `!a`, `a=b`, `a in (b,c)`, `a notin (b,c)`."""
+    if found := re.fullmatch(r"(\S+) (in|notin) \((.*)\)", term):
+        return (own.get(found[1]) in found[3].split(",")) is (found[2] == "in")
+    if term.startswith("!"):
+        return term[1:] not in own
+    key, _, value = term.partition("=")
+    return key in own and (not value or own[key] == value)
 
 
 def _read_field(obj: Object, path: str) -> Any:

@@ -105,7 +105,7 @@ class Follower:
         threading.Thread(target=self._run, name=self.path, daemon=True).start()
 
     def _run(self) -> None:
-        version = ""
+        version, said = "", ""
         while True:
             try:
                 if not version:
@@ -117,7 +117,9 @@ class Follower:
             except Expired:
                 version = ""
             except OSError as error:
-                log.info("will try again: %s", error)
+                if str(error) != said:
+                    said = str(error)
+                    log.info("will try again: %s", said)
                 time.sleep(RETRY_SECONDS)
 
     def _list(self) -> str:

@@ -50,11 +50,20 @@ RENEW_AFTER = f"{GROUP}/renew-after"
 TOKEN_NODE = f"{GROUP}/token-node"
 """Annotation of a Secret with service account tokens: the node that the tokens name; empty if their pod had none yet."""
 
+RETENTION = f"{GROUP}/volume-retention"
+"""Label of a job's namespace: what becomes of its volumes when the job is deleted, if they are to stay: `Retain`."""
+
+NESTED_DATA = f"{GROUP}/nested-data"
+"""Annotation of a host claim: identifies the data of the nested cluster that it was made for. A cluster that loses its data gets
+other data.
+"""
+
 SUCCESSOR = f"{GROUP}/successor"
 """Annotation of a host Service: the nested Service to recreate with the cluster IP that the host assigned."""
 
 MIRRORED = f"{GROUP}/mirrored"
-"""Annotation of a nested Node: the labels and taints that it has from the host's; all others are the tenant's own."""
+"""Annotation of a nested Node: the labels and taints that it has from the host's; all others are the tenant's own. And whether
+it takes pods, and whether the tenant has decided that."""
 
 CONTENT_KEY = f"{GROUP}/content-key"
 """Annotation of a Secret with certificates: hash of what they were issued for."""
@@ -114,6 +123,9 @@ INPUTS_GATE = f"{GROUP}/inputs"
 
 PLACEMENT = f"{GROUP}/placement"
 """Annotation of a host pod: digest of the rules of placement under which it was made; absent if there were none."""
+
+OWN_NODES = f"{GROUP}/own-nodes"
+"""Annotation of a host pod: digest of the nodes that the tenant's own labels and taints leave it; absent if they say nothing."""
 
 PLACE = f"{GROUP}/place"
 """Annotation of a host pod that may overflow: `Host`, `HostFirst` or `Backend`."""

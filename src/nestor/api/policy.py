@@ -10,6 +10,8 @@ from pydantic import Field, ValidationError
 from nestor.api.base import LabelPattern, Model, Quantity
 from nestor.api.placement import Placement
 from nestor.api.policies import IpBlock
+from nestor.api.selectors import LabelSelector
+from nestor.api.storage import Storage
 from nestor.objects import Object, status_of
 
 log = logging.getLogger(__name__)
@@ -48,12 +50,29 @@ class Policy(Model):
     placement: Placement | None = Field(
         None, description="Where the cluster's pods may run, from the class's `placement`, the job's machine and its `placement`."
     )
+    nodes: Literal["All", "Selected"] | None = Field(
+        None,
+        description="Which host nodes the cluster shows besides those in use, `All` or `Selected`, from the class's "
+        "`cluster.nodes`.",
+    )
+    node_selector: LabelSelector | None = Field(
+        None, description="Labels of the nodes that it shows if `nodes` is `Selected`, from the class's `cluster.nodeSelector`."
+    )
+
+    storage: Storage | None = Field(
+        None, description="The volumes that the cluster's claims may get, from the class's `storage` and the job's."
+    )
     internet: list[IpBlock] = Field(
         default_factory=list,
         description="What the cluster's own NetworkPolicies may open of the world outside: address blocks, from the class's "
         "`network` and what is known of the host cluster. If empty, nothing.",
         max_length=4,
     )
+
+    @property
+    def volumes(self) -> Storage:
+        """The volumes that the cluster's claims may get."""
+        return self.storage or Storage()
 
     @property
     def places(self) -> Placement:

@@ -23,13 +23,14 @@ from nestor.syncer.copies.rows import find_rows
 from nestor.syncer.outcome.controller import OutcomeController
 from nestor.syncer.pods import gang_groups
 from nestor.syncer.pods.controller import PodController
-from nestor.syncer.pods.create import PodCreator
+from nestor.syncer.pods.create import Deciders, PodCreator
 from nestor.syncer.pods.delete import PodDeleter
 from nestor.syncer.pods.events import EventController
 from nestor.syncer.pods.gangs import Gangs
 from nestor.syncer.pods.ignored_fields import IgnoredFields
 from nestor.syncer.pods.isolation import Isolation
 from nestor.syncer.pods.kubelet import build_finder
+from nestor.syncer.pods.own_nodes import OwnNodes
 from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.sync import PodSyncer
 from nestor.syncer.pods.tokens import TokenController
@@ -52,6 +53,8 @@ class Parts:
     servers: dict[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
     host_rights: tuple[Right, ...] = ()
     """Permissions needed on the host, apart from those for the caches (see `find_rights`)."""
+    is_settled: Callable[[], bool] = lambda: True
+    """Whether all is there that the cluster must have before it counts as ready."""
 
 
 def build_shared(context: Context, cluster: Object, settings: Settings) -> Parts:
@@ -73,6 +76,7 @@ def build_shared(context: Context, cluster: Object, settings: Settings) -> Parts
             *gang_groups.RIGHTS,
             *(item for engine in engines.values() for item in engine.host_rights),
         ),
+        is_settled=lambda: all(engine.is_settled for engine in engines.values()),
     )
 
 
@@ -111,15 +115,15 @@ def build_pods(context: Context, provider: Provider, engines: dict[str, Engine],
         key: Key = ("", name)
         await engines[kinds.NODE.plural].ensure(key)
 
-    gangs, isolation = Gangs(context), Isolation(context)
+    gangs, isolation, own_nodes = Gangs(context), Isolation(context), OwnNodes(context.caches)
     needs = [
         references.check,
         *(engine.ensure_needs for engine in engines.values()),
         tokens.ensure,
         isolation.ensure,
-        IgnoredFields(context).tell,
+        IgnoredFields(context, own_nodes).tell,
     ]
-    creator = PodCreator(context, provider, needs, Places(context), gangs, isolation)
+    creator = PodCreator(context, provider, needs, Deciders(Places(context), gangs, own_nodes, isolation))
     syncer = PodSyncer(context, provider, ensure_node, references.find_clash, gangs, isolation)
     pods = PodController(context, creator, syncer, PodDeleter(context, provider, syncer), PodEvictor(context, jobs))
     jobs.on_release(pods.queue.add)

@@ -10,6 +10,7 @@ from nestor.cluster.namespace import find_default_limits
 from nestor.cluster.policies import build_internet
 from nestor.cluster.shape import Host
 from nestor.operator.admission.placement import apply_machine, resolve_placement, tolerate_backends
+from nestor.operator.admission.storage import resolve_storage
 from nestor.operator.world.taints import Taints
 
 
@@ -19,13 +20,14 @@ def resolve_policy(
     """The policy that the cluster's syncer obeys. Pure.
 
     `policy` is None when the class is gone: then the strictest policy holds. A cluster that is no job's is in its user's own
-    namespace: for what the class says of the namespaces and pods that jobs get, the strictest value holds there. `job`: its
+    namespace: for what the class says of the namespaces and pods that jobs get, the strictest value holds there; its
+    volumes are the namespace's own, by the same StorageClasses. `job`: its
     spec, if it can be read; wishes that the class does not allow are left out. `taints`: those of the backends' nodes.
     """
     if policy is None:
         return Policy()
     blocks = [IpBlock.model_validate(item["ipBlock"]) for item in build_internet(policy.network, host)]
-    found = Policy(always_pull_images=policy.images.always_pull, internet=blocks)
+    found = Policy(always_pull_images=policy.images.always_pull, internet=blocks, storage=resolve_storage(policy, job))
     if not is_job:
         return found
     own = apply_machine(policy, job.machine if job else None).namespace
@@ -35,6 +37,8 @@ def resolve_policy(
             "pod_security": own.pod_security,
             "allowed_labels": own.allowed_labels,
             "ephemeral_storage_limit": limit,
+            "nodes": None if policy.cluster.nodes == "InUse" else policy.cluster.nodes,
+            "node_selector": policy.cluster.node_selector,
             "placement": tolerate_backends(resolve_placement(policy, job).placement, taints or {}),
         }
     )

@@ -9,6 +9,7 @@ from nestor.api.nestedclass import NetworkPolicyModel
 from nestor.api.placement import Placement
 from nestor.api.policies import IpBlock
 from nestor.api.policy import Policy
+from nestor.api.storage import Storage
 from nestor.cluster.policies import build_internet
 from nestor.cluster.shape import Host
 from nestor.operator.clusters.policy import resolve_policy
@@ -72,3 +73,18 @@ def test_nested_policies_may_open_what_the_class_opens_of_the_world(is_job: bool
     assert [block.cidr for block in found] == ["0.0.0.0/0", "::/0"]
     assert {"198.18.0.0/15", "203.0.113.7/32", "10.43.0.0/16", "169.254.0.0/16"} <= closed
     assert resolve_policy(build_policy(network={"internet": "None"}), HOST, is_job=is_job).internet == []
+
+
+def test_which_nodes_a_class_shows_is_for_jobs_alone() -> None:
+    cluster = {"nodes": "Selected", "nodeSelector": {"matchLabels": {"pool": "batch"}}}
+    job = resolve_policy(build_policy(cluster=cluster), HOST, is_job=True)
+    assert (job.nodes, job.node_selector and job.node_selector.match_labels) == ("Selected", {"pool": "batch"})
+    assert resolve_policy(build_policy(cluster=cluster), HOST, is_job=False) == USERS
+    assert resolve_policy(build_policy(), HOST, is_job=True).nodes is None
+
+
+@pytest.mark.parametrize("is_job", [True, False])
+def test_volumes_are_as_the_class_says_in_users_own_clusters_too(is_job: bool) -> None:
+    found = resolve_policy(build_policy(storage={"classes": ["fast"], "retention": "Retain"}), HOST, is_job=is_job)
+    assert found.storage == Storage(classes=["fast"])
+    assert not resolve_policy(build_policy(), HOST, is_job=is_job).volumes.classes

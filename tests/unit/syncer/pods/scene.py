@@ -12,10 +12,11 @@ from nestor.kube.events import EventRecorder
 from nestor.objects import Object
 from nestor.providers.base import NoRoom
 from nestor.syncer.pods.controller import PodController
-from nestor.syncer.pods.create import PodCreator
+from nestor.syncer.pods.create import Deciders, PodCreator
 from nestor.syncer.pods.delete import PodDeleter
 from nestor.syncer.pods.gangs import Gangs
 from nestor.syncer.pods.isolation import Isolation
+from nestor.syncer.pods.own_nodes import OwnNodes
 from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.sync import PodSyncer
 from nestor.syncer.view.caches import Caches
@@ -83,8 +84,10 @@ class Scene:
         self.caches = Caches(api, nested, TARGET)
         context = Context(api, nested, TARGET, self.caches, EventRecorder(nested, "test"))
         self.gangs, isolation = Gangs(context), Isolation(context)
+        self.own_nodes = OwnNodes(self.caches)
+        deciders = Deciders(Places(context), self.gangs, self.own_nodes, isolation)
         syncer = PodSyncer(context, self.host, self._nothing, lambda _: "", self.gangs, isolation)
-        self.creator = PodCreator(context, self.host, [self._prepare], Places(context), self.gangs, isolation)
+        self.creator = PodCreator(context, self.host, [self._prepare], deciders)
         deleter = PodDeleter(context, self.host, syncer)
         self.controller = PodController(context, self.creator, syncer, deleter, cast(Any, self))
 
