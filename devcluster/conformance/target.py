@@ -1,0 +1,77 @@
+"""The cluster that the tests run against: the host, or a nested one in it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import devcluster.cluster
+from devcluster.build import cache, conformance, references, registry
+from devcluster.build.assembled import PAUSE
+from devcluster.cluster import ClusterInfo, settings
+from devcluster.conformance import scene
+from devcluster.demo import install
+from devcluster.demo.tools import Tools
+from devcluster.progress import Progress
+
+_WAIT = "--timeout=180s"
+
+
+def prepare(mode: str, class_name: str, progress: Progress) -> Path:
+    """Have the cluster of a column, with the suite's images; its admin's kubeconfig."""
+    info = devcluster.cluster.up(progress)
+    push_images(progress)
+    if mode == "host":
+        return info.kubeconfig
+    install.install_nestor(info, progress)
+    return open_nested(info, class_name, progress)
+
+
+def push_images(progress: Progress) -> None:
+    """Have the images of the tests' pods in the cluster's registry."""
+    images = conformance.ensure_images(cache.default(), progress)
+    target = registry.Registry(settings.REGISTRY)
+    with progress.stage("Push the images of the conformance tests"):
+        for reference, archive in images:
+            target.push(archive, references.parse(reference))
+
+
+def open_nested(info: ClusterInfo, class_name: str, progress: Progress) -> Path:
+    """Have a nested cluster of that class, which knows all nodes of the host; its admin's kubeconfig. Safe to repeat."""
+    host = Tools(info.kubeconfig)
+    job = ("-n", scene.NAMESPACE, f"naj/{scene.job_name(class_name)}")
+    with progress.stage(f"Start a nested cluster of class '{scene.job_name(class_name)}'"):
+        default = json.loads(host.kubectl("get", "nestedclass", "default", "-o", "json"))
+        _apply(host, [scene.build_class(default, class_name), *scene.build_job(class_name)])
+        for condition in ("ClusterReady", "StepsApplied"):
+            host.kubectl("wait", f"--for=condition={condition}", *job, _WAIT)
+    secret = host.kubectl("get", *job, "-o", "jsonpath={.status.kubeconfigSecretName}")
+    data = host.kubectl("get", "secret", "-n", scene.NAMESPACE, secret, "-o", "jsonpath={.data.kubeconfig}")
+    kubeconfig = cache.default().conformance / f"{class_name}.kubeconfig"
+    kubeconfig.touch(mode=0o600)
+    kubeconfig.write_bytes(base64.b64decode(data))
+    _hold_nodes(host, Tools(kubeconfig), progress)
+    return kubeconfig
+
+
+def _hold_nodes(host: Tools, nested: Tools, progress: Progress) -> None:
+    names = host.kubectl("get", "nodes", "-o", "jsonpath={.items[*].metadata.name}").split()
+    with progress.stage("Await the nodes of the nested cluster") as stage:
+        nested.kubectl("wait", "--for=create", "-n", scene.HOLDERS, "serviceaccount/default", _WAIT)
+        _apply(nested, scene.build_holders(names, PAUSE))
+        nested.kubectl("wait", "--for=condition=Ready", "-n", scene.HOLDERS, "pods", "--all", _WAIT)
+        nested.kubectl("wait", "--for=condition=Ready", "nodes", *names, _WAIT)
+        stage.detail = ", ".join(names)
+
+
+def _apply(tools: Tools, documents: Iterable[dict[str, Any]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "documents.yaml"
+        file.write_text(yaml.safe_dump_all(documents))
+        tools.kubectl("apply", "-f", str(file))
