@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -15,6 +16,11 @@ COLUMNS = {"host": "Host", "shared-baseline": "Shared/Baseline", "shared-privile
 FAILED_STATES = ("failed", "panicked", "timedout", "aborted")
 SUITE_TIMEOUT = "suite timeout"
 MESSAGE_LENGTH = 600
+_ENDED = re.compile(r"^\S+ (?:\[(?P<state>[A-Z]+)\] |\[FLAKEY TEST [^]]*\] )?\[(?P<seconds>[0-9.]+) seconds\]$")
+_ENDS: dict[str | None, State] = {None: "passed", "FAILED": "failed", "PANICKED": "failed"}
+"""What is certain before the report is there: a test that is out of time may have been cut off by the end of the run."""
+_NODE = re.compile(r"\[(It|BeforeEach|AfterEach|DeferCleanup \(Each\))\] | \[(BeforeEach|AfterEach|DeferCleanup \(Each\))\]")
+"""The part of a test that failed, which stands in its name then."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +31,7 @@ class Result:
     state: State
     seconds: float | None = None
     message: str = ""
-    """Why it failed, shortened."""
+    """Why it failed, shortened; of one that passed, what is to be known about that."""
 
 
 @dataclass(frozen=True)
@@ -51,15 +57,26 @@ def column(mode: str, class_name: str) -> str:
     return name
 
 
-def read_progress(body: bytes) -> Result | None:
-    """What the suite says while it runs, a message per test that has ended."""
-    try:
-        message = str(json.loads(body).get("msg", ""))
-    except (ValueError, AttributeError):
+class Reading:
+    """Follows what the suite prints: for each test a line that says how it ended, and one that begins with its name."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        # Where one name begins with another one, the longer one is meant.
+        self._names = sorted(names, key=len, reverse=True)
+        self._ended: tuple[State, float] | None = None
+
+    def read(self, line: str) -> Result | None:
+        """The test whose end this line completes."""
+        ended, self._ended = self._ended, None
+        if found := _ENDED.match(line):
+            state = _ENDS.get(found["state"])
+            self._ended = (state, float(found["seconds"])) if state else None
+        elif ended:
+            text = _NODE.sub("", line)
+            for name in self._names:
+                if text.startswith(name):
+                    return Result(name, ended[0], round(ended[1], 1))
         return None
-    word, _, name = message.partition(" ")
-    states: dict[str, State] = {"PASSED": "passed", "FAILED": "failed"}
-    return Result(name, states[word]) if word in states else None
 
 
 def read_report(suites: Sequence[Object], wanted: Iterable[str]) -> list[Result]:
@@ -70,7 +87,9 @@ def read_report(suites: Sequence[Object], wanted: Iterable[str]) -> list[Result]
         name = " ".join([*(spec.get("ContainerHierarchyTexts") or []), spec.get("LeafNodeText", "")])
         state = _state(spec)
         if name in chosen and state is not None:
-            message = "" if state == "passed" else shorten(_message(spec))
+            attempts = spec.get("NumAttempts", 1)
+            again = f"passed at attempt {attempts}" if attempts > 1 else ""
+            message = again if state == "passed" else shorten(_message(spec))
             found.append(Result(name, state, round(spec.get("RunTime", 0) / 1e9, 1), message))
     return found
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any
 
 Object = dict[str, Any]
-ClassName = Literal["baseline", "privileged"]
 
 NAMESPACE = "conformance"
 HOLDERS = "node-holders"

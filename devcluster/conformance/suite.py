@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import re
 import signal
 import subprocess
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +39,8 @@ class Suite:
     """How many tests run at a time."""
     minutes: float = 0
     """After which the run ends, with what it has; 0: when all are done."""
+    attempts: int = 1
+    """How often a test may be tried."""
 
     def names(self) -> list[str]:
         """The names of all conformance tests."""
@@ -52,40 +51,49 @@ class Suite:
         return commands.capture([str(self.bin / "e2e.test"), "--version"])
 
     def run(self, names: Sequence[str], kubeconfig: Path, on_result: Callable[[Result], None]) -> list[Result]:
-        """Run the tests; `on_result` gets each as it ends, without details, and what is returned has them.
+        """Run the tests; `on_result` gets each as it ends, without messages, and what is returned has them.
 
         Raises `SuiteError` if it could not begin.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        report = self.folder / "report.json"
+        report, reading = self.folder / "report.json", results.Reading(names)
         report.unlink(missing_ok=True)
-        with listen(on_result) as url, (self.folder / "suite.log").open("wb") as log:
-            command = self.command(names, kubeconfig, url)
-            process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=self.folder)
+        with (self.folder / "suite.log").open("w") as log, self._start(self.command(names, kubeconfig)) as process:
+            lines = process.stdout or ()
             try:
-                process.wait()
+                for line in lines:
+                    log.write(line)
+                    if result := reading.read(line):
+                        on_result(result)
             except BaseException:
                 process.send_signal(signal.SIGINT)  # it ends its tests and writes the report
-                process.wait()
+                log.writelines(lines)
                 raise
         if not report.exists():
-            raise SuiteError(f"the suite wrote no report; the end of {log.name}:\n{commands.tail(self.folder / 'suite.log')}")
+            raise SuiteError(
+                f"the suite wrote no report; the end of {self.folder / 'suite.log'}:\n{commands.tail(self.folder / 'suite.log')}"
+            )
         suites = json.loads(report.read_text())
         if failure := results.find_setup_failure(suites):
             raise SuiteError(f"the suite could not begin: {failure}")
         return results.read_report(suites, names)
 
-    def command(self, names: Sequence[str], kubeconfig: Path, url: str) -> list[str]:
+    def _start(self, command: Sequence[str]) -> subprocess.Popen[str]:
+        """Apart from what the terminal sends to us: a second signal would keep it from writing its report."""
+        return subprocess.Popen(
+            ["setpriv", "--pdeathsig", "INT", *command], cwd=self.folder, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        )  # fmt: skip
+
+    def command(self, names: Sequence[str], kubeconfig: Path) -> list[str]:
         """The command line."""
-        ginkgo = [str(self.bin / "ginkgo"), "run", f"--procs={self.processes}", "--no-color", "--silence-skips"]
-        ginkgo += [f"--output-dir={self.folder}", "--json-report=report.json", f"--focus={focus(names)}", "--timeout=24h"]
-        if self.minutes:
-            ginkgo[-1] = f"--timeout={int(self.minutes * 60)}s"
+        ginkgo = [str(self.bin / "ginkgo"), "run", f"--procs={self.processes}", "--no-color", "--silence-skips", "-v"]
+        ginkgo += [f"--output-dir={self.folder}", "--json-report=report.json", f"--focus={focus(names)}"]
+        ginkgo += [f"--flake-attempts={self.attempts}", f"--timeout={f'{self.minutes * 60:.0f}s' if self.minutes else '24h'}"]
         options = {
             "provider": "skeleton",
             "kubeconfig": kubeconfig,
             "kubectl-path": self.bin / "kubectl",
-            "progress-report-url": url,
             "dump-logs-on-failure": "false",
             "disable-log-dump": "true",
             "node-schedulable-timeout": "1m",
@@ -111,34 +119,6 @@ def select(names: Sequence[str], pattern: str) -> list[str]:
     except re.error as error:
         raise ValueError(f"FOCUS must be a regular expression: {error}") from error
     return [name for name in names if wanted.search(name)]
-
-
-@contextmanager
-def listen(on_result: Callable[[Result], None]) -> Iterator[str]:
-    """Receive the suite's progress at the URL that this yields."""
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            if result := results.read_progress(body):
-                with lock:
-                    on_result(result)
-            self.send_response(204)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            return
-
-    lock = threading.Lock()
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, name="conformance-progress", daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 class Counting:

@@ -14,7 +14,7 @@ import yaml
 import devcluster.cluster
 from devcluster.build import cache, conformance, references, registry
 from devcluster.build.assembled import PAUSE
-from devcluster.cluster import ClusterInfo, settings
+from devcluster.cluster import settings
 from devcluster.conformance import scene
 from devcluster.demo import install
 from devcluster.demo.tools import Tools
@@ -30,7 +30,7 @@ def prepare(mode: str, class_name: str, progress: Progress) -> Path:
     if mode == "host":
         return info.kubeconfig
     install.install_nestor(info, progress)
-    return open_nested(info, class_name, progress)
+    return open_nested(info.kubeconfig, class_name, progress)
 
 
 def push_images(progress: Progress) -> None:
@@ -42,9 +42,9 @@ def push_images(progress: Progress) -> None:
             target.push(archive, references.parse(reference))
 
 
-def open_nested(info: ClusterInfo, class_name: str, progress: Progress) -> Path:
+def open_nested(host_kubeconfig: Path, class_name: str, progress: Progress) -> Path:
     """Have a nested cluster of that class, which knows all nodes of the host; its admin's kubeconfig. Safe to repeat."""
-    host = Tools(info.kubeconfig)
+    host = Tools(host_kubeconfig)
     job = ("-n", scene.NAMESPACE, f"naj/{scene.job_name(class_name)}")
     with progress.stage(f"Start a nested cluster of class '{scene.job_name(class_name)}'"):
         default = json.loads(host.kubectl("get", "nestedclass", "default", "-o", "json"))
@@ -58,6 +58,14 @@ def open_nested(info: ClusterInfo, class_name: str, progress: Progress) -> Path:
     kubeconfig.write_bytes(base64.b64decode(data))
     _hold_nodes(host, Tools(kubeconfig), progress)
     return kubeconfig
+
+
+def close_nested(host_kubeconfig: Path, class_name: str) -> None:
+    """Delete what `open_nested` made, but for the namespace; the job's end is not awaited."""
+    host = Tools(host_kubeconfig)
+    name = scene.job_name(class_name)
+    host.kubectl("delete", "--wait=false", "-n", scene.NAMESPACE, f"naj/{name}", f"configmap/{name}")
+    host.kubectl("delete", f"nestedclass/{name}")
 
 
 def _hold_nodes(host: Tools, nested: Tools, progress: Progress) -> None:

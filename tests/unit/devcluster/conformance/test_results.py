@@ -38,12 +38,13 @@ def report(*specs: Object) -> list[Object]:
     ("found", "expected"),
     [
         (spec("passed"), Result(FIRST, "passed", 4.2)),
+        (spec("passed", NumAttempts=2), Result(FIRST, "passed", 4.2, "passed at attempt 2")),
         (spec("failed", "timed out\n  waiting"), Result(FIRST, "failed", 4.2, "timed out waiting")),
         (spec("panicked", "Test Panicked"), Result(FIRST, "failed", 4.2, "Test Panicked")),
         (spec("timedout", "A node timeout occurred"), Result(FIRST, "failed", 4.2, "A node timeout occurred")),
         (spec("skipped", "needs two nodes"), Result(FIRST, "skipped", 4.2, "needs two nodes")),
     ],
-    ids=["passed", "failed", "panicked", "timed out", "skipped by itself"],
+    ids=["passed", "passed later", "failed", "panicked", "timed out", "skipped by itself"],
 )
 def test_each_end_of_a_test_is_read(found: Object, expected: Result) -> None:
     assert results.read_report(report(found), [FIRST]) == [expected]
@@ -78,19 +79,38 @@ def test_why_the_suite_could_not_begin_is_found() -> None:
     assert results.find_setup_failure(report(setup | {"State": "passed"})) == ""
 
 
+LINES = f"""
+Will run 2 of 7579 specs
+------------------------------
+• [4.210 seconds]
+{FIRST} [Conformance, sig-node]
+k8s.io/kubernetes/test/e2e/common/node/pods.go:1
+------------------------------
+{{head}}
+{{name}} [Conformance]
+  [FAILED] something
+"""
+
+
 @pytest.mark.parametrize(
-    ("body", "expected"),
+    ("head", "name", "expected"),
     [
-        (b'{"msg": "PASSED [sig-x] a test"}', Result("[sig-x] a test", "passed")),
-        (b'{"msg": "FAILED [sig-x] a test"}', Result("[sig-x] a test", "failed")),
-        (b'{"msg": "Test Suite completed"}', None),
-        (b'{"msg": ""}', None),
-        (b"[]", None),
-        (b"not JSON", None),
+        ("• [1.000 seconds]", SECOND, Result(SECOND, "passed", 1.0)),
+        ("• [FAILED] [1.000 seconds]", SECOND.replace("should", "[It] should"), Result(SECOND, "failed", 1.0)),
+        ("• [FAILED] [1.000 seconds]", SECOND.replace(" should", " [BeforeEach] should"), Result(SECOND, "failed", 1.0)),
+        ("• [PANICKED] [1.000 seconds]", SECOND, Result(SECOND, "failed", 1.0)),
+        ("↺ [FLAKEY TEST - TOOK 2 ATTEMPTS TO PASS] [1.000 seconds]", SECOND, Result(SECOND, "passed", 1.0)),
+        ("• [TIMEDOUT] [1.000 seconds]", SECOND, None),
+        ("• [INTERRUPTED] [1.000 seconds]", SECOND, None),
+        ("S [SKIPPED] [1.000 seconds]", SECOND, None),
+        ("[ReportAfterSuite] PASSED [1.000 seconds]", SECOND, None),
+        ("• [1.000 seconds]", "[sig-x] another test", None),
     ],
 )
-def test_progress_is_read(body: bytes, expected: Result | None) -> None:
-    assert results.read_progress(body) == expected
+def test_progress_is_read(head: str, name: str, expected: Result | None) -> None:
+    reading = results.Reading([SECOND, FIRST, f"{FIRST} twice"])
+    found = [result for line in LINES.format(head=head, name=name).splitlines() if (result := reading.read(f"{line}\n"))]
+    assert found == [Result(FIRST, "passed", 4.2), *([expected] if expected else [])]
 
 
 def test_of_several_lines_the_last_one_counts_and_one_that_was_cut_off_does_not() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from devcluster.conformance import suite
 from devcluster.conformance.results import Result
 from devcluster.conformance.store import Store
-from devcluster.conformance.suite import Counting, Suite
+from devcluster.conformance.suite import Counting, Suite, SuiteError
 from devcluster.progress import Stage
 
 NAMES = ["[sig-node] Pods should (really) start, e.g. 'x' [Conformance]", "[sig-apps] Jobs"]
@@ -39,23 +39,62 @@ def test_a_focus_chooses_by_name() -> None:
         suite.select(NAMES, "[")
 
 
-@pytest.mark.parametrize(("minutes", "expected"), [(0, "--timeout=24h"), (1.5, "--timeout=90s")])
+@pytest.mark.parametrize(("minutes", "expected"), [(0, "--timeout=24h"), (1.51, "--timeout=91s")])
 def test_the_command_names_cluster_processes_and_limit(minutes: float, expected: str) -> None:
-    command = Suite(Path("/bin"), Path("/out"), 3, minutes).command(NAMES, Path("/kubeconfig"), "http://x/")
+    command = Suite(Path("/bin"), Path("/out"), 3, minutes).command(NAMES, Path("/kubeconfig"))
     own, given = command[: command.index("--")], command[command.index("--") :]
     assert own[:3] == ["/bin/ginkgo", "run", "--procs=3"]
     assert expected in own
     assert own[-1] == "/bin/e2e.test"
     assert "--kubeconfig=/kubeconfig" in given
-    assert "--progress-report-url=http://x/" in given
 
 
-def test_progress_arrives_over_http() -> None:
-    found: list[Result] = []
-    with suite.listen(found.append) as url:
-        for body in (b'{"msg": "PASSED a"}', b'{"msg": "Test Suite starting"}', b'{"msg": "FAILED b"}'):
-            urllib.request.urlopen(url, data=body, timeout=10).close()
-    assert found == [Result("a", "passed"), Result("b", "failed")]
+GINKGO = f"""#!/bin/sh
+[ "$1" = run ] || exit 2
+echo '• [1.500 seconds]'
+echo "{NAMES[1]}"
+for option; do
+    case $option in --output-dir=*) echo '{{report}}' > "${{option#*=}}/report.json";; esac
+done
+exit 1
+"""
+SPEC = '{"ContainerHierarchyTexts": ["[sig-apps]"], "LeafNodeText": "Jobs", "State": "%s", "LeafNodeType": "%s"%s}'
+FAILURE = ', "Failure": {"Message": "no nodes"}'
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Callable[[str], Suite]:
+    """A suite whose ginkgo tells of one test, and then writes the report that is given."""
+
+    def build(report: str) -> Suite:
+        program = tmp_path / "ginkgo"
+        program.write_text(GINKGO.replace("{report}", report))
+        program.chmod(0o755)
+        return Suite(tmp_path, tmp_path / "out", 2)
+
+    return build
+
+
+def test_each_test_is_told_as_it_ends_and_the_report_has_the_rest(fake: Callable[[str], Suite], tmp_path: Path) -> None:
+    told: list[Result] = []
+    spec = SPEC % ("failed", "It", FAILURE)
+    found = fake(f'[{{"SpecReports": [{spec}]}}]').run(NAMES, tmp_path / "kubeconfig", told.append)
+    assert told == [Result(NAMES[1], "passed", 1.5)]
+    assert found == [Result(NAMES[1], "failed", 0.0, "no nodes")]
+    assert "1.500 seconds" in (tmp_path / "out" / "suite.log").read_text()
+
+
+def test_a_suite_that_cannot_begin_says_why(fake: Callable[[str], Suite], tmp_path: Path) -> None:
+    setup = SPEC % ("failed", "SynchronizedBeforeSuite", FAILURE)
+    with pytest.raises(SuiteError, match="could not begin: no nodes"):
+        fake(f'[{{"SpecReports": [{setup}]}}]').run(NAMES, tmp_path / "kubeconfig", lambda _: None)
+
+
+def test_a_suite_without_a_report_says_its_last_lines(tmp_path: Path) -> None:
+    (tmp_path / "ginkgo").write_text("#!/bin/sh\necho no such flag\n")
+    (tmp_path / "ginkgo").chmod(0o755)
+    with pytest.raises(SuiteError, match="no such flag"):
+        Suite(tmp_path, tmp_path / "out", 2).run(NAMES, tmp_path / "kubeconfig", lambda _: None)
 
 
 def test_a_run_is_counted() -> None:
