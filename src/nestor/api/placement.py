@@ -278,6 +278,12 @@ class Placement(Model):
         description="RuntimeClasses, such as one that isolates pods better. A pod whose `runtimeClassName` is not allowed is "
         "refused.",
     )
+    disruption_budgets: bool = Field(
+        False,
+        description="Whether PodDisruptionBudgets hold in the host cluster too: whoever drains a node there then waits until a "
+        "budget lets its pods go, which may be never. Otherwise they hold only for evictions in the nested cluster, and an event "
+        "says so. Defaults to false.",
+    )
     extended_resources: Annotated[list[ResourceRule], Field(max_length=32, json_schema_extra=list_map("name"))] = Field(
         default_factory=list,
         description="Where pods run that request extended resources, such as GPUs. How many a job may have at a time is said by "
