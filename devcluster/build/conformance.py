@@ -6,12 +6,13 @@ Built only when asked for. The images hold the suite's own programs, and Debian'
 from __future__ import annotations
 
 import tarfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from devcluster.build import assembled, base, gobuild, keys, machine, oci
+from devcluster.build import assembled, base, debian, gobuild, keys, machine, oci
 from devcluster.build.cache import REPOSITORY, Cache
 from devcluster.build.components import CONFORMANCE, KUBERNETES
 from devcluster.build.oci import Entry, Image, Layer
@@ -20,7 +21,10 @@ from devcluster.progress import Progress
 E2E = "registry.k8s.io/e2e-test-images"
 PACKAGES = ("bash", "bind9-dnsutils", "curl", "iperf", "iproute2", "netcat-openbsd", "nginx", "procps", "socat", "wget")
 """Debian's, for the shell commands of the tests, and for the image of nginx."""
+SHELL = "bash-static"
 DISK_GIGABYTES = 1.5
+KEEP_SECONDS = 3600
+"""Older archives are kept so long: another checkout may be about to push them."""
 NGINX = REPOSITORY / "devcluster" / "images" / "nginx" / "nginx.conf"
 IMAGE_USER = "user-defined-in-image:x:1000:1000::/home/user-defined-in-image:/bin/sh\n"
 IMAGE_GROUPS = "user-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n"
@@ -71,8 +75,9 @@ def nginx(parts: Parts) -> Image:
 
 
 def busybox(parts: Parts) -> Image:
-    """The busybox of the cluster's other tests."""
-    return assembled.busybox(parts.cache)
+    """The busybox of the cluster's other tests, but its shell is bash: that hands on environment variables of any name."""
+    shell = Layer([Entry("bin/sh", parts.cache.deb / SHELL / "bin" / "bash-static")])
+    return Image(f"{E2E}/busybox:1.37.0-1", [*assembled.busybox(parts.cache).layers, shell], command=["sh"])
 
 
 def kitten(parts: Parts) -> Image:
@@ -138,6 +143,7 @@ def ensure_images(cache: Cache, progress: Progress) -> list[tuple[str, Path]]:
     ensure_programs(cache, progress)
     with cache.lock("images"):
         sources = gobuild.module_folder(CONFORMANCE[0], KUBERNETES) / "test" / "images"
+        debian.ensure_packages(cache, [SHELL], progress)
         parts = Parts(cache, _ensure_system(cache, progress), sources)
         return [(name, _ensure_archive(parts, describe, progress)) for describe, names in IMAGES for name in names]
 
@@ -151,7 +157,7 @@ def _ensure_archive(parts: Parts, describe: Callable[[Parts], Image], progress: 
         with progress.stage(f"Assemble {image.reference}"):
             oci.write(image, archive)
         for other in folder.glob(f"{describe.__name__}-{'[0-9a-f]' * keys.LENGTH}.tar"):
-            if other != archive:
+            if other != archive and other.stat().st_mtime < time.time() - KEEP_SECONDS:
                 other.unlink()
     return archive
 
