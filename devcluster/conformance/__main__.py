@@ -1,4 +1,7 @@
-"""`python -m devcluster.conformance build|run|publish`: Kubernetes' conformance tests."""
+"""`python -m devcluster.conformance build|run|publish`: Kubernetes' conformance tests.
+
+`run` runs those of one column that have not ended before, and writes the docs; `publish` only writes the docs, of all columns.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +42,14 @@ def _run(chosen: argparse.Namespace, progress: Progress) -> int:
     column = results.column(chosen.mode, chosen.class_name)
     runner = suite.Suite(at.bin, at.conformance / "runs" / column, chosen.processes, chosen.minutes)
     names, kubernetes = runner.names(), runner.version()
-    kept = store.open_store(at, kubernetes, column)
+    stores = {name: store.open_store(at, kubernetes, name) for name in results.COLUMNS}
     if chosen.action == "run":
-        _measure(chosen, runner, names, kept, progress)
-    store.publish(kubernetes, names, {column: kept})
-    known = store.read_known().get(column, {})
-    return _tell(results.judge((result for name, result in kept.read().items() if name in set(names)), known), column)
+        stores = {column: stores[column]}
+        _measure(chosen, runner, names, stores[column], progress)
+    store.publish(kubernetes, names, stores)
+    known = store.read_known()
+    judged = [_tell(results.judge(kept.read().values(), known.get(name, {})), name) for name, kept in stores.items()]
+    return 0 if all(judged) else 1
 
 
 def _measure(
@@ -71,12 +76,12 @@ def _measure(
     kept.add_run(len(found), time.monotonic() - began, chosen.processes)
 
 
-def _tell(verdict: Verdict, column: str) -> int:
+def _tell(verdict: Verdict, column: str) -> bool:
     for result in verdict.unlisted:
-        print(f"{result.state.upper()} and not listed: {result.name}: {result.message}")
+        print(f"{column}: {result.state} and not listed: {result.name}: {result.message}")
     for result in verdict.mended:
-        print(f"passed: take it off {store.KNOWN.name} ({column}): {result.name}")
-    return 0 if verdict.is_good else 1
+        print(f"{column}: passed, so take it off {store.KNOWN.name}: {result.name}")
+    return verdict.is_good
 
 
 if __name__ == "__main__":
