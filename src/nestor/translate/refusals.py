@@ -55,9 +55,8 @@ def find_permitted_debug(pod: Object, policy: Policy) -> set[str]:
 def _check_pod(spec: Object, policy: Policy) -> Iterator[str]:
     runtimes, name = policy.places.runtime_classes, spec.get("runtimeClassName")
     if name and not runtimes.allows(name):
-        listed = ", ".join(f"'{item.name}'" for item in runtimes.allowed)
-        why = f"the class allows {listed}" if listed else "runtime classes are not supported"
-        yield f"`spec.runtimeClassName` may not be '{name}': {why}"
+        listed = ", ".join(f"'{item.name}'" for item in runtimes.allowed) or "none"
+        yield f"`spec.runtimeClassName` may not be '{name}': the class allows {listed} (`{POD_SPEC['runtimeClassName'].note}`)"
     yield from _check_fields("spec", spec, POD_SPEC)
 
 
