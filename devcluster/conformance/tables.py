@@ -81,6 +81,18 @@ def share(record: Record, column: str) -> tuple[int, int]:
     return sum(here[name].state == "passed" for name in both), len(both)
 
 
+def compare(record: Record, column: str) -> tuple[int, float, float]:
+    """The tests that passed on the host and here: how many, and the seconds that they took in all on the host and here."""
+    host, here = record.columns.get("host", {}), record.columns.get(column, {})
+    pairs = [
+        (host[name].seconds, result.seconds)
+        for name, result in here.items()
+        if name in host and host[name].state == result.state == "passed"
+    ]
+    both = [(one, other) for one, other in pairs if one is not None and other is not None]
+    return len(both), sum(one for one, _ in both), sum(other for _, other in both)
+
+
 def to_markdown(record: Record, known: Mapping[str, Mapping[str, str]], introduction: str) -> str:
     """The whole page."""
     parts = [introduction.strip(), "## By special interest group", _summary(record), _goals(record)]
@@ -108,20 +120,22 @@ def _counts(record: Record, title: str, names: Sequence[str]) -> str:
 
 
 def _goals(record: Record) -> str:
-    lines = []
-    for column, title in COLUMNS.items():
-        passed, both = share(record, column)
-        text = f"- {title}:"
-        if column != "host" and both:
-            text += f" {passed} of the {both} tests that the host passes and that ran here pass ({100 * passed / both:.1f} %);"
-        if rate := record.rates.get(column):
-            minutes = rate["seconds"] / 60
-            text += (
-                f" {rate['tests']} tests in {minutes:.1f} min with {rate['processes']} processes: "
-                f"{rate['tests'] / minutes:.1f} per minute."
-            )
-        lines.append(text.rstrip(";") if not text.endswith(":") else f"{text} not run yet.")
-    return "\n".join(lines)
+    return "\n".join(f"- {title}: {_goal(record, column)}" for column, title in COLUMNS.items())
+
+
+def _goal(record: Record, column: str) -> str:
+    if not record.columns.get(column):
+        return "not run yet."
+    found = []
+    passed, both = share(record, column)
+    if column != "host" and both:
+        found.append(f"{passed} of the {both} tests that the host passes and that ran here pass ({100 * passed / both:.1f} %).")
+        number, host, here = compare(record, column)
+        found.append(f"Those {number} took {host:.0f} s in all on the host and {here:.0f} s here.")
+    if rate := record.rates.get(column):
+        minutes = rate["seconds"] / 60
+        found.append(f"{rate['tests']} tests ended in {minutes:.1f} min with {rate['processes']} processes.")
+    return " ".join(found)
 
 
 def _failures(record: Record, known: Mapping[str, Mapping[str, str]]) -> str:

@@ -13,7 +13,6 @@ import yaml
 
 import devcluster.cluster
 from devcluster.build import cache, conformance, references, registry
-from devcluster.build.assembled import PAUSE
 from devcluster.cluster import settings
 from devcluster.conformance import scene
 from devcluster.demo import install
@@ -43,7 +42,7 @@ def push_images(progress: Progress) -> None:
 
 
 def open_nested(host_kubeconfig: Path, class_name: str, progress: Progress) -> Path:
-    """Have a nested cluster of that class, which knows all nodes of the host; its admin's kubeconfig. Safe to repeat."""
+    """Have a nested cluster of that class; its admin's kubeconfig. Safe to repeat."""
     host = Tools(host_kubeconfig)
     job = ("-n", scene.NAMESPACE, f"naj/{scene.job_name(class_name)}")
     with progress.stage(f"Start a nested cluster of class '{scene.job_name(class_name)}'"):
@@ -56,7 +55,6 @@ def open_nested(host_kubeconfig: Path, class_name: str, progress: Progress) -> P
     kubeconfig = cache.default().conformance / f"{class_name}.kubeconfig"
     kubeconfig.touch(mode=0o600)
     kubeconfig.write_bytes(base64.b64decode(data))
-    _hold_nodes(host, Tools(kubeconfig), progress)
     return kubeconfig
 
 
@@ -66,16 +64,6 @@ def close_nested(host_kubeconfig: Path, class_name: str) -> None:
     name = scene.job_name(class_name)
     host.kubectl("delete", "--wait=false", "-n", scene.NAMESPACE, f"naj/{name}", f"configmap/{name}")
     host.kubectl("delete", f"nestedclass/{name}")
-
-
-def _hold_nodes(host: Tools, nested: Tools, progress: Progress) -> None:
-    names = host.kubectl("get", "nodes", "-o", "jsonpath={.items[*].metadata.name}").split()
-    with progress.stage("Await the nodes of the nested cluster") as stage:
-        nested.kubectl("wait", "--for=create", "-n", scene.HOLDERS, "serviceaccount/default", _WAIT)
-        _apply(nested, scene.build_holders(names, PAUSE))
-        nested.kubectl("wait", "--for=condition=Ready", "-n", scene.HOLDERS, "pods", "--all", _WAIT)
-        nested.kubectl("wait", "--for=condition=Ready", "nodes", *names, _WAIT)
-        stage.detail = ", ".join(names)
 
 
 def _apply(tools: Tools, documents: Iterable[dict[str, Any]]) -> None:

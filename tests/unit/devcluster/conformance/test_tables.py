@@ -39,6 +39,7 @@ def test_results_of_another_version_are_dropped(record: Record) -> None:
 def test_what_counts_is_what_the_host_passes(record: Record) -> None:
     assert tables.share(record, "shared-baseline") == (1, 2)
     assert tables.share(record, "shared-privileged") == (0, 0)
+    assert tables.compare(record, "shared-baseline") == (1, 1.0, 4.0)
     assert tables.count(record, "host", record.names) == (2, 3)
 
 
@@ -51,8 +52,9 @@ def test_the_page_says_per_group_and_per_test_what_became_of_it(record: Record) 
     assert "| Jobs end | ✓ | **✗** |  |\n" in page
     assert "| a \\| b | Host | has no route |\n" in page
     assert "| Jobs end | Shared/Baseline | not explained yet |\n" in page
-    assert "- Host: 3 tests in 1.5 min with 4 processes: 2.0 per minute.\n" in page
-    assert "- Shared/Baseline: 1 of the 2 tests that the host passes and that ran here pass (50.0 %)\n" in page
+    assert "- Host: 3 tests ended in 1.5 min with 4 processes.\n" in page
+    assert "- Shared/Baseline: 1 of the 2 tests that the host passes and that ran here pass (50.0 %). " in page
+    assert "Those 1 took 1 s in all on the host and 4 s here.\n" in page
     assert "- Shared/Privileged: not run yet.\n" in page
 
 
