@@ -35,6 +35,7 @@ class Transport:
         self._open_streams = 0
         self._timeout = timeout
         self._answer_bytes: int | None = None
+        self._has_metadata_only = False
 
     async def reconnect(self) -> None:
         """Read the certificate anew, and show it on new connections. The old ones end when no request can be under way in them;
@@ -81,6 +82,14 @@ class Transport:
         context: ssl.SSLContext = self._client.rest_client.ssl_context
         return context
 
+    def with_metadata_only(self) -> Self:
+        """The same client, which lists and watches nothing but the metadata of objects, and transfers no more. Their `apiVersion`
+        and `kind` are those of that form.
+        """
+        found = copy.copy(self)
+        found._has_metadata_only = True
+        return found
+
     async def auth_headers(self) -> dict[str, str]:
         """The current authorization headers (empty with client certificates)."""
         headers: dict[str, str] = {}
@@ -123,7 +132,8 @@ class Transport:
         self, client: Any, method: str, target: str, body: Any, content_type: str, seconds: float
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         what = f"{method} {target.partition('?')[0]}"
-        headers = {"Accept": "application/json", "Content-Type": content_type, **await self.auth_headers()}
+        accept = _find_form(target) if self._has_metadata_only else JSON
+        headers = {"Accept": accept, "Content-Type": content_type, **await self.auth_headers()}
         total = aiohttp.ClientTimeout(total=seconds or None, sock_connect=10)
         try:
             answer = await client.request(method, self.host + target, headers=headers, body=body, _request_timeout=total)
@@ -195,6 +205,11 @@ def _with_token(read: Callable[[], str]) -> Callable[[Configuration], None]:
         configuration.api_key["BearerToken"] = f"Bearer {read()}"
 
     return refresh
+
+
+def _find_form(target: str) -> str:
+    what = "PartialObjectMetadata" if "watch=true" in target else "PartialObjectMetadataList"
+    return f"{JSON};as={what};g=meta.k8s.io;v=v1"
 
 
 def _target(path: str, query: dict[str, str] | None) -> str:
