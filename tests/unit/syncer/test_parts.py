@@ -44,7 +44,7 @@ async def test_pods_in_the_host_need_these_caches(context: Context) -> None:
     both = {kinds.POD, *(row.kind for row in find_rows())}
     assert host == both | {kinds.NESTED_CLUSTER, kinds.EVENT, kinds.RESOURCE_QUOTA}
     assert nested == both | {kinds.NAMESPACE}
-    assert list(built.servers) == ["kubelet API"]
+    assert list(built.servers) == ["kubelet API", "metrics API"]
 
 
 async def test_whatever_has_work_runs(context: Context) -> None:
