@@ -270,13 +270,14 @@ class Placement(Model):
     )
     priority_classes: Names = Field(
         default_factory=Names,
-        description="PriorityClasses. Pods of a higher priority may end those of other tenants. A `priorityClassName` of a pod "
-        "that is not allowed has no effect.",
+        description="PriorityClasses. Pods of a higher priority may end those of other tenants. The nested cluster has those "
+        "that are allowed, with the priority that they have in the host cluster; a `priorityClassName` of a pod that is not "
+        "allowed has no effect.",
     )
     runtime_classes: Names = Field(
         default_factory=Names,
-        description="RuntimeClasses, such as one that isolates pods better. A pod whose `runtimeClassName` is not allowed is "
-        "refused.",
+        description="RuntimeClasses, such as one that isolates pods better. The nested cluster has those that are allowed; a pod "
+        "whose `runtimeClassName` is another one is refused.",
     )
     disruption_budgets: bool = Field(
         False,

@@ -9,11 +9,12 @@ from nestor.api import labels
 from nestor.api.placement import Names
 from nestor.api.policy import Policy
 from nestor.objects import Object
-from nestor.translate import fields
+from nestor.translate import fields, hostname
 from nestor.translate.fields import Table
 from nestor.translate.fields.containers import CONTAINER
 from nestor.translate.fields.pods import POD_SPEC
 from nestor.translate.gang_claims import find_name
+from nestor.translate.target import Target
 from nestor.translate.tolerations import is_allowed, list_given
 
 _DEFAULT_SCHEDULER = "default-scheduler"
@@ -21,18 +22,18 @@ _OF_KUBERNETES = "node.kubernetes.io/"
 """Taints of this domain are tolerated in every DaemonSet's pods: their controller says so, not the pod's owner."""
 
 
-def find_ignored(pod: Object, policy: Policy) -> list[str]:
+def find_ignored(pod: Object, policy: Policy, target: Target) -> list[str]:
     """One message per field; empty for most pods."""
-    return list(_check(pod, policy))
+    return [*_check(pod, policy), *hostname.find_ignored(pod, target)]
 
 
 def _check(pod: Object, policy: Policy) -> Iterator[str]:
     spec, places = pod["spec"], policy.places
     scheduler = spec.get("schedulerName") or _DEFAULT_SCHEDULER
     if scheduler != _DEFAULT_SCHEDULER:
-        yield from _name("schedulerName", scheduler, places.schedulers, "the host cluster's scheduler places all pods")
+        yield from _name("schedulerName", scheduler, places.schedulers)
     if name := spec.get("priorityClassName"):
-        yield from _name("priorityClassName", name, places.priority_classes, "priorities are not supported")
+        yield from _name("priorityClassName", name, places.priority_classes)
     yield from _find_in_table("spec", spec, POD_SPEC)
     for group in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(group) or []):
@@ -45,9 +46,8 @@ def _check(pod: Object, policy: Policy) -> Iterator[str]:
     keys -= {item.key or "" for item in list_given(pod, places)}
     if dropped := sorted(key for key in keys if not key.startswith(_OF_KUBERNETES)):
         taints = ", ".join(f"'{key}'" if key else "all taints" for key in dropped)
-        allowed = ", ".join(f"'{item.key}'" if item.key else "all taints" for item in places.allowed_tolerations)
-        why = f"the class allows {allowed}" if allowed else "taints of the host cluster's nodes may not be tolerated"
-        yield f"`spec.tolerations` has {taints}, but {why}"
+        allowed = ", ".join(f"'{item.key}'" if item.key else "all taints" for item in places.allowed_tolerations) or "none"
+        yield f"`spec.tolerations` has {taints}, but the class allows {allowed} (`{POD_SPEC['tolerations'].note}`)"
 
 
 def _find_in_table(path: str, there: Object, table: Table) -> Iterator[str]:
@@ -64,8 +64,8 @@ def _quote(value: Any) -> str:
     return "true" if value is True else "set"
 
 
-def _name(field: str, name: str, known: Names, otherwise: str) -> Iterator[str]:
+def _name(field: str, name: str, known: Names) -> Iterator[str]:
     """If a name that a pod chose is not allowed."""
     if not known.allows(name):
-        listed = ", ".join(f"'{item.name}'" for item in known.allowed)
-        yield f"`spec.{field}` is '{name}', but {f'the class allows {listed}' if listed else otherwise}"
+        listed = ", ".join(f"'{item.name}'" for item in known.allowed) or "none"
+        yield f"`spec.{field}` is '{name}', but the class allows {listed} (`{POD_SPEC[field].note}`)"

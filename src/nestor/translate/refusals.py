@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from nestor.api.policy import Policy
 from nestor.objects import Object
 from nestor.translate import baseline, fields, gang_claims, node_rules, volumes
+from nestor.translate.claims import NO_DEVICES, NO_VOLUMES
 from nestor.translate.fields import Table
 from nestor.translate.fields.containers import CONTAINER, RESOURCES
 from nestor.translate.fields.pods import POD_SPEC
-from nestor.translate.fields.volumes import PROJECTION, VOLUME
+from nestor.translate.fields.volumes import BY_STORAGE, PROJECTION, VOLUME
 
 _SOURCES = fields.find(PROJECTION, "Translate")
 _GROUPS = ("initContainers", "containers", "ephemeralContainers")
@@ -55,9 +56,8 @@ def find_permitted_debug(pod: Object, policy: Policy) -> set[str]:
 def _check_pod(spec: Object, policy: Policy) -> Iterator[str]:
     runtimes, name = policy.places.runtime_classes, spec.get("runtimeClassName")
     if name and not runtimes.allows(name):
-        listed = ", ".join(f"'{item.name}'" for item in runtimes.allowed)
-        why = f"the class allows {listed}" if listed else "runtime classes are not supported"
-        yield f"`spec.runtimeClassName` may not be '{name}': {why}"
+        listed = ", ".join(f"'{item.name}'" for item in runtimes.allowed) or "none"
+        yield f"`spec.runtimeClassName` may not be '{name}': the class allows {listed} (`{POD_SPEC['runtimeClassName'].note}`)"
     yield from _check_fields("spec", spec, POD_SPEC)
 
 
@@ -71,7 +71,10 @@ def _check_fields(path: str, there: Object, table: Table) -> Iterator[str]:
 def _check_volume(path: str, volume: Object, policy: Policy) -> Iterator[str]:
     kind = next((key for key in volume if key != "name"), "emptyDir")
     allowed = {*volumes.find_verbatim(policy), *fields.find(VOLUME, "Translate")}
-    if kind not in allowed:
+    if kind in BY_STORAGE:
+        if not policy.volumes.classes:
+            yield f"`{path}.{kind}` may not be set: {NO_VOLUMES}"
+    elif kind not in allowed:
         why = VOLUME[kind].note if kind in fields.find(VOLUME, "Refuse") else ""
         why = why or f"volumes must be one of {', '.join(sorted(allowed))}"
         yield f"`{path}.{kind}` may not be set: {why}"
@@ -83,5 +86,7 @@ def _check_volume(path: str, volume: Object, policy: Policy) -> Iterator[str]:
 def _check_container(path: str, container: Object, policy: Policy) -> Iterator[str]:
     if policy.pod_security == "Baseline":
         yield from baseline.check_container(path, container)
+    if container.get("volumeDevices") and not (policy.volumes.classes and policy.volumes.block_volumes):
+        yield f"`{path}.volumeDevices` may not be set: {NO_DEVICES}"
     yield from _check_fields(path, container, CONTAINER)
     yield from _check_fields(f"{path}.resources", container.get("resources") or {}, RESOURCES)

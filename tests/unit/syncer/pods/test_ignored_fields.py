@@ -15,7 +15,7 @@ from nestor.syncer.view.context import Context
 from tests.fakes.api import MemoryApi
 from tests.unit.translate.builders import TARGET, build_pod
 
-TEXT = "`spec.schedulerName` is 'volcano', but the host cluster's scheduler places all pods"
+TEXT = "`spec.schedulerName` is 'volcano', but the class allows none (`placement.schedulers`)"
 
 
 class Scene:
