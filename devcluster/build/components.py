@@ -10,6 +10,8 @@ DISTRIBUTION = "github.com/distribution/distribution/v3"
 HELM = "helm.sh/helm/v4"
 KINE = "github.com/k3s-io/kine"
 KUBERNETES = "k8s.io/kubernetes"
+METRICS_SERVER = "sigs.k8s.io/metrics-server"
+_VERSION_PACKAGES = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,7 @@ class Component:
 
 def _kubernetes_version(suffix: str = "") -> dict[str, str]:
     values = {"gitVersion": f"{{version}}{suffix}", "gitMajor": "{major}", "gitMinor": "{minor}", "gitTreeState": "clean"}
-    packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
-    return {f"{package}.{name}": value for package in packages for name, value in values.items()}
+    return {f"{package}.{name}": value for package in _VERSION_PACKAGES for name, value in values.items()}
 
 
 COMPONENTS = (
@@ -76,6 +77,10 @@ COMPONENTS = (
     ),
     # For the end-to-end tests alone.
     Component("deviceplugin", "deviceplugin", {"device-plugin": "."}, tests=(".",), disk_gigabytes=0.2),
+    Component(
+        "metrics-server", "metrics", {"metrics-server": f"{METRICS_SERVER}/cmd/metrics-server"}, (), METRICS_SERVER,
+        {f"{package}.gitVersion": "{version}" for package in _VERSION_PACKAGES}, disk_gigabytes=1.0,
+    ),
 )  # fmt: skip
 """In the order of need: the cluster can start while the last ones are being built."""
 
