@@ -126,6 +126,11 @@ bench-overflow: $(VENV)/.ready ## Measure overflowed pods, fail if a goal is mis
 	@$(RUN) -m devcluster.build binaries
 	@$(RUN) -m benchmarks.overflow $(NAMES)
 
+.PHONY: bench
+bench: $(VENV)/.ready ## Measure pods of nested clusters, fail if a goal is missed: start, memory, requests, lag (NAMES="starts size life churn")
+	@$(RUN) -m devcluster.build binaries
+	@$(RUN) -m benchmarks.nested $(NAMES)
+
 .PHONY: crds
 crds: $(VENV)/.ready ## Generate crds/ and the chart's copy from the models
 	@$(RUN) -m nestor.api.crd crds

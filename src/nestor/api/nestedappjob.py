@@ -26,8 +26,6 @@ from nestor.api.notices import NOTICE_TYPES, SINK_LIMIT, JobNotices, NoticeStatu
 from nestor.api.placement_rules import JobPlacement
 from nestor.api.policies import AppRef, FailurePolicy, SuccessPolicy
 
-NAME_LIMIT = 52
-
 
 class ConfigMapRef(Model):
     """A ConfigMap in the job's own namespace."""
