@@ -97,14 +97,21 @@ async def test_a_backend_that_is_deleted_empties_its_nodes_first(place: Place, p
     assert await place.places("mover", 2) == ["", ""]
 
 
+async def run_brief(place: Place, plugin: PluginInfo, namespace: str, folder: Path) -> str:
+    """Job `brief`, whose pod `orphan` runs at the backend; the UID of that pod's host pod."""
+    await place.allow(mode="Always")
+    _, inside = await open_cluster(place.api, "brief", namespace, folder, className=place.class_name)
+    await kubectl(inside, "create", "-f", "-", stdin=pod("orphan", STAY))
+    await kubectl(inside, "wait", "--for=condition=Ready", "pod/orphan", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    (record,) = overflow.records_of(plugin, "orphan")
+    uid: str = record["uid"]
+    return uid
+
+
 async def test_a_deleted_job_leaves_nothing_at_the_backend(
     api: Api, place: Place, plugin: PluginInfo, namespace: str, tmp_path: Path
 ) -> None:
-    await place.allow(mode="Always")
-    _, inside = await open_cluster(api, "brief", namespace, tmp_path, className=place.class_name)
-    await kubectl(inside, "create", "-f", "-", stdin=pod("orphan", STAY))
-    await kubectl(inside, "wait", "--for=condition=Ready", "pod/orphan", f"--timeout={LIMIT}s", limit=LIMIT + 30)
-    assert len(overflow.records_of(plugin, "orphan")) == 1
+    await run_brief(place, plugin, namespace, tmp_path)
     await api.delete(kinds.NESTED_APP_JOB, "brief", namespace)
     await wait_for(api, kinds.NESTED_APP_JOB, "brief", namespace, lambda found: found is None, limit=LIMIT)
     await overflow.until_forgotten(plugin, "orphan")
@@ -114,12 +121,7 @@ async def test_a_job_goes_though_its_backend_is_away_and_its_pods_end_when_it_is
     api: Api, place: Place, plugin: PluginInfo, namespace: str, tmp_path: Path
 ) -> None:
     """The backend is away for longer than other pods would be waited for, and the process of its nodes is killed meanwhile."""
-    await place.allow(mode="Always")
-    _, inside = await open_cluster(api, "brief", namespace, tmp_path, className=place.class_name)
-    await kubectl(inside, "create", "-f", "-", stdin=pod("orphan", STAY))
-    await kubectl(inside, "wait", "--for=condition=Ready", "pod/orphan", f"--timeout={LIMIT}s", limit=LIMIT + 30)
-    (record,) = overflow.records_of(plugin, "orphan")
-    uid = record["uid"]
+    uid = await run_brief(place, plugin, namespace, tmp_path)
 
     plugin.client.restart(after=100)  # what runs there runs on
     await api.delete(kinds.NESTED_APP_JOB, "brief", namespace)

@@ -239,11 +239,17 @@ def _is_selected(obj: Object, selector: str, fields: str = "") -> bool:
         if ((_read_field(obj, path) or "") == value) is (operator == "!="):
             return False
     own = obj["metadata"].get("labels") or {}
-    for term in filter(None, selector.split(",")):
-        key, _, value = term.partition("=")
-        if key not in own or (value and own[key] != value):
-            return False
-    return True
+    return all(_holds(term, own) for term in re.split(r",(?![^(]*\))", selector) if term)
+
+
+def _holds(term: str, own: dict[str, str]) -> bool:
+    """One term of a label selector: `a`, `!a`, `a=b`, `a in (b,c)`, `a notin (b,c)`."""
+    if found := re.fullmatch(r"(\S+) (in|notin) \((.*)\)", term):
+        return (own.get(found[1]) in found[3].split(",")) is (found[2] == "in")
+    if term.startswith("!"):
+        return term[1:] not in own
+    key, _, value = term.partition("=")
+    return key in own and (not value or own[key] == value)
 
 
 def _read_field(obj: Object, path: str) -> Any:

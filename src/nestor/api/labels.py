@@ -48,7 +48,8 @@ SUCCESSOR = f"{GROUP}/successor"
 """Annotation of a host Service: the nested Service to recreate with the cluster IP that the host assigned."""
 
 MIRRORED = f"{GROUP}/mirrored"
-"""Annotation of a nested Node: the labels and taints that it has from the host's; all others are the tenant's own."""
+"""Annotation of a nested Node: the labels and taints that it has from the host's; all others are the tenant's own. And whether
+it takes pods, and whether the tenant has decided that."""
 
 CONTENT_KEY = f"{GROUP}/content-key"
 """Annotation of a Secret with certificates: hash of what they were issued for."""
@@ -108,6 +109,9 @@ INPUTS_GATE = f"{GROUP}/inputs"
 
 PLACEMENT = f"{GROUP}/placement"
 """Annotation of a host pod: digest of the rules of placement under which it was made; absent if there were none."""
+
+OWN_NODES = f"{GROUP}/own-nodes"
+"""Annotation of a host pod: digest of the nodes that the tenant's own labels and taints leave it; absent if they say nothing."""
 
 PLACE = f"{GROUP}/place"
 """Annotation of a host pod that may overflow: `Host`, `HostFirst` or `Backend`."""

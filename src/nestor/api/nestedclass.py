@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field
 
 from nestor.api.base import (
     Cidr,
@@ -25,6 +25,7 @@ from nestor.api.notices import NoticesPolicy
 from nestor.api.placement_rules import ClassPlacement
 from nestor.api.policies import Persistence
 from nestor.api.policy import PodSecurity
+from nestor.api.selectors import LabelSelector
 
 PRIVATE_RANGES = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"]
 DEFAULT_QUOTA: dict[str, str] = {
@@ -59,7 +60,11 @@ class ClusterPolicy(Model):
             rule(
                 "!has(self.defaultVersion) || self.versions.exists(v, v.version == self.defaultVersion)",
                 "`defaultVersion` must be one of the versions in `versions`",
-            )
+            ),
+            rule(
+                "(has(self.nodes) && self.nodes == 'Selected') == has(self.nodeSelector)",
+                "`nodeSelector` must be set if `nodes` is `Selected`, and only then",
+            ),
         )
     )
 
@@ -105,24 +110,17 @@ class ClusterPolicy(Model):
         description="Volume for each cluster's data. With it, the data survives the loss of the server's pod, and the "
         "server of a suspended job is stopped. If not set, the data lives in the pod. Changes apply only to new clusters.",
     )
-
-
-class LabelRequirement(Model):
-    """One requirement of a label selector."""
-
-    key: Annotated[str, StringConstraints(min_length=1, max_length=316)] = Field(description="Label key.")
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(description="How the label's value relates to `values`.")
-    values: Annotated[list[str], Field(max_length=64)] | None = Field(None, description="Values for `In` and `NotIn`.")
-
-
-class LabelSelector(Model):
-    """Selects objects by their labels, as everywhere in Kubernetes."""
-
-    match_labels: Annotated[dict[str, str], Field(max_length=64)] | None = Field(
-        None, description="Labels that must have these values."
+    nodes: Literal["InUse", "All", "Selected"] = Field(
+        "InUse",
+        description="Which of the host cluster's nodes the nested clusters of jobs show. `InUse`: those that run their pods; so "
+        "there is none before the first pod, and no DaemonSet starts any. `All`: from the beginning, all on which `placement` "
+        "lets pods run, without the virtual nodes of backends. `Selected`: of these, those with the labels of `nodeSelector`. "
+        "Users see names, labels, taints, addresses and sizes of these nodes. With many nodes, each nested cluster costs more: "
+        "it follows all that it shows. NestedClusters that users create always show those in use. A change applies at once. "
+        "Defaults to `InUse`.",
     )
-    match_expressions: Annotated[list[LabelRequirement], Field(max_length=64)] | None = Field(
-        None, description="Further requirements. All must be met."
+    node_selector: LabelSelector | None = Field(
+        None, description="Labels of the nodes to show, if `nodes` is `Selected`. Those in use are always shown."
     )
 
 

@@ -268,13 +268,20 @@ class Placement(Model):
     )
     priority_classes: Names = Field(
         default_factory=Names,
-        description="PriorityClasses. Pods of a higher priority may end those of other tenants. A `priorityClassName` of a pod "
-        "that is not allowed has no effect.",
+        description="PriorityClasses. Pods of a higher priority may end those of other tenants. The nested cluster has those "
+        "that are allowed, with the priority that they have in the host cluster; a `priorityClassName` of a pod that is not "
+        "allowed has no effect.",
     )
     runtime_classes: Names = Field(
         default_factory=Names,
-        description="RuntimeClasses, such as one that isolates pods better. A pod whose `runtimeClassName` is not allowed is "
-        "refused.",
+        description="RuntimeClasses, such as one that isolates pods better. The nested cluster has those that are allowed; a pod "
+        "whose `runtimeClassName` is another one is refused.",
+    )
+    disruption_budgets: bool = Field(
+        False,
+        description="Whether PodDisruptionBudgets hold in the host cluster too: whoever drains a node there then waits until a "
+        "budget lets its pods go, which may be never. Otherwise they hold only for evictions in the nested cluster, and an event "
+        "says so. Defaults to false.",
     )
     extended_resources: Annotated[list[ResourceRule], Field(max_length=32, json_schema_extra=list_map("name"))] = Field(
         default_factory=list,

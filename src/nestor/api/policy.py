@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError
 
 from nestor.api.base import LabelPattern, Model, Quantity
 from nestor.api.placement import Placement
+from nestor.api.selectors import LabelSelector
 from nestor.objects import Object, status_of
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,14 @@ class Policy(Model):
     )
     placement: Placement | None = Field(
         None, description="Where the cluster's pods may run, from the class's `placement`, the job's machine and its `placement`."
+    )
+    nodes: Literal["All", "Selected"] | None = Field(
+        None,
+        description="Which host nodes the cluster shows besides those in use, `All` or `Selected`, from the class's "
+        "`cluster.nodes`.",
+    )
+    node_selector: LabelSelector | None = Field(
+        None, description="Labels of the nodes that it shows if `nodes` is `Selected`, from the class's `cluster.nodeSelector`."
     )
 
     @property

@@ -22,8 +22,9 @@ DATA_LIMIT = "4Gi"
 """Size of the data volume in the pod: a nested cluster that fills it is ended, not its neighbours on the node."""
 EPHEMERAL_LIMIT = "5Gi"
 """For data, logs and everything else that K3s writes. Without a request, as not every node offers any."""
-CONTROLLERS = "*,tokencleaner,-node-lifecycle-controller,-taint-eviction-controller,-node-ipam-controller,-node-route-controller"
-"""Without those for nodes: nodes mirror the host's, which decides on their health, taints and pod ranges."""
+CONTROLLERS = "*,tokencleaner,-node-lifecycle-controller,-node-ipam-controller,-node-route-controller"
+"""Without those for nodes: nodes mirror the host's, which decides on their health and pod ranges. The one that ends pods for
+taints runs: it sees `NoExecute` only where tenants have set it (see `nestor.syncer.translate.node`)."""
 
 
 def build_api_service(shape: Shape) -> Object:

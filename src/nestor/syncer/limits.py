@@ -19,6 +19,9 @@ kilobytes, the rest of an application a few hundred.
 SYNCED_SERVICES = 250
 """Services with a host Service. Kubernetes' own conformance tests make 200 at a time; an application has a dozen or two."""
 
+SYNCED_BUDGETS = 100
+"""PodDisruptionBudgets in the host. An application has one for each of its workloads at most."""
+
 HOST_WRITES = Rate(per_second=50, burst=400)
 """Writes of objects to the host. The burst lets more than a hundred pods with their tokens and configuration start at full speed;
 the rate is what a kubelet may ask by default. Deletions do not count: nothing can be deleted that was not written before.
@@ -56,3 +59,10 @@ def find_surplus(count: int) -> str | None:
     if count < SYNCED_SERVICES:
         return None
     return f"a nested cluster may have {SYNCED_SERVICES} Services that select pods; delete others first"
+
+
+def find_surplus_of_budgets(count: int) -> str | None:
+    """Why there may be no further PodDisruptionBudget in the host beside `count` others; None if there may."""
+    if count < SYNCED_BUDGETS:
+        return None
+    return f"{SYNCED_BUDGETS} PodDisruptionBudgets of a nested cluster may hold in the host cluster; delete others first"

@@ -6,7 +6,7 @@ import asyncio
 import datetime
 import logging
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 _MANAGER = "nestor-syncer"
 _READY_INTERVAL = 0.1
 _READY_TIMEOUT = 5
+_SETTLE_SECONDS = 30
 
 
 def main(arguments: list[str]) -> int:
@@ -93,15 +94,25 @@ async def run(settings: Settings) -> None:
         for name, watches in made.watches.items():
             spawn(watches.run(), f"watches for {name}")
         state.caches, state.queues, state.working = caches, made.queues, True
-        basics = _await_basics(gate, settings.dns_ready_url)
+        basics = _await_basics(gate, made.is_settled, settings.dns_ready_url)
         spawn(health.watch_nested(nested, state, made.status, basics), "nested health")
         log.info("syncing pods of %s to %s; started in %.2f s", target.cluster, target.namespace, time.monotonic() - begin)
 
 
-async def _await_basics(gate: Gate, dns_ready_url: str) -> None:
+async def _await_basics(gate: Gate, is_settled: Callable[[], bool], dns_ready_url: str) -> None:
     """The gate opens when the DNS server has its rights."""
     await gate.wait()
+    await _wait_until_settled(is_settled)
     await health.wait_for_dns(dns_ready_url)
+
+
+async def _wait_until_settled(is_settled: Callable[[], bool]) -> None:
+    """Wait, but not for ever: a webhook of the tenant's may refuse what should be there."""
+    for _ in range(int(_SETTLE_SECONDS / _READY_INTERVAL)):
+        if is_settled():
+            return
+        await asyncio.sleep(_READY_INTERVAL)
+    log.warning("not all nodes could be mirrored within %d s; going on without them", _SETTLE_SECONDS)
 
 
 async def wait_for_api(nested: Api) -> str:

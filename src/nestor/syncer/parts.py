@@ -29,6 +29,7 @@ from nestor.syncer.pods.events import EventController
 from nestor.syncer.pods.gangs import Gangs
 from nestor.syncer.pods.ignored_fields import IgnoredFields
 from nestor.syncer.pods.kubelet import build_finder
+from nestor.syncer.pods.own_nodes import OwnNodes
 from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.sync import PodSyncer
 from nestor.syncer.pods.tokens import TokenController
@@ -51,6 +52,8 @@ class Parts:
     servers: dict[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
     host_rights: tuple[Right, ...] = ()
     """Permissions needed on the host, apart from those for the caches (see `find_rights`)."""
+    is_settled: Callable[[], bool] = lambda: True
+    """Whether all is there that the cluster must have before it counts as ready."""
 
 
 def build_shared(context: Context, cluster: Object, settings: Settings) -> Parts:
@@ -72,6 +75,7 @@ def build_shared(context: Context, cluster: Object, settings: Settings) -> Parts
             *gang_groups.RIGHTS,
             *(item for engine in engines.values() for item in engine.host_rights),
         ),
+        is_settled=lambda: all(engine.is_settled for engine in engines.values()),
     )
 
 
@@ -110,9 +114,11 @@ def build_pods(context: Context, provider: Provider, engines: dict[str, Engine],
         key: Key = ("", name)
         await engines[kinds.NODE.plural].ensure(key)
 
-    needs = [references.check, *(engine.ensure_needs for engine in engines.values()), tokens.ensure, IgnoredFields(context).tell]
+    own_nodes = OwnNodes(context.caches)
+    ignored = IgnoredFields(context, own_nodes)
+    needs = [references.check, *(engine.ensure_needs for engine in engines.values()), tokens.ensure, ignored.tell]
     gangs = Gangs(context)
-    creator = PodCreator(context, provider, needs, Places(context), gangs)
+    creator = PodCreator(context, provider, needs, Places(context), gangs, own_nodes)
     syncer = PodSyncer(context, provider, ensure_node, references.find_clash, gangs)
     pods = PodController(context, creator, syncer, PodDeleter(context, provider, syncer), PodEvictor(context, jobs))
     jobs.on_release(pods.queue.add)

@@ -5,34 +5,12 @@ from __future__ import annotations
 from nestor.api.policy import Policy
 from nestor.objects import Object
 from nestor.quantities import find_larger
-from nestor.translate import env
+from nestor.translate import env, fields
+from nestor.translate.fields.containers import EPHEMERAL_CONTAINER
 from nestor.translate.target import Target
 
-FIELDS = (
-    "name",
-    "image",
-    "imagePullPolicy",
-    "command",
-    "args",
-    "workingDir",
-    "ports",
-    "resources",
-    "resizePolicy",
-    "restartPolicy",
-    "restartPolicyRules",
-    "volumeMounts",
-    "livenessProbe",
-    "readinessProbe",
-    "startupProbe",
-    "lifecycle",
-    "terminationMessagePath",
-    "terminationMessagePolicy",
-    "securityContext",
-    "stdin",
-    "stdinOnce",
-    "tty",
-    "targetContainerName",
-)
+FIELDS = fields.find(EPHEMERAL_CONTAINER, "Pass")
+"""What a container has there as it has it here."""
 
 
 def build_containers(pod: Object, group: str, target: Target, policy: Policy) -> list[Object]:

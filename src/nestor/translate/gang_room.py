@@ -160,13 +160,14 @@ def may_run(pod: Object, room: Room) -> bool:
     if any(room.labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
         return False
     hard = [taint for taint in room.taints if taint.get("effect") in ("NoSchedule", "NoExecute")]
-    if not all(any(_tolerates(item, taint) for item in spec.get("tolerations") or []) for taint in hard):
+    if not all(any(tolerates(item, taint) for item in spec.get("tolerations") or []) for taint in hard):
         return False
     required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED)
     return required is None or any(is_met(term, room) for term in required.get("nodeSelectorTerms") or [])
 
 
-def _tolerates(toleration: Object, taint: Object) -> bool:
+def tolerates(toleration: Object, taint: Object) -> bool:
+    """Whether a toleration tolerates a taint."""
     if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
         return False
     if toleration.get("key") and toleration["key"] != taint.get("key"):

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from nestor.api import labels
 from nestor.api.placement import Names
 from nestor.api.policy import Policy
 from nestor.objects import Object
+from nestor.translate import fields
+from nestor.translate.fields import Table
+from nestor.translate.fields.containers import CONTAINER
+from nestor.translate.fields.pods import POD_SPEC
 from nestor.translate.gang_claims import find_name
 from nestor.translate.tolerations import is_allowed, list_given
 
@@ -25,26 +30,41 @@ def _check(pod: Object, policy: Policy) -> Iterator[str]:
     spec, places = pod["spec"], policy.places
     scheduler = spec.get("schedulerName") or _DEFAULT_SCHEDULER
     if scheduler != _DEFAULT_SCHEDULER:
-        yield from _name("schedulerName", scheduler, places.schedulers, "the host cluster's scheduler places all pods")
+        yield from _name("schedulerName", scheduler, places.schedulers)
     if name := spec.get("priorityClassName"):
-        yield from _name("priorityClassName", name, places.priority_classes, "priorities are not supported")
-    if spec.get("setHostnameAsFQDN"):
-        yield "`spec.setHostnameAsFQDN` is true, but the pod's host name has no domain"
-    if spec.get("subdomain"):
-        yield f"`spec.subdomain` is '{spec['subdomain']}', but in the pod its host name has no domain; its DNS records have"
+        yield from _name("priorityClassName", name, places.priority_classes)
+    yield from _find_in_table("spec", spec, POD_SPEC)
+    for group in ("initContainers", "containers"):
+        for index, container in enumerate(spec.get(group) or []):
+            yield from _find_in_table(f"spec.{group}[{index}]", container, CONTAINER)
+    if places.gang is None and (native := (spec.get("schedulingGroup") or {}).get("podGroupName")):
+        yield f"`spec.schedulingGroup` is '{native}', but the class has no `placement.gang`"
     if places.gang is None and (gang := find_name(pod)):
         yield f"annotation `{labels.GANG}` is '{gang}', but the class has no `placement.gang`"
     keys = {item.get("key") or "" for item in spec.get("tolerations") or [] if not is_allowed(item, places)}
     keys -= {item.key or "" for item in list_given(pod, places)}
     if dropped := sorted(key for key in keys if not key.startswith(_OF_KUBERNETES)):
         taints = ", ".join(f"'{key}'" if key else "all taints" for key in dropped)
-        allowed = ", ".join(f"'{item.key}'" if item.key else "all taints" for item in places.allowed_tolerations)
-        why = f"the class allows {allowed}" if allowed else "taints of the host cluster's nodes may not be tolerated"
-        yield f"`spec.tolerations` has {taints}, but {why}"
+        allowed = ", ".join(f"'{item.key}'" if item.key else "all taints" for item in places.allowed_tolerations) or "none"
+        yield f"`spec.tolerations` has {taints}, but the class allows {allowed} (`{POD_SPEC['tolerations'].note}`)"
 
 
-def _name(field: str, name: str, known: Names, otherwise: str) -> Iterator[str]:
+def _find_in_table(path: str, there: Object, table: Table) -> Iterator[str]:
+    """The fields that have no effect."""
+    for field in fields.find(table, "Ignore"):
+        if there.get(field):
+            yield f"`{path}.{field}` is {_quote(there[field])}, but {table[field].note}"
+    yield from fields.find_unknown(path, there, table)
+
+
+def _quote(value: Any) -> str:
+    if isinstance(value, str):
+        return f"'{value}'"
+    return "true" if value is True else "set"
+
+
+def _name(field: str, name: str, known: Names) -> Iterator[str]:
     """If a name that a pod chose is not allowed."""
     if not known.allows(name):
-        listed = ", ".join(f"'{item.name}'" for item in known.allowed)
-        yield f"`spec.{field}` is '{name}', but {f'the class allows {listed}' if listed else otherwise}"
+        listed = ", ".join(f"'{item.name}'" for item in known.allowed) or "none"
+        yield f"`spec.{field}` is '{name}', but the class allows {listed} (`{POD_SPEC[field].note}`)"

@@ -89,7 +89,8 @@ def _find_choices(pod: Object, placement: Placement, place: Place) -> list[list[
 def _names_node(pod: Object) -> bool:
     affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
     terms = (affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or []
-    return bool(pod["spec"].get("nodeName")) or any(term.get("matchFields") for term in terms)
+    fields = (item for term in terms for item in term.get("matchFields") or [])
+    return bool(pod["spec"].get("nodeName")) or any(item["operator"] == "In" for item in fields)
 
 
 def _find_preferences(place: Place, placement: Placement) -> Iterator[Object]:

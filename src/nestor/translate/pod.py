@@ -9,7 +9,9 @@ from nestor import names
 from nestor.api import labels as marks
 from nestor.api.policy import Policy
 from nestor.objects import Object, annotations_of
-from nestor.translate import backend_fields, containers, dns, downward, gang, labels, placement, scheduling, volumes
+from nestor.translate import backend_fields, containers, dns, downward, fields, gang, labels, placement, scheduling, volumes
+from nestor.translate.fields.pods import POD_SPEC
+from nestor.translate.fields.rule import POD_SECURITY
 from nestor.translate.gang_claims import Membership
 from nestor.translate.placement import Place
 from nestor.translate.target import Target
@@ -17,20 +19,9 @@ from nestor.translate.target import Target
 APPLIED = f"{marks.GROUP}/applied"
 """Annotation of a host pod: what was last carried over from the nested pod. It tells the tenant's changes from the host's."""
 
-_FIELDS = (
-    "activeDeadlineSeconds",
-    "hostAliases",
-    "hostUsers",
-    "hostnameOverride",
-    "os",
-    "readinessGates",
-    "resources",
-    "restartPolicy",
-    "securityContext",
-    "shareProcessNamespace",
-    "terminationGracePeriodSeconds",
-)
-_PRIVILEGED = ("hostNetwork", "hostPID", "hostIPC")
+_FIELDS = fields.find(POD_SPEC, "Pass")
+_PRIVILEGED = fields.find(POD_SPEC, "Class", POD_SECURITY.note)
+_CHANGING = fields.find_changing(POD_SPEC)
 SECCOMP = {"seccompProfile": {"type": "RuntimeDefault"}}
 """Filled in where a pod says nothing: many kubelets run it without any profile then."""
 _HOSTNAME_LIMIT = 63
@@ -96,8 +87,7 @@ def _applied(pod: Object, target: Target, kept: Collection[str]) -> str:
     images = {item["name"]: item.get("image") for item in [*(spec.get("initContainers") or []), *spec["containers"]]}
     changeable = [
         list(images.items()),
-        spec.get("activeDeadlineSeconds"),
-        spec.get("tolerations"),
+        *(spec.get(field) for field in _CHANGING),
         meta.get("labels"),
         downward.build_annotations(pod),
         [item["name"] for item in spec.get("ephemeralContainers") or []],

@@ -9,16 +9,13 @@ from collections.abc import Iterator
 
 from nestor.api.policy import Policy
 from nestor.objects import Object
-from nestor.translate import baseline, gang_claims, node_rules
+from nestor.translate import baseline, fields, gang_claims, node_rules, volumes
+from nestor.translate.fields import Table
+from nestor.translate.fields.containers import CONTAINER, RESOURCES
+from nestor.translate.fields.pods import POD_SPEC
+from nestor.translate.fields.volumes import PROJECTION, VOLUME
 
-_VOLUMES = {
-    "Baseline": frozenset({"emptyDir", "configMap", "secret", "projected", "downwardAPI", "image"}),
-    "Privileged": frozenset({"emptyDir", "configMap", "secret", "projected", "downwardAPI", "image", "hostPath"}),
-}
-"""Supported volume types by Pod Security level."""
-# Generic ephemeral volumes are claims too: their template may name any PersistentVolume of the host.
-_CLAIMS = frozenset({"persistentVolumeClaim", "ephemeral"})
-_SOURCES = frozenset({"configMap", "secret", "downwardAPI", "serviceAccountToken"})
+_SOURCES = fields.find(PROJECTION, "Translate")
 _GROUPS = ("initContainers", "containers", "ephemeralContainers")
 
 
@@ -58,28 +55,32 @@ def find_permitted_debug(pod: Object, policy: Policy) -> set[str]:
 def _check_pod(spec: Object, policy: Policy) -> Iterator[str]:
     runtimes, name = policy.places.runtime_classes, spec.get("runtimeClassName")
     if name and not runtimes.allows(name):
-        listed = ", ".join(f"'{item.name}'" for item in runtimes.allowed)
-        why = f"the class allows {listed}" if listed else "runtime classes are not supported"
-        yield f"`spec.runtimeClassName` may not be '{name}': {why}"
-    if spec.get("resourceClaims"):
-        yield "`spec.resourceClaims` may not be set: dynamic resource allocation is not supported"
+        listed = ", ".join(f"'{item.name}'" for item in runtimes.allowed) or "none"
+        yield f"`spec.runtimeClassName` may not be '{name}': the class allows {listed} (`{POD_SPEC['runtimeClassName'].note}`)"
+    yield from _check_fields("spec", spec, POD_SPEC)
+
+
+def _check_fields(path: str, there: Object, table: Table) -> Iterator[str]:
+    """The fields that the table refuses."""
+    for field in fields.find(table, "Refuse"):
+        if there.get(field):
+            yield f"`{path}.{field}` may not be set: {table[field].note}"
 
 
 def _check_volume(path: str, volume: Object, policy: Policy) -> Iterator[str]:
-    kind, allowed = next((key for key in volume if key != "name"), "emptyDir"), _VOLUMES[policy.pod_security]
-    if kind in _CLAIMS:
-        yield f"`{path}.{kind}` may not be set: persistent volumes are not supported yet"
-    elif kind not in allowed:
-        yield f"`{path}.{kind}` may not be set: volumes must be one of {', '.join(sorted(allowed))}"
+    kind = next((key for key in volume if key != "name"), "emptyDir")
+    allowed = {*volumes.find_verbatim(policy), *fields.find(VOLUME, "Translate")}
+    if kind not in allowed:
+        why = VOLUME[kind].note if kind in fields.find(VOLUME, "Refuse") else ""
+        why = why or f"volumes must be one of {', '.join(sorted(allowed))}"
+        yield f"`{path}.{kind}` may not be set: {why}"
     for index, source in enumerate((volume.get("projected") or {}).get("sources") or []):
-        for other in source.keys() - _SOURCES:
-            yield f"`{path}.projected.sources[{index}].{other}` may not be set: must be one of {', '.join(sorted(_SOURCES))}"
+        for other in source.keys() - set(_SOURCES):
+            yield f"`{path}.projected.sources[{index}].{other}` may not be set: must be one of {', '.join(_SOURCES)}"
 
 
 def _check_container(path: str, container: Object, policy: Policy) -> Iterator[str]:
     if policy.pod_security == "Baseline":
         yield from baseline.check_container(path, container)
-    if container.get("volumeDevices"):
-        yield f"`{path}.volumeDevices` may not be set: persistent volumes are not supported yet"
-    if (container.get("resources") or {}).get("claims"):
-        yield f"`{path}.resources.claims` may not be set: dynamic resource allocation is not supported"
+    yield from _check_fields(path, container, CONTAINER)
+    yield from _check_fields(f"{path}.resources", container.get("resources") or {}, RESOURCES)

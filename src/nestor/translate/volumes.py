@@ -6,18 +6,26 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from nestor import names
-from nestor.api.policy import PodSecurity, Policy
+from nestor.api.policy import Policy
 from nestor.objects import Object
-from nestor.translate import downward
+from nestor.translate import downward, fields
 from nestor.translate.env import Rename
+from nestor.translate.fields.rule import POD_SECURITY
+from nestor.translate.fields.volumes import TABLES, VOLUME
 
 DEFAULT_EXPIRATION = 3600
 """Default `expirationSeconds` of a projected token, as in the Kubernetes API."""
 
-_VERBATIM: dict[PodSecurity, tuple[str, ...]] = {
-    "Baseline": ("emptyDir", "image"),
-    "Privileged": ("emptyDir", "image", "hostPath"),
-}
+_VERBATIM = tuple(kind for kind in fields.find(VOLUME, "Pass") if kind != "name")
+_PRIVILEGED = fields.find(VOLUME, "Class", POD_SECURITY.note)
+
+
+_OF_FILE = fields.find(TABLES["ServiceAccountTokenProjection"], "Pass")
+
+
+def find_verbatim(policy: Policy) -> tuple[str, ...]:
+    """The kinds of volumes that the host pod has as they are."""
+    return (*_VERBATIM, *_PRIVILEGED) if policy.pod_security == "Privileged" else _VERBATIM
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,7 @@ def build_volumes(pod: Object, policy: Policy, rename: Rename | None = None) -> 
 
 def _build_volume(pod: Object, number: int, volume: Object, policy: Policy, rename: Rename) -> Object:
     result: Object = {"name": volume["name"]}
-    for kind in _VERBATIM[policy.pod_security]:
+    for kind in find_verbatim(policy):
         if kind in volume:
             result[kind] = volume[kind]
     if "image" in result and policy.always_pull_images:
@@ -90,7 +98,7 @@ def _project(pod: Object, place: tuple[int, int], source: Object, rename: Rename
     if "downwardAPI" in source:
         return {"downwardAPI": _downward(source["downwardAPI"])}
     token = source["serviceAccountToken"]
-    item = {"key": _key(*place), "path": token["path"]}
+    item = {"key": _key(*place), **{field: token[field] for field in _OF_FILE if field in token}}
     return {"secret": {"name": token_secret_name(pod), "items": [item]}}
 
 

@@ -105,7 +105,7 @@ class NestedPlane(apiserver.ControlPlane):
         if component == "kube-controller-manager":
             # As the operator starts it: these judge nodes by heartbeats that nested nodes do not have.
             arguments = [item for item in arguments if not item.startswith("--controllers=")]
-            off = ("node-lifecycle-controller", "taint-eviction-controller", "node-ipam-controller", "node-route-controller")
+            off = ("node-lifecycle-controller", "node-ipam-controller", "node-route-controller")
             arguments += ["--controllers=*," + ",".join(f"-{name}" for name in off)]
         super()._spawn(component, arguments)
 

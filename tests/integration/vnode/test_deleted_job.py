@@ -82,21 +82,28 @@ async def run_at(joined: World, name: str, node: str) -> str:
     return str(made["metadata"]["uid"])
 
 
-def noted(backend: Object | None) -> list[str]:
-    """The UIDs of the pods that its process remembers."""
-    return [item["uid"] for item in status_of(backend).get("unconfirmedPods") or []]
-
-
-async def test_a_job_goes_though_the_backend_is_gone_and_what_may_be_left_is_named_and_ended(joined: World) -> None:
+async def run_job(joined: World, name: str) -> tuple[Object, str]:
+    """A job with a pod that runs at the backend and one on a node that is lost; the job, and the UID of the first."""
     api, space = joined.api, f"team-{uuid.uuid4().hex[:6]}"
     await api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}})
-    job = await api.create(kinds.NESTED_APP_JOB, build_job("train", space))
+    job = await api.create(kinds.NESTED_APP_JOB, build_job(name, space))
     joined.space = await host_namespace(api, job)
     await wait_for(api, kinds.SERVICE_ACCOUNT, "default", joined.space, bool)
     uid = await run_at(joined, "part", joined.name)
     await run_at(joined, "other", "lost")
     await joined.accepted("part")
     joined.backend.run(uid)
+    return job, uid
+
+
+def noted(backend: Object | None) -> list[str]:
+    """The UIDs of the pods that its process remembers."""
+    return [item["uid"] for item in status_of(backend).get("unconfirmedPods") or []]
+
+
+async def test_a_job_goes_though_the_backend_is_gone_and_what_may_be_left_is_named_and_ended(joined: World) -> None:
+    job, uid = await run_job(joined, "train")
+    api, space = joined.api, job["metadata"]["namespace"]
     await joined.phase("part", "Running")
 
     joined.backend.is_down = True
@@ -133,15 +140,8 @@ async def test_a_job_goes_though_the_backend_is_gone_and_what_may_be_left_is_nam
 
 async def test_a_deleted_job_waits_for_a_slow_backend(joined: World) -> None:
     """It ends its pods after others would have been forced, and nothing is left."""
-    api, space = joined.api, f"team-{uuid.uuid4().hex[:6]}"
-    await api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}})
-    job = await api.create(kinds.NESTED_APP_JOB, build_job("slow", space))
-    joined.space = await host_namespace(api, job)
-    await wait_for(api, kinds.SERVICE_ACCOUNT, "default", joined.space, bool)
-    uid = await run_at(joined, "part", joined.name)
-    await run_at(joined, "other", "lost")
-    await joined.accepted("part")
-    joined.backend.run(uid)
+    job, uid = await run_job(joined, "slow")
+    api, space = joined.api, job["metadata"]["namespace"]
     joined.backend.ends_at_once = False
     await api.delete(kinds.NESTED_APP_JOB, "slow", space)
     await wait_for_any(api, kinds.EVENT, space, lambda item: "'other'" in item["message"], limit=30)

@@ -55,6 +55,21 @@ class NoGangs:
 NO_GANGS: Any = NoGangs()
 
 
+class NoOwnNodes:
+    """Where tenants have added nothing to nodes."""
+
+    def resolve(self, pod: Object) -> Object:
+        """As it is."""
+        return pod
+
+    def build_mark(self, *_: Object) -> dict[str, str]:
+        """None."""
+        return {}
+
+
+NO_OWN_NODES: Any = NoOwnNodes()
+
+
 def context(**parts: Any) -> Any:
     """What a controller works with, as far as a test needs it."""
     return SimpleNamespace(**parts)

@@ -34,11 +34,28 @@ def test_exit_codes(monkeypatch: pytest.MonkeyPatch, error: Exception | None, co
     assert main.main(["--namespace=n", "--cluster=hello"]) == code
 
 
-async def test_the_cluster_is_not_ready_before_its_dns_may_connect() -> None:
-    gate = Gate(0)
-    waiting = asyncio.create_task(main._await_basics(gate, ""))
+async def test_the_cluster_is_not_ready_before_its_dns_may_connect_and_its_nodes_are_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(main, "_READY_INTERVAL", 0.001)
+    gate, settled = Gate(0), asyncio.Event()
+    waiting = asyncio.create_task(main._await_basics(gate, settled.is_set, ""))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert not waiting.done()
     gate.open()
+    await asyncio.wait([waiting], timeout=0.05)
+    assert not waiting.done()
+    settled.set()
     await asyncio.wait_for(waiting, 10)
+
+
+async def test_nodes_that_never_come_do_not_keep_a_cluster_from_being_ready(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(main, "_READY_INTERVAL", 0.001)
+    monkeypatch.setattr(main, "_SETTLE_SECONDS", 0.01)
+    gate = Gate(0)
+    gate.open()
+    await asyncio.wait_for(main._await_basics(gate, lambda: False, ""), 10)
+    assert "not all nodes could be mirrored" in caplog.text

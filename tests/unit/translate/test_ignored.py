@@ -22,10 +22,10 @@ EVERY_DAEMON = [
         ({}, []),
         ({"schedulerName": "default-scheduler", "priority": 0, "preemptionPolicy": "PreemptLowerPriority"}, []),
         ({"tolerations": EVERY_DAEMON}, []),
-        ({"schedulerName": "volcano"}, ["`spec.schedulerName` is 'volcano', but the host cluster's scheduler places all pods"]),
+        ({"schedulerName": "volcano"}, ["`spec.schedulerName` is 'volcano', but the class allows none (`placement.schedulers`)"]),
         (
             {"priorityClassName": "high", "priority": 1000},
-            ["`spec.priorityClassName` is 'high', but priorities are not supported"],
+            ["`spec.priorityClassName` is 'high', but the class allows none (`placement.priorityClasses`)"],
         ),
         (
             {"subdomain": "db", "setHostnameAsFQDN": True},
@@ -36,7 +36,7 @@ EVERY_DAEMON = [
         ),
         (
             {"tolerations": [{"key": "gpu", "operator": "Exists"}, {"operator": "Exists"}, {"key": "gpu", "value": "x"}]},
-            ["`spec.tolerations` has all taints, 'gpu', but taints of the host cluster's nodes may not be tolerated"],
+            ["`spec.tolerations` has all taints, 'gpu', but the class allows none (`placement.allowedTolerations`)"],
         ),
     ],
 )
@@ -55,11 +55,17 @@ RULES = {
     ("spec", "found"),
     [
         ({"schedulerName": "fluence", "priorityClassName": "high", "tolerations": [{"key": "gpu", "operator": "Exists"}]}, []),
-        ({"schedulerName": "volcano"}, ["`spec.schedulerName` is 'volcano', but the class allows 'fluence'"]),
-        ({"priorityClassName": "top"}, ["`spec.priorityClassName` is 'top', but the class allows 'low', 'high'"]),
+        (
+            {"schedulerName": "volcano"},
+            ["`spec.schedulerName` is 'volcano', but the class allows 'fluence' (`placement.schedulers`)"],
+        ),
+        (
+            {"priorityClassName": "top"},
+            ["`spec.priorityClassName` is 'top', but the class allows 'low', 'high' (`placement.priorityClasses`)"],
+        ),
         (
             {"tolerations": [{"key": "web", "operator": "Exists"}, {"key": "gpu", "operator": "Exists"}]},
-            ["`spec.tolerations` has 'web', but the class allows 'gpu'"],
+            ["`spec.tolerations` has 'web', but the class allows 'gpu' (`placement.allowedTolerations`)"],
         ),
     ],
 )

@@ -339,4 +339,4 @@ def test_a_scheduler_or_a_priority_that_is_not_allowed_is_replaced_by_the_defaul
 
 def test_a_runtime_that_is_not_allowed_is_refused_by_name() -> None:
     (message,) = refused(build_pod(runtimeClassName="kata"), runtimeClasses={"default": "x", "allowed": [{"name": "gvisor"}]})
-    assert message == "`spec.runtimeClassName` may not be 'kata': the class allows 'gvisor'"
+    assert message == "`spec.runtimeClassName` may not be 'kata': the class allows 'gvisor' (`placement.runtimeClasses`)"

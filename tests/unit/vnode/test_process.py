@@ -15,7 +15,7 @@ from nestor.kube import Api, Change, kinds
 from nestor.kubelet.routes import Route, find_route
 from nestor.objects import conditions_of, status_of
 from nestor.process.probes import STALE_SECONDS
-from nestor.providers.base import Shape
+from nestor.providers.base import Shape, Unreachable
 from nestor.vnode import api, main
 from nestor.vnode.api import build_finder
 from nestor.vnode.backend import factory
@@ -220,6 +220,28 @@ async def test_given_shapes_win() -> None:
     place.backend.shapes = [Shape("theirs", {"cpu": "8"})]
     assert [item["name"] for item in (await place.pass_once())["shapes"]] == ["mine"]
     assert place.backend.count("discover") == 0
+
+
+async def test_a_backend_is_not_called_silent_before_its_first_call_is_over() -> None:
+    place = Place(shapes=[{"name": "small", "capacity": {"cpu": "4"}}])
+    assert not (await place.pass_once()).get("conditions")
+    woken = []
+    place.health.on_change(lambda: woken.append(True))
+    for _ in range(2):
+        place.health.note_failure(Unreachable("connection refused"))
+    assert woken == [True]
+    (reachable,) = (await place.pass_once())["conditions"]
+    assert (reachable["status"], reachable["reason"], reachable["message"]) == ("False", "Unreachable", "connection refused")
+
+
+@pytest.mark.parametrize("status", ["True", "False"])
+async def test_what_the_last_process_has_said_stays_until_the_first_call_is_over(status: str) -> None:
+    place = Place(shapes=[{"name": "small", "capacity": {"cpu": "4"}}])
+    said = {"type": "Reachable", "status": status, "reason": "BackendAnswers", "message": "It was so.", "observedGeneration": 3}
+    said["lastTransitionTime"] = "2030-01-01T00:00:00Z"
+    place.body["status"]["conditions"] = [said]
+    place.view._body = place.api.put(kinds.OVERFLOW_BACKEND, place.body)
+    assert (await place.pass_once())["conditions"] == [said]
 
 
 async def test_shapes_stay_while_the_backend_is_away() -> None:

@@ -31,6 +31,8 @@ def resolve_policy(
             "pod_security": own.pod_security,
             "allowed_labels": own.allowed_labels,
             "ephemeral_storage_limit": limit,
+            "nodes": None if policy.cluster.nodes == "InUse" else policy.cluster.nodes,
+            "node_selector": policy.cluster.node_selector,
             "placement": tolerate_backends(resolve_placement(policy, job).placement, taints or {}),
         }
     )

@@ -54,6 +54,11 @@ class Engine:
         return len(self._locks) + len(self._told) + len(self._noticed) + len(self._written) + rest
 
     @property
+    def is_settled(self) -> bool:
+        """See `Row.is_settled`."""
+        return self._row.is_settled
+
+    @property
     def host_rights(self) -> tuple[Right, ...]:
         """Permissions needed on the host, apart from those for the caches."""
         verbs = ("get", "create", "patch", "delete") if self._row.direction == "Down" else ("get",)

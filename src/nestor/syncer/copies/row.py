@@ -142,6 +142,11 @@ class Row:
         """How long a copy that is no longer wanted stays while its source exists."""
         return 0
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether everything of this kind is there that the cluster must have before it counts as ready."""
+        return True
+
     # When to look again, and at what
 
     def follow(self, look_at: Callable[[Key], None]) -> None:

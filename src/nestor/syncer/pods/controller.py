@@ -14,7 +14,7 @@ from nestor.syncer.pods.sync import PodSyncer
 from nestor.syncer.suspend import evict
 from nestor.syncer.suspend.evict import PodEvictor
 from nestor.syncer.view.context import RETRY_LIMIT, Context
-from nestor.translate.placement import is_outdated
+from nestor.translate import placement
 from nestor.translate.status import is_terminal
 from nestor.translate.target import nested_key, nested_uid
 
@@ -45,6 +45,8 @@ class PodController:
         )
         creator.room.on_turn(self.creations.add)
         creator.places.on_turn(self.creations.add)
+        self._own_nodes = creator.own_nodes
+        self._own_nodes.on_turn(self._look_at_unbound)
         self._gangs = creator.gangs
         self._gangs.on_turn(self.creations.add)
         self._gangs.on_decision(self.queue.add)
@@ -80,6 +82,12 @@ class PodController:
         for pod in self._caches.nested(kinds.POD):
             self.queue.add(pod["metadata"]["uid"])
 
+    def _look_at_unbound(self) -> None:
+        """Queue the pods whose host pods have no node yet."""
+        for host in self._caches.host(kinds.POD):
+            if not host["spec"].get("nodeName"):
+                self.queue.add(nested_uid(host))
+
     def _on_config_map(self, change: Change) -> None:
         if uid := evict.remembered_uid(change.latest):
             self.queue.add(uid)
@@ -105,14 +113,16 @@ class PodController:
         await self._evictor.settle(uid, nested)
 
     def _decide(self, uid: str, nested: Object | None, host: Object | None) -> decide.Action:
-        caches = self._caches
+        caches, is_outdated = self._caches, False
+        if nested is not None and host is not None:
+            is_outdated = placement.is_outdated(host, caches.policy.places) or self._own_nodes.is_outdated(nested, host)
         return decide.decide(
             nested,
             host,
             had_host=uid in self._bound,
             is_suspended=caches.is_suspended,
             is_ending=caches.is_ending,
-            is_outdated=host is not None and is_outdated(host, caches.policy.places),
+            is_outdated=is_outdated,
             is_taken_back=host is not None and (self._gangs.is_taken_back(host) or self._gangs.gives_way(host)),
         )
 

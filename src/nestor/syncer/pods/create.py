@@ -19,6 +19,7 @@ from nestor.syncer.copies.rows.config import find_excess
 from nestor.syncer.pods import room
 from nestor.syncer.pods.gang_groups import NoGang
 from nestor.syncer.pods.gangs import Gangs
+from nestor.syncer.pods.own_nodes import OwnNodes
 from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.room import Room
 from nestor.syncer.view.context import Context
@@ -58,7 +59,9 @@ class _Pause:
 class PodCreator:
     """Creates host pods, and what they need first."""
 
-    def __init__(self, context: Context, provider: Provider, needs: Sequence[Need], places: Places, gangs: Gangs) -> None:
+    def __init__(
+        self, context: Context, provider: Provider, needs: Sequence[Need], places: Places, gangs: Gangs, own_nodes: OwnNodes
+    ) -> None:
         self._context = context
         self._provider = provider
         self._needs = needs
@@ -68,13 +71,14 @@ class PodCreator:
         self.room = Room()
         self.places = places
         self.gangs = gangs
+        self.own_nodes = own_nodes
         self.creating = 0
         """Number of creations in progress: these host pods may still appear."""
 
     async def create(self, nested: Object) -> None:
         """Create the host pod, or report why not."""
         policy, uid, size = self._context.caches.policy, nested["metadata"]["uid"], room.find_size(nested)
-        if found := refusals.find_refusals(nested, policy):
+        if found := refusals.find_refusals(self.own_nodes.resolve(nested), policy):
             self.room.leave(uid)
             await self._refuse(nested, "; ".join(found))
         elif reason := self.room.find_wait(uid, size):
@@ -143,7 +147,9 @@ class PodCreator:
     async def _create_at(self, place: Place, nested: Object, policy: Policy, gang: Membership | None) -> bool:
         caches = self._context.caches
         namespaces = {item["metadata"]["name"]: labels_of(item) for item in self._namespaces}
-        host = translate.build_pod(nested, self._context.target, namespaces, policy, place, gang)
+        resolved = self.own_nodes.resolve(nested)
+        host = translate.build_pod(resolved, self._context.target, namespaces, policy, place, gang)
+        host["metadata"]["annotations"] |= self.own_nodes.build_mark(nested, resolved)
         if caches.is_suspended or caches.policy != policy:
             return False
         if message := find_excess(caches.copied_bytes.value, None, host):

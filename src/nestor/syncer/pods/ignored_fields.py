@@ -5,6 +5,7 @@ from __future__ import annotations
 from nestor.kube import Change, kinds
 from nestor.objects import Object
 from nestor.syncer.copies.memory import Told
+from nestor.syncer.pods.own_nodes import OwnNodes
 from nestor.syncer.view.context import Context
 from nestor.translate import ignored
 
@@ -14,7 +15,8 @@ REASON = "FieldsIgnored"
 class IgnoredFields:
     """One event per pod, before its host pod is created."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, own_nodes: OwnNodes) -> None:
+        self._own_nodes = own_nodes
         self._recorder, self._caches = context.recorder, context.caches
         self._told: Told[str] = Told()
         context.caches.nested(kinds.POD).on_change(self._on_pod)
@@ -26,7 +28,7 @@ class IgnoredFields:
 
     async def tell(self, pod: Object) -> None:
         """Post the event, unless this pod has it already."""
-        found = "; ".join(ignored.find_ignored(pod, self._caches.policy))
+        found = "; ".join([*ignored.find_ignored(pod, self._caches.policy), *self._own_nodes.find_ignored(pod)])
         if found and self._told.is_news(pod["metadata"]["uid"], found):
             await self._recorder.post(pod, "Warning", REASON, found)
 

@@ -113,7 +113,7 @@ async def watch_nested(nested: Api, health: Health, status: ClusterStatus, basic
         preparing = group.create_task(basics)
         await asyncio.wait([preparing], timeout=_DNS_SECONDS)
         if not preparing.done():
-            status.set_ready(ready=False, message="The API server is up; DNS is not ready yet.")
+            status.set_ready(ready=False, message="The API server is up; nodes or DNS are not ready yet.")
         await _check_nested(nested, health, status, preparing)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from nestor.api import labels
@@ -11,19 +13,27 @@ from nestor.objects import Object, annotations_of, labels_of, spec_of, status_of
 _OF_KUBERNETES = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 """Taints that follow from a node's state. The nested API server sets one on each new Node; the host's state is the true one."""
 
+CORDONED: Object = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+"""The taint of nodes that take no new pods. The controller that sets it does not run in nested clusters."""
+
 _INFO = ("capacity", "allocatable", "nodeInfo")
 
 
-def build_node(host: Object, kubelet_port: int) -> Object:
-    """The nested Node, without what would reveal other tenants: images, volumes, annotations."""
+def build_node(host: Object, kubelet_port: int, allocatable: Mapping[str, str] | None = None) -> Object:
+    """The nested Node, without what would reveal other tenants: images, volumes, annotations.
+
+    `allocatable`: what the cluster can use of it, if that is not all.
+    """
     meta, status = host["metadata"], status_of(host)
     own = {key: value for key, value in (meta.get("labels") or {}).items() if labels.GROUP not in key.partition("/")[0]}
+    info = {key: status[key] for key in _INFO if key in status}
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": meta["name"], "labels": own | {labels.MANAGED_BY: "nestor"}},
-        "spec": _spec(host),
-        "status": {key: status[key] for key in _INFO if key in status}
+        "spec": {"taints": _build_taints(host), "unschedulable": bool(spec_of(host).get("unschedulable"))},
+        "status": info
+        | ({"allocatable": dict(allocatable)} if allocatable else {})
         | {
             "addresses": _addresses(status),
             "conditions": _conditions(status),
@@ -32,47 +42,78 @@ def build_node(host: Object, kubelet_port: int) -> Object:
     }
 
 
+@dataclass(frozen=True)
+class Own:
+    """What the tenant has added to a nested Node."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Object, ...] = ()
+    is_cordoned: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.labels or self.taints or self.is_cordoned)
+
+
 def add_own(node: Object, there: Object | None) -> Object:
-    """The nested Node with the labels and taints that the tenant has added to it (`there`), and a note of the host's.
+    """The nested Node with what the tenant has added to it (`there`), and a note of what is the host's.
 
     Where both set the same, the host's stays.
     """
-    meta, spec = node["metadata"], node["spec"]
-    note = {"labels": sorted(meta["labels"]), "taints": sorted(map(_identify, spec["taints"]))}
-    own, taints = find_own(node, there)
-    meta = meta | {"labels": own | meta["labels"], "annotations": {labels.MIRRORED: json.dumps(note, separators=(",", ":"))}}
-    return node | {"metadata": meta, "spec": spec | {"taints": [*spec["taints"], *taints]}}
+    meta, spec, own = node["metadata"], node["spec"], find_own(there, node)
+    note: Object = {"labels": sorted(meta["labels"]), "taints": sorted(map(_identify, spec["taints"]))}
+    taints, is_unschedulable = [*spec["taints"], *own.taints], spec["unschedulable"] or own.is_cordoned
+    if is_unschedulable:
+        note["unschedulable"] = True
+    if own.is_cordoned:
+        note["cordoned"] = True
+        if _identify(CORDONED) not in map(_identify, taints):
+            taints.append(CORDONED)
+    meta = meta | {
+        "labels": {**own.labels, **meta["labels"]},
+        "annotations": {labels.MIRRORED: json.dumps(note, separators=(",", ":"))},
+    }
+    return node | {"metadata": meta, "spec": {"taints": taints, "unschedulable": is_unschedulable}}
 
 
-def find_own(node: Object, there: Object | None) -> tuple[dict[str, str], list[Object]]:
-    """The labels and taints of the nested Node `there` that the tenant has added: `node` is what the host says."""
-    note: Object = json.loads(annotations_of(there).get(labels.MIRRORED) or "null") or {}
+def find_own(there: Object | None, node: Object | None = None) -> Own:
+    """What the tenant has added to the nested Node `there`. `node`: what the host says now, if that is known."""
+    note = _read_note(there)
     if not note:
-        return {}, []  # new, or made by an earlier version, which removed what others added
-    mirrored = {*note["labels"], *node["metadata"]["labels"]}
-    known = [*note["taints"], *map(_identify, node["spec"]["taints"])]
+        return Own()  # new, or made by an earlier version, which removed what others added
+    mirrored, known = {*note["labels"], *labels_of(node)}, [*note["taints"], *map(_identify, spec_of(node).get("taints") or [])]
     taints = [item for item in spec_of(there).get("taints") or [] if not item["key"].startswith(_OF_KUBERNETES)]
-    own = {key: value for key, value in labels_of(there).items() if key not in mirrored}
-    return own, [item for item in taints if _identify(item) not in known]
+    is_unschedulable = bool(spec_of(there).get("unschedulable"))
+    has_changed = is_unschedulable != note.get("unschedulable", False)
+    return Own(
+        {key: value for key, value in labels_of(there).items() if key not in mirrored},
+        tuple(item for item in taints if _identify(item) not in known),
+        is_unschedulable if has_changed else note.get("cordoned", False),
+    )
 
 
-def find_ignored(node: Object, there: Object) -> str | None:
-    """What of the tenant's own labels and taints has no effect; None if there are none."""
-    own, taints = find_own(node, there)
-    names = [*(f"label '{key}'" for key in sorted(own)), *(f"taint '{item['key']}'" for item in taints)]
-    if not names:
-        return None
-    return f"{', '.join(names)}: kept, but the host cluster's scheduler, which places all pods, does not know of it"
+def _read_note(there: Object | None) -> Object:
+    """The note in a nested Node; empty if there is none, or if the tenant has made something else of it."""
+    try:
+        note = json.loads(annotations_of(there).get(labels.MIRRORED) or "null")
+        return {**note, "labels": list(note["labels"]), "taints": list(note["taints"])} if note else {}
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return {}
 
 
 def _identify(taint: Object) -> list[Any]:
     return [taint["key"], taint.get("effect", "")]
 
 
-def _spec(host: Object) -> Object:
-    """Taints and `unschedulable`, for nested DaemonSets; scheduling is left to the host."""
-    spec = spec_of(host)
-    return {"taints": spec.get("taints") or [], "unschedulable": bool(spec.get("unschedulable"))}
+def _build_taints(host: Object) -> list[Object]:
+    """The host's taints, for nested DaemonSets. The host itself ends pods for them: the nested cluster's own controller, which
+    does so for the tenant's taints, must not, because it does not know what its class lets pods tolerate.
+    """
+    found: dict[tuple[str, str], Object] = {}
+    for item in spec_of(host).get("taints") or []:
+        effect = "NoSchedule" if item.get("effect") == "NoExecute" else item.get("effect", "")
+        mapped = {key: value for key, value in item.items() if key != "timeAdded"} | {"effect": effect}
+        found.setdefault((item["key"], effect), mapped if effect != item.get("effect", "") else item)
+    return list(found.values())
 
 
 def _addresses(status: Object) -> list[Object]:

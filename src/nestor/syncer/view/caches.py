@@ -11,7 +11,7 @@ from nestor.kube import Api, Change, Informer, Kind, kinds
 from nestor.kube.index import Index, Total
 from nestor.kube.stream import Stream
 from nestor.objects import Object, is_terminating, spec_of
-from nestor.syncer.view.nodes import NodesInUse
+from nestor.syncer.view.nodes import HostNodes
 from nestor.syncer.view.trim import Trim
 from nestor.translate import config
 from nestor.translate.target import Target, nested_uid
@@ -26,8 +26,8 @@ _NESTED_FIELDS = {kinds.SECRET: f"type!={UNCACHED_TYPE}"}
 class Caches:
     """One informer per kind and cluster, created on first use, which must be before any of them runs.
 
-    On the host side, namespaced kinds hold only this nested cluster's objects, by label, and nodes only those in use; other
-    cluster-scoped kinds hold all objects.
+    On the host side, namespaced kinds hold only this nested cluster's objects, by label, and nodes only those in use or shown;
+    other cluster-scoped kinds hold all objects.
     """
 
     def __init__(self, host: Api, nested: Api, target: Target) -> None:
@@ -70,9 +70,9 @@ class Caches:
         return self._on_host(kinds.NESTED_CLUSTER, made=Informer, fields=f"metadata.name={self._target.cluster}")
 
     @cached_property
-    def host_nodes(self) -> NodesInUse:
-        """The host's nodes that are asked for."""
-        return self._on_host(kinds.NODE, made=NodesInUse)
+    def host_nodes(self) -> HostNodes:
+        """The host's nodes that are asked for, by name or by labels."""
+        return self._on_host(kinds.NODE, made=HostNodes)
 
     @cached_property
     def host_events(self) -> Stream:

@@ -21,7 +21,7 @@ _MARGIN_SECONDS = 5.0
 
 
 class Health:
-    """The state of the backend. `on_change` is called when it begins or stops to answer.
+    """The state of the backend. `on_change` is called when it begins or stops to answer, and when its first call has failed.
 
     `patience`: seconds that a call may take. A slow backend is not one that is gone.
     """
@@ -30,12 +30,12 @@ class Health:
         self._clock = clock
         self.patience = patience
         self._answered: float | None = None
-        self._was_answering = False
+        self._told: bool | None = None
         self._problem: tuple[conditions.Reason, str] | None = None
         self._handlers: list[Callable[[], None]] = []
 
     def on_change(self, handler: Callable[[], None]) -> None:
-        """Call `handler` whenever the backend begins or stops to answer."""
+        """Call `handler` whenever the backend begins or stops to answer, and when its first call has failed."""
         self._handlers.append(handler)
 
     @property
@@ -43,6 +43,11 @@ class Health:
         """Whether it has answered lately. False until its first answer."""
         grace = max(GRACE_SECONDS, self.patience + 2 * CHECK_SECONDS)
         return self._answered is not None and self._clock() - self._answered < grace
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it has answered, or failed to, since this process began."""
+        return self._answered is not None or self._problem is not None
 
     @property
     def silence(self) -> float | None:
@@ -81,9 +86,9 @@ class Health:
         self.note_answer()
 
     def look(self) -> None:
-        """Tell everyone if it is another state than before."""
-        if self.is_answering != self._was_answering:
-            self._was_answering = self.is_answering
+        """Tell everyone if it is another state than before, or the first one that is known."""
+        if self.is_known and self.is_answering != self._told:
+            self._told = self.is_answering
             log.log(logging.INFO if self.is_answering else logging.WARNING, "the backend %s", self._describe())
             for handler in self._handlers:
                 handler()

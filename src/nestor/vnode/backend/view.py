@@ -131,13 +131,20 @@ class BackendView:
     async def write(self) -> None:
         """Write our part of the status if it differs. Raises `ApiError`."""
         async with self._writing:  # what was written last must be the newest
-            is_answering = self._health.is_answering
-            why = (conditions.BACKEND_ANSWERS, "The backend answers.") if is_answering else self._health.problem
-            found = [conditions.Condition(conditions.REACHABLE, "True" if is_answering else "False", *why)]
+            found = self._find_reachable()
             if lacking := self.find_lacking():
                 found.append(conditions.Condition(conditions.CERTIFIED, "False", conditions.CERTIFICATE_NOT_ISSUED, lacking))
             status = build_status(self._body, self.shapes, self.unconfirmed, found)
             await write_status(self._api, self._body, status)
+
+    def _find_reachable(self) -> list[conditions.Condition]:
+        """Until the first call is over, what the last process has said stays."""
+        if not self._health.is_known:
+            before = conditions.find(conditions_of(self._body), conditions.REACHABLE)
+            return [] if before is None else [_as_decided(before)]
+        is_answering = self._health.is_answering
+        why = (conditions.BACKEND_ANSWERS, "The backend answers.") if is_answering else self._health.problem
+        return [conditions.Condition(conditions.REACHABLE, "True" if is_answering else "False", *why)]
 
     def _take(self, change: Change) -> None:
         if change.new is None:
@@ -179,6 +186,11 @@ async def write_status(api: Api, body: Object, status: Object) -> None:
         return
     meta = {"name": body["metadata"]["name"]}
     await api.apply(kinds.OVERFLOW_BACKEND, {"metadata": meta, "status": status}, subresource="status")
+
+
+def _as_decided(condition: Object) -> conditions.Condition:
+    reason = conditions.reason_of(condition)
+    return conditions.Condition(conditions.REACHABLE, condition["status"], reason, condition.get("message", ""))
 
 
 def _find_own(body: Object) -> list[Object]:

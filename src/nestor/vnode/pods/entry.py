@@ -9,7 +9,6 @@ from nestor import times
 from nestor.api import labels
 from nestor.kube import Api
 from nestor.objects import Object, annotations_of, is_of_daemon_set, spec_of, status_of
-from nestor.translate.status import is_terminal
 from nestor.vnode.pods import decide, status
 from nestor.vnode.pods.decide import Facts, Mark, There
 
@@ -97,7 +96,7 @@ class Entry:
     @property
     def has_ended_there(self) -> bool:
         """Its last status at the backend is final."""
-        return self.remote is not None and is_terminal({"status": self.remote})
+        return self.remote is not None and status.has_ended(self.last, self.remote)
 
     @property
     def can_adopt_mark(self) -> bool:

@@ -55,6 +55,14 @@ def has_started(pod: Object, status: Object) -> bool:
     return any(has_run(item) for _, field in _GROUPS for item in items_of(status.get(field)))
 
 
+def has_ended(pod: Object, there: Object) -> bool:
+    """Whether the pod has ended for good at its backend, which says `there` of it.
+
+    Kubelets write that the last container has ended before they write it of the pod, whose phase is Running until then.
+    """
+    return there.get("phase") in TERMINAL or _read(pod | {"status": {}}, there)["phase"] in TERMINAL
+
+
 def lacks_room(there: Object) -> bool:
     """Whether a pod that has not started waits for room at its backend, which says `there` of it, and not for its own image."""
     scheduled = _find(items_of(there.get("conditions")), "PodScheduled").get("status")

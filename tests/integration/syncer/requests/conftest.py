@@ -18,7 +18,8 @@ from nestor.kube.stream import Stream
 from nestor.syncer.copies.rows import nodes
 from nestor.syncer.process import health
 from nestor.syncer.process.health import Health
-from nestor.syncer.view.nodes import NodesInUse
+from nestor.syncer.view import shares
+from nestor.syncer.view.nodes import HostNodes
 from tests.integration import apiserver
 from tests.integration.requests import golden
 from tests.integration.requests.golden import Rules
@@ -256,7 +257,7 @@ async def _knows_all(api: Api, informer: Informer) -> bool:
     if isinstance(informer, Stream):
         return True  # It keeps nothing; what comes of an event is awaited by the step.
     listed = await api.list(informer.kind, informer.namespace, labels=informer.labels, fields=informer.fields)
-    if isinstance(informer, NodesInUse):
+    if isinstance(informer, HostNodes):
         listed = [node for node in listed if node["metadata"]["name"] in informer._wanted]
     return _versions(listed) == _versions(informer)
 
@@ -301,6 +302,7 @@ async def stage(
 ) -> Stage:
     """A scenario, by the name of its test's module: `test_config` plays in the namespace `config`."""
     monkeypatch.setattr(nodes, "LINGER_SECONDS", LINGER_SECONDS)
+    monkeypatch.setattr(shares, "FIRST_SECONDS", LINGER_SECONDS)
     recorder = recorded[1]
     await recorder.settle()
     recorder.steps, recorder.is_noted = [], is_no_basic

@@ -57,3 +57,11 @@ def test_a_jobs_machine_and_wishes_are_in_its_policy() -> None:
     found = resolve_policy(build_policy(placement={"machines": [machine]}), is_job=True, job=job)
     assert found.ephemeral_storage_limit == "1Gi"
     assert found.places.node_selector == {"pool": "m", "zone": "1"}
+
+
+def test_which_nodes_a_class_shows_is_for_jobs_alone() -> None:
+    cluster = {"nodes": "Selected", "nodeSelector": {"matchLabels": {"pool": "batch"}}}
+    job = resolve_policy(build_policy(cluster=cluster), is_job=True)
+    assert (job.nodes, job.node_selector and job.node_selector.match_labels) == ("Selected", {"pool": "batch"})
+    assert resolve_policy(build_policy(cluster=cluster), is_job=False) == USERS
+    assert resolve_policy(build_policy(), is_job=True).nodes is None

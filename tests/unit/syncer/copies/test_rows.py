@@ -10,17 +10,18 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
-from nestor.kube import Invalid, NotFound, RetryLater, kinds
+from nestor.kube import Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.syncer.copies.rows import config, find_rows, nodes
 from nestor.syncer.copies.rows.config import ROOT_CA, ConfigMapRow, SecretRow
 from nestor.syncer.copies.rows.nodes import NodeRow
 from nestor.syncer.copies.rows.service_links import ServiceLinksRow
 from nestor.syncer.copies.rows.services import ServiceRow
 from nestor.syncer.translate import service as translate
+from nestor.syncer.view import shares
 from nestor.translate.env import links_name
 from nestor.translate.labels import host_labels
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
-from tests.unit.translate.builders import TARGET, build_service
+from tests.unit.translate.builders import TARGET, build_host_pod, build_service
 
 Object = dict[str, Any]
 
@@ -415,7 +416,7 @@ async def test_a_resource_that_the_host_s_node_loses_is_taken_away() -> None:
         assert node["status"]["capacity"] == {"cpu": "8"}
 
 
-async def test_a_tenant_s_labels_and_taints_stay_and_are_told_to_have_no_effect() -> None:
+async def test_a_tenant_s_labels_and_taints_stay() -> None:
     clusters = Clusters.build()
     taints = [{"key": "gpu", "effect": "NoSchedule"}]
     clusters.host.put(kinds.NODE, host_node() | {"spec": {"taints": taints}})
@@ -437,9 +438,7 @@ async def test_a_tenant_s_labels_and_taints_stay_and_are_told_to_have_no_effect(
         assert node["metadata"]["labels"] == {"rack": "7", "disk": "ssd"} | managed
         assert node["spec"]["taints"] == [own]
         assert node["status"]["capacity"] == {"cpu": "9"}
-        ((reason, message),) = clusters.events
-        assert reason == "FieldsIgnored"
-        assert message.startswith("label 'disk', taint 'mine': kept, but the host cluster's scheduler")
+        assert clusters.events == []
         # The host's label wins over the tenant's, and goes with the host's.
         changed["metadata"]["labels"] = {"disk": "hdd"}
         clusters.host.put(kinds.NODE, changed)
@@ -448,6 +447,164 @@ async def test_a_tenant_s_labels_and_taints_stay_and_are_told_to_have_no_effect(
         clusters.host.put(kinds.NODE, changed)
         await made.settle()
         assert (nested_node(clusters) or {})["metadata"]["labels"] == managed
+
+
+async def test_a_tenant_cordons_a_node_and_takes_that_back() -> None:
+    clusters = Clusters.build()
+    clusters.host.put(kinds.NODE, host_node())
+
+    def host_says(is_unschedulable: bool) -> None:
+        clusters.host.put(kinds.NODE, host_node() | {"spec": {"unschedulable": is_unschedulable}})
+
+    async with running(clusters, NodeRow) as made:
+
+        async def cordon(is_unschedulable: bool) -> None:
+            now = nested_node(clusters)
+            assert now is not None
+            clusters.nested.put(kinds.NODE, now | {"spec": now["spec"] | {"unschedulable": is_unschedulable}})
+            await made.settle()
+
+        def look() -> tuple[bool, list[str]]:
+            spec = (nested_node(clusters) or {})["spec"]
+            return spec["unschedulable"], [item["key"] for item in spec["taints"]]
+
+        await with_node(made)
+        closed: tuple[bool, list[str]] = (True, ["node.kubernetes.io/unschedulable"])
+        is_open: tuple[bool, list[str]] = (False, [])
+        await cordon(True)
+        assert look() == closed
+        for is_unschedulable in (True, False):
+            host_says(is_unschedulable)
+            await made.settle()
+            assert look() == closed
+        await cordon(False)
+        assert look() == is_open
+        host_says(True)
+        await made.settle()
+        await cordon(False)
+        assert look() == (True, [])
+        host_says(False)
+        await made.settle()
+        assert look() == is_open
+
+
+async def test_what_a_tenant_makes_of_the_note_does_no_harm() -> None:
+    clusters = Clusters.build()
+    clusters.host.put(kinds.NODE, host_node())
+    async with running(clusters, NodeRow) as made:
+        for note in ("{", "[" * 100_000, "7", '{"labels": 1}', ""):
+            node = await with_node(made)
+            node["metadata"]["annotations"][labels.MIRRORED] = note
+            clusters.nested.put(kinds.NODE, node)
+            await made.settle()
+            assert json.loads((nested_node(clusters) or {})["metadata"]["annotations"][labels.MIRRORED])["taints"] == []
+
+
+async def test_a_node_with_something_of_the_tenant_s_own_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "LINGER_SECONDS", 0.0)
+    clusters = Clusters.build()
+    clusters.host.put(kinds.NODE, host_node())
+    async with running(clusters, NodeRow) as made:
+        node = await with_node(made)
+        node["metadata"]["labels"]["disk"] = "ssd"
+        clusters.nested.put(kinds.NODE, node)
+        clusters.nested.drop(kinds.POD, "web", SPACE)
+        await made.settle()
+        now = nested_node(clusters)
+        assert now is not None
+        del now["metadata"]["labels"]["disk"]
+        clusters.nested.put(kinds.NODE, now)
+        await made.until(lambda: nested_node(clusters) is None)
+
+
+def allow(clusters: Clusters, **policy: Any) -> None:
+    """The class says so now."""
+    meta = {"name": TARGET.cluster, "namespace": HOST}
+    clusters.host.put(kinds.NESTED_CLUSTER, {"metadata": meta, "spec": {}, "status": {"policy": policy}})
+
+
+def mirrored(clusters: Clusters) -> list[str]:
+    return sorted(name for kind, _, name in clusters.nested.objects if kind == "nodes")
+
+
+async def test_a_class_shows_nodes_before_any_pod_and_hides_them_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "LINGER_SECONDS", 0.0)
+    clusters = Clusters.build()
+    allow(clusters, nodes="All")
+    clusters.host.put(kinds.NODE, host_node())
+    for name, own in (("other", {"zone": "b"}), ("virtual", {labels.BACKEND: "hpc"})):
+        clusters.host.put(kinds.NODE, {"metadata": {"name": name, "labels": own}, "spec": {}, "status": {}})
+    async with running(clusters, NodeRow) as made:
+        await made.until(lambda: made.engine.is_settled)
+        assert mirrored(clusters) == ["n", "other"]
+        clusters.host.drop(kinds.NODE, "other")
+        clusters.host.put(kinds.NODE, {"metadata": {"name": "new"}, "spec": {}, "status": {}})
+        await made.settle()
+        assert mirrored(clusters) == ["n", "new"]
+        allow(clusters, nodes="Selected", nodeSelector={"matchLabels": {"zone": "a"}})
+        await made.until(lambda: mirrored(clusters) == ["n"])
+        await with_node(made)
+        allow(clusters, nodes="Selected", nodeSelector={"matchLabels": {"zone": "none"}})
+        await made.settle()
+        assert mirrored(clusters) == ["n"]
+        clusters.nested.drop(kinds.POD, "web", SPACE)
+        await made.until(lambda: mirrored(clusters) == [])
+        assert made.engine.remembered == 0
+
+
+async def test_a_cluster_is_settled_when_its_nodes_say_what_the_host_s_do() -> None:
+    """Admission taints a new node; so long, no pod would be thought to fit on it."""
+    clusters = Clusters.build()
+    clusters.host.put(kinds.NODE, host_node())
+    async with running(clusters, NodeRow) as made:
+        assert made.engine.is_settled
+        clusters.nested.hold(kinds.NODE)
+        allow(clusters, nodes="All")
+        await breathe()
+        assert not made.engine.is_settled
+        await made.until(lambda: clusters.nested.asked == ["POST nodes n"])
+        tainted = nested_node(clusters) or {}
+        tainted["spec"]["taints"] = [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
+        clusters.nested.refusal = lambda verb, _: Forbidden(403, "Forbidden", "no") if verb == "PATCH" else None
+        clusters.nested.put(kinds.NODE, tainted)
+        clusters.nested.release(kinds.NODE)
+        await made.settle()
+        assert not made.engine.is_settled
+        clusters.nested.refusal = lambda _, __: None
+        await made.until(lambda: made.engine.is_settled)
+        assert (nested_node(clusters) or {})["spec"]["taints"] == []
+
+
+async def test_a_cluster_can_use_of_a_node_what_its_quota_and_its_pods_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shares, "FIRST_SECONDS", 0.01)
+    monkeypatch.setattr(shares, "AGAIN_SECONDS", 0.01)
+    clusters = Clusters.build()
+
+    def use(cpu: str, pods: str) -> None:
+        spec = {"hard": {"requests.cpu": "4", "pods": "102", "configmaps": "5"}}
+        status = {"used": {"requests.cpu": cpu, "pods": pods, "configmaps": "1"}}
+        clusters.host.put(kinds.RESOURCE_QUOTA, {"metadata": {"name": "q", "namespace": HOST}, "spec": spec, "status": status})
+
+    def find() -> Object:
+        found: Object = (nested_node(clusters) or {})["status"]["allocatable"]
+        return found
+
+    size = {"cpu": "8", "memory": "32Gi", "pods": "110"}
+    clusters.host.put(kinds.NODE, host_node(capacity=size, allocatable=size))
+    async with running(clusters, NodeRow) as made:
+        await with_node(made)
+        assert find() == size
+        use("500m", "2")
+        await made.until(lambda: find() == {"cpu": "3500m", "memory": "32Gi", "pods": "100"})
+        host = build_host_pod(nodeName="n", resources={"requests": {"cpu": "2"}})
+        host["metadata"]["labels"][labels.CLUSTER] = TARGET.cluster
+        clusters.host.put(kinds.POD, host)
+        use("2500m", "3")
+        await made.until(lambda: find() == {"cpu": "3500m", "memory": "32Gi", "pods": "100"})
+        clusters.host.drop(kinds.POD, host["metadata"]["name"], HOST)
+        await made.until(lambda: find() == {"cpu": "1500m", "memory": "32Gi", "pods": "99"})
+        clusters.host.drop(kinds.RESOURCE_QUOTA, "q", HOST)
+        await made.until(lambda: find() == size)
 
 
 async def test_a_node_lingers_and_goes(monkeypatch: pytest.MonkeyPatch) -> None:

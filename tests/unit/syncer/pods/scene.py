@@ -15,6 +15,7 @@ from nestor.syncer.pods.controller import PodController
 from nestor.syncer.pods.create import PodCreator
 from nestor.syncer.pods.delete import PodDeleter
 from nestor.syncer.pods.gangs import Gangs
+from nestor.syncer.pods.own_nodes import OwnNodes
 from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.sync import PodSyncer
 from nestor.syncer.view.caches import Caches
@@ -82,8 +83,9 @@ class Scene:
         self.caches = Caches(api, nested, TARGET)
         context = Context(api, nested, TARGET, self.caches, EventRecorder(nested, "test"))
         self.gangs = Gangs(context)
+        self.own_nodes = OwnNodes(self.caches)
         syncer = PodSyncer(context, self.host, self._nothing, lambda _: "", self.gangs)
-        self.creator = PodCreator(context, self.host, [self._prepare], Places(context), self.gangs)
+        self.creator = PodCreator(context, self.host, [self._prepare], Places(context), self.gangs, self.own_nodes)
         deleter = PodDeleter(context, self.host, syncer)
         self.controller = PodController(context, self.creator, syncer, deleter, cast(Any, self))
 

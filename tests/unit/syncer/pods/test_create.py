@@ -50,7 +50,7 @@ class Scene:
         self.caches.copied_bytes = self.total = fakes.context(value=0)
         recorder = EventRecorder(cast(Api, self.nested), "test")
         context = fakes.context(caches=self.caches, nested=self.nested, target=TARGET, recorder=recorder)
-        self.creator = PodCreator(context, self.provider, needs, cast(Places, Anywhere()), fakes.NO_GANGS)
+        self.creator = PodCreator(context, self.provider, needs, cast(Places, Anywhere()), fakes.NO_GANGS, fakes.NO_OWN_NODES)
 
     async def create(self) -> None:
         await self.creator.create(self.pod)

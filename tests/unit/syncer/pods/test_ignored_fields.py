@@ -9,12 +9,13 @@ import pytest
 from nestor.kube import Api, Change, kinds
 from nestor.kube.events import EventRecorder
 from nestor.syncer.pods.ignored_fields import IgnoredFields
+from nestor.syncer.pods.own_nodes import OwnNodes
 from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
 from tests.fakes.api import MemoryApi
 from tests.unit.translate.builders import TARGET, build_pod
 
-TEXT = "`spec.schedulerName` is 'volcano', but the host cluster's scheduler places all pods"
+TEXT = "`spec.schedulerName` is 'volcano', but the class allows none (`placement.schedulers`)"
 
 
 class Scene:
@@ -24,7 +25,8 @@ class Scene:
         self.nested = MemoryApi()
         api = cast(Api, self.nested)
         self.caches = Caches(api, api, TARGET)
-        self.ignored = IgnoredFields(Context(api, api, TARGET, self.caches, EventRecorder(api, "test")))
+        context = Context(api, api, TARGET, self.caches, EventRecorder(api, "test"))
+        self.ignored = IgnoredFields(context, OwnNodes(self.caches))
 
     def change(self, old: dict[str, Any] | None, new: dict[str, Any] | None) -> None:
         """The cache hears of a change."""

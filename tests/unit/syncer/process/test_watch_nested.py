@@ -72,7 +72,7 @@ async def test_a_dns_server_that_never_gets_ready_keeps_the_api_server_from_no_c
     monkeypatch.setattr(health, "_CHECK_SECONDS", 0)
     monkeypatch.setattr(health, "_DNS_SECONDS", 0)
     state, told = await check(Nested(200), asyncio.Event().wait())
-    assert told.reported == [(False, "The API server is up; DNS is not ready yet.")]
+    assert told.reported == [(False, "The API server is up; nodes or DNS are not ready yet.")]
     assert state.server.find_problem() is None
     assert not state.is_ready
 

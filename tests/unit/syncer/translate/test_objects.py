@@ -134,6 +134,21 @@ def test_heartbeats_alone_are_no_change(change: Object, current: bool) -> None:
     assert fields.is_current(before, after, NodeRow.fields) is current
 
 
+def test_a_host_s_taint_ends_no_nested_pods() -> None:
+    """The host itself ends pods for it. Of one key and effect there may be one taint only."""
+    taints = [
+        {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"},
+        {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": "t"},
+        {"key": "gpu", "value": "x", "effect": "NoExecute", "timeAdded": "t"},
+        {"key": "soft", "effect": "PreferNoSchedule"},
+    ]
+    assert node.build_node(HOST_NODE | {"spec": {"taints": taints}}, 10250)["spec"]["taints"] == [
+        {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"},
+        {"key": "gpu", "value": "x", "effect": "NoSchedule"},
+        {"key": "soft", "effect": "PreferNoSchedule"},
+    ]
+
+
 def test_a_fresh_node_s_taint_is_a_difference() -> None:
     desired = node.build_node(HOST_NODE, 10250)
     tainted = desired | {"spec": {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]}}

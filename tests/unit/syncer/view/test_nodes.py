@@ -11,7 +11,7 @@ import pytest
 
 from nestor.kube import Api, Change, kinds
 from nestor.syncer.view import nodes
-from nestor.syncer.view.nodes import NodesInUse
+from nestor.syncer.view.nodes import HostNodes
 from tests.fakes.api import MemoryApi
 from tests.waiting import eventually
 
@@ -32,7 +32,7 @@ class Watched:
 
     def __init__(self, host: MemoryApi) -> None:
         self.host = host
-        self.cache = NodesInUse(cast(Api, host), kinds.NODE)
+        self.cache = HostNodes(cast(Api, host), kinds.NODE)
         self.told: list[tuple[str, str]] = []
         self.cache.on_change(self._take)
 
@@ -148,5 +148,48 @@ async def test_the_watch_that_is_silent_for_longest_tells(host: MemoryApi) -> No
         assert made.cache.silence == 0
         made.cache.want(["n1", "n2"])
         await made.until("n1", "n2")
-        made.cache._watches["n2"].last_contact -= 1000
+        made.cache._watches["", "metadata.name=n2"].last_contact -= 1000
         assert 1000 <= made.cache.silence < 1100
+
+
+@pytest.mark.parametrize("selector", ["!backend", "zone in (a,b),!backend"])
+async def test_all_that_a_selector_matches_are_kept_by_one_watch(host: MemoryApi, selector: str) -> None:
+    host.put(kinds.NODE, node("virtual") | {"metadata": {"name": "virtual", "labels": {"zone": "a", "backend": "x"}}})
+    async with watching(host) as made:
+        assert made.cache.is_complete
+        made.cache.want(["n1"])
+        made.cache.select(selector)
+        assert not made.cache.is_complete
+        await made.wait(lambda: made.cache.is_complete)
+        assert made.names == [f"n{number}" for number in range(10)]
+        await made.wait(lambda: len(host._watches) == 1)
+        host.put(kinds.NODE, node("n10"))
+        host.drop(kinds.NODE, "n2")
+        await made.until("n0", "n1", *(f"n{number}" for number in range(3, 11)))
+        assert made.told.count(("there", "n10")) == 1
+        assert [item for item in made.told if item[0] == "gone"] == [("gone", "n2")]
+
+
+async def test_a_wanted_node_that_leaves_the_selection_is_followed_by_name(host: MemoryApi) -> None:
+    async with watching(host) as made:
+        made.cache.select("zone=a")
+        made.cache.want(["n1", "n2"])
+        await made.wait(lambda: len(made.names) == 10)
+        for name in ("n1", "n3"):
+            host.put(kinds.NODE, node(name) | {"metadata": {"name": name, "labels": {"zone": "b"}}})
+        await made.until("n0", "n1", "n2", *(f"n{number}" for number in range(4, 10)))
+        assert (made.cache.get("n1") or {})["metadata"]["labels"] == {"zone": "b"}
+        host.drop(kinds.NODE, "n1")
+        await made.wait(lambda: "n1" not in made.names)
+        assert made.cache.knows("n1")
+
+
+async def test_without_a_selection_only_what_is_wanted_stays(host: MemoryApi) -> None:
+    async with watching(host) as made:
+        made.cache.select("zone=a")
+        made.cache.want(["n1"])
+        await made.wait(lambda: len(made.names) == 10)
+        made.cache.select(None)
+        await made.until("n1")
+        assert [item for item in made.told if item[0] == "gone"] == []
+        assert len(host._watches) == 1

@@ -89,6 +89,19 @@ async def test_a_pod_that_was_given_up_is_asked_to_end_when_it_is_deleted(world:
     assert uid not in world.backend.pods
 
 
+async def test_a_backend_whose_phase_lags_behind_its_containers_keeps_what_has_ended(world: World) -> None:
+    """Kubelets write that all containers have ended before they write that the pod has."""
+    uid = world.bind("web")
+    await world.mark("web", "Accepted")
+    world.backend.end(uid, code=3)
+    world.backend.pods[uid]["status"]["phase"] = "Running"
+    await world.phase("web", "Failed")
+    world.bind("other")
+    await polled(world)
+    assert world.backend.count("delete") == 0
+    assert uid in world.backend.pods
+
+
 async def test_what_was_given_up_is_asked_about_rarely(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some backends answer with an error if they do not know one of the pods."""
     uid = await world.run()

@@ -114,6 +114,26 @@ def test_init_containers(policy: str, inits: list[Object], states: tuple[Object,
     assert words(built)["Initialized"] == initialized
 
 
+@pytest.mark.parametrize(
+    ("policy", "there", "expected"),
+    [
+        ("Never", {"phase": "Failed"}, True),
+        ("Never", {"phase": "Running"}, False),
+        ("Never", {}, False),
+        ("Never", said(ended(3), phase="Running"), True),
+        ("OnFailure", said(ended(3), phase="Running"), False),
+        ("Always", said(ended(0), phase="Running"), False),
+        ("Never", said(RUNNING, phase="Running"), False),
+    ],
+)
+def test_whether_a_pod_has_ended_there_does_not_depend_on_what_was_written_here(
+    policy: str, there: Object, expected: bool
+) -> None:
+    pod = build_pod(policy=policy)
+    gone = status.build_ended(pod, None, Ending("Lost", "gone"), NOW)
+    assert [status.has_ended(item, there) for item in (pod, pod | {"status": gone})] == [expected, expected]
+
+
 def test_why_a_pod_waits_stays_while_it_is_sent_again() -> None:
     pod = build_pod()
     pod["status"] = status.build_waiting(pod, "BackendFull", "no GPU is free", NOW, is_rejected=True)

@@ -1,4 +1,4 @@
-"""Host nodes, mirrored into the nested cluster while they run its pods."""
+"""Host nodes, mirrored into the nested cluster while they run its pods, or as long as its class shows them."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ from collections.abc import Callable
 
 from nestor.api import labels
 from nestor.kube import Change, NotFound, kinds
-from nestor.kube.informer import Key
+from nestor.kube.informer import Key, key_of
 from nestor.objects import Object, spec_of
-from nestor.syncer.copies.fields import annotation, mapping, mirrored, value
+from nestor.syncer.copies.fields import annotation, is_current, mapping, mirrored, value
+from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
-from nestor.syncer.translate import node
+from nestor.syncer.translate import node, node_choice
+from nestor.syncer.view.context import Context
+from nestor.syncer.view.shares import Shares
 
 LINGER_SECONDS = 30
 """How long an unused node stays, because a pod's successor often returns to it."""
 
 
 class NodeRow(Row):
-    """A node is created when its first pod is bound, and removed after its last one. A tenant's own nodes are left alone."""
+    """A node is created when its first pod is bound, and removed after its last one, unless the class shows it anyway. A tenant's
+    own nodes are left alone.
+    """
 
     kind = kinds.NODE
     direction = "Up"
@@ -36,34 +41,43 @@ class NodeRow(Row):
         value("status.daemonEndpoints"),
     )
 
+    def __init__(self, context: Context, references: References) -> None:
+        super().__init__(context, references)
+        self._shares = Shares(context.caches)
+
     @property
     def linger_seconds(self) -> float:
         """See `LINGER_SECONDS`."""
         return LINGER_SECONDS
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether all nodes that the class shows are there, and say what the host's do."""
+        sources = self.context.caches.host_nodes
+        return sources.is_complete and all(self._is_settled(item) for item in sources)
+
     def is_wanted(self, key: Key, source: Object) -> bool:
-        """True while a pod is on it. A suspended cluster keeps its nodes, or waiting DaemonSet pods would be deleted."""
-        caches = self.context.caches
-        is_kept = caches.is_suspended and self.copies.get(key[1]) is not None
-        return bool(caches.nested_by_node.all(key[1])) or is_kept
+        """True while a pod is on it, and for those that the class shows. One that has something of the tenant's own stays as
+        well, and a suspended cluster keeps its nodes, or waiting DaemonSet pods would be deleted.
+        """
+        caches, copy = self.context.caches, self.copies.get(key[1])
+        is_kept = copy is not None and (caches.is_suspended or bool(node.find_own(copy)))
+        return bool(caches.nested_by_node.all(key[1])) or is_kept or node_choice.is_shown(source, caches.policy)
 
     def build(self, source: Object) -> Object:
         """The nested node, with what the tenant has added to it."""
-        return node.add_own(self._build(source), self._find_copy(source))
+        built = node.build_node(source, self.context.target.kubelet_port, self._shares.limit(source))
+        return node.add_own(built, self.copies.get(source["metadata"]["name"]))
 
-    def find_ignored(self, source: Object) -> str | None:
-        """Labels and taints of the tenant's own: the host schedules by those of its own node."""
-        copy = self._find_copy(source)
-        return node.find_ignored(self._build(source), copy) if copy is not None else None
-
-    def _build(self, source: Object) -> Object:
-        return node.build_node(source, self.context.target.kubelet_port)
-
-    def _find_copy(self, source: Object) -> Object | None:
-        return self.copies.get(source["metadata"]["name"])
+    def _is_settled(self, source: Object) -> bool:
+        key = key_of(source)
+        copy = self.copies.get(key[1])
+        if copy is None:
+            return not self.is_wanted(key, source)
+        return not self.is_ours(copy) or is_current(copy, self.build(source), self.fields)
 
     def may_be_uncached(self, key: Key, copy: Object) -> bool:
-        """Host nodes are watched one by one, from when they are used."""
+        """Those that the class does not show are watched one by one, from when they are used."""
         return not self.context.caches.host_nodes.knows(key[1])
 
     def missing(self, key: Key) -> None:
@@ -71,23 +85,33 @@ class NodeRow(Row):
         raise NotFound(404, "NotFound", f'nodes "{key[1]}" not found')
 
     def follow(self, look_at: Callable[[Key], None]) -> None:
-        """Look again when pods come and go, and when the cluster is suspended or resumed. Watch what is mirrored."""
+        """Look again when pods come and go, when the cluster is suspended or resumed, and when its policy or its quotas change.
+        Watch what is mirrored.
+        """
+        caches = self.context.caches
 
         def on_copy(_: Change) -> None:
-            self.context.caches.host_nodes.want(found["metadata"]["name"] for found in self.copies if self.is_ours(found))
+            caches.host_nodes.want(found["metadata"]["name"] for found in self.copies if self.is_ours(found))
 
         def on_pod(change: Change) -> None:
             before, now = (spec_of(pod).get("nodeName") for pod in (change.old, change.new))
             for name in filter(None, {before, now} if before != now else ()):
                 look_at(("", name))
 
-        def on_suspend() -> None:
+        def look_at_copies() -> None:
             for found in self.copies:
-                look_at(("", found["metadata"]["name"]))
+                look_at(key_of(found))
+
+        def on_policy() -> None:
+            caches.host_nodes.select(node_choice.find_selector(caches.policy))
+            for key in {key_of(found) for found in (*self.copies, *caches.host_nodes)}:
+                look_at(key)
 
         self.copies.on_change(on_copy)
-        self.context.caches.nested(kinds.POD).on_change(on_pod)
-        self.context.caches.on_suspend(on_suspend)
+        caches.nested(kinds.POD).on_change(on_pod)
+        caches.on_suspend(look_at_copies)
+        caches.on_policy(on_policy)
+        self._shares.on_turn(look_at_copies)
 
 
 ROWS = (NodeRow,)

@@ -1,0 +1,93 @@
+"""PriorityClasses and RuntimeClasses that the class lets pods name: without them, the nested API server takes no such pod.
+
+The key is the name in the nested cluster, which may differ from the host's. A tenant's own class of the same name is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nestor.api.placement import Names
+from nestor.kube import Change, kinds
+from nestor.kube.informer import Key, key_of
+from nestor.objects import Object
+from nestor.syncer.copies.fields import LABELS, fixed, value
+from nestor.syncer.copies.references import References
+from nestor.syncer.copies.row import Row
+from nestor.syncer.translate import classes
+from nestor.syncer.view.context import Context
+
+
+class _NamedRow(Row):
+    """Host objects under the names that the class gives them."""
+
+    direction = "Up"
+    sources = None
+    workers = 1
+
+    def __init__(self, context: Context, references: References) -> None:
+        super().__init__(context, references)
+        self._hosts = context.caches.host(self.kind)
+
+    @property
+    def names(self) -> Names:
+        """Which there are, by the class."""
+        raise NotImplementedError
+
+    def find_source(self, key: Key) -> Object | None:
+        """The host object under its nested name, if the class allows that and the host has it."""
+        found = next((item for item in self.names.allowed if item.name == key[1]), None)
+        host = self._hosts.get(found.host_name or found.name) if found else None
+        return host | {"metadata": host["metadata"] | {"name": key[1]}} if host else None
+
+    def follow(self, look_at: Callable[[Key], None]) -> None:
+        """Look again when a host object changes, and at all when the class does."""
+
+        def on_host(change: Change) -> None:
+            for item in self.names.allowed:
+                if (item.host_name or item.name) == change.key[1]:
+                    look_at(("", item.name))
+
+        def on_policy() -> None:
+            for found in self.copies:
+                look_at(key_of(found))
+            for item in self.names.allowed:
+                look_at(("", item.name))
+
+        self._hosts.on_change(on_host)
+        self.context.caches.on_policy(on_policy)
+
+
+class PriorityClassRow(_NamedRow):
+    """PriorityClasses."""
+
+    kind = kinds.PRIORITY_CLASS
+    fields = (LABELS, fixed("value"), fixed("preemptionPolicy"), value("description"))
+
+    @property
+    def names(self) -> Names:
+        """`placement.priorityClasses`."""
+        return self.context.caches.policy.places.priority_classes
+
+    def build(self, source: Object) -> Object:
+        """The nested one."""
+        return classes.build_priority_class(source)
+
+
+class RuntimeClassRow(_NamedRow):
+    """RuntimeClasses."""
+
+    kind = kinds.RUNTIME_CLASS
+    fields = (LABELS, fixed("handler"), value("overhead"))
+
+    @property
+    def names(self) -> Names:
+        """`placement.runtimeClasses`."""
+        return self.context.caches.policy.places.runtime_classes
+
+    def build(self, source: Object) -> Object:
+        """The nested one."""
+        return classes.build_runtime_class(source)
+
+
+ROWS = (PriorityClassRow, RuntimeClassRow)

@@ -1,0 +1,52 @@
+"""Volumes of pods, and claims."""
+
+from __future__ import annotations
+
+from nestor.translate.fields.rule import POD_SECURITY, Rule, Table, table
+
+# Generic ephemeral volumes are claims too: their template may name any PersistentVolume of the host.
+_CLAIM = Rule("Refuse", "persistent volumes are not supported yet")
+
+VOLUME = table(
+    "emptyDir image name",
+    "configMap downwardAPI projected secret",
+    "awsElasticBlockStore azureDisk azureFile cephfs cinder csi fc flexVolume flocker gcePersistentDisk gitRepo glusterfs iscsi "
+    "nfs photonPersistentDisk portworxVolume quobyte rbd scaleIO storageos vsphereVolume",
+    ephemeral=_CLAIM,
+    persistentVolumeClaim=_CLAIM,
+    hostPath=POD_SECURITY,
+)
+PROJECTION = table("", "configMap downwardAPI secret serviceAccountToken", "clusterTrustBundle podCertificate")
+
+CLAIM_SPEC = table(
+    "accessModes",
+    "dataSource volumeName",
+    storageClassName=Rule("Class", "storage.classes"),
+    volumeMode=Rule("Class", "storage.blockVolumes"),
+    resources=Rule("Translate", changes="Patch"),
+    dataSourceRef=Rule("Own", "goes with `dataSource`"),
+    selector=Rule("Refuse", "it would select among the volumes of the host cluster"),
+    volumeAttributesClassName=Rule("Refuse", "VolumeAttributesClasses are not carried to the host cluster"),
+)
+
+TABLES: dict[str, Table] = {
+    "Volume": VOLUME,
+    "VolumeProjection": PROJECTION,
+    "PersistentVolumeClaimSpec": CLAIM_SPEC,
+    "TypedLocalObjectReference": table("apiGroup kind", "name"),
+    "VolumeResourceRequirements": table("", "limits requests"),
+    "ConfigMapProjection": table("items optional", "name"),
+    "ConfigMapVolumeSource": table("defaultMode defaultUser items optional", "name"),
+    "DownwardAPIProjection": table("", "items"),
+    "DownwardAPIVolumeFile": table("mode path resourceFieldRef user", "fieldRef"),
+    "DownwardAPIVolumeSource": table("defaultMode defaultUser", "items"),
+    "EmptyDirVolumeSource": table("medium mode sizeLimit"),
+    "HostPathVolumeSource": table("path type"),
+    "ImageVolumeSource": table("reference", pullPolicy=Rule("Class", "images.alwaysPull")),
+    "KeyToPath": table("key mode path user"),
+    "ProjectedVolumeSource": table("defaultMode defaultUser", "sources"),
+    "SecretProjection": table("items optional", "name"),
+    "SecretVolumeSource": table("defaultMode defaultUser items optional", "secretName"),
+    "ServiceAccountTokenProjection": table("path user", "audience expirationSeconds"),
+}
+"""By type. A kind of volume that is refused has none."""

@@ -1,0 +1,79 @@
+"""A class shows all of its nodes: DaemonSets start, and what a tenant makes of the nodes is honoured."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import devcluster.cluster
+from nestor.kube import Api, kinds
+from tests.e2e.conftest import kubectl, open_cluster
+from tests.waiting import eventually
+
+Object = dict[str, Any]
+
+CONTAINER = {"name": "app", "image": "docker.io/library/busybox:1.35", "command": ["sleep", "3600"]}
+
+
+@pytest.fixture
+async def generous(api: Api) -> AsyncIterator[str]:
+    """A class that shows all nodes."""
+    spec: Object = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
+    name = f"nodes-{uuid.uuid4().hex[:6]}"
+    await api.apply(
+        kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": spec | {"cluster": spec["cluster"] | {"nodes": "All"}}}
+    )
+    yield name
+    await api.delete(kinds.NESTED_CLASS, name)
+
+
+def build(kind: str, name: str, **spec: Any) -> str:
+    """A DaemonSet or a Deployment of one pod, with what its pods have besides."""
+    own = {"matchLabels": {"app": name}}
+    pod = {"containers": [CONTAINER], "terminationGracePeriodSeconds": 0, **spec}
+    template = {"metadata": {"labels": {"app": name}}, "spec": pod}
+    body = {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name}, "spec": {"selector": own, "template": template}}
+    return json.dumps(body)
+
+
+async def test_daemon_sets_start_and_labels_and_taints_of_the_tenant_are_honoured(
+    api: Api, namespace: str, generous: str, tmp_path: Path
+) -> None:
+    _, inside = await open_cluster(api, "shown", namespace, tmp_path, className=generous)
+    everywhere = sorted(devcluster.cluster.nodes())
+
+    async def find_nodes(app: str) -> list[str]:
+        found = json.loads(await kubectl(inside, "get", "pods", "-l", f"app={app}", "-o", "json"))["items"]
+        return sorted(pod["spec"].get("nodeName", "") for pod in found if pod["status"]["phase"] == "Running")
+
+    async def await_nodes(app: str, *names: str) -> None:
+        async def look() -> bool:
+            return await find_nodes(app) == sorted(names)
+
+        await eventually(look, limit=60)
+
+    # Nodes are there as soon as the cluster is ready.
+    listed = json.loads(await kubectl(inside, "get", "nodes", "-o", "json"))["items"]
+    assert sorted(item["metadata"]["name"] for item in listed) == everywhere
+    assert all(item["status"]["allocatable"]["cpu"] for item in listed)
+
+    last = everywhere[-1]
+    await kubectl(inside, "apply", "-f", "-", stdin=build("DaemonSet", "everywhere"))
+    await kubectl(inside, "apply", "-f", "-", stdin=build("Deployment", "chosen", nodeSelector={"disk": "ssd"}))
+    await await_nodes("everywhere", *everywhere)
+    assert await find_nodes("chosen") == []
+    await kubectl(inside, "label", "node", last, "disk=ssd")
+    await await_nodes("chosen", last)
+
+    # Pods end for the taint, and none comes back as long as it is there.
+    await kubectl(inside, "taint", "node", last, "mine=x:NoExecute")
+    await await_nodes("everywhere", *everywhere[:-1])
+    await await_nodes("chosen")
+    await kubectl(inside, "taint", "node", last, "mine-")
+    await await_nodes("everywhere", *everywhere)
+    await await_nodes("chosen", last)

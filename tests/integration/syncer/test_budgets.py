@@ -1,0 +1,81 @@
+"""PodDisruptionBudgets: the host's one has the number that the nested controller works out, also after the syncer's restart."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from nestor import names
+from nestor.kube import kinds
+from tests.integration.syncer.world import CLUSTER, World
+
+Object = dict[str, Any]
+Allow = Callable[[bool], Awaitable[None]]
+
+LABELS = {"app": "web"}
+
+
+@pytest.fixture
+async def allow(world: World) -> AsyncIterator[Allow]:
+    """Sets what the class says, as the operator does."""
+
+    async def write(allowed: bool) -> None:
+        status = {"status": {"policy": {"placement": {"disruptionBudgets": allowed}}}}
+        await world.host.patch(kinds.NESTED_CLUSTER, CLUSTER, world.namespace, status, subresource="status")
+
+    yield write
+    await write(False)
+
+
+def budget(space: str) -> Object:
+    spec = {"minAvailable": "50%", "selector": {"matchLabels": LABELS}}
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": space},
+        "spec": spec,
+    }
+
+
+def deployment(space: str, replicas: int) -> Object:
+    pod = {"metadata": {"labels": LABELS}, "spec": {"containers": [{"name": "app", "image": "example/web:1"}]}}
+    spec = {"replicas": replicas, "selector": {"matchLabels": LABELS}, "template": pod}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": space}, "spec": spec}
+
+
+async def minimum(world: World, space: str) -> int | None:
+    """What the host's budget says; None if there is none."""
+    found = await world.host.find(kinds.POD_DISRUPTION_BUDGET, names.host_name("web", space), world.namespace)
+    return None if found is None else int(found["spec"]["minAvailable"])
+
+
+async def becomes(world: World, space: str, number: int | None) -> None:
+    """Wait for it."""
+
+    async def look() -> bool:
+        return await minimum(world, space) == number
+
+    await world.eventually(look)
+
+
+async def test_the_host_s_number_follows_the_size_of_the_workload(world: World, space: str, allow: Allow) -> None:
+    await allow(True)
+    await world.nested.create(kinds.DEPLOYMENT, deployment(space, 4))
+    await world.nested.create(kinds.POD_DISRUPTION_BUDGET, budget(space))
+    await becomes(world, space, 2)
+    await world.nested.patch(kinds.DEPLOYMENT, "web", space, {"spec": {"replicas": 8}})
+    await becomes(world, space, 4)
+    await world.stop()
+    await world.nested.patch(kinds.POD_DISRUPTION_BUDGET, "web", space, {"spec": {"minAvailable": 1}})
+    await world.start()
+    await becomes(world, space, 1)
+    await allow(False)
+    await becomes(world, space, None)
+    events = await world.nested.list(kinds.EVENT, space, fields="reason=NotCarried")
+    assert ["placement.disruptionBudgets" in item["message"] for item in events] == [True]
+    await allow(True)
+    await becomes(world, space, 1)
+    await world.nested.delete(kinds.POD_DISRUPTION_BUDGET, "web", space)
+    await becomes(world, space, None)

@@ -1,0 +1,77 @@
+"""PriorityClasses and RuntimeClasses that the class allows: the nested API server takes pods that name them, and the host too."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from nestor.kube import Invalid, Kind, kinds
+from nestor.kube.errors import ApiError
+from tests.integration.syncer.pods import build_pod
+from tests.integration.syncer.world import CLUSTER, World
+
+Object = dict[str, Any]
+Allow = Callable[[Object | None], Awaitable[None]]
+
+RULES: Object = {
+    "priorityClasses": {"allowed": [{"name": "low", "hostName": "classes-batch"}]},
+    "runtimeClasses": {"allowed": [{"name": "sandboxed", "hostName": "classes-gvisor"}]},
+}
+
+
+@pytest.fixture
+async def allow(world: World) -> AsyncIterator[Allow]:
+    """Sets the rules, as the operator does. There are none afterwards, nor the host's classes."""
+    for kind, name, content in (
+        (kinds.PRIORITY_CLASS, "classes-batch", {"value": 700, "preemptionPolicy": "Never"}),
+        (kinds.RUNTIME_CLASS, "classes-gvisor", {"handler": "runsc", "overhead": {"podFixed": {"cpu": "250m"}}}),
+    ):
+        body = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": name}, **content}
+        await world.host.create(kind, body)
+
+    async def write(placement: Object | None) -> None:
+        status = {"status": {"policy": {"placement": placement}}}
+        await world.host.patch(kinds.NESTED_CLUSTER, CLUSTER, world.namespace, status, subresource="status")
+
+    yield write
+    await write(None)
+    await world.host.delete(kinds.PRIORITY_CLASS, "classes-batch")
+    await world.host.delete(kinds.RUNTIME_CLASS, "classes-gvisor")
+
+
+async def is_there(world: World, kind: Kind, name: str, wanted: bool) -> None:
+    """Wait until the nested cluster has it, or has it no more."""
+
+    async def look() -> bool:
+        return (await world.nested.find(kind, name) is not None) is wanted
+
+    await world.eventually(look)
+
+
+async def test_pods_may_name_the_classes_that_are_allowed(world: World, space: str, allow: Allow) -> None:
+    pod = build_pod(space, priorityClassName="low", runtimeClassName="sandboxed")
+    with pytest.raises(ApiError, match="no PriorityClass with name low"):
+        await world.nested.create(kinds.POD, pod)
+    await allow(RULES)
+    await is_there(world, kinds.PRIORITY_CLASS, "low", True)
+    await is_there(world, kinds.RUNTIME_CLASS, "sandboxed", True)
+
+    async def taken() -> Object | None:
+        try:
+            return await world.nested.create(kinds.POD, pod)
+        except Invalid:
+            raise
+        except ApiError:  # the admission's own cache does not know the classes yet
+            return None
+
+    nested = await world.eventually(taken)
+    assert nested["spec"]["priority"] == 700
+    assert nested["spec"]["overhead"] == {"cpu": "250m"}
+    spec = (await world.host_pod(nested))["spec"]
+    assert (spec["priorityClassName"], spec["priority"], spec["preemptionPolicy"]) == ("classes-batch", 700, "Never")
+    assert (spec["runtimeClassName"], spec["overhead"]) == ("classes-gvisor", {"cpu": "250m"})
+    await allow(None)
+    await is_there(world, kinds.PRIORITY_CLASS, "low", False)
+    await is_there(world, kinds.RUNTIME_CLASS, "sandboxed", False)

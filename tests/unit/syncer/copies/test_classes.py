@@ -1,0 +1,101 @@
+"""PriorityClasses and RuntimeClasses come up under the names that the class gives them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nestor.kube import Kind, kinds
+from nestor.syncer.copies.rows.classes import PriorityClassRow, RuntimeClassRow
+from nestor.syncer.translate.classes import build_priority_class, build_runtime_class
+from tests.unit.syncer.copies.pair import HOST, Clusters, running
+from tests.unit.translate.builders import TARGET
+
+Object = dict[str, Any]
+
+PRIORITY, RUNTIME = kinds.PRIORITY_CLASS, kinds.RUNTIME_CLASS
+OURS = {"app.kubernetes.io/managed-by": "nestor"}
+
+
+def allow(clusters: Clusters, **placement: Any) -> None:
+    """What the class says."""
+    names = {key: {"allowed": value} for key, value in placement.items()}
+    status = {"policy": {"placement": names}}
+    body = {"metadata": {"name": TARGET.cluster, "namespace": HOST}, "spec": {}, "status": status}
+    clusters.host.put(kinds.NESTED_CLUSTER, body)
+
+
+def put(clusters: Clusters, kind: Kind, name: str, **content: Any) -> None:
+    """An object of the host."""
+    clusters.host.put(kind, {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": name}, **content})
+
+
+def values(clusters: Clusters) -> dict[str, int]:
+    """The nested PriorityClasses that are Nestor's."""
+    found = [item for key, item in clusters.nested.objects.items() if key[0] == PRIORITY.plural]
+    return {item["metadata"]["name"]: item["value"] for item in found if item["metadata"].get("labels") == OURS}
+
+
+async def test_what_the_class_lists_is_there_while_the_host_has_it() -> None:
+    clusters = Clusters.build(PRIORITY)
+    put(clusters, PRIORITY, "batch", value=7, globalDefault=True)
+    put(clusters, PRIORITY, "hidden", value=9)
+    allow(clusters, priorityClasses=[{"name": "low", "hostName": "batch"}, {"name": "batch"}, {"name": "absent"}])
+    async with running(clusters, PriorityClassRow) as made:
+        await made.until(lambda: values(clusters) == {"low": 7, "batch": 7})
+        clusters.host.drop(PRIORITY, "batch")
+        put(clusters, PRIORITY, "batch", value=8)
+        put(clusters, PRIORITY, "absent", value=1)
+        await made.until(lambda: values(clusters) == {"low": 8, "batch": 8, "absent": 1})
+        allow(clusters, priorityClasses=[{"name": "low", "hostName": "hidden"}])
+        await made.until(lambda: values(clusters) == {"low": 9})
+        clusters.host.drop(PRIORITY, "hidden")
+        await made.until(lambda: values(clusters) == {})
+
+
+async def test_a_tenant_s_own_class_is_left_alone() -> None:
+    clusters = Clusters.build(PRIORITY)
+    own = clusters.nested.put(PRIORITY, {"metadata": {"name": "batch"}, "value": 3})
+    put(clusters, PRIORITY, "batch", value=7)
+    allow(clusters, priorityClasses=[{"name": "batch"}])
+    async with running(clusters, PriorityClassRow) as made:
+        await made.settle()
+        assert clusters.nested.look(PRIORITY, "batch") == own
+
+
+async def test_what_was_left_by_an_earlier_syncer_goes() -> None:
+    clusters = Clusters.build(PRIORITY)
+    clusters.nested.put(PRIORITY, {"metadata": {"name": "old", "labels": OURS}, "value": 3})
+    async with running(clusters, PriorityClassRow) as made:
+        await made.until(lambda: clusters.nested.look(PRIORITY, "old") is None)
+
+
+async def test_a_runtime_class_comes_up_without_its_nodes() -> None:
+    clusters = Clusters.build(RUNTIME)
+    overhead = {"podFixed": {"cpu": "250m"}}
+    put(clusters, RUNTIME, "gvisor", handler="runsc", overhead=overhead, scheduling={"nodeSelector": {"runtime": "gvisor"}})
+    allow(clusters, runtimeClasses=[{"name": "sandboxed", "hostName": "gvisor"}])
+    async with running(clusters, RuntimeClassRow) as made:
+        await made.until(lambda: clusters.nested.look(RUNTIME, "sandboxed"))
+        copy = clusters.nested.look(RUNTIME, "sandboxed")
+        assert copy is not None
+        assert {key: copy[key] for key in copy.keys() - {"metadata", "apiVersion", "kind"}} == {
+            "handler": "runsc",
+            "overhead": overhead,
+        }
+        assert clusters.nested.look(RUNTIME, "gvisor") is None
+
+
+@pytest.mark.parametrize(("value", "expected"), [(5, 5), (-5, -5), (2_000_000_000, 1_000_000_000)])
+def test_a_priority_is_one_that_the_nested_api_server_takes(value: int, expected: int) -> None:
+    host = {"apiVersion": "a", "kind": "b", "metadata": {"name": "high"}, "value": value, "preemptionPolicy": "Never"}
+    built = build_priority_class(host)
+    assert built["value"] == expected
+    assert built["preemptionPolicy"] == "Never"
+    assert built["metadata"] == {"name": "high", "labels": OURS}
+
+
+def test_a_runtime_without_overhead_has_none() -> None:
+    host = {"apiVersion": "a", "kind": "b", "metadata": {"name": "x"}, "handler": "runc"}
+    assert "overhead" not in build_runtime_class(host)

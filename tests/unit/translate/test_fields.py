@@ -1,0 +1,161 @@
+"""Each field of each version of Kubernetes is in a table, and the tables say what the code does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from nestor.translate import fields, ignored, pod, refusals, update
+from nestor.translate.fields import TABLES, containers, pods, volumes
+from tests.openapi import Field, read_fields, read_versions
+from tests.openapi.__main__ import ROOTS
+from tests.unit.translate.builders import BASELINE, PRIVILEGED, TARGET, build_pod
+
+Object = dict[str, Any]
+
+VALUES_FILE = Path(__file__).parents[3] / "charts/nestor/values.yaml"
+FIELDS = read_fields()
+
+
+def build(**spec: Any) -> Object:
+    """A nested pod with these fields."""
+    return build_pod(**spec)
+
+
+BY_OWNER: dict[str, dict[str, Field]] = {}
+for found in FIELDS:
+    BY_OWNER.setdefault(found.owner, {})[found.name] = found
+LOOKED_INTO = ("Pass", "Translate", "Class")
+
+
+def find_reached() -> set[str]:
+    """The types whose content reaches the host, or may."""
+    reached: set[str] = set()
+    new = [root for roots in ROOTS.values() for root in roots]
+    while new:
+        owner = new.pop()
+        reached.add(owner)
+        rules = TABLES.get(owner, {})
+        into = {field.type for name, field in BY_OWNER[owner].items() if name in rules and rules[name].how in LOOKED_INTO}
+        new += into - reached - {""}
+    return reached
+
+
+def test_every_field_of_every_version_is_in_a_table() -> None:
+    missing = [f"{owner}.{name}" for owner in find_reached() for name in BY_OWNER[owner].keys() - TABLES.get(owner, {}).keys()]
+    assert not sorted(missing), "say in `nestor/translate/fields` what becomes of them"
+
+
+def test_the_tables_have_no_field_that_no_version_has() -> None:
+    reached = find_reached()
+    assert not TABLES.keys() - reached
+    for owner in reached:
+        assert not TABLES[owner].keys() - BY_OWNER[owner].keys(), owner
+
+
+def test_every_rule_that_is_told_says_why() -> None:
+    for owner, table in TABLES.items():
+        for name, rule in table.items():
+            needs_note = rule.how in ("Class", "Ignore", "Own") or (
+                rule.how == "Refuse" and owner not in ("Volume", "VolumeProjection")
+            )
+            assert bool(rule.note) or not needs_note, f"{owner}.{name}"
+
+
+def test_the_file_covers_the_versions_that_the_chart_offers() -> None:
+    values = yaml.safe_load(VALUES_FILE.read_text())
+    offered = {item["version"] for item in values["defaultClass"]["cluster"]["versions"]}
+    assert offered
+    assert offered <= set(read_versions())
+
+
+VALUES: Object = {"overhead": {"cpu": "1"}, "securityContext": {"fsGroup": 7}, "resources": {"limits": {"cpu": "1"}}}
+"""Values of fields whose content the code looks into."""
+
+
+@pytest.mark.parametrize("name", fields.find(pods.POD_SPEC, "Pass"))
+def test_what_passes_is_in_the_host_pod(name: str) -> None:
+    value = VALUES.get(name, "x")
+    built = pod.build_pod(build(**{name: value}), TARGET, {}, PRIVILEGED)
+    assert built["spec"][name] == value
+
+
+@pytest.mark.parametrize("name", fields.find(containers.CONTAINER, "Pass"))
+def test_what_passes_is_in_the_host_container(name: str) -> None:
+    value = VALUES.get(name, "x")
+    (built,) = pod.build_pod(build_pod(container={name: value}), TARGET, {}, PRIVILEGED)["spec"]["containers"]
+    assert built[name] == value
+
+
+@pytest.mark.parametrize("name", [name for name in fields.find(volumes.VOLUME, "Pass") if name != "name"])
+def test_what_passes_is_in_the_volume(name: str) -> None:
+    nested = build_pod(volumes=[{"name": "v", name: {"x": "y"}}])
+    assert refusals.find_refusals(nested, BASELINE) == []
+    (built,) = pod.build_pod(nested, TARGET, {}, BASELINE)["spec"]["volumes"]
+    assert built == {"name": "v", name: {"x": "y"}}
+
+
+OWN = [name for name, rule in pods.POD_SPEC.items() if rule.how in ("Own", "Ignore", "Refuse")]
+
+
+@pytest.mark.parametrize("name", [*OWN, "anythingNew"])
+def test_what_does_not_pass_is_not_in_the_host_pod(name: str) -> None:
+    built = pod.build_pod(build(**{name: "x"}), TARGET, {}, PRIVILEGED)
+    assert built["spec"] == pod.build_pod(build(), TARGET, {}, PRIVILEGED)["spec"]
+
+
+@pytest.mark.parametrize("name", [*fields.find(pods.POD_SPEC, "Ignore"), "anythingNew"])
+def test_what_is_ignored_is_told(name: str) -> None:
+    (message,) = ignored.find_ignored(build(**{name: "x"}), BASELINE)
+    assert message.startswith(f"`spec.{name}` is ")
+    assert refusals.find_refusals(build(**{name: "x"}), BASELINE) == []
+
+
+@pytest.mark.parametrize("name", fields.find(pods.POD_SPEC, "Refuse"))
+def test_what_is_refused_is_told(name: str) -> None:
+    (message,) = refusals.find_refusals(build(**{name: "x"}), PRIVILEGED)
+    assert message.startswith(f"`spec.{name}` may not be set: ")
+
+
+BY_CLASS: Object = {
+    "hostIPC": True,
+    "hostNetwork": True,
+    "hostPID": True,
+    "nodeSelector": {"nestor.dev/backend": "x"},
+    "priorityClassName": "x",
+    "runtimeClassName": "x",
+    "schedulerName": "x",
+    "schedulingGroup": {"podGroupName": "x"},
+    "tolerations": [{"key": "x", "operator": "Exists"}],
+}
+"""A value of each field that the class decides on, which the strictest one does not allow."""
+
+
+@pytest.mark.parametrize("name", fields.find(pods.POD_SPEC, "Class"))
+def test_what_the_class_does_not_allow_is_told(name: str) -> None:
+    nested = build(**{name: BY_CLASS[name]})
+    (message,) = [*refusals.find_refusals(nested, BASELINE), *ignored.find_ignored(nested, BASELINE)]
+    assert f"`spec.{name}" in message
+
+
+@pytest.mark.parametrize("group", ["initContainers", "containers"])
+def test_a_field_of_a_container_that_no_version_has_yet_is_told(group: str) -> None:
+    nested = build_pod()
+    nested["spec"][group] = [{"name": "a", "image": "a", "anythingNew": {"x": 1}}]
+    expected = f"`spec.{group}[0].anythingNew` is set, but this version of Nestor does not know the field"
+    assert ignored.find_ignored(nested, BASELINE) == [expected]
+
+
+CHANGES: Object = {"activeDeadlineSeconds": 7, "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}]}
+
+
+@pytest.mark.parametrize("name", fields.find_changing(pods.POD_SPEC))
+def test_what_changes_later_is_patched(name: str) -> None:
+    host = pod.build_pod(build_pod(), TARGET, {}, BASELINE)
+    host["metadata"]["uid"] = "host"
+    patch = update.build_update(build(**{name: CHANGES[name]}), host, TARGET, BASELINE)
+    assert patch is not None
+    assert name in patch["spec"]
