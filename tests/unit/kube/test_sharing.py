@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nestor.kube.sharing import TEXT_LIMIT, Sharing
@@ -20,6 +20,7 @@ VALUES = st.recursive(
 
 
 @pytest.mark.parametrize("most", [1, 3, 1000])
+@settings(deadline=None)
 @given(values=st.lists(VALUES, max_size=8))
 def test_what_comes_out_is_what_went_in(most: int, values: list[Any]) -> None:
     share, before = Sharing(most), copy.deepcopy(values)
