@@ -137,6 +137,11 @@ held-conformance:
 	@$(TIDY) $(RUN) -m devcluster.conformance run --mode=$(or $(MODE),shared) --class-name=$(or $(CLASS),baseline) \
 	  --focus='$(FOCUS)' --again='$(AGAIN)' --minutes=$(or $(MINUTES),0) --processes=$(or $(PROCESSES),6)
 
+.PHONY: bench
+bench: $(VENV)/.ready ## Measure pods of nested clusters, fail if a goal is missed: start, memory, requests, lag (NAMES="starts size life churn")
+	@$(RUN) -m devcluster.build binaries
+	@$(RUN) -m benchmarks.nested $(NAMES)
+
 .PHONY: crds
 crds: $(VENV)/.ready ## Generate crds/ and the chart's copy from the models
 	@$(RUN) -m nestor.api.crd crds
