@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import sys
 
-PROCESSES = ("operator", "syncer", "vnode", "runner", "reader")
+PROCESSES = ("operator", "syncer", "vnode", "runner", "reader", "probe")
 """What Nestor's own pods run; users have no use for these."""
 NEW_OBJECTS = 10_000
 """How many new objects the garbage collector waits for. It looks at all of a large JSON document again and again while that is
@@ -53,6 +53,10 @@ def _run_process(name: str, arguments: list[str]) -> int:
         from nestor.reader.main import main as run_reader  # noqa: PLC0415
 
         return run_reader(arguments)
+    if name == "probe":
+        from nestor.probe.main import main as run_probe  # noqa: PLC0415
+
+        return run_probe(arguments)
     from nestor.runner.main import main as run_runner  # noqa: PLC0415
 
     return run_runner(arguments)
