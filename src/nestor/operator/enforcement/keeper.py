@@ -7,10 +7,11 @@ import contextlib
 import itertools
 import logging
 import secrets
+import time
 from collections.abc import AsyncIterator, Callable
 
 from nestor.api import conditions
-from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, kinds
+from nestor.kube import ApiError, Forbidden, NotFound, kinds
 from nestor.objects import Object, conditions_of, is_terminating, status_of
 from nestor.operator.enforcement import scratch
 from nestor.operator.enforcement.verdict import Verdict, decide_condition, read_verdict
@@ -121,17 +122,15 @@ class Enforcement:
         return read_verdict(caller) or Verdict(None, "its pod has no result")
 
     async def _create(self, pod: Object) -> None:
-        async with asyncio.timeout(_ACCOUNT_SECONDS) as limit:
-            while True:
-                try:
-                    await self._context.api.create(kinds.POD, pod)
-                    return
-                except (Forbidden, Invalid, Conflict) as error:
-                    when, now = limit.when(), asyncio.get_running_loop().time()
-                    if isinstance(error, Forbidden) and when is not None and when - now > 2 * POLL_SECONDS:
-                        await asyncio.sleep(POLL_SECONDS)
-                        continue
+        deadline = time.monotonic() + _ACCOUNT_SECONDS
+        while True:
+            try:
+                await self._context.api.create(kinds.POD, pod)
+                return
+            except Forbidden:
+                if time.monotonic() > deadline:
                     raise
+            await asyncio.sleep(POLL_SECONDS)
 
     async def _await_pod(self, namespace: str, name: str, is_met: Callable[[Object], bool]) -> Object:
         """The pod, once it is as awaited. Asked for, since the caches keep too little of pods; the caller limits the time."""
