@@ -43,10 +43,14 @@ def policy(name: str, spec: Mapping[str, Any], namespace: str = "a") -> Policy:
     return Policy(f"uid-{namespace}-{name}", namespace, name, spec)
 
 
-def world(pods: Sequence[Pod], policies: Sequence[Policy]) -> World:
-    """A cluster whose namespaces have their names as label `team`."""
+def world(pods: Sequence[Pod], policies: Sequence[Policy], labels: Mapping[str, Mapping[str, str]] | None = None) -> World:
+    """A cluster whose namespaces have their names as labels `team` and `kubernetes.io/metadata.name`, and those of `labels`."""
     names = {item.namespace for item in pods} | {item.namespace for item in policies}
-    return World(pods, [Namespace(f"uid-{name}", name, {"team": name}) for name in sorted(names)], policies)
+    spaces = [
+        Namespace(f"uid-{name}", name, {"team": name, "kubernetes.io/metadata.name": name, **(labels or {}).get(name, {})})
+        for name in sorted(names)
+    ]
+    return World(pods, spaces, policies)
 
 
 def passes(ruleset: Ruleset, source: str, destination: str, port: int, protocol: str = "tcp", node_only: bool = False) -> bool:
@@ -104,6 +108,6 @@ def _is_in(address: str, cidr: str) -> bool:
     return ipaddress.ip_address(address) in ipaddress.ip_network(cidr)
 
 
-def build(pods: Sequence[Pod], policies: Sequence[Policy]) -> Ruleset:
+def build(pods: Sequence[Pod], policies: Sequence[Policy], labels: Mapping[str, Mapping[str, str]] | None = None) -> Ruleset:
     """The rules of the tables' node."""
-    return rules.build(world(pods, policies), NODE)
+    return rules.build(world(pods, policies, labels), NODE)
