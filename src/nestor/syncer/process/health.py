@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import aiohttp
@@ -38,6 +38,7 @@ class Health:
         self.nested_ok = False
         self.caches: Caches | None = None
         self.queues: Mapping[str, WorkQueue[Any]] = {}
+        self.counters: Mapping[str, Callable[[], int]] = {}
         self._admin_problem = ""
 
     def note_admin(self, problem: str) -> None:
@@ -70,6 +71,8 @@ class Health:
             for side, informers in sides
             for informer in informers
         ]
+        for name, count in self.counters.items():
+            lines += [f"# TYPE nestor_syncer_{name}_total counter", f"nestor_syncer_{name}_total {count()}"]
         lines += ["# TYPE nestor_syncer_ready gauge", f"nestor_syncer_ready {int(self.is_ready)}"]
         return "\n".join(lines) + "\n"
 
