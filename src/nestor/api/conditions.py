@@ -91,6 +91,9 @@ MACHINE_NOT_FOUND = Reason("MachineNotFound", "user", "change `machine` to one o
 PLACEMENT_NOT_ALLOWED = Reason(
     "PlacementNotAllowed", "user", "change `placement` to what the class allows, or ask an admin to allow it in the class"
 )
+STORAGE_NOT_ALLOWED = Reason(
+    "StorageNotAllowed", "user", "change `storage` to what the class allows, or ask an admin to allow it in the class"
+)
 TOO_MANY_JOBS = Reason(
     "TooManyJobs",
     "somebody",

@@ -27,6 +27,7 @@ from nestor.api.policies import Persistence
 from nestor.api.policy import PodSecurity
 from nestor.api.selectors import LabelSelector
 from nestor.api.services import ServicesPolicy
+from nestor.api.storage import ClassStorage
 
 PRIVATE_RANGES = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"]
 DEFAULT_QUOTA: dict[str, str] = {
@@ -37,6 +38,8 @@ DEFAULT_QUOTA: dict[str, str] = {
     "services.loadbalancers": "0",
     "configmaps": "200",
     "secrets": "200",
+    "persistentvolumeclaims": "20",
+    "requests.storage": "100Gi",
 }
 """What a job may use up in the host, unless its class says otherwise: whatever all tenants share and one could exhaust."""
 ENDED_PODS = 10
@@ -160,7 +163,7 @@ class NamespacePolicy(Model):
         "privileged containers, host paths, host ports, the host's namespaces. A pod without a seccomp profile gets that of the "
         "container runtime. `Privileged` allows all of these; whoever may "
         "use the class is then root on the nodes: give it only to people whom you trust with the nodes, and run the operator on "
-        "other nodes. What no nested cluster supports, such as persistent volumes, is still refused. A change applies at once to "
+        "other nodes. What no nested cluster supports is still refused. A change applies at once to "
         "new pods of running jobs. NestedClusters that users create always have `Baseline`. Defaults to `Baseline`.",
     )
     allowed_labels: list[LabelPattern] | None = Field(
@@ -339,5 +342,8 @@ class NestedClassSpec(Model):
     placement: ClassPlacement | None = Field(
         None,
         description="Where the pods of jobs may run. If not set: on all nodes without taints, as they ask, and on no backend.",
+    )
+    storage: ClassStorage | None = Field(
+        None, description="The persistent volumes of jobs, and of NestedClusters that users create. If not set, there are none."
     )
     notices: NoticesPolicy = Field(default_factory=NoticesPolicy, description="Who is told when jobs become ready or end.")

@@ -11,6 +11,7 @@ from nestor.api.base import LabelPattern, Model, Quantity
 from nestor.api.placement import Placement
 from nestor.api.selectors import LabelSelector
 from nestor.api.services import AllowedServices
+from nestor.api.storage import Storage
 from nestor.objects import Object, status_of
 
 log = logging.getLogger(__name__)
@@ -66,6 +67,15 @@ class Policy(Model):
     def allowed_services(self) -> AllowedServices:
         """What the cluster's Services may do."""
         return self.services or AllowedServices()
+
+    storage: Storage | None = Field(
+        None, description="The volumes that the cluster's claims may get, from the class's `storage` and the job's."
+    )
+
+    @property
+    def volumes(self) -> Storage:
+        """The volumes that the cluster's claims may get."""
+        return self.storage or Storage()
 
     @property
     def places(self) -> Placement:

@@ -19,6 +19,7 @@ import yaml
 from nestor import names
 from nestor.cluster import certificates, pki
 from nestor.cluster.certificates import Pair
+from nestor.cluster.server import CONTROLLERS
 from nestor.contracts.cluster import COREDNS_USER, DNS_CERTIFICATE, DNS_KEY, DNS_KUBECONFIG
 from nestor.kube import Api, Kind, NotFound, kinds
 from nestor.syncer import main
@@ -103,10 +104,9 @@ class NestedPlane(apiserver.ControlPlane):
                 f"--kubelet-client-key={self.folder}/kubelet-client.key",
             ]
         if component == "kube-controller-manager":
-            # As the operator starts it: these judge nodes by heartbeats that nested nodes do not have.
+            # As the operator starts it: those that are left out judge nodes by heartbeats that nested nodes do not have.
             arguments = [item for item in arguments if not item.startswith("--controllers=")]
-            off = ("node-lifecycle-controller", "node-ipam-controller", "node-route-controller")
-            arguments += ["--controllers=*," + ",".join(f"-{name}" for name in off)]
+            arguments += [f"--controllers={CONTROLLERS}"]
         super()._spawn(component, arguments)
 
 

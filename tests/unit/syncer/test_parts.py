@@ -41,9 +41,9 @@ async def test_roles_allow_exactly_what_rows_provider_and_controllers_say_that_t
 async def test_pods_in_the_host_need_these_caches(context: Context) -> None:
     built = parts.build_shared(context, CLUSTER, SETTINGS)
     host, nested = ({informer.kind for informer in side} for side in (context.caches.host_side, context.caches.nested_side))
-    both = {kinds.POD, *(row.kind for row in find_rows())}
+    both = {kinds.POD, *(row.kind for row in find_rows())} - {kinds.PERSISTENT_VOLUME}
     assert host == both | {kinds.NESTED_CLUSTER, kinds.EVENT, kinds.RESOURCE_QUOTA}
-    assert nested == both - {kinds.NETWORK_POLICY} | {kinds.NAMESPACE}
+    assert nested == both - {kinds.NETWORK_POLICY} | {kinds.NAMESPACE, kinds.PERSISTENT_VOLUME}
     assert list(built.servers) == ["kubelet API", "Service webhook", "Service webhook's configuration"]
 
 

@@ -8,6 +8,7 @@ from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
 from nestor.api.services import AllowedServices
+from nestor.api.storage import Storage
 from nestor.cluster.shape import Host
 from nestor.operator.clusters.policy import resolve_policy
 from tests.unit.operator.builders import Object, build_job, build_policy
@@ -89,3 +90,10 @@ def test_endpoints_are_never_what_the_policies_close() -> None:
     assert set(closed) <= {*found.closed_ranges}
     unknown = resolve_policy(build_policy(services=rules), is_job=True).allowed_services
     assert unknown == AllowedServices()
+
+
+@pytest.mark.parametrize("is_job", [True, False])
+def test_volumes_are_as_the_class_says_in_users_own_clusters_too(is_job: bool) -> None:
+    found = resolve_policy(build_policy(storage={"classes": ["fast"], "retention": "Retain"}), is_job=is_job)
+    assert found.storage == Storage(classes=["fast"])
+    assert not resolve_policy(build_policy(), is_job=is_job).volumes.classes
