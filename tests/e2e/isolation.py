@@ -157,8 +157,8 @@ class Arena:
     """May use the internet."""
     victim: Side
     """May not; its runner attacks, too."""
-    controls: list[Found] = field(default_factory=list)
-    """What became of the attempts from outside of jobs."""
+    controls: list[tuple[str, Found]] = field(default_factory=list)
+    """What became of the attempts from outside of jobs, by the pods that made them."""
 
     def facts_for(self, own: Side, other: Side) -> dict[str, str]:
         """All facts, as one job sees them."""
@@ -281,8 +281,14 @@ def dump(*documents: Object) -> str:
 async def make_strangers(api: Api, kubeconfig: Path, namespace: str, image: str, nodes: list[str]) -> dict[str, str]:
     """Whoever is there besides jobs: a user's pod with a Service, stand-ins, and a process on each node. Returns facts."""
     stand_in = privileged(listener("stand-in", image, nodes[0], 80, script=STAND_IN), on_host=False)
-    stranger = [listener("stranger", image, nodes[-1]), service("stranger", type="NodePort")]
-    await kubectl(kubeconfig, "-n", namespace, "apply", "-f", "-", stdin=dump(stand_in, *stranger))
+    strangers = [
+        listener("stranger", image, nodes[0]),
+        listener("visitor", image, nodes[-1]),
+        service("stranger", type="NodePort"),
+    ]
+    await kubectl(
+        kubeconfig, "-n", namespace, "apply", "-f", "-", stdin=dump(stand_in, *strangers, service("stranger", type="NodePort"))
+    )
     await kubectl(kubeconfig, "-n", namespace, "wait", "--for=condition=Ready", "pod", "--all", "--timeout=90s", limit=100)
     at = (await api.get(kinds.POD, "stand-in", namespace))["status"]["podIP"]
     agents = [
@@ -419,11 +425,15 @@ async def find_walls(api: Api) -> Object:
     return conditions.find(conditions_of(item), conditions.NETWORK_ENFORCED) or {}
 
 
-async def run_controls(arena: Arena) -> list[Found]:
-    """The attempts of both jobs, from a user's pod and from both nodes."""
+OUTSIDE = ("stranger", "visitor", "agent-0", "agent-1")
+"""Who makes the same attempts: a user's pods on both nodes, and the nodes themselves."""
+
+
+async def run_controls(arena: Arena) -> list[tuple[str, Found]]:
+    """The attempts of both jobs, from outside of jobs."""
     sides = ((arena.attacker, arena.victim), (arena.victim, arena.attacker))
     runs = []
     for own, other in sides:
         attempts = arena.list_attempts(attacks.CONTROLLED, own, other)
-        runs += [arena.run_in_pod(name, attempts) for name in ("stranger", "agent-0", "agent-1")]
-    return list(await asyncio.gather(*runs))
+        runs += [arena.run_in_pod(name, attempts) for name in OUTSIDE]
+    return list(zip(OUTSIDE * len(sides), await asyncio.gather(*runs), strict=True))
