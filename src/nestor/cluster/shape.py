@@ -10,12 +10,13 @@ from typing import Any
 from nestor.api.base import Resources
 from nestor.api.nestedclass import NetworkPolicyModel, Peer
 from nestor.api.policies import Persistence
+from nestor.api.services import ServicesPolicy
 from nestor.cluster.home import Home
 from nestor.contracts.cluster import API_PORT
 from nestor.contracts.syncer import SERVER_SECONDS
 from nestor.names import Part
 
-__all__ = ["API_PORT", "DNS_PORT", "Host", "HostDns", "Shape", "choose_cluster_cidr", "collapse", "find_closed"]
+__all__ = ["API_PORT", "DNS_PORT", "Host", "HostDns", "Shape", "choose_cluster_cidr", "collapse", "list_closed_ranges"]
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -66,6 +67,7 @@ class Shape(Home):
     """Of `image`."""
     resources: Resources | None = None
     network: NetworkPolicyModel = field(default_factory=NetworkPolicyModel)
+    services: ServicesPolicy = field(default_factory=ServicesPolicy)
     exposed_from: tuple[Peer, ...] = ()
     has_issuer: bool = False
     """Whether cert-manager makes certificates for its hosts."""
@@ -80,8 +82,8 @@ class Shape(Home):
 
     @property
     def closed_ranges(self) -> list[str]:
-        """See `find_closed`."""
-        return find_closed(self.network, self.host)
+        """See `list_closed_ranges`."""
+        return list_closed_ranges(self.network, self.host)
 
     @property
     def server_host(self) -> str:
@@ -89,7 +91,7 @@ class Shape(Home):
         return f"{self.child(Part.SERVER)}.{self.namespace}.svc"
 
 
-def find_closed(network: NetworkPolicyModel, host: Host) -> list[str]:
+def list_closed_ranges(network: NetworkPolicyModel, host: Host) -> list[str]:
     """Where the host cluster and its surroundings are: its Services and the class's private ranges, merged."""
     found = [ipaddress.ip_network(cidr, strict=False) for cidr in (*network.private_ranges, *host.service_cidrs)]
     return collapse([*found, *(ipaddress.ip_network(cidr) for cidr in CLOSED_V6)])

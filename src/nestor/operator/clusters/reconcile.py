@@ -95,7 +95,7 @@ class ClusterReconciler:
 
     def _resolve_policy(self, cluster: Object) -> Policy:
         found = self._context.classes.all().get(spec_of(cluster).get("className", ""))
-        return resolve_policy(found, self._context.host, is_job=False)
+        return resolve_policy(found, is_job=False, host=self._context.host)
 
     async def _decide_suspend(self, cluster: Object, spec: NestedClusterSpec, home: Home) -> SuspendState | None:
         """How far a cluster that is to be suspended is with that; None for one that is not."""

@@ -77,8 +77,8 @@ class ChildrenKeeper:
 
         async def ensure_policy() -> None:
             taints = read_taints(context.cache.backends)
-            policy = resolve_policy(resolved.policy, context.host, is_job=True, job=resolved.spec, taints=taints)
-            await write_policy(context, cluster, policy)
+            allowed = resolve_policy(resolved.policy, is_job=True, job=resolved.spec, taints=taints, host=context.host)
+            await write_policy(context, cluster, allowed)
 
         async def expose() -> None:
             routes = admit_routes(context.cache, self._hosts, resolved, certificate_problem)

@@ -5,21 +5,18 @@ from __future__ import annotations
 import pytest
 
 from nestor.api.nestedappjob import NestedAppJobSpec
-from nestor.api.nestedclass import NetworkPolicyModel
 from nestor.api.placement import Placement
-from nestor.api.policies import IpBlock
 from nestor.api.policy import Policy
+from nestor.api.services import AllowedServices
 from nestor.api.storage import Storage
-from nestor.cluster.policies import build_internet
 from nestor.cluster.shape import Host
 from nestor.operator.clusters.policy import resolve_policy
 from tests.unit.operator.builders import Object, build_job, build_policy
 
-HOST = Host(("10.43.0.0/16",), ("203.0.113.7",))
-INTERNET = [IpBlock.model_validate(item["ipBlock"]) for item in build_internet(NetworkPolicyModel(), HOST)]
-USERS = Policy(always_pull_images=False, internet=INTERNET)
-BASELINE = USERS.model_copy(update={"ephemeral_storage_limit": "10Gi"})
+USERS = Policy(always_pull_images=False)
+BASELINE = Policy(always_pull_images=False, ephemeral_storage_limit="10Gi")
 PRIVILEGED = BASELINE.model_copy(update={"pod_security": "Privileged"})
+API = Host(("10.43.0.0/16",), ("203.0.113.7",))
 
 
 @pytest.mark.parametrize(
@@ -36,55 +33,79 @@ PRIVILEGED = BASELINE.model_copy(update={"pod_security": "Privileged"})
     ],
 )
 def test_a_jobs_cluster_has_what_its_class_says_and_a_users_own_the_strictest(namespace: Object, policy: Policy) -> None:
-    assert resolve_policy(build_policy(namespace=namespace), HOST, is_job=True) == policy
-    assert resolve_policy(build_policy(namespace=namespace), HOST, is_job=False) == USERS
+    assert resolve_policy(build_policy(namespace=namespace), is_job=True) == policy
+    assert resolve_policy(build_policy(namespace=namespace), is_job=False) == USERS
 
 
 def test_without_its_class_the_strictest_holds() -> None:
     strictest = Policy(pod_security="Baseline", always_pull_images=True)
-    assert resolve_policy(None, HOST, is_job=True) == resolve_policy(None, HOST, is_job=False) == strictest
+    assert resolve_policy(None, is_job=True) == resolve_policy(None, is_job=False) == strictest
 
 
 @pytest.mark.parametrize("is_job", [True, False])
 def test_images_are_pulled_as_the_class_says_in_users_own_clusters_too(is_job: bool) -> None:
-    assert resolve_policy(build_policy(images={"alwaysPull": True}), HOST, is_job=is_job).always_pull_images
-    assert not resolve_policy(build_policy(), HOST, is_job=is_job).always_pull_images
+    assert resolve_policy(build_policy(images={"alwaysPull": True}), is_job=is_job).always_pull_images
+    assert not resolve_policy(build_policy(), is_job=is_job).always_pull_images
 
 
 def test_where_pods_run_is_for_jobs_alone() -> None:
     rules = {"nodeSelector": {"pool": "batch"}, "overflow": {"backends": [{"name": "hpc"}]}}
-    assert resolve_policy(build_policy(placement=rules), HOST, is_job=True).placement == Placement.model_validate(rules)
-    assert resolve_policy(build_policy(placement=rules), HOST, is_job=False) == USERS
-    assert resolve_policy(build_policy(), HOST, is_job=True).placement is None
+    assert resolve_policy(build_policy(placement=rules), is_job=True).placement == Placement.model_validate(rules)
+    assert resolve_policy(build_policy(placement=rules), is_job=False) == USERS
+    assert resolve_policy(build_policy(), is_job=True).placement is None
 
 
 def test_a_jobs_machine_and_wishes_are_in_its_policy() -> None:
     machine = {"name": "m", "nodeSelector": {"pool": "m"}, "defaultResources": {"limits": {"ephemeral-storage": "1Gi"}}}
     job = NestedAppJobSpec.model_validate(build_job(machine="m", placement={"nodeSelector": {"zone": "1"}})["spec"])
-    found = resolve_policy(build_policy(placement={"machines": [machine]}), HOST, is_job=True, job=job)
+    found = resolve_policy(build_policy(placement={"machines": [machine]}), is_job=True, job=job)
     assert found.ephemeral_storage_limit == "1Gi"
     assert found.places.node_selector == {"pool": "m", "zone": "1"}
 
 
-@pytest.mark.parametrize("is_job", [True, False])
-def test_nested_policies_may_open_what_the_class_opens_of_the_world(is_job: bool) -> None:
-    found = resolve_policy(build_policy(network={"privateRanges": ["198.18.0.0/15"]}), HOST, is_job=is_job).internet
-    closed = {cidr for block in found for cidr in block.except_ or []}
-    assert [block.cidr for block in found] == ["0.0.0.0/0", "::/0"]
-    assert {"198.18.0.0/15", "203.0.113.7/32", "10.43.0.0/16", "169.254.0.0/16"} <= closed
-    assert resolve_policy(build_policy(network={"internet": "None"}), HOST, is_job=is_job).internet == []
-
-
 def test_which_nodes_a_class_shows_is_for_jobs_alone() -> None:
     cluster = {"nodes": "Selected", "nodeSelector": {"matchLabels": {"pool": "batch"}}}
-    job = resolve_policy(build_policy(cluster=cluster), HOST, is_job=True)
+    job = resolve_policy(build_policy(cluster=cluster), is_job=True)
     assert (job.nodes, job.node_selector and job.node_selector.match_labels) == ("Selected", {"pool": "batch"})
-    assert resolve_policy(build_policy(cluster=cluster), HOST, is_job=False) == USERS
-    assert resolve_policy(build_policy(), HOST, is_job=True).nodes is None
+    assert resolve_policy(build_policy(cluster=cluster), is_job=False) == USERS
+    assert resolve_policy(build_policy(), is_job=True).nodes is None
+
+
+HOST = Host(service_cidrs=("10.43.0.0/16",), api_addresses=("203.0.113.9",))
+
+
+def test_services_of_jobs_may_do_what_the_class_says_and_those_of_users_own_clusters_nothing() -> None:
+    rules = {"nodePorts": True, "loadBalancers": True, "loadBalancerClasses": ["example.com/lb"]}
+    assert resolve_policy(build_policy(services=rules), is_job=True, host=HOST).services == AllowedServices.model_validate(rules)
+    users = resolve_policy(build_policy(services=rules), is_job=False, host=HOST)
+    assert users.model_copy(update={"internet": []}) == USERS
+    assert resolve_policy(build_policy(), is_job=True, host=HOST).services is None
+
+
+def test_endpoints_are_never_what_the_policies_close() -> None:
+    rules = {"endpointRanges": ["203.0.113.0/24"]}
+    found = resolve_policy(
+        build_policy(services=rules, network={"privateRanges": ["198.51.100.0/24"]}), is_job=True, host=HOST
+    ).allowed_services
+    assert found.endpoint_ranges == ["203.0.113.0/24"]
+    closed = ("198.51.100.0/24", "10.43.0.0/16", "203.0.113.9/32", "169.254.0.0/16", "100.100.100.200/32", "fc00::/7")
+    assert set(closed) <= {*found.closed_ranges}
+    unknown = resolve_policy(build_policy(services=rules), is_job=True).allowed_services
+    assert unknown == AllowedServices()
 
 
 @pytest.mark.parametrize("is_job", [True, False])
 def test_volumes_are_as_the_class_says_in_users_own_clusters_too(is_job: bool) -> None:
-    found = resolve_policy(build_policy(storage={"classes": ["fast"], "retention": "Retain"}), HOST, is_job=is_job)
+    found = resolve_policy(build_policy(storage={"classes": ["fast"], "retention": "Retain"}), is_job=is_job)
     assert found.storage == Storage(classes=["fast"])
-    assert not resolve_policy(build_policy(), HOST, is_job=is_job).volumes.classes
+    assert not resolve_policy(build_policy(), is_job=is_job).volumes.classes
+
+
+@pytest.mark.parametrize("is_job", [True, False])
+def test_nested_policies_may_open_what_the_class_opens_of_the_world(is_job: bool) -> None:
+    found = resolve_policy(build_policy(network={"privateRanges": ["198.18.0.0/15"]}), is_job=is_job, host=API).internet
+    closed = {cidr for block in found for cidr in block.except_ or []}
+    assert [block.cidr for block in found] == ["0.0.0.0/0", "::/0"]
+    assert {"198.18.0.0/15", "203.0.113.7/32", "10.43.0.0/16", "169.254.0.0/16"} <= closed
+    assert resolve_policy(build_policy(network={"internet": "None"}), is_job=is_job, host=API).internet == []
+    assert resolve_policy(build_policy(), is_job=is_job).internet == []
