@@ -12,6 +12,7 @@ from nestor.translate import fields, ignored, pod, refusals, update
 from nestor.translate.fields import TABLES, containers, pods, volumes
 from tests.openapi import Field, read_fields, read_versions
 from tests.openapi.__main__ import ROOTS
+from tests.openapi.page import PAGE, build_page
 from tests.unit.translate.builders import BASELINE, PRIVILEGED, TARGET, build_pod
 
 Object = dict[str, Any]
@@ -159,3 +160,7 @@ def test_what_changes_later_is_patched(name: str) -> None:
     patch = update.build_update(build(**{name: CHANGES[name]}), host, TARGET, BASELINE)
     assert patch is not None
     assert name in patch["spec"]
+
+
+def test_the_page_for_users_is_what_the_tables_say() -> None:
+    assert PAGE.read_text() == build_page(), "python -m tests.openapi.page"
