@@ -13,7 +13,9 @@ SERVER_PATH = "/server"
 """Answers 200 while K3s may go on running, and 503 when its container must be restarted."""
 KUBELET_PORT = 10250
 """Port of the kubelet API, on the loopback interface."""
-SERVICES_PORT = 8085
+METRICS_PORT = 8085
+"""Port of the metrics API, at the pod's own address: an API server calls no loopback addresses."""
+SERVICES_PORT = 8086
 """Port on the loopback interface where the nested API server asks for addresses of new Services."""
 
 NAMESPACE_VARIABLE = "POD_NAMESPACE"

@@ -24,6 +24,10 @@ class Settings:
     gate_port: int = GATE_PORT
     services_port: int = syncer.SERVICES_PORT
     """Loopback port where the nested API server asks for addresses of new Services."""
+    metrics_port: int = syncer.METRICS_PORT
+    """0: there is no metrics API."""
+    metrics_address: str = ""
+    """Where the metrics API listens; empty: at the address of the server's pod."""
     server_port: int = API_PORT
     """Loopback port of the nested API server."""
     dns_ready_url: str = ""
