@@ -36,7 +36,7 @@ NESTED_GENERATION = f"{GROUP}/nested-generation"
 
 PURPOSE = f"{GROUP}/purpose"
 """Label: the purpose of an object that does not represent a single other one: `token` or `service-links` on the host,
-`suspended-pod` or `outcome` in a nested cluster."""
+`suspended-pod` or `outcome` in a nested cluster; `probe`, `listener` and `caller` are the operator's probe of policies."""
 
 RENEW_AFTER = f"{GROUP}/renew-after"
 """Annotation: when to renew the credentials in a Secret."""

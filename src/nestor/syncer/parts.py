@@ -76,12 +76,11 @@ def build_shared(context: Context, cluster: Object, settings: Settings) -> Parts
     kubelet = KubeletServer(provider, build_finder(context.caches, context.target), auth.ApiServerOnly())
     services = engines[kinds.SERVICE.plural]
     addresses = Addresses(context, services)
+    keep_webhook = partial(webhook.keep_configuration, context.nested, settings.access, settings.services_port)
     servers: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
         "kubelet API": partial(kubelet.serve, settings.kubelet_port, partial(auth.build_tls, settings.access)),
         "Service webhook": partial(webhook.serve, settings.services_port, settings.access, addresses.review),
-        "Service webhook's configuration": partial(
-            webhook.keep_configuration, context.nested, settings.access, settings.services_port
-        ),
+        "Service webhook's configuration": keep_webhook,
         "not carried": not_carried.run,
     }
     if settings.metrics_port:

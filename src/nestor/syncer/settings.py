@@ -22,12 +22,12 @@ class Settings:
     health_port: int = syncer.HEALTH_PORT
     kubelet_port: int = syncer.KUBELET_PORT
     gate_port: int = GATE_PORT
-    services_port: int = syncer.SERVICES_PORT
-    """Loopback port where the nested API server asks for addresses of new Services."""
     metrics_port: int = syncer.METRICS_PORT
     """0: there is no metrics API."""
     metrics_address: str = ""
     """Where the metrics API listens; empty: at the address of the server's pod."""
+    services_port: int = syncer.SERVICES_PORT
+    """Loopback port where the nested API server asks for addresses of new Services."""
     server_port: int = API_PORT
     """Loopback port of the nested API server."""
     dns_ready_url: str = ""

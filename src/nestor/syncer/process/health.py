@@ -38,8 +38,8 @@ class Health:
         self.nested_ok = False
         self.caches: Caches | None = None
         self.queues: Mapping[str, WorkQueue[Any]] = {}
-        self.counters: Mapping[str, Callable[[], int]] = {}
         self.clients: Mapping[str, Api] = {}
+        self.counters: Mapping[str, Callable[[], int]] = {}
         self._admin_problem = ""
 
     def note_admin(self, problem: str) -> None:
@@ -72,14 +72,14 @@ class Health:
             for side, informers in sides
             for informer in informers
         ]
-        for name, count in self.counters.items():
-            lines += [f"# TYPE nestor_syncer_{name}_total counter", f"nestor_syncer_{name}_total {count()}"]
         lines += ["# TYPE nestor_syncer_requests_total counter"]
         lines += [
             f'nestor_syncer_requests_total{{side="{side}",method="{method}"}} {count}'
             for side, client in self.clients.items()
             for method, count in sorted(client.requests.items())
         ]
+        for name, count in self.counters.items():
+            lines += [f"# TYPE nestor_syncer_{name}_total counter", f"nestor_syncer_{name}_total {count()}"]
         lines += ["# TYPE nestor_syncer_ready gauge", f"nestor_syncer_ready {int(self.is_ready)}"]
         return "\n".join(lines) + "\n"
 

@@ -52,10 +52,8 @@ class Caches:
         """The nested cluster's objects of this kind."""
         if kind not in self._nested:
             self._check_open(kind)
-            labels, fields = _NESTED_LABELS.get(kind, ""), _NESTED_FIELDS.get(kind, "")
-            self._nested[kind] = Informer(
-                self._apis["nested"], kind, labels=labels, fields=fields, trim=self._trim, are_small=True
-            )
+            own, fields = _NESTED_LABELS.get(kind, ""), _NESTED_FIELDS.get(kind, "")
+            self._nested[kind] = Informer(self._apis["nested"], kind, labels=own, fields=fields, trim=self._trim, are_small=True)
         return self._nested[kind]
 
     def host(self, kind: Kind) -> Informer:
