@@ -22,7 +22,7 @@ class Component:
     module: str
     """Folder below `devcluster/go`."""
     programs: dict[str, str]
-    """Program name -> Go package."""
+    """Program name -> Go package; a name that ends in `.test` is the program of the package's tests."""
     sources: tuple[str, ...] = ("*.go",)
     """What the programs depend on, besides go.mod and go.sum, as patterns below the module."""
     versioned_by: str = ""
@@ -83,6 +83,25 @@ COMPONENTS = (
     ),
 )  # fmt: skip
 """In the order of need: the cluster can start while the last ones are being built."""
+
+CONFORMANCE = (
+    Component(
+        "conformance",
+        "conformance",
+        {
+            "ginkgo": "github.com/onsi/ginkgo/v2/ginkgo",
+            "e2e.test": f"{KUBERNETES}/test/e2e",
+            "agnhost": f"{KUBERNETES}/test/images/agnhost",
+            "nnp": f"{KUBERNETES}/test/images/nonewprivs",
+            "sample-apiserver": "k8s.io/sample-apiserver",
+        },
+        (),
+        KUBERNETES,
+        _kubernetes_version(),
+        disk_gigabytes=1.5,
+    ),
+)
+"""For Kubernetes' conformance tests, which no cluster needs."""
 
 
 def required_version(go_mod: str, module: str) -> str:

@@ -17,6 +17,7 @@ from nestor.objects import Object, status_of
 from nestor.providers import host
 from nestor.providers.base import Provider
 from nestor.syncer.cluster import status
+from nestor.syncer.cluster.not_carried import NotCarried
 from nestor.syncer.cluster.status import ClusterStatus, Suspend
 from nestor.syncer.copies.engine import Engine
 from nestor.syncer.copies.references import References
@@ -49,7 +50,7 @@ from nestor.syncer.view.watches import Watches
 
 @dataclass(frozen=True)
 class Parts:
-    """What to run: servers at once, queues and watches once the caches are full."""
+    """What to run: servers, and what needs no other cache, at once; queues and watches once the caches are full."""
 
     status: ClusterStatus
     queues: dict[str, WorkQueue[Any]]
@@ -68,15 +69,20 @@ def build_shared(context: Context, cluster: Object, settings: Settings) -> Parts
     engines = build_engines(context, references)
     pods = build_pods(context, provider, engines, references)
     control = build_control(context, cluster, settings, pods.suspend)
+    not_carried = NotCarried(context)
     kubelet = KubeletServer(provider, build_finder(context.caches, context.target), auth.ApiServerOnly())
     servers: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
-        "kubelet API": partial(kubelet.serve, settings.kubelet_port, partial(auth.build_tls, settings.access))
+        "kubelet API": partial(kubelet.serve, settings.kubelet_port, partial(auth.build_tls, settings.access)),
+        "not carried": not_carried.run,
     }
     if settings.metrics_port:
         servers["metrics API"] = partial(build_metrics(context, settings).serve, settings.metrics_port)
     return Parts(
         status=control.status,
-        queues={engine.name: engine.queue for engine in engines.values()} | pods.queues | control.queues,
+        queues={engine.name: engine.queue for engine in engines.values()}
+        | pods.queues
+        | control.queues
+        | {"not-carried": not_carried.queue},
         watches=pods.watches | control.watches,
         servers=servers,
         host_rights=(
