@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError
 
 from nestor.api.base import LabelPattern, Model, Quantity
 from nestor.api.placement import Placement
+from nestor.api.policies import IpBlock
 from nestor.api.selectors import LabelSelector
 from nestor.api.services import AllowedServices
 from nestor.api.storage import Storage
@@ -71,6 +72,12 @@ class Policy(Model):
 
     storage: Storage | None = Field(
         None, description="The volumes that the cluster's claims may get, from the class's `storage` and the job's."
+    )
+    internet: list[IpBlock] = Field(
+        default_factory=list,
+        description="What the cluster's own NetworkPolicies may open of the world outside: address blocks, from the class's "
+        "`network` and what is known of the host cluster. If empty, nothing.",
+        max_length=4,
     )
 
     @property
