@@ -8,16 +8,24 @@ Object = dict[str, Any]
 
 NAMESPACE = "conformance"
 POD_SECURITY = {"baseline": "Baseline", "privileged": "Privileged"}
-QUOTA = {"pods": "400", "count/pods": "4000", "services": "400", "configmaps": "2000", "secrets": "2000"}
+QUOTA = {
+    "pods": "400",
+    "count/pods": "4000",
+    "services": "400",
+    "services.nodeports": "50",
+    "configmaps": "2000",
+    "secrets": "2000",
+}
 """The tests make more at a time than an application may by default."""
 _VERSION = "nestor.dev/v1alpha1"
 
 
 def build_class(default: Object, class_name: str) -> Object:
-    """The class `default`, with the level of pod security that the column is about, all nodes, and room for the tests."""
+    """The class `default`, with the level of pod security that the column is about, all else that a class may allow, and room."""
     cluster = default["spec"]["cluster"] | {"nodes": "All"}
     namespace = (default["spec"].get("namespace") or {}) | {"podSecurity": POD_SECURITY[class_name], "quota": QUOTA}
-    return _build("NestedClass", job_name(class_name), default["spec"] | {"cluster": cluster, "namespace": namespace})
+    spec = default["spec"] | {"cluster": cluster, "namespace": namespace, "services": {"nodePorts": True}}
+    return _build("NestedClass", job_name(class_name), spec)
 
 
 def job_name(class_name: str) -> str:
