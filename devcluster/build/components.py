@@ -95,10 +95,12 @@ CONFORMANCE = (
             "agnhost": f"{KUBERNETES}/test/images/agnhost",
             "nnp": f"{KUBERNETES}/test/images/nonewprivs",
             "sample-apiserver": "k8s.io/sample-apiserver",
+            "conformance-sh": "./cmd/sh",
         },
-        (),
+        ("cmd/sh/*.go",),
         KUBERNETES,
         _kubernetes_version(),
+        tests=("./cmd/...",),
         disk_gigabytes=1.5,
     ),
 )
