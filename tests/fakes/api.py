@@ -30,6 +30,7 @@ class MemoryApi:
         self.bodies: builtins.list[Any] = []
         self.refusal: Callable[[str, Object], ApiError | None] = lambda _, __: None
         self._kinds: dict[str, Kind] = {**_KINDS, **{kind.plural: kind for kind in known}}
+        self.git_version = "v1.36.3"
         self._version = 0
         self._watches: builtins.list[_Watch] = []
         self._statuses: dict[Key, Object] = {}
@@ -76,7 +77,9 @@ class MemoryApi:
         return all(watch.events.empty() for watch in self._watches)
 
     async def request(self, method: str, path: str, query: dict[str, str] | None = None, *_: Any) -> Object:
-        """A cache's list."""
+        """A cache's list, or the server's version."""
+        if path == "/version":
+            return {"gitVersion": self.git_version}
         kind, namespace = self._read_path(path)
         labels, fields = ((query or {}).get(key, "") for key in ("labelSelector", "fieldSelector"))
         items = [item for item in self._all(kind, namespace) if _is_selected(item, labels, fields)]
