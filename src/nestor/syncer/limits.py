@@ -7,7 +7,9 @@ Totals are read from caches, so what is being written at the same moment may com
 
 from __future__ import annotations
 
+from nestor import names
 from nestor.kube.pace import Rate
+from nestor.providers.host import EXCEEDED
 
 MEBIBYTE = 1024 * 1024
 
@@ -66,3 +68,10 @@ def find_surplus_of_budgets(count: int) -> str | None:
     if count < SYNCED_BUDGETS:
         return None
     return f"{SYNCED_BUDGETS} PodDisruptionBudgets of a nested cluster may hold in the host cluster; delete others first"
+
+
+def advise(reason: str, quota_class: str) -> str:
+    """A quota's refusal, with who can raise it. `quota_class`: see `Target`."""
+    if quota_class and reason.startswith(f"{EXCEEDED}{names.QUOTA_NAME},"):
+        return f"{reason}; ask an administrator to raise `namespace.quota` of class '{quota_class}'"
+    return f"{reason}; ask an administrator of the host cluster to raise this quota"

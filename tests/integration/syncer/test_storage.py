@@ -392,7 +392,8 @@ async def test_a_quota_s_refusal_is_told(world: World, space: str) -> None:
         )
         await world.nested.create(CLAIM, claim(space, size="11Gi"))
         (told,) = await refusals(world, space, "data")
-        assert "exceeded quota: storage, requested: requests.storage=11Gi" in told
+        assert told.startswith("exceeded quota: storage, requested: requests.storage=11Gi")
+        assert told.endswith("; ask an administrator of the host cluster to raise this quota")
     finally:
         await world.host.delete(kinds.RESOURCE_QUOTA, "storage", world.namespace)
     await world.host_object(CLAIM, "data", space)
