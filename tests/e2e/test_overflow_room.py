@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from devcluster.cluster import PluginInfo
-from nestor.api.placement import HOST
+from nestor.api.words import HOST
 from nestor.kube import kinds
 from nestor.objects import status_of
 from tests.e2e import overflow

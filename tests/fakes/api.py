@@ -8,7 +8,7 @@ import copy
 import re
 import uuid
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, Self
 
 from nestor.kube import ApiError, Conflict, Invalid, Kind, NotFound, kinds
 
@@ -84,6 +84,10 @@ class MemoryApi:
         labels, fields = ((query or {}).get(key, "") for key in ("labelSelector", "fieldSelector"))
         items = [item for item in self._all(kind, namespace) if _is_selected(item, labels, fields)]
         return {"metadata": {"resourceVersion": str(self._version)}, "items": copy.deepcopy(items)}
+
+    def with_metadata_only(self) -> Self:
+        """See `Api.with_metadata_only`. More than metadata does no harm."""
+        return self
 
     async def watch(self, kind: Kind, namespace: str | None, query: dict[str, str]) -> AsyncIterator[Object]:
         """A cache's watch."""

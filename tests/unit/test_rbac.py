@@ -123,6 +123,10 @@ SELDOM: dict[tuple[str, str], tuple[str, str]] = {
         "operator/admission/catalogue.py",
         'api.apply(kinds.NESTED_APP, body, subresource="status")',
     ),
+    ("nestedclasses/status.nestor.dev", "patch"): (
+        "operator/enforcement/keeper.py",
+        'api.apply(kinds.NESTED_CLASS, body, subresource="status")',
+    ),
     ("persistentvolumeclaims", "delete"): ("operator/lifecycle/data_epoch.py", "api.delete(kinds.PERSISTENT_VOLUME_CLAIM"),
     # When a job is deleted whose class lets its volumes stay.
     ("persistentvolumes", "get"): ("operator/deletion/retain.py", "api.get(kinds.PERSISTENT_VOLUME, volume)"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 DEPTH_LIMIT = 64
 """Maximum nesting of lists and dictionaries: far more than anybody writes, and far less than Python can handle."""

@@ -27,8 +27,6 @@ from nestor.api.placement_rules import JobPlacement
 from nestor.api.policies import AppRef, FailurePolicy, SuccessPolicy
 from nestor.api.storage import JobStorage
 
-NAME_LIMIT = 52
-
 
 class ConfigMapRef(Model):
     """A ConfigMap in the job's own namespace."""

@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field
 
 from nestor.api.base import (
     Cidr,
+    Conditions,
     HostName,
     HostPattern,
     Image,
@@ -209,6 +210,14 @@ class NetworkPolicyModel(Model):
         "network and the host cluster's own. Defaults to the private ranges of RFC 1918 and RFC 6598.",
         max_length=64,
     )
+    unenforced: Literal["Refuse", "Warn", "Accept"] = Field(
+        "Warn",
+        description="What a job gets on a host cluster that does not enforce NetworkPolicies, where nothing keeps it from other "
+        "jobs, the host's API server and the cloud's metadata. The class's condition `NetworkEnforced` says what the operator's "
+        "probe has found. `Refuse`: no job is admitted until the cluster is known to enforce them; jobs that run stay. `Warn`: "
+        "condition `Admitted` of each job says so, with the reason `NetworkNotEnforced`. `Accept`: nothing more is said. "
+        "Defaults to `Warn`.",
+    )
 
 
 ISSUERS = ("cert-manager.io/cluster-issuer", "cert-manager.io/issuer")
@@ -343,3 +352,14 @@ class NestedClassSpec(Model):
         None, description="The persistent volumes of jobs, and of NestedClusters that users create. If not set, there are none."
     )
     notices: NoticesPolicy = Field(default_factory=NoticesPolicy, description="Who is told when jobs become ready or end.")
+
+
+class NestedClassStatus(Model):
+    """What the operator found out that matters to jobs of the class. Only the operator writes it."""
+
+    conditions: Conditions = Field(
+        default_factory=list,
+        description="`NetworkEnforced`: whether the host cluster enforces NetworkPolicies, which keep jobs apart from each other "
+        "and from the host. `False` with reason `UnenforcedAccepted` where `network.unenforced` accepts that it does not.",
+    )
+    observed_generation: int | None = Field(None, description="The `metadata.generation` that this status describes.", ge=0)

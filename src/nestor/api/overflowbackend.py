@@ -20,6 +20,7 @@ from nestor.api.base import (
     rule,
     rules,
 )
+from nestor.api.words import DEFAULT_TAINT
 
 NAME_LIMIT = 40
 """Maximum length of a backend's name: it is part of the names of its nodes, and of user names in certificates."""
@@ -29,8 +30,6 @@ LEFT_LIMIT = 100
 """Maximum number of pods in `status.unconfirmedPods`."""
 DEFAULT_SHAPE = "default"
 """The shape of a backend that has only one. Its node has no suffix in its name."""
-DEFAULT_TAINT = "virtual-kubelet.io/provider"
-"""Key of the taint of virtual nodes. Its value is the name of the backend."""
 DEFAULT_LABELS = {"type": "virtual-kubelet"}
 
 ShapeName = Annotated[str, StringConstraints(min_length=1, max_length=40, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]

@@ -8,14 +8,12 @@ from pydantic import ConfigDict, Field, StringConstraints
 
 from nestor.api.base import LabelKey, LabelPattern, LabelValue, Model, NodeLabels, ObjectName, Resources, list_map, rule, rules
 from nestor.api.placement_gang import Gang
+from nestor.api.words import HOST
 
 ResourcePattern = Annotated[str, StringConstraints(min_length=1, max_length=316, pattern=r"^[-a-z0-9.*]+/[-A-Za-z0-9_.*]+$")]
 """Name of an extended resource; `*` stands for any characters."""
 OverflowMode = Literal["Never", "WhenFull", "Always"]
 GpuPlace = Literal["Host", "Backend", "Any"]
-
-HOST = "host"
-"""The host cluster's own nodes, where places have names: a backend may not be called so."""
 
 DEFAULT_GPU_RESOURCES = ["*gpu*/*", "*/*gpu*", "nvidia.com/mig-*"]
 DEFAULT_COMPLETIONS_TRIGGER = 6

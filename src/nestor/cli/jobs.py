@@ -8,7 +8,6 @@ from pathlib import Path
 from nestor.cli import manifests
 from nestor.cli.exits import Code, Failure
 from nestor.cli.manifests import Wishes
-from nestor.cli.offline import documents
 from nestor.objects import Object
 
 
@@ -42,6 +41,8 @@ def _build_from_file(file: Path, wishes: Wishes, ending: str, *, is_app: bool) -
 
 def read_one(file: Path) -> Object:
     """The one document of a file. Raises `Failure`."""
+    from nestor.cli.offline import documents  # noqa: PLC0415 - as in `nestor validate`
+
     found = [document.content for document in documents.read(documents.load(file), str(file))]
     if len(found) != 1 or not isinstance(found[0], dict):
         raise Failure(f"{file}: must contain one AppDef or NestedAppJob, not {len(found)} documents", Code.USAGE)

@@ -9,8 +9,7 @@ from typing import Any
 import yaml
 
 from nestor.api import labels
-from nestor.api.crd import VERSION
-from nestor.api.nestedappjob import NAME_LIMIT
+from nestor.api.words import NAME_LIMIT, VERSION
 from nestor.cli.exits import Code, Failure
 from nestor.objects import Object
 

@@ -6,17 +6,16 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from kubernetes.aio import config
-from kubernetes.aio.client import Configuration
-
-from nestor.kube import errors, pages
+from nestor.kube import credentials, errors, pages
+from nestor.kube.connection import Connection
 from nestor.kube.kinds import POD, Kind
 from nestor.kube.pace import Pace
 from nestor.kube.pages import Trim
-from nestor.kube.transport import Transport, distrust
+from nestor.kube.transport import Transport
 from nestor.objects import Object
 
 Patch = Literal["merge", "json", "strategic", "apply"]
@@ -28,9 +27,6 @@ _PATCH_TYPES: dict[Patch, str] = {
     "apply": "application/apply-patch+yaml",
 }
 
-_OF_SERVER = ("host", "ssl_ca_cert", "ca_cert_data", "verify_ssl", "disable_strict_ssl_verification", "tls_server_name", "proxy")
-"""Settings of a connection that say where the server is, and how it is known."""
-
 
 class Api(Transport):
     """A client of one API server. Close it, or use it as an async context manager.
@@ -39,28 +35,26 @@ class Api(Transport):
     `replace` and `patch` may also raise `RetryLater`, without having asked the server.
     """
 
-    def __init__(self, configuration: Configuration, *, manager: str = "nestor", timeout: float = 30) -> None:
-        super().__init__(configuration, timeout=timeout)
+    def __init__(self, connection: Connection, *, manager: str = "nestor", timeout: float = 30) -> None:
+        super().__init__(connection, timeout=timeout)
         self._manager = manager
         self.pace: Pace | None = None
         self._trims: dict[Kind, Trim] = {}
 
     @classmethod
     async def connect(cls, kubeconfig: str | None = None, *, manager: str = "nestor", timeout: float = 30) -> Self:
-        """Connect by `kubeconfig` when given, else by the pod's service account, else by the user's own kubeconfig."""
-        configuration = Configuration()
-        if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ and "KUBECONFIG" not in os.environ:
-            config.load_incluster_config(client_configuration=configuration)
-        else:
-            await config.load_kube_config(config_file=kubeconfig, client_configuration=configuration, persist_config=False)
-        return cls(configuration, manager=manager, timeout=timeout)
+        """Connect by `kubeconfig` when given, else by the pod's service account, else by the user's own kubeconfig.
+
+        Raises `Unreachable` if none of them can be used.
+        """
+        if kubeconfig is None and credentials.is_in_cluster() and "KUBECONFIG" not in os.environ:
+            return cls(credentials.connect_pod(), manager=manager, timeout=timeout)
+        return cls(await credentials.connect_files(kubeconfig), manager=manager, timeout=timeout)
 
     @classmethod
     async def from_kubeconfig(cls, content: Object, *, manager: str = "nestor", timeout: float = 30) -> Self:
         """Connect by a kubeconfig that is already in memory."""
-        configuration = Configuration()
-        await config.load_kube_config_from_dict(content, client_configuration=configuration)
-        return cls(configuration, manager=manager, timeout=timeout)
+        return cls(await credentials.connect_content(content), manager=manager, timeout=timeout)
 
     @classmethod
     async def foreign(
@@ -71,20 +65,16 @@ class Api(Transport):
 
         `token` reads the bearer token for each request. It must not wait, and may raise `ApiError`.
         """
-        configuration = Configuration()
-        await config.load_kube_config_from_dict(content, client_configuration=configuration)
-        distrust(configuration, token)
-        api = cls(configuration, manager=manager, timeout=timeout)
+        connection = await credentials.connect_content(content)
+        if token is not None:
+            connection = replace(connection, authorization=lambda: f"Bearer {token()}")
+        api = cls(connection, manager=manager, timeout=timeout)
         api._answer_bytes = answer_bytes
         return api
 
     def with_certificate(self, file: Path) -> Api:
         """A client of the same server that shows the certificate in `file`, which holds its key as well, and nothing of ours."""
-        own, configuration = self._client.configuration, Configuration()
-        for name in _OF_SERVER:
-            setattr(configuration, name, getattr(own, name))
-        configuration.cert_file = configuration.key_file = str(file)
-        return Api(configuration, manager=self._manager, timeout=self._timeout)
+        return Api(self._connection.with_certificate(file), manager=self._manager, timeout=self._timeout)
 
     def trim(self, kind: Kind, trim: Trim) -> None:
         """Have all objects of a kind trimmed as soon as they are parsed, because those that users write may be huge."""

@@ -68,6 +68,7 @@ class Informer:
     """Lists, then watches. `run()` never returns by itself; a lost connection is resumed, an expired one listed anew.
 
     `labels` and `fields` are selectors that the server applies; `trim` says what is kept of each object, and nobody sees more.
+    With `trim`, lists come in pages of a few, since objects may be huge, unless `are_small` says that these are not.
     Handlers run in the event loop and must not block; they are called with what differs between two states, so a change missed
     while disconnected still arrives, as one change. The server closes each watch after `watch_seconds`; a stream silent for
     longer than that is cut off from our side.
@@ -80,6 +81,7 @@ class Informer:
     fields: str = ""
     watch_seconds: int = 240
     trim: pages.Trim | None = None
+    are_small: bool = False
     handlers: list[Callable[[Change], None]] = field(default_factory=list)
     store: dict[Key, Object] = field(default_factory=dict)
 
@@ -140,8 +142,10 @@ class Informer:
         return {key: value for key, value in pairs.items() if value}
 
     async def _list(self) -> None:
-        listed = await pages.read(self.api.request, self.kind, self.namespace, self._query(), self.trim)
-        fresh = {key_of(item): item for item in listed.items}
+        trim = None if self.are_small else self.trim
+        listed = await pages.read(self.api.request, self.kind, self.namespace, self._query(), trim)
+        items = map(self.trim, listed.items) if self.trim and self.are_small else listed.items
+        fresh = {key_of(item): item for item in items}
         self.last_contact = time.monotonic()
         self._version = listed.version
         for key in [key for key in self.store if key not in fresh]:

@@ -13,8 +13,6 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-import yaml
-
 from nestor.objects import Object
 
 SIZE_LIMIT = 2**16
@@ -117,6 +115,8 @@ def _parse(text: str) -> Object:
 def _parse_yaml(text: str) -> Any:
     if sum(text.count(mark) for mark in "[{") > _BRACKETS:
         return None
+    import yaml  # noqa: PLC0415 - most kubeconfigs that Nestor reads are JSON
+
     try:
         return yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError, ValueError):

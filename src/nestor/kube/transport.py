@@ -1,25 +1,31 @@
-"""Requests to one API server, on `kubernetes.aio`'s transport: connections, credentials, time limits, and errors in our words."""
+"""Requests to one API server: connections, time limits, and errors in our words."""
 
 from __future__ import annotations
 
 import asyncio
-import copy
 import json
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections import Counter
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
+from urllib.request import getproxies
 
 import aiohttp
-from kubernetes.aio.client import ApiClient, Configuration
 
 from nestor.kube import errors
+from nestor.kube.connection import Connection
 from nestor.kube.pages import Parse
 
 JSON = "application/json"
 STREAM_LIMIT = 500
 """Streams that one client may have open."""
+_CALLS = 200
+"""Requests and watches that may be under way at a time."""
+_EVENT_BYTES = 2**21
+"""What is buffered of an answer. aiohttp stops reading at twice as much, and a line of a watch may be a whole object."""
+_STREAM_BYTES = 2**16
 
 
 class Transport:
@@ -28,36 +34,44 @@ class Transport:
     Every call may raise `nestor.kube.errors.ApiError` or one of its subclasses; nothing here retries.
     """
 
-    def __init__(self, configuration: Configuration, *, timeout: float = 30) -> None:
-        configuration.retries = None
-        configuration.connection_pool_maxsize = 200
-        self._connect(configuration)
+    def __init__(self, connection: Connection, *, timeout: float = 30) -> None:
+        self._connection = connection
+        self._uses_proxies = bool(getproxies())
+        self._connect()
         self._open_streams = 0
         self._timeout = timeout
+        self.requests: Counter[str] = Counter()
+        """So many were sent, by method; `WATCH` for watches."""
         self._answer_bytes: int | None = None
+        self._has_metadata_only = False
 
     async def reconnect(self) -> None:
         """Read the certificate anew, and show it on new connections. The old ones end when no request can be under way in them;
         until then, this waits.
         """
-        client, streams = self._client, self._streams
-        self._connect(client.configuration)
+        old = self._pools
+        self._connect()
         try:
             await asyncio.sleep(self._timeout)
         finally:
-            await streams.close()
-            await client.close()
+            await _close(old)
 
-    def _connect(self, configuration: Configuration) -> None:
-        self._client = ApiClient(configuration)
-        # The same settings, but connections of its own, made when they are needed.
-        self._streams = copy.copy(self._client.rest_client)
-        self._streams.maxsize = STREAM_LIMIT
+    def _connect(self) -> None:
+        self._tls = self._connection.build_tls()
+        # Opened when they are needed: a session belongs to the loop that it is made in.
+        self._pools: dict[int, aiohttp.ClientSession] = {}
+
+    def _pool(self, most: int = _CALLS, buffer: int = _EVENT_BYTES) -> aiohttp.ClientSession:
+        """The session for requests of which `most` may be under way at a time."""
+        if most not in self._pools:
+            connector = aiohttp.TCPConnector(limit=most, ssl=self._tls)
+            # Not always: aiohttp asks another thread about proxies, for every request.
+            self._pools[most] = aiohttp.ClientSession(connector=connector, trust_env=self._uses_proxies, read_bufsize=buffer)
+        return self._pools[most]
 
     async def close(self) -> None:
         """Give the connections back; the client is unusable afterwards."""
-        await self._streams.close()
-        await self._client.close()
+        await _close(self._pools)
 
     async def __aenter__(self) -> Self:
         return self
@@ -68,24 +82,34 @@ class Transport:
     @property
     def host(self) -> str:
         """The server's base URL, as `https://10.0.0.1:6443`."""
-        return str(self._client.configuration.host)
+        return self._connection.server
 
     @property
     def server_name(self) -> str:
         """The name that the server's certificate must have."""
-        return str(self._client.configuration.tls_server_name or urlsplit(self.host).hostname or "")
+        return self._connection.server_name or urlsplit(self.host).hostname or ""
 
     @property
     def ssl_context(self) -> ssl.SSLContext:
         """The TLS settings for this server, for streams that bypass HTTP."""
-        context: ssl.SSLContext = self._client.rest_client.ssl_context
-        return context
+        return self._tls
+
+    def with_metadata_only(self) -> Self:
+        """The same client, which lists and watches nothing but the metadata of objects, and transfers no more. Their `apiVersion`
+        and `kind` are those of that form.
+        """
+        found = copy.copy(self)
+        found._has_metadata_only = True
+        return found
 
     async def auth_headers(self) -> dict[str, str]:
         """The current authorization headers (empty with client certificates)."""
-        headers: dict[str, str] = {}
-        await self._client.update_params_for_auth(headers, [], ["BearerToken"], "/", "GET", None)
-        return {key.title(): value for key, value in headers.items()}
+        if self._connection.authorization is None:
+            return {}
+        try:
+            return {"Authorization": self._connection.authorization()}
+        except OSError as error:
+            raise errors.Unreachable(f"the token for {self.host} cannot be read: {error}") from error
 
     @asynccontextmanager
     async def open(
@@ -100,7 +124,9 @@ class Transport:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """One request, its answer not yet read. `timeout` is seconds in all; 0 means none (watches)."""
         limit = self._timeout if timeout is None else timeout
-        async with self._answer(self._client.rest_client, method, _target(path, query), body, content_type, limit) as response:
+        async with self._answer(
+            self._pool(_CALLS, _EVENT_BYTES), method, _target(path, query), body, content_type, limit
+        ) as response:
             yield response
 
     @asynccontextmanager
@@ -113,24 +139,38 @@ class Transport:
             raise errors.ApiError(429, "TooManyRequests", f"{STREAM_LIMIT} streams are open already")
         self._open_streams += 1
         try:
-            async with self._answer(self._streams, "GET", _target(path, query), None, JSON, 0) as response:
+            async with self._answer(
+                self._pool(STREAM_LIMIT, _STREAM_BYTES), "GET", _target(path, query), None, JSON, 0
+            ) as response:
                 yield response
         finally:
             self._open_streams -= 1
 
     @asynccontextmanager
     async def _answer(
-        self, client: Any, method: str, target: str, body: Any, content_type: str, seconds: float
+        self, pool: aiohttp.ClientSession, method: str, target: str, body: Any, content_type: str, seconds: float
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         what = f"{method} {target.partition('?')[0]}"
-        headers = {"Accept": "application/json", "Content-Type": content_type, **await self.auth_headers()}
-        total = aiohttp.ClientTimeout(total=seconds or None, sock_connect=10)
+        self.requests["WATCH" if "watch=true" in target else method] += 1
+        accept = _find_form(target) if self._has_metadata_only else JSON
+        headers = {"Accept": accept, "Content-Type": content_type, **await self.auth_headers()}
+        call = pool.request(
+            method,
+            self.host + target,
+            headers=headers,
+            data=None if body is None else json.dumps(body),
+            timeout=aiohttp.ClientTimeout(total=seconds or None, sock_connect=10),
+            server_hostname=self._connection.server_name,
+            proxy=self._connection.proxy,
+            allow_redirects=self._answer_bytes is None,
+        )
         try:
-            answer = await client.request(method, self.host + target, headers=headers, body=body, _request_timeout=total)
+            response = await call
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise errors.Unreachable(f"{what}: {error or type(error).__name__}") from error
-        response: aiohttp.ClientResponse = answer.response
         try:
+            if response.status in range(300, 400) and self._answer_bytes is not None:
+                raise errors.Unreachable(f"{what}: the server wants to send us elsewhere")
             if response.status >= 300:
                 raise errors.from_response(response.status, await self._read(response))
             yield response
@@ -177,24 +217,14 @@ class Transport:
             raise errors.Unreachable(f"{self.host} answers more than {self._answer_bytes} bytes")
 
 
-def distrust(configuration: Configuration, token: Callable[[], str] | None) -> None:
-    """Let nobody send us elsewhere; read the bearer token for each request."""
-    redirects = aiohttp.TraceConfig()
-    redirects.on_request_redirect.append(_refuse_redirect)
-    configuration.trace_configs = [redirects]
-    if token is not None:
-        configuration.refresh_api_key_hook = _with_token(token)
+async def _close(pools: dict[int, aiohttp.ClientSession]) -> None:
+    for pool in pools.values():
+        await pool.close()
 
 
-async def _refuse_redirect(*_: object) -> None:
-    raise aiohttp.ClientError("the server wants to send us elsewhere")
-
-
-def _with_token(read: Callable[[], str]) -> Callable[[Configuration], None]:
-    def refresh(configuration: Configuration) -> None:
-        configuration.api_key["BearerToken"] = f"Bearer {read()}"
-
-    return refresh
+def _find_form(target: str) -> str:
+    what = "PartialObjectMetadata" if "watch=true" in target else "PartialObjectMetadataList"
+    return f"{JSON};as={what};g=meta.k8s.io;v=v1"
 
 
 def _target(path: str, query: dict[str, str] | None) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import socket
+import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +59,8 @@ class Downloader:
         shown = remote.redact(url)
         resolver = _CheckedResolver(self._explain, self._resolve)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
-        connector = aiohttp.TCPConnector(resolver=resolver, use_dns_cache=False, force_close=True)
+        tls = ssl.create_default_context()
+        connector = aiohttp.TCPConnector(ssl=tls, resolver=resolver, use_dns_cache=False, force_close=True)
         try:
             async with (
                 asyncio.timeout(limit),

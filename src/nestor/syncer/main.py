@@ -69,6 +69,7 @@ async def run(settings: Settings) -> None:
         host = await stack.enter_async_context(await Api.connect(settings.host_kubeconfig, manager=_MANAGER))
         host.pace = Pace(limits.HOST_WRITES, limits.HOST_BYTES, limits.SMALL_BYTES)
         nested = await stack.enter_async_context(await Api.connect(settings.nested_kubeconfig, manager=_MANAGER))
+        state.clients = {"host": host, "nested": nested}
         spawn(server.watch(host, settings.namespace, settings.cluster, state.server), "server")
         target, cluster = await find_target(host, settings)
         caches = Caches(host, nested, target)

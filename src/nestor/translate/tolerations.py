@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nestor.api.overflowbackend import DEFAULT_TAINT
 from nestor.api.placement import Backend, Placement, TaintMatch, Toleration
+from nestor.api.words import DEFAULT_TAINT
 from nestor.objects import Object
 from nestor.translate.placement import Place, find_rules
 

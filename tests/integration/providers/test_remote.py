@@ -5,6 +5,7 @@ What needs a kubelet there (that commands run, that logs have lines) is in `test
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import uuid
 from collections.abc import AsyncIterator
@@ -83,7 +84,7 @@ class RemotePlace:
     async def stop(self) -> None:
         """Nobody listens there any more."""
         api = await self._provider._cluster.connect()
-        api._client.configuration.host = "https://127.0.0.1:1"
+        api._connection = dataclasses.replace(api._connection, server="https://127.0.0.1:1")
 
     async def add_foreign(self, name: str) -> None:
         """A pod of another backend in the same namespace."""

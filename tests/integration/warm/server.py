@@ -13,10 +13,7 @@ import signal
 import socket
 import sys
 import time
-from pathlib import Path
 from typing import Any
-
-from kubernetes.aio.config import kube_config
 
 from nestor.__main__ import main as run_nestor
 
@@ -98,8 +95,6 @@ def become(request: Request) -> None:
     os.chdir(request["folder"])
     time.tzset()
     sys.argv = ["nestor", *request["arguments"]]
-    # The library reads these once, when it is imported.
-    kube_config.KUBE_CONFIG_DEFAULT_LOCATION = os.environ.get("KUBECONFIG", str(Path.home() / ".kube/config"))
 
 
 if __name__ == "__main__":

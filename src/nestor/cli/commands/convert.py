@@ -11,7 +11,6 @@ import typer
 from nestor.cli import console, manifests, options, output, session
 from nestor.cli.exits import Code, Failure
 from nestor.cli.manifests import Wishes
-from nestor.cli.offline import check, documents
 from nestor.cli.options import Document
 from nestor.cli.yamltext import dump_yaml
 
@@ -63,6 +62,8 @@ def convert(
 
 
 def _convert(file: Path, kind: KindOption, wishes: Wishes, form: Document) -> int:
+    from nestor.cli.offline import check  # noqa: PLC0415 - as in `validate`
+
     appdef = read_appdef(file)
     if wishes.image and wishes.config_map:
         raise Failure("--image and --templates cannot be combined", Code.USAGE)
@@ -81,6 +82,8 @@ def _convert(file: Path, kind: KindOption, wishes: Wishes, form: Document) -> in
 
 def read_appdef(file: Path) -> dict[str, Any]:
     """The AppDef of a file. Raises `Failure`."""
+    from nestor.cli.offline import documents  # noqa: PLC0415 - as in `validate`
+
     found = list(documents.read(documents.load(file), str(file)))
     if len(found) != 1 or not isinstance(found[0].content, dict) or "commands" not in found[0].content:
         raise Failure(f"{file}: not an AppDef: expected a JSON object with `commands`")

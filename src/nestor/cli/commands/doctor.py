@@ -10,7 +10,6 @@ from rich.padding import Padding
 from rich.text import Text
 
 from nestor.cli import completion, console, options, output, session
-from nestor.cli.diagnosis import facts, installation, job
 from nestor.cli.diagnosis.findings import Finding
 from nestor.cli.exits import Code
 from nestor.cli.options import Document
@@ -44,6 +43,9 @@ def doctor(
 
 
 async def _doctor(place: Place, name: str | None, form: Document | None) -> int:
+    # Only here: it imports the models of all resources.
+    from nestor.cli.diagnosis import facts, installation, job  # noqa: PLC0415
+
     async with session.opened(place) as opened:
         groups = {"Installation": installation.judge(await facts.read_installation(opened))}
         if name is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
@@ -12,9 +12,10 @@ from rich.text import Text
 from nestor.api import labels
 from nestor.cli import console, session
 from nestor.cli.exits import Code, Failure
-from nestor.cli.offline import check, documents
-from nestor.cli.offline.documents import Document
-from nestor.cli.offline.versions import read_classes
+
+if TYPE_CHECKING:
+    from nestor.cli.offline import check
+    from nestor.cli.offline.documents import Document
 
 Files = Annotated[
     list[Path],
@@ -41,6 +42,10 @@ def validate(files: Files, quiet: Annotated[bool, typer.Option("--quiet", "-q", 
 
 
 def _validate(files: list[Path], *, quiet: bool) -> int:
+    # Only here: the models and plans that it checks with take longer to import than other commands run.
+    from nestor.cli.offline import check  # noqa: PLC0415
+    from nestor.cli.offline.versions import read_classes  # noqa: PLC0415
+
     is_good = True
     named = set(files)
     found = [(str(file), _read(file, is_named=file in named)) for file in expand(files)]
@@ -60,6 +65,8 @@ def _validate(files: list[Path], *, quiet: bool) -> int:
 
 def _read(file: Path, *, is_named: bool) -> list[Document] | Failure:
     """A file's documents; none of a file that was found in a folder and holds nothing of ours; or why it cannot be read."""
+    from nestor.cli.offline import documents  # noqa: PLC0415 - as above
+
     try:
         text = documents.load(file)
         return list(documents.read(text, str(file))) if is_named or is_ours(text) else []

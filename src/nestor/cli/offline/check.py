@@ -8,7 +8,8 @@ from types import MappingProxyType
 from typing import Any
 
 from nestor.api import labels
-from nestor.api.crd import RESOURCES, VERSION, Resource, build_crd
+from nestor.api.crd import RESOURCES, Resource, build_crd
+from nestor.api.words import VERSION
 from nestor.cli.offline import appdefs, metadata, rules, structure
 from nestor.cli.offline.documents import Document
 from nestor.cli.offline.faults import Fault

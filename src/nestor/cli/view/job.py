@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nestor.api import conditions
-from nestor.api.placement import HOST
+from nestor.api.words import HOST
 from nestor.cli.console import Symbols, clean
 from nestor.cli.view import times
 from nestor.cli.view.facts import Mood, condition, describe_app, mood, pick_line

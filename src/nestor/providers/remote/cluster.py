@@ -40,8 +40,8 @@ class Cluster:
             if self._api is None:
                 try:
                     self._api = await self.settings.access.connect(self.settings.limits)
-                except (ValueError, OSError) as error:
-                    raise Unreachable(f"the credentials cannot be used: {error}") from None
+                except ApiError as error:
+                    raise Unreachable(f"the credentials cannot be used: {error.message}") from None
             return self._api
 
     async def cache(self) -> PodCache:

@@ -13,7 +13,8 @@ from pydantic import ValidationError
 
 from nestor.api import conditions
 from nestor.api.nestedcluster import Outcome, RunStatus
-from nestor.api.placement import HOST, Placement
+from nestor.api.placement import Placement
+from nestor.api.words import HOST
 from nestor.contracts import runner
 from nestor.kube import Change, Invalid, RetryLater, WorkQueue, kinds
 from nestor.kube.pace import Bucket

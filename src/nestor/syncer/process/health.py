@@ -38,6 +38,7 @@ class Health:
         self.nested_ok = False
         self.caches: Caches | None = None
         self.queues: Mapping[str, WorkQueue[Any]] = {}
+        self.clients: Mapping[str, Api] = {}
         self._admin_problem = ""
 
     def note_admin(self, problem: str) -> None:
@@ -69,6 +70,12 @@ class Health:
             f'nestor_syncer_watch_silence_seconds{{side="{side}",resource="{informer.kind.plural}"}} {informer.silence:.1f}'
             for side, informers in sides
             for informer in informers
+        ]
+        lines += ["# TYPE nestor_syncer_requests_total counter"]
+        lines += [
+            f'nestor_syncer_requests_total{{side="{side}",method="{method}"}} {count}'
+            for side, client in self.clients.items()
+            for method, count in sorted(client.requests.items())
         ]
         lines += ["# TYPE nestor_syncer_ready gauge", f"nestor_syncer_ready {int(self.is_ready)}"]
         return "\n".join(lines) + "\n"

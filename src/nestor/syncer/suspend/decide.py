@@ -6,6 +6,7 @@ import copy
 
 from nestor.api import conditions, labels
 from nestor.objects import Object, annotations_of, conditions_of, owners_of
+from nestor.syncer.view.trim import names_its_node
 
 OURS = "nestor"
 _JOB_CONTROLLER = "kubernetes.io/job-controller"
@@ -60,13 +61,7 @@ def build_copy(pod: Object) -> Object:
     """
     meta, spec = pod["metadata"], copy.deepcopy(pod["spec"])
     for key in _NOT_COPIED:
-        if key != "nodeName" or not _names_its_node(pod):
+        if key != "nodeName" or not names_its_node(pod):
             spec.pop(key, None)
     kept = {key: meta[key] for key in ("name", "namespace", "labels", "annotations", "ownerReferences") if meta.get(key)}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": kept, "spec": spec}
-
-
-def _names_its_node(pod: Object) -> bool:
-    """True if the user set `nodeName`. A binding leaves the field without a manager."""
-    managers = pod["metadata"].get("managedFields") or []
-    return any("f:nodeName" in ((item.get("fieldsV1") or {}).get("f:spec") or {}) for item in managers)

@@ -12,6 +12,7 @@ from nestor.kube.index import Index, Total
 from nestor.kube.stream import Stream
 from nestor.objects import Object, is_terminating, spec_of
 from nestor.syncer.view.nodes import HostNodes
+from nestor.syncer.view.trim import Trim
 from nestor.translate import config
 from nestor.translate.target import Target, nested_uid
 
@@ -35,6 +36,7 @@ class Caches:
         self._host: dict[Kind, Informer] = {}
         self._nested: dict[Kind, Informer] = {}
         self._policy = Policy()
+        self._trim = Trim()
         self._is_sealed = False
         self._by_namespace: dict[Kind, Index[str]] = {}
         self.host_cluster.on_change(self._read_policy, first=True)
@@ -48,7 +50,8 @@ class Caches:
         """The nested cluster's objects of this kind."""
         if kind not in self._nested:
             self._check_open(kind)
-            self._nested[kind] = Informer(self._apis["nested"], kind, fields=_NESTED_FIELDS.get(kind, ""))
+            fields = _NESTED_FIELDS.get(kind, "")
+            self._nested[kind] = Informer(self._apis["nested"], kind, fields=fields, trim=self._trim, are_small=True)
         return self._nested[kind]
 
     def host(self, kind: Kind) -> Informer:
@@ -85,7 +88,9 @@ class Caches:
         if kind not in self._host:
             self._check_open(kind)
             namespace = self._target.namespace if kind.namespaced else None
-            self._host[kind] = made(self._apis["host"], kind, namespace, labels=labels, fields=fields)
+            self._host[kind] = made(
+                self._apis["host"], kind, namespace, labels=labels, fields=fields, trim=self._trim, are_small=True
+            )
         return cast(Cache, self._host[kind])
 
     def _check_open(self, kind: Kind) -> None:

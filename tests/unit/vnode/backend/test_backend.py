@@ -18,7 +18,7 @@ from nestor.providers import base
 from nestor.providers.base import InvalidInput, Unauthorized, Unreachable
 from nestor.providers.interlink.provider import InterlinkProvider
 from nestor.providers.remote.provider import RemoteProvider
-from nestor.vnode.backend import factory, health, secrets, shapes
+from nestor.vnode.backend import factory, health, interlink, secrets, shapes
 from nestor.vnode.backend.health import Health
 from nestor.vnode.backend.secrets import MissingSecret, Secrets
 from nestor.vnode.restart import Restart
@@ -228,7 +228,7 @@ async def test_the_provider_has_what_the_backend_says() -> None:
     )
     made = await load(api, *spec.secret_names())
     assert spec.interlink is not None
-    found = factory._read_interlink(spec.interlink, made)
+    found = interlink._read_interlink(spec.interlink, made)
     assert (found.hop, found.discovery, found.peers_path, found.limits.call_seconds) == ("Plugin", "Peers", "/peers", 7)
     assert found.oidc is not None
     assert (found.oidc.client_id, found.oidc.client_secret) == ("me", "s3cret")
@@ -242,7 +242,7 @@ async def test_a_token_that_vanishes_is_a_credential_that_is_not_accepted() -> N
     spec = read_spec(tokenRef={"name": "token", "key": "token"})
     made = await load(api, "token")
     assert spec.interlink is not None
-    bearer = factory._read_interlink(spec.interlink, made).bearer
+    bearer = interlink._read_interlink(spec.interlink, made).bearer
     assert bearer is not None
     assert bearer() == "one"
     api.drop(kinds.SECRET, "token", SPACE)

@@ -1,0 +1,44 @@
+"""`python -m benchmarks.nested [NAME…]`: measure, print, and fail if a goal is missed."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+
+from benchmarks.nested.measures import MEASURES
+from benchmarks.nested.site import site
+from benchmarks.nested.starts import starts
+from benchmarks.overflow.goals import report
+
+STARTS = "starts"
+
+
+async def run(chosen: Sequence[str]) -> int:
+    """Each with API servers and a syncer of its own. Returns how many goals were missed."""
+    missed = 0
+    for name in chosen:
+        if name == STARTS:
+            missed += report(starts())
+            continue
+        async with site() as made:
+            missed += report(await MEASURES[name](made))
+    return missed
+
+
+def main() -> int:
+    """Read the command line. Returns the exit code."""
+    names = [STARTS, *MEASURES]
+    parser = argparse.ArgumentParser(prog="benchmarks.nested", description="Measure pods in nested clusters.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}; all of them without any")
+    found = parser.parse_args().names
+    if unknown := set(found) - set(names):
+        parser.error(f"unknown: {', '.join(sorted(unknown))}")
+    missed = asyncio.run(run(found or names))
+    print(f"goals missed: {missed}" if missed else "all goals met")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

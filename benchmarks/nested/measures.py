@@ -1,0 +1,132 @@
+"""What is measured between two API servers. Each measure prints what it has found, and returns its goals."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import statistics
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from benchmarks.nested.pods import Cluster, create, finished_status, until
+from benchmarks.nested.site import SPACE, Site
+from benchmarks.overflow.goals import Goal
+from nestor.kube import NotFound, kinds
+
+Measure = Callable[[Site], Awaitable[list[Goal]]]
+
+RESIDENT_MEGABYTES, FINISHED_MEGABYTES = 60.0, 40.0
+HOST_REQUESTS, LAG_SECONDS = 4.0, 1.0
+_SOME, _MANY = 100, 1000
+_SETTLE_SECONDS = 5.0
+RATE = 20.0
+SECONDS = float(os.environ.get("SECONDS_OF_CHURN", "120"))
+"""How long pods come and go at `RATE` a second."""
+LIFE_SECONDS = 5.0
+
+
+@contextlib.asynccontextmanager
+async def playing(site: Site) -> AsyncIterator[Cluster]:
+    """Scheduler and kubelet for the length of a `with` block."""
+    cluster = Cluster(site.world)
+    task = asyncio.create_task(cluster.run())
+    try:
+        yield cluster
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def size(site: Site) -> list[Goal]:
+    """A hundred pods that run, then a thousand that have ended and that nobody removes."""
+    async with playing(site) as cluster:
+        empty = site.memory
+        await create(site.world.nested, (f"runs-{number}" for number in range(_SOME)))
+        await until(lambda: cluster.running == _SOME)
+        await asyncio.sleep(_SETTLE_SECONDS)
+        some = site.memory
+        await _finish(site, cluster, _SOME)
+        for part in range(_SOME, _MANY, _SOME):
+            await create(site.world.nested, (f"ends-{number}" for number in range(part, part + _SOME)))
+            await until(lambda: cluster.running == _SOME)
+            await _finish(site, cluster, part + _SOME)
+        await asyncio.sleep(_SETTLE_SECONDS)
+        many = site.memory
+    print("size: resident memory of the syncer")
+    print(f"  no pods                 {empty:.0f} MB")
+    print(f"  {_SOME} pods run            {some:.0f} MB")
+    print(f"  {_MANY} have ended         {many:.0f} MB")
+    return [
+        Goal(f"memory with {_SOME} pods", some, RESIDENT_MEGABYTES, "MB"),
+        Goal(f"memory that {_MANY} ended pods add", many - empty, FINISHED_MEGABYTES, "MB"),
+    ]
+
+
+async def _finish(site: Site, cluster: Cluster, count: int) -> None:
+    pods = [pod for pod in cluster.host_pods if pod["status"]["phase"] == "Running"]
+    for pod in pods:
+        await site.world.report(pod, **finished_status(pod))
+    await until(lambda: cluster.ended == count)
+
+
+async def life(site: Site) -> list[Goal]:
+    """The requests of a pod from its creation to its end, all that goes on beside it included."""
+    async with playing(site) as cluster:
+        await _live(site, cluster, "warm", 1)
+        before, begin = await site.count(), time.monotonic()
+        await _live(site, cluster, "pod", _SOME)
+        after, took = await site.count(), time.monotonic() - begin
+        await asyncio.sleep(took)
+        idle = await site.count() - after
+    found = after - before
+    print(f"life: requests of the syncer for {_SOME} pods that are made, run and are deleted, watches left out")
+    for side in ("host", "nested"):
+        print(f"  {side:<8} {found[side] / _SOME:.1f} a pod, of which {idle[side] / _SOME:.1f} are sent also without pods")
+    return [Goal("host requests in a pod's life", (found["host"] - idle["host"]) / _SOME, HOST_REQUESTS)]
+
+
+async def _live(site: Site, cluster: Cluster, prefix: str, count: int) -> None:
+    names = [f"{prefix}-{number}" for number in range(count)]
+    await create(site.world.nested, names)
+    await until(lambda: cluster.running == count)
+    for name in names:
+        await site.world.nested.delete(kinds.POD, name, SPACE)
+    await until(lambda: cluster.left == 0)
+
+
+async def churn(site: Site) -> list[Goal]:
+    """Pods that come and go: how late the nested cluster shows what a kubelet reports."""
+    api, running = site.world.nested, set[asyncio.Task[None]]()
+    async with playing(site) as cluster:
+
+        async def one(name: str) -> None:
+            await create(api, [name])
+            await asyncio.sleep(LIFE_SECONDS)
+            with contextlib.suppress(NotFound):
+                await api.delete(kinds.POD, name, SPACE)
+
+        before, begin, number = site.busy, time.monotonic(), 0
+        while (passed := time.monotonic() - begin) < SECONDS:
+            if number <= passed * RATE:
+                running.add(task := asyncio.create_task(one(f"pod-{number}")))
+                task.add_done_callback(running.discard)
+                number += 1
+            else:
+                await asyncio.sleep(0.01)
+        await asyncio.gather(*running)
+        busy = (site.busy - before) / (time.monotonic() - begin)
+        await until(lambda: cluster.left == 0)
+        lags = cluster.list_lags()
+    cuts = statistics.quantiles(lags, n=100)
+    print(f"churn: {number} pods in {SECONDS:.0f} s, {number / SECONDS:.1f} a second, that live for {LIFE_SECONDS:.0f} s")
+    print(f"  host status → nested status   median {cuts[49]:.3f} s, p99 {cuts[98]:.3f} s, most {max(lags):.3f} s")
+    print(f"  processor                     {100 * busy:.0f} % of one · memory {site.memory:.0f} MB")
+    return [
+        Goal("pods a second that were not made", RATE - number / SECONDS, 0.5),
+        Goal("pods that no watch saw running", number - len(lags), 0),
+        Goal("status lag, p99", cuts[98], LAG_SECONDS, "s"),
+    ]
+
+
+MEASURES: dict[str, Measure] = {"size": size, "life": life, "churn": churn}

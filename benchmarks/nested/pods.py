@@ -1,0 +1,136 @@
+"""Pods for benchmarks: as large as those of real applications, with tokens, probes and variables."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+
+from benchmarks.nested.site import SPACE
+from nestor.kube import Api, Change, Informer, kinds
+from nestor.objects import Object, status_of
+from nestor.times import timestamp
+from nestor.translate.status import is_terminal
+from nestor.translate.target import nested_uid
+from tests.integration.syncer.world import World, running_status
+from tests.waiting import eventually
+
+_TOGETHER = 20
+LIMIT = 600.0
+
+
+def build_pod(name: str) -> Object:
+    """A pod with what Deployments of the usual charts have."""
+    probe = {"httpGet": {"path": "/healthz", "port": 8080}, "periodSeconds": 10, "timeoutSeconds": 2}
+    container = {
+        "name": "app",
+        "image": "example/web:1",
+        "env": [{"name": f"SETTING_{number}", "value": f"value-{number}"} for number in range(8)],
+        "ports": [{"name": "http", "containerPort": 8080}],
+        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"memory": "64Mi"}},
+        "readinessProbe": probe,
+        "livenessProbe": probe,
+    }
+    labels = {"app.kubernetes.io/name": "web", "app.kubernetes.io/instance": "shop", "app.kubernetes.io/version": "1"}
+    meta = {"name": name, "namespace": SPACE, "labels": labels}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": [container], "restartPolicy": "Never"}}
+
+
+def finished_status(host_pod: Object) -> Object:
+    """What a kubelet reports when all has ended well."""
+    status, now = running_status(host_pod), timestamp()
+    for item in status["containerStatuses"]:
+        item["state"] = {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": now, "finishedAt": now}}
+        item |= {"ready": False, "started": False}
+    for item in status["conditions"]:
+        if item["type"] in ("Ready", "ContainersReady"):
+            item |= {"status": "False", "reason": "PodCompleted"}
+    return status | {"phase": "Succeeded"}
+
+
+class Cluster:
+    """Scheduler and kubelet of the host: a pod runs as soon as it is there, and ends as soon as it is deleted.
+
+    `ran` and `seen` say when the kubelet reported that a pod runs, and when a nested watch showed it; by the nested UID.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._host = Informer(world.host, kinds.POD, world.namespace)
+        self._nested = Informer(world.nested, kinds.POD, SPACE)
+        self.ran: dict[str, float] = {}
+        self.seen: dict[str, float] = {}
+        self._begun: set[tuple[str, str]] = set()
+        self._group: asyncio.TaskGroup | None = None
+        self._host.on_change(self._on_host)
+        self._nested.on_change(self._on_nested)
+
+    @property
+    def running(self) -> int:
+        """Nested pods that run."""
+        return sum(status_of(pod).get("phase") == "Running" for pod in self._nested)
+
+    @property
+    def ended(self) -> int:
+        """Nested pods that have ended."""
+        return sum(map(is_terminal, self._nested))
+
+    @property
+    def left(self) -> int:
+        """Pods of both clusters."""
+        return len(self._nested.store) + len(self._host.store)
+
+    @property
+    def host_pods(self) -> list[Object]:
+        """Those of the host."""
+        return list(self._host)
+
+    async def run(self) -> None:
+        """Play until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            group.create_task(self._host.run())
+            group.create_task(self._nested.run())
+
+    def _on_host(self, change: Change) -> None:
+        pod = change.new
+        if pod is None or self._group is None:
+            return
+        uid = pod["metadata"]["uid"]
+        step = "end" if pod["metadata"].get("deletionTimestamp") else "run"
+        if (uid, step) not in self._begun:
+            self._begun.add((uid, step))
+            self._group.create_task(self._world.finish(pod) if step == "end" else self._start(pod))
+
+    async def _start(self, pod: Object) -> None:
+        await self._world.schedule(pod)
+        await self._world.report(pod, **running_status(pod))
+        self.ran[nested_uid(pod)] = time.monotonic()
+
+    def _on_nested(self, change: Change) -> None:
+        if change.new is not None and status_of(change.new).get("phase") == "Running":
+            self.seen.setdefault(change.new["metadata"]["uid"], time.monotonic())
+
+    def list_lags(self) -> list[float]:
+        """Seconds between what a kubelet reported and what the nested cluster showed."""
+        return [max(0.0, self.seen[uid] - at) for uid, at in self.ran.items() if uid in self.seen]
+
+
+async def create(api: Api, names: Iterable[str]) -> None:
+    """Nested pods, some at a time."""
+    gate = asyncio.Semaphore(_TOGETHER)
+
+    async def one(name: str) -> None:
+        async with gate:
+            await api.create(kinds.POD, build_pod(name))
+
+    await asyncio.gather(*map(one, names))
+
+
+async def until(check: Callable[[], bool]) -> None:
+    """Wait until this is so."""
+
+    async def look() -> bool:
+        return check()
+
+    await eventually(look, LIMIT)

@@ -1,0 +1,76 @@
+"""How an API server is reached and recognized, and as whom: what any kubeconfig or service account comes to."""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from nestor.kube.errors import Unreachable
+
+Pem = bytes | Path
+"""PEM text, or a file that has it: a file is read anew whenever a context is built."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """One API server, and one identity there."""
+
+    server: str
+    """Base URL, without a slash at its end."""
+    authority: Pem | None = None
+    """The authorities that its certificate may come from; the machine's own if None."""
+    certificate: Pem | None = None
+    """Our client certificate."""
+    key: Pem | None = None
+    authorization: Callable[[], str] | None = None
+    """What the header `Authorization` says; asked for each request. It must not wait; it may raise `OSError` or `ApiError`."""
+    server_name: str | None = None
+    """The name that its certificate must have, if it is not the URL's."""
+    proxy: str | None = None
+    """URL of the proxy to it; if None, what the environment says."""
+    is_verified: bool = True
+    """Whether its certificate is checked."""
+
+    def with_certificate(self, file: Path) -> Connection:
+        """The same server, but as whom the certificate in `file` names, which holds its key as well; nothing else of ours."""
+        return replace(self, certificate=file, key=file, authorization=None)
+
+    def build_tls(self) -> ssl.SSLContext:
+        """The TLS settings. Raises `Unreachable` if a file or certificate cannot be used."""
+        try:
+            return self._build_tls()
+        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+            raise Unreachable(f"the certificates for {self.server} cannot be used: {error}") from error
+
+    def _build_tls(self) -> ssl.SSLContext:
+        context = ssl.create_default_context() if self.authority is None else _trust_only(self.authority)
+        if not self.is_verified:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if self.certificate is not None:
+            with ExitStack() as stack:
+                certificate = stack.enter_context(_as_file(self.certificate))
+                key = stack.enter_context(_as_file(self.key)) if self.key is not None else None
+                context.load_cert_chain(certificate, key)
+        return context
+
+
+def _trust_only(authority: Pem) -> ssl.SSLContext:
+    text = authority.decode() if isinstance(authority, bytes) else authority.read_text()
+    return ssl.create_default_context(cadata=text)
+
+
+@contextmanager
+def _as_file(content: Pem) -> Iterator[Path]:
+    """Python's `ssl` reads certificates only from files. Ours is gone once it is read."""
+    if isinstance(content, Path):
+        yield content
+        return
+    with tempfile.NamedTemporaryFile(prefix="nestor-") as file:
+        file.write(content)
+        file.flush()
+        yield Path(file.name)

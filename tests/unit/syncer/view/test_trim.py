@@ -1,0 +1,42 @@
+"""The caches keep everything of an object but who wrote which field, and of pods that have ended few bytes each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nestor.syncer.view.trim import Trim, names_its_node
+
+Object = dict[str, Any]
+CHOSEN = {"manager": "kubectl", "fieldsV1": {"f:spec": {"f:nodeName": {}, "f:containers": {}}}}
+BOUND = {"manager": "kubelet", "fieldsV1": {"f:status": {"f:phase": {}}}}
+
+
+def build(phase: str, *managers: Object, name: str = "a") -> Object:
+    """A pod."""
+    meta = {"name": name, "namespace": "x", "labels": {"app": "x"}, "managedFields": list(managers)}
+    return {"kind": "Pod", "metadata": meta, "spec": {"containers": [{"name": "app"}]}, "status": {"phase": phase}}
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Running", "Succeeded", "Failed"])
+@pytest.mark.parametrize(("managers", "is_chosen"), [((), False), ((BOUND,), False), ((BOUND, CHOSEN), True)])
+def test_of_who_wrote_what_only_the_node_counts(phase: str, managers: tuple[Object, ...], is_chosen: bool) -> None:
+    pod = build(phase, *managers)
+    kept = Trim()(pod)
+    assert names_its_node(kept) == is_chosen
+    assert len(str(kept["metadata"].pop("managedFields", ""))) < 100
+    assert pod["metadata"].pop("managedFields") == list(managers)
+    assert kept == pod
+
+
+def test_pods_that_have_ended_share_what_is_equal() -> None:
+    trim = Trim()
+    assert trim(build("Succeeded"))["spec"] is trim(build("Failed", name="b"))["spec"]
+    assert trim(build("Running"))["spec"] is not trim(build("Running", name="b"))["spec"]
+
+
+def test_what_is_trimmed_stays_so() -> None:
+    trim = Trim()
+    once = trim(build("Running", CHOSEN))
+    assert trim(once) == once

@@ -1,0 +1,91 @@
+"""What the processes import, which is most of their start and of their memory: nothing that is only for others, or for later."""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from nestor.__main__ import PROCESSES, starting
+
+ROOT = Path(__file__).parents[2]
+HEAVY = {"kubernetes", "requests", "urllib3", "jinja2", "cel", "numpy", "schemathesis", "pytest", "asyncio.windows_events"}
+"""What no process imports when it starts."""
+COMMANDS = {"typer", "rich", "click", "nestor.cli"}
+MODELS = {"nestor.api.nestedclass", "nestor.api.nestedappjob", "nestor.api.crd"}
+"""Models of what users write, and all that they import."""
+NOT_FOR = {
+    "operator": HEAVY | {"typer", "rich", "nestor.cli", "nestor.syncer", "nestor.vnode"},  # kopf imports click
+    "syncer": HEAVY
+    | COMMANDS
+    | MODELS
+    | {"kopf", "cryptography", "yaml", "cloudevents", "nestor.api.overflowbackend", "nestor.operator"},
+    "vnode": HEAVY
+    | COMMANDS
+    | MODELS
+    | {"kopf", "yaml", "nestor.providers.interlink", "nestor.providers.remote", "nestor.syncer"},
+    "runner": HEAVY | COMMANDS | MODELS | {"kopf", "cryptography", "aiohttp.web", "nestor.syncer"},
+    "reader": HEAVY | COMMANDS | MODELS | {"kopf", "cryptography", "aiohttp", "yaml"},
+    "status": HEAVY | MODELS | {"kopf", "cryptography", "aiohttp.web", "pydantic", "nestor.steps", "nestor.translate"},
+}
+"""By process, or command: `status` stands for all of a user's."""
+IN_IMAGE = """
+import sys
+# Of these, the image has none, but the environment of the tests does; kopf imports `kubernetes` where it finds it.
+sys.modules.update(dict.fromkeys({missing}))
+"""
+IMPORTS = """
+from nestor.__main__ import PROCESSES, _import_process, starting
+with starting():
+    if {name!r} in PROCESSES:
+        _import_process({name!r})
+    else:
+        import nestor.cli.main
+print(*(name for name, module in sys.modules.items() if module))
+"""
+
+
+def list_imports(name: str) -> set[str]:
+    """What a process or command has imported when it begins to work."""
+    missing = ["kubernetes"] if name in PROCESSES else []
+    code = IN_IMAGE.format(missing=missing) + IMPORTS.format(name=name)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_every_process_is_in_the_table() -> None:
+    assert NOT_FOR.keys() == {*PROCESSES, "status"}
+
+
+@pytest.mark.parametrize("name", NOT_FOR)
+def test_a_process_imports_nothing_that_is_for_others(name: str) -> None:
+    found = list_imports(name)
+    assert f"nestor.{name if name in PROCESSES else 'cli'}.main" in found
+    assert not found & NOT_FOR[name]
+
+
+def test_the_image_has_nothing_of_the_command_line() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    only_commands = {re.split(r"[>=<]", item)[0] for item in project["optional-dependencies"]["cli"]}
+    locked = set(re.findall(r"(?m)^([\w.-]+)==", (ROOT / "requirements/runtime.txt").read_text()))
+    assert "kubernetes" in only_commands
+    assert "aiohttp" in locked
+    assert not only_commands & locked
+
+
+def test_the_authorities_of_the_machine_are_hidden_only_while_importing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "mine.pem"))
+    with starting():
+        assert not ssl.create_default_context().get_ca_certs()
+    assert os.environ["SSL_CERT_FILE"] == str(tmp_path / "mine.pem")
+    monkeypatch.delenv("SSL_CERT_FILE")
+    with starting():
+        pass
+    assert "SSL_CERT_FILE" not in os.environ
