@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field, ValidationError
@@ -88,6 +89,13 @@ class Policy(Model):
     def places(self) -> Placement:
         """Where the cluster's pods may run."""
         return self.placement or Placement()
+
+    def with_own_runtimes(self, own: Mapping[str, str]) -> Policy:
+        """The same, where pods may also name these RuntimeClasses of the tenant's own, each for one of the host's."""
+        if not own or self.placement is None:
+            return self
+        runtimes = self.placement.runtime_classes.with_own(own)
+        return self.model_copy(update={"placement": self.placement.model_copy(update={"runtime_classes": runtimes})})
 
     @classmethod
     def read(cls, cluster: Object | None) -> Policy:
