@@ -12,6 +12,7 @@ from devcluster.cluster.node import facts
 from devcluster.cluster.node.facts import PLUGIN
 from devcluster.cluster.paths import Paths
 
+_KINDS = (("node", ""), ("node", ".ttrpc"), ("policies", ""))
 SOCKETS = tuple(
     f"{name}-{node.number}.sock{kind}"
     for node in facts.ALL
