@@ -19,7 +19,8 @@ Measure = Callable[[Site], Awaitable[list[Goal]]]
 RESIDENT_MEGABYTES, FINISHED_MEGABYTES = 60.0, 40.0
 HOST_REQUESTS, LAG_SECONDS = 4.0, 1.0
 _SOME, _MANY = 100, 1000
-_SETTLE_SECONDS = 5.0
+_SETTLE_SECONDS = 20.0
+"""Idle connections are closed after 15."""
 RATE = 20.0
 SECONDS = float(os.environ.get("SECONDS_OF_CHURN", "120"))
 """How long pods come and go at `RATE` a second."""

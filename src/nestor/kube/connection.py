@@ -12,9 +12,9 @@ from pathlib import Path
 
 from nestor.kube.errors import Unreachable
 
-_BUFFER_BYTES = 2**15
+_BUFFER_BYTES = 2**14
 """What asyncio holds for each TLS connection, of which there is one for every watch, and two for each log that is followed. A TLS
-record has half of it; asyncio's own choice are 256 KiB.
+record is not larger; asyncio's own choice are 256 KiB.
 """
 asyncio.sslproto.SSLProtocol.max_size = _BUFFER_BYTES
 
