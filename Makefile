@@ -126,6 +126,17 @@ bench-overflow: $(VENV)/.ready ## Measure overflowed pods, fail if a goal is mis
 	@$(RUN) -m devcluster.build binaries
 	@$(RUN) -m benchmarks.overflow $(NAMES)
 
+.PHONY: conformance
+conformance: $(VENV)/.ready ## Run Kubernetes' conformance tests and write docs/conformance.md (MODE=host|shared CLASS=baseline|privileged FOCUS=… AGAIN=failed|all MINUTES=… PROCESSES=…)
+	@$(RUN) -m devcluster.build images >/dev/null
+	@$(RUN) -m devcluster.conformance build
+	@$(HOLD) $(MAKE) --no-print-directory held-conformance
+
+.PHONY: held-conformance
+held-conformance:
+	@$(TIDY) $(RUN) -m devcluster.conformance run --mode=$(or $(MODE),shared) --class-name=$(or $(CLASS),baseline) \
+	  --focus='$(FOCUS)' --again='$(AGAIN)' --minutes=$(or $(MINUTES),0) --processes=$(or $(PROCESSES),6)
+
 .PHONY: bench
 bench: $(VENV)/.ready ## Measure pods of nested clusters, fail if a goal is missed: start, memory, requests, lag (NAMES="starts size life churn")
 	@$(RUN) -m devcluster.build binaries

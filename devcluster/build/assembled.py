@@ -14,6 +14,7 @@ COREDNS = "docker.io/coredns/coredns:1.15.0"
 BUSYBOX = "docker.io/library/busybox:1.35"
 REDIS = "docker.io/library/redis:7.0"
 DEVICE_PLUGIN = "registry.nestor.localhost/device-plugin:1"
+METRICS_SERVER = "registry.nestor.localhost/metrics-server:v0.9.0"
 K3S_STAND_IN = "registry.nestor.localhost/k3s-stand-in:v1.36.3-k3s1"
 
 TMP = Entry("tmp", mode=0o1777)
@@ -63,7 +64,13 @@ def device_plugin(cache: Cache) -> Image:
     return Image(DEVICE_PLUGIN, [Layer([Entry("device-plugin", cache.bin / "device-plugin")])], entrypoint=["/device-plugin"])
 
 
-ASSEMBLED: tuple[Callable[[Cache], Image], ...] = (pause, coredns, busybox, k3s_stand_in, redis, device_plugin)
+def metrics_server(cache: Cache) -> Image:
+    """Gives the embedded cluster a metrics API, for tests. Its public image has the same entry point."""
+    entries = [Entry("metrics-server", cache.bin / "metrics-server"), TMP]
+    return Image(METRICS_SERVER, [Layer(entries)], entrypoint=["/metrics-server"])
+
+
+ASSEMBLED: tuple[Callable[[Cache], Image], ...] = (pause, coredns, busybox, k3s_stand_in, redis, device_plugin, metrics_server)
 
 
 def _busybox(cache: Cache) -> list[Entry]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from devcluster.build import commands, keys
@@ -26,7 +27,7 @@ def ensure_base(cache: Cache, buildah: Buildah, progress: Progress) -> str:
     if not buildah.has(name):
         with progress.stage("Make a Debian base image"), tempfile.TemporaryDirectory() as temporary:
             tar = Path(temporary) / "base.tar"
-            commands.run(_mmdebstrap(tar), cache.log / "mmdebstrap.log")
+            make_system(tar, "minbase", PACKAGES, cache.log / "mmdebstrap.log")
             buildah.load(Image(name, [Layer(tar=tar)], command=["bash"]), Path(temporary))
     return name
 
@@ -42,12 +43,13 @@ def ensure_tools_image(cache: Cache, buildah: Buildah, progress: Progress) -> st
     return name
 
 
-def _mmdebstrap(tar: Path) -> list[str]:
+def make_system(tar: Path, variant: str, packages: Sequence[str], log: Path) -> None:
+    """Write a Debian with these packages as a tar; `variant` is mmdebstrap's, and says what is there besides them."""
     options = [f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT]
     options += ["--dpkgopt=path-include=/usr/share/doc/*/copyright", '--aptopt=APT::Sandbox::User "root"']
-    include = f"--include={','.join(PACKAGES)}"
-    sources = apt_sources(Path("/etc/apt"))
-    return ["mmdebstrap", "--variant=minbase", include, *options, SUITE, str(tar), *(str(file) for file in sources)]
+    sources = [str(file) for file in apt_sources(Path("/etc/apt"))]
+    command = ["mmdebstrap", f"--variant={variant}", f"--include={','.join(packages)}", *options, SUITE, str(tar), *sources]
+    commands.run(command, log)
 
 
 def apt_sources(apt: Path) -> list[Path]:

@@ -51,6 +51,11 @@ class Cache:
         return self.root / "buildah"
 
     @cached_property
+    def conformance(self) -> Path:
+        """For Kubernetes' conformance tests: OCI archives of their images, and results."""
+        return self.root / "conformance"
+
+    @cached_property
     def log(self) -> Path:
         """Output of the commands that the build runs."""
         return self.root / "log"

@@ -10,6 +10,8 @@ DISTRIBUTION = "github.com/distribution/distribution/v3"
 HELM = "helm.sh/helm/v4"
 KINE = "github.com/k3s-io/kine"
 KUBERNETES = "k8s.io/kubernetes"
+METRICS_SERVER = "sigs.k8s.io/metrics-server"
+_VERSION_PACKAGES = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,7 @@ class Component:
     module: str
     """Folder below `devcluster/go`."""
     programs: dict[str, str]
-    """Program name -> Go package."""
+    """Program name -> Go package; a name that ends in `.test` is the program of the package's tests."""
     sources: tuple[str, ...] = ("*.go",)
     """What the programs depend on, besides go.mod and go.sum, as patterns below the module."""
     versioned_by: str = ""
@@ -37,8 +39,7 @@ class Component:
 
 def _kubernetes_version(suffix: str = "") -> dict[str, str]:
     values = {"gitVersion": f"{{version}}{suffix}", "gitMajor": "{major}", "gitMinor": "{minor}", "gitTreeState": "clean"}
-    packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
-    return {f"{package}.{name}": value for package in packages for name, value in values.items()}
+    return {f"{package}.{name}": value for package in _VERSION_PACKAGES for name, value in values.items()}
 
 
 COMPONENTS = (
@@ -76,8 +77,31 @@ COMPONENTS = (
     ),
     # For the end-to-end tests alone.
     Component("deviceplugin", "deviceplugin", {"device-plugin": "."}, tests=(".",), disk_gigabytes=0.2),
+    Component(
+        "metrics-server", "metrics", {"metrics-server": f"{METRICS_SERVER}/cmd/metrics-server"}, (), METRICS_SERVER,
+        {f"{package}.gitVersion": "{version}" for package in _VERSION_PACKAGES}, disk_gigabytes=1.0,
+    ),
 )  # fmt: skip
 """In the order of need: the cluster can start while the last ones are being built."""
+
+CONFORMANCE = (
+    Component(
+        "conformance",
+        "conformance",
+        {
+            "ginkgo": "github.com/onsi/ginkgo/v2/ginkgo",
+            "e2e.test": f"{KUBERNETES}/test/e2e",
+            "agnhost": f"{KUBERNETES}/test/images/agnhost",
+            "nnp": f"{KUBERNETES}/test/images/nonewprivs",
+            "sample-apiserver": "k8s.io/sample-apiserver",
+        },
+        (),
+        KUBERNETES,
+        _kubernetes_version(),
+        disk_gigabytes=1.5,
+    ),
+)
+"""For Kubernetes' conformance tests, which no cluster needs."""
 
 
 def required_version(go_mod: str, module: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,15 +60,18 @@ def ensure_tools(cache: Cache, progress: Progress) -> None:
 
 def ensure_unpacked(cache: Cache, progress: Progress) -> None:
     """Have the unpacked packages in the cache and their programs in `bin`."""
-    packages = [entry.package for entry in UNPACKED] + list(REDIS)
-    missing = [package for package in packages if not (cache.deb / package).exists()]
-    if missing:
-        with progress.stage(f"Download {len(missing)} Debian packages"):
-            update(cache)
-            _download(cache, missing)
+    ensure_packages(cache, [entry.package for entry in UNPACKED] + list(REDIS), progress)
     for entry in UNPACKED:
         for name, target in entry.links.items():
             _link(cache, name, cache.deb / entry.package / target)
+
+
+def ensure_packages(cache: Cache, packages: Sequence[str], progress: Progress) -> None:
+    """Have the files of packages below `deb`."""
+    if missing := [package for package in packages if not (cache.deb / package).exists()]:
+        with progress.stage(f"Download {len(missing)} Debian packages"):
+            update(cache)
+            _download(cache, missing)
 
 
 def update(cache: Cache) -> None:
@@ -79,7 +83,7 @@ def _is_file(tool: str) -> bool:
     return tool.startswith("/") and Path(tool).exists()
 
 
-def _download(cache: Cache, packages: list[str]) -> None:
+def _download(cache: Cache, packages: Sequence[str]) -> None:
     """Download together, unpack one by one; each appears only when it is whole."""
     cache.deb.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".new-", dir=cache.deb) as temporary:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from devcluster.build import commands, components, keys, machine
@@ -17,13 +19,13 @@ KEEP_SECONDS = 7 * 24 * 3600
 """Builds of other keys are kept this long: another checkout may use the same cache."""
 
 
-def ensure_components(cache: Cache, progress: Progress) -> None:
+def ensure_components(cache: Cache, progress: Progress, table: Sequence[Component] = COMPONENTS) -> None:
     """Build what is missing, in the order of the table, each linked as soon as it is there."""
-    missing = [component for component in COMPONENTS if not _is_built(cache, component)]
+    missing = [component for component in table if not _is_built(cache, component)]
     if missing:
         machine.check_go(_go_mod(missing[0]))
         machine.check_disk(sum(component.disk_gigabytes for component in missing), "to build programs from source")
-    for component in COMPONENTS:
+    for component in table:
         if component in missing:
             with progress.stage(f"Build {', '.join(component.programs)}"):
                 _build(cache, component)
@@ -44,6 +46,12 @@ def run_tests(cache: Cache, progress: Progress) -> None:
             commands.run(
                 command, cache.log / f"go-test-{component.name}.log", cwd=MODULES / component.module, env=_env(component)
             )
+
+
+def module_folder(component: Component, dependency: str) -> Path:
+    """Where Go keeps the source of one of a component's dependencies, which is downloaded if it is not there."""
+    command = ["go", "-C", str(MODULES / component.module), "mod", "download", "-json", dependency]
+    return Path(json.loads(commands.capture(command, env=_env(component)))["Dir"])
 
 
 def folder(cache: Cache, component: Component) -> Path:
@@ -71,8 +79,9 @@ def _build(cache: Cache, component: Component) -> None:
 
 
 def _go_build(cache: Cache, component: Component, package: str, output: Path) -> None:
+    verb = ["test", "-c", "-vet=off"] if output.suffix == ".test" else ["build"]
     command = [
-        "go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-tags", component.tags,
+        "go", *verb, "-mod=readonly", "-trimpath", "-buildvcs=false", "-tags", component.tags,
         "-ldflags", components.linker_flags(component, _go_mod(component)), "-o", str(output), package,
     ]  # fmt: skip
     commands.run(command, cache.log / f"go-{output.name}.log", cwd=MODULES / component.module, env=_env(component))

@@ -56,6 +56,7 @@ class Image:
     )
     labels: dict[str, str] = field(default_factory=dict)
     working_directory: str = ""
+    user: str = ""
 
 
 @dataclass(frozen=True)
@@ -114,8 +115,9 @@ def _config(image: Image, layer_digests: list[str]) -> dict[str, object]:
     for name, value in (("Entrypoint", list(image.entrypoint)), ("Cmd", list(image.command)), ("Labels", image.labels)):
         if value:
             settings[name] = value
-    if image.working_directory:
-        settings["WorkingDir"] = image.working_directory
+    for name, text in (("WorkingDir", image.working_directory), ("User", image.user)):
+        if text:
+            settings[name] = text
     return {
         "architecture": ARCHITECTURE,
         "os": "linux",

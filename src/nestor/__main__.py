@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-PROCESSES = ("operator", "syncer", "vnode", "runner", "reader")
+PROCESSES = ("operator", "syncer", "vnode", "runner", "reader", "probe")
 """What Nestor's own pods run; users have no use for these."""
 NEW_OBJECTS = 10_000
 """How many new objects the garbage collector waits for. It looks at all of a large JSON document again and again while that is
@@ -84,6 +84,10 @@ def _import_process(name: str) -> Callable[[list[str]], int]:
         from nestor.reader.main import main as run_reader  # noqa: PLC0415
 
         return run_reader
+    if name == "probe":
+        from nestor.probe.main import main as run_probe  # noqa: PLC0415
+
+        return run_probe
     from nestor.runner.main import main as run_runner  # noqa: PLC0415
 
     return run_runner

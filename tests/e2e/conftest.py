@@ -62,8 +62,9 @@ _WAS_RUNNING = pytest.StashKey[bool]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Fixtures of their own file, which needs this one."""
+    """Fixtures of their own files, which need this one."""
     config.pluginmanager.import_plugin("tests.e2e.overflow")
+    config.pluginmanager.import_plugin("tests.e2e.isolation")
 
 
 @pytest.hookimpl(tryfirst=True)

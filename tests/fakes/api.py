@@ -8,7 +8,7 @@ import copy
 import re
 import uuid
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, Self
 
 from nestor.kube import ApiError, Conflict, Invalid, Kind, NotFound, kinds
 
@@ -30,6 +30,7 @@ class MemoryApi:
         self.bodies: builtins.list[Any] = []
         self.refusal: Callable[[str, Object], ApiError | None] = lambda _, __: None
         self._kinds: dict[str, Kind] = {**_KINDS, **{kind.plural: kind for kind in known}}
+        self.git_version = "v1.36.3"
         self._version = 0
         self._watches: builtins.list[_Watch] = []
         self._statuses: dict[Key, Object] = {}
@@ -76,11 +77,17 @@ class MemoryApi:
         return all(watch.events.empty() for watch in self._watches)
 
     async def request(self, method: str, path: str, query: dict[str, str] | None = None, *_: Any) -> Object:
-        """A cache's list."""
+        """A cache's list, or the server's version."""
+        if path == "/version":
+            return {"gitVersion": self.git_version}
         kind, namespace = self._read_path(path)
         labels, fields = ((query or {}).get(key, "") for key in ("labelSelector", "fieldSelector"))
         items = [item for item in self._all(kind, namespace) if _is_selected(item, labels, fields)]
         return {"metadata": {"resourceVersion": str(self._version)}, "items": copy.deepcopy(items)}
+
+    def with_metadata_only(self) -> Self:
+        """See `Api.with_metadata_only`. More than metadata does no harm."""
+        return self
 
     async def watch(self, kind: Kind, namespace: str | None, query: dict[str, str]) -> AsyncIterator[Object]:
         """A cache's watch."""

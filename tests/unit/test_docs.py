@@ -10,6 +10,7 @@ import pytest
 from devcluster.build import debian
 from nestor.api.crd import RESOURCES
 from nestor.api.labels import GROUP
+from tests.e2e import attacks
 
 ROOT = Path(__file__).parents[2]
 COUNTS = {
@@ -68,6 +69,35 @@ def test_every_fault_names_tests_that_exist() -> None:
     assert len(rows) > 15
     for _, _, proof in rows:
         check_tests(proof)
+
+
+SECURITY = (ROOT / "docs" / "security.md").read_text()
+ATTACKS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in SECURITY.splitlines() if line.startswith("| `")]
+"""The rows of attacks with an id; `-` may be in an id, `/` is only there."""
+
+
+def test_every_attack_of_the_tests_is_a_row_and_every_row_is_an_attack() -> None:
+    lists = {"app": attacks.APP, "closed": attacks.CLOSED, "runner": attacks.RUNNER}
+    known = {f"`{who}/{item.id}`": item.says for who, items in lists.items() for item in items}
+    known |= {f"`admin/{name}`": says for name, says in attacks.ADMIN.items()}
+    rows = {row[0]: row[1] for row in ATTACKS if "/" in row[0].partition(" ")[0]}
+    assert rows == known
+    assert len(rows) >= 60
+
+
+def test_every_row_of_an_attack_names_tests_that_exist() -> None:
+    lines = SECURITY.partition("## The attacks")[2].splitlines()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| ")]
+    rows = [row for row in rows if row[0] not in ("id", "it tries")]
+    assert len(rows) > 150
+    for row in rows:
+        check_tests(row[2])
+
+
+def test_no_attack_stands_for_two() -> None:
+    for items in (attacks.APP, attacks.RUNNER, attacks.CONTROLLED):
+        assert len({item.id for item in items}) == len(items)
+    assert {item.id for item in (*attacks.APP, *attacks.CLOSED, *attacks.RUNNER)} == {item.id for item in attacks.CONTROLLED}
 
 
 def check_tests(proof: str) -> None:

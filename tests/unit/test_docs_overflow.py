@@ -16,6 +16,7 @@ from nestor.api import conditions
 from nestor.api.nestedclass import NamespacePolicy
 from nestor.api.placement_rules import ClassPlacement
 from nestor.api.policy import Policy
+from nestor.api.storage import Storage
 from nestor.providers import base
 from nestor.providers.interlink import refusals as interlink
 from nestor.providers.interlink.provider import InterlinkProvider
@@ -182,6 +183,9 @@ WORKS = read_table(GUIDE, "| | node | interLink | cluster |")
 VOLUMES = [(row[0].split("`")[1], row[1:]) for row in WORKS if row[0].startswith("volume `")]
 
 
+WITH_STORAGE = Policy(storage=Storage(classes=["fast"]))
+
+
 def with_volume(kind: str) -> Object:
     return {"metadata": {"name": "x"}, "spec": {"containers": [], "volumes": [{"name": "data", kind: {}}]}}
 
@@ -195,6 +199,7 @@ def test_what_is_said_of_volumes_is_so(kind: str, cells: list[str]) -> None:
     assert (cluster == "refused") is bool(remote_refusals.find_refusals(pod))
     if "unless the class is `Privileged`" in cells[0]:
         assert not translate.find_refusals(pod, Policy(pod_security="Privileged"))
+    assert ("unless the class has" in cells[0]) is (host == "refused" and not translate.find_refusals(pod, WITH_STORAGE))
 
 
 @pytest.mark.parametrize("field", ["hostNetwork", "hostPID", "hostIPC", "resourceClaims"])

@@ -123,7 +123,14 @@ SELDOM: dict[tuple[str, str], tuple[str, str]] = {
         "operator/admission/catalogue.py",
         'api.apply(kinds.NESTED_APP, body, subresource="status")',
     ),
+    ("nestedclasses/status.nestor.dev", "patch"): (
+        "operator/enforcement/keeper.py",
+        'api.apply(kinds.NESTED_CLASS, body, subresource="status")',
+    ),
     ("persistentvolumeclaims", "delete"): ("operator/lifecycle/data_epoch.py", "api.delete(kinds.PERSISTENT_VOLUME_CLAIM"),
+    # When a job is deleted whose class lets its volumes stay.
+    ("persistentvolumes", "get"): ("operator/deletion/retain.py", "api.get(kinds.PERSISTENT_VOLUME, volume)"),
+    ("persistentvolumes", "patch"): ("operator/deletion/retain.py", "api.patch(kinds.PERSISTENT_VOLUME, "),
     ("servicecidrs.networking.k8s.io", "get"): ("operator/world/host_facts.py", "api.get(kinds.SERVICE_CIDR"),
     # Once at the start, before anything is recorded.
     ("clusterrolebindings.rbac.authorization.k8s.io", "list"): (

@@ -161,8 +161,8 @@ def _warn_of_jarvice(app: AppDef) -> list[str]:
     vaults = {name.strip().upper() for name in _list_words(app.vault_types)}
     if vaults and not vaults & NO_VAULT and not vaults >= ANY_VAULT:
         warnings.append(
-            f"`appDef.vault-types` {faults.show(app.vault_types)} has no effect: no vault is mounted, and pods with persistent "
-            "volumes are refused"
+            f"`appDef.vault-types` {faults.show(app.vault_types)} has no effect: no vault is mounted; volumes are for "
+            "PersistentVolumeClaims in the templates, where the class has `storage`"
         )
     if app.licensed:
         warnings.append("`appDef.licensed` has no effect: nothing here grants or counts licences")

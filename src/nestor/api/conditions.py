@@ -68,6 +68,8 @@ ACCEPTED = Type("Accepted")
 """Of a NestedApp."""
 REACHABLE = Type("Reachable")
 """Of an OverflowBackend, by the process of its virtual nodes."""
+NETWORK_ENFORCED = Type("NetworkEnforced")
+"""Of a NestedClass: whether the host cluster enforces network policies."""
 CERTIFIED = Type("Certified")
 """The same; only there while the cluster does not issue a certificate that the process has asked for."""
 
@@ -90,6 +92,9 @@ IMAGE_NOT_ALLOWED = Reason(
 MACHINE_NOT_FOUND = Reason("MachineNotFound", "user", "change `machine` to one of the listed machines, or leave it out")
 PLACEMENT_NOT_ALLOWED = Reason(
     "PlacementNotAllowed", "user", "change `placement` to what the class allows, or ask an admin to allow it in the class"
+)
+STORAGE_NOT_ALLOWED = Reason(
+    "StorageNotAllowed", "user", "change `storage` to what the class allows, or ask an admin to allow it in the class"
 )
 TOO_MANY_JOBS = Reason(
     "TooManyJobs",
@@ -117,6 +122,12 @@ PULL_SECRET_NOT_FOUND = Reason(
     "user",
     "create the Secret, of type kubernetes.io/dockerconfigjson, in the namespace that the message names: for an application of "
     "the catalogue, an admin must do so; the job then continues by itself",
+)
+NETWORK_NOT_ENFORCED = Reason(
+    "NetworkNotEnforced",
+    "somebody",
+    "nothing keeps this job and others apart: an admin can install a network plugin that enforces NetworkPolicies, or accept it "
+    "in the class (`network.unenforced: Accept`)",
 )
 # ClusterReady
 PROVISIONED = Reason("Provisioned")
@@ -186,6 +197,12 @@ RESTARTS_EXHAUSTED = Reason(
     "RestartsExhausted",
     advice="the application failed every time; `nestor logs` shows its steps, the job's kubeconfig opens its cluster",
     end_event="JobFailed",
+)
+# NetworkEnforced
+POLICIES_ENFORCED = Reason("PoliciesEnforced")
+UNENFORCED_ACCEPTED = Reason("UnenforcedAccepted")
+NETWORK_NOT_PROBED = Reason(
+    "NetworkNotProbed", advice="look at the operator's log, and at what the host cluster refuses in namespaces `nestor-probe-…`"
 )
 # Reachable
 BACKEND_ANSWERS = Reason("BackendAnswers")

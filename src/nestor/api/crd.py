@@ -14,7 +14,7 @@ from nestor.api import labels
 from nestor.api.base import rule
 from nestor.api.nestedapp import NestedAppSpec, NestedAppStatus
 from nestor.api.nestedappjob import NestedAppJobSpec, NestedAppJobStatus
-from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.nestedclass import NestedClassSpec, NestedClassStatus
 from nestor.api.nestedcluster import NestedClusterSpec, NestedClusterStatus
 from nestor.api.overflowbackend import NAME_LIMIT as BACKEND_NAME_LIMIT
 from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatus
@@ -120,10 +120,16 @@ RESOURCES = [
         "nclass",
         "The admins' policy for jobs: their clusters, limits, network access and exposure.",
         NestedClassSpec,
+        NestedClassStatus,
         scope="Cluster",
         columns=[
             Column("Default-Version", ".spec.cluster.defaultVersion", "Kubernetes version for jobs that ask for none."),
             Column("Domain", ".spec.expose.domain", "Domain under which jobs get their host."),
+            Column(
+                "Enforced",
+                ".status.conditions[?(@.type=='NetworkEnforced')].status",
+                "Whether the cluster enforces NetworkPolicies.",
+            ),
             AGE,
         ],
     ),

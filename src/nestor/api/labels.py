@@ -44,6 +44,14 @@ RENEW_AFTER = f"{GROUP}/renew-after"
 TOKEN_NODE = f"{GROUP}/token-node"
 """Annotation of a Secret with service account tokens: the node that the tokens name; empty if their pod had none yet."""
 
+RETENTION = f"{GROUP}/volume-retention"
+"""Label of a job's namespace: what becomes of its volumes when the job is deleted, if they are to stay: `Retain`."""
+
+NESTED_DATA = f"{GROUP}/nested-data"
+"""Annotation of a host claim: identifies the data of the nested cluster that it was made for. A cluster that loses its data gets
+other data.
+"""
+
 SUCCESSOR = f"{GROUP}/successor"
 """Annotation of a host Service: the nested Service to recreate with the cluster IP that the host assigned."""
 

@@ -25,6 +25,7 @@ from nestor.api.base import (
 from nestor.api.notices import NOTICE_TYPES, SINK_LIMIT, JobNotices, NoticeStatus
 from nestor.api.placement_rules import JobPlacement
 from nestor.api.policies import AppRef, FailurePolicy, SuccessPolicy
+from nestor.api.storage import JobStorage
 
 
 class ConfigMapRef(Model):
@@ -204,6 +205,9 @@ class NestedAppJobSpec(Model):
         None,
         description="Where the job's pods should run, within what the class allows. A change applies to pods that have no node "
         "yet. If not set, the class decides.",
+    )
+    storage: JobStorage | None = Field(
+        None, description="The persistent volumes of the job, within what the class allows. If not set, the class decides."
     )
     expose: JobExpose | None = Field(None, description="How the job's targets can be reached. If not set, the class decides.")
     notices: JobNotices | None = Field(

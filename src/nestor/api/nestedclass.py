@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field
 
 from nestor.api.base import (
     Cidr,
+    Conditions,
     HostName,
     HostPattern,
     Image,
@@ -26,6 +27,7 @@ from nestor.api.placement_rules import ClassPlacement
 from nestor.api.policies import Persistence
 from nestor.api.policy import PodSecurity
 from nestor.api.selectors import LabelSelector
+from nestor.api.storage import ClassStorage
 
 PRIVATE_RANGES = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"]
 DEFAULT_QUOTA: dict[str, str] = {
@@ -36,6 +38,8 @@ DEFAULT_QUOTA: dict[str, str] = {
     "services.loadbalancers": "0",
     "configmaps": "200",
     "secrets": "200",
+    "persistentvolumeclaims": "20",
+    "requests.storage": "100Gi",
 }
 """What a job may use up in the host, unless its class says otherwise: whatever all tenants share and one could exhaust."""
 ENDED_PODS = 10
@@ -159,7 +163,7 @@ class NamespacePolicy(Model):
         "privileged containers, host paths, host ports, the host's namespaces. A pod without a seccomp profile gets that of the "
         "container runtime. `Privileged` allows all of these; whoever may "
         "use the class is then root on the nodes: give it only to people whom you trust with the nodes, and run the operator on "
-        "other nodes. What no nested cluster supports, such as persistent volumes, is still refused. A change applies at once to "
+        "other nodes. What no nested cluster supports is still refused. A change applies at once to "
         "new pods of running jobs. NestedClusters that users create always have `Baseline`. Defaults to `Baseline`.",
     )
     allowed_labels: list[LabelPattern] | None = Field(
@@ -205,6 +209,14 @@ class NetworkPolicyModel(Model):
         description="Address ranges that the application may not connect to, such as the office or data centre "
         "network and the host cluster's own. Defaults to the private ranges of RFC 1918 and RFC 6598.",
         max_length=64,
+    )
+    unenforced: Literal["Refuse", "Warn", "Accept"] = Field(
+        "Warn",
+        description="What a job gets on a host cluster that does not enforce NetworkPolicies, where nothing keeps it from other "
+        "jobs, the host's API server and the cloud's metadata. The class's condition `NetworkEnforced` says what the operator's "
+        "probe has found. `Refuse`: no job is admitted until the cluster is known to enforce them; jobs that run stay. `Warn`: "
+        "condition `Admitted` of each job says so, with the reason `NetworkNotEnforced`. `Accept`: nothing more is said. "
+        "Defaults to `Warn`.",
     )
 
 
@@ -336,4 +348,18 @@ class NestedClassSpec(Model):
         None,
         description="Where the pods of jobs may run. If not set: on all nodes without taints, as they ask, and on no backend.",
     )
+    storage: ClassStorage | None = Field(
+        None, description="The persistent volumes of jobs, and of NestedClusters that users create. If not set, there are none."
+    )
     notices: NoticesPolicy = Field(default_factory=NoticesPolicy, description="Who is told when jobs become ready or end.")
+
+
+class NestedClassStatus(Model):
+    """What the operator found out that matters to jobs of the class. Only the operator writes it."""
+
+    conditions: Conditions = Field(
+        default_factory=list,
+        description="`NetworkEnforced`: whether the host cluster enforces NetworkPolicies, which keep jobs apart from each other "
+        "and from the host. `False` with reason `UnenforcedAccepted` where `network.unenforced` accepts that it does not.",
+    )
+    observed_generation: int | None = Field(None, description="The `metadata.generation` that this status describes.", ge=0)

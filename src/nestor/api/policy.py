@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError
 from nestor.api.base import LabelPattern, Model, Quantity
 from nestor.api.placement import Placement
 from nestor.api.selectors import LabelSelector
+from nestor.api.storage import Storage
 from nestor.objects import Object, status_of
 
 log = logging.getLogger(__name__)
@@ -56,6 +57,15 @@ class Policy(Model):
     node_selector: LabelSelector | None = Field(
         None, description="Labels of the nodes that it shows if `nodes` is `Selected`, from the class's `cluster.nodeSelector`."
     )
+
+    storage: Storage | None = Field(
+        None, description="The volumes that the cluster's claims may get, from the class's `storage` and the job's."
+    )
+
+    @property
+    def volumes(self) -> Storage:
+        """The volumes that the cluster's claims may get."""
+        return self.storage or Storage()
 
     @property
     def places(self) -> Placement:

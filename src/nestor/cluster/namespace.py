@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from nestor.api.nestedclass import DEFAULT_EPHEMERAL_STORAGE, DEFAULT_QUOTA, ENDED_PODS, NamespacePolicy
+from nestor.api import labels as marks
+from nestor.api.nestedclass import DEFAULT_EPHEMERAL_STORAGE, DEFAULT_QUOTA, ENDED_PODS, NamespacePolicy, NestedClassSpec
 from nestor.cluster.shape import Shape
 from nestor.names import QUOTA_NAME
 from nestor.objects import Object
@@ -14,9 +15,11 @@ tokens of pods are the application's.
 """
 
 
-def build_namespace(name: str, labels: dict[str, str], policy: NamespacePolicy) -> Object:
+def build_namespace(name: str, labels: dict[str, str], policy: NestedClassSpec) -> Object:
     """The Namespace. Pod Security is enforced here, in the host, where admins of the nested cluster cannot relax it."""
-    level = policy.pod_security.lower()
+    level = policy.namespace.pod_security.lower()
+    if policy.storage is not None and policy.storage.retention == "Retain":
+        labels = labels | {marks.RETENTION: "Retain"}
     security = {f"pod-security.kubernetes.io/{mode}": level for mode in ("enforce", "warn")}
     return {"metadata": {"name": name, "labels": labels | security}}
 

@@ -138,8 +138,7 @@ def mint_access(authorities: Authorities, address: str, now: datetime.datetime, 
     def build(server: str, user: str, client: Pair) -> bytes:
         return build_kubeconfig(server, authorities.server.certificate, client, user).encode()
 
-    hosts = ["localhost", "127.0.0.1"]
-    kubelet = certificates.new_leaf(authorities.server, "nestor:kubelet", now, lifetime, hosts=hosts)
+    kubelet = certificates.new_leaf(authorities.server, "nestor:kubelet", now, lifetime, hosts=contract.KUBELET_HOSTS)
     coredns = issue(contract.COREDNS_USER)
     early = coredns if authorities.access else issue(contract.COREDNS_USER, lifetime=EARLY_DNS_LIFETIME)
     return {

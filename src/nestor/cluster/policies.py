@@ -26,7 +26,6 @@ SOLVER_LABEL = "acme.cert-manager.io/http01-solver"
 
 _API = {"protocol": "TCP", "port": API_PORT}
 _DNS = [{"protocol": "UDP", "port": DNS_PORT}, {"protocol": "TCP", "port": DNS_PORT}]
-_DNS_PODS: Object = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}}
 _API_PORTS = (443, 6443)
 """Usual ports of API servers, if the host does not tell."""
 _NO_JOBS: Object = {"namespaceSelector": {"matchExpressions": [{"key": labels.JOB, "operator": "DoesNotExist"}]}}
@@ -110,11 +109,14 @@ def _build_host_access(shape: Shape) -> list[Object]:
     host = shape.host
     api = [_block(address) for address in host.api_addresses]
     services = [_block(str(ipaddress.ip_network(cidr)[1])) for cidr in host.service_cidrs]
+    pods = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}} for name in host.dns.namespaces]
     resolvers = [_block(address) for address in sorted({*host.resolvers, NODE_LOCAL_DNS})]
+    ranges = [{"ipBlock": {"cidr": cidr}} for cidr in host.dns.ranges]
+    ports = [_port(protocol, port) for port in host.dns.ports for protocol in ("UDP", "TCP")]
     return [
         *([{"to": api, "ports": [_port("TCP", port) for port in host.api_ports or _API_PORTS]}] if api else []),
         *([{"to": services, "ports": [_port("TCP", 443)]}] if services else []),
-        {"to": [_DNS_PODS, *resolvers], "ports": [_port("UDP", 53), _port("TCP", 53)]},
+        {"to": [*pods, *resolvers, *ranges], "ports": ports},
     ]
 
 

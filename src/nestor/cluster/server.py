@@ -22,9 +22,18 @@ DATA_LIMIT = "4Gi"
 """Size of the data volume in the pod: a nested cluster that fills it is ended, not its neighbours on the node."""
 EPHEMERAL_LIMIT = "5Gi"
 """For data, logs and everything else that K3s writes. Without a request, as not every node offers any."""
-CONTROLLERS = "*,tokencleaner,-node-lifecycle-controller,-node-ipam-controller,-node-route-controller"
+_CONTROLLERS_OFF = (
+    "node-lifecycle-controller",
+    "node-ipam-controller",
+    "node-route-controller",
+    "persistentvolume-attach-detach-controller",
+    "persistentvolume-expander-controller",
+)
+CONTROLLERS = ",".join(["*", "tokencleaner", *(f"-{name}" for name in _CONTROLLERS_OFF)])
 """Without those for nodes: nodes mirror the host's, which decides on their health and pod ranges. The one that ends pods for
-taints runs: it sees `NoExecute` only where tenants have set it (see `nestor.syncer.translate.node`)."""
+taints runs: it sees `NoExecute` only where tenants have set it (see `nestor.syncer.translate.node`). And without those that
+attach and enlarge volumes, which the host does as well.
+"""
 
 
 def build_api_service(shape: Shape) -> Object:

@@ -15,7 +15,7 @@ from nestor.contracts.cluster import API_PORT
 from nestor.contracts.syncer import SERVER_SECONDS
 from nestor.names import Part
 
-__all__ = ["API_PORT", "DNS_PORT", "Host", "Shape", "choose_cluster_cidr", "collapse"]
+__all__ = ["API_PORT", "DNS_PORT", "Host", "HostDns", "Shape", "choose_cluster_cidr", "collapse"]
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -24,6 +24,18 @@ CLOSED_V6 = ("fc00::/7",)
 
 DNS_PORT = 1053
 """Not 53, so that CoreDNS needs no privileges; the Service maps the port."""
+
+
+@dataclass(frozen=True)
+class HostDns:
+    """Where the host's DNS listens, besides the addresses that pods get: network plugins see the pods behind them."""
+
+    namespaces: tuple[str, ...] = ("kube-system",)
+    """Of its pods."""
+    ports: tuple[int, ...] = (53,)
+    """At the addresses and at the pods, which may listen at others."""
+    ranges: tuple[str, ...] = ()
+    """Address ranges, for one that no pod of the host serves."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +51,7 @@ class Host:
     """The addresses of the host's DNS, as pods get them."""
     domain: str = ""
     """The host's cluster domain, if it is not the nested clusters' own."""
+    dns: HostDns = field(default_factory=HostDns)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,10 @@ DNS_CERTIFICATE = "dns.crt"
 DNS_KEY = "dns.key"
 KUBELET_CERTIFICATE = "kubelet.crt"
 KUBELET_KEY = "kubelet.key"
+METRICS_HOST = "nestor-metrics.kube-system.svc"
+"""Name by which the nested API server calls the metrics API, which the syncer serves."""
+KUBELET_HOSTS = ("localhost", "127.0.0.1", METRICS_HOST)
+"""Names in the certificate of the kubelet API, which the metrics API has as well."""
 CLIENT_AUTHORITY = "client-ca.crt"
 """Certificate authority that signs the clients of the kubelet API."""
 

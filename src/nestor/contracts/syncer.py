@@ -13,6 +13,8 @@ SERVER_PATH = "/server"
 """Answers 200 while K3s may go on running, and 503 when its container must be restarted."""
 KUBELET_PORT = 10250
 """Port of the kubelet API, on the loopback interface."""
+METRICS_PORT = 8085
+"""Port of the metrics API, at the pod's own address: an API server calls no loopback addresses."""
 
 NAMESPACE_VARIABLE = "POD_NAMESPACE"
 SERVER_UID_VARIABLE = "POD_UID"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Literal
 
+from nestor import names
 from nestor.kube import errors, kinds
 from nestor.kube.client import Api
 from nestor.objects import Object
@@ -22,12 +23,23 @@ class EventRecorder:
 
     async def post(self, about: Object, kind: Literal["Normal", "Warning"], reason: str, message: str) -> None:
         """One event about `about` (an object with apiVersion, kind and metadata)."""
+        await self._post(about, kind, reason, message, {"generateName": f"{about['metadata']['name'][:200]}."})
+
+    async def post_once(self, about: Object, kind: Literal["Normal", "Warning"], reason: str, message: str) -> None:
+        """The same, unless it is there already, from an earlier process."""
+        meta = about["metadata"]
+        name = f"{meta['name'][:200]}.{names.digest(meta['uid'], reason)}"
+        await self._post(about, kind, reason, message, {"name": name})
+
+    async def _post(
+        self, about: Object, kind: Literal["Normal", "Warning"], reason: str, message: str, called: dict[str, str]
+    ) -> None:
         meta = about["metadata"]
         time = timestamp()
         event: Object = {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"generateName": f"{meta['name'][:200]}.", "namespace": meta.get("namespace") or "default"},
+            "metadata": called | {"namespace": meta.get("namespace") or "default"},
             "involvedObject": {
                 "apiVersion": about["apiVersion"],
                 "kind": about["kind"],
@@ -47,6 +59,8 @@ class EventRecorder:
         }
         try:
             await self._api.create(kinds.EVENT, event)
+        except errors.Conflict:
+            pass
         except errors.ApiError as error:
             # An object that goes away takes its events with it; that is not worth a retry.
             log.info("event %s about %s %s not posted: %s", reason, about["kind"], meta["name"], error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import ssl
 from collections import Counter
@@ -43,6 +44,7 @@ class Transport:
         self.requests: Counter[str] = Counter()
         """So many were sent, by method; `WATCH` for watches."""
         self._answer_bytes: int | None = None
+        self._has_metadata_only = False
 
     async def reconnect(self) -> None:
         """Read the certificate anew, and show it on new connections. The old ones end when no request can be under way in them;
@@ -92,6 +94,14 @@ class Transport:
     def ssl_context(self) -> ssl.SSLContext:
         """The TLS settings for this server, for streams that bypass HTTP."""
         return self._tls
+
+    def with_metadata_only(self) -> Self:
+        """The same client, which lists and watches nothing but the metadata of objects, and transfers no more. Their `apiVersion`
+        and `kind` are those of that form.
+        """
+        found = copy.copy(self)
+        found._has_metadata_only = True
+        return found
 
     async def auth_headers(self) -> dict[str, str]:
         """The current authorization headers (empty with client certificates)."""
@@ -143,7 +153,8 @@ class Transport:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         what = f"{method} {target.partition('?')[0]}"
         self.requests["WATCH" if "watch=true" in target else method] += 1
-        headers = {"Accept": "application/json", "Content-Type": content_type, **await self.auth_headers()}
+        accept = _find_form(target) if self._has_metadata_only else JSON
+        headers = {"Accept": accept, "Content-Type": content_type, **await self.auth_headers()}
         call = pool.request(
             method,
             self.host + target,
@@ -210,6 +221,11 @@ class Transport:
 async def _close(pools: dict[int, aiohttp.ClientSession]) -> None:
     for pool in pools.values():
         await pool.close()
+
+
+def _find_form(target: str) -> str:
+    what = "PartialObjectMetadata" if "watch=true" in target else "PartialObjectMetadataList"
+    return f"{JSON};as={what};g=meta.k8s.io;v=v1"
 
 
 def _target(path: str, query: dict[str, str] | None) -> str:

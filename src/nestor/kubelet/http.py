@@ -54,13 +54,11 @@ async def read_request(reader: asyncio.StreamReader) -> Request | None:
     )
 
 
-async def respond(writer: asyncio.StreamWriter, status: int, text: str) -> None:
-    """Send a short plain-text response and announce that the connection closes."""
+async def respond(writer: asyncio.StreamWriter, status: int, text: str, *, kind: str = "text/plain; charset=utf-8") -> None:
+    """Send a response in one piece and announce that the connection closes."""
     body = text.encode()
     writer.write(
-        f"HTTP/1.1 {status} \r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\n"
-        "Connection: close\r\n\r\n".encode()
-        + body
+        f"HTTP/1.1 {status} \r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body
     )
     await writer.drain()
 

@@ -30,7 +30,7 @@ async def run_operator(settings: Settings, stop: asyncio.Event, kubeconfig: str 
     async with await Api.connect(kubeconfig, manager="nestor") as api:
         for kind, trim in OWN_TRIMS.items():
             api.trim(kind, trim)
-        host = await read_host(api, settings.service_cidrs)
+        host = await read_host(api, settings.service_cidrs, settings.dns)
         cache = Cache(api, settings.namespace)
         operator = Operator(Context.create(api, settings, cache, host))
         log.info("nestor operator: Service ranges %s, API at %s", ", ".join(host.service_cidrs), api.host)

@@ -10,6 +10,7 @@ import os
 from dataclasses import dataclass, field
 
 from nestor.cluster.pki import Lifetimes
+from nestor.cluster.shape import HostDns
 from nestor.contracts.syncer import SERVER_SECONDS, SERVER_SECONDS_VARIABLE
 from nestor.objects import Object
 
@@ -43,6 +44,10 @@ class Settings:
     """How long the certificates in users' kubeconfigs are valid."""
     server_seconds: int = SERVER_SECONDS
     """How long K3s may run before its container is restarted."""
+    network_probe: bool = False
+    """Whether to find out if the host enforces network policies."""
+    dns: HostDns = field(default_factory=HostDns)
+    """Where the host's DNS listens."""
     vnode_pod: Object = field(default_factory=dict)
     """What admins say about the pods that serve backends, as fields of a pod's spec: see `VNODE_FIELDS`."""
     log_level: str = "info"
@@ -77,6 +82,10 @@ def read_settings(arguments: list[str]) -> Settings:
         parser, "--admin-seconds", "NESTOR_ADMIN_SECONDS", seconds["admin"], "validity of the certificates in users' kubeconfigs"
     )
     _add(parser, "--server-seconds", SERVER_SECONDS_VARIABLE, str(SERVER_SECONDS), "how long K3s runs until it is restarted")
+    _add(
+        parser, "--network-probe", "NESTOR_NETWORK_PROBE", "true", "find out if the host enforces network policies: true or false"
+    )
+    _add(parser, "--dns", "NESTOR_DNS", "{}", "JSON: where the host's DNS listens (namespaces, ports, ranges)")
     _add(parser, "--vnode-pod", "NESTOR_VNODE_POD", "{}", "JSON: fields of the pods that serve backends")
     _add(parser, "--log-level", "NESTOR_LOG_LEVEL", "info", "debug, info, warning or error")
     _add(parser, "--log-format", "NESTOR_LOG_FORMAT", "text", "text or json")
@@ -95,6 +104,12 @@ def read_settings(arguments: list[str]) -> Settings:
         vnode_pod = read_vnode_pod(parsed.vnode_pod)
     except ValueError as error:
         parser.error(f"NESTOR_VNODE_POD or --vnode-pod must be a JSON object with {', '.join(sorted(VNODE_FIELDS))}: {error}")
+    try:
+        dns = read_dns(parsed.dns)
+    except ValueError as error:
+        parser.error(f"NESTOR_DNS or --dns must be a JSON object with namespaces, ports and ranges: {error}")
+    if parsed.network_probe not in ("true", "false"):
+        parser.error("NESTOR_NETWORK_PROBE or --network-probe must be true or false")
     return Settings(
         image=parsed.image,
         image_pull_policy=parsed.image_pull_policy,
@@ -107,6 +122,8 @@ def read_settings(arguments: list[str]) -> Settings:
         access_seconds=float(parsed.access_seconds),
         admin_seconds=float(parsed.admin_seconds),
         server_seconds=int(parsed.server_seconds),
+        network_probe=parsed.network_probe == "true",
+        dns=dns,
         vnode_pod=vnode_pod,
         log_level=parsed.log_level,
         log_format=parsed.log_format,
@@ -116,6 +133,24 @@ def read_settings(arguments: list[str]) -> Settings:
 def read_cidrs(text: str) -> tuple[str, ...]:
     """Comma-separated address ranges. Raises `ValueError`: with invalid ranges, no cluster's network policies could be built."""
     return tuple(str(ipaddress.ip_network(part.strip())) for part in text.split(",") if part.strip())
+
+
+def read_dns(text: str) -> HostDns:
+    """Where the host's DNS listens; an empty list says nothing. Raises `ValueError`: no policy could be built from nonsense."""
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError("it is no object")
+    if unknown := found.keys() - {"namespaces", "ports", "ranges"}:
+        raise ValueError(f"unknown: {', '.join(sorted(unknown))}")
+    ports = tuple(int(port) for port in found.get("ports") or ())
+    if any(not 0 < port < 65536 for port in ports):
+        raise ValueError("a port must be from 1 to 65535")
+    known = HostDns()
+    return HostDns(
+        namespaces=tuple(str(name) for name in found.get("namespaces") or known.namespaces),
+        ports=ports or known.ports,
+        ranges=read_cidrs(",".join(found.get("ranges") or ())),
+    )
 
 
 def read_vnode_pod(text: str) -> Object:

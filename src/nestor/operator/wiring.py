@@ -20,6 +20,7 @@ from nestor.operator.backends.reconcile import BackendReconciler
 from nestor.operator.backends.requests import RequestReconciler
 from nestor.operator.clusters.bindings import keep_bindings
 from nestor.operator.clusters.reconcile import ClusterReconciler
+from nestor.operator.enforcement.keeper import Enforcement
 from nestor.operator.gangs.keeper import GangKeeper
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.world import kopf_events
@@ -36,7 +37,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, order=True)
 class Key:
-    """An item of the work queue: a job, a user's cluster, a catalogue entry, a backend, or a request of a backend's."""
+    """An item of the work queue: a job, a user's cluster, a class, a catalogue entry, a backend, or a request of a backend's."""
 
     kind: str
     namespace: str
@@ -45,6 +46,7 @@ class Key:
 
 JOB, CLUSTER, APP = kinds.NESTED_APP_JOB.name, kinds.NESTED_CLUSTER.name, kinds.NESTED_APP.name
 BACKEND, REQUEST = kinds.OVERFLOW_BACKEND.name, kinds.CERTIFICATE_REQUEST.name
+CLASS = kinds.NESTED_CLASS.name
 
 
 class Operator:
@@ -60,6 +62,7 @@ class Operator:
         self._backends = BackendReconciler(context)
         self._requests = RequestReconciler(context)
         self._gangs = GangKeeper(context)
+        self._enforcement = Enforcement(context, self._add_classes)
         self._taints: Taints = {}
         self._lists = Lists(context.api, self.feeds())
         self._definitions = Definitions(context.api)
@@ -103,6 +106,7 @@ class Operator:
             self.queue.run(),
             self._lists.keep(),
             self._gangs.keep(),
+            self._enforcement.keep(),
             keep_host(self.context, self._add_all),
             keep_bindings(self.context),
         )
@@ -115,6 +119,8 @@ class Operator:
                 result = await self._jobs.reconcile(key.namespace, key.name)
             elif key.kind == APP:
                 result = await self._apps.reconcile(key.name)
+            elif key.kind == CLASS:
+                result = await self._enforcement.reconcile(key.name)
             elif key.kind == BACKEND:
                 result = await self._backends.reconcile(key.name)
             elif key.kind == REQUEST:
@@ -133,6 +139,11 @@ class Operator:
             for obj in store:
                 self.queue.add(Key(kind, obj["metadata"]["namespace"], obj["metadata"]["name"]))
 
+    def _add_classes(self) -> None:
+        """Queue all classes: what is known of the host has changed."""
+        for item in self.cache.classes:
+            self.queue.add(Key(CLASS, "", item["metadata"]["name"]))
+
     def _on_job(self, job: Object) -> None:
         meta = job["metadata"]
         self.queue.add(Key(JOB, meta["namespace"], meta["name"]))
@@ -150,6 +161,7 @@ class Operator:
 
     def _on_class(self, item: Object) -> None:
         """A changed class may admit refused jobs, and change the objects of others."""
+        self.queue.add(Key(CLASS, "", item["metadata"]["name"]))
         self._jobs.outbox.hurry(item["metadata"]["name"])
         for kind, store in ((JOB, self.cache.jobs), (CLUSTER, self.cache.clusters)):
             for obj in store:

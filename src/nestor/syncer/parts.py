@@ -7,19 +7,25 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from nestor import names
 from nestor.kube import WorkQueue, kinds
 from nestor.kube.informer import Key
 from nestor.kube.rights import Right, right
 from nestor.kubelet import auth
 from nestor.kubelet.server import KubeletServer
-from nestor.objects import Object
+from nestor.objects import Object, status_of
 from nestor.providers import host
 from nestor.providers.base import Provider
 from nestor.syncer.cluster import status
+from nestor.syncer.cluster.not_carried import NotCarried
 from nestor.syncer.cluster.status import ClusterStatus, Suspend
 from nestor.syncer.copies.engine import Engine
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.rows import find_rows
+from nestor.syncer.metrics import usage
+from nestor.syncer.metrics.api import MetricsApi
+from nestor.syncer.metrics.server import MetricsServer
+from nestor.syncer.metrics.usage import HostUsage
 from nestor.syncer.outcome.controller import OutcomeController
 from nestor.syncer.pods import gang_groups
 from nestor.syncer.pods.controller import PodController
@@ -44,7 +50,7 @@ from nestor.syncer.view.watches import Watches
 
 @dataclass(frozen=True)
 class Parts:
-    """What to run: servers at once, queues and watches once the caches are full."""
+    """What to run: servers, and what needs no other cache, at once; queues and watches once the caches are full."""
 
     status: ClusterStatus
     queues: dict[str, WorkQueue[Any]]
@@ -63,20 +69,44 @@ def build_shared(context: Context, cluster: Object, settings: Settings) -> Parts
     engines = build_engines(context, references)
     pods = build_pods(context, provider, engines, references)
     control = build_control(context, cluster, settings, pods.suspend)
+    not_carried = NotCarried(context)
     kubelet = KubeletServer(provider, build_finder(context.caches, context.target), auth.ApiServerOnly())
+    servers: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
+        "kubelet API": partial(kubelet.serve, settings.kubelet_port, partial(auth.build_tls, settings.access)),
+        "not carried": not_carried.run,
+    }
+    if settings.metrics_port:
+        servers["metrics API"] = partial(build_metrics(context, settings).serve, settings.metrics_port)
     return Parts(
         status=control.status,
-        queues={engine.name: engine.queue for engine in engines.values()} | pods.queues | control.queues,
+        queues={engine.name: engine.queue for engine in engines.values()}
+        | pods.queues
+        | control.queues
+        | {"not-carried": not_carried.queue},
         watches=pods.watches | control.watches,
-        servers={"kubelet API": partial(kubelet.serve, settings.kubelet_port, partial(auth.build_tls, settings.access))},
+        servers=servers,
         host_rights=(
             *control.host_rights,
             *host.RIGHTS,
+            *usage.RIGHTS,
             *gang_groups.RIGHTS,
             *(item for engine in engines.values() for item in engine.host_rights),
         ),
         is_settled=lambda: all(engine.is_settled for engine in engines.values()),
     )
+
+
+def build_metrics(context: Context, settings: Settings) -> MetricsServer:
+    """The metrics API, at the address of this pod."""
+
+    async def find_address() -> str:
+        if settings.metrics_address:
+            return settings.metrics_address
+        pod = await context.host.find(kinds.POD, names.server_pod(settings.cluster), settings.namespace)
+        return str(status_of(pod).get("podIP") or "")
+
+    api = MetricsApi(context.caches, HostUsage(context.host, context.target.namespace, context.target.selector))
+    return MetricsServer(api, context.nested, settings.access, find_address)
 
 
 def build_control(context: Context, cluster: Object, settings: Settings, suspend: Suspend | None = None) -> Parts:

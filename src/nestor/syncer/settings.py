@@ -22,6 +22,10 @@ class Settings:
     health_port: int = syncer.HEALTH_PORT
     kubelet_port: int = syncer.KUBELET_PORT
     gate_port: int = GATE_PORT
+    metrics_port: int = syncer.METRICS_PORT
+    """0: there is no metrics API."""
+    metrics_address: str = ""
+    """Where the metrics API listens; empty: at the address of the server's pod."""
     server_port: int = API_PORT
     """Loopback port of the nested API server."""
     dns_ready_url: str = ""

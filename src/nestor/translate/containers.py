@@ -9,8 +9,8 @@ from nestor.translate import env, fields
 from nestor.translate.fields.containers import EPHEMERAL_CONTAINER
 from nestor.translate.target import Target
 
-FIELDS = fields.find(EPHEMERAL_CONTAINER, "Pass")
-"""What a container has there as it has it here."""
+FIELDS = tuple(sorted({*fields.find(EPHEMERAL_CONTAINER, "Pass"), *fields.find(EPHEMERAL_CONTAINER, "Class")}))
+"""What a container has there as it has it here. What the class decides on is refused before, or allowed."""
 
 
 def build_containers(pod: Object, group: str, target: Target, policy: Policy) -> list[Object]:

@@ -9,11 +9,12 @@ from nestor.api import labels
 from nestor.api.placement import Names
 from nestor.api.policy import Policy
 from nestor.objects import Object
-from nestor.translate import fields
+from nestor.translate import fields, hostname
 from nestor.translate.fields import Table
 from nestor.translate.fields.containers import CONTAINER
 from nestor.translate.fields.pods import POD_SPEC
 from nestor.translate.gang_claims import find_name
+from nestor.translate.target import Target
 from nestor.translate.tolerations import is_allowed, list_given
 
 _DEFAULT_SCHEDULER = "default-scheduler"
@@ -21,9 +22,9 @@ _OF_KUBERNETES = "node.kubernetes.io/"
 """Taints of this domain are tolerated in every DaemonSet's pods: their controller says so, not the pod's owner."""
 
 
-def find_ignored(pod: Object, policy: Policy) -> list[str]:
+def find_ignored(pod: Object, policy: Policy, target: Target) -> list[str]:
     """One message per field; empty for most pods."""
-    return list(_check(pod, policy))
+    return [*_check(pod, policy), *hostname.find_ignored(pod, target)]
 
 
 def _check(pod: Object, policy: Policy) -> Iterator[str]:

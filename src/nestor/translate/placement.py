@@ -13,6 +13,7 @@ from nestor.api import labels
 from nestor.api.placement import Backend, Overflow, Placement, ResourceRule
 from nestor.objects import Object, annotations_of, is_of_daemon_set
 from nestor.quantities import parse_quantity
+from nestor.translate.claims import find_claims
 
 Where = Literal["Host", "HostFirst", "Backend", "Wait"]
 """`HostFirst`: on the host cluster's own nodes if one has room, otherwise at a backend."""
@@ -52,6 +53,9 @@ def decide_place(pod: Object, placement: Placement, batch: Batch | None = None) 
     if is_of_daemon_set(pod):
         return Place("Host", "a DaemonSet has one pod for each node")
     wanted, reason = _find_wish(pod, placement, overflow, batch)
+    if wanted != "Host" and find_claims(pod):
+        why = "backends have no persistent volumes"
+        return Place("Wait", f"it has to run at a backend, but {why}") if wanted == "Backend" else Place("Host", why)
     if not overflow.backends:
         return Place("Wait", "it has to run at a backend, and none is allowed") if wanted == "Backend" else _HOST
     if batch is not None and (wanted == "Backend" or overflow.mode != "Never"):

@@ -9,7 +9,19 @@ from nestor import names
 from nestor.api import labels as marks
 from nestor.api.policy import Policy
 from nestor.objects import Object, annotations_of
-from nestor.translate import backend_fields, containers, dns, downward, fields, gang, labels, placement, scheduling, volumes
+from nestor.translate import (
+    backend_fields,
+    containers,
+    dns,
+    downward,
+    fields,
+    gang,
+    hostname,
+    labels,
+    placement,
+    scheduling,
+    volumes,
+)
 from nestor.translate.fields.pods import POD_SPEC
 from nestor.translate.fields.rule import POD_SECURITY
 from nestor.translate.gang_claims import Membership
@@ -24,7 +36,6 @@ _PRIVILEGED = fields.find(POD_SPEC, "Class", POD_SECURITY.note)
 _CHANGING = fields.find_changing(POD_SPEC)
 SECCOMP = {"seccompProfile": {"type": "RuntimeDefault"}}
 """Filled in where a pod says nothing: many kubelets run it without any profile then."""
-_HOSTNAME_LIMIT = 63
 
 
 def build_pod(
@@ -97,20 +108,12 @@ def _applied(pod: Object, target: Target, kept: Collection[str]) -> str:
     return json.dumps({"digest": digest, "images": images, "labels": keys}, separators=(",", ":"))
 
 
-def find_hostname(pod: Object) -> str:
-    """The name that the pod's containers know it by."""
-    name: str = pod["spec"].get("hostname") or pod["metadata"]["name"].replace(".", "-")
-    return name[:_HOSTNAME_LIMIT].rstrip("-")
-
-
 def _spec(pod: Object, target: Target, policy: Policy) -> Object:
     own, meta = pod["spec"], pod["metadata"]
     result: Object = {key: own[key] for key in _FIELDS if key in own}
     result |= {
         "containers": containers.build_containers(pod, "containers", target, policy),
         "volumes": volumes.build_volumes(pod, policy),
-        # By default, the kubelet would use the host pod's name. No `subdomain`: it would add the host namespace's domain.
-        "hostname": find_hostname(pod),
         "enableServiceLinks": False,
         "automountServiceAccountToken": False,
         "serviceAccountName": "default",
@@ -119,11 +122,9 @@ def _spec(pod: Object, target: Target, policy: Policy) -> Object:
         result["securityContext"] = SECCOMP | (own.get("securityContext") or {})
     if policy.pod_security == "Privileged":
         result |= {key: own[key] for key in _PRIVILEGED if key in own}
-    if result.get("hostNetwork"):
-        del result["hostname"]  # the pod uses that of the node, as on any kubelet
     if first := containers.build_containers(pod, "initContainers", target, policy):
         result["initContainers"] = first
     if secrets := own.get("imagePullSecrets"):
         named = [item["name"] for item in secrets if item.get("name")]
         result["imagePullSecrets"] = [{"name": names.host_name(name, meta["namespace"])} for name in named]
-    return result | dns.build_dns(pod, target)
+    return result | hostname.build_hostname(pod, target) | dns.build_dns(pod, target)

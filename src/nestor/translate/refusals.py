@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from nestor.api.policy import Policy
 from nestor.objects import Object
 from nestor.translate import baseline, fields, gang_claims, node_rules, volumes
+from nestor.translate.claims import NO_DEVICES, NO_VOLUMES
 from nestor.translate.fields import Table
 from nestor.translate.fields.containers import CONTAINER, RESOURCES
 from nestor.translate.fields.pods import POD_SPEC
-from nestor.translate.fields.volumes import PROJECTION, VOLUME
+from nestor.translate.fields.volumes import BY_STORAGE, PROJECTION, VOLUME
 
 _SOURCES = fields.find(PROJECTION, "Translate")
 _GROUPS = ("initContainers", "containers", "ephemeralContainers")
@@ -70,7 +71,10 @@ def _check_fields(path: str, there: Object, table: Table) -> Iterator[str]:
 def _check_volume(path: str, volume: Object, policy: Policy) -> Iterator[str]:
     kind = next((key for key in volume if key != "name"), "emptyDir")
     allowed = {*volumes.find_verbatim(policy), *fields.find(VOLUME, "Translate")}
-    if kind not in allowed:
+    if kind in BY_STORAGE:
+        if not policy.volumes.classes:
+            yield f"`{path}.{kind}` may not be set: {NO_VOLUMES}"
+    elif kind not in allowed:
         why = VOLUME[kind].note if kind in fields.find(VOLUME, "Refuse") else ""
         why = why or f"volumes must be one of {', '.join(sorted(allowed))}"
         yield f"`{path}.{kind}` may not be set: {why}"
@@ -82,5 +86,7 @@ def _check_volume(path: str, volume: Object, policy: Policy) -> Iterator[str]:
 def _check_container(path: str, container: Object, policy: Policy) -> Iterator[str]:
     if policy.pod_security == "Baseline":
         yield from baseline.check_container(path, container)
+    if container.get("volumeDevices") and not (policy.volumes.classes and policy.volumes.block_volumes):
+        yield f"`{path}.volumeDevices` may not be set: {NO_DEVICES}"
     yield from _check_fields(path, container, CONTAINER)
     yield from _check_fields(f"{path}.resources", container.get("resources") or {}, RESOURCES)

@@ -31,6 +31,8 @@ class Target:
     """The NestedClass whose quota limits the namespace. Empty for a user's own cluster, whose namespace is its user's."""
     allowed_labels: tuple[str, ...] = ()
     """Keys of the tenant's labels that its host objects keep, or `<domain>/*`; all others are renamed."""
+    has_hostname_override: bool = False
+    """Whether the host takes `hostnameOverride`."""
     domain: str = DOMAIN
     kubelet_port: int = KUBELET_PORT
     """Port of the syncer's kubelet API, which nested nodes advertise."""

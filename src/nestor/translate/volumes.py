@@ -9,6 +9,7 @@ from nestor import names
 from nestor.api.policy import Policy
 from nestor.objects import Object
 from nestor.translate import downward, fields
+from nestor.translate.claims import find_claim
 from nestor.translate.env import Rename
 from nestor.translate.fields.rule import POD_SECURITY
 from nestor.translate.fields.volumes import TABLES, VOLUME
@@ -82,6 +83,9 @@ def _build_volume(pod: Object, number: int, volume: Object, policy: Policy, rena
         result["configMap"] = source | {"name": rename(source["name"])}
     if source := volume.get("secret"):
         result["secret"] = source | {"secretName": rename(source["secretName"])}
+    if claim := find_claim(pod, volume):
+        # An ephemeral volume's claim is the nested cluster's to make, and is carried like any other.
+        result["persistentVolumeClaim"] = (volume.get("persistentVolumeClaim") or {}) | {"claimName": rename(claim)}
     if source := volume.get("downwardAPI"):
         result["downwardAPI"] = _downward(source)
     if source := volume.get("projected"):

@@ -70,10 +70,10 @@ class Operator:
 
 
 @contextlib.asynccontextmanager
-async def operator_running(plane: apiserver.ControlPlane, *, give_up: int = 11) -> AsyncIterator[Operator]:
+async def operator_running(plane: apiserver.ControlPlane, *, give_up: int = 11, probes: bool = False) -> AsyncIterator[Operator]:
     """An operator for the length of a `with` block: a process as in the image, with the rights of the chart.
 
-    `give_up`: how long it deletes a job, in seconds.
+    `give_up`: how long it deletes a job, in seconds. `probes`: whether it tries the host's network policies.
     """
     (port,) = apiserver.free_ports(1)
     log = plane.folder / f"operator-{port}.log"
@@ -84,6 +84,7 @@ async def operator_running(plane: apiserver.ControlPlane, *, give_up: int = 11) 
         "NESTOR_FORCE_AFTER": "4",
         "NESTOR_GIVE_UP_AFTER": str(give_up),
         "NESTOR_LOG_LEVEL": "debug",
+        "NESTOR_NETWORK_PROBE": str(probes).lower(),
         "PYTHONPATH": str(ROOT / "src"),
     }
     with log.open("wb") as output:

@@ -9,9 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
+from nestor.api import labels
+from nestor.cluster.shape import HostDns
 from nestor.kube import Api, Forbidden, kinds
+from nestor.operator.settings import read_dns
 from tests.integration import apiserver
 from tests.integration.operator.conftest import ROOT
+from tests.unit.operator.builders import build_shape
 from tests.waiting import eventually
 
 Object = dict[str, Any]
@@ -65,6 +69,33 @@ async def test_the_default_class_is_taken_by_the_api_server(plane: apiserver.Con
     applied = await api.apply(kinds.NESTED_CLASS, found)
     assert applied["spec"]["expose"]["domain"] == "apps.example.com"
     await api.delete(kinds.NESTED_CLASS, "from-chart")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_there"),
+    [
+        ([], False),
+        (["--api-versions", "cilium.io/v2/CiliumClusterwideNetworkPolicy"], True),
+        (["--set", "operator.cilium=true"], True),
+        (["--set", "operator.cilium=false", "--api-versions", "cilium.io/v2/CiliumClusterwideNetworkPolicy"], False),
+    ],
+)
+async def test_servers_reach_the_api_server_where_cilium_knows_no_addresses(arguments: list[str], is_there: bool) -> None:
+    found = [item for item in await render(*arguments) if item["apiVersion"] == "cilium.io/v2"]
+    assert len(found) == is_there
+    for policy in found:
+        selected = policy["spec"]["endpointSelector"]["matchLabels"]
+        shape = build_shape()
+        assert selected.items() <= (shape.labels | shape.pod_labels(labels.COMPONENT_SERVER)).items()
+        assert policy["spec"]["egress"] == [{"toEntities": ["kube-apiserver"]}]
+
+
+async def test_the_operator_is_told_where_the_hosts_dns_listens() -> None:
+    said = '{"namespaces":["openshift-dns"],"ports":[53,5353],"ranges":[]}'
+    (deployment,) = [item for item in await render("--set-json", f"operator.dns={said}") if item["kind"] == "Deployment"]
+    variables = {item["name"]: item.get("value") for item in deployment["spec"]["template"]["spec"]["containers"][0]["env"]}
+    assert read_dns(variables["NESTOR_DNS"]) == HostDns(("openshift-dns",), (53, 5353), ())
+    assert variables["NESTOR_NETWORK_PROBE"] == "true"
 
 
 async def test_roles_name_every_verb_and_resource() -> None:

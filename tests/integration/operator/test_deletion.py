@@ -7,6 +7,7 @@ import pytest
 from nestor import names
 from nestor.api import conditions, labels
 from nestor.kube import Api, Kind, kinds
+from nestor.objects import status_of
 from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator, operator_running
 from tests.integration.operator.world import Object, be_ready_server, build_class, build_job, host_namespace, message_of
@@ -219,3 +220,61 @@ async def test_a_restarted_operator_goes_on_where_the_last_one_was(second_plane:
         assert again["data"] == pki["data"]
         await lonely.delete(kinds.NESTED_APP_JOB, "onward", "default")
         await await_gone(lonely, job)
+
+
+def build_volume(name: str, claim: Object) -> Object:
+    """A volume as a provisioner makes it: it goes with its claim."""
+    meta = claim["metadata"]
+    ref = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"} | {key: meta[key] for key in ("name", "namespace", "uid")}
+    spec = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "fast",
+        "persistentVolumeReclaimPolicy": "Delete",
+        "claimRef": ref,
+        "csi": {"driver": "disks.example.org", "volumeHandle": name},
+    }
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec}
+
+
+@pytest.mark.parametrize("retention", ["Retain", "Delete"])
+async def test_volumes_outlive_their_job_where_the_class_says_so(
+    operator: Operator, api: Api, namespace: str, retention: str
+) -> None:
+    name = f"class-{namespace}"
+    policy = build_class(name)
+    policy["spec"]["storage"] = {"classes": ["fast"], "retention": retention}
+    await api.apply(kinds.NESTED_CLASS, policy)
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("keeper", namespace, className=name))
+    where = await host_namespace(api, job)
+    await wait_for(api, kinds.NESTED_CLUSTER, "keeper", where, lambda found: found is not None)
+    # What the syncer makes of a nested claim.
+    own = {labels.JOB: "keeper", labels.JOB_NAMESPACE: namespace, labels.JOB_UID: job["metadata"]["uid"]}
+    marks = {labels.COMPONENT: labels.COMPONENT_APP, labels.NESTED_UID: "nested", labels.CLUSTER: "keeper"}
+    meta = {"name": "data-x-default", "namespace": where, "labels": own | marks}
+    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "fast", "resources": {"requests": {"storage": "1Gi"}}}
+    notes = {labels.NESTED_NAME: "data", labels.NESTED_NAMESPACE: "default"}
+    body = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta | {"annotations": notes}, "spec": spec}
+    claim = await api.create(kinds.PERSISTENT_VOLUME_CLAIM, body)
+    volume = f"pv-{namespace}"
+    await api.create(kinds.PERSISTENT_VOLUME, build_volume(volume, claim))
+    await wait_for(
+        api,
+        kinds.PERSISTENT_VOLUME_CLAIM,
+        "data-x-default",
+        where,
+        lambda found: status_of(found).get("phase") == "Bound",
+        limit=30,
+    )
+
+    await api.delete(kinds.NESTED_APP_JOB, "keeper", namespace)
+    await await_gone(api, job)
+    found = await api.list(kinds.PERSISTENT_VOLUME, labels=f"{labels.JOB_NAMESPACE}={namespace},{labels.JOB}=keeper")
+    if retention == "Delete":
+        assert found == []
+        return
+    (kept,) = found
+    assert kept["metadata"]["name"] == volume
+    assert kept["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
+    assert notes.items() <= kept["metadata"]["annotations"].items()
+    await api.delete(kinds.PERSISTENT_VOLUME, volume)

@@ -209,7 +209,7 @@ async def test_a_refused_field_is_named(world: World, space: str) -> None:
     refused = await world.nested_pod(nested, lambda pod: condition(pod, "PodScheduled").get("reason") == "PodRefused")
     message = condition(refused, "PodScheduled")["message"]
     assert "`spec.volumes[0].hostPath` may not be set" in message
-    assert "`spec.volumes[1].persistentVolumeClaim` may not be set: persistent volumes are not supported yet" in message
+    assert "`spec.volumes[1].persistentVolumeClaim` may not be set: the class allows no persistent volumes" in message
     assert refused["status"]["phase"] == "Pending"
 
     async def told() -> list[str]:

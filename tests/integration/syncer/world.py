@@ -19,7 +19,8 @@ import yaml
 from nestor import names
 from nestor.cluster import certificates, pki
 from nestor.cluster.certificates import Pair
-from nestor.contracts.cluster import COREDNS_USER, DNS_CERTIFICATE, DNS_KEY, DNS_KUBECONFIG
+from nestor.cluster.server import CONTROLLERS
+from nestor.contracts.cluster import COREDNS_USER, DNS_CERTIFICATE, DNS_KEY, DNS_KUBECONFIG, KUBELET_HOSTS
 from nestor.kube import Api, Kind, NotFound, kinds
 from nestor.syncer import main
 from nestor.syncer.settings import Settings
@@ -53,7 +54,7 @@ class NestedPlane(apiserver.ControlPlane):
     def renew_kubelet(self) -> None:
         """Write a fresh certificate for the kubelet API, as the operator does before one ends."""
         now = datetime.datetime.now(datetime.UTC)
-        kubelet = certificates.new_leaf(self._read_authority(), "nestor:kubelet", now, hosts=["localhost", "127.0.0.1"])
+        kubelet = certificates.new_leaf(self._read_authority(), "nestor:kubelet", now, hosts=KUBELET_HOSTS)
         (self.folder / "kubelet.crt").write_bytes(kubelet.certificate)
         (self.folder / "kubelet.key").write_bytes(kubelet.key)
 
@@ -82,10 +83,13 @@ class NestedPlane(apiserver.ControlPlane):
         authority = self._read_authority()
         client = certificates.new_leaf(authority, "system:apiserver", now, organization="system:masters")
         other = certificates.new_leaf(authority, "nestor:coredns", now)
+        proxy = certificates.new_leaf(authority, "system:auth-proxy", now)
         files = {
             "client-ca.crt": authority.certificate,
             "kubelet-client.crt": client.certificate,
             "kubelet-client.key": client.key,
+            "proxy.crt": proxy.certificate,
+            "proxy.key": proxy.key,
             "other.crt": other.certificate,
             "other.key": other.key,
             "syncer.kubeconfig": (self.folder / "admin.kubeconfig").read_bytes(),
@@ -101,12 +105,20 @@ class NestedPlane(apiserver.ControlPlane):
                 f"--kubelet-certificate-authority={self.folder}/ca.crt",
                 f"--kubelet-client-certificate={self.folder}/kubelet-client.crt",
                 f"--kubelet-client-key={self.folder}/kubelet-client.key",
+                # As K3s sets them, and the operator.
+                f"--requestheader-client-ca-file={self.folder}/ca.crt",
+                "--requestheader-allowed-names=system:auth-proxy",
+                "--requestheader-username-headers=X-Remote-User",
+                "--requestheader-group-headers=X-Remote-Group",
+                "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+                f"--proxy-client-cert-file={self.folder}/proxy.crt",
+                f"--proxy-client-key-file={self.folder}/proxy.key",
+                "--enable-aggregator-routing=true",
             ]
         if component == "kube-controller-manager":
-            # As the operator starts it: these judge nodes by heartbeats that nested nodes do not have.
+            # As the operator starts it: those that are left out judge nodes by heartbeats that nested nodes do not have.
             arguments = [item for item in arguments if not item.startswith("--controllers=")]
-            off = ("node-lifecycle-controller", "node-ipam-controller", "node-route-controller")
-            arguments += ["--controllers=*," + ",".join(f"-{name}" for name in off)]
+            arguments += [f"--controllers={CONTROLLERS}"]
         super()._spawn(component, arguments)
 
 
@@ -279,6 +291,7 @@ async def build_world(host: Api, plane: apiserver.ControlPlane, nested_plane: Ne
         kubelet_port=nested_plane.kubelet_port,
         gate_port=gate,
         server_port=nested_plane.port,
+        metrics_port=0,
         server_uid="server-pod-uid",
     )
     return World(host, nested, nested_plane, settings)

@@ -37,11 +37,11 @@ def test_other_types_stay_and_new_ones_are_added() -> None:
 
 
 NEEDED = {
-    "user": """ClassNotFound MachineNotFound PlacementNotAllowed VersionUnsupported CommandNotFound ImageNotAllowed AppDefInvalid
-    AppNotFound ParametersInvalid
+    "user": """ClassNotFound MachineNotFound PlacementNotAllowed StorageNotAllowed VersionUnsupported CommandNotFound
+    ImageNotAllowed AppDefInvalid AppNotFound ParametersInvalid
     TemplatesNotFound PullSecretNotFound StepFailed RunnerFailed HostnameConflict HostNotAllowed IngressRefused
     TlsSecretNotFound""",
-    "somebody": """TooManyJobs ImagePullFailed Unschedulable ProvisioningFailed Unreachable Unauthorized
+    "somebody": """TooManyJobs NetworkNotEnforced ImagePullFailed Unschedulable ProvisioningFailed Unreachable Unauthorized
     SecretNotFound NodeConflict NoShapes BackendInvalid CertificateNotIssued""",
 }
 

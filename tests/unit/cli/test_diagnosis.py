@@ -72,6 +72,18 @@ def test_a_healthy_installation_has_nothing_but_good_findings() -> None:
     assert any("you can run jobs in namespace 'team-a'" in finding.text for finding in findings)
 
 
+def with_walls(status: str, reason: str, message: str) -> Object:
+    """The class, and what the operator found out about network policies."""
+    found = {"type": "NetworkEnforced", "status": status, "reason": reason, "message": message}
+    return CLASS | {"status": {"conditions": [found]}}
+
+
+@pytest.mark.parametrize(("status", "reason"), [("True", "PoliciesEnforced"), ("False", "UnenforcedAccepted")])
+def test_walls_that_stand_or_that_nobody_wants_are_no_finding(status: str, reason: str) -> None:
+    findings = installation.judge(dataclasses.replace(HEALTHY, classes=[with_walls(status, reason, "x")]))
+    assert {finding.level for finding in findings} == {"good"}
+
+
 BROKEN = [
     ({"version": "v1.29.4"}, "bad", "Nestor needs 1.33 or later"),
     ({"has_image_volumes": False}, "bad", "does not support image volumes"),
@@ -91,6 +103,12 @@ BROKEN = [
     ),
     ({"classes": []}, "bad", "there is no NestedClass"),
     ({"classes": None}, "warn", "cannot check the classes"),
+    (
+        {"classes": [with_walls("False", "NetworkNotEnforced", "nothing enforces them")]},
+        "bad",
+        "'default': nothing enforces them",
+    ),
+    ({"classes": [with_walls("Unknown", "NetworkNotProbed", "no room")]}, "warn", "'default': no room"),
     ({"classes": [CLASS | {"metadata": {"name": "big"}}]}, "warn", "no class is named 'default'"),
     ({"classes": [changed(CLASS, expose={"ingressClassName": "nginx"})]}, "warn", "no `expose.allowedHosts`: no job gets a URL"),
     (

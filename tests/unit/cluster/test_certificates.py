@@ -110,7 +110,7 @@ def test_the_kubelet_serves_localhost_for_the_server_ca(secret: Object) -> None:
     kubelet = Pair(access["kubelet.crt"], access["kubelet.key"])
     kubelet.x509.verify_directly_issued_by(authorities.server.x509)
     names = kubelet.x509.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    assert names.get_values_for_type(x509.DNSName) == ["localhost"]
+    assert names.get_values_for_type(x509.DNSName) == ["localhost", "nestor-metrics.kube-system.svc"]
     assert kubelet.private_key.public_key() == kubelet.x509.public_key()
     assert access["client-ca.crt"] == authorities.client.certificate
 

@@ -35,7 +35,9 @@ def build_namespace() -> list[Object]:
     resolved, shape = build_resolved(), build_shape()
     own = [server.DEFAULT_RESOURCES, runner.RESOURCES]
     return [
-        namespace.build_namespace(shape.namespace, resolved.home.labels, POLICY),
+        namespace.build_namespace(
+            shape.namespace, resolved.home.labels, resolved.policy.model_copy(update={"namespace": POLICY})
+        ),
         *(item for item in (namespace.build_quota(shape, POLICY, own), namespace.build_limit_range(shape, POLICY)) if item),
     ]
 

@@ -7,6 +7,7 @@ import datetime
 import pytest
 
 from nestor.cluster.pki import Lifetimes
+from nestor.cluster.shape import HostDns
 from nestor.operator.settings import read_settings
 
 
@@ -54,3 +55,26 @@ def test_what_they_may_not_say(text: str, capsys: pytest.CaptureFixture[str]) ->
     with pytest.raises(SystemExit):
         read_settings(["--image", "x", "--vnode-pod", text])
     assert "NESTOR_VNODE_POD or --vnode-pod must be a JSON object with imagePullSecrets" in capsys.readouterr().err
+
+
+def test_where_the_hosts_dns_listens() -> None:
+    assert read_settings(["--image", "x"]).dns == HostDns(("kube-system",), (53,), ())
+    empty = '{"namespaces": [], "ports": [], "ranges": []}'
+    assert read_settings(["--image", "x", "--dns", empty]).dns == HostDns()
+    said = '{"namespaces": ["openshift-dns"], "ports": [53, 5353], "ranges": ["192.0.2.0/24"]}'
+    assert read_settings(["--image", "x", "--dns", said]).dns == HostDns(("openshift-dns",), (53, 5353), ("192.0.2.0/24",))
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"port": 53}', '{"ports": [0]}', '{"ports": ["a"]}', '{"ranges": ["x"]}'])
+def test_no_policy_is_built_from_nonsense(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        read_settings(["--image", "x", "--dns", text])
+    assert "NESTOR_DNS or --dns must be a JSON object with namespaces, ports and ranges" in capsys.readouterr().err
+
+
+def test_the_host_is_probed_unless_an_admin_says_no(capsys: pytest.CaptureFixture[str]) -> None:
+    assert read_settings(["--image", "x"]).network_probe
+    assert not read_settings(["--image", "x", "--network-probe", "false"]).network_probe
+    with pytest.raises(SystemExit):
+        read_settings(["--image", "x", "--network-probe", "maybe"])
+    assert "must be true or false" in capsys.readouterr().err

@@ -15,10 +15,11 @@ from nestor.syncer.copies.rows import find_rows
 from nestor.syncer.settings import Settings
 from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
+from tests.fakes.api import MemoryApi
 from tests.unit.test_rbac import read_verbs
 from tests.unit.translate.builders import TARGET
 
-API = cast(Api, None)
+API = cast(Api, MemoryApi())
 CLUSTER = {"metadata": {"name": "hello", "namespace": TARGET.namespace}, "spec": {}}
 SETTINGS = Settings(TARGET.namespace, "hello", Path())
 
@@ -41,10 +42,10 @@ async def test_roles_allow_exactly_what_rows_provider_and_controllers_say_that_t
 async def test_pods_in_the_host_need_these_caches(context: Context) -> None:
     built = parts.build_shared(context, CLUSTER, SETTINGS)
     host, nested = ({informer.kind for informer in side} for side in (context.caches.host_side, context.caches.nested_side))
-    both = {kinds.POD, *(row.kind for row in find_rows())}
+    both = {kinds.POD, *(row.kind for row in find_rows())} - {kinds.PERSISTENT_VOLUME}
     assert host == both | {kinds.NESTED_CLUSTER, kinds.EVENT, kinds.RESOURCE_QUOTA}
-    assert nested == both | {kinds.NAMESPACE}
-    assert list(built.servers) == ["kubelet API"]
+    assert nested == both | {kinds.NAMESPACE, kinds.PERSISTENT_VOLUME}
+    assert list(built.servers) == ["kubelet API", "not carried", "metrics API"]
 
 
 async def test_whatever_has_work_runs(context: Context) -> None:
@@ -52,7 +53,7 @@ async def test_whatever_has_work_runs(context: Context) -> None:
     built = parts.build_shared(context, CLUSTER, SETTINGS)
     copies = set(parts.build_engines(context, References(context.caches)))
     pods = {"pods", "pod-creations", "tokens", "events", "suspended-jobs", "gang-groups"}
-    assert set(built.queues) == copies | pods | {"outcome", "cluster-status"}
+    assert set(built.queues) == copies | pods | {"outcome", "cluster-status", "not-carried"}
     assert set(built.watches) == {"suspended-jobs", "outcome"}
 
 

@@ -109,7 +109,7 @@ def test_what_does_not_pass_is_not_in_the_host_pod(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*fields.find(pods.POD_SPEC, "Ignore"), "anythingNew"])
 def test_what_is_ignored_is_told(name: str) -> None:
-    (message,) = ignored.find_ignored(build(**{name: "x"}), BASELINE)
+    (message,) = ignored.find_ignored(build(**{name: "x"}), BASELINE, TARGET)
     assert message.startswith(f"`spec.{name}` is ")
     assert refusals.find_refusals(build(**{name: "x"}), BASELINE) == []
 
@@ -137,7 +137,7 @@ BY_CLASS: Object = {
 @pytest.mark.parametrize("name", fields.find(pods.POD_SPEC, "Class"))
 def test_what_the_class_does_not_allow_is_told(name: str) -> None:
     nested = build(**{name: BY_CLASS[name]})
-    (message,) = [*refusals.find_refusals(nested, BASELINE), *ignored.find_ignored(nested, BASELINE)]
+    (message,) = [*refusals.find_refusals(nested, BASELINE), *ignored.find_ignored(nested, BASELINE, TARGET)]
     assert f"`spec.{name}" in message
 
 
@@ -146,7 +146,7 @@ def test_a_field_of_a_container_that_no_version_has_yet_is_told(group: str) -> N
     nested = build_pod()
     nested["spec"][group] = [{"name": "a", "image": "a", "anythingNew": {"x": 1}}]
     expected = f"`spec.{group}[0].anythingNew` is set, but this version of Nestor does not know the field"
-    assert ignored.find_ignored(nested, BASELINE) == [expected]
+    assert ignored.find_ignored(nested, BASELINE, TARGET) == [expected]
 
 
 CHANGES: Object = {"activeDeadlineSeconds": 7, "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}]}

@@ -12,7 +12,7 @@ from nestor.api.policy import Policy
 from nestor.translate.gang_claims import Claim, find_claim, find_faults, join, read_size
 from nestor.translate.ignored import find_ignored
 from nestor.translate.refusals import find_refusals
-from tests.unit.translate.builders import build_pod
+from tests.unit.translate.builders import TARGET, build_pod
 
 Object = dict[str, Any]
 
@@ -193,5 +193,5 @@ def test_a_size_that_cannot_be_read_refuses_the_pod(notes: dict[str, str], owner
 
 def test_without_rules_its_owner_is_told_that_it_is_in_no_gang() -> None:
     found = pod({"nestor.dev/gang": "a", "nestor.dev/gang-size": "3"})
-    assert find_ignored(found, Policy()) == ["annotation `nestor.dev/gang` is 'a', but the class has no `placement.gang`"]
-    assert find_ignored(found, Policy(placement=Placement(gang=Gang()))) == []
+    assert find_ignored(found, Policy(), TARGET) == ["annotation `nestor.dev/gang` is 'a', but the class has no `placement.gang`"]
+    assert find_ignored(found, Policy(placement=Placement(gang=Gang())), TARGET) == []

@@ -8,8 +8,9 @@ import pytest
 
 from nestor.api.placement import Placement
 from nestor.translate import ignored
-from tests.unit.translate.builders import BASELINE, build_pod
+from tests.unit.translate.builders import BASELINE, TARGET, build_pod
 
+NO_WAIT = "evictions from the host cluster's nodes do not wait for them"
 EVERY_DAEMON = [
     {"key": f"node.kubernetes.io/{name}", "operator": "Exists"}
     for name in ("not-ready", "unreachable", "disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
@@ -27,13 +28,7 @@ EVERY_DAEMON = [
             {"priorityClassName": "high", "priority": 1000},
             ["`spec.priorityClassName` is 'high', but the class allows none (`placement.priorityClasses`)"],
         ),
-        (
-            {"subdomain": "db", "setHostnameAsFQDN": True},
-            [
-                "`spec.setHostnameAsFQDN` is true, but the pod's host name has no domain",
-                "`spec.subdomain` is 'db', but in the pod its host name has no domain; its DNS records have",
-            ],
-        ),
+        ({"evictionResponders": [{"name": "a"}]}, [f"`spec.evictionResponders` is set, but {NO_WAIT}"]),
         (
             {"tolerations": [{"key": "gpu", "operator": "Exists"}, {"operator": "Exists"}, {"key": "gpu", "value": "x"}]},
             ["`spec.tolerations` has all taints, 'gpu', but the class allows none (`placement.allowedTolerations`)"],
@@ -41,7 +36,7 @@ EVERY_DAEMON = [
     ],
 )
 def test_fields_without_effect(spec: dict[str, Any], found: list[str]) -> None:
-    assert ignored.find_ignored(build_pod(**spec), BASELINE) == found
+    assert ignored.find_ignored(build_pod(**spec), BASELINE, TARGET) == found
 
 
 RULES = {
@@ -71,7 +66,7 @@ RULES = {
 )
 def test_what_the_class_allows_has_an_effect_and_the_rest_is_told_with_it(spec: dict[str, Any], found: list[str]) -> None:
     policy = BASELINE.model_copy(update={"placement": Placement.model_validate(RULES)})
-    assert ignored.find_ignored(build_pod(**spec), policy) == found
+    assert ignored.find_ignored(build_pod(**spec), policy, TARGET) == found
 
 
 @pytest.mark.parametrize(("resource", "is_told"), [("nvidia.com/gpu", False), ("cpu", True)])
@@ -80,4 +75,4 @@ def test_a_toleration_that_the_pod_gets_anyway_is_not_told(resource: str, is_tol
     rules = {"extendedResources": [{"name": "nvidia.com/gpu", "tolerations": [toleration]}]}
     pod = build_pod(container={"resources": {"limits": {resource: "1"}}}, tolerations=[{"key": "nvidia.com/gpu"}])
     policy = BASELINE.model_copy(update={"placement": Placement.model_validate(rules)})
-    assert bool(ignored.find_ignored(pod, policy)) is is_told
+    assert bool(ignored.find_ignored(pod, policy, TARGET)) is is_told

@@ -240,3 +240,11 @@ def test_a_host_pod_without_a_node_is_outdated_when_the_rules_change(
 ) -> None:
     host = build_host_pod(annotations=build_mark(made), nodeName=node)
     assert is_outdated(host, now) is expected
+
+
+@pytest.mark.parametrize(("mode", "where"), [("WhenFull", "Host"), ("Always", "Wait")])
+@pytest.mark.parametrize("volume", [{"persistentVolumeClaim": {"claimName": "data"}}, {"ephemeral": {"volumeClaimTemplate": {}}}])
+def test_pods_with_persistent_volumes_stay(volume: Object, mode: str, where: str) -> None:
+    found = decide_place(build_pod(volumes=[{"name": "data", **volume}]), place(mode=mode))
+    assert (found.where, found.backends) == (where, ())
+    assert "backends have no persistent volumes" in found.reason

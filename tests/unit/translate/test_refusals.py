@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from nestor.api.policy import Policy
+from nestor.api.storage import Storage
 from nestor.translate import refusals
 from tests.unit.translate.builders import BASELINE, PRIVILEGED, build_pod
 
@@ -60,7 +62,7 @@ AT_BASELINE = [
     ),
 ]
 
-# What no nested cluster supports, whatever its class allows.
+# What the level has nothing to do with.
 ALWAYS = [
     (build_pod(runtimeClassName="kata"), "`spec.runtimeClassName`"),
     (build_pod(resourceClaims=[{"name": "gpu"}]), "`spec.resourceClaims`"),
@@ -69,7 +71,7 @@ ALWAYS = [
     (volume(csi={"driver": "x"}), "`spec.volumes[0].csi`"),
     (volume(anythingNew={}), "`spec.volumes[0].anythingNew`"),
     (volume(persistentVolumeClaim={"claimName": "x"}), "`spec.volumes[0].persistentVolumeClaim`"),
-    (volume(ephemeral={"volumeClaimTemplate": {}}), "`spec.volumes[0].ephemeral` may not be set: persistent volumes are not"),
+    (volume(ephemeral={"volumeClaimTemplate": {}}), "`spec.volumes[0].ephemeral` may not be set: the class allows no"),
     (
         volume(projected={"sources": [{"clusterTrustBundle": {"name": "x"}}]}),
         "`spec.volumes[0].projected.sources[0].clusterTrustBundle`",
@@ -88,6 +90,24 @@ def test_refused_at_baseline(pod: Object, field: str) -> None:
 @pytest.mark.parametrize(("pod", "field"), AT_BASELINE)
 def test_allowed_to_the_privileged(pod: Object, field: str) -> None:
     assert refusals.find_refusals(pod, PRIVILEGED) == []
+
+
+STORAGE = Storage(classes=["fast"])
+DEVICE = {"volumeDevices": [{"name": "v", "devicePath": "/dev/x"}]}
+
+
+@pytest.mark.parametrize(
+    ("pod", "storage", "is_refused"),
+    [
+        (volume(persistentVolumeClaim={"claimName": "x"}), STORAGE, False),
+        (volume(ephemeral={"volumeClaimTemplate": {}}), STORAGE, False),
+        (build_pod(container=DEVICE), STORAGE, True),
+        (build_pod(container=DEVICE), Storage(classes=["fast"], block_volumes=True), False),
+        (build_pod(container=DEVICE), Storage(block_volumes=True), True),
+    ],
+)
+def test_claims_are_allowed_where_the_class_has_storage(pod: Object, storage: Storage, is_refused: bool) -> None:
+    assert bool(refusals.find_refusals(pod, Policy(storage=storage))) == is_refused
 
 
 @pytest.mark.parametrize(("pod", "field"), ALWAYS)

@@ -36,6 +36,14 @@ API_ACCESS = {
         ({"emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}, {"emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}),
         ({"image": {"reference": "example/app:1"}}, {"image": {"reference": "example/app:1"}}),
         (
+            {"persistentVolumeClaim": {"claimName": "c", "readOnly": True}},
+            {"persistentVolumeClaim": {"claimName": names.host_name("c", "shop"), "readOnly": True}},
+        ),
+        (
+            {"ephemeral": {"volumeClaimTemplate": {"spec": {}}}},
+            {"persistentVolumeClaim": {"claimName": names.host_name("web-v", "shop")}},
+        ),
+        (
             {"configMap": {"name": "c", "optional": True, "items": [{"key": "k", "path": "p"}]}},
             {"configMap": {"name": names.host_name("c", "shop"), "optional": True, "items": [{"key": "k", "path": "p"}]}},
         ),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nestor import __version__
-from nestor.api import crd_fields
+from nestor.api import conditions, crd_fields
 from nestor.api.crd import RESOURCES, Resource
 from nestor.api.crd_fields import describe
 from nestor.cli.diagnosis.facts import Installation
 from nestor.cli.diagnosis.findings import Finding, bad, good, warn
 from nestor.cli.diagnosis.pods import describe_trouble
-from nestor.objects import Object, annotations_of, spec_of, status_of
+from nestor.objects import Object, annotations_of, conditions_of, spec_of, status_of
 
 INSTALL = "install Nestor with its chart: helm upgrade --install nestor charts/nestor -n nestor-system --create-namespace …"
 UPDATE_CRDS = f"apply the new definitions, which helm does not do: {crd_fields.UPDATE_COMMAND}"
@@ -136,7 +136,7 @@ def _judge_classes(facts: Installation) -> Iterator[Finding]:
 
 def _judge_class(item: Object, facts: Installation) -> Iterator[Finding]:
     name, expose = item["metadata"]["name"], spec_of(item).get("expose") or {}
-    findings = list(_judge_ingress(name, expose, facts))
+    findings = [*_judge_walls(name, item), *_judge_ingress(name, expose, facts)]
     if not expose.get("domain"):
         who = ": only jobs whose `expose.host` is in `expose.allowedHosts` get a URL"
         if not expose.get("allowedHosts"):
@@ -156,6 +156,16 @@ def _judge_class(item: Object, facts: Installation) -> Iterator[Finding]:
         )
     versions = [entry.get("version", "") for entry in (spec_of(item).get("cluster") or {}).get("versions") or ()]
     yield from findings or [good(f"class '{name}' offers {', '.join(versions)} and exposes jobs below {expose.get('domain')}")]
+
+
+def _judge_walls(name: str, item: Object) -> Iterator[Finding]:
+    """Whether anything keeps jobs apart, as the operator has found out."""
+    found = conditions.find(conditions_of(item), conditions.NETWORK_ENFORCED) or {}
+    said, reason = found.get("message", ""), conditions.reason_of(found)
+    if found.get("status") == "False" and reason != conditions.UNENFORCED_ACCEPTED:
+        yield bad(f"class '{name}': {said}", reason.advice)
+    elif found.get("status") == "Unknown":
+        yield warn(f"class '{name}': {said}", reason.advice)
 
 
 def _judge_ingress(name: str, expose: Object, facts: Installation) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ from nestor.operator.admission.cluster_spec import complete_spec, find_running
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.admission.placement import apply_machine, check_placement
 from nestor.operator.admission.secret_parameters import RETRY_SECONDS, SecretParameters
+from nestor.operator.admission.storage import apply_size, check_storage
 from nestor.operator.notices.due import explain_unknown
 from nestor.operator.world.host_facts import build_remote
 from nestor.steps import Parameters, Plan, PlanError, Remote, build_plan, check_parameters, list_warnings
@@ -99,6 +100,7 @@ def admit(
     cluster it runs in, `given` the content of its Secret with parameters. Raises `Refused`.
     """
     check_placement(known.policy, known.spec)
+    check_storage(known.policy, known.spec)
     chosen = _choose_command(known, source)
     checked = _check_parameters(known, source, chosen, given)
     offer = _choose_offer(known, chosen)
@@ -121,7 +123,7 @@ def admit(
         namespace=known.namespace,
         uid=known.uid,
         spec=known.spec,
-        policy=apply_machine(known.policy, known.spec.machine),
+        policy=apply_size(apply_machine(known.policy, known.spec.machine), known.spec.storage),
         app=source,
         home=known.home,
         cluster=made_of,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from nestor.api import labels
-from nestor.api.nestedclass import NamespacePolicy
+from nestor.api.nestedclass import NamespacePolicy, NestedClassSpec
 from nestor.cluster import namespace, shared
 from nestor.cluster.access import SYNCER_ROLE
 from nestor.cluster.home import Home
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 async def ensure_home(
-    context: Context, home: Home, policy: NamespacePolicy, forget: Callable[[], None], recorded: str | None = None
+    context: Context, home: Home, policy: NestedClassSpec, forget: Callable[[], None], recorded: str | None = None
 ) -> Home:
     """Ensure the namespace; returns the home with a reference to it. A namespace of another owner is never adopted.
 

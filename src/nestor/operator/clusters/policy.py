@@ -7,6 +7,7 @@ from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.policy import Policy
 from nestor.cluster.namespace import find_default_limits
 from nestor.operator.admission.placement import apply_machine, resolve_placement, tolerate_backends
+from nestor.operator.admission.storage import resolve_storage
 from nestor.operator.world.taints import Taints
 
 
@@ -16,12 +17,13 @@ def resolve_policy(
     """The policy that the cluster's syncer obeys. Pure.
 
     `policy` is None when the class is gone: then the strictest policy holds. A cluster that is no job's is in its user's own
-    namespace: for what the class says of the namespaces and pods that jobs get, the strictest value holds there. `job`: its
+    namespace: for what the class says of the namespaces and pods that jobs get, the strictest value holds there; its
+    volumes are the namespace's own, by the same StorageClasses. `job`: its
     spec, if it can be read; wishes that the class does not allow are left out. `taints`: those of the backends' nodes.
     """
     if policy is None:
         return Policy()
-    found = Policy(always_pull_images=policy.images.always_pull)
+    found = Policy(always_pull_images=policy.images.always_pull, storage=resolve_storage(policy, job))
     if not is_job:
         return found
     own = apply_machine(policy, job.machine if job else None).namespace

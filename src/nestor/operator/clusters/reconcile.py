@@ -22,6 +22,7 @@ from nestor.operator.clusters import ownership
 from nestor.operator.clusters.ensure import Ensured, build_shape, ensure_cluster, ensure_policies, keep_keys, keep_walls
 from nestor.operator.clusters.policy import resolve_policy
 from nestor.operator.clusters.status import write_policy, write_status
+from nestor.operator.enforcement.verdict import check_enforced, explain_open
 from nestor.operator.lifecycle.suspend import SuspendState, decide_suspend, end_pods, find_progress
 from nestor.operator.result import Result
 from nestor.operator.world.context import Context
@@ -57,6 +58,7 @@ class ClusterReconciler:
         suspend = None
         try:
             self._check_senior(cluster)
+            check_enforced(cluster, self._context.cache.classes, self._context.classes.all())
             spec = _read_spec(cluster)
             suspend = await self._decide_suspend(cluster, spec, home)
             made = await self._ensure(cluster, spec, home, replicas=suspend.replicas if suspend else 1)
@@ -70,8 +72,11 @@ class ClusterReconciler:
             await self._refuse(cluster, conditions.PROVISIONING_FAILED, getattr(error, "message", str(error)))
             await self._keep(cluster, home)
             return Result(error=error)
-        texts = ["class and version accepted", made.problem, made.note, f"suspended: {suspend.message}" if suspend else ""]
-        admitted = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, "; ".join(text for text in texts if text))
+        unenforced = self._explain_open(spec.class_name)
+        suspended = f"suspended: {suspend.message}" if suspend else ""
+        texts = ["class and version accepted", unenforced, made.problem, made.note, suspended]
+        reason = conditions.NETWORK_NOT_ENFORCED if unenforced else conditions.ADMITTED_REASON
+        admitted = Condition(conditions.ADMITTED, "True", reason, "; ".join(text for text in texts if text))
         kubeconfig = None if made.problem else names.kubeconfig_secret(name)
         await self._report(cluster, [admitted, *_stand_in(cluster, suspend)], kubeconfig)
         return Result(RESYNC_SECONDS).within(suspend.delay if suspend else None)
@@ -81,6 +86,10 @@ class ClusterReconciler:
         kept = await write_policy(self._context.api, cluster, self._resolve_policy(cluster))
         self._context.cache.clusters.put(kept)
         return kept
+
+    def _explain_open(self, name: str) -> str:
+        policy = self._context.classes.all().get(name)
+        return explain_open(self._context.cache.classes.get(name), policy, name) if policy else ""
 
     def _resolve_policy(self, cluster: Object) -> Policy:
         return resolve_policy(self._context.classes.all().get(spec_of(cluster).get("className", "")), is_job=False)

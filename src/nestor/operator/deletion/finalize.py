@@ -17,6 +17,7 @@ from nestor.names import Part
 from nestor.objects import Object, conditions_of, is_terminating, labels_of, status_of
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.deletion.left import FORCED, LeftPods
+from nestor.operator.deletion.retain import is_retained, retain_volumes
 from nestor.operator.result import Result
 from nestor.operator.status.build import Event
 from nestor.operator.status.report import post, write_status
@@ -100,6 +101,8 @@ class Finalizer:
         """
         name = namespace["metadata"]["name"]
         if not is_terminating(namespace):
+            if is_retained(namespace):
+                await retain_volumes(self._api, namespace)
             await self._stop_producers(name, namespace["metadata"]["labels"][labels.JOB])
         pods = self._context.cache.pods_by_namespace.all(name)
         is_forced = age > self._context.settings.force_after_seconds

@@ -16,6 +16,7 @@ from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import JobIdentity
 from nestor.operator.admission.placement import apply_machine
+from nestor.operator.admission.storage import apply_size, read_wishes
 from nestor.operator.clusters.ensure import Alongside, build_shape, ensure_cluster, ensure_policies, keep_walls
 from nestor.operator.clusters.homes import ensure_defaults, ensure_home, ensure_quota
 from nestor.operator.clusters.policy import resolve_policy
@@ -115,7 +116,7 @@ class ChildrenKeeper:
         policy = context.classes.all().get(spec_of(job).get("className", "default"))
         if cluster is None or policy is None:
             return
-        policy = apply_machine(policy, spec_of(job).get("machine"))
+        policy = apply_size(apply_machine(policy, spec_of(job).get("machine")), read_wishes(job))
 
         async def ensure() -> None:
             await self._ensure_home(home, policy, job["metadata"]["uid"], job)
@@ -130,7 +131,7 @@ class ChildrenKeeper:
             self._inputs.forget_copies(uid)
             self.openings.forget(home.namespace)
 
-        return await ensure_home(self._context, home, policy.namespace, forget, status_of(job).get("namespaceUID"))
+        return await ensure_home(self._context, home, policy, forget, status_of(job).get("namespaceUID"))
 
 
 def build_cluster(resolved: Resolved, *, is_stopped: bool) -> Object:

@@ -22,6 +22,7 @@ from nestor.operator.clusters.ensure import build_shape
 from nestor.operator.clusters.homes import keep_home_keys
 from nestor.operator.deletion.finalize import Finalizer
 from nestor.operator.deletion.sweep import SLOW_SECONDS, Sweeper
+from nestor.operator.enforcement.verdict import check_enforced, explain_open
 from nestor.operator.job.children import Children, ChildrenKeeper
 from nestor.operator.job.expose import admit_routes, is_waiting, observe_exposure
 from nestor.operator.job.hosts import Hosts
@@ -109,6 +110,7 @@ class JobReconciler:
             if not self._context.cache.jobs.put(job):
                 return Result()  # deleted while we added the finalizer, which the API server does not report
             job = self._context.cache.jobs.trim(job)
+            check_enforced(job, self._context.cache.classes, self._context.classes.all())
             resolved = await self._apps.resolve(job)
             return await self._reconcile_admitted(job, replace(resolved, is_shared=self.hosts.is_shared(job)))
         except Refused as refused:
@@ -189,7 +191,7 @@ class JobReconciler:
     ) -> None:
         """Observe, decide on the conditions, and write the status."""
         context, resolved, start = self._context, it.resolved, it.life.record.start_time
-        cache, home = context.cache, resolved.home
+        cache, home, class_name = context.cache, resolved.home, resolved.spec.class_name
         observed = Observed(
             cluster=cache.clusters.get(home.name, home.namespace),
             server=cache.find(kinds.POD, names.server_pod(home.name), home.namespace),
@@ -198,6 +200,7 @@ class JobReconciler:
             problem=refused,
             note="; ".join(filter(None, (children.problem, children.note))),
             warnings=resolved.warnings,
+            unenforced=explain_open(cache.classes.get(class_name), resolved.policy, class_name),
             runner_problem=runner_problem,
             exposure=observe_exposure(cache, resolved, children.routes),
             is_overdue=find_start_deadline(it.job, resolved, start) <= 0,

@@ -11,7 +11,7 @@ from nestor.cluster.home import Home
 from nestor.cluster.shape import Shape
 from nestor.kube import kinds
 from nestor.names import Part
-from nestor.objects import Object, annotations_of, is_terminating, spec_of
+from nestor.objects import Object, annotations_of, is_terminating, labels_of, spec_of
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
 
@@ -65,12 +65,25 @@ async def drop_data(context: Context, home: Home, data: DataEpoch) -> None:
         return
     name, namespace = names.server_pod(home.name), home.namespace
     pod = context.cache.find(kinds.POD, name, namespace)
+    await _drop_volumes(context, home, data, pod)
     if claim := find_claim(context.cache, home):
         # First, so that the next pod cannot use it again: it disappears together with the pod that mounts it.
         await context.api.delete(kinds.PERSISTENT_VOLUME_CLAIM, claim, namespace, uid=data.uid)
     if pod is not None and not is_terminating(pod) and (claim or pod["metadata"]["uid"] == data.uid):
         log.info("%s/%s: deleting the server's pod and its data", namespace, home.name)
         await context.api.delete(kinds.POD, name, namespace, uid=pod["metadata"]["uid"], grace_seconds=GRACE_SECONDS)
+
+
+async def _drop_volumes(context: Context, home: Home, data: DataEpoch, pod: Object | None) -> None:
+    """Delete the application's claims while the server with this data is there: later ones are its successor's."""
+    claims = context.cache.informers[kinds.PERSISTENT_VOLUME_CLAIM]
+    holder = claims.get(claim, home.namespace) if (claim := find_claim(context.cache, home)) else pod
+    if holder is None or holder["metadata"]["uid"] != data.uid:
+        return
+    for item in list(claims):
+        meta, own = item["metadata"], labels_of(item)
+        if meta["namespace"] == home.namespace and own.get(labels.CLUSTER) == home.name and labels.NESTED_UID in own:
+            await context.api.delete(kinds.PERSISTENT_VOLUME_CLAIM, meta["name"], home.namespace, uid=meta["uid"])
 
 
 def _find_holder(cache: Cache, shape: Shape) -> Object | None:

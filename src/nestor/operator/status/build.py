@@ -89,7 +89,7 @@ def list_events(old: Object, new: Object) -> list[Event]:
             events += _list_warnings(before.get("message", ""), condition)
         if condition["status"] == "True" and before.get("status") != "True":
             events.append(Event("Normal", stage.event, condition["message"]))
-        elif stage in conditions.STAGES and _is_news(condition, before):
+        if stage in conditions.STAGES and _is_news(condition, before):
             events.append(Event("Warning", condition["reason"], condition["message"]))
     return [*events, *_list_life(old, new), *(_tell_lost(notice) for notice in list_lost(old, new))]
 

@@ -33,6 +33,8 @@ class Observed:
     """What the user should know even though the cluster is fine."""
     warnings: tuple[str, ...] = ()
     """Warnings about the AppDef of an admitted job."""
+    unenforced: str = ""
+    """What there is to say about a host that does not enforce network policies."""
     runner_problem: str | None = None
     """Why no new runner is created."""
     exposure: Exposure = field(default_factory=Exposure)
@@ -54,8 +56,10 @@ class Observed:
 
 def decide_conditions(observed: Observed, life: Lifecycle) -> list[Condition]:
     """All conditions of an admitted job."""
-    said = "; ".join(["class, version, command and AppDef accepted", *(f"{WARNING}{text}" for text in observed.warnings)])
-    admitted = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, said)
+    texts = ["class, version, command and AppDef accepted", *filter(None, [observed.unenforced])]
+    said = "; ".join([*texts, *(f"{WARNING}{text}" for text in observed.warnings)])
+    reason = conditions.NETWORK_NOT_ENFORCED if observed.unenforced else conditions.ADMITTED_REASON
+    admitted = Condition(conditions.ADMITTED, "True", reason, said)
     ready = decide_cluster_ready(observed, life)
     steps = decide_steps_applied(observed, life, is_cluster_ready=ready.status == "True")
     found = [admitted, ready, steps, decide_exposed(observed.exposure)]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nestor.api.nestedclass import RemotePolicy
 from nestor.cluster.policies import METADATA
-from nestor.cluster.shape import Host
+from nestor.cluster.shape import Host, HostDns
 from nestor.contracts.cluster import DOMAIN
 from nestor.kube import Api, Forbidden, NotFound, kinds
 from nestor.steps import Remote
@@ -21,12 +21,15 @@ class HostUnknown(Exception):
     """The host does not reveal a required fact; the message says how to configure it."""
 
 
-async def read_host(api: Api, service_cidrs: tuple[str, ...]) -> Host:
-    """Read the Service ranges (unless given), what is behind the host's own API Service, and its DNS. Raises `HostUnknown`."""
+async def read_host(api: Api, service_cidrs: tuple[str, ...], dns: HostDns | None = None) -> Host:
+    """Read the Service ranges (unless given), what is behind the host's own API Service, and its DNS. Raises `HostUnknown`.
+
+    `dns`: what an admin says about where that listens.
+    """
     cidrs = service_cidrs or await _read_service_cidrs(api)
     addresses, ports = await _read_api_endpoints(api)
     resolvers, domain = await asyncio.to_thread(_read_own_resolver)
-    return Host(cidrs, addresses, ports, resolvers, domain)
+    return Host(cidrs, addresses, ports, resolvers, domain, dns or HostDns())
 
 
 async def _read_service_cidrs(api: Api) -> tuple[str, ...]:

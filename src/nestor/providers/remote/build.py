@@ -17,8 +17,9 @@ from nestor.objects import Object, annotations_of, labels_of
 from nestor.providers.remote.refusals import CARRIED, POLICY
 from nestor.providers.remote.settings import Settings
 from nestor.translate import containers, downward, env, labels, volumes
+from nestor.translate.hostname import find_hostname
 from nestor.translate.placement import list_extended_resources
-from nestor.translate.pod import SECCOMP, find_hostname
+from nestor.translate.pod import SECCOMP
 from nestor.translate.tolerations import ALWAYS_ALLOWED
 
 GROUPS = ("initContainers", "containers")

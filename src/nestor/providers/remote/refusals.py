@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from nestor.api.policy import Policy
 from nestor.objects import Object
 from nestor.translate import containers, refusals
+from nestor.translate.fields.volumes import BY_STORAGE
 
 POLICY = Policy(always_pull_images=False)
 """Pod Security `Baseline`, whatever the namespace there enforces: no host pod may take over a node of another cluster."""
@@ -55,7 +56,7 @@ _OF_HOST = frozenset(
 """Fields that have done their work in the host cluster when the pod is bound, or that only mean something there."""
 _CHECKED = frozenset({"hostIPC", "hostNetwork", "hostPID", "resourceClaims"})
 _KNOWN = frozenset(CARRIED) | _CHANGED | _OF_HOST | _CHECKED
-_KNOWN_OF_CONTAINER = frozenset(containers.FIELDS) | {"env", "envFrom", "volumeDevices"}
+_KNOWN_OF_CONTAINER = frozenset(containers.FIELDS) | {"env", "envFrom"}
 _GROUPS = ("initContainers", "containers", "ephemeralContainers")
 
 
@@ -63,8 +64,16 @@ def find_refusals(pod: Object) -> list[str]:
     """One message per field that the pod cannot have there; empty for most pods."""
     spec = pod["spec"]
     # Which runtime classes there are is the other cluster's affair: it refuses unknown ones by name.
-    checked = pod | {"spec": {key: value for key, value in spec.items() if key not in {*_OF_HOST, "runtimeClassName"}}}
-    return [*refusals.find_refusals(checked, POLICY), *_find_unknown(spec)]
+    checked = {key: value for key, value in spec.items() if key not in {*_OF_HOST, "runtimeClassName"}}
+    if "volumes" in checked:
+        checked["volumes"] = [{"name": item["name"]} if item.keys() & set(BY_STORAGE) else item for item in checked["volumes"]]
+    return [*_find_claims(spec), *refusals.find_refusals(pod | {"spec": checked}, POLICY), *_find_unknown(spec)]
+
+
+def _find_claims(spec: Object) -> Iterator[str]:
+    for index, volume in enumerate(spec.get("volumes") or []):
+        for kind in volume.keys() & set(BY_STORAGE):
+            yield f"`spec.volumes[{index}].{kind}` may not be set: persistent volumes are not carried to another cluster"
 
 
 def _find_unknown(spec: Object) -> Iterator[str]:

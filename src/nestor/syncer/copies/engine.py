@@ -61,6 +61,8 @@ class Engine:
     @property
     def host_rights(self) -> tuple[Right, ...]:
         """Permissions needed on the host, apart from those for the caches."""
+        if self._row.direction == "Up" and self._row.sources is None:
+            return ()
         verbs = ("get", "create", "patch", "delete") if self._row.direction == "Down" else ("get",)
         return (right(self._row.kind, *verbs),)
 
@@ -77,6 +79,8 @@ class Engine:
             self._row.missing(key)
             return
         self._row.found(key)
+        if message := self._row.find_refusal(source):
+            raise Forbidden(403, "Forbidden", f"{self._row.kind.name} '{key[1]}': {message}")
         try:
             await self._write(key, source)
         except Exception:

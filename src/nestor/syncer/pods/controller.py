@@ -15,6 +15,7 @@ from nestor.syncer.suspend import evict
 from nestor.syncer.suspend.evict import PodEvictor
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 from nestor.translate import placement
+from nestor.translate.claims import find_claims
 from nestor.translate.status import is_terminal
 from nestor.translate.target import nested_key, nested_uid
 
@@ -56,6 +57,7 @@ class PodController:
         self._caches.on_suspend(self._look_at_all)
         self._caches.on_policy(self._look_at_all)
         self._caches.nested(kinds.CONFIG_MAP).on_change(self._on_config_map)
+        self._caches.nested(kinds.PERSISTENT_VOLUME_CLAIM).on_change(self._on_claim)
 
     def _on_nested(self, change: Change) -> None:
         for pod in (change.old, change.new):
@@ -91,6 +93,14 @@ class PodController:
     def _on_config_map(self, change: Change) -> None:
         if uid := evict.remembered_uid(change.latest):
             self.queue.add(uid)
+
+    def _on_claim(self, change: Change) -> None:
+        """Let the pods try again that could not be created for want of a claim."""
+        if change.old is not None:
+            return
+        for pod in self._caches.by_namespace(kinds.POD).all(change.key[0]):
+            if not pod["spec"].get("nodeName") and change.key[1] in find_claims(pod):
+                self.creations.add(pod["metadata"]["uid"])
 
     def _wake_successor(self, host: Object) -> None:
         """Queue the nested pod with the same name: it may be waiting for this host pod's name."""

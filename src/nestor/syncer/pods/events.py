@@ -1,4 +1,4 @@
-"""Copies events of host pods to the nested pods, for the tenant.
+"""Copies events of host pods and claims to the nested ones, for the tenant.
 
 Events are passed on as they come, and none is kept: pods that come and go leave thousands an hour. Those of the time before this
 process started are left out.
@@ -15,9 +15,10 @@ from nestor.kube.informer import Key
 from nestor.objects import Object
 from nestor.syncer.copies.memory import Recent
 from nestor.syncer.translate import event as translate
+from nestor.syncer.translate import storage
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 from nestor.translate import messages
-from nestor.translate.target import nested_uid
+from nestor.translate.target import nested_key, nested_uid
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +27,9 @@ WAITING_LIMIT = 2000
 KNOWN_LIMIT = 2000
 """Events that were copied and may be counted up. One that was forgotten is found again by its name, with one request more."""
 
+_BINDER = "persistentvolume-controller"
+_OF_BINDER = frozenset({"ExternalProvisioning", "FailedBinding", "WaitForFirstConsumer", "WaitForPodScheduled"})
+"""What the nested cluster's own binder says as well."""
 _COUNTED = ("count", "lastTimestamp", "series", "message")
 _PATIENCE = 3
 
@@ -39,7 +43,7 @@ class _Waiting:
 
 
 class EventController:
-    """Copies events whose pods are known."""
+    """Copies events whose objects are known."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -55,6 +59,8 @@ class EventController:
         return len(self._waiting) + len(self._known)
 
     def _on_event(self, change: Change) -> None:
+        if not _is_told(change.latest):
+            return
         if change.key not in self._waiting and len(self._waiting) >= WAITING_LIMIT:
             log.debug("dropping event %s: too many are waiting", change.key[1])
             return
@@ -65,28 +71,35 @@ class EventController:
         waiting = self._waiting.get(key)
         if waiting is None:
             return
-        host, nested = self._find_pods(waiting.event)
+        host, nested = self._find_objects(waiting.event)
         if nested is None:
             self._wait(key, waiting)
             return
-        words = messages.build_words(nested, self._context.target, host)
+        build_words = messages.build_words if waiting.event["involvedObject"]["kind"] == "Pod" else storage.build_words
+        words = build_words(nested, self._context.target, host)
         # The namespace is terminating, or the nested server is too old for the event: not worth a retry.
         with contextlib.suppress(Forbidden, Invalid, NotFound):
             await self._write(waiting.event["metadata"]["uid"], translate.build_event(waiting.event, nested, words))
         self._done(key, waiting)
 
-    def _find_pods(self, event: Object) -> tuple[Object | None, Object | None]:
+    def _find_objects(self, event: Object) -> tuple[Object | None, Object | None]:
         about, caches = event["involvedObject"], self._context.caches
-        host = caches.host(kinds.POD).get(about.get("name", ""), self._context.target.namespace)
+        is_pod = about["kind"] == "Pod"
+        known = caches.host(kinds.POD if is_pod else kinds.PERSISTENT_VOLUME_CLAIM)
+        host = known.get(about.get("name", ""), self._context.target.namespace)
         if host is None or host["metadata"]["uid"] != about.get("uid"):
             return None, None
-        return host, caches.nested_by_uid.get(nested_uid(host))
+        if is_pod:
+            return host, caches.nested_by_uid.get(nested_uid(host))
+        namespace, name = nested_key(host)
+        nested = caches.nested(kinds.PERSISTENT_VOLUME_CLAIM).get(name, namespace)
+        return host, nested if nested is not None and nested["metadata"]["uid"] == nested_uid(host) else None
 
     def _wait(self, key: Key, waiting: _Waiting) -> None:
-        """Retry a few times: an event may arrive before its pod. Most events without a pod are about others', or deleted ones."""
+        """Retry a few times: an event may arrive before its object. Most without one are about others', or deleted ones."""
         waiting.misses += 1
         if waiting.misses <= _PATIENCE:
-            raise RetryLater(0.3 * waiting.misses, "pod not seen yet")
+            raise RetryLater(0.3 * waiting.misses, "object not seen yet")
         self._done(key, waiting)
 
     def _done(self, key: Key, waiting: _Waiting) -> None:
@@ -118,6 +131,15 @@ class EventController:
         except NotFound:
             return False
         return True
+
+
+def _is_told(event: Object) -> bool:
+    """Whether the event is about a pod, or about a claim in words that the nested cluster does not have."""
+    kind = event["involvedObject"].get("kind")
+    if kind == "PersistentVolumeClaim":
+        by = event.get("reportingComponent") or (event.get("source") or {}).get("component")
+        return by != _BINDER or event.get("reason") not in _OF_BINDER
+    return bool(kind == "Pod")
 
 
 def _count(event: Object) -> int:

@@ -17,7 +17,7 @@ class IgnoredFields:
 
     def __init__(self, context: Context, own_nodes: OwnNodes) -> None:
         self._own_nodes = own_nodes
-        self._recorder, self._caches = context.recorder, context.caches
+        self._recorder, self._caches, self._target = context.recorder, context.caches, context.home
         self._told: Told[str] = Told()
         context.caches.nested(kinds.POD).on_change(self._on_pod)
 
@@ -28,7 +28,7 @@ class IgnoredFields:
 
     async def tell(self, pod: Object) -> None:
         """Post the event, unless this pod has it already."""
-        found = "; ".join([*ignored.find_ignored(pod, self._caches.policy), *self._own_nodes.find_ignored(pod)])
+        found = "; ".join([*ignored.find_ignored(pod, self._caches.policy, self._target), *self._own_nodes.find_ignored(pod)])
         if found and self._told.is_news(pod["metadata"]["uid"], found):
             await self._recorder.post(pod, "Warning", REASON, found)
 

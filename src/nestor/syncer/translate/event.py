@@ -1,4 +1,4 @@
-"""Turns events of host pods into events of nested pods."""
+"""Turns events of host pods and claims into events of nested ones."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _FIELDS = (
 _NAME_LIMIT = 200
 
 
-def build_event(event: Object, pod: Object, words: dict[str, str]) -> Object:
+def build_event(event: Object, nested: Object, words: dict[str, str]) -> Object:
     """The nested event. Its name derives from the host event, so a repeated event updates it instead of adding another."""
-    meta = pod["metadata"]
-    about = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "namespace": meta["namespace"], "uid": meta["uid"]}
+    meta, kind = nested["metadata"], event["involvedObject"]["kind"]
+    about = {"apiVersion": "v1", "kind": kind, "name": meta["name"], "namespace": meta["namespace"], "uid": meta["uid"]}
     if path := event["involvedObject"].get("fieldPath"):
         about["fieldPath"] = path
     own = {key: event[key] for key in _FIELDS if event.get(key) is not None}

@@ -76,8 +76,8 @@ class Caches:
 
     @cached_property
     def host_events(self) -> Stream:
-        """New events of all pods in the host namespace. They are told and not kept: there may be very many of them."""
-        return self._on_host(kinds.EVENT, fields="involvedObject.kind=Pod", made=Stream)
+        """New events in the host namespace. They are told and not kept: there may be very many of them."""
+        return self._on_host(kinds.EVENT, made=Stream)
 
     @cached_property
     def host_quotas(self) -> Informer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -25,6 +26,8 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS = 0.2
+_HOSTNAME_OVERRIDE = 35
+"""Minor version of Kubernetes since which kubelets take `hostnameOverride`."""
 
 RETRY_LIMIT = 15
 """Maximum seconds between attempts: after an outage of either API server, work resumes within this time."""
@@ -55,8 +58,9 @@ class Context:
 
 async def find_target(host: Api, settings: Settings) -> tuple[Target, Object]:
     """The target of all synced objects, and the NestedCluster itself."""
-    cluster, api_ip, dns_ip = await asyncio.gather(
+    cluster, version, api_ip, dns_ip = await asyncio.gather(
         _patiently(lambda: host.get(kinds.NESTED_CLUSTER, settings.cluster, settings.namespace)),
+        _patiently(lambda: host.request("GET", "/version")),
         _patiently(lambda: _cluster_ip(host, settings, Part.SERVER)),
         _patiently(lambda: _cluster_ip(host, settings, Part.DNS)),
     )
@@ -77,9 +81,16 @@ async def find_target(host: Api, settings: Settings) -> tuple[Target, Object]:
         api_ip=api_ip,
         dns_ip=dns_ip,
         quota_class=spec_of(cluster).get("className", "") if own else "",
+        has_hostname_override=read_minor(version) >= _HOSTNAME_OVERRIDE,
         kubelet_port=settings.kubelet_port,
     )
     return target, cluster
+
+
+def read_minor(version: Object) -> int:
+    """The minor version of an API server, from what it says of itself; 0 if that cannot be read."""
+    found = re.match(r"v1\.(\d+)", str(version.get("gitVersion")))
+    return int(found[1]) if found else 0
 
 
 async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:

@@ -11,7 +11,7 @@ CONTAINER = table(
     "env envFrom",
     image=Rule("Pass", changes="Patch"),
     resources=Rule("Pass", changes="Resize"),
-    volumeDevices=Rule("Refuse", "persistent volumes are not supported yet"),
+    volumeDevices=Rule("Class", "storage.blockVolumes"),
 )
 EPHEMERAL_CONTAINER: Table = {**CONTAINER, "targetContainerName": PASS}
 RESOURCES = table("limits requests", claims=Rule("Refuse", "dynamic resource allocation is not supported"))

@@ -8,10 +8,9 @@ _ADMITTED = Rule("Own", "the nested API server fills it in, from a class that ha
 _ACCOUNT = Rule("Own", "tokens are those of the nested cluster")
 
 POD_SPEC = table(
-    "hostAliases hostUsers hostnameOverride os readinessGates restartPolicy securityContext shareProcessNamespace "
-    "terminationGracePeriodSeconds",
-    "affinity containers dnsConfig dnsPolicy enableServiceLinks hostname imagePullSecrets initContainers nodeName "
-    "topologySpreadConstraints volumes",
+    "hostAliases hostUsers os readinessGates restartPolicy securityContext shareProcessNamespace terminationGracePeriodSeconds",
+    "affinity containers dnsConfig dnsPolicy enableServiceLinks hostname hostnameOverride imagePullSecrets initContainers "
+    "nodeName setHostnameAsFQDN subdomain topologySpreadConstraints volumes",
     activeDeadlineSeconds=Rule("Pass", changes="Patch"),
     resources=Rule("Pass", changes="Resize"),
     ephemeralContainers=Rule("Translate", changes="Add"),
@@ -26,8 +25,6 @@ POD_SPEC = table(
     tolerations=Rule("Class", "placement.allowedTolerations", changes="Patch"),
     resourceClaims=Rule("Refuse", "dynamic resource allocation is not supported"),
     evictionResponders=Rule("Ignore", "evictions from the host cluster's nodes do not wait for them"),
-    setHostnameAsFQDN=Rule("Ignore", "the pod's host name has no domain"),
-    subdomain=Rule("Ignore", "in the pod its host name has no domain; its DNS records have"),
     workloadRef=Rule(
         "Ignore", "the host cluster's scheduler does not know the workload; gangs are formed as `placement.gang` says"
     ),

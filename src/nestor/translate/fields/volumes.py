@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from nestor.translate.fields.rule import POD_SECURITY, Rule, Table, table
+from nestor.translate.fields.rule import POD_SECURITY, Rule, Table, find, table
 
-# Generic ephemeral volumes are claims too: their template may name any PersistentVolume of the host.
-_CLAIM = Rule("Refuse", "persistent volumes are not supported yet")
+_STORAGE = Rule("Class", "storage.classes")
 
 VOLUME = table(
     "emptyDir image name",
     "configMap downwardAPI projected secret",
     "awsElasticBlockStore azureDisk azureFile cephfs cinder csi fc flexVolume flocker gcePersistentDisk gitRepo glusterfs iscsi "
     "nfs photonPersistentDisk portworxVolume quobyte rbd scaleIO storageos vsphereVolume",
-    ephemeral=_CLAIM,
-    persistentVolumeClaim=_CLAIM,
+    ephemeral=_STORAGE,
+    persistentVolumeClaim=_STORAGE,
     hostPath=POD_SECURITY,
 )
+BY_STORAGE = find(VOLUME, "Class", _STORAGE.note)
+"""Kinds of volumes that are claims."""
 PROJECTION = table("", "configMap downwardAPI secret serviceAccountToken", "clusterTrustBundle podCertificate")
 
 CLAIM_SPEC = table(
     "accessModes",
     "dataSource volumeName",
-    storageClassName=Rule("Class", "storage.classes"),
+    storageClassName=_STORAGE,
     volumeMode=Rule("Class", "storage.blockVolumes"),
     resources=Rule("Translate", changes="Patch"),
     dataSourceRef=Rule("Own", "goes with `dataSource`"),
@@ -41,7 +42,10 @@ TABLES: dict[str, Table] = {
     "DownwardAPIVolumeFile": table("mode path resourceFieldRef user", "fieldRef"),
     "DownwardAPIVolumeSource": table("defaultMode defaultUser", "items"),
     "EmptyDirVolumeSource": table("medium mode sizeLimit"),
+    "EphemeralVolumeSource": table(volumeClaimTemplate=Rule("Own", "the nested cluster makes the claim")),
+    "PersistentVolumeClaimVolumeSource": table("readOnly", "claimName"),
     "HostPathVolumeSource": table("path type"),
+    "VolumeDevice": table("devicePath name"),
     "ImageVolumeSource": table("reference", pullPolicy=Rule("Class", "images.alwaysPull")),
     "KeyToPath": table("key mode path user"),
     "ProjectedVolumeSource": table("defaultMode defaultUser", "sources"),

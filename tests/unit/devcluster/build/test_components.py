@@ -6,7 +6,7 @@ import pytest
 
 from devcluster.build import components, gobuild, machine
 from devcluster.build.commands import BuildError
-from devcluster.build.components import COMPONENTS, Component
+from devcluster.build.components import COMPONENTS, CONFORMANCE, Component
 
 GO_MOD = """module x
 
@@ -36,7 +36,7 @@ def test_linker_flags_name_the_version_and_link_c_statically() -> None:
     assert flags.endswith("-extldflags -static")
 
 
-@pytest.mark.parametrize("component", COMPONENTS, ids=lambda component: component.name)
+@pytest.mark.parametrize("component", [*COMPONENTS, *CONFORMANCE], ids=lambda component: component.name)
 def test_each_component_has_a_module_with_hashes_sources_and_its_version(component: Component) -> None:
     module = gobuild.MODULES / component.module
     go_mod = (module / "go.mod").read_text()
@@ -52,6 +52,15 @@ def test_the_stand_in_reports_the_version_of_k3s_and_kubernetes_its_own() -> Non
     built = {component.name: components.linker_flags(component, GO_MOD) for component in COMPONENTS if component.module == "kube"}
     assert "-X k8s.io/component-base/version.gitVersion=v1.36.3+k3s1 " in built["k3s"]
     assert "-X k8s.io/component-base/version.gitVersion=v1.36.3 " in built["kube"]
+
+
+def test_the_conformance_tests_are_of_the_cluster_s_version() -> None:
+    by_name = {component.name: component for component in (*COMPONENTS, *CONFORMANCE)}
+    versions = [
+        components.required_version((gobuild.MODULES / by_name[name].module / "go.mod").read_text(), components.KUBERNETES)
+        for name in ("kube", "conformance")
+    ]
+    assert versions[0] == versions[1]
 
 
 def test_every_module_with_go_tests_has_them_run() -> None:

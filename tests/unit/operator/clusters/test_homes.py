@@ -8,13 +8,13 @@ from typing import Any, cast
 import pytest
 
 from nestor.api import labels
-from nestor.api.nestedclass import NamespacePolicy
 from nestor.cluster.home import Home
 from nestor.cluster.provision import ForeignObject
 from nestor.kube import Conflict, Kind, RetryLater, kinds
 from nestor.kube.applier import Applier
 from nestor.operator.clusters.homes import ensure_home
 from nestor.operator.world.context import Context
+from tests.unit.operator.builders import build_policy
 
 Object = dict[str, Any]
 
@@ -75,7 +75,7 @@ class World:
 
     async def ensure(self, recorded: str | None = "n1") -> Home:
         """One pass."""
-        return await ensure_home(self.context, HOME, NamespacePolicy(), lambda: self.forgotten.append("the job's"), recorded)
+        return await ensure_home(self.context, HOME, build_policy(), lambda: self.forgotten.append("the job's"), recorded)
 
 
 def namespace(uid: str = "n1", job: str | None = "1234", **meta: Any) -> Object:

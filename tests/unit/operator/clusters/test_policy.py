@@ -7,6 +7,7 @@ import pytest
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
+from nestor.api.storage import Storage
 from nestor.operator.clusters.policy import resolve_policy
 from tests.unit.operator.builders import Object, build_job, build_policy
 
@@ -65,3 +66,10 @@ def test_which_nodes_a_class_shows_is_for_jobs_alone() -> None:
     assert (job.nodes, job.node_selector and job.node_selector.match_labels) == ("Selected", {"pool": "batch"})
     assert resolve_policy(build_policy(cluster=cluster), is_job=False) == USERS
     assert resolve_policy(build_policy(), is_job=True).nodes is None
+
+
+@pytest.mark.parametrize("is_job", [True, False])
+def test_volumes_are_as_the_class_says_in_users_own_clusters_too(is_job: bool) -> None:
+    found = resolve_policy(build_policy(storage={"classes": ["fast"], "retention": "Retain"}), is_job=is_job)
+    assert found.storage == Storage(classes=["fast"])
+    assert not resolve_policy(build_policy(), is_job=is_job).volumes.classes

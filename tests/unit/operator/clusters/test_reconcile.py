@@ -44,7 +44,8 @@ class World:
         self.said: list[Condition] = []
         self.replicas: list[int] = []
         store = SimpleNamespace(get=lambda *_: self.cluster, put=lambda _: None)
-        cache = SimpleNamespace(clusters=_Store(store), find=lambda kind, *_: self.there.get(kind.plural))
+        no_class = SimpleNamespace(get=lambda *_: None)
+        cache = SimpleNamespace(clusters=_Store(store), classes=no_class, find=lambda kind, *_: self.there.get(kind.plural))
         classes = SimpleNamespace(all=lambda: {"default": build_policy()})
         context = SimpleNamespace(api=None, cache=cache, classes=classes, host=None, settings=None)
         for name in ("ensure_finalizer", "write_status", "ensure_cluster", "build_shape", "keep_keys"):

@@ -112,6 +112,18 @@ def test_a_warning_tells_of_every_reason_that_somebody_must_act_on(kind: str, re
     assert told == ([] if reason.needs == "nobody" else [("Warning", reason, "why")])
 
 
+def test_a_host_without_walls_is_told_once_though_the_job_is_admitted() -> None:
+    open_host = Condition(conditions.ADMITTED, "True", conditions.NETWORK_NOT_ENFORCED, "accepted; no walls")
+    first = build_status(build_job(), [open_host], TIME)
+    told = [("Normal", "JobAdmitted", "accepted; no walls"), ("Warning", "NetworkNotEnforced", "accepted; no walls")]
+    assert [(event.kind, event.reason, event.message) for event in list_events({}, first)] == told
+    assert list_events(first, first) == []
+    job = build_job() | {"status": build_status(build_job(), [ADMITTED], TIME)}
+    later = build_status(job, [open_host], LATER)
+    assert [event.reason for event in list_events(job["status"], later)] == ["NetworkNotEnforced"]
+    assert later["conditions"][0]["lastTransitionTime"] == TIME
+
+
 def test_ordinary_stages_are_no_events() -> None:
     assert list_events({}, build_status(build_job(), [WAITING], TIME)) == []
 

@@ -165,6 +165,16 @@ async def test_only_the_data_that_is_meant_is_deleted(
     assert api.deleted == [], "where no data was seen there is none"
 
 
+@pytest.mark.parametrize(("uid", "is_dropped"), [("p1", True), ("p2", False)])
+async def test_the_applications_volumes_go_with_the_data_and_those_of_its_successor_stay(uid: str, is_dropped: bool) -> None:
+    api = FakeApi()
+    world = build_world(api, cluster=dict(NOTED))
+    put(world, kinds.POD, SERVER, uid, component="server")
+    put(world, kinds.PERSISTENT_VOLUME_CLAIM, "db", "v1", meta={"labels": {labels.CLUSTER: "hello", labels.NESTED_UID: "n1"}})
+    await drop_data(build_context(api, world), build_shape(), DataEpoch(2, "p1"))
+    assert (("PersistentVolumeClaim db", "v1") in api.deleted) is is_dropped
+
+
 @pytest.mark.parametrize(
     ("status", "start_time", "is_overdue"),
     [

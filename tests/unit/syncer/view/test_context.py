@@ -12,11 +12,19 @@ from nestor.api import labels
 from nestor.kube import Api, kinds
 from nestor.names import Part
 from nestor.syncer.settings import Settings
-from nestor.syncer.view.context import find_target
+from nestor.syncer.view.context import find_target, read_minor
 from tests.fakes.api import MemoryApi
 
 Object = dict[str, Any]
 JOB = labels.of_job("hello", "team-a", "1234")
+
+
+@pytest.mark.parametrize(
+    ("version", "minor"),
+    [("v1.36.3", 36), ("v1.35.0-eks-1234", 35), ("v1.34.2+k3s1", 34), ("v1.9.1", 9), ("master", 0), (None, 0)],
+)
+def test_the_minor_version_of_a_host(version: str | None, minor: int) -> None:
+    assert read_minor({"gitVersion": version}) == minor
 
 
 @pytest.mark.parametrize(
@@ -32,3 +40,4 @@ async def test_only_a_jobs_namespace_has_the_quota_of_its_class(own: Object, quo
         api.put(kinds.SERVICE, {"metadata": meta, "spec": {"clusterIP": "10.0.0.1"}})
     target, _ = await find_target(cast(Api, api), Settings("n", "hello", Path()))
     assert target.quota_class == quota_class
+    assert target.has_hostname_override

@@ -1,0 +1,88 @@
+"""`python -m devcluster.conformance build|run|publish`: Kubernetes' conformance tests.
+
+`run` runs those of one column that have not ended before, and writes the docs; `publish` only writes the docs, of all columns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+
+from devcluster.build import BuildError, cache, conformance
+from devcluster.conformance import results, store, suite, target
+from devcluster.conformance.results import Verdict
+from devcluster.demo.tools import DemoError
+from devcluster.progress import Console, Progress
+
+
+def main() -> int:
+    """Do what is asked for; 0 if everything is as the list of known failures says."""
+    parser = argparse.ArgumentParser(prog="python -m devcluster.conformance", description=__doc__)
+    parser.add_argument("action", choices=["build", "run", "publish"])
+    parser.add_argument("--mode", default="shared", help="host or shared")
+    parser.add_argument("--class-name", default="baseline", help="baseline or privileged; only for shared")
+    parser.add_argument("--focus", default="", help="a regular expression that the tests' names match")
+    parser.add_argument("--again", default="", help="repeat what has ended: failed or all")
+    parser.add_argument("--processes", type=int, default=6, help="how many tests run at a time")
+    parser.add_argument("--minutes", type=float, default=0, help="end after so long; the next run goes on from there")
+    chosen = parser.parse_args()
+    progress = Console()
+    try:
+        conformance.ensure_images(cache.default(), progress)
+        return 0 if chosen.action == "build" else _run(chosen, progress)
+    except (BuildError, DemoError, suite.SuiteError, RuntimeError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+def _run(chosen: argparse.Namespace, progress: Progress) -> int:
+    at = cache.default()
+    column = results.column(chosen.mode, chosen.class_name)
+    runner = suite.Suite(at.bin, at.conformance / "runs" / column, chosen.processes, chosen.minutes)
+    names, kubernetes = runner.names(), runner.version()
+    stores = {name: store.open_store(at, kubernetes, name) for name in results.COLUMNS}
+    if chosen.action == "run":
+        stores = {column: stores[column]}
+        _measure(chosen, runner, names, stores[column], progress)
+    store.publish(kubernetes, names, stores)
+    known = store.read_known()
+    judged = [_tell(results.judge(kept.read().values(), known.get(name, {})), name) for name, kept in stores.items()]
+    return 0 if all(judged) else 1
+
+
+def _measure(
+    chosen: argparse.Namespace, runner: suite.Suite, names: Sequence[str], kept: store.Store, progress: Progress
+) -> None:
+    wanted = suite.select(names, chosen.focus)
+    if chosen.again == "all" and wanted == names:
+        kept.clear()
+    left = results.choose(wanted, kept.read(), chosen.again)
+    progress.note(f"{len(wanted) - len(left)} of {len(wanted)} tests have ended before, {len(left)} are left.")
+    if not left:
+        return
+    kubeconfig = target.prepare(chosen.mode, chosen.class_name, progress)
+    began = time.monotonic()
+    with progress.stage("Run Kubernetes' conformance tests") as stage:
+        counting = suite.Counting(stage, len(left))
+
+        def on_result(result: results.Result) -> None:
+            counting.add(result)
+            kept.add([result])
+
+        found = runner.run(left, kubeconfig, on_result)
+    kept.add(found)
+    kept.add_run(len(found), time.monotonic() - began, chosen.processes)
+
+
+def _tell(verdict: Verdict, column: str) -> bool:
+    for result in verdict.unlisted:
+        print(f"{column}: {result.state} and not listed: {result.name}: {result.message}")
+    for result in verdict.mended:
+        print(f"{column}: passed, so take it off {store.KNOWN.name}: {result.name}")
+    return verdict.is_good
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+"""docs/conformance.json and docs/conformance.md: every conformance test, and what became of it where. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from devcluster.conformance.results import COLUMNS, Result
+
+Object = dict[str, Any]
+
+MARKS = {"passed": "✓", "failed": "**✗**", "skipped": "skipped"}
+"""How a result looks in a table; a test that did not run has an empty cell."""
+
+
+@dataclass
+class Record:
+    """What is known about all tests of one Kubernetes version."""
+
+    kubernetes: str
+    names: Sequence[str]
+    columns: dict[str, dict[str, Result]] = field(default_factory=dict)
+    """By column and name."""
+    rates: dict[str, Object] = field(default_factory=dict)
+    """By column: `tests` that ended in its runs, `seconds` that these took, with `processes` side by side."""
+
+
+def load(text: str, names: Sequence[str], kubernetes: str) -> Record:
+    """What an earlier run wrote; of another version of Kubernetes, nothing."""
+    found: Object = json.loads(text) if text else {}
+    if found.get("kubernetes") != kubernetes:
+        return Record(kubernetes, names)
+    columns = {
+        column: {
+            name: Result(name, cell["state"], cell.get("seconds"), cell.get("message", ""))
+            for name, row in found["tests"].items()
+            if (cell := row.get(column))
+        }
+        for column in COLUMNS
+    }
+    return Record(kubernetes, names, columns, found.get("rates", {}))
+
+
+def to_json(record: Record) -> str:
+    """A line per test, so that a change is seen where it is."""
+    rows = ",\n".join(f"    {json.dumps(name)}: {json.dumps(_row(record, name))}" for name in record.names)
+    head = f'  "kubernetes": {json.dumps(record.kubernetes)},\n  "rates": {json.dumps(record.rates)},\n'
+    return f'{{\n{head}  "tests": {{\n{rows}\n  }}\n}}\n'
+
+
+def _row(record: Record, name: str) -> Object:
+    found: Object = {}
+    for column in COLUMNS:
+        if result := record.columns.get(column, {}).get(name):
+            found[column] = {"state": result.state, "seconds": result.seconds} | (
+                {"message": result.message} if result.message else {}
+            )
+    return found
+
+
+def sig(name: str) -> str:
+    """The special interest group that a test belongs to."""
+    match = re.match(r"\[sig-([a-z-]+)\]", name)
+    return match[1] if match else "other"
+
+
+def count(record: Record, column: str, names: Iterable[str]) -> tuple[int, int]:
+    """How many of the tests passed, and how many ran."""
+    found = record.columns.get(column, {})
+    ended = [found[name] for name in names if name in found]
+    return sum(result.state == "passed" for result in ended), len(ended)
+
+
+def share(record: Record, column: str) -> tuple[int, int]:
+    """Of what the host passes and this column has run: how many pass here, and how many there are."""
+    host, here = record.columns.get("host", {}), record.columns.get(column, {})
+    both = [name for name, result in host.items() if result.state == "passed" and name in here]
+    return sum(here[name].state == "passed" for name in both), len(both)
+
+
+def compare(record: Record, column: str) -> tuple[int, float, float]:
+    """The tests that passed on the host and here: how many, and the seconds that they took in all on the host and here."""
+    host, here = record.columns.get("host", {}), record.columns.get(column, {})
+    pairs = [
+        (host[name].seconds, result.seconds)
+        for name, result in here.items()
+        if name in host and host[name].state == result.state == "passed"
+    ]
+    both = [(one, other) for one, other in pairs if one is not None and other is not None]
+    return len(both), sum(one for one, _ in both), sum(other for _, other in both)
+
+
+def to_markdown(record: Record, known: Mapping[str, Mapping[str, str]], introduction: str) -> str:
+    """The whole page."""
+    parts = [introduction.strip(), "## By special interest group", _summary(record), _goals(record)]
+    parts += ["## What does not pass", _failures(record, known)]
+    parts += ["## Every test", "✓ passed, ✗ failed, empty: not run yet."]
+    for group in sorted({sig(name) for name in record.names}):
+        parts += [f"### {group}", _table(record, [name for name in record.names if sig(name) == group])]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _summary(record: Record) -> str:
+    groups = sorted({sig(name) for name in record.names})
+    lines = [f"| SIG | tests | {' | '.join(COLUMNS.values())} |", f"|---|---|{'---|' * len(COLUMNS)}"]
+    for group in groups:
+        lines.append(_counts(record, group, [name for name in record.names if sig(name) == group]))
+    return "\n".join([*lines, _counts(record, "**all**", list(record.names))])
+
+
+def _counts(record: Record, title: str, names: Sequence[str]) -> str:
+    cells = []
+    for column in COLUMNS:
+        passed, ended = count(record, column, names)
+        cells.append(f"{passed} of {ended}" if ended else "")
+    return f"| {title} | {len(names)} | {' | '.join(cells)} |"
+
+
+def _goals(record: Record) -> str:
+    return "\n".join(f"- {title}: {_goal(record, column)}" for column, title in COLUMNS.items())
+
+
+def _goal(record: Record, column: str) -> str:
+    if not record.columns.get(column):
+        return "not run yet."
+    found = []
+    passed, both = share(record, column)
+    if column != "host" and both:
+        found.append(f"{passed} of the {both} tests that the host passes and that ran here pass ({100 * passed / both:.1f} %).")
+        number, host, here = compare(record, column)
+        found.append(f"Those {number} took {host:.0f} s in all on the host and {here:.0f} s here.")
+    if rate := record.rates.get(column):
+        minutes = rate["seconds"] / 60
+        found.append(f"{rate['tests']} tests ended in {minutes:.1f} min with {rate['processes']} processes.")
+    return " ".join(found)
+
+
+def _failures(record: Record, known: Mapping[str, Mapping[str, str]]) -> str:
+    lines = ["| test | where | why |", "|---|---|---|"]
+    for name in record.names:
+        reasons: dict[str, list[str]] = {}
+        for column, title in COLUMNS.items():
+            result = record.columns.get(column, {}).get(name)
+            if result and result.state != "passed":
+                reasons.setdefault(known.get(column, {}).get(name) or "not explained yet", []).append(title)
+        lines += [f"| {_cell(name)} | {', '.join(where)} | {_cell(reason)} |" for reason, where in reasons.items()]
+    return "\n".join(lines) if len(lines) > 2 else "Everything that ran passed."
+
+
+def _table(record: Record, names: Sequence[str]) -> str:
+    lines = [f"| test | {' | '.join(COLUMNS.values())} |", f"|---|{'---|' * len(COLUMNS)}"]
+    for name in names:
+        cells = [result.state if (result := record.columns.get(column, {}).get(name)) else "" for column in COLUMNS]
+        lines.append(f"| {_cell(name)} | {' | '.join(MARKS.get(cell, '') for cell in cells)} |")
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    short = re.sub(r"^\[sig-[a-z-]+\] |\s*\[(Conformance|NodeConformance|LinuxOnly)\]", "", text)
+    return short.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")

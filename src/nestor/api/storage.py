@@ -1,0 +1,70 @@
+"""The volumes of jobs: what a class allows, and what of it holds for one cluster."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from nestor.api.base import Model, ObjectName, Quantity, rule, rules
+
+Retention = Literal["Delete", "Retain"]
+
+_DEFAULT_RULE = rule(
+    "!has(self.defaultClass) || (has(self.classes) && self.defaultClass in self.classes)",
+    "`defaultClass` must be one of the classes in `classes`",
+)
+
+
+class Storage(Model):
+    """The volumes that the claims of a nested cluster may get."""
+
+    model_config = ConfigDict(json_schema_extra=rules(_DEFAULT_RULE))
+
+    classes: Annotated[list[ObjectName], Field(max_length=32)] = Field(
+        default_factory=list,
+        description="StorageClasses of the host cluster that nested clusters have too, by name. PersistentVolumeClaims that name "
+        "one of them get a volume of the host cluster; all others stay Pending, and so do their pods. If not set, there are no "
+        "persistent volumes.",
+    )
+    default_class: ObjectName | None = Field(
+        None,
+        description="StorageClass of claims that name none, one of `classes`. Defaults to the first of them, whatever the host "
+        "cluster's own default is.",
+    )
+    block_volumes: bool = Field(
+        False,
+        description="Whether claims may have `volumeMode: Block`: their pods then get a device of the node instead of a file "
+        "system. Defaults to false.",
+    )
+
+    @property
+    def default(self) -> str | None:
+        """The StorageClass of claims that name none."""
+        return self.default_class or next(iter(self.classes), None)
+
+
+class ClassStorage(Storage):
+    """The volumes of jobs. A change reaches running jobs at once, but claims that have a volume keep it."""
+
+    retention: Retention = Field(
+        "Delete",
+        description="What becomes of volumes when their job is deleted. `Delete`: they go with it, as the reclaim policy of "
+        "their StorageClass says. `Retain`: those that claims still have stay as PersistentVolumes, with the job's labels, "
+        "until an admin deletes them: `kubectl get pv -l nestor.dev/job-namespace=<namespace>,nestor.dev/job=<job>`. The volume "
+        "of a claim that is deleted while the job runs never stays. NestedClusters that users create always have `Delete`. "
+        "Defaults to `Delete`.",
+    )
+
+
+class JobStorage(Model):
+    """The volumes that the job wishes, within what the class allows."""
+
+    size: Quantity | None = Field(
+        None,
+        description="How much all volumes of the job may have together, for example `50Gi`: its quota `requests.storage`. Not "
+        "more than the class or the machine allows. Defaults to what they allow.",
+    )
+    class_name: ObjectName | None = Field(
+        None, description="StorageClass of claims that name none, one of the class's `storage.classes`. Defaults to the class's."
+    )

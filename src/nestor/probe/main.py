@@ -1,0 +1,88 @@
+"""`nestor probe`: whether the network enforces the policies between this pod and another one.
+
+`listen` accepts connections at the three ports of `contracts.probe`; `call ADDRESS` tries them; its exit code says which work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import ipaddress
+import time
+from collections.abc import Collection
+
+from nestor.contracts.probe import EGRESS_PORT, INGRESS_PORT, LAG_SECONDS, OPEN_PORT, PATIENCE_SECONDS, Exit
+
+PORTS = (OPEN_PORT, EGRESS_PORT, INGRESS_PORT)
+CONNECT_SECONDS = 2.0
+PAUSE_SECONDS = 0.5
+
+
+def main(arguments: list[str]) -> int:
+    """Listen until the process is ended, or call and return an exit code."""
+    parser = argparse.ArgumentParser(prog="nestor probe", description="Find out whether network policies are enforced.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("listen", help="accept connections")
+    commands.add_parser("call", help="try to connect").add_argument("address", type=ipaddress.ip_address)
+    options = parser.parse_args(arguments)
+    if options.command == "listen":
+        asyncio.run(listen())
+        return 0
+    code = asyncio.run(call(str(options.address)))
+    print(f"{code.name}: policies between this pod and {options.address}")
+    return code
+
+
+async def listen(ports: Collection[int] = PORTS) -> None:
+    """Accept connections, and close them."""
+
+    async def close(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    servers = [await asyncio.start_server(close, None, port) for port in ports]
+    await asyncio.gather(*(server.serve_forever() for server in servers))
+
+
+async def call(
+    address: str,
+    ports: tuple[int, int, int] = PORTS,
+    *,
+    patience: float = PATIENCE_SECONDS,
+    lag: float = LAG_SECONDS,
+    pause: float = PAUSE_SECONDS,
+) -> Exit:
+    """Try until the policies are in force, or it is clear that they will not be."""
+    started = time.monotonic()
+    reached: float | None = None
+    while True:
+        works = dict(zip(ports, await asyncio.gather(*(_connects(address, port) for port in ports)), strict=True))
+        now = time.monotonic()
+        code = judge(*(works[port] for port in ports))
+        if code != Exit.UNREACHED and reached is None:
+            reached = now
+        if code == Exit.ENFORCED or (reached is not None and code != Exit.UNREACHED and now - reached >= lag):
+            return code
+        if now - started >= patience and (reached is None or code == Exit.UNREACHED):
+            return Exit.UNREACHED
+        await asyncio.sleep(pause)
+
+
+def judge(is_open: bool, has_egress: bool, has_ingress: bool) -> Exit:
+    """What it means which of the three ports can be reached."""
+    if not is_open:
+        return Exit.UNREACHED
+    if has_egress and has_ingress:
+        return Exit.NEITHER
+    if has_egress:
+        return Exit.NO_EGRESS
+    return Exit.NO_INGRESS if has_ingress else Exit.ENFORCED
+
+
+async def _connects(address: str, port: int) -> bool:
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            _, writer = await asyncio.open_connection(address, port)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True

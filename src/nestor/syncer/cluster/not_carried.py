@@ -1,0 +1,113 @@
+"""Tells the owners of objects whose kinds Nestor does not carry to the host cluster. Their content is never read."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from nestor.kube import Api, ApiError, Change, Informer, Kind, WorkQueue, kinds
+from nestor.kube.informer import Key
+from nestor.objects import Object
+from nestor.syncer.copies.memory import Told
+from nestor.syncer.view.context import RETRY_LIMIT, Context
+from nestor.syncer.view.watches import discover
+
+log = logging.getLogger(__name__)
+
+REASON = "NotCarried"
+_ROUTES = (
+    "Nestor does not carry it to the host cluster: it has an effect only if a controller in this nested cluster acts on it. From "
+    "outside, the targets of the job's AppDef are reached"
+)
+_SNAPSHOTS = "Nestor does not carry it to the host cluster, whose volumes these are: no snapshot is made"
+_CLAIMS = "Nestor does not carry it to the host cluster, which has the devices; pods that refer to it are refused"
+
+_BUILT_IN = {kinds.INGRESS: _ROUTES, Kind("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim"): _CLAIMS}
+"""Kinds that API servers have from some version on."""
+_DEFINED = {
+    "gateways.gateway.networking.k8s.io": _ROUTES,
+    "grpcroutes.gateway.networking.k8s.io": _ROUTES,
+    "httproutes.gateway.networking.k8s.io": _ROUTES,
+    "tcproutes.gateway.networking.k8s.io": _ROUTES,
+    "tlsroutes.gateway.networking.k8s.io": _ROUTES,
+    "udproutes.gateway.networking.k8s.io": _ROUTES,
+    "volumesnapshots.snapshot.storage.k8s.io": _SNAPSHOTS,
+}
+"""Kinds that somebody may define, by the name of their CustomResourceDefinition."""
+
+_Item = tuple[Kind, Key]
+
+
+class NotCarried:
+    """One event per object. A kind that the nested cluster does not have costs nothing."""
+
+    def __init__(self, context: Context) -> None:
+        self._api: Api = context.nested
+        self._metadata = context.nested.with_metadata_only()
+        self._recorder = context.recorder
+        self._caches: dict[Kind, Informer] = {}
+        self._notes = dict(_BUILT_IN)
+        self._told: Told[_Item] = Told()
+        self.queue: WorkQueue[_Item] = WorkQueue(self._tell, workers=1, name="not-carried", max_delay=RETRY_LIMIT)
+
+    async def run(self) -> None:
+        """Follow the kinds that there are, until cancelled."""
+        definitions, changed = Informer(self._metadata, kinds.CRD), asyncio.Event()
+        definitions.on_change(lambda _: changed.set())
+        tasks: dict[str, asyncio.Task[None]] = {}
+        async with asyncio.TaskGroup() as group:
+            group.create_task(definitions.run())
+            for kind in _BUILT_IN:
+                group.create_task(self._follow_built_in(kind))
+            while True:
+                await changed.wait()
+                changed.clear()
+                there = {item["metadata"]["name"] for item in definitions} & _DEFINED.keys()
+                for name in tasks.keys() - there:
+                    tasks.pop(name).cancel()
+                for name in there - tasks.keys():
+                    tasks[name] = group.create_task(self._follow_defined(name))
+
+    async def _follow_built_in(self, kind: Kind) -> None:
+        if await self._ask(kind.api_version, kind.name) is not None:
+            await self._follow(kind)
+
+    async def _follow_defined(self, name: str) -> None:
+        """Look the kind up, which the API server serves a moment after its definition."""
+        while True:
+            try:
+                spec = (await self._api.get(kinds.CRD, name))["spec"]
+            except ApiError as error:
+                log.info("cannot look up %s, retrying: %s", name, error)
+            else:
+                version = next(item["name"] for item in spec["versions"] if item["storage"])
+                if (kind := await self._ask(f"{spec['group']}/{version}", spec["names"]["kind"])) is not None:
+                    self._notes[kind] = _DEFINED[name]
+                    await self._follow(kind)
+            await asyncio.sleep(1)
+
+    async def _ask(self, api_version: str, name: str) -> Kind | None:
+        while True:
+            try:
+                return await discover(self._api, api_version, name)
+            except ApiError as error:
+                log.info("cannot look up kind %s of %s, retrying: %s", name, api_version, error)
+                await asyncio.sleep(1)
+
+    async def _follow(self, kind: Kind) -> None:
+        self._caches[kind] = cache = Informer(self._metadata, kind)
+        cache.on_change(lambda change: self._on_change(kind, change))
+        await cache.run()
+
+    def _on_change(self, kind: Kind, change: Change) -> None:
+        if change.new is None:
+            self._told.forget((kind, change.key))
+        elif change.old is None:
+            self.queue.add((kind, change.key))
+
+    async def _tell(self, item: _Item) -> None:
+        kind, (namespace, name) = item
+        found = self._caches[kind].get(name, namespace)
+        if found is not None and self._told.is_news(item, found["metadata"]["uid"]):
+            about: Object = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": found["metadata"]}
+            await self._recorder.post_once(about, "Warning", REASON, self._notes[kind])

@@ -1,0 +1,174 @@
+"""StorageClasses, claims and volumes: what of them is carried to the other cluster. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from nestor import names
+from nestor.api import labels
+from nestor.api.storage import Storage
+from nestor.objects import Object, annotations_of, labels_of, spec_of, status_of
+from nestor.translate import fields, messages
+from nestor.translate.claims import NO_DEVICES, NO_VOLUMES
+from nestor.translate.fields.volumes import CLAIM_SPEC
+from nestor.translate.target import Target, nested_key, nested_uid
+
+PROVISIONER = f"host.{labels.GROUP}"
+"""Provisioner and driver in the nested cluster: the host cluster's, of which it knows nothing, does the work."""
+DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+HOST_PROVISIONER = f"{labels.GROUP}/host-provisioner"
+"""Annotation of a nested StorageClass: the provisioner of the host's."""
+
+_UP = {labels.MANAGED_BY: "nestor"}
+_LIFTED = ("capacity", "conditions", "allocatedResources", "allocatedResourceStatuses")
+_CARRIED = (*fields.find(CLAIM_SPEC, "Pass"), *fields.find(CLAIM_SPEC, "Class"))
+
+
+def build_class(host: Object, storage: Storage) -> Object:
+    """The nested StorageClass. Without parameters, which may name Secrets of the host and mean nothing here."""
+    name = host["metadata"]["name"]
+    notes = {HOST_PROVISIONER: host["provisioner"]}
+    if name == storage.default:
+        notes[DEFAULT_CLASS] = "true"
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": name, "labels": dict(_UP), "annotations": notes},
+        "provisioner": PROVISIONER,
+        "reclaimPolicy": host.get("reclaimPolicy", "Delete"),
+        "volumeBindingMode": host.get("volumeBindingMode", "Immediate"),
+        "allowVolumeExpansion": bool(host.get("allowVolumeExpansion")),
+    }
+
+
+def find_refusal(claim: Object, storage: Storage, *, is_own_class: bool) -> str | None:
+    """Why a claim gets no volume of the host cluster. `is_own_class`: its StorageClass is the tenant's own."""
+    return "; ".join(_check(claim, storage, is_own_class=is_own_class)) or None
+
+
+def _check(claim: Object, storage: Storage, *, is_own_class: bool) -> Iterator[str]:
+    spec = claim["spec"]
+    name = spec.get("storageClassName")
+    known = ", ".join(f"'{item}'" for item in storage.classes)
+    allowed = f"the class allows {known}" if known else NO_VOLUMES
+    if volume := spec.get("volumeName"):
+        yield (
+            f"`spec.volumeName` is '{volume}', but the host cluster has no volume for this claim: if there was one, it is gone; "
+            "delete the claim and create it again without `spec.volumeName`"
+        )
+    elif not name:
+        yield f"`spec.storageClassName` is not set, and volumes that are made by hand are not the host cluster's: {allowed}"
+    elif name not in storage.classes:
+        yield f"`spec.storageClassName` may not be '{name}': {allowed}"
+    elif is_own_class:
+        yield f"StorageClass '{name}' of this cluster is not the host cluster's: delete it, and Nestor creates the host's"
+    if spec.get("volumeMode") == "Block" and not storage.block_volumes:
+        yield f"`spec.volumeMode` may not be 'Block': {NO_DEVICES}"
+    for field in fields.find(CLAIM_SPEC, "Refuse"):
+        if spec.get(field):
+            yield f"`spec.{field}` may not be set: {CLAIM_SPEC[field].note}"
+    yield from _check_source(spec)
+
+
+def _check_source(spec: Object) -> Iterator[str]:
+    for field in ("dataSource", "dataSourceRef"):
+        source = spec.get(field) or {}
+        if source and (source.get("apiGroup") or source.get("kind") != "PersistentVolumeClaim" or source.get("namespace")):
+            yield (
+                f"`spec.{field}` may not be a {source.get('kind')}: a claim may be filled from another claim of its namespace; "
+                "snapshots are not carried to the host cluster"
+            )
+            return
+
+
+def find_ignored(claim: Object) -> str | None:
+    """Fields that this version of Nestor does not know."""
+    return "; ".join(fields.find_unknown("spec", claim["spec"], CLAIM_SPEC)) or None
+
+
+def build_claim(claim: Object, target: Target, cluster: str) -> Object:
+    """The host's claim. `cluster`: identifies the data of the nested cluster (see `is_of_lost_data`)."""
+    spec, metadata = claim["spec"], target.metadata(claim)
+    metadata["annotations"][labels.NESTED_DATA] = cluster
+    wanted: Object = {key: spec[key] for key in _CARRIED if key in spec}
+    wanted["resources"] = {part: {"storage": size} for part, size in _find_sizes(spec)}
+    if source := spec.get("dataSource"):
+        name = names.host_name(source["name"], claim["metadata"]["namespace"])
+        wanted["dataSource"] = {"kind": source["kind"], "name": name}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": wanted}
+
+
+def _find_sizes(spec: Object) -> Iterator[tuple[str, str]]:
+    for part in ("requests", "limits"):
+        if size := ((spec.get("resources") or {}).get(part) or {}).get("storage"):
+            yield part, size
+
+
+def is_of_lost_data(host: Object, cluster: str) -> bool:
+    """Whether a host claim was made for a nested cluster that has lost its data since, and with it its own claim. The volume
+    waits for a claim of the same name.
+    """
+    return annotations_of(host).get(labels.NESTED_DATA) != cluster
+
+
+def is_bound(claim: Object) -> bool:
+    """Whether a claim has its volume."""
+    return bool(status_of(claim).get("phase") == "Bound" and spec_of(claim).get("volumeName"))
+
+
+def build_volume(host: Object) -> Object:
+    """The nested PersistentVolume for a host claim that is bound. It has the name of the host's, and is all that the nested
+    cluster's binder needs. Nothing is ever done to a volume by way of it.
+    """
+    spec, status = host["spec"], status_of(host)
+    namespace, name = nested_key(host)
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": namespace, "name": name, "uid": nested_uid(host)}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": spec["volumeName"], "labels": dict(_UP)},
+        "spec": {
+            "capacity": {"storage": status["capacity"]["storage"]},
+            "accessModes": status.get("accessModes") or spec["accessModes"],
+            "volumeMode": spec.get("volumeMode", "Filesystem"),
+            "storageClassName": spec.get("storageClassName", ""),
+            "persistentVolumeReclaimPolicy": "Retain",
+            "claimRef": claim,
+            "csi": {"driver": PROVISIONER, "volumeHandle": spec["volumeName"]},
+        },
+    }
+
+
+def lift_status(claim: Object, host: Object, target: Target) -> Object | None:
+    """A patch that brings what the host says of the volume into the status of a nested claim that is bound; None if it is there.
+
+    The phase is the affair of the nested cluster's own binder.
+    """
+    meta = claim["metadata"]
+    if not is_bound(claim) or not is_bound(host) or nested_uid(host) != meta["uid"]:
+        return None
+    words = build_words(claim, target)
+    said: dict[str, Any] = {key: status_of(host).get(key) or None for key in _LIFTED}
+    if said["conditions"]:
+        said["conditions"] = [_translate(item, words) for item in said["conditions"]]
+    now = status_of(claim)
+    patch = {key: value for key, value in said.items() if value != (now.get(key) or None)}
+    return {"status": patch} if patch else None
+
+
+def _translate(condition: Object, words: dict[str, str]) -> Object:
+    text = condition.get("message")
+    return condition | {"message": messages.translate(text, words)} if text else condition
+
+
+def build_words(claim: Object, target: Target, host: Object | None = None) -> dict[str, str]:
+    """Maps the host's names in messages about a claim to what the tenant calls them."""
+    meta = claim["metadata"]
+    words = {names.host_name(meta["name"], meta["namespace"]): meta["name"], target.namespace: meta["namespace"]}
+    return words | ({host["metadata"]["uid"]: meta["uid"]} if host is not None else {})
+
+
+def is_ours(found: Object | None) -> bool:
+    """Whether an object of the nested cluster was made by Nestor."""
+    return labels_of(found).get(labels.MANAGED_BY) == "nestor"

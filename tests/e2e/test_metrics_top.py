@@ -1,0 +1,144 @@
+"""What pods use, inside a nested cluster: from a real metrics-server in the host, and a clear answer where there is none."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nestor.api import conditions
+from nestor.kube import Api, Kind, kinds
+from nestor.objects import Object, status_of
+from tests.e2e.conftest import apply, example, image, kubectl, nested_kubeconfig, try_kubectl
+from tests.waiting import eventually, job_with, wait_for
+
+# The metrics API is the host's: while it is there, all nested clusters have it.
+pytestmark = [pytest.mark.xdist_group("metrics"), pytest.mark.long]
+
+NAME, NAMESPACE = "metrics-server", "kube-system"
+API_SERVICE = Kind("apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False)
+VERSION = "v1beta1.metrics.k8s.io"
+LIMIT = 150
+
+RULES: list[Object] = [
+    {"apiGroups": [""], "resources": ["nodes/metrics"], "verbs": ["get"]},
+    {"apiGroups": [""], "resources": ["pods", "nodes"], "verbs": ["get", "list", "watch"]},
+    {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["extension-apiserver-authentication"], "verbs": ["get"]},
+    {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list", "watch"]},
+    {"apiGroups": ["authentication.k8s.io"], "resources": ["tokenreviews"], "verbs": ["create"]},
+    {"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]},
+]
+
+
+def build_pod() -> Object:
+    """metrics-server, as its own manifests run it, but for the kubelets' certificates."""
+    container = {
+        "name": NAME,
+        "image": image("metrics-server:v0.9.0"),
+        "args": [
+            "--cert-dir=/tmp",
+            "--secure-port=10251",
+            "--kubelet-preferred-address-types=InternalIP",
+            "--kubelet-use-node-status-port",
+            "--kubelet-insecure-tls",
+            "--metric-resolution=10s",
+        ],
+        "readinessProbe": {"httpGet": {"path": "/readyz", "port": 10251, "scheme": "HTTPS"}, "periodSeconds": 2},
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+    }
+    spec = {
+        "serviceAccountName": NAME,
+        "terminationGracePeriodSeconds": 1,
+        "containers": [container],
+        "volumes": [{"name": "tmp", "emptyDir": {}}],
+    }
+    return {"metadata": {"name": NAME, "namespace": NAMESPACE, "labels": {"app": NAME}}, "spec": spec}
+
+
+def build_rest() -> list[tuple[Kind, Object]]:
+    """What metrics-server needs, and its entry in the API server."""
+    home = {"name": NAME, "namespace": NAMESPACE}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": NAME}
+    service = {"selector": {"app": NAME}, "ports": [{"name": "https", "port": 443, "targetPort": 10251}]}
+    api = {
+        "group": "metrics.k8s.io",
+        "version": "v1beta1",
+        "service": home,
+        "insecureSkipTLSVerify": True,
+        "groupPriorityMinimum": 100,
+        "versionPriority": 100,
+    }
+    return [
+        (kinds.SERVICE_ACCOUNT, {"metadata": home}),
+        (kinds.CLUSTER_ROLE, {"metadata": {"name": NAME}, "rules": RULES}),
+        (
+            kinds.CLUSTER_ROLE_BINDING,
+            {"metadata": {"name": NAME}, "roleRef": role, "subjects": [{"kind": "ServiceAccount"} | home]},
+        ),
+        (kinds.SERVICE, {"metadata": home, "spec": service}),
+        (kinds.POD, build_pod()),
+        (API_SERVICE, {"metadata": {"name": VERSION}, "spec": api}),
+    ]
+
+
+def is_ready(pod: Object | None) -> bool:
+    """Whether it has measured once."""
+    return any(item["type"] == "Ready" and item["status"] == "True" for item in status_of(pod).get("conditions") or [])
+
+
+@pytest.fixture
+async def metrics_server(api: Api) -> AsyncIterator[Any]:
+    """Starts a metrics-server in the host, which goes at the end: it first, or namespaces could not be deleted meanwhile."""
+
+    async def start() -> None:
+        for kind, body in build_rest():
+            if kind is API_SERVICE:  # one that does not answer would hold up whoever deletes a namespace
+                await wait_for(api, kinds.POD, NAME, NAMESPACE, is_ready, limit=LIMIT)
+            await api.apply(kind, body)
+
+    yield start
+    for kind, body in reversed(build_rest()):
+        await api.delete(kind, body["metadata"]["name"], body["metadata"].get("namespace"))
+    await wait_for(api, kinds.POD, NAME, NAMESPACE, lambda found: found is None, limit=60)
+
+
+async def test_an_autoscaled_web_server_grows_under_load(api: Api, namespace: str, metrics_server: Any, tmp_path: Path) -> None:
+    await apply(api, example("16-autoscaled-web", "autoscaled", namespace))
+    job = await job_with(api, "autoscaled", namespace, conditions.READY, "True")
+    inside = await nested_kubeconfig(api, job, tmp_path)
+
+    async def top(*arguments: str) -> str | None:
+        code, output = await try_kubectl(inside, "top", *arguments, "--no-headers")
+        return output if code == 0 else None
+
+    # Without a metrics API in the host, everybody is told why, the autoscaler above all.
+    async def is_told() -> bool:
+        code, output = await try_kubectl(inside, "top", "pods")
+        return code != 0 and "the host cluster has no metrics API" in output
+
+    await eventually(is_told, limit=30)
+
+    begin = time.monotonic()
+    await metrics_server()
+    await kubectl(inside, "scale", "deployment/load", "--replicas=2")
+    pods = await eventually(lambda: top("pods", "-l", "app=web"), limit=LIMIT)
+    print(f"kubectl top pods after {time.monotonic() - begin:.0f} s:\n{pods}")
+    assert pods.startswith("web-")
+    nodes = await eventually(lambda: top("nodes"), limit=LIMIT)
+    print(nodes)
+    listed = json.loads(await kubectl(inside, "get", "nodes", "-o", "json"))["items"]
+    assert sorted(line.split()[0] for line in nodes.splitlines()) == sorted(item["metadata"]["name"] for item in listed)
+
+    async def has_grown() -> bool:
+        found = json.loads(await kubectl(inside, "get", "deployment", "web", "-o", "json"))
+        return int(found["status"].get("readyReplicas", 0)) > 1
+
+    try:
+        await eventually(has_grown, limit=LIMIT)
+    finally:
+        print(await kubectl(inside, "describe", "hpa", "web"), await top("pods"))
+    print(f"grown after {time.monotonic() - begin:.0f} s")

@@ -1,0 +1,69 @@
+"""Objects of kinds that Nestor does not carry say so once, of built-in kinds and of those that somebody defines later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nestor.kube import Kind, kinds
+from nestor.objects import conditions_of
+from tests.integration.syncer.world import World
+
+Object = dict[str, Any]
+
+ROUTE = Kind("gateway.networking.k8s.io", "v1", "httproutes", "HTTPRoute")
+SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+DEFINITION: Object = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {
+        "name": f"{ROUTE.plural}.{ROUTE.group}",
+        "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/gateway-api"},
+    },
+    "spec": {
+        "group": ROUTE.group,
+        "scope": "Namespaced",
+        "names": {"plural": ROUTE.plural, "kind": ROUTE.name},
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": SCHEMA}],
+    },
+}
+
+
+def ingress(space: str, name: str) -> Object:
+    backend = {"service": {"name": "web", "port": {"number": 80}}}
+    metadata = {"name": name, "namespace": space}
+    return {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": metadata, "spec": {"defaultBackend": backend}}
+
+
+async def told(world: World, space: str) -> list[tuple[str, str]]:
+    """Kind and name of the objects with such an event, one for each."""
+    events = await world.nested.list(kinds.EVENT, space, fields="reason=NotCarried")
+    return sorted((item["involvedObject"]["kind"], item["involvedObject"]["name"]) for item in events)
+
+
+async def tells(world: World, space: str, *expected: tuple[str, str]) -> None:
+    async def look() -> bool:
+        return await told(world, space) == sorted(expected)
+
+    await world.eventually(look)
+
+
+async def test_what_is_not_carried_is_told_once_also_across_a_restart(world: World, space: str) -> None:
+    await world.nested.create(kinds.INGRESS, ingress(space, "early"))
+    await tells(world, space, ("Ingress", "early"))
+    await world.nested.create(kinds.CRD, DEFINITION)
+    route = {"apiVersion": ROUTE.api_version, "kind": ROUTE.name, "metadata": {"name": "web", "namespace": space}}
+
+    await world.eventually(lambda: is_served(world))
+    await world.nested.create(ROUTE, route)
+    await tells(world, space, ("HTTPRoute", "web"), ("Ingress", "early"))
+    await world.stop()
+    await world.start()
+    await world.nested.create(kinds.INGRESS, ingress(space, "late"))
+    await tells(world, space, ("HTTPRoute", "web"), ("Ingress", "early"), ("Ingress", "late"))
+    await world.nested.delete(kinds.CRD, DEFINITION["metadata"]["name"])
+
+
+async def is_served(world: World) -> bool:
+    """Whether the definition is established."""
+    found = await world.nested.get(kinds.CRD, DEFINITION["metadata"]["name"])
+    return any(item["type"] == "Established" and item["status"] == "True" for item in conditions_of(found))

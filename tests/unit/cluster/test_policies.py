@@ -1,0 +1,44 @@
+"""What the server of a nested cluster may connect to in the host, wherever that has its DNS."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from nestor.cluster import policies
+from nestor.cluster.shape import Host, HostDns
+from nestor.names import Part
+from tests.unit.operator.builders import build_shape
+
+Object = dict[str, Any]
+HOST = Host(("10.43.0.0/16",), ("203.0.113.7",), resolvers=("10.43.0.10",))
+
+
+def find_dns(dns: HostDns) -> Object:
+    """The rule of the server's policy that is about DNS."""
+    shape = build_shape(host=replace(HOST, dns=dns))
+    (found,) = [item for item in policies.build_policies(shape) if item["metadata"]["name"] == shape.child(Part.SERVER_POLICY)]
+    (rule,) = [rule for rule in found["spec"]["egress"] if {"protocol": "UDP", "port": dns.ports[0]} in rule.get("ports", ())]
+    return dict(rule)
+
+
+def list_namespaces(rule: Object) -> list[str]:
+    """The namespaces whose pods may be asked."""
+    selectors = [item["namespaceSelector"] for item in rule["to"] if "namespaceSelector" in item]
+    return [selector["matchLabels"]["kubernetes.io/metadata.name"] for selector in selectors]
+
+
+def test_dns_is_in_kube_system_unless_an_admin_says_otherwise() -> None:
+    rule = find_dns(HostDns())
+    assert list_namespaces(rule) == ["kube-system"]
+    blocks = {item["ipBlock"]["cidr"] for item in rule["to"] if "ipBlock" in item}
+    assert blocks == {"10.43.0.10/32", "169.254.20.10/32"}
+    assert rule["ports"] == [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]
+
+
+def test_pods_of_a_dns_elsewhere_may_be_asked_and_no_others() -> None:
+    rule = find_dns(HostDns(("openshift-dns",), (53, 5353), ("192.0.2.0/24",)))
+    assert list_namespaces(rule) == ["openshift-dns"]
+    assert {"ipBlock": {"cidr": "192.0.2.0/24"}} in rule["to"]
+    assert {port["port"] for port in rule["ports"]} == {53, 5353}
+    assert {port["protocol"] for port in rule["ports"]} == {"UDP", "TCP"}

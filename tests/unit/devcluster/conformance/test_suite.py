@@ -1,0 +1,119 @@
+"""How the suite is called, and how it tells what it does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from devcluster.conformance import suite
+from devcluster.conformance.results import Result
+from devcluster.conformance.store import Store
+from devcluster.conformance.suite import Counting, Suite, SuiteError
+from devcluster.progress import Stage
+
+NAMES = ["[sig-node] Pods should (really) start, e.g. 'x' [Conformance]", "[sig-apps] Jobs"]
+
+
+def test_the_list_is_read() -> None:
+    text = "- testname: B\n  codename: '[sig-b] b'\n- testname: A\n  codename: '[sig-a] a\n    folded'\n"
+    assert suite.parse_list(text) == ["[sig-a] a folded", "[sig-b] b"]
+
+
+def test_exactly_the_wanted_tests_are_selected() -> None:
+    pattern = re.compile(suite.focus(NAMES))
+    for name in NAMES:
+        assert pattern.search(f"Kubernetes e2e suite {name}")
+        assert not pattern.search(f"Kubernetes e2e suite {name} twice")
+    assert not pattern.search(f"Kubernetes e2e suite {NAMES[0].replace('(really)', 'really')}")
+    # Go's regular expressions know no escaped letters and spaces.
+    assert not re.search(r"\\[a-zA-Z0-9 ]", suite.focus(NAMES))
+
+
+def test_a_focus_chooses_by_name() -> None:
+    assert suite.select(NAMES, "") == NAMES
+    assert suite.select(NAMES, r"sig-apps|nothing") == NAMES[1:]
+    with pytest.raises(ValueError, match="FOCUS must be"):
+        suite.select(NAMES, "[")
+
+
+@pytest.mark.parametrize(("minutes", "expected"), [(0, "--timeout=24h"), (1.51, "--timeout=91s")])
+def test_the_command_names_cluster_processes_and_limit(minutes: float, expected: str) -> None:
+    command = Suite(Path("/bin"), Path("/out"), 3, minutes).command(NAMES, Path("/kubeconfig"))
+    own, given = command[: command.index("--")], command[command.index("--") :]
+    assert own[:3] == ["/bin/ginkgo", "run", "--procs=3"]
+    assert expected in own
+    assert own[-1] == "/bin/e2e.test"
+    assert "--kubeconfig=/kubeconfig" in given
+
+
+GINKGO = f"""#!/bin/sh
+[ "$1" = run ] || exit 2
+echo '• [1.500 seconds]'
+echo "{NAMES[1]}"
+for option; do
+    case $option in --output-dir=*) echo '{{report}}' > "${{option#*=}}/report.json";; esac
+done
+exit 1
+"""
+SPEC = '{"ContainerHierarchyTexts": ["[sig-apps]"], "LeafNodeText": "Jobs", "State": "%s", "LeafNodeType": "%s"%s}'
+FAILURE = ', "Failure": {"Message": "no nodes"}'
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Callable[[str], Suite]:
+    """A suite whose ginkgo tells of one test, and then writes the report that is given."""
+
+    def build(report: str) -> Suite:
+        program = tmp_path / "ginkgo"
+        program.write_text(GINKGO.replace("{report}", report))
+        program.chmod(0o755)
+        return Suite(tmp_path, tmp_path / "out", 2)
+
+    return build
+
+
+def test_each_test_is_told_as_it_ends_and_the_report_has_the_rest(fake: Callable[[str], Suite], tmp_path: Path) -> None:
+    told: list[Result] = []
+    spec = SPEC % ("failed", "It", FAILURE)
+    found = fake(f'[{{"SpecReports": [{spec}]}}]').run(NAMES, tmp_path / "kubeconfig", told.append)
+    assert told == [Result(NAMES[1], "passed", 1.5)]
+    assert found == [Result(NAMES[1], "failed", 0.0, "no nodes")]
+    assert "1.500 seconds" in (tmp_path / "out" / "suite.log").read_text()
+
+
+def test_a_suite_that_cannot_begin_says_why(fake: Callable[[str], Suite], tmp_path: Path) -> None:
+    setup = SPEC % ("failed", "SynchronizedBeforeSuite", FAILURE)
+    with pytest.raises(SuiteError, match="could not begin: no nodes"):
+        fake(f'[{{"SpecReports": [{setup}]}}]').run(NAMES, tmp_path / "kubeconfig", lambda _: None)
+
+
+def test_a_suite_without_a_report_says_its_last_lines(tmp_path: Path) -> None:
+    (tmp_path / "ginkgo").write_text("#!/bin/sh\necho no such flag\n")
+    (tmp_path / "ginkgo").chmod(0o755)
+    with pytest.raises(SuiteError, match="no such flag"):
+        Suite(tmp_path, tmp_path / "out", 2).run(NAMES, tmp_path / "kubeconfig", lambda _: None)
+
+
+def test_a_run_is_counted() -> None:
+    stage = Stage("Run")
+    counting = Counting(stage, 5)
+    counting.add(Result("a", "passed"))
+    counting.add(Result("b", "failed"))
+    assert stage.detail.startswith("2 of 5, 1 failed, ")
+
+
+def test_results_are_kept_as_they_come_and_runs_are_summed(tmp_path: Path) -> None:
+    kept = Store(tmp_path / "v1" / "host.jsonl")
+    assert kept.read() == {}
+    assert kept.rate() == {}
+    kept.add([Result("a", "failed")])
+    kept.add_run(1, 10.2, 4)
+    kept.add([Result("a", "passed", 2.0), Result("b", "passed", 1.0)])
+    kept.add_run(2, 20.2, 6)
+    assert kept.read() == {"a": Result("a", "passed", 2.0), "b": Result("b", "passed", 1.0)}
+    assert kept.rate() == {"tests": 3, "seconds": 30, "processes": 6}
+    kept.clear()
+    assert kept.read() == {}

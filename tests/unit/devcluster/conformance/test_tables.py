@@ -1,0 +1,75 @@
+"""The page and the file of results, and that those in the repository belong together."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from devcluster.conformance import store, tables
+from devcluster.conformance.results import COLUMNS, Result
+from devcluster.conformance.tables import Record
+
+POD, JOB, NET = (
+    "[sig-node] Pods should start [Conformance]",
+    "[sig-apps] Jobs end [Conformance]",
+    "[sig-network] a | b [Conformance]",
+)
+RATES = {"host": {"tests": 3, "seconds": 90, "processes": 4}}
+
+
+@pytest.fixture
+def record() -> Record:
+    host = {POD: Result(POD, "passed", 1.0), JOB: Result(JOB, "passed", 2.0), NET: Result(NET, "failed", 3.0, "no route")}
+    shared = {POD: Result(POD, "passed", 4.0), JOB: Result(JOB, "failed", 5.0, "evicted")}
+    return Record("v1.36.3", [JOB, NET, POD], {"host": host, "shared-baseline": shared, "shared-privileged": {}}, dict(RATES))
+
+
+def test_what_is_written_is_read_again(record: Record) -> None:
+    text = tables.to_json(record)
+    assert json.loads(text)["tests"][POD]["host"] == {"state": "passed", "seconds": 1.0}
+    assert tables.load(text, record.names, "v1.36.3") == record
+
+
+def test_results_of_another_version_are_dropped(record: Record) -> None:
+    assert tables.load(tables.to_json(record), ["x"], "v1.37.0") == Record("v1.37.0", ["x"])
+    assert tables.load("", ["x"], "v1.37.0") == Record("v1.37.0", ["x"])
+
+
+def test_what_counts_is_what_the_host_passes(record: Record) -> None:
+    assert tables.share(record, "shared-baseline") == (1, 2)
+    assert tables.share(record, "shared-privileged") == (0, 0)
+    assert tables.compare(record, "shared-baseline") == (1, 1.0, 4.0)
+    assert tables.count(record, "host", record.names) == (2, 3)
+
+
+def test_the_page_says_per_group_and_per_test_what_became_of_it(record: Record) -> None:
+    page = tables.to_markdown(record, {"host": {NET: "has no route"}}, "# Title\n")
+    assert page.startswith("# Title\n\n## By special interest group\n")
+    assert "| node | 1 | 1 of 1 | 1 of 1 |  |\n" in page
+    assert "| **all** | 3 | 2 of 3 | 1 of 2 |  |\n" in page
+    assert "| Pods should start | ✓ | ✓ |  |\n" in page
+    assert "| Jobs end | ✓ | **✗** |  |\n" in page
+    assert "| a \\| b | Host | has no route |\n" in page
+    assert "| Jobs end | Shared/Baseline | not explained yet |\n" in page
+    assert "- Host: 3 tests ended in 1.5 min with 4 processes.\n" in page
+    assert "- Shared/Baseline: 1 of the 2 tests that the host passes and that ran here pass (50.0 %). " in page
+    assert "Those 1 took 1 s in all on the host and 4 s here.\n" in page
+    assert "- Shared/Privileged: not run yet.\n" in page
+
+
+def test_the_page_in_the_docs_is_made_of_the_results_beside_it() -> None:
+    text = store.RECORD.read_text()
+    names = list(json.loads(text)["tests"])
+    record = tables.load(text, names, json.loads(text)["kubernetes"])
+    assert store.PAGE.read_text() == tables.to_markdown(record, store.read_known(), store.INTRODUCTION.read_text())
+
+
+def test_known_failures_have_reasons_and_are_tests_that_fail() -> None:
+    found = json.loads(store.RECORD.read_text())["tests"]
+    known = store.read_known()
+    assert set(known) == set(COLUMNS)
+    for column, reasons in known.items():
+        for name, reason in reasons.items():
+            assert reason, name
+            assert found[name][column]["state"] != "passed", f"{name} passes: take it off the list"

@@ -1,0 +1,119 @@
+"""Who is told that an object is not carried, and how often."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+from nestor.kube import Api, Kind, kinds
+from nestor.kube.events import EventRecorder
+from nestor.syncer.cluster.not_carried import NotCarried
+from nestor.syncer.view.caches import Caches
+from nestor.syncer.view.context import Context
+from tests.fakes.api import MemoryApi
+from tests.unit.translate.builders import TARGET
+from tests.waiting import eventually
+
+Object = dict[str, Any]
+
+ROUTE = Kind("gateway.networking.k8s.io", "v1", "httproutes", "HTTPRoute")
+CLAIM = Kind("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim")
+
+
+class NestedApi(MemoryApi):
+    """A nested API server of a version that has Ingresses, but no ResourceClaims."""
+
+    def __init__(self) -> None:
+        super().__init__(kinds.INGRESS, kinds.CRD, ROUTE, CLAIM)
+        self.paths: list[str] = []
+
+    async def request(self, method: str, path: str, query: dict[str, str] | None = None, *_: Any, **named: Any) -> Object:
+        """With the lists of what there is."""
+        self.paths.append(path)
+        if path == "/apis/networking.k8s.io/v1":
+            return {"resources": [{"name": "ingresses", "kind": "Ingress", "namespaced": True}]}
+        if path == "/apis/gateway.networking.k8s.io/v1" and self.look(kinds.CRD, DEFINITION["metadata"]["name"]):
+            return {"resources": [{"name": "httproutes", "kind": "HTTPRoute", "namespaced": True}]}
+        if path.count("/") == 3:
+            return {"resources": []}
+        return await super().request(method, path, query)
+
+    @property
+    def told(self) -> list[tuple[str, str]]:
+        """Kind and name of each object with an event."""
+        found = [item["involvedObject"] for key, item in self.objects.items() if key[0] == "events"]
+        return sorted((item["kind"], item["name"]) for item in found)
+
+
+DEFINITION: Object = {
+    "metadata": {"name": "httproutes.gateway.networking.k8s.io"},
+    "spec": {
+        "group": ROUTE.group,
+        "names": {"kind": ROUTE.name},
+        "versions": [{"name": "v1beta1", "storage": False}, {"name": "v1", "storage": True}],
+    },
+}
+
+
+def put(api: NestedApi, kind: Kind, name: str) -> None:
+    api.put(kind, {"metadata": {"name": name, "namespace": "shop"}})
+
+
+@contextlib.asynccontextmanager
+async def running(api: NestedApi) -> AsyncIterator[NotCarried]:
+    """A syncer's part, from its start to its end."""
+    nested = cast(Api, api)
+    context = Context(nested, nested, TARGET, Caches(nested, nested, TARGET), EventRecorder(nested, "test"))
+    made = NotCarried(context)
+    tasks = [asyncio.create_task(made.run()), asyncio.create_task(made.queue.run())]
+    try:
+        yield made
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def tells(api: NestedApi, *expected: tuple[str, str]) -> None:
+    """Wait for it."""
+
+    async def look() -> bool:
+        return api.told == sorted(expected)
+
+    await eventually(look, limit=10)
+
+
+async def test_an_object_is_told_once_also_by_the_next_process() -> None:
+    api = NestedApi()
+    put(api, kinds.INGRESS, "early")
+    async with running(api):
+        await tells(api, ("Ingress", "early"))
+        put(api, kinds.INGRESS, "early")
+        put(api, kinds.INGRESS, "late")
+        await tells(api, ("Ingress", "early"), ("Ingress", "late"))
+    async with running(api):
+        put(api, kinds.INGRESS, "third")
+        await tells(api, ("Ingress", "early"), ("Ingress", "late"), ("Ingress", "third"))
+    (event,) = [item for key, item in api.objects.items() if key[0] == "events" and item["involvedObject"]["name"] == "late"]
+    assert event["reason"] == "NotCarried"
+    assert event["message"].startswith("Nestor does not carry it to the host cluster")
+    assert event["involvedObject"]["apiVersion"] == "networking.k8s.io/v1"
+
+
+async def test_a_kind_is_followed_once_it_is_defined_and_no_other_is_asked_for() -> None:
+    api = NestedApi()
+    api.put(kinds.CRD, {"metadata": {"name": "widgets.example.com"}, "spec": {}})
+    async with running(api):
+        put(api, kinds.INGRESS, "web")
+        await tells(api, ("Ingress", "web"))
+        assert not [path for path in api.paths if "gateway" in path or "snapshot" in path or "widgets" in path]
+        assert CLAIM.path() not in api.paths
+        put(api, ROUTE, "web")
+        api.put(kinds.CRD, DEFINITION)
+        await tells(api, ("HTTPRoute", "web"), ("Ingress", "web"))
+        api.drop(kinds.CRD, DEFINITION["metadata"]["name"])
+        api.put(kinds.CRD, DEFINITION)
+        put(api, ROUTE, "second")
+        await tells(api, ("HTTPRoute", "second"), ("HTTPRoute", "web"), ("Ingress", "web"))

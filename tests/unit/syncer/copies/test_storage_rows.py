@@ -1,0 +1,182 @@
+"""Claims, volumes and StorageClasses between two clusters in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nestor.api import labels
+from nestor.kube import Forbidden, NotFound, RetryLater, kinds
+from nestor.syncer.copies.rows.claims import _PATIENCE, ClaimRow
+from nestor.syncer.copies.rows.storage_classes import StorageClassRow
+from nestor.syncer.copies.rows.volumes import VolumeRow
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
+from tests.unit.translate.builders import TARGET
+
+Object = dict[str, Any]
+
+CLAIM, VOLUME, CLASS = kinds.PERSISTENT_VOLUME_CLAIM, kinds.PERSISTENT_VOLUME, kinds.STORAGE_CLASS
+
+
+def build(*, data: str = "first", classes: tuple[str, ...] = ("fast",)) -> Clusters:
+    """With a StorageClass that the policy allows, and the namespace that tells a nested cluster's data."""
+    clusters = Clusters.build()
+    allow(clusters, *classes)
+    clusters.nested.put(kinds.NAMESPACE, {"metadata": {"name": "kube-system", "uid": data}})
+    clusters.host.put(CLASS, {"metadata": {"name": "fast"}, "provisioner": "disks.example.org"})
+    return clusters
+
+
+def allow(clusters: Clusters, *classes: str) -> None:
+    """Write the policy."""
+    body = {"metadata": {"name": TARGET.cluster, "namespace": HOST}, "spec": {}}
+    clusters.host.put(kinds.NESTED_CLUSTER, body | {"status": {"policy": {"storage": {"classes": list(classes)}}}})
+
+
+def claim(**spec: Any) -> Object:
+    wanted = {"storageClassName": "fast", "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    return {"metadata": {"name": "data", "namespace": SPACE}, "spec": wanted | spec}
+
+
+def copy(clusters: Clusters) -> Object | None:
+    return clusters.copy(CLAIM, "data")
+
+
+def bind(clusters: Clusters, volume: str = "pvc-1") -> Object:
+    """Play the host's binder."""
+    found: Any = copy(clusters)
+    status = {"phase": "Bound", "capacity": {"storage": "1Gi"}}
+    return clusters.host.put(CLAIM, found | {"spec": found["spec"] | {"volumeName": volume}, "status": status})
+
+
+async def test_a_claim_that_is_bound_has_a_shadow_of_its_volume_until_it_goes() -> None:
+    clusters = build()
+    async with running(clusters, ClaimRow, VolumeRow, StorageClassRow) as made:
+        nested = clusters.nested.put(CLAIM, claim())
+        await made.settle()
+        bind(clusters)
+        await made.settle()
+        volume: Any = clusters.nested.look(VOLUME, "pvc-1")
+        assert volume["spec"]["claimRef"]["uid"] == nested["metadata"]["uid"]
+        clusters.nested.drop(CLAIM, "data", SPACE)
+        await made.settle()
+        assert copy(clusters) is None
+        assert clusters.nested.look(VOLUME, "pvc-1") is None
+        assert [engine.remembered for engine in made.engines] == [0, 0, 1]
+
+
+async def test_a_tenant_s_own_volume_of_that_name_is_left_alone() -> None:
+    clusters = build()
+    clusters.nested.put(VOLUME, {"metadata": {"name": "pvc-1"}, "spec": {"own": True}})
+    async with running(clusters, ClaimRow, VolumeRow, StorageClassRow) as made:
+        clusters.nested.put(CLAIM, claim())
+        await made.settle()
+        bind(clusters)
+        await made.settle()
+        volume: Any = clusters.nested.look(VOLUME, "pvc-1")
+        assert volume["spec"] == {"own": True}
+
+
+async def test_a_claim_gets_its_volume_again_after_the_nested_cluster_has_lost_its_data() -> None:
+    clusters = build()
+    async with running(clusters, ClaimRow, VolumeRow, StorageClassRow) as made:
+        clusters.nested.put(CLAIM, claim())
+        await made.settle()
+        before = bind(clusters)
+    fresh = build(data="second")
+    fresh.host.objects = clusters.host.objects
+    async with running(fresh, ClaimRow, VolumeRow, StorageClassRow) as made:
+        there: Any = copy(fresh)
+        assert there["metadata"]["uid"] == before["metadata"]["uid"]  # nobody has asked for its end
+        allow(fresh)  # and what is there needs no permission
+        nested = fresh.nested.put(CLAIM, claim())
+        await made.settle()
+        there = copy(fresh)
+        assert there["metadata"]["uid"] == before["metadata"]["uid"]
+        assert there["metadata"]["labels"][labels.NESTED_UID] == nested["metadata"]["uid"]
+        assert there["metadata"]["annotations"][labels.NESTED_DATA] == "second"
+        volume: Any = fresh.nested.look(VOLUME, "pvc-1")
+        assert volume["spec"]["claimRef"]["uid"] == nested["metadata"]["uid"]
+        fresh.nested.drop(CLAIM, "data", SPACE)
+        await made.settle()
+        assert copy(fresh) is None
+
+
+async def test_a_successor_takes_nothing_over() -> None:
+    clusters = build()
+    async with running(clusters, ClaimRow, VolumeRow, StorageClassRow) as made:
+        clusters.nested.put(CLAIM, claim())
+        await made.settle()
+        before = bind(clusters)
+    clusters.nested.drop(CLAIM, "data", SPACE)
+    nested = clusters.nested.put(CLAIM, claim())
+    async with running(clusters, ClaimRow, VolumeRow, StorageClassRow) as made:
+        await made.until(lambda: (copy(clusters) or before)["metadata"]["uid"] != before["metadata"]["uid"])
+        await made.settle()
+        there: Any = copy(clusters)
+        assert there["metadata"]["labels"][labels.NESTED_UID] == nested["metadata"]["uid"]
+        assert "volumeName" not in there["spec"]
+
+
+async def test_nothing_is_decided_before_the_nested_cluster_can_be_told_from_an_earlier_one() -> None:
+    clusters = build()
+    clusters.nested.drop(kinds.NAMESPACE, "kube-system", "")
+    async with running(clusters, ClaimRow, StorageClassRow) as made:
+        clusters.nested.put(CLAIM, claim())
+        await made.settle()
+        assert copy(clusters) is None
+        with pytest.raises(RetryLater):
+            await made.engines[0].ensure((SPACE, "data"))
+        clusters.nested.put(kinds.NAMESPACE, {"metadata": {"name": "kube-system", "uid": "first"}})
+        await made.until(lambda: copy(clusters))
+
+
+async def test_pods_wait_for_a_claim_for_a_moment_and_are_then_told() -> None:
+    clusters = build()
+    async with running(clusters, ClaimRow, StorageClassRow) as made:
+        pod = clusters.add_pod(
+            volumes=[{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}, {"name": "b", "ephemeral": {"x": {}}}]
+        )
+        engine = made.engines[0]
+        assert list(engine._row.find_needs(pod)) == [(SPACE, "data"), (SPACE, "web-b")]
+        for _ in range(_PATIENCE):
+            with pytest.raises(RetryLater):
+                await engine.ensure((SPACE, "data"))
+        with pytest.raises(NotFound, match='persistentvolumeclaim "data" not found'):
+            await engine.ensure((SPACE, "data"))
+        clusters.nested.put(CLAIM, claim())
+        await engine.ensure((SPACE, "data"))
+        assert copy(clusters) is not None
+
+
+async def test_a_pod_gets_no_claim_that_is_refused() -> None:
+    clusters = build()
+    async with running(clusters, ClaimRow, StorageClassRow) as made:
+        clusters.nested.put(CLAIM, claim(storageClassName="other"))
+        with pytest.raises(Forbidden, match=r"PersistentVolumeClaim 'data': `spec\.storageClassName` may not be 'other'"):
+            await made.engines[0].ensure((SPACE, "data"))
+        assert copy(clusters) is None
+
+
+async def test_claims_of_a_tenant_s_own_storage_class_stay_his() -> None:
+    clusters = build()
+    clusters.nested.put(CLASS, {"metadata": {"name": "fast"}, "provisioner": "own.example.org"})
+    async with running(clusters, ClaimRow, StorageClassRow) as made:
+        clusters.nested.put(CLAIM, claim())
+        await made.settle()
+        ((reason, message),) = clusters.events
+        assert reason == "ClaimRefused"
+        assert message.startswith("StorageClass 'fast' of this cluster is not the host cluster's")
+        clusters.nested.drop(CLASS, "fast", "")
+        await made.until(lambda: copy(clusters))
+
+
+async def test_a_claim_that_is_being_deleted_gets_no_volume_any_more() -> None:
+    clusters = build()
+    async with running(clusters, ClaimRow, StorageClassRow) as made:
+        body = claim()
+        body["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        clusters.nested.put(CLAIM, body)
+        await made.settle()
+        assert copy(clusters) is None

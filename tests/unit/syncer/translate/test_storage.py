@@ -1,0 +1,183 @@
+"""What of StorageClasses, claims and volumes is carried."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nestor import names
+from nestor.api.storage import Storage
+from nestor.syncer.translate import storage
+from tests.unit.translate.builders import TARGET
+
+Object = dict[str, Any]
+
+ALLOWED = Storage(classes=["fast", "slow"], default_class="slow", block_volumes=False)
+NAME = names.host_name("data", "shop")
+
+
+def build_claim(**spec: Any) -> Object:
+    return {
+        "metadata": {"name": "data", "namespace": "shop", "uid": "claim-uid", "labels": {"app": "db"}},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "fast",
+            "volumeMode": "Filesystem",
+            "resources": {"requests": {"storage": "1Gi"}},
+            **spec,
+        },
+    }
+
+
+def build_host(claim: Object | None = None, **status: Any) -> Object:
+    """The host's claim, bound."""
+    host = storage.build_claim(claim or build_claim(), TARGET, "data-1")
+    host["metadata"]["uid"] = "host-uid"
+    host["spec"]["volumeName"] = "pvc-1"
+    host["status"] = {"phase": "Bound", "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], **status}
+    return host
+
+
+def test_a_class_comes_without_what_only_means_something_to_the_host() -> None:
+    host = {
+        "metadata": {"name": "slow", "annotations": {storage.DEFAULT_CLASS: "false", "secret": "x"}, "labels": {"a": "b"}},
+        "provisioner": "disks.example.org",
+        "parameters": {"csi.storage.k8s.io/provisioner-secret-name": "x"},
+        "mountOptions": ["ro"],
+        "allowedTopologies": [{}],
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+    assert storage.build_class(host, ALLOWED) == {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {
+            "name": "slow",
+            "labels": {"app.kubernetes.io/managed-by": "nestor"},
+            "annotations": {"nestor.dev/host-provisioner": "disks.example.org", storage.DEFAULT_CLASS: "true"},
+        },
+        "provisioner": "host.nestor.dev",
+        "reclaimPolicy": "Delete",
+        "volumeBindingMode": "WaitForFirstConsumer",
+        "allowVolumeExpansion": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "default"),
+    [(Storage(), None), (Storage(classes=["a", "b"]), "a"), (Storage(classes=["a", "b"], default_class="b"), "b")],
+)
+def test_there_is_one_default_where_there_are_classes(given: Storage, default: str | None) -> None:
+    assert given.default == default
+
+
+@pytest.mark.parametrize(
+    ("spec", "allowed", "is_own", "message"),
+    [
+        ({}, ALLOWED, False, None),
+        ({}, Storage(), False, "`spec.storageClassName` may not be 'fast': the class allows no persistent volumes"),
+        ({}, ALLOWED, True, "StorageClass 'fast' of this cluster is not the host cluster's"),
+        (
+            {"storageClassName": "other"},
+            ALLOWED,
+            False,
+            "`spec.storageClassName` may not be 'other': the class allows 'fast', 'slow'",
+        ),
+        ({"storageClassName": None}, ALLOWED, False, "`spec.storageClassName` is not set"),
+        ({"storageClassName": ""}, ALLOWED, False, "`spec.storageClassName` is not set"),
+        ({"volumeName": "pv"}, ALLOWED, False, "`spec.volumeName` is 'pv', but the host cluster has no volume for this claim"),
+        ({"volumeMode": "Block"}, ALLOWED, False, "`spec.volumeMode` may not be 'Block'"),
+        ({"volumeMode": "Block"}, Storage(classes=["fast"], block_volumes=True), False, None),
+        ({"selector": {"matchLabels": {}}}, ALLOWED, False, "`spec.selector` may not be set"),
+        ({"volumeAttributesClassName": "gold"}, ALLOWED, False, "`spec.volumeAttributesClassName` may not be set"),
+        ({"dataSource": {"kind": "PersistentVolumeClaim", "name": "a"}}, ALLOWED, False, None),
+        (
+            {"dataSourceRef": {"kind": "VolumeSnapshot", "apiGroup": "x", "name": "a"}},
+            ALLOWED,
+            False,
+            "`spec.dataSourceRef` may not",
+        ),
+        (
+            {"dataSourceRef": {"kind": "PersistentVolumeClaim", "namespace": "other"}},
+            ALLOWED,
+            False,
+            "`spec.dataSourceRef` may not",
+        ),
+    ],
+)
+def test_what_gets_no_volume(spec: Object, allowed: Storage, is_own: bool, message: str | None) -> None:
+    found = storage.find_refusal(build_claim(**spec), allowed, is_own_class=is_own)
+    assert found == message if message is None or found is None else found.startswith(message)
+
+
+def test_the_host_s_claim_has_what_decides_about_its_volume_and_nothing_else() -> None:
+    claim = build_claim(
+        dataSource={"kind": "PersistentVolumeClaim", "name": "old"},
+        dataSourceRef={"kind": "PersistentVolumeClaim", "name": "old"},
+        resources={"requests": {"storage": "1Gi"}, "limits": {"storage": "2Gi"}},
+        volumeName="of-the-nested-cluster",
+    )
+    found = storage.build_claim(claim, TARGET, "data-1")
+    assert found["metadata"]["name"] == NAME
+    assert found["metadata"]["annotations"]["nestor.dev/nested-data"] == "data-1"
+    assert "app" not in found["metadata"]["labels"]
+    assert found["spec"] == {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "fast",
+        "volumeMode": "Filesystem",
+        "resources": {"requests": {"storage": "1Gi"}, "limits": {"storage": "2Gi"}},
+        "dataSource": {"kind": "PersistentVolumeClaim", "name": names.host_name("old", "shop")},
+    }
+
+
+def test_a_nested_volume_is_for_one_claim_and_leads_nowhere() -> None:
+    found = storage.build_volume(build_host(capacity={"storage": "2Gi"}, accessModes=["ReadWriteMany"]))
+    assert found["metadata"]["name"] == "pvc-1"
+    assert found["spec"] == {
+        "capacity": {"storage": "2Gi"},
+        "accessModes": ["ReadWriteMany"],
+        "volumeMode": "Filesystem",
+        "storageClassName": "fast",
+        "persistentVolumeReclaimPolicy": "Retain",
+        "claimRef": {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "namespace": "shop",
+            "name": "data",
+            "uid": "claim-uid",
+        },
+        "csi": {"driver": "host.nestor.dev", "volumeHandle": "pvc-1"},
+    }
+
+
+def bound(**status: Any) -> Object:
+    """The nested claim, bound."""
+    return build_claim(volumeName="pvc-1") | {"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}, **status}}
+
+
+RESIZING = {"type": "Resizing", "status": "True", "message": f"claim {NAME} in {TARGET.namespace}"}
+TOLD = RESIZING | {"message": "claim data in shop"}
+
+
+@pytest.mark.parametrize(
+    ("nested", "host", "patch"),
+    [
+        (bound(), build_host(), None),
+        (build_claim(), build_host(capacity={"storage": "2Gi"}), None),
+        (bound(), build_host() | {"status": {"phase": "Lost"}}, None),
+        (bound(), build_host(capacity={"storage": "2Gi"}), {"capacity": {"storage": "2Gi"}}),
+        (bound(), build_host(conditions=[RESIZING]), {"conditions": [TOLD]}),
+        (bound(conditions=[TOLD]), build_host(conditions=[RESIZING]), None),
+        (bound(conditions=[TOLD]), build_host(), {"conditions": None}),
+        (bound(), build_host(allocatedResources={"storage": "2Gi"}), {"allocatedResources": {"storage": "2Gi"}}),
+    ],
+)
+def test_only_what_differs_comes_up_once_both_are_bound(nested: Object, host: Object, patch: Object | None) -> None:
+    found = storage.lift_status(nested, host, TARGET)
+    assert found == (None if patch is None else {"status": patch})
+
+
+def test_another_claim_s_status_is_not_taken() -> None:
+    host = build_host(capacity={"storage": "2Gi"})
+    host["metadata"]["labels"]["nestor.dev/nested-uid"] = "other"
+    assert storage.lift_status(bound(), host, TARGET) is None
