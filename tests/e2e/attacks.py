@@ -142,6 +142,7 @@ ADMIN: dict[str, str] = {
     "pod-proxy-link-local": "`pods/proxy` of a pod with 169.254.169.254",
     "pod-proxy-private": "`pods/proxy` of a pod with an address in a private range",
     "pod-proxy-host-api": "`pods/proxy` to the host's API server, for what anonymous may not read",
+    "pod-proxy-internet": "`pods/proxy` to the internet, under `internet: None`",
     "node-proxy-stranger": "`nodes/proxy` of a forged Node with a stranger's address",
     "node-proxy-victim": "`nodes/proxy` of a forged Node with the address of another job's pod",
     "node-proxy-metadata": "`nodes/proxy` of a forged Node with a metadata address",

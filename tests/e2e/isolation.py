@@ -21,85 +21,16 @@ import pytest
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from nestor.objects import Object, annotations_of, conditions_of, labels_of, spec_of, status_of
-from tests.e2e import attack_script, attacks
-from tests.e2e.attacks import INTERNET, LISTEN_PORT, METADATA, PRIVATE, UDP_PORT, Attack
+from tests.e2e import attacks
+from tests.e2e.attacks import INTERNET, LISTEN_PORT, UDP_PORT, Attack
 from tests.e2e.conftest import apply, fresh_namespace, inline_job, kubectl, nested_kubeconfig
+from tests.e2e.isolation_scripts import LISTEN, ROUTES, RUNNER_STEP, SCRIPT, STAND_IN
 from tests.waiting import eventually, job_with, wait_for, wait_for_any
 
 SYSTEM = "nestor-system"
-SCRIPT = Path(attack_script.__file__).read_text()
 Found = dict[str, Object]
 """What became of each attempt, by its id."""
 
-LISTEN = f"""
-import http.server, socket, threading
-udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-udp.bind(("", {UDP_PORT}))
-def echo():
-    while True:
-        data, peer = udp.recvfrom(100)
-        udp.sendto(b"reached", peer)
-threading.Thread(target=echo, daemon=True).start()
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200)
-        self.send_header("Content-Length", "7")
-        self.end_headers()
-        self.wfile.write(b"reached")
-    do_POST = do_GET
-    def log_message(self, *args): pass
-import sys
-http.server.ThreadingHTTPServer(("", int(sys.argv[1])), Handler).serve_forever()
-"""
-STAND_IN = f"""
-import fcntl, socket, struct
-def address(ip): return struct.pack("HH4s8x", socket.AF_INET, 0, socket.inet_aton(ip))
-made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-for number, ip in enumerate({[*METADATA.values(), PRIVATE, INTERNET]}):
-    name = f"lo:{{number}}".encode()
-    fcntl.ioctl(made, 0x8916, struct.pack("16s16s", name, address(ip)))  # SIOCSIFADDR
-    fcntl.ioctl(made, 0x891C, struct.pack("16s16s", name, address("255.255.255.255")))  # SIOCSIFNETMASK
-{LISTEN}
-"""
-"""A pod that has the addresses of clouds and the internet."""
-ROUTES = f"""
-import fcntl, signal, socket, struct, sys
-def number(ip): return struct.unpack("=I", socket.inet_aton(ip))[0]
-def address(ip): return struct.pack("HH4s8x", socket.AF_INET, 0, socket.inet_aton(ip))
-pod, best, gateway = sys.argv[1], -1, ""
-for line in open("/proc/net/route").read().splitlines()[1:]:
-    _, where, via, _, _, _, _, mask, *_ = line.split()
-    where, via, mask = int(where, 16), int(via, 16), int(mask, 16)
-    if number(pod) & mask == where and bin(mask).count("1") > best:
-        best, gateway = bin(mask).count("1"), socket.inet_ntoa(struct.pack("=I", via))
-gateway = pod if gateway in ("", "0.0.0.0") else gateway
-made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-def change(request):
-    for ip in {[*METADATA.values(), PRIVATE, INTERNET]}:
-        flags = 1 | 2 | 4  # RTF_UP, RTF_GATEWAY, RTF_HOST
-        parts = (0, address(ip), address(gateway), address("255.255.255.255"), flags)
-        entry = struct.pack("L16s16s16sHhLPhPLLH", *parts, 0, 0, 0, 0, 0, 0, 0, 0)
-        fcntl.ioctl(made, request, entry)
-def end(*_):
-    change(0x890C)  # SIOCDELRT
-    sys.exit()
-signal.signal(signal.SIGTERM, end)
-change(0x890B)  # SIOCADDRT
-open("/tmp/ready", "w").close()
-signal.pause()
-"""
-"""Run on a node: it sends there what is for these addresses. A node has no route to them otherwise."""
-
-RUNNER_STEP = f"""#!/bin/bash
-set -e
-kubectl wait --for=create configmap/targets --timeout=400s
-kubectl get configmap targets -o 'jsonpath={{.data.targets}}' > /tmp/targets
-cat > /tmp/attack.py <<'END'
-{SCRIPT}
-END
-python3 /tmp/attack.py /tmp/targets > /tmp/found
-kubectl create configmap found --from-file=found=/tmp/found
-"""
 POLICY = """
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
@@ -157,8 +88,8 @@ class Arena:
     """May use the internet."""
     victim: Side
     """May not; its runner attacks, too."""
-    controls: list[Found] = field(default_factory=list)
-    """What became of the attempts from outside of jobs."""
+    controls: list[tuple[str, Found]] = field(default_factory=list)
+    """What became of the attempts from outside of jobs, by the pods that made them."""
 
     def facts_for(self, own: Side, other: Side) -> dict[str, str]:
         """All facts, as one job sees them."""
@@ -281,8 +212,14 @@ def dump(*documents: Object) -> str:
 async def make_strangers(api: Api, kubeconfig: Path, namespace: str, image: str, nodes: list[str]) -> dict[str, str]:
     """Whoever is there besides jobs: a user's pod with a Service, stand-ins, and a process on each node. Returns facts."""
     stand_in = privileged(listener("stand-in", image, nodes[0], 80, script=STAND_IN), on_host=False)
-    stranger = [listener("stranger", image, nodes[-1]), service("stranger", type="NodePort")]
-    await kubectl(kubeconfig, "-n", namespace, "apply", "-f", "-", stdin=dump(stand_in, *stranger))
+    strangers = [
+        listener("stranger", image, nodes[0]),
+        listener("visitor", image, nodes[-1]),
+        service("stranger", type="NodePort"),
+    ]
+    await kubectl(
+        kubeconfig, "-n", namespace, "apply", "-f", "-", stdin=dump(stand_in, *strangers, service("stranger", type="NodePort"))
+    )
     await kubectl(kubeconfig, "-n", namespace, "wait", "--for=condition=Ready", "pod", "--all", "--timeout=90s", limit=100)
     at = (await api.get(kinds.POD, "stand-in", namespace))["status"]["podIP"]
     agents = [
@@ -419,11 +356,15 @@ async def find_walls(api: Api) -> Object:
     return conditions.find(conditions_of(item), conditions.NETWORK_ENFORCED) or {}
 
 
-async def run_controls(arena: Arena) -> list[Found]:
-    """The attempts of both jobs, from a user's pod and from both nodes."""
+OUTSIDE = ("stranger", "visitor", "agent-0", "agent-1")
+"""Who makes the same attempts: a user's pods on both nodes, and the nodes themselves."""
+
+
+async def run_controls(arena: Arena) -> list[tuple[str, Found]]:
+    """The attempts of both jobs, from outside of jobs."""
     sides = ((arena.attacker, arena.victim), (arena.victim, arena.attacker))
     runs = []
     for own, other in sides:
         attempts = arena.list_attempts(attacks.CONTROLLED, own, other)
-        runs += [arena.run_in_pod(name, attempts) for name in ("stranger", "agent-0", "agent-1")]
-    return list(await asyncio.gather(*runs))
+        runs += [arena.run_in_pod(name, attempts) for name in OUTSIDE]
+    return list(zip(OUTSIDE * len(sides), await asyncio.gather(*runs), strict=True))

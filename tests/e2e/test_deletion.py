@@ -19,7 +19,16 @@ CONTROLLER_REVISION = Kind("apps", "v1", "controllerrevisions", "ControllerRevis
 LEASE = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 PERSISTENT_VOLUME = Kind("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False)
 
-OTHERS = ("team-", "nestor-team-", "devcluster-", "default/hello", "nestor-default-hello-", "keep-", "kube-node-lease/")
+OTHERS = (
+    "team-",
+    "nestor-team-",
+    "nestor-probe-",
+    "devcluster-",
+    "default/hello",
+    "nestor-default-hello-",
+    "keep-",
+    "kube-node-lease/",
+)
 """Names of what tests beside these have: users' namespaces, their jobs' ones, the demo, a volume, leases of virtual nodes."""
 BESIDE_THE_OPERATOR = (
     "Pod nestor-system/nestor-",

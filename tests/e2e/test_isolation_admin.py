@@ -221,7 +221,7 @@ async def found(arena: Arena, forger: Forger) -> Found:
 
 THROUGH = [name for name in attacks.ADMIN if name.split("-")[0] in ("pod", "node", "service", "webhook", "apiservice")]
 """The attacks that go through the API server."""
-APART = ("pod-proxy-api-host", "pod-proxy-host-api")
+APART = ("pod-proxy-api-host", "pod-proxy-host-api", "pod-proxy-internet")
 """Those that have a test of their own."""
 
 
@@ -238,6 +238,14 @@ async def test_no_proxy_webhook_or_aggregated_api_leads_out(found: Found, attack
 async def test_the_hosts_api_server_takes_a_nested_admin_for_nobody(found: Found) -> None:
     said = found["pod-proxy-host-api"]["said"]
     assert "401 " in said or ("403 " in said and "system:anonymous" in said) or "no answer" in said, said
+
+
+async def test_no_proxy_leads_to_the_internet_where_the_class_allows_none(arena: Arena, forger: Forger) -> None:
+    allowed = await forger.by_pod("internet", attacks.INTERNET, 80)
+    assert allowed["open"], allowed
+    async with forging(arena.victim) as closed:
+        found = await closed.by_pod("internet", attacks.INTERNET, 80)
+    assert not found["open"], found
 
 
 async def test_no_proxy_leads_to_other_ports_of_the_api_servers_machine(arena: Arena) -> None:

@@ -253,6 +253,8 @@ def _holds(term: str, own: dict[str, str]) -> bool:
     """One term of a label selector: `a`, `!a`, `a=b`, `a in (b,c)`, `a notin (b,c)`."""
     if found := re.fullmatch(r"(\S+) (in|notin) \((.*)\)", term):
         return (own.get(found[1]) in found[3].split(",")) is (found[2] == "in")
+    if found := re.fullmatch(r"([^!=]+)!=(.*)", term):
+        return own.get(found[1]) != found[2]
     if term.startswith("!"):
         return term[1:] not in own
     key, _, value = term.partition("=")

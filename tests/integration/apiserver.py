@@ -55,6 +55,7 @@ class ControlPlane:
 
     folder: Path
     with_controllers: bool = True
+    service_cidr: str = SERVICE_CIDR
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
@@ -87,7 +88,7 @@ class ControlPlane:
                 "--bind-address=127.0.0.1",
                 "--advertise-address=127.0.0.1",
                 "--endpoint-reconciler-type=none",
-                f"--service-cluster-ip-range={SERVICE_CIDR}",
+                f"--service-cluster-ip-range={self.service_cidr}",
                 f"--tls-cert-file={self.folder}/server.crt",
                 f"--tls-private-key-file={self.folder}/server.key",
                 f"--client-ca-file={self.folder}/ca.crt",
@@ -196,10 +197,10 @@ class ControlPlane:
 
 
 @contextlib.asynccontextmanager
-async def running(*, with_controllers: bool = True) -> AsyncIterator[ControlPlane]:
+async def running(*, with_controllers: bool = True, service_cidr: str = SERVICE_CIDR) -> AsyncIterator[ControlPlane]:
     """A control plane for the length of a `with` block."""
     with _temporary_folder() as folder:
-        plane = ControlPlane(folder, with_controllers)
+        plane = ControlPlane(folder, with_controllers, service_cidr)
         try:
             await plane.start()
             yield plane

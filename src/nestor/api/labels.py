@@ -36,7 +36,7 @@ NESTED_GENERATION = f"{GROUP}/nested-generation"
 
 PURPOSE = f"{GROUP}/purpose"
 """Label: the purpose of an object that does not represent a single other one: `token` or `service-links` on the host,
-`suspended-pod` or `outcome` in a nested cluster."""
+`suspended-pod` or `outcome` in a nested cluster; `probe`, `listener` and `caller` are the operator's probe of policies."""
 
 RENEW_AFTER = f"{GROUP}/renew-after"
 """Annotation: when to renew the credentials in a Secret."""
@@ -54,6 +54,12 @@ other data.
 
 SUCCESSOR = f"{GROUP}/successor"
 """Annotation of a host Service: the nested Service to recreate with the cluster IP that the host assigned."""
+
+RESERVED_UNTIL = f"{GROUP}/reserved-until"
+"""Annotation of a host Service that was made before its nested one: when it goes if that one never comes."""
+
+REFUSED_PORTS = f"{GROUP}/refused-node-ports"
+"""Annotation of a host Service: the node ports of its nested Service, as long as these are not the host's own choice instead."""
 
 MIRRORED = f"{GROUP}/mirrored"
 """Annotation of a nested Node: the labels and taints that it has from the host's; all others are the tenant's own. And whether

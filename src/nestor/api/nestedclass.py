@@ -27,6 +27,7 @@ from nestor.api.placement_rules import ClassPlacement
 from nestor.api.policies import Persistence
 from nestor.api.policy import PodSecurity
 from nestor.api.selectors import LabelSelector
+from nestor.api.services import ServicesPolicy
 from nestor.api.storage import ClassStorage
 
 PRIVATE_RANGES = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"]
@@ -333,6 +334,9 @@ class NestedClassSpec(Model):
         default_factory=NamespacePolicy, description="The namespace that each job gets in the host cluster."
     )
     network: NetworkPolicyModel = Field(default_factory=NetworkPolicyModel, description="What the application may connect to.")
+    services: ServicesPolicy = Field(
+        default_factory=ServicesPolicy, description="What Services of jobs may do besides connecting their own pods."
+    )
     expose: ExposePolicy = Field(default_factory=ExposePolicy, description="How jobs are exposed.")
     templates: TemplatesPolicy = Field(default_factory=TemplatesPolicy, description="What the steps may do.")
     max_jobs_per_namespace: int | None = Field(

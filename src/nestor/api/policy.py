@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError
 from nestor.api.base import LabelPattern, Model, Quantity
 from nestor.api.placement import Placement
 from nestor.api.selectors import LabelSelector
+from nestor.api.services import AllowedServices
 from nestor.api.storage import Storage
 from nestor.objects import Object, status_of
 
@@ -57,6 +58,15 @@ class Policy(Model):
     node_selector: LabelSelector | None = Field(
         None, description="Labels of the nodes that it shows if `nodes` is `Selected`, from the class's `cluster.nodeSelector`."
     )
+
+    services: AllowedServices | None = Field(
+        None, description="What the cluster's Services may do besides connecting its pods, from the class's `services`."
+    )
+
+    @property
+    def allowed_services(self) -> AllowedServices:
+        """What the cluster's Services may do."""
+        return self.services or AllowedServices()
 
     storage: Storage | None = Field(
         None, description="The volumes that the cluster's claims may get, from the class's `storage` and the job's."

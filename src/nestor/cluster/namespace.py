@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nestor.api import labels as marks
 from nestor.api.nestedclass import DEFAULT_EPHEMERAL_STORAGE, DEFAULT_QUOTA, ENDED_PODS, NamespacePolicy, NestedClassSpec
+from nestor.api.services import LOAD_BALANCERS, NODE_PORTS, ServicesPolicy
 from nestor.cluster.shape import Shape
 from nestor.names import QUOTA_NAME
 from nestor.objects import Object
@@ -37,7 +38,7 @@ def build_quota(shape: Shape, policy: NamespacePolicy, own: list[Object]) -> Obj
 def find_quota(shape: Shape, policy: NamespacePolicy) -> dict[str, str]:
     """The application's share, with defaults. A class that allows more pods than usual allows more that have ended, too."""
     given = {name: str(limit) for name, limit in (policy.quota or {}).items()}
-    wanted = DEFAULT_QUOTA | given
+    wanted = DEFAULT_QUOTA | _find_services_quota(shape.services) | given
     if "count/pods" not in given:
         ended = ENDED_PODS * int(parse_quantity(wanted["pods"]))
         wanted["count/pods"] = str(max(ended, int(DEFAULT_QUOTA["count/pods"])))
@@ -45,6 +46,12 @@ def find_quota(shape: Shape, policy: NamespacePolicy) -> dict[str, str]:
         # The Service by which cert-manager proves a host to the issuer has node ports, unless the issuer says otherwise.
         del wanted["services.nodeports"]
     return wanted
+
+
+def _find_services_quota(services: ServicesPolicy) -> dict[str, str]:
+    """The defaults where the class allows Services that are reached from outside. Load balancers have node ports, too."""
+    found = {"services.nodeports": NODE_PORTS} if services.node_ports or services.load_balancers else {}
+    return found | ({"services.loadbalancers": LOAD_BALANCERS} if services.load_balancers else {})
 
 
 def build_limit_range(shape: Shape, policy: NamespacePolicy) -> Object:

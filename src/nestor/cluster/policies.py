@@ -10,9 +10,9 @@ import ipaddress
 from collections.abc import Sequence
 
 from nestor.api import labels
-from nestor.api.nestedclass import Peer
+from nestor.api.nestedclass import NetworkPolicyModel, Peer
 from nestor.cluster.home import Home
-from nestor.cluster.shape import API_PORT, DNS_PORT, Shape, collapse
+from nestor.cluster.shape import API_PORT, DNS_PORT, Host, Shape, collapse, list_closed_ranges
 from nestor.contracts import addresses
 from nestor.names import Part
 from nestor.objects import Object
@@ -124,12 +124,17 @@ def build_internet(shape: Shape) -> list[Object]:
     """The allowed address blocks: everything except the ranges closed below; empty if the class allows no internet."""
     if shape.network.internet == "None":
         return []
-    closed = [*METADATA, *shape.closed_ranges, *(_single(address) for address in shape.host.api_addresses)]
-    merged = collapse([ipaddress.ip_network(cidr) for cidr in closed])
+    merged = list_closed(shape.network, shape.host)
     return [
         {"ipBlock": {"cidr": "0.0.0.0/0", "except": [cidr for cidr in merged if ":" not in cidr]}},
         {"ipBlock": {"cidr": "::/0", "except": [cidr for cidr in merged if ":" in cidr]}},
     ]
+
+
+def list_closed(network: NetworkPolicyModel, host: Host) -> list[str]:
+    """What no pod may connect to, and no Service stand for, whatever else the class allows."""
+    closed = [*METADATA, *list_closed_ranges(network, host), *(_single(address) for address in host.api_addresses)]
+    return collapse([ipaddress.ip_network(cidr) for cidr in closed])
 
 
 def _find_denied(shape: Shape) -> Object:

@@ -10,6 +10,7 @@ from typing import Any
 from nestor.api.base import Resources
 from nestor.api.nestedclass import NetworkPolicyModel, Peer
 from nestor.api.policies import Persistence
+from nestor.api.services import ServicesPolicy
 from nestor.cluster.home import Home
 from nestor.contracts.cluster import API_PORT
 from nestor.contracts.syncer import SERVER_SECONDS
@@ -66,6 +67,7 @@ class Shape(Home):
     """Of `image`."""
     resources: Resources | None = None
     network: NetworkPolicyModel = field(default_factory=NetworkPolicyModel)
+    services: ServicesPolicy = field(default_factory=ServicesPolicy)
     exposed_from: tuple[Peer, ...] = ()
     has_issuer: bool = False
     """Whether cert-manager makes certificates for its hosts."""
@@ -80,14 +82,19 @@ class Shape(Home):
 
     @property
     def closed_ranges(self) -> list[str]:
-        """Where the host cluster and its surroundings are: its Services and the class's private ranges, merged."""
-        found = [ipaddress.ip_network(cidr, strict=False) for cidr in (*self.network.private_ranges, *self.host.service_cidrs)]
-        return collapse([*found, *(ipaddress.ip_network(cidr) for cidr in CLOSED_V6)])
+        """See `list_closed_ranges`."""
+        return list_closed_ranges(self.network, self.host)
 
     @property
     def server_host(self) -> str:
         """DNS name of the API server in the host cluster."""
         return f"{self.child(Part.SERVER)}.{self.namespace}.svc"
+
+
+def list_closed_ranges(network: NetworkPolicyModel, host: Host) -> list[str]:
+    """Where the host cluster and its surroundings are: its Services and the class's private ranges, merged."""
+    found = [ipaddress.ip_network(cidr, strict=False) for cidr in (*network.private_ranges, *host.service_cidrs)]
+    return collapse([*found, *(ipaddress.ip_network(cidr) for cidr in CLOSED_V6)])
 
 
 def choose_cluster_cidr(service_cidrs: tuple[str, ...]) -> str:

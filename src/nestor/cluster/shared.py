@@ -31,6 +31,7 @@ def build_shape(
         host=host,
         resources=spec.resources or policy.cluster.resources,
         network=policy.network,
+        services=policy.services,
         exposed_from=tuple(policy.expose.from_),
         has_issuer=policy.expose.has_issuer,
         persistence=spec.persistence,

@@ -15,6 +15,8 @@ KUBELET_PORT = 10250
 """Port of the kubelet API, on the loopback interface."""
 METRICS_PORT = 8085
 """Port of the metrics API, at the pod's own address: an API server calls no loopback addresses."""
+SERVICES_PORT = 8086
+"""Port on the loopback interface where the nested API server asks for addresses of new Services."""
 
 NAMESPACE_VARIABLE = "POD_NAMESPACE"
 SERVER_UID_VARIABLE = "POD_UID"

@@ -7,12 +7,16 @@ import datetime
 import ipaddress
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from nestor.cluster.pki import Lifetimes
 from nestor.cluster.shape import HostDns
 from nestor.contracts.syncer import SERVER_SECONDS, SERVER_SECONDS_VARIABLE
 from nestor.objects import Object
+
+T = TypeVar("T")
 
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 VNODE_FIELDS = frozenset({"imagePullSecrets", "nodeSelector", "priorityClassName", "tolerations"})
@@ -94,20 +98,17 @@ def read_settings(arguments: list[str]) -> Settings:
         parser.error("NESTOR_IMAGE or --image must be set: syncers and runners use this image")
     if parsed.image_pull_policy not in PULL_POLICIES:
         parser.error(f"NESTOR_IMAGE_PULL_POLICY or --image-pull-policy must be one of {', '.join(PULL_POLICIES)}")
-    try:
-        cidrs = read_cidrs(parsed.service_cidr)
-    except ValueError as error:
-        parser.error(
-            f"NESTOR_SERVICE_CIDR or --service-cidr must be comma-separated address ranges such as 10.96.0.0/12: {error}"
-        )
-    try:
-        vnode_pod = read_vnode_pod(parsed.vnode_pod)
-    except ValueError as error:
-        parser.error(f"NESTOR_VNODE_POD or --vnode-pod must be a JSON object with {', '.join(sorted(VNODE_FIELDS))}: {error}")
-    try:
-        dns = read_dns(parsed.dns)
-    except ValueError as error:
-        parser.error(f"NESTOR_DNS or --dns must be a JSON object with namespaces, ports and ranges: {error}")
+    cidrs = _parse(
+        parser,
+        read_cidrs,
+        parsed.service_cidr,
+        "NESTOR_SERVICE_CIDR or --service-cidr must be comma-separated address ranges such as 10.96.0.0/12",
+    )
+    fields = ", ".join(sorted(VNODE_FIELDS))
+    vnode_pod = _parse(
+        parser, read_vnode_pod, parsed.vnode_pod, f"NESTOR_VNODE_POD or --vnode-pod must be a JSON object with {fields}"
+    )
+    dns = _parse(parser, read_dns, parsed.dns, "NESTOR_DNS or --dns must be a JSON object with namespaces, ports and ranges")
     if parsed.network_probe not in ("true", "false"):
         parser.error("NESTOR_NETWORK_PROBE or --network-probe must be true or false")
     return Settings(
@@ -161,6 +162,14 @@ def read_vnode_pod(text: str) -> Object:
     if unknown := found.keys() - VNODE_FIELDS:
         raise ValueError(f"unknown: {', '.join(sorted(unknown))}")
     return {key: value for key, value in found.items() if value}
+
+
+def _parse(parser: argparse.ArgumentParser, read: Callable[[str], T], text: str, fault: str) -> T:
+    """What the text says; a fault in it ends the process."""
+    try:
+        return read(text)
+    except ValueError as error:
+        parser.error(f"{fault}: {error}")
 
 
 def _add(parser: argparse.ArgumentParser, flag: str, variable: str, default: str, text: str) -> None:

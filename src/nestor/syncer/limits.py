@@ -17,7 +17,12 @@ kilobytes, the rest of an application a few hundred.
 """
 
 SYNCED_SERVICES = 250
-"""Services with a host Service. Kubernetes' own conformance tests make 200 at a time; an application has a dozen or two."""
+"""Services with a host Service: those with a cluster IP. Kubernetes' own conformance tests make 200 at a time; an application has
+a dozen or two.
+"""
+
+SYNCED_SLICES = 100
+"""EndpointSlices that users wrote: a Service without a selector has one or two."""
 
 SYNCED_BUDGETS = 100
 """PodDisruptionBudgets in the host. An application has one for each of its workloads at most."""
@@ -58,7 +63,7 @@ def find_surplus(count: int) -> str | None:
     """Why there may be no further host Service beside `count` others; None if there may."""
     if count < SYNCED_SERVICES:
         return None
-    return f"a nested cluster may have {SYNCED_SERVICES} Services that select pods; delete others first"
+    return f"a nested cluster may have {SYNCED_SERVICES} Services with a cluster IP; delete others first"
 
 
 def find_surplus_of_budgets(count: int) -> str | None:

@@ -93,7 +93,7 @@ async def run(settings: Settings) -> None:
             spawn(queue.run(), name)
         for name, watches in made.watches.items():
             spawn(watches.run(), f"watches for {name}")
-        state.caches, state.queues, state.working = caches, made.queues, True
+        state.caches, state.queues, state.counters, state.working = caches, made.queues, made.counters, True
         basics = _await_basics(gate, made.is_settled, settings.dns_ready_url)
         spawn(health.watch_nested(nested, state, made.status, basics), "nested health")
         log.info("syncing pods of %s to %s; started in %.2f s", target.cluster, target.namespace, time.monotonic() - begin)

@@ -16,7 +16,8 @@ from nestor.kubelet.server import KubeletServer
 from nestor.objects import Object, status_of
 from nestor.providers import host
 from nestor.providers.base import Provider
-from nestor.syncer.cluster import status
+from nestor.syncer.cluster import status, webhook
+from nestor.syncer.cluster.addresses import Addresses
 from nestor.syncer.cluster.not_carried import NotCarried
 from nestor.syncer.cluster.status import ClusterStatus, Suspend
 from nestor.syncer.copies.engine import Engine
@@ -56,6 +57,8 @@ class Parts:
     queues: dict[str, WorkQueue[Any]]
     watches: dict[str, Watches]
     servers: dict[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
+    counters: dict[str, Callable[[], int]] = field(default_factory=dict)
+    """Metrics that only grow, by name."""
     host_rights: tuple[Right, ...] = ()
     """Permissions needed on the host, apart from those for the caches (see `find_rights`)."""
     is_settled: Callable[[], bool] = lambda: True
@@ -71,8 +74,13 @@ def build_shared(context: Context, cluster: Object, settings: Settings) -> Parts
     control = build_control(context, cluster, settings, pods.suspend)
     not_carried = NotCarried(context)
     kubelet = KubeletServer(provider, build_finder(context.caches, context.target), auth.ApiServerOnly())
+    services = engines[kinds.SERVICE.plural]
+    addresses = Addresses(context, services)
+    keep_webhook = partial(webhook.keep_configuration, context.nested, settings.access, settings.services_port)
     servers: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
         "kubelet API": partial(kubelet.serve, settings.kubelet_port, partial(auth.build_tls, settings.access)),
+        "Service webhook": partial(webhook.serve, settings.services_port, settings.access, addresses.review),
+        "Service webhook's configuration": keep_webhook,
         "not carried": not_carried.run,
     }
     if settings.metrics_port:
@@ -85,6 +93,11 @@ def build_shared(context: Context, cluster: Object, settings: Settings) -> Parts
         | {"not-carried": not_carried.queue},
         watches=pods.watches | control.watches,
         servers=servers,
+        counters={
+            "service_addresses_reserved": lambda: addresses.reserved,
+            "service_addresses_missed": lambda: addresses.missed,
+            "services_recreated": lambda: services.replaced,
+        },
         host_rights=(
             *control.host_rights,
             *host.RIGHTS,

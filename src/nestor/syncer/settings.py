@@ -26,6 +26,8 @@ class Settings:
     """0: there is no metrics API."""
     metrics_address: str = ""
     """Where the metrics API listens; empty: at the address of the server's pod."""
+    services_port: int = syncer.SERVICES_PORT
+    """Loopback port where the nested API server asks for addresses of new Services."""
     server_port: int = API_PORT
     """Loopback port of the nested API server."""
     dns_ready_url: str = ""
@@ -58,6 +60,9 @@ def parse(arguments: list[str]) -> Settings:
     parser.add_argument("--health-port", type=int, default=syncer.HEALTH_PORT, help="port of /readyz, /healthz and /metrics")
     parser.add_argument("--kubelet-port", type=int, default=syncer.KUBELET_PORT, help="loopback port of the kubelet API")
     parser.add_argument("--gate-port", type=int, default=GATE_PORT, help="loopback port by which CoreDNS reaches the nested API")
+    parser.add_argument(
+        "--services-port", type=int, default=syncer.SERVICES_PORT, help="loopback port of the webhook for new Services"
+    )
     found = parser.parse_args(arguments)
     if not found.namespace or not found.cluster:
         parser.error("POD_NAMESPACE and NESTOR_CLUSTER must be set")
@@ -69,6 +74,7 @@ def parse(arguments: list[str]) -> Settings:
         found.health_port,
         found.kubelet_port,
         found.gate_port,
+        found.services_port,
         dns_ready_url=os.environ.get(syncer.DNS_READY_URL_VARIABLE, ""),
         server_seconds=float(os.environ.get(syncer.SERVER_SECONDS_VARIABLE) or syncer.SERVER_SECONDS),
         server_uid=os.environ.get(syncer.SERVER_UID_VARIABLE, ""),

@@ -35,6 +35,7 @@ def spawn(world: World, **environment: str) -> AbstractAsyncContextManager[async
         f"--health-port={settings.health_port}",
         f"--kubelet-port={settings.kubelet_port}",
         f"--gate-port={settings.gate_port}",
+        f"--services-port={settings.services_port}",
         env={
             "PATH": os.environ["PATH"],
             "PYTHONPATH": str(ROOT / "src"),

@@ -281,7 +281,7 @@ async def build_world(host: Api, plane: apiserver.ControlPlane, nested_plane: Ne
     await _create_cluster(host, namespace)
     await _create_node(host)
     kubeconfig = await _grant(host, plane, namespace)
-    health, gate = apiserver.free_ports(2)
+    health, gate, services = apiserver.free_ports(3)
     settings = Settings(
         namespace,
         CLUSTER,
@@ -290,6 +290,7 @@ async def build_world(host: Api, plane: apiserver.ControlPlane, nested_plane: Ne
         health_port=health,
         kubelet_port=nested_plane.kubelet_port,
         gate_port=gate,
+        services_port=services,
         server_port=nested_plane.port,
         metrics_port=0,
         server_uid="server-pod-uid",
@@ -399,10 +400,10 @@ async def _grant(host: Api, plane: apiserver.ControlPlane, namespace: str) -> Pa
 
 
 @contextlib.asynccontextmanager
-async def running_nested() -> AsyncIterator[NestedPlane]:
+async def running_nested(service_cidr: str = apiserver.SERVICE_CIDR) -> AsyncIterator[NestedPlane]:
     """The nested control plane for the length of a `with` block."""
     with apiserver._temporary_folder() as folder:
-        plane = NestedPlane(folder)
+        plane = NestedPlane(folder, service_cidr=service_cidr)
         try:
             await plane.start()
             yield plane
@@ -413,7 +414,10 @@ async def running_nested() -> AsyncIterator[NestedPlane]:
 @contextlib.asynccontextmanager
 async def running(host: Api, plane: apiserver.ControlPlane) -> AsyncIterator[World]:
     """A running syncer between `host` and a nested control plane of its own."""
-    async with running_nested() as nested_plane, await Api.connect(str(nested_plane.kubeconfig), manager="tests") as nested:
+    async with (
+        running_nested(plane.service_cidr) as nested_plane,
+        await Api.connect(str(nested_plane.kubeconfig), manager="tests") as nested,
+    ):
         made = await build_world(host, plane, nested_plane, nested)
         await made.start()
         yield made

@@ -11,6 +11,7 @@ from nestor.api.base import Resources
 from nestor.api.nestedclass import NamespacePolicy, NetworkPolicyModel, Peer, RemotePolicy
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.policies import Persistence
+from nestor.api.services import ServicesPolicy
 from nestor.cluster import coredns, namespace, policies, server, shared
 from nestor.cluster.home import Home
 from nestor.cluster.shape import Host, choose_cluster_cidr
@@ -210,6 +211,23 @@ def test_cert_manager_may_make_the_service_by_which_it_proves_a_host(
     found = namespace.build_quota(build_shape(has_issuer=has_issuer), NamespacePolicy(quota=quota), [])["spec"]["hard"]
     assert found.get("services.nodeports") == expected
     assert found["services.loadbalancers"] == "0"
+
+
+@pytest.mark.parametrize(
+    ("services", "quota", "expected"),
+    [
+        ({}, {}, ("0", "0")),
+        ({"node_ports": True}, {}, ("10", "0")),
+        ({"load_balancers": True}, {}, ("10", "2")),
+        ({"load_balancers": True}, {"services.nodeports": "0", "services.loadbalancers": "7"}, ("0", "7")),
+    ],
+)
+def test_services_that_are_reached_from_outside_have_room_where_the_class_allows_them(
+    services: dict[str, bool], quota: dict[str, str], expected: tuple[str, str]
+) -> None:
+    shape = build_shape(services=ServicesPolicy.model_validate({}).model_copy(update=services))
+    found = namespace.build_quota(shape, NamespacePolicy(quota=quota), [])["spec"]["hard"]
+    assert (found["services.nodeports"], found["services.loadbalancers"]) == expected
 
 
 @pytest.mark.parametrize(("request_", "limit"), [("20Gi", "20Gi"), ("512Mi", "10Gi"), (5 * 2**30, "10Gi")])

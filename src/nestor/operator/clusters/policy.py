@@ -5,21 +5,30 @@ from __future__ import annotations
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.policy import Policy
+from nestor.api.services import AllowedServices, ServicesPolicy
 from nestor.cluster.namespace import find_default_limits
+from nestor.cluster.policies import list_closed
+from nestor.cluster.shape import Host
 from nestor.operator.admission.placement import apply_machine, resolve_placement, tolerate_backends
 from nestor.operator.admission.storage import resolve_storage
 from nestor.operator.world.taints import Taints
 
 
 def resolve_policy(
-    policy: NestedClassSpec | None, *, is_job: bool, job: NestedAppJobSpec | None = None, taints: Taints | None = None
+    policy: NestedClassSpec | None,
+    *,
+    is_job: bool,
+    job: NestedAppJobSpec | None = None,
+    taints: Taints | None = None,
+    host: Host | None = None,
 ) -> Policy:
     """The policy that the cluster's syncer obeys. Pure.
 
     `policy` is None when the class is gone: then the strictest policy holds. A cluster that is no job's is in its user's own
-    namespace: for what the class says of the namespaces and pods that jobs get, the strictest value holds there; its
-    volumes are the namespace's own, by the same StorageClasses. `job`: its
-    spec, if it can be read; wishes that the class does not allow are left out. `taints`: those of the backends' nodes.
+    namespace: for what the class says of the namespaces and pods that jobs get, the strictest value holds there; its volumes are
+    the namespace's own, by the same StorageClasses. `job`: its spec, if it can be read; wishes that the class does not allow are
+    left out. `taints`: those of the backends' nodes. `host`: without it, no address is allowed that would have to be checked
+    against the host's own.
     """
     if policy is None:
         return Policy()
@@ -33,8 +42,18 @@ def resolve_policy(
             "pod_security": own.pod_security,
             "allowed_labels": own.allowed_labels,
             "ephemeral_storage_limit": limit,
+            "services": _resolve_services(policy, host),
             "nodes": None if policy.cluster.nodes == "InUse" else policy.cluster.nodes,
             "node_selector": policy.cluster.node_selector,
             "placement": tolerate_backends(resolve_placement(policy, job).placement, taints or {}),
         }
     )
+
+
+def _resolve_services(policy: NestedClassSpec, host: Host | None) -> AllowedServices | None:
+    allowed = policy.services
+    if allowed == ServicesPolicy():
+        return None
+    ranges = allowed.endpoint_ranges if host is not None else []
+    closed = list_closed(policy.network, host) if host is not None and ranges else []
+    return AllowedServices.model_validate(allowed.model_dump() | {"endpoint_ranges": ranges, "closed_ranges": closed})

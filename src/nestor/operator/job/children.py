@@ -77,7 +77,8 @@ class ChildrenKeeper:
 
         async def ensure_policy() -> None:
             taints = read_taints(context.cache.backends)
-            await write_policy(context, cluster, resolve_policy(resolved.policy, is_job=True, job=resolved.spec, taints=taints))
+            allowed = resolve_policy(resolved.policy, is_job=True, job=resolved.spec, taints=taints, host=context.host)
+            await write_policy(context, cluster, allowed)
 
         async def expose() -> None:
             routes = admit_routes(context.cache, self._hosts, resolved, certificate_problem)

@@ -34,9 +34,11 @@ def _resolve(context: Context, job: Object) -> Policy:
     classes, taints = context.classes.all(), read_taints(context.cache.backends)
     if OVERSIZED in job:
         rest = NestedAppJobSpec.model_construct(machine=spec_of(job).get("machine"))
-        return resolve_policy(classes.get(spec_of(job).get("className", "")), is_job=True, job=rest, taints=taints)
+        return resolve_policy(
+            classes.get(spec_of(job).get("className", "")), is_job=True, job=rest, taints=taints, host=context.host
+        )
     try:
         known = identify(job, classes)
     except Refused:
         return resolve_policy(None, is_job=True)
-    return resolve_policy(known.policy, is_job=True, job=known.spec, taints=taints)
+    return resolve_policy(known.policy, is_job=True, job=known.spec, taints=taints, host=context.host)

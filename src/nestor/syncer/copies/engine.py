@@ -54,6 +54,11 @@ class Engine:
         return len(self._locks) + len(self._told) + len(self._noticed) + len(self._written) + rest
 
     @property
+    def replaced(self) -> int:
+        """How many sources had to be deleted and made again."""
+        return self._row.replaced
+
+    @property
     def is_settled(self) -> bool:
         """See `Row.is_settled`."""
         return self._row.is_settled
@@ -87,6 +92,30 @@ class Engine:
             if not self._row.is_wanted(key, source):
                 self._ahead.discard(key)  # nobody names it any more, and there is no copy whose news would bring us back
             raise
+
+    async def reserve(self, key: Key, source: Object) -> Object:
+        """Create the copy of a source that is about to be created, and return it. A left-over copy of a former source goes.
+
+        Without its source, it stays as long as `Row.find_reprieve` says. Raises what the API server answers, `Forbidden` if the
+        cluster may have no more copies, and `RetryLater`.
+        """
+        async with self._locks.hold(key):
+            desired = self._row.build_ahead(source)
+            self._check_limits(key, None, desired)
+            try:
+                return await self._create_ahead(source, desired)
+            except Conflict:
+                there = await self._writer.find_taken(desired)
+                await self._writer.remove(there)
+                self._row.copy_gone(there)
+                return await self._create_ahead(source, desired)
+
+    async def _create_ahead(self, source: Object, desired: Object) -> Object:
+        api, kind = self._row.copy_api, self._row.kind
+        try:
+            return await api.create(kind, desired)
+        except Invalid as error:
+            return await api.create(kind, self._row.build_ahead(source, error))
 
     async def _fetch(self, key: Key) -> Object | None:
         """The source, read from the API server instead of the cache."""
@@ -153,6 +182,8 @@ class Engine:
             self._written.pop(key, None)
         try:
             await self._write(key, source)
+            if copy is not None:
+                await self._row.align(source, copy)
         except (Forbidden, Invalid) as error:
             await self._tell(key, source, self._in_nested_words(key, error.message))
             if isinstance(error, Forbidden):
@@ -180,7 +211,7 @@ class Engine:
             copy = copy or await self._create(source, desired)
             if copy is not None:
                 if not fields.needs_another(copy, desired, row.fields):
-                    await self._writer.update(copy, desired)
+                    await self._update(source, copy, desired)
                 elif await row.settle(source, copy):
                     return  # the change triggers its own event
                 else:
@@ -211,11 +242,20 @@ class Engine:
             await api.create(kind, self._row.build_substitute(source, error))
         return None
 
+    async def _update(self, source: Object, copy: Object, desired: Object) -> None:
+        try:
+            await self._writer.update(copy, desired)
+        except Invalid as error:
+            await self._writer.update(copy, self._row.build_substitute(source, error))
+
     async def _end(self, key: Key, copy: Object | None) -> None:
         """Handle a source that no longer exists."""
         self._told.forget(key)
-        if copy is not None and not await self._row.after_end(copy):
-            await self._remove(key, copy)
+        if copy is None or await self._row.after_end(copy):
+            return
+        if left := self._row.find_reprieve(copy):
+            raise RetryLater(left, "its source is about to be created")
+        await self._remove(key, copy)
 
     async def _retire(self, key: Key, copy: Object | None) -> None:
         """Handle a source that exists but should have no copy."""
@@ -225,6 +265,7 @@ class Engine:
             return
         now = time.monotonic()
         left = self._unused.setdefault(key, now) + self._row.linger_seconds - now
+        left = max(left, self._row.find_reprieve(copy))
         if left > 0:
             raise RetryLater(left, "unused")
         self._ahead.discard(key)

@@ -20,7 +20,7 @@ class Field:
     is_map: bool = False
     """Compared and patched key by key; otherwise as a single value, removed once it is no longer desired."""
     compares: Literal["Everything", "Desired", "Nothing"] = "Everything"
-    """Which keys of a map are compared: all, only the desired ones, or none."""
+    """Which keys of a map are compared: all, only the desired ones, or none. `Desired` of a value: only if it is desired."""
     removes: bool = True
     """Whether patching a map removes keys that are not desired."""
     is_sparse: bool = False
@@ -34,6 +34,11 @@ class Field:
 def value(path: str, *, ignores: Iterable[str] = ()) -> Field:
     """A value that we own as a whole. Lists are compared item by item; extra fields of an item do not count."""
     return Field(_split(path), ignores=frozenset(ignores))
+
+
+def optional(path: str) -> Field:
+    """A value that we own as long as it is desired; otherwise it is left as it is."""
+    return Field(_split(path), compares="Desired")
 
 
 def mapping(path: str, *, is_sparse: bool = False) -> Field:
@@ -77,7 +82,7 @@ def build_patch(there: Object, desired: Object, fields: Iterable[Field]) -> Obje
     patch: Object = {"metadata": {"uid": there["metadata"]["uid"]}}
     for field in fields:
         now, wanted = _read(there, field.path), _read(desired, field.path)
-        if field.is_fixed or (field.is_sparse and _is_same(field, now, wanted)):
+        if field.is_fixed or (field.is_sparse and _is_same(field, now, wanted)) or _is_left_alone(field, wanted):
             continue
         if field.is_map:
             gone = {key: None for key in now or {} if key not in (wanted or {})} if field.removes else {}
@@ -90,11 +95,15 @@ def _is_same(field: Field, now: Any, wanted: Any) -> bool:
     if field.is_fixed:
         return wanted is None or bool(now == wanted)
     if not field.is_map:
-        return _says(now, wanted, field.ignores)
+        return _is_left_alone(field, wanted) or _says(now, wanted, field.ignores)
     there, desired = now or {}, wanted or {}
     if field.compares == "Everything":
         return bool(there == desired)
     return field.compares == "Nothing" or all(there.get(key) == item for key, item in desired.items())
+
+
+def _is_left_alone(field: Field, wanted: Any) -> bool:
+    return not field.is_map and field.compares == "Desired" and wanted is None
 
 
 def _says(now: Any, wanted: Any, ignores: frozenset[str]) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from nestor import names
 from nestor.api import labels
-from nestor.kube import Api, ApiError, Informer, Kind
+from nestor.kube import Api, ApiError, Informer, Invalid, Kind
 from nestor.kube.informer import Key, key_of
 from nestor.objects import Object, labels_of
 from nestor.syncer.copies.fields import Field
@@ -46,6 +46,8 @@ class Row:
     def __init__(self, context: Context, references: References) -> None:
         self.context = context
         self.references = references
+        self.replaced = 0
+        """Sources that had to be deleted and made again."""
 
     # Which objects there are
 
@@ -129,6 +131,10 @@ class Row:
         """
         raise NotImplementedError
 
+    def build_ahead(self, source: Object, error: Invalid | None = None) -> Object:
+        """The copy of a source that does not exist yet, for `Engine.reserve`; `error`: why the server rejected the first one."""
+        return self.build(source) if error is None else self.build_substitute(source, error)
+
     def version(self, source: Object) -> Any:
         """Changes whenever the copy may change."""
         return source["metadata"]["resourceVersion"]
@@ -137,9 +143,16 @@ class Row:
         """A merge patch that brings the source's status up to date with the copy's, or None if it is. Pure."""
         return None
 
+    async def align(self, source: Object, copy: Object) -> None:
+        """Change the source where its copy could not be as it says, other than in its status."""
+
     @property
     def linger_seconds(self) -> float:
         """How long a copy that is no longer wanted stays while its source exists."""
+        return 0
+
+    def find_reprieve(self, copy: Object) -> float:
+        """Seconds that a copy stays although its source is not there yet; 0 for most."""
         return 0
 
     @property

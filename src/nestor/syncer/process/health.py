@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import aiohttp
@@ -39,6 +39,7 @@ class Health:
         self.caches: Caches | None = None
         self.queues: Mapping[str, WorkQueue[Any]] = {}
         self.clients: Mapping[str, Api] = {}
+        self.counters: Mapping[str, Callable[[], int]] = {}
         self._admin_problem = ""
 
     def note_admin(self, problem: str) -> None:
@@ -77,6 +78,8 @@ class Health:
             for side, client in self.clients.items()
             for method, count in sorted(client.requests.items())
         ]
+        for name, count in self.counters.items():
+            lines += [f"# TYPE nestor_syncer_{name}_total counter", f"nestor_syncer_{name}_total {count()}"]
         lines += ["# TYPE nestor_syncer_ready gauge", f"nestor_syncer_ready {int(self.is_ready)}"]
         return "\n".join(lines) + "\n"
 

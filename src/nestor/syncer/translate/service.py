@@ -1,68 +1,121 @@
-"""Turns nested Services into host Services: same cluster IP, same pods, nothing that reaches outside the cluster."""
+"""Turns nested Services into host Services: same cluster IP, same pods, and outside the cluster only what the class allows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from nestor.api.labels import CLUSTER, NESTED_NAMESPACE
-from nestor.objects import Object, conditions_of, is_terminating, labels_of
+from nestor.api.services import AllowedServices
+from nestor.objects import Object, conditions_of, is_terminating, labels_of, spec_of
 from nestor.translate import labels
 from nestor.translate.status import is_terminal
 from nestor.translate.target import Target
 
-Fate = Literal["Synced", "Nested", "Refused"]
+Fate = Literal["Synced", "Nested"]
 
 FIELDS = ("sessionAffinity", "sessionAffinityConfig", "publishNotReadyAddresses", "internalTrafficPolicy", "trafficDistribution")
 """Fields copied unchanged, in addition to ports and selector."""
-NO_SELECTOR = "`spec.selector` must be set: Services with manually managed endpoints are not supported"
+FAMILY_FIELDS = ("ipFamilies", "ipFamilyPolicy")
+OUTWARD_FIELDS = ("externalTrafficPolicy",)
+"""Fields of Services that have node ports."""
+BALANCER_FIELDS = ("allocateLoadBalancerNodePorts", "loadBalancerClass", "loadBalancerSourceRanges")
+NOTHING = AllowedServices()
+"""What a class allows that says nothing about Services."""
 
 _OWN = (("default", "kubernetes"), ("kube-system", "kube-dns"))
 """Of the API server, and of the syncer for DNS: both have their host Service already, made by the operator."""
-_OUTWARD = ("NodePort", "LoadBalancer")
+OUTWARD = ("NodePort", "LoadBalancer")
 _KEPT = ("name", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
 _PORT_FIELDS = ("name", "protocol", "port", "targetPort", "appProtocol")
 
 
 def decide_fate(service: Object) -> Fate:
-    """Whether a nested Service gets a host Service, exists only in the nested cluster and its DNS, or is refused.
+    """Whether a nested Service gets a host Service, or exists only in the nested cluster and its DNS.
 
-    A Service without a selector has endpoints written by the tenant. On the host, they could point anywhere.
+    One without a selector has a host Service too, whose endpoints are those that `endpoint_slice` lets through.
     """
     meta, spec = service["metadata"], service["spec"]
     if (meta["namespace"], meta["name"]) in _OWN:
         return "Nested"
     if spec.get("type") == "ExternalName" or spec.get("clusterIP") in (None, "", "None"):
         return "Nested"
-    return "Synced" if spec.get("selector") else "Refused"
+    return "Synced"
 
 
-def find_ignored(service: Object) -> list[str]:
-    """One message per field that has no effect: the host Service is always of type ClusterIP, and has one address."""
+def find_type(service: Object, allowed: AllowedServices) -> str:
+    """The host Service's type: the nested one's if the class allows it."""
     spec = service["spec"]
-    kind, addresses, further = spec.get("type"), spec.get("externalIPs"), (spec.get("clusterIPs") or [])[1:]
-    found = []
-    if kind in _OUTWARD:
-        found.append(f"`spec.type` is '{kind}', but the Service is reached inside the nested cluster only, at its cluster IP")
-    if addresses:
+    kind, own_class = spec.get("type"), spec.get("loadBalancerClass")
+    if kind == "LoadBalancer" and allowed.load_balancers and (not own_class or own_class in allowed.load_balancer_classes):
+        return "LoadBalancer"
+    if kind in OUTWARD and allowed.node_ports and spec.get("allocateLoadBalancerNodePorts") is not False:
+        return "NodePort"  # what a real cluster without load balancers makes of one
+    return "ClusterIP"
+
+
+def find_ignored(service: Object, allowed: AllowedServices = NOTHING) -> list[str]:
+    """One message per field that has no effect, which names the class field that would allow it, if there is one."""
+    spec = service["spec"]
+    found = [*_find_ignored_type(spec, find_type(service, allowed), allowed)]
+    if addresses := spec.get("externalIPs"):
         found.append(f"`spec.externalIPs` has {', '.join(addresses)}, but external addresses are not supported")
-    if further:
-        found.append(f"`spec.clusterIPs` has {', '.join(further)}, but only the first address is served")
+    if address := spec.get("loadBalancerIP"):
+        found.append(f"`spec.loadBalancerIP` is {address}, but load balancers choose their address themselves")
     return found
 
 
-def build_service(service: Object, target: Target, cluster_ip: str | None) -> Object:
-    """The host Service. `cluster_ip` None lets the host choose one."""
-    meta, spec = service["metadata"], service["spec"]
-    result: Object = {key: spec[key] for key in FIELDS if key in spec}
+def _find_ignored_type(spec: Object, carried: str, allowed: AllowedServices) -> Iterator[str]:
+    kind, own_class = spec.get("type"), spec.get("loadBalancerClass")
+    if kind not in OUTWARD or kind == carried:
+        return
+    reached = "at its node ports" if carried == "NodePort" else "inside the nested cluster only, at its cluster IP"
+    if kind == "LoadBalancer" and allowed.load_balancers:
+        denied = f"`spec.loadBalancerClass` is '{own_class}', which its class does not allow (`services.loadBalancerClasses`)"
+        yield f"{denied}: the Service is reached {reached}"
+    else:
+        field = "services.loadBalancers" if kind == "LoadBalancer" else "services.nodePorts"
+        yield f"`spec.type` is '{kind}', but the Service is reached {reached}: its class does not allow more (`{field}`)"
+
+
+def build_service(
+    service: Object, target: Target, cluster_ip: str | None, allowed: AllowedServices = NOTHING, *, own_ports: bool = True
+) -> Object:
+    """The host Service. `cluster_ip` None lets the host choose one, and so does `own_ports` False with node ports."""
+    spec = service["spec"]
+    kind = find_type(service, allowed)
+    outward = kind in OUTWARD
+    names = (*FIELDS, *FAMILY_FIELDS, *(OUTWARD_FIELDS if outward else ()), *(BALANCER_FIELDS if kind == "LoadBalancer" else ()))
+    result: Object = {key: spec[key] for key in names if key in spec}
+    port_fields = (*_PORT_FIELDS, "nodePort") if outward and own_ports else _PORT_FIELDS
     result |= {
-        "type": "ClusterIP",
-        "selector": labels.host_labels(spec["selector"], target.allowed_labels) | target.scope(meta["namespace"]),
-        "ports": [{key: port[key] for key in _PORT_FIELDS if key in port} for port in spec.get("ports") or []],
+        "type": kind,
+        "ports": [{key: port[key] for key in port_fields if port.get(key)} for port in spec.get("ports") or []],
     }
+    if spec.get("selector"):
+        result["selector"] = build_selector(service, target)
     if cluster_ip:
         result["clusterIP"] = cluster_ip
+        if spec.get("clusterIPs"):
+            result["clusterIPs"] = spec["clusterIPs"]
+    if kind == "LoadBalancer" and own_ports and spec.get("healthCheckNodePort"):
+        result["healthCheckNodePort"] = spec["healthCheckNodePort"]
     return {"apiVersion": "v1", "kind": "Service", "metadata": target.metadata(service), "spec": result}
+
+
+def build_selector(service: Object, target: Target) -> dict[str, str]:
+    """Selects the host pods of a Service, and no others with such labels."""
+    own = labels.host_labels(service["spec"]["selector"], target.allowed_labels)
+    return own | target.scope(service["metadata"]["namespace"])
+
+
+def find_own_ports(service: Object, copy: Object) -> list[Object] | None:
+    """The nested Service's ports with the host's node ports, if these differ; None if they do not, or the host has none."""
+    ports, there = service["spec"].get("ports") or [], copy["spec"].get("ports") or []
+    chosen = {(port["port"], port.get("protocol", "TCP")): port.get("nodePort") for port in there}
+    wanted = [port | {"nodePort": chosen.get((port["port"], port.get("protocol", "TCP"))) or 0} for port in ports]
+    differ = any(new["nodePort"] and new["nodePort"] != old.get("nodePort") for new, old in zip(wanted, ports, strict=True))
+    return [{key: item for key, item in port.items() if key != "nodePort" or item} for port in wanted] if differ else None
 
 
 def choose_selector(
@@ -75,7 +128,12 @@ def choose_selector(
     """
     scope = {key: there.get(key) for key in wanted if key in (CLUSTER, NESTED_NAMESPACE)}
     own = {key: value for key, value in there.items() if key not in scope}
-    if there == wanted or scope.items() - wanted.items() or not labels.is_spelling(own, service["spec"]["selector"]):
+    if (
+        there == wanted
+        or not spec_of(service).get("selector")
+        or scope.items() - wanted.items()
+        or not labels.is_spelling(own, service["spec"]["selector"])
+    ):
         return wanted
     live = [pod for pod in pods if not is_terminating(pod) and not is_terminal(pod)]
     lost = any(_selects(there, pod) and not _selects(wanted, pod) for pod in live)
@@ -91,10 +149,13 @@ def _is_ready(pod: Object) -> bool:
     return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions_of(pod))
 
 
-def build_successor(service: Object, cluster_ip: str) -> Object:
-    """The nested Service with a cluster IP that is free on the host, to be recreated: the IP is immutable."""
+def build_successor(service: Object, cluster_ip: str, cluster_ips: Sequence[str] = ()) -> Object:
+    """The nested Service with a cluster IP that is free on the host, to be recreated: the IP is immutable. `cluster_ips`: with
+    that of the other address family.
+    """
     meta, spec = service["metadata"], service["spec"]
     kept = {key: meta[key] for key in _KEPT if key in meta}
     dropped = ("clusterIP", "clusterIPs", "healthCheckNodePort")
     fresh = {key: value for key, value in spec.items() if key not in dropped}
-    return {"apiVersion": "v1", "kind": "Service", "metadata": kept, "spec": fresh | {"clusterIP": cluster_ip}}
+    addresses: Object = {"clusterIP": cluster_ip} | ({"clusterIPs": [*cluster_ips]} if len(cluster_ips) > 1 else {})
+    return {"apiVersion": "v1", "kind": "Service", "metadata": kept, "spec": fresh | addresses}

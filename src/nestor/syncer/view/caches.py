@@ -21,6 +21,8 @@ Cache = TypeVar("Cache", bound=Informer)
 UNCACHED_TYPE = "helm.sh/release.v1"
 """Of Secrets: helm's records are large, many, and hardly what a pod could want. One that a pod names is asked for."""
 _NESTED_FIELDS = {kinds.SECRET: f"type!={UNCACHED_TYPE}"}
+_NESTED_LABELS = {kinds.ENDPOINT_SLICE: "endpointslice.kubernetes.io/managed-by!=endpointslice-controller.k8s.io"}
+"""EndpointSlices that follow from a selector are many, and the host has its own."""
 
 
 class Caches:
@@ -50,8 +52,8 @@ class Caches:
         """The nested cluster's objects of this kind."""
         if kind not in self._nested:
             self._check_open(kind)
-            fields = _NESTED_FIELDS.get(kind, "")
-            self._nested[kind] = Informer(self._apis["nested"], kind, fields=fields, trim=self._trim, are_small=True)
+            own, fields = _NESTED_LABELS.get(kind, ""), _NESTED_FIELDS.get(kind, "")
+            self._nested[kind] = Informer(self._apis["nested"], kind, labels=own, fields=fields, trim=self._trim, are_small=True)
         return self._nested[kind]
 
     def host(self, kind: Kind) -> Informer:

@@ -41,6 +41,7 @@ BASICS = (
     f"clusterrolebindings/{ADMIN_GROUP}",
     "subjectaccessreviews",
     "kube-system/services/kube-dns",
+    "mutatingwebhookconfigurations/nestor-services",
     "/pods/hello-k3s-0",
 )
 """Applied or looked at at the start and again every minute: left out, except where the start itself is looked at."""
@@ -280,6 +281,8 @@ async def recorded(
         ):
             recorder.words.literal[made.namespace] = "<host>"
             recorder.words.numbers[made.settings.kubelet_port] = "<port of the kubelet API>"
+            recorder.words.fields["caBundle"] = "<certificate>"
+            recorder.words.literal[f":{made.settings.services_port}/"] = ":<port of the webhook>/"
             recorder.words.private[r"^v1\.\d+\.\d+$"] = "<version of Kubernetes>"
             recorder.write_kubeconfig("nested", plane.access / "syncer.kubeconfig")
             kubeconfig = recorder.write_kubeconfig("host", plane.folder / "recorded.kubeconfig")

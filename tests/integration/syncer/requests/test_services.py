@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from nestor.api import labels
 from nestor.kube import kinds
 from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.requests.conftest import Object, Stage
-from tests.integration.syncer.test_services import build_service, events, host_service
+from tests.integration.syncer.test_services import build_service, host_service
 
 SPACE = "services"
 FIRST, SECOND, TAKEN, AGAIN = (f"10.43.0.{number}" for number in (101, 102, 103, 104))
@@ -69,7 +70,7 @@ async def _not_carried(stage: Stage) -> None:
         bare = build_service(SPACE, "bare", clusterIP=SECOND)
         del bare["spec"]["selector"]
         await world.nested.create(kinds.SERVICE, bare)
-        await world.eventually(lambda: events(world, SPACE, "ServiceNotSynced"))
+        await world.host_object(kinds.SERVICE, "bare", SPACE)
     async with stage.step("a Service for the outside is created"):
         public = {"type": "LoadBalancer", "clusterIP": AGAIN, "allocateLoadBalancerNodePorts": False}
         await world.nested.create(kinds.SERVICE, build_service(SPACE, "public", **public))
@@ -77,7 +78,7 @@ async def _not_carried(stage: Stage) -> None:
 
 
 async def _an_address_that_is_taken(stage: Stage) -> None:
-    """The host gave it away: the host's choice is taken over, by a successor of the nested Service."""
+    """The host gave it away: it chooses another one, before the nested Service exists."""
     world = stage.world
     other = build_service("default", "requests-other", clusterIP=TAKEN)
     await world.host.create(kinds.SERVICE, other)
@@ -89,7 +90,7 @@ async def _an_address_that_is_taken(stage: Stage) -> None:
         async def same() -> bool:
             nested, host = await world.nested.find(kinds.SERVICE, "clash", SPACE), await host_service(world, SPACE, "clash")
             good = nested and host and nested["spec"]["clusterIP"] == host["spec"]["clusterIP"] != TAKEN
-            return bool(good and host and "nestor.dev/successor" not in host["metadata"]["annotations"])
+            return bool(good and host and labels.RESERVED_UNTIL not in host["metadata"]["annotations"])
 
         await world.eventually(same)
     await world.host.delete(kinds.SERVICE, "requests-other", "default")

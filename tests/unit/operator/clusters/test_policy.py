@@ -7,7 +7,9 @@ import pytest
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
+from nestor.api.services import AllowedServices
 from nestor.api.storage import Storage
+from nestor.cluster.shape import Host
 from nestor.operator.clusters.policy import resolve_policy
 from tests.unit.operator.builders import Object, build_job, build_policy
 
@@ -66,6 +68,28 @@ def test_which_nodes_a_class_shows_is_for_jobs_alone() -> None:
     assert (job.nodes, job.node_selector and job.node_selector.match_labels) == ("Selected", {"pool": "batch"})
     assert resolve_policy(build_policy(cluster=cluster), is_job=False) == USERS
     assert resolve_policy(build_policy(), is_job=True).nodes is None
+
+
+HOST = Host(service_cidrs=("10.43.0.0/16",), api_addresses=("203.0.113.9",))
+
+
+def test_services_of_jobs_may_do_what_the_class_says_and_those_of_users_own_clusters_nothing() -> None:
+    rules = {"nodePorts": True, "loadBalancers": True, "loadBalancerClasses": ["example.com/lb"]}
+    assert resolve_policy(build_policy(services=rules), is_job=True, host=HOST).services == AllowedServices.model_validate(rules)
+    assert resolve_policy(build_policy(services=rules), is_job=False, host=HOST) == USERS
+    assert resolve_policy(build_policy(), is_job=True, host=HOST).services is None
+
+
+def test_endpoints_are_never_what_the_policies_close() -> None:
+    rules = {"endpointRanges": ["203.0.113.0/24"]}
+    found = resolve_policy(
+        build_policy(services=rules, network={"privateRanges": ["198.51.100.0/24"]}), is_job=True, host=HOST
+    ).allowed_services
+    assert found.endpoint_ranges == ["203.0.113.0/24"]
+    closed = ("198.51.100.0/24", "10.43.0.0/16", "203.0.113.9/32", "169.254.0.0/16", "100.100.100.200/32", "fc00::/7")
+    assert set(closed) <= {*found.closed_ranges}
+    unknown = resolve_policy(build_policy(services=rules), is_job=True).allowed_services
+    assert unknown == AllowedServices()
 
 
 @pytest.mark.parametrize("is_job", [True, False])

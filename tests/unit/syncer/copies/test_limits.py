@@ -48,7 +48,7 @@ async def test_there_are_only_so_many_host_services(monkeypatch: pytest.MonkeyPa
             clusters.nested.put(kinds.SERVICE, service)
             await made.settle()
         assert [bool(clusters.copy(kinds.SERVICE, f"web-{number}")) for number in range(3)] == [True, True, False]
-        message = "a nested cluster may have 2 Services that select pods; delete others first"
+        message = "a nested cluster may have 2 Services with a cluster IP; delete others first"
         assert clusters.events == [("ServiceNotSynced", message)]
         clusters.nested.drop(kinds.SERVICE, "web-0", SPACE)
         await made.until(lambda: clusters.copy(kinds.SERVICE, "web-2"))

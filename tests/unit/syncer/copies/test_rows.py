@@ -163,20 +163,20 @@ async def test_a_foreign_service_in_the_way_is_told_once_and_left_alone() -> Non
         assert copy["spec"]["selector"] == {"theirs": "x"}
 
 
-async def test_one_without_a_selector_is_told_once_for_each_that_is_made() -> None:
+async def test_what_a_service_loses_is_told_once_for_each_that_is_made() -> None:
     clusters = Clusters.build()
-    clusters.nested.put(kinds.SERVICE, service(selector=None))
+    clusters.nested.put(kinds.SERVICE, service(selector=None, externalIPs=["1.2.3.4"]))
     async with running(clusters, ServiceRow) as made:
-        changed = service(selector=None, sessionAffinity="ClientIP")
+        changed = service(selector=None, externalIPs=["1.2.3.4"], sessionAffinity="ClientIP")
         clusters.nested.put(kinds.SERVICE, changed)
         await made.settle()
-        assert [reason for reason, _ in clusters.events] == ["ServiceNotSynced"]
+        assert [reason for reason, _ in clusters.events] == ["FieldsIgnored"]
         clusters.nested.drop(kinds.SERVICE, "web", SPACE)
         await made.settle()
         assert made.engine.remembered == 0
-        clusters.nested.put(kinds.SERVICE, service(selector=None))
+        clusters.nested.put(kinds.SERVICE, service(selector=None, externalIPs=["1.2.3.4"]))
         await made.settle()
-        assert [reason for reason, _ in clusters.events] == ["ServiceNotSynced"] * 2
+        assert [reason for reason, _ in clusters.events] == ["FieldsIgnored"] * 2
 
 
 async def test_a_service_that_should_reach_outside_is_synced_and_told_once() -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from nestor.api.services import AllowedServices
 from nestor.syncer.cluster import bootstrap
 from nestor.syncer.copies import fields
 from nestor.syncer.copies.rows.services import ServiceRow
@@ -32,8 +33,8 @@ def host(**spec: Any) -> Object:
         (build_service("kubernetes", "default", selector=None), "Nested"),
         (build_service("kubernetes", "shop"), "Synced"),
         (build_service("kube-dns", "kube-system", selector=None), "Nested"),
-        (build_service(selector=None), "Refused"),
-        (build_service(selector={}), "Refused"),
+        (build_service(selector=None), "Synced"),
+        (build_service(selector={}), "Synced"),
     ],
 )
 def test_fate(nested: Object, fate: str) -> None:
@@ -52,27 +53,126 @@ def test_the_service_for_dns_is_the_one_that_is_left_out() -> None:
     assert service.decide_fate(build_service(built["metadata"]["name"], built["metadata"]["namespace"])) == "Nested"
 
 
+INSIDE = "the Service is reached inside the nested cluster only, at its cluster IP"
+DENIED = "which its class does not allow (`services.loadBalancerClasses`)"
+NODE_PORTS = AllowedServices(node_ports=True)
+BALANCERS = AllowedServices(load_balancers=True, load_balancer_classes=["example.com/internal"])
+
+
 @pytest.mark.parametrize(
-    ("spec", "found"),
+    ("spec", "allowed", "found"),
     [
-        ({}, []),
-        ({"clusterIPs": ["10.43.7.7"]}, []),
+        ({}, service.NOTHING, []),
+        ({"clusterIPs": ["10.43.7.7", "fd00::7"]}, service.NOTHING, []),
         (
             {"type": "NodePort"},
-            ["`spec.type` is 'NodePort', but the Service is reached inside the nested cluster only, at its cluster IP"],
+            service.NOTHING,
+            [f"`spec.type` is 'NodePort', but {INSIDE}: its class does not allow more (`services.nodePorts`)"],
         ),
+        ({"type": "NodePort"}, NODE_PORTS, []),
         (
-            {"type": "LoadBalancer", "externalIPs": ["1.2.3.4", "1.2.3.5"]},
+            {"type": "LoadBalancer", "externalIPs": ["1.2.3.4", "1.2.3.5"], "loadBalancerIP": "1.2.3.6"},
+            service.NOTHING,
             [
-                "`spec.type` is 'LoadBalancer', but the Service is reached inside the nested cluster only, at its cluster IP",
+                f"`spec.type` is 'LoadBalancer', but {INSIDE}: its class does not allow more (`services.loadBalancers`)",
                 "`spec.externalIPs` has 1.2.3.4, 1.2.3.5, but external addresses are not supported",
+                "`spec.loadBalancerIP` is 1.2.3.6, but load balancers choose their address themselves",
             ],
         ),
-        ({"clusterIPs": ["10.43.7.7", "fd00::7"]}, ["`spec.clusterIPs` has fd00::7, but only the first address is served"]),
+        (
+            {"type": "LoadBalancer"},
+            NODE_PORTS,
+            [
+                "`spec.type` is 'LoadBalancer', but the Service is reached at its node ports: its class does not allow more "
+                "(`services.loadBalancers`)"
+            ],
+        ),
+        ({"type": "LoadBalancer"}, BALANCERS, []),
+        ({"type": "LoadBalancer", "loadBalancerClass": "example.com/internal"}, BALANCERS, []),
+        (
+            {"type": "LoadBalancer", "loadBalancerClass": "example.com/public"},
+            BALANCERS,
+            [f"`spec.loadBalancerClass` is 'example.com/public', {DENIED}: {INSIDE}"],
+        ),
+        ({"externalIPs": ["1.2.3.4"]}, BALANCERS, ["`spec.externalIPs` has 1.2.3.4, but external addresses are not supported"]),
     ],
 )
-def test_what_has_no_effect_is_named(spec: Object, found: list[str]) -> None:
-    assert service.find_ignored(build_service(**spec)) == found
+def test_what_has_no_effect_is_named(spec: Object, allowed: AllowedServices, found: list[str]) -> None:
+    assert service.find_ignored(build_service(**spec), allowed) == found
+
+
+OUTWARD: Object = {
+    "ports": [{"port": 80, "protocol": "TCP", "nodePort": 30007}],
+    "externalTrafficPolicy": "Local",
+    "loadBalancerSourceRanges": ["1.0.0.0/8"],
+    "healthCheckNodePort": 30009,
+    "allocateLoadBalancerNodePorts": True,
+    "externalIPs": ["1.2.3.4"],
+    "loadBalancerIP": "1.2.3.6",
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "allowed", "carried", "fields"),
+    [
+        ("NodePort", service.NOTHING, "ClusterIP", set()),
+        ("NodePort", BALANCERS, "ClusterIP", set()),
+        ("NodePort", NODE_PORTS, "NodePort", {"externalTrafficPolicy"}),
+        ("LoadBalancer", service.NOTHING, "ClusterIP", set()),
+        ("LoadBalancer", NODE_PORTS, "NodePort", {"externalTrafficPolicy"}),
+        (
+            "LoadBalancer",
+            BALANCERS,
+            "LoadBalancer",
+            {"externalTrafficPolicy", "loadBalancerSourceRanges", "healthCheckNodePort", "allocateLoadBalancerNodePorts"},
+        ),
+    ],
+)
+def test_what_reaches_outside_is_carried_as_the_class_allows(
+    kind: str, allowed: AllowedServices, carried: str, fields: set[str]
+) -> None:
+    built = service.build_service(build_service(type=kind, **OUTWARD), TARGET, "10.43.7.7", allowed)["spec"]
+    assert built["type"] == carried
+    assert built.keys() == {"type", "selector", "ports", "clusterIP"} | fields
+    assert built["ports"][0].get("nodePort") == (None if carried == "ClusterIP" else 30007)
+    free = service.build_service(build_service(type=kind, **OUTWARD), TARGET, "10.43.7.7", allowed, own_ports=False)["spec"]
+    assert "nodePort" not in free["ports"][0]
+    assert "healthCheckNodePort" not in free
+
+
+def test_a_load_balancer_that_wants_no_node_ports_gets_none_instead() -> None:
+    spec: Object = {"type": "LoadBalancer", "allocateLoadBalancerNodePorts": False}
+    assert service.find_type(build_service(**spec), NODE_PORTS) == "ClusterIP"
+
+
+def test_both_addresses_are_carried() -> None:
+    spec: Object = {"clusterIPs": ["10.43.7.7", "fd00::7"], "ipFamilies": ["IPv4", "IPv6"], "ipFamilyPolicy": "PreferDualStack"}
+    built = service.build_service(build_service(**spec), TARGET, "10.43.7.7")["spec"]
+    assert {key: built[key] for key in spec} == spec
+    free = service.build_service(build_service(**spec), TARGET, None)["spec"]
+    assert "clusterIPs" not in free
+    assert free["ipFamilyPolicy"] == "PreferDualStack"
+    successor = service.build_successor(build_service(**spec), "10.43.9.9", ["10.43.9.9", "fd00::9"])["spec"]
+    assert successor["clusterIPs"] == ["10.43.9.9", "fd00::9"]
+
+
+@pytest.mark.parametrize(
+    ("own", "there", "found"),
+    [
+        ([30001], [30001], None),
+        ([30001], [None], None),
+        ([30001], [30002], [30002]),
+        ([30001, 30003], [30002, 30003], [30002, 30003]),
+        ([None, 30003], [30002, None], [30002, None]),
+    ],
+)
+def test_node_ports_of_the_host_s_choice(own: list[int | None], there: list[int | None], found: list[int | None] | None) -> None:
+    def build(numbers: list[int | None]) -> Object:
+        ports = [{"port": 80 + at, "protocol": "TCP", "nodePort": number} for at, number in enumerate(numbers)]
+        return build_service(ports=[{key: item for key, item in port.items() if item} for port in ports])
+
+    result = service.find_own_ports(build(own), build(there))
+    assert (None if result is None else [port.get("nodePort") for port in result]) == found
 
 
 def test_nothing_that_reaches_outside_is_carried() -> None:

@@ -1,22 +1,26 @@
-"""Services: each nested Service that selects pods has a host Service with the same cluster IP.
+"""Services: each nested Service with a cluster IP has a host Service with the same one.
 
-Both clusters allocate addresses from the same range without knowing of each other. If the host has already allocated an address,
-it picks a free one, and the nested Service is recreated with that.
+Both clusters allocate addresses from the same range without knowing of each other. A new Service therefore gets its address from
+the host, before it exists (`syncer/cluster/addresses.py`). If that failed, and the host has already allocated the address, it
+picks a free one, and the nested Service is recreated with that.
 """
 
 from __future__ import annotations
 
+import datetime
 import json
 import logging
 import time
 from collections.abc import Callable
 
+from nestor import times
 from nestor.api import labels
+from nestor.api.services import AllowedServices
 from nestor.kube import ApiError, Change, Conflict, Invalid, RetryLater, kinds
 from nestor.kube.informer import Key, key_of
-from nestor.objects import Object, annotations_of, spec_of
+from nestor.objects import Object, annotations_of, spec_of, status_of
 from nestor.syncer import limits
-from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, annotation, fixed, mapping, value
+from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, annotation, fixed, mapping, optional, value
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import service as translate
@@ -26,10 +30,13 @@ from nestor.translate.target import nested_uid
 log = logging.getLogger(__name__)
 
 _RELEASE_SECONDS = 5
+_RESERVATION = datetime.timedelta(minutes=1)
+"""How long a request may take at an API server."""
+_OWNED = (*translate.FIELDS, *translate.OUTWARD_FIELDS, *translate.BALANCER_FIELDS)
 
 
 class ServiceRow(Row):
-    """Services with a selector and an address."""
+    """Services with an address."""
 
     kind = kinds.SERVICE
     refused = "ServiceNotSynced"
@@ -37,7 +44,11 @@ class ServiceRow(Row):
         LABELS,
         ANNOTATIONS,
         annotation(labels.SUCCESSOR),
-        *(value(f"spec.{name}") for name in translate.FIELDS),
+        annotation(labels.RESERVED_UNTIL),
+        annotation(labels.REFUSED_PORTS),
+        value("spec.type"),
+        *(value(f"spec.{name}") for name in _OWNED),
+        *(optional(f"spec.{name}") for name in (*translate.FAMILY_FIELDS, "clusterIPs")),
         value("spec.ports"),
         mapping("spec.selector"),
         fixed("spec.clusterIP"),
@@ -49,17 +60,17 @@ class ServiceRow(Row):
         self._behind: set[Key] = set()
         """Services whose selector waits for their pods' labels."""
 
+    @property
+    def _allowed(self) -> AllowedServices:
+        return self.context.caches.policy.allowed_services
+
     def is_wanted(self, key: Key, source: Object) -> bool:
         """False for Services that exist only in the nested cluster and its DNS."""
         return translate.decide_fate(source) == "Synced"
 
-    def find_refusal(self, source: Object) -> str | None:
-        """Services without a selector are refused."""
-        return translate.NO_SELECTOR if translate.decide_fate(source) == "Refused" else None
-
     def find_ignored(self, source: Object) -> str | None:
-        """Whatever should reach outside the cluster."""
-        return "; ".join(translate.find_ignored(source)) or None
+        """Whatever should reach outside the cluster, unless the class allows it."""
+        return "; ".join(translate.find_ignored(source, self._allowed)) or None
 
     def find_excess(self, copy: Object | None, desired: Object) -> str | None:
         """The limit is on the number of host Services: all of the host cluster share their addresses."""
@@ -67,16 +78,34 @@ class ServiceRow(Row):
 
     def build(self, source: Object) -> Object:
         """The host Service, with the nested Service's address."""
-        desired = translate.build_service(source, self.context.target, source["spec"]["clusterIP"])
-        key, spec = key_of(source), desired["spec"]
-        there = self.copies.get(desired["metadata"]["name"], desired["metadata"]["namespace"])
+        key = key_of(source)
+        there = self.copies.get(*reversed(self.copy_key(key)))
+        own_ports = there is None or not _is_refused(source, there)
+        desired = translate.build_service(
+            source, self.context.target, source["spec"].get("clusterIP"), self._allowed, own_ports=own_ports
+        )
+        if there is not None and not own_ports:
+            desired["metadata"]["annotations"][labels.REFUSED_PORTS] = annotations_of(there)[labels.REFUSED_PORTS]
+        spec = desired["spec"]
         self._behind.discard(key)
-        if there is not None and (old := spec_of(there).get("selector")) not in (None, spec["selector"]):
+        if there is not None and (old := spec_of(there).get("selector")) not in (None, spec.get("selector")):
             pods = self.context.caches.host(kinds.POD)
-            spec["selector"] = translate.choose_selector(old, wanted := spec["selector"], source, pods)
+            wanted = spec.get("selector") or {}
+            spec["selector"] = translate.choose_selector(old, wanted, source, pods)
             if spec["selector"] != wanted:
                 self._behind.add(key)
         return desired
+
+    def build_ahead(self, source: Object, error: Invalid | None = None) -> Object:
+        """With a note when it goes, should the nested Service never come."""
+        desired = super().build_ahead(source, error)
+        desired["metadata"]["annotations"][labels.RESERVED_UNTIL] = times.write(times.now() + _RESERVATION)
+        return desired
+
+    def find_reprieve(self, copy: Object) -> float:
+        """A Service that is being created may take a minute: other webhooks are asked after ours."""
+        until = annotations_of(copy).get(labels.RESERVED_UNTIL)
+        return max(0.0, min(-times.seconds_since(until), _RESERVATION.total_seconds())) if until else 0.0
 
     def follow(self, look_at: Callable[[Key], None]) -> None:
         """Look again at all when the class allows other labels, and at those with an outdated selector when pods change."""
@@ -93,12 +122,41 @@ class ServiceRow(Row):
         self.context.caches.host(kinds.POD).on_change(on_pod)
 
     def build_substitute(self, source: Object, error: ApiError) -> Object:
-        """If the address is taken, let the host choose one."""
-        if not _is_taken(error):
+        """If the address or a node port is taken, let the host choose."""
+        allowed, target, there = self._allowed, self.context.target, self.copies.get(*reversed(self.copy_key(key_of(source))))
+        if _is_taken(error) and there is None:
+            address = source["spec"].get("clusterIP")
+            if address and self._is_being_released(address):
+                raise RetryLater(0.1, "the host has not released the address yet")
+            return translate.build_service(source, target, None, allowed, own_ports=False)
+        numbers = _list_ports(source)
+        if not _is_port_taken(error) or not numbers or (there is not None and annotations_of(there).get(labels.REFUSED_PORTS)):
             raise error
-        if self._is_being_released(source["spec"]["clusterIP"]):
-            raise RetryLater(0.1, "the host has not released the address yet")
-        return translate.build_service(source, self.context.target, None)
+        desired = translate.build_service(source, target, source["spec"].get("clusterIP"), allowed, own_ports=False)
+        desired["metadata"]["annotations"][labels.REFUSED_PORTS] = numbers
+        return desired
+
+    async def align(self, source: Object, copy: Object) -> None:
+        """Node ports that the host had to choose are the nested Service's, too: they can be changed there."""
+        if not _is_refused(source, copy) or (ports := translate.find_own_ports(source, copy)) is None:
+            return
+        meta = source["metadata"]
+        patch = {"metadata": {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}, "spec": {"ports": ports}}
+        try:
+            await self.context.nested.patch(kinds.SERVICE, meta["name"], meta["namespace"], patch)
+        except Conflict as error:
+            raise RetryLater(0.1, "the Service was changed meanwhile") from error
+
+    def lift(self, source: Object, copy: Object) -> Object | None:
+        """Where its load balancer is."""
+        now = (status_of(source).get("loadBalancer") or {}).get("ingress")
+        if spec_of(copy).get("type") == "LoadBalancer":
+            wanted = (status_of(copy).get("loadBalancer") or {}).get("ingress")
+        elif spec_of(source).get("type") == "LoadBalancer":
+            return None  # whoever provides load balancers inside the nested cluster
+        else:
+            wanted = None
+        return {"status": {"loadBalancer": {"ingress": wanted}}} if (wanted or None) != (now or None) else None
 
     def copy_gone(self, copy: Object) -> None:
         """Remember its address, which the host releases a moment later."""
@@ -122,7 +180,9 @@ class ServiceRow(Row):
         own, address = source["metadata"], copy["spec"]["clusterIP"]
         log.info("changing the cluster IP of Service %s to %s: the old one is taken in the host cluster", own["name"], address)
         # The host Service stores the successor meanwhile, because this process may end here.
-        note = json.dumps(translate.build_successor(source, address), separators=(",", ":"))
+        self.replaced += 1
+        successor = translate.build_successor(source, address, spec_of(copy).get("clusterIPs") or ())
+        note = json.dumps(successor, separators=(",", ":"))
         patch = {"metadata": {"uid": meta["uid"], "annotations": {labels.SUCCESSOR: note}}}
         await self.context.host.patch(kinds.SERVICE, meta["name"], meta["namespace"], patch)
         await self.context.nested.delete(kinds.SERVICE, own["name"], own["namespace"], uid=own["uid"])
@@ -151,6 +211,24 @@ class ServiceRow(Row):
 def _is_taken(error: ApiError) -> bool:
     """True if the server refused a cluster IP because it is taken or outside its range."""
     return "failed to allocate IP" in error.message or "provided IP" in error.message
+
+
+def _is_port_taken(error: ApiError) -> bool:
+    """True if the server refused a node port because it is taken or outside its range."""
+    return "provided port" in error.message or "failed to allocate requested HealthCheck NodePort" in error.message
+
+
+def _list_ports(service: Object) -> str:
+    """The node ports of a Service, in order; empty if it has none."""
+    spec = service["spec"]
+    numbers = [port.get("nodePort") for port in spec.get("ports") or []] + [spec.get("healthCheckNodePort")]
+    return ",".join(str(number or "") for number in numbers) if any(numbers) else ""
+
+
+def _is_refused(source: Object, copy: Object) -> bool:
+    """Whether the host could not give the copy the node ports that the source has."""
+    refused = annotations_of(copy).get(labels.REFUSED_PORTS)
+    return refused is not None and refused == _list_ports(source)
 
 
 ROWS = (ServiceRow,)

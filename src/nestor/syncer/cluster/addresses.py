@@ -1,0 +1,125 @@
+"""Gives new Services an address that is free in both clusters, before they exist.
+
+Both clusters allocate from the same range, without knowing of each other. When a Service is created, the nested API server
+therefore asks here, by a webhook: the host Service is made first, and the new Service gets its address. If that fails, the
+Service is created without it, and its row brings both together afterwards (see `copies/rows/services.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+import uuid
+
+from nestor.kube import ApiError, RetryLater, kinds
+from nestor.kube.index import Index
+from nestor.kube.informer import Key
+from nestor.objects import Object, spec_of
+from nestor.syncer.copies.engine import Engine
+from nestor.syncer.translate import addresses as translate
+from nestor.syncer.translate.service import decide_fate
+from nestor.syncer.view.context import Context
+
+log = logging.getLogger(__name__)
+
+PATIENCE_SECONDS = 3.0
+"""How long a new Service waits at most. What is not there by then is not used."""
+_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+"""Of generated names, as API servers choose them."""
+_LIMIT = 40
+"""Services that may wait at the same time. Whoever is admin of the nested cluster can call as often as he likes."""
+
+
+class Addresses:
+    """Answers the nested API server's questions."""
+
+    def __init__(self, context: Context, services: Engine) -> None:
+        self._context = context
+        self._services = services
+        self._nested = context.caches.nested(kinds.SERVICE)
+        self._by_address = Index(self._nested, lambda service: spec_of(service).get("clusterIP"))
+        self._waiting = 0
+        self.reserved = 0
+        """Services that got their address before they existed."""
+        self.missed = 0
+        """Services that should have, and were created without."""
+
+    async def review(self, review: Object) -> Object:
+        """The answer to an AdmissionReview."""
+        request = review.get("request")
+        request = request if isinstance(request, dict) else {}
+        service = translate.find_candidate(request)
+        patch: list[Object] = []
+        warning = ""
+        if service is not None and self._is_ready:
+            patch, warning = await self._serve(service, is_new=request["operation"] == "CREATE")
+        return translate.build_review(request.get("uid"), patch, warning)
+
+    @property
+    def _is_ready(self) -> bool:
+        informers = (self._nested, self._context.caches.host(kinds.SERVICE))
+        return all(informer.synced.is_set() for informer in informers)
+
+    async def _serve(self, service: Object, *, is_new: bool) -> tuple[list[Object], str]:
+        meta, spec = service["metadata"], service["spec"]
+        name = meta.get("name") or _generate(meta["generateName"])
+        wanted = service | {"metadata": {"name": name, "namespace": meta["namespace"], "uid": str(uuid.uuid4())}}
+        key = (meta["namespace"], name)
+        if decide_fate(wanted | {"spec": {"clusterIP": "any"} | spec}) != "Synced":
+            return [], ""
+        try:
+            if self._waiting >= _LIMIT:
+                raise RetryLater(0, "too many new Services at a time")
+            self._waiting += 1
+            try:
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    if is_new and await self._exists(key):
+                        return [], ""  # the API server will say so itself
+                    copy = await self._reserve(key, wanted)
+            finally:
+                self._waiting -= 1
+        except (ApiError, RetryLater, TimeoutError) as error:
+            log.info("Service %s gets an address of the nested cluster's own choice: %s", name, error or "no answer in time")
+            self.missed += 1
+            return [], ""
+        self.reserved += 1
+        return translate.build_patch(service, copy, name), _explain(spec, copy)
+
+    async def _exists(self, key: Key) -> bool:
+        known = self._nested.get(key[1], key[0])
+        return known is not None and await self._context.nested.find(kinds.SERVICE, key[1], key[0]) is not None
+
+    async def _reserve(self, key: Key, service: Object) -> Object:
+        """Its host Service. If there are too many writes, or its address comes free at the moment, this waits."""
+        while True:
+            try:
+                copy = await self._services.reserve(key, service)
+            except RetryLater as later:
+                await asyncio.sleep(later.delay)
+                continue
+            address = copy["spec"]["clusterIP"]
+            if self._by_address.get(address) is None:
+                return copy
+            # Free on the host, but taken in the nested cluster, whose API server would refuse the new Service.
+            with contextlib.suppress(ApiError):
+                meta = copy["metadata"]
+                await self._context.host.delete(kinds.SERVICE, meta["name"], meta["namespace"], uid=meta["uid"])
+            raise RetryLater(0, f"address {address} is taken in the nested cluster")
+
+
+def _generate(base: str) -> str:
+    """A name of our own: the API server generates it only after it has asked us."""
+    return base[: translate.NAME_LIMIT] + "".join(random.choices(_LETTERS, k=5))
+
+
+def _explain(spec: Object, copy: Object) -> str:
+    """What the new Service asks for and does not get."""
+    asked = [("clusterIP", spec.get("clusterIP"), copy["spec"]["clusterIP"])]
+    ports = zip(spec.get("ports") or (), copy["spec"].get("ports") or (), strict=False)
+    asked += [("nodePort", port.get("nodePort"), there["nodePort"]) for port, there in ports if there.get("nodePort")]
+    texts = [
+        f"{field} {one} is taken in the host cluster: the Service gets {two}" for field, one, two in asked if one and one != two
+    ]
+    return "; ".join(texts)

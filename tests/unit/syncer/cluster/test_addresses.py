@@ -1,0 +1,267 @@
+"""New Services get an address that is free in both clusters, or none at all of ours."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import datetime
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from nestor import names
+from nestor.api import labels
+from nestor.kube import ApiError, Forbidden, Invalid, RetryLater, kinds
+from nestor.syncer import limits
+from nestor.syncer.cluster import addresses
+from nestor.syncer.cluster.addresses import Addresses
+from nestor.syncer.copies.rows.services import ServiceRow
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
+from tests.unit.translate.builders import build_service
+
+Object = dict[str, Any]
+
+ASKED = "10.43.7.7"
+FREE = "10.43.9.9"
+NEXT = "10.43.9.10"
+
+
+@contextlib.asynccontextmanager
+async def asking(clusters: Clusters) -> AsyncIterator[tuple[Running, Addresses]]:
+    """A syncer, and what answers the nested API server."""
+    async with running(clusters, ServiceRow) as made:
+        yield made, Addresses(made.engine._row.context, made.engine)
+
+
+def give(clusters: Clusters, *chosen: str, taken: str = "") -> None:
+    """The host chooses these addresses, one after the other."""
+    left = list(chosen)
+
+    def refuse(verb: str, body: Object) -> Invalid | None:
+        spec = body.get("spec") or {}
+        if verb != "POST" or "ports" not in spec:
+            return None
+        if taken and spec.get("clusterIP") == taken:
+            return Invalid(422, "Invalid", "failed to allocate IP: provided IP is already allocated")
+        if "clusterIP" not in spec:
+            spec["clusterIP"] = left.pop(0)
+        return None
+
+    clusters.host.refusal = refuse
+
+
+def new_service(**spec: Any) -> Object:
+    return {"metadata": {"name": "web"}, "spec": {"type": "ClusterIP", "ports": [{"port": 80}], "selector": {"a": "b"}, **spec}}
+
+
+async def ask(asked: Addresses, service: Object, **changes: Any) -> Object:
+    """What the API server is answered; the patch as path and value."""
+    resource = {"group": "", "version": "v1", "resource": "services"}
+    request = {"uid": "r", "operation": "CREATE", "namespace": SPACE, "resource": resource, "object": service, **changes}
+    response: Object = (await asked.review({"request": request}))["response"]
+    assert response["allowed"] is True
+    if "patch" in response:
+        response["patch"] = {item["path"]: item["value"] for item in json.loads(base64.b64decode(response["patch"]))}
+    return response
+
+
+def arrive(clusters: Clusters, address: str, **spec: Any) -> Object:
+    """The Service is created with what it got."""
+    body = build_service(**({"clusterIP": address, "selector": {"a": "b"}} | spec))
+    body["metadata"]["uid"] = "real-uid"
+    return clusters.nested.put(kinds.SERVICE, body)
+
+
+async def test_the_host_service_is_there_before_the_nested_one_and_stays_its_own() -> None:
+    clusters = Clusters.build()
+    give(clusters, FREE)
+    async with asking(clusters) as (made, asked):
+        assert (await ask(asked, new_service()))["patch"] == {"/spec/clusterIP": FREE}
+        await made.settle()
+        before = clusters.copy(kinds.SERVICE, "web")
+        assert before is not None
+        assert labels.RESERVED_UNTIL in before["metadata"]["annotations"]
+        arrive(clusters, FREE)
+        await made.settle()
+        after = clusters.copy(kinds.SERVICE, "web")
+        assert after is not None
+        assert after["metadata"]["uid"] == before["metadata"]["uid"]
+        assert after["metadata"]["labels"][labels.NESTED_UID] == "real-uid"
+        assert labels.RESERVED_UNTIL not in after["metadata"]["annotations"]
+        assert (asked.reserved, asked.missed, made.engine.replaced) == (1, 0, 0)
+        clusters.nested.drop(kinds.SERVICE, "web", SPACE)
+        await made.settle()
+        assert clusters.copy(kinds.SERVICE, "web") is None
+        assert made.engine.remembered == 0
+
+
+async def test_one_that_never_comes_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    clusters = Clusters.build()
+    give(clusters, FREE)
+    async with asking(clusters) as (made, asked):
+        monkeypatch.setattr("nestor.syncer.copies.rows.services._RESERVATION", datetime.timedelta(seconds=0.3))
+        await ask(asked, new_service())
+        await made.until(lambda: clusters.copy(kinds.SERVICE, "web") is None)
+        await made.settle()
+        assert made.engine.remembered == 0
+
+
+async def test_one_that_failed_and_is_tried_again_gets_another_host_service() -> None:
+    clusters = Clusters.build()
+    give(clusters, FREE, NEXT)
+    async with asking(clusters) as (made, asked):
+        await ask(asked, new_service())
+        await made.settle()
+        assert (await ask(asked, new_service(selector={"c": "d"})))["patch"] == {"/spec/clusterIP": NEXT}
+        arrive(clusters, NEXT, selector={"c": "d"})
+        await made.settle()
+        copy = clusters.copy(kinds.SERVICE, "web")
+        assert copy is not None
+        assert copy["spec"]["clusterIP"] == NEXT
+        assert made.engine.replaced == 0
+
+
+async def test_one_that_is_made_again_before_its_host_service_is_gone() -> None:
+    """Deletion and creation follow each other faster than the watch tells."""
+    clusters = Clusters.build()
+    give(clusters, FREE)
+    arrive(clusters, ASKED)
+    async with asking(clusters) as (made, asked):
+        clusters.nested.hold(kinds.SERVICE)
+        clusters.nested.drop(kinds.SERVICE, "web", SPACE)
+        assert (await ask(asked, new_service()))["patch"] == {"/spec/clusterIP": FREE}
+        arrive(clusters, FREE)
+        clusters.nested.release(kinds.SERVICE)
+        await made.settle()
+        copy = clusters.copy(kinds.SERVICE, "web")
+        assert copy is not None
+        assert copy["spec"]["clusterIP"] == FREE
+        assert (asked.reserved, made.engine.replaced) == (1, 0)
+
+
+async def test_one_that_exists_is_left_to_the_api_server() -> None:
+    """It says that it exists, and not that its address is taken."""
+    clusters = Clusters.build()
+    arrive(clusters, ASKED)
+    async with asking(clusters) as (_, asked):
+        clusters.host.asked.clear()
+        assert "patch" not in await ask(asked, new_service())
+        assert clusters.host.asked == []
+        assert (asked.reserved, asked.missed) == (0, 0)
+
+
+async def test_an_address_that_is_asked_for_and_taken_is_another_one_and_said() -> None:
+    clusters = Clusters.build()
+    give(clusters, FREE, taken=ASKED)
+    async with asking(clusters) as (_, asked):
+        response = await ask(asked, new_service(clusterIP=ASKED))
+        assert response["patch"]["/spec/clusterIP"] == FREE
+        assert response["warnings"] == [f"clusterIP {ASKED} is taken in the host cluster: the Service gets {FREE}"]
+        copy = clusters.copy(kinds.SERVICE, "web")
+        assert copy is not None
+        assert labels.RESERVED_UNTIL in copy["metadata"]["annotations"]
+
+
+async def test_an_address_that_is_free_on_the_host_alone_is_of_no_use() -> None:
+    clusters = Clusters.build()
+    give(clusters, FREE)
+    other = build_service("other", clusterIP=FREE)
+    clusters.nested.put(kinds.SERVICE, other | {"metadata": {"name": "other", "namespace": SPACE}})
+    async with asking(clusters) as (made, asked):
+        assert "patch" not in await ask(asked, new_service())
+        assert asked.missed == 1
+        await made.settle()
+        assert clusters.copy(kinds.SERVICE, "web") is None
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Forbidden(403, "Forbidden", "exceeded quota"), ApiError(500, "InternalError", "no"), RetryLater(60, "too many writes")],
+    ids=["quota", "outage", "pace"],
+)
+async def test_whatever_fails_does_not_keep_a_service_from_being_made(error: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(addresses, "PATIENCE_SECONDS", 0.05)
+    clusters = Clusters.build()
+
+    def refuse(verb: str, body: Object) -> Any:
+        return error if verb == "POST" and (body.get("metadata") or {}).get("namespace") == HOST else None
+
+    clusters.host.refusal = refuse
+    async with asking(clusters) as (_, asked):
+        assert "patch" not in await ask(asked, new_service())
+        assert (asked.reserved, asked.missed) == (0, 1)
+
+
+async def test_there_are_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An admin of the nested cluster can ask without ever creating anything."""
+    monkeypatch.setattr(limits, "SYNCED_SERVICES", 2)
+    clusters = Clusters.build()
+    give(clusters, FREE, NEXT)
+    async with asking(clusters) as (made, asked):
+        for number in range(4):
+            await ask(asked, new_service() | {"metadata": {"name": f"web-{number}"}})
+            await made.settle()
+        assert (asked.reserved, asked.missed) == (2, 2)
+        monkeypatch.setattr(addresses, "_LIMIT", 0)
+        await ask(asked, new_service())
+        assert asked.missed == 3
+
+
+async def test_somebody_else_s_host_service_is_left_alone() -> None:
+    clusters = Clusters.build()
+    there = clusters.add_foreign(kinds.SERVICE, "web", spec={"clusterIP": ASKED})
+    async with asking(clusters) as (_, asked):
+        assert "patch" not in await ask(asked, new_service())
+        assert clusters.host.look(kinds.SERVICE, names.host_name("web", SPACE), HOST) == there
+
+
+async def test_an_external_name_that_becomes_a_real_service() -> None:
+    clusters = Clusters.build()
+    give(clusters, FREE)
+    named = build_service(type="ExternalName", externalName="example.org")
+    del named["spec"]["clusterIP"]
+    clusters.nested.put(kinds.SERVICE, named)
+    async with asking(clusters) as (made, asked):
+        response = await ask(asked, new_service(), operation="UPDATE", oldObject=named)
+        assert response["patch"] == {"/spec/clusterIP": FREE}
+        await made.settle()
+        reserved = clusters.copy(kinds.SERVICE, "web")
+        assert reserved is not None
+        clusters.nested.put(kinds.SERVICE, named | {"spec": new_service()["spec"] | {"clusterIP": FREE}})
+        await made.settle()
+        copy = clusters.copy(kinds.SERVICE, "web")
+        assert copy is not None
+        assert copy["metadata"]["uid"] == reserved["metadata"]["uid"]
+
+
+async def test_a_generated_name_is_chosen_before() -> None:
+    clusters = Clusters.build()
+    give(clusters, FREE)
+    async with asking(clusters) as (_, asked):
+        long = "w" * 62 + "-"
+        response = await ask(asked, new_service() | {"metadata": {"generateName": long}})
+        name = response["patch"]["/metadata/name"]
+        assert name[:58] == long[:58]
+        assert len(name) == 63
+        assert clusters.copy(kinds.SERVICE, name) is not None
+
+
+async def test_what_has_no_host_service_and_what_is_no_question_changes_nothing() -> None:
+    clusters = Clusters.build()
+    async with asking(clusters) as (made, asked):
+        for service in (new_service(clusterIP="None"), {"metadata": {"name": "kubernetes"}, "spec": {}}):
+            assert "patch" not in await ask(asked, service, namespace="default")
+        for body in ({}, {"request": None}, {"request": {"uid": "u"}}):
+            assert (await asked.review(body))["response"]["allowed"] is True
+        await made.settle()
+        assert clusters.host.asked == []
+
+
+async def test_before_the_caches_are_filled_nothing_is_promised() -> None:
+    clusters = Clusters.build()
+    async with asking(clusters) as (made, asked):
+        made.caches.nested(kinds.SERVICE).synced.clear()
+        assert "patch" not in await ask(asked, new_service())
+        assert clusters.host.asked == []

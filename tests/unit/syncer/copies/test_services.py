@@ -1,0 +1,354 @@
+"""Services that reach outside or have endpoints of their users' own, between two clusters in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nestor import names
+from nestor.api import labels
+from nestor.kube import Invalid, kinds
+from nestor.syncer import limits
+from nestor.syncer.copies.rows.endpoint_slices import EndpointSliceRow
+from nestor.syncer.copies.rows.service_access import ServiceAccessRow
+from nestor.syncer.copies.rows.services import ServiceRow
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
+from tests.unit.translate.builders import TARGET, build_service
+
+Object = dict[str, Any]
+
+NODE_PORTS = {"nodePorts": True}
+BALANCERS = {"loadBalancers": True}
+
+
+def allow(clusters: Clusters, **services: Any) -> None:
+    """What the class allows."""
+    status = {"policy": {"services": services}}
+    clusters.host.put(
+        kinds.NESTED_CLUSTER, {"metadata": {"name": TARGET.cluster, "namespace": HOST}, "spec": {}, "status": status}
+    )
+
+
+def build_outward(number: int = 30007, kind: str = "NodePort", **spec: Any) -> Object:
+    """A nested Service with a node port."""
+    return build_service(type=kind, ports=[{"port": 80, "protocol": "TCP", "nodePort": number}], **spec)
+
+
+def host_spec(clusters: Clusters, name: str = "web") -> Object:
+    """The spec of a host Service."""
+    found = clusters.copy(kinds.SERVICE, name)
+    assert found is not None
+    spec: Object = found["spec"]
+    return spec
+
+
+def node_port(service: Object | None) -> int | None:
+    """Of the only port."""
+    found: int | None = ((service or {}).get("spec", service or {})["ports"])[0].get("nodePort")
+    return found
+
+
+def refuse_port(clusters: Clusters, taken: int, chosen: int) -> None:
+    """The host has given `taken` away, and chooses `chosen`."""
+
+    def refuse(verb: str, body: Object) -> Invalid | None:
+        spec = body.get("spec") or {}
+        for port in spec.get("ports") or ():
+            if port.get("nodePort") == taken and verb in ("POST", "PATCH"):
+                return Invalid(422, "Invalid", "spec.ports[0].nodePort: Invalid value: provided port is already allocated")
+            if spec.get("type") == "NodePort" and "nodePort" not in port:
+                port["nodePort"] = chosen
+        return None
+
+    clusters.host.refusal = refuse
+
+
+async def test_the_class_decides_about_the_type_at_any_time() -> None:
+    clusters = Clusters.build()
+    clusters.nested.put(kinds.SERVICE, build_outward())
+    async with running(clusters, ServiceRow) as made:
+        assert host_spec(clusters)["type"] == "ClusterIP"
+        allow(clusters, **NODE_PORTS)
+        await made.settle()
+        assert host_spec(clusters)["type"] == "NodePort"
+        assert node_port(host_spec(clusters)) == 30007
+        allow(clusters)
+        await made.settle()
+        assert host_spec(clusters)["type"] == "ClusterIP"
+        assert node_port(host_spec(clusters)) is None
+        assert [reason for reason, _ in clusters.events] == ["FieldsIgnored"] * 2
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+async def test_a_node_port_that_is_taken_on_the_host_is_the_host_s_choice_on_both_sides(is_new: bool) -> None:
+    clusters = Clusters.build()
+    refuse_port(clusters, 30007, 30008)
+    if is_new:
+        allow(clusters, **NODE_PORTS)
+    clusters.nested.put(kinds.SERVICE, build_outward())
+    async with running(clusters, ServiceRow) as made:
+        allow(clusters, **NODE_PORTS)
+        await made.settle()
+        nested = clusters.nested.look(kinds.SERVICE, "web", SPACE)
+        assert node_port(nested) == node_port(host_spec(clusters)) == 30008
+        copy = clusters.copy(kinds.SERVICE, "web")
+        assert copy is not None
+        assert labels.REFUSED_PORTS not in copy["metadata"]["annotations"]
+        assert made.engine.replaced == 0
+        # One that its owner chooses is the host's as well.
+        clusters.nested.put(kinds.SERVICE, (nested or {}) | {"spec": build_outward(30009)["spec"]})
+        await made.settle()
+        assert node_port(host_spec(clusters)) == 30009
+
+
+async def test_a_restart_between_the_host_s_choice_and_its_way_back() -> None:
+    clusters = Clusters.build()
+    allow(clusters, **NODE_PORTS)
+    refuse_port(clusters, 30007, 30008)
+    clusters.nested.put(kinds.SERVICE, build_outward())
+    clusters.nested.refusal = lambda verb, _: Invalid(422, "Invalid", "not now") if verb == "PATCH" else None
+    async with running(clusters, ServiceRow):
+        assert node_port(clusters.nested.look(kinds.SERVICE, "web", SPACE)) == 30007
+        assert node_port(host_spec(clusters)) == 30008
+    clusters.nested.refusal = lambda _, __: None
+    async with running(clusters, ServiceRow):
+        assert node_port(clusters.nested.look(kinds.SERVICE, "web", SPACE)) == 30008
+
+
+async def test_where_a_load_balancer_is_comes_up() -> None:
+    clusters = Clusters.build()
+    allow(clusters, **BALANCERS)
+    clusters.nested.put(kinds.SERVICE, build_outward(kind="LoadBalancer"))
+    async with running(clusters, ServiceRow) as made:
+        copy = clusters.copy(kinds.SERVICE, "web")
+        assert copy is not None
+        assert copy["spec"]["type"] == "LoadBalancer"
+        ingress = [{"ip": "203.0.113.7", "ipMode": "VIP"}]
+        clusters.host.put(kinds.SERVICE, copy | {"status": {"loadBalancer": {"ingress": ingress}}})
+        await made.settle()
+        nested = clusters.nested.look(kinds.SERVICE, "web", SPACE) or {}
+        assert nested["status"]["loadBalancer"]["ingress"] == ingress
+        clusters.nested.put(kinds.SERVICE, nested | {"spec": build_service()["spec"]})
+        await made.settle()
+        assert not (clusters.nested.look(kinds.SERVICE, "web", SPACE) or {})["status"]["loadBalancer"].get("ingress")
+
+
+async def test_load_balancers_of_the_nested_cluster_s_own_are_not_touched() -> None:
+    clusters = Clusters.build()
+    ingress = [{"ip": "10.0.0.1"}]
+    clusters.nested.put(kinds.SERVICE, build_outward(kind="LoadBalancer") | {"status": {"loadBalancer": {"ingress": ingress}}})
+    async with running(clusters, ServiceRow):
+        assert (clusters.nested.look(kinds.SERVICE, "web", SPACE) or {})["status"]["loadBalancer"]["ingress"] == ingress
+
+
+# Access from outside
+
+
+def find_access(clusters: Clusters) -> Object | None:
+    """The policy that lets traffic in."""
+    return clusters.host.look(kinds.NETWORK_POLICY, f"{names.host_name('web', SPACE)}-access", HOST)
+
+
+async def test_traffic_from_outside_is_let_in_as_long_as_the_class_allows_it() -> None:
+    clusters = Clusters.build()
+    ports = [
+        {"port": 80, "protocol": "TCP", "nodePort": 30007, "targetPort": "web"},
+        {"port": 53, "protocol": "UDP", "nodePort": 30008},
+    ]
+    clusters.nested.put(kinds.SERVICE, build_service(type="NodePort", ports=ports))
+    async with running(clusters, ServiceAccessRow, ServiceRow) as made:
+        assert find_access(clusters) is None
+        allow(clusters, **NODE_PORTS)
+        await made.settle()
+        policy = find_access(clusters)
+        assert policy is not None
+        assert policy["spec"]["ingress"] == [{"ports": [{"protocol": "TCP", "port": "web"}, {"protocol": "UDP", "port": 53}]}]
+        assert policy["spec"]["policyTypes"] == ["Ingress"]
+        assert policy["spec"]["podSelector"]["matchLabels"] == host_spec(clusters)["selector"]
+        clusters.nested.put(kinds.SERVICE, build_service(type="NodePort", ports=ports, selector={"tier": "front"}))
+        await made.settle()
+        policy = find_access(clusters)
+        assert policy is not None
+        assert policy["spec"]["podSelector"]["matchLabels"] == host_spec(clusters)["selector"]
+        clusters.nested.put(kinds.SERVICE, build_service(ports=ports))
+        await made.settle()
+        assert find_access(clusters) is None
+
+
+@pytest.mark.parametrize("how", ["class", "service", "selector"])
+async def test_nobody_is_let_in_any_more(how: str) -> None:
+    clusters = Clusters.build()
+    allow(clusters, **NODE_PORTS)
+    clusters.nested.put(kinds.SERVICE, build_outward())
+    async with running(clusters, ServiceAccessRow) as made:
+        assert find_access(clusters) is not None
+        if how == "class":
+            allow(clusters)
+        elif how == "service":
+            clusters.nested.drop(kinds.SERVICE, "web", SPACE)
+        else:
+            clusters.nested.put(kinds.SERVICE, build_outward(selector=None))
+        await made.settle()
+        assert find_access(clusters) is None
+        assert made.engine.remembered == 0
+
+
+async def test_a_policy_that_is_deleted_or_changed_on_the_host_comes_back() -> None:
+    clusters = Clusters.build()
+    allow(clusters, **NODE_PORTS)
+    clusters.nested.put(kinds.SERVICE, build_outward())
+    async with running(clusters, ServiceAccessRow) as made:
+        policy = find_access(clusters)
+        assert policy is not None
+        clusters.host.drop(kinds.NETWORK_POLICY, policy["metadata"]["name"], HOST)
+        await made.settle()
+        assert (find_access(clusters) or {})["spec"] == policy["spec"]
+        changed = policy | {"spec": policy["spec"] | {"ingress": []}}
+        clusters.host.put(kinds.NETWORK_POLICY, changed)
+        await made.settle()
+        assert (find_access(clusters) or {})["spec"] == policy["spec"]
+
+
+# Endpoints of users' own
+
+
+def build_slice(*addresses: str, name: str = "web-1", manager: str = "", **content: Any) -> Object:
+    """A nested EndpointSlice of Service `web`."""
+    own = {"kubernetes.io/service-name": "web"} | ({"endpointslice.kubernetes.io/managed-by": manager} if manager else {})
+    return {
+        "metadata": {"name": name, "namespace": SPACE, "labels": own},
+        "addressType": "IPv4",
+        "ports": [{"port": 80, "protocol": "TCP"}],
+        "endpoints": [{"addresses": [address]} for address in addresses],
+        **content,
+    }
+
+
+def add_host_pod(clusters: Clusters, address: str, phase: str = "Running") -> Object:
+    """A host pod of the nested cluster."""
+    meta = TARGET.metadata({"metadata": {"name": "one", "namespace": SPACE, "uid": "one-uid"}})
+    status = {"phase": phase, "podIPs": [{"ip": address}]}
+    return clusters.host.put(kinds.POD, {"metadata": meta, "spec": {"nodeName": "node-1"}, "status": status})
+
+
+def host_addresses(clusters: Clusters, name: str = "web-1") -> list[str] | None:
+    """Where the host's slice points to."""
+    found = clusters.copy(kinds.ENDPOINT_SLICE, name)
+    return None if found is None else [item["addresses"][0] for item in found["endpoints"]]
+
+
+async def test_endpoints_are_the_cluster_s_own_pods_as_long_as_these_live() -> None:
+    clusters = Clusters.build()
+    clusters.nested.put(kinds.SERVICE, build_service(selector=None))
+    clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice("10.42.0.7", "10.42.0.8"))
+    async with running(clusters, EndpointSliceRow) as made:
+        assert host_addresses(clusters) == []
+        assert [reason for reason, _ in clusters.events] == ["EndpointsIgnored"]
+        assert "10.42.0.7, 10.42.0.8" in clusters.events[0][1]
+        assert "`services.endpointRanges`" in clusters.events[0][1]
+        pod = add_host_pod(clusters, "10.42.0.7")
+        await made.settle()
+        assert host_addresses(clusters) == ["10.42.0.7"]
+        add_host_pod(clusters, "10.42.0.7", "Failed")
+        await made.settle()
+        assert host_addresses(clusters) == []
+        add_host_pod(clusters, "10.42.0.8")
+        await made.settle()
+        assert host_addresses(clusters) == ["10.42.0.8"]
+        clusters.host.drop(kinds.POD, pod["metadata"]["name"], HOST)
+        await made.settle()
+        assert host_addresses(clusters) == []
+
+
+async def test_the_class_allows_further_addresses_but_not_the_closed_ones() -> None:
+    clusters = Clusters.build()
+    clusters.nested.put(kinds.SERVICE, build_service(selector=None))
+    clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice("203.0.113.7", "203.0.113.9", "169.254.169.254"))
+    async with running(clusters, EndpointSliceRow) as made:
+        allow(clusters, endpointRanges=["203.0.113.0/24", "169.254.0.0/16"], closedRanges=["203.0.113.9/32"])
+        await made.settle()
+        assert host_addresses(clusters) == ["203.0.113.7"]
+        assert "203.0.113.9, 169.254.169.254" in clusters.events[-1][1]
+        allow(clusters)
+        await made.settle()
+        assert host_addresses(clusters) == []
+
+
+@pytest.mark.parametrize(
+    ("service", "manager"),
+    [
+        (None, ""),
+        (build_service(type="ExternalName", clusterIP=""), ""),
+        (build_service(clusterIP="None"), ""),
+        (build_service(), "endpointslice-controller.k8s.io"),
+    ],
+)
+async def test_slices_that_the_host_needs_not(service: Object | None, manager: str) -> None:
+    clusters = Clusters.build()
+    add_host_pod(clusters, "10.42.0.7")
+    if service is not None:
+        clusters.nested.put(kinds.SERVICE, service)
+    clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice("10.42.0.7", manager=manager))
+    async with running(clusters, EndpointSliceRow):
+        assert host_addresses(clusters) is None
+        assert clusters.events == []
+
+
+async def test_slices_follow_their_service_and_each_of_several_is_carried() -> None:
+    clusters = Clusters.build()
+    add_host_pod(clusters, "10.42.0.7")
+    mirrored = "endpointslicemirroring-controller.k8s.io"
+    clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice("10.42.0.7"))
+    clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice("10.42.0.7", name="web-2", manager=mirrored))
+    async with running(clusters, EndpointSliceRow) as made:
+        clusters.nested.put(kinds.SERVICE, build_service())
+        await made.settle()
+        assert host_addresses(clusters) == host_addresses(clusters, "web-2") == ["10.42.0.7"]
+        clusters.host.drop(kinds.ENDPOINT_SLICE, names.host_name("web-2", SPACE), HOST)
+        clusters.nested.drop(kinds.ENDPOINT_SLICE, "web-1", SPACE)
+        await made.settle()
+        assert host_addresses(clusters) is None
+        assert host_addresses(clusters, "web-2") == ["10.42.0.7"]
+        clusters.nested.drop(kinds.SERVICE, "web", SPACE)
+        await made.settle()
+        assert host_addresses(clusters, "web-2") is None
+        assert made.engine.remembered == 0
+
+
+async def test_an_address_that_was_slipped_into_the_host_s_slice_goes() -> None:
+    clusters = Clusters.build()
+    add_host_pod(clusters, "10.42.0.7")
+    clusters.nested.put(kinds.SERVICE, build_service())
+    clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice("10.42.0.7"))
+    async with running(clusters, EndpointSliceRow) as made:
+        there = clusters.copy(kinds.ENDPOINT_SLICE, "web-1")
+        assert there is not None
+        clusters.host.put(kinds.ENDPOINT_SLICE, there | {"endpoints": [{"addresses": ["10.0.0.1"]}]})
+        await made.settle()
+        assert host_addresses(clusters) == ["10.42.0.7"]
+
+
+async def test_names_as_endpoints_are_refused() -> None:
+    clusters = Clusters.build()
+    clusters.nested.put(kinds.SERVICE, build_service(selector=None))
+    clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice("example.org", addressType="FQDN"))
+    async with running(clusters, EndpointSliceRow):
+        assert host_addresses(clusters) is None
+        ((reason, message),) = clusters.events
+        assert reason == "EndpointsNotSynced"
+        assert "ExternalName" in message
+
+
+async def test_there_are_only_so_many_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SYNCED_SLICES", 1)
+    clusters = Clusters.build()
+    add_host_pod(clusters, "10.42.0.7")
+    clusters.nested.put(kinds.SERVICE, build_service(selector=None))
+    async with running(clusters, EndpointSliceRow) as made:
+        for name in ("web-1", "web-2"):
+            clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice("10.42.0.7", name=name))
+            await made.settle()
+        assert (host_addresses(clusters), host_addresses(clusters, "web-2")) == (["10.42.0.7"], None)
+        message = "a nested cluster may have 1 EndpointSlices of its users' own; delete others first"
+        assert clusters.events == [("EndpointsNotSynced", message)]
