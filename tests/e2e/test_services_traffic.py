@@ -12,10 +12,11 @@ import aiohttp
 import pytest
 
 from nestor import names
+from nestor.api import conditions
 from nestor.kube import Api, kinds
 from nestor.objects import Object
-from tests.e2e.conftest import fresh_namespace, kubectl, open_cluster
-from tests.waiting import eventually
+from tests.e2e.conftest import apply, fresh_namespace, inline_job, kubectl, nested_kubeconfig
+from tests.waiting import eventually, job_with
 
 # They share a nested cluster, which one worker is enough for.
 pytestmark = pytest.mark.xdist_group("services")
@@ -141,13 +142,28 @@ async def inside(
 ) -> AsyncIterator[Inside]:
     """Two web servers, a name server, a client, and Services of many kinds."""
     async with fresh_namespace(api, used_namespaces) as namespace:
-        job, kubeconfig = await open_cluster(
-            api, "services", namespace, tmp_path_factory.mktemp("services"), className=open_class
-        )
-        await kubectl(kubeconfig, "apply", "-f", "-", stdin=PODS + "---" + SERVICES)
+        documents = inline_job("services", namespace, {"services.yaml": SERVICES})
+        documents[-1]["spec"]["className"] = open_class
+        await apply(api, documents)
+        await job_with(api, "services", namespace, conditions.STEPS_APPLIED, "True")
+        job = await job_with(api, "services", namespace, conditions.CLUSTER_READY, "True")
+        kubeconfig = await nested_kubeconfig(api, job, tmp_path_factory.mktemp("services"))
+        await kubectl(kubeconfig, "wait", "--for=create", "serviceaccount/default", "--timeout=60s", limit=90)
+        await kubectl(kubeconfig, "apply", "-f", "-", stdin=PODS)
         await kubectl(kubeconfig, "rollout", "status", "statefulset/web", "--timeout=90s", limit=120)
         await kubectl(kubeconfig, "wait", "--for=condition=Ready", "pod/client", "pod/names", "--timeout=60s", limit=90)
         yield Inside(kubeconfig, job["status"]["namespace"])
+
+
+async def test_the_first_services_of_a_job_have_addresses_that_are_free_on_both_sides(inside: Inside, api: Api) -> None:
+    """They are made by a step, as soon as the API server is there."""
+    path = f"/api/v1/namespaces/{inside.home}/pods/services-k3s-0:8081/proxy/metrics"
+    async with api.open("GET", path) as response:
+        lines = (await response.text()).splitlines()
+    counters = {name: int(number) for name, _, number in (line.partition(" ") for line in lines) if "_service" in name}
+    print(counters)
+    assert counters["nestor_syncer_services_recreated_total"] == 0
+    assert counters["nestor_syncer_service_addresses_reserved_total"] > 0
 
 
 async def test_a_cluster_ip_is_the_same_on_both_sides_and_keeps_a_client_at_its_pod(inside: Inside, api: Api) -> None:

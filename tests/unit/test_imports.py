@@ -32,6 +32,7 @@ NOT_FOR = {
     | {"kopf", "yaml", "nestor.providers.interlink", "nestor.providers.remote", "nestor.syncer"},
     "runner": HEAVY | COMMANDS | MODELS | {"kopf", "cryptography", "aiohttp.web", "nestor.syncer"},
     "reader": HEAVY | COMMANDS | MODELS | {"kopf", "cryptography", "aiohttp", "yaml"},
+    "probe": HEAVY | COMMANDS | MODELS | {"kopf", "cryptography", "aiohttp", "pydantic", "yaml"},
     "status": HEAVY | MODELS | {"kopf", "cryptography", "aiohttp.web", "pydantic", "nestor.steps", "nestor.translate"},
 }
 """By process, or command: `status` stands for all of a user's."""

@@ -53,14 +53,9 @@ class Addresses:
         service = translate.find_candidate(request)
         patch: list[Object] = []
         warning = ""
-        if service is not None and self._is_ready:
+        if service is not None:
             patch, warning = await self._serve(service, is_new=request["operation"] == "CREATE")
         return translate.build_review(request.get("uid"), patch, warning)
-
-    @property
-    def _is_ready(self) -> bool:
-        informers = (self._nested, self._context.caches.host(kinds.SERVICE))
-        return all(informer.synced.is_set() for informer in informers)
 
     async def _serve(self, service: Object, *, is_new: bool) -> tuple[list[Object], str]:
         meta, spec = service["metadata"], service["spec"]
@@ -85,11 +80,24 @@ class Addresses:
             self.missed += 1
             return [], ""
         self.reserved += 1
-        return translate.build_patch(service, copy, name), _explain(spec, copy)
+        patch = translate.build_patch(service, copy, name, taken=self._list_node_ports() if _has_node_ports(copy) else ())
+        return patch, _explain(spec, copy)
 
     async def _exists(self, key: Key) -> bool:
-        known = self._nested.get(key[1], key[0])
-        return known is not None and await self._context.nested.find(kinds.SERVICE, key[1], key[0]) is not None
+        """The cache may be late, and is empty at first: the first Services are made as soon as the API server is there."""
+        if self._nested.synced.is_set() and self._nested.get(key[1], key[0]) is None:
+            return False
+        return await self._context.nested.find(kinds.SERVICE, key[1], key[0]) is not None
+
+    async def _is_taken(self, address: str) -> bool:
+        """Whether a Service of the nested cluster has an address that is free on the host: one without a host Service may."""
+        if self._nested.synced.is_set():
+            return self._by_address.get(address) is not None
+        return any(spec_of(item).get("clusterIP") == address for item in await self._context.nested.list(kinds.SERVICE))
+
+    def _list_node_ports(self) -> set[int]:
+        """Those that Services of the nested cluster have, also where the class does not let them work."""
+        return {port["nodePort"] for item in self._nested for port in spec_of(item).get("ports") or () if "nodePort" in port}
 
     async def _reserve(self, key: Key, service: Object) -> Object:
         """Its host Service. If there are too many writes, or its address comes free at the moment, this waits."""
@@ -100,7 +108,7 @@ class Addresses:
                 await asyncio.sleep(later.delay)
                 continue
             address = copy["spec"]["clusterIP"]
-            if self._by_address.get(address) is None:
+            if not await self._is_taken(address):
                 return copy
             # Free on the host, but taken in the nested cluster, whose API server would refuse the new Service.
             with contextlib.suppress(ApiError):
@@ -112,6 +120,11 @@ class Addresses:
 def _generate(base: str) -> str:
     """A name of our own: the API server generates it only after it has asked us."""
     return base[: translate.NAME_LIMIT] + "".join(random.choices(_LETTERS, k=5))
+
+
+def _has_node_ports(service: Object) -> bool:
+    """Whether a Service has any."""
+    return any("nodePort" in port for port in spec_of(service).get("ports") or ())
 
 
 def _explain(spec: Object, copy: Object) -> str:

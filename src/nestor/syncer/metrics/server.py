@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import NoReturn
 
 import h11
-import yaml
 
 from nestor.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY, SYNCER_KUBECONFIG
-from nestor.kube import Api, ApiError
+from nestor.kube import Api, ApiError, credentials
 from nestor.kubelet import auth, http
 from nestor.kubelet.connections import Connections
 from nestor.providers.pipe import close
@@ -112,7 +111,8 @@ def build_tls(access: Path, authority: str) -> ssl.SSLContext:
 
 def read_authority(access: Path) -> str:
     """The authority that signs our certificate, PEM as base64: the nested API server's own."""
-    cluster = yaml.safe_load((access / SYNCER_KUBECONFIG).read_text())["clusters"][0]["cluster"]
+    (entry,) = credentials.read_files(str(access / SYNCER_KUBECONFIG)).clusters.values()
+    cluster = entry.content
     found: str = cluster.get("certificate-authority-data") or _encode(Path(cluster["certificate-authority"]).read_bytes())
     return found
 

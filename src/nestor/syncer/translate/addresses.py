@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from nestor.objects import Object, spec_of
@@ -43,13 +43,13 @@ def _gets_address(service: Object) -> bool:
     return spec.get("type") != "ExternalName" and spec.get("clusterIP") != "None"
 
 
-def build_patch(service: Object, copy: Object, name: str) -> list[Object]:
-    """A JSON patch that gives the new Service what its host Service has got."""
+def build_patch(service: Object, copy: Object, name: str, taken: Collection[int] = ()) -> list[Object]:
+    """A JSON patch that gives the new Service what its host Service has got. `taken`: node ports of other nested Services."""
     own, spec = service["spec"], copy["spec"]
     wanted = {key: spec[key] for key in ("clusterIP", "clusterIPs", *_find_health_check(spec)) if spec.get(key)}
     patch = [_set(f"/spec/{key}", item) for key, item in wanted.items() if own.get(key) != item]
     if spec.get("type") == own.get("type"):
-        patch += _build_port_patch(own, spec)
+        patch += _build_port_patch(own, spec, taken)
     if service["metadata"].get("name") != name:
         patch.append(_set("/metadata/name", name))
     return patch
@@ -59,11 +59,11 @@ def _find_health_check(spec: Object) -> tuple[str, ...]:
     return ("healthCheckNodePort",) if _is_node_port(spec.get("healthCheckNodePort")) else ()
 
 
-def _build_port_patch(own: Object, spec: Object) -> Iterator[Object]:
+def _build_port_patch(own: Object, spec: Object, taken: Collection[int]) -> Iterator[Object]:
     """Node ports have the order of the ports."""
     for at, (port, there) in enumerate(zip(own.get("ports") or (), spec.get("ports") or (), strict=False)):
         number = there.get("nodePort")
-        if _is_node_port(number) and port.get("nodePort") != number:
+        if _is_node_port(number) and number not in taken and port.get("nodePort") != number:
             yield _set(f"/spec/ports/{at}/nodePort", number)
 
 

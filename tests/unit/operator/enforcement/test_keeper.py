@@ -63,10 +63,12 @@ class FakeHost:
         self.made.append(body)
         return body
 
-    async def list(self, kind: Kind, namespace: str) -> list[Object]:
-        """The probe's pods."""
+    async def find(self, kind: Kind, name: str, namespace: str) -> Object | None:
+        """A pod of the probe's."""
         assert kind == kinds.POD
-        return [item for item in self.pods if item["metadata"]["namespace"] == namespace]
+        return next(
+            (item for item in self.pods if (item["metadata"]["namespace"], item["metadata"]["name"]) == (namespace, name)), None
+        )
 
     async def delete(self, kind: Kind, name: str, uid: str = "") -> bool:
         """A namespace."""

@@ -19,7 +19,7 @@ from nestor.syncer.cluster import addresses
 from nestor.syncer.cluster.addresses import Addresses
 from nestor.syncer.copies.rows.services import ServiceRow
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
-from tests.unit.translate.builders import build_service
+from tests.unit.translate.builders import TARGET, build_service
 
 Object = dict[str, Any]
 
@@ -259,9 +259,36 @@ async def test_what_has_no_host_service_and_what_is_no_question_changes_nothing(
         assert clusters.host.asked == []
 
 
-async def test_before_the_caches_are_filled_nothing_is_promised() -> None:
+async def test_before_the_caches_are_filled_the_api_servers_are_asked() -> None:
+    """The first Services of a job are made at once, while the syncer still starts."""
     clusters = Clusters.build()
+    give(clusters, FREE, NEXT)
+    other = build_service("other", clusterIP=FREE)
+    clusters.nested.put(kinds.SERVICE, other | {"metadata": {"name": "other", "namespace": SPACE}})
     async with asking(clusters) as (made, asked):
         made.caches.nested(kinds.SERVICE).synced.clear()
+        made.caches.nested(kinds.SERVICE).store.clear()
         assert "patch" not in await ask(asked, new_service())
-        assert clusters.host.asked == []
+        assert (asked.reserved, asked.missed) == (0, 1)
+        assert (await ask(asked, new_service()))["patch"] == {"/spec/clusterIP": NEXT}
+        arrive(clusters, NEXT)
+        assert "patch" not in await ask(asked, new_service())
+        assert (asked.reserved, asked.missed) == (1, 1)
+
+
+async def test_node_ports_that_the_nested_cluster_has_given_away_are_left_to_it() -> None:
+    clusters = Clusters.build()
+    status = {"policy": {"services": {"nodePorts": True}}}
+    clusters.host.put(
+        kinds.NESTED_CLUSTER, {"metadata": {"name": TARGET.cluster, "namespace": HOST}, "spec": {}, "status": status}
+    )
+    other = build_service("other", type="LoadBalancer", ports=[{"port": 80, "nodePort": 30001}])
+    clusters.nested.put(kinds.SERVICE, other | {"metadata": {"name": "other", "namespace": SPACE}})
+
+    def choose(verb: str, body: Object) -> None:
+        if verb == "POST" and "ports" in (body.get("spec") or {}):
+            body["spec"] |= {"clusterIP": FREE, "ports": [body["spec"]["ports"][0] | {"nodePort": 30001}]}
+
+    async with asking(clusters) as (_, asked):
+        clusters.host.refusal = choose
+        assert (await ask(asked, new_service(type="NodePort")))["patch"] == {"/spec/clusterIP": FREE}

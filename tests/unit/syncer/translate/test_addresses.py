@@ -75,6 +75,13 @@ def test_the_new_service_gets_what_the_host_has_given(kind: str, copy_kind: str,
     assert {item["op"] for item in patch} == {"add"}
 
 
+def test_a_node_port_that_another_nested_service_has_is_not_set() -> None:
+    new = {"metadata": {"name": "web"}, "spec": {"type": "NodePort", "ports": [{"port": 80}, {"port": 81}]}}
+    there = {"type": "NodePort", "ports": [{"port": 80, "nodePort": 30001}, {"port": 81, "nodePort": 30002}]}
+    patch = addresses.build_patch(new, {"spec": there}, "web", taken={30001})
+    assert [item["path"] for item in patch] == ["/spec/ports/1/nodePort"]
+
+
 def test_only_what_differs_is_set_and_a_generated_name_is_chosen_here() -> None:
     spec = {"clusterIP": "10.43.0.9", "clusterIPs": ["10.43.0.9", "fd00::9"]}
     assert addresses.build_patch({"metadata": {"name": "web"}, "spec": spec}, COPY, "web") == []
