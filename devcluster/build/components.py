@@ -63,6 +63,7 @@ COMPONENTS = (
         tags="netgo,osusergo", cgo=True, disk_gigabytes=1.0,
     ),
     Component("pause", "pause", {"pause": "."}),
+    Component("policies", "policies", {"policies": "."}, tests=(".",)),
     # Without the databases of a certificate authority, which caddy could be and is not here.
     Component("caddy", "caddy", {"caddy": "."}, tags="nobadger,nomysql,nopgx", tests=(".",), disk_gigabytes=0.8),
     Component(

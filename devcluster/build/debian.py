@@ -14,7 +14,14 @@ from devcluster.build.cache import Cache
 from devcluster.build.commands import BuildError
 from devcluster.progress import Progress
 
-TOOLS = {"buildah": "buildah", "mmdebstrap": "mmdebstrap", "iptables": "iptables", "conntrack": "conntrack", "ip": "iproute2"}
+TOOLS = {
+    "buildah": "buildah",
+    "mmdebstrap": "mmdebstrap",
+    "iptables": "iptables",
+    "conntrack": "conntrack",
+    "ip": "iproute2",
+    "nft": "nftables",
+}
 """Command -> package. All of them are programs to call, none brings a service."""
 C_TOOLS = {"gcc": "gcc", "/usr/lib/x86_64-linux-gnu/libc.a": "libc6-dev"}
 """For the one program with C in it (sqlite)."""

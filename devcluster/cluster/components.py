@@ -30,6 +30,7 @@ BINARIES = (
     "cni/host-local",
     "cni/loopback",
     "cni/portmap",
+    "policies",
 )
 """Names below `bin/` without which the cluster cannot start."""
 

@@ -12,7 +12,15 @@ from devcluster.cluster.node import facts
 LINK_GONE_SECONDS = 10.0
 
 # Inside the namespace. Routing is per namespace in Linux: nothing of this changes the machine's own.
-SYSCTLS = {"net/ipv4/ip_forward": "1", "net/ipv4/conf/all/route_localnet": "1", "net/bridge/bridge-nf-call-iptables": "1"}
+SYSCTLS = {
+    "net/ipv4/ip_forward": "1",
+    "net/ipv4/conf/all/route_localnet": "1",
+    # Packets between two pods of a node are bridged; kube-proxy and the enforcer of network policies must see them.
+    "net/bridge/bridge-nf-call-iptables": "1",
+    "net/bridge/bridge-nf-call-ip6tables": "1",
+    # Who is refused by a policy is told each time.
+    "net/ipv4/icmp_ratelimit": "0",
+}
 
 
 def setup_commands(netns: Path) -> list[list[str]]:

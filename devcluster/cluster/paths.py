@@ -192,6 +192,11 @@ class NodePaths(RuntimePaths):
         object.__setattr__(self, "node", node)
 
     @cached_property
+    def policies_socket(self) -> Path:
+        """Where the node's enforcer of network policies hears of new pods."""
+        return self.base.cluster / f"policies-{self.node.number}.sock"
+
+    @cached_property
     def stopped(self) -> Path:
         """Marker: the node was stopped by order."""
         return self.home / "stopped"

@@ -23,6 +23,7 @@ CLIENTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "proxy": ("system:kube-proxy", ()),
     **{f"kubelet-{node.name}": (f"system:node:{node.name}", ("system:nodes",)) for node in facts.ALL},
     "ingress": ("nestor-dev:ingress", ()),
+    "policies": ("nestor-dev:policies", ()),
 }
 API_SERVER_NAMES = (
     "kubernetes",

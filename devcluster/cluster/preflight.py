@@ -10,7 +10,7 @@ from pathlib import Path
 from devcluster.cluster import cgroups, components, network, settings
 from devcluster.cluster.paths import Paths
 
-TOOLS = ("unshare", "nsenter", "mount", "ip", "iptables", "iptables-save", "iptables-restore")
+TOOLS = ("unshare", "nsenter", "mount", "ip", "iptables", "iptables-save", "iptables-restore", "nft")
 CONTROLLERS = ("cpu", "cpuset", "memory", "pids")
 
 
@@ -33,7 +33,7 @@ def _rights() -> list[str]:
 def _tools() -> list[str]:
     search = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     missing = [tool for tool in TOOLS if shutil.which(tool, path=search) is None]
-    return [f"not installed: {', '.join(missing)} (Debian: util-linux, iproute2, iptables)"] if missing else []
+    return [f"not installed: {', '.join(missing)} (Debian: util-linux, iproute2, iptables, nftables)"] if missing else []
 
 
 def _missing_binaries(paths: Paths) -> list[str]:

@@ -10,14 +10,20 @@ NAMESPACE = "conformance"
 POD_SECURITY = {"baseline": "Baseline", "privileged": "Privileged"}
 QUOTA = {"pods": "400", "count/pods": "4000", "services": "400", "configmaps": "2000", "secrets": "2000"}
 """The tests make more at a time than an application may by default."""
+RUNTIME = "test-handler"
+"""Handler of the RuntimeClasses that the tests make. No node needs to have it: their pods only have to be scheduled."""
 _VERSION = "nestor.dev/v1alpha1"
 
 
 def build_class(default: Object, class_name: str) -> Object:
-    """The class `default`, with the level of pod security that the column is about, all nodes, and room for the tests."""
+    """The class `default`, with the level of pod security that the column is about, all nodes, room for the tests, and their
+    runtime.
+    """
     cluster = default["spec"]["cluster"] | {"nodes": "All"}
     namespace = (default["spec"].get("namespace") or {}) | {"podSecurity": POD_SECURITY[class_name], "quota": QUOTA}
-    return _build("NestedClass", job_name(class_name), default["spec"] | {"cluster": cluster, "namespace": namespace})
+    placement = (default["spec"].get("placement") or {}) | {"runtimeClasses": {"allowed": [{"name": RUNTIME}]}}
+    own = {"cluster": cluster, "namespace": namespace, "placement": placement}
+    return _build("NestedClass", job_name(class_name), default["spec"] | own)
 
 
 def job_name(class_name: str) -> str:
@@ -26,17 +32,18 @@ def job_name(class_name: str) -> str:
 
 
 def build_job(class_name: str) -> list[Object]:
-    """A job that is nothing but its nested cluster, with all that it needs in its namespace."""
+    """A job that is nothing but its nested cluster, with all that it needs in the host."""
     template = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: nothing, namespace: default}\n"
     name = job_name(class_name)
     meta = {"name": name, "namespace": NAMESPACE}
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    runtime = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": RUNTIME}, "handler": RUNTIME}
     templates = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"nothing.yml": template}}
     steps = [{"name": "nothing", "type": "kubectl", "path": "nothing.yml"}]
     command = {"path": "/usr/bin/true", "name": "Run", "parameters": {}, "nested_kubernetes": {"templates": steps}}
     app_def = {"name": "Conformance tests", "appdefversion": 2, "appkind": "kns", "commands": {"Run": command}}
     app = {"templatesFrom": {"configMapRef": {"name": name}}, "appDef": app_def}
-    return [namespace, templates, _build("NestedAppJob", name, {"className": name, "app": app}, NAMESPACE)]
+    return [namespace, runtime, templates, _build("NestedAppJob", name, {"className": name, "app": app}, NAMESPACE)]
 
 
 def _build(kind: str, name: str, spec: Object, namespace: str = "") -> Object:

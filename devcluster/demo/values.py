@@ -6,6 +6,7 @@ from typing import Any
 
 import nestor
 from devcluster.cluster import ClusterInfo, settings
+from nestor.api import labels
 
 Object = dict[str, Any]
 
@@ -27,6 +28,11 @@ def build_values(kind: str, info: ClusterInfo, image: str, digest: str | None = 
         # Its Ingress controller runs on the machine, beside the cluster.
         link = f"{settings.MACHINE_IP.rpartition('.')[0]}.0/{settings.LINK_PREFIX}"
         expose["from"] = [{"ipBlock": {"cidr": link}}]
+        # As are this machine's users, who reach Services directly; pods of the other node get to see the first one's address.
+        anywhere_else = {"namespaceSelector": {"matchExpressions": [{"key": labels.JOB, "operator": "DoesNotExist"}]}}
+        values["defaultClass"]["network"] = {
+            "apiFrom": [anywhere_else, *({"ipBlock": {"cidr": cidr}} for cidr in (link, settings.NODES_CIDR))]
+        }
         # Two CPUs are all that the scheduler may give away here; a nested cluster at rest needs far less than its default share.
         values["defaultClass"]["cluster"] = {
             "versions": [{"version": settings.KUBERNETES_VERSION, "image": K3S_STAND_IN}],

@@ -56,6 +56,8 @@ class Part(enum.StrEnum):
 
     DENY_POLICY = "deny"
     APP_POLICY = "app"
+    INGRESS_POLICY = "app-in"
+    EGRESS_POLICY = "app-out"
     EXPOSED_POLICY = "exposed"
     SOLVER_POLICY = "acme"
     RUNNER_POLICY = "runner"

@@ -35,6 +35,7 @@ class NodeProcesses:
         await api_is_ready.wait()
         loop.remove_reader(sys.stdin)
         self._processes.spawn(components.proxy(self._layout))
+        self._processes.spawn(components.policies(self._layout))
         # A kubelet that does not find containerd at once ends itself.
         while not runtime.answers(self._layout):  # noqa: ASYNC110 - there is no event to wait for
             await asyncio.sleep(0.02)

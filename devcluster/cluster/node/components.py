@@ -52,6 +52,13 @@ def kubelet(paths: NodePaths) -> Component:
     )
 
 
+def policies(paths: NodePaths) -> Component:
+    """The enforcer of network policies, as nftables rules of the node's network namespace."""
+    argv = (sys.executable, "-m", "devcluster.cluster.policies", "--node", paths.node.name)
+    files = ("--socket", str(paths.policies_socket), "--pki", str(paths.base.pki))
+    return Component(f"{paths.node.name}/policies", (*argv, *files), side="node")
+
+
 def proxy(paths: NodePaths) -> Component:
     """Services as iptables rules of the node's network namespace."""
     return kube(

@@ -8,7 +8,6 @@ from typing import Any
 import yaml
 
 from devcluster.cluster import settings
-from devcluster.cluster.node.facts import Node
 from devcluster.cluster.paths import NodePaths
 
 LEASE_SECONDS = 20
@@ -22,7 +21,7 @@ def files(paths: NodePaths) -> dict[str, str]:
     return {
         "containerd.toml": containerd(paths),
         "certs.d/_default/hosts.toml": registry_mirror(),
-        "cni/10-bridge.conflist": json.dumps(cni(node), indent=1),
+        "cni/10-bridge.conflist": json.dumps(cni(paths), indent=1),
         "kubelet.yaml": yaml.safe_dump(kubelet(paths), sort_keys=False),
         "resolv.conf": f"nameserver {settings.DNS_IP}\n",
         "hosts": f"127.0.0.1 localhost\n{node.ip} {node.name}\n",
@@ -71,7 +70,7 @@ BinaryName = "{paths.base.bin / "runc"}"
 SystemdCgroup = false
 
 [plugins."io.containerd.cri.v1.runtime".cni]
-bin_dirs = ["{paths.base.bin / "cni"}"]
+bin_dirs = ["{paths.base.bin / "cni"}", "{paths.base.bin}"]
 conf_dir = "{paths.etc / "cni"}"
 """
 
@@ -86,8 +85,9 @@ capabilities = ["pull", "resolve"]
 """
 
 
-def cni(node: Node) -> dict[str, Any]:
+def cni(paths: NodePaths) -> dict[str, Any]:
     """One bridge for all pods of the node. Hairpin lets a pod reach itself through its own Service."""
+    node = paths.node
     bridge = {
         "type": "bridge",
         "bridge": settings.POD_BRIDGE,
@@ -104,7 +104,10 @@ def cni(node: Node) -> dict[str, Any]:
         },
     }
     portmap = {"type": "portmap", "capabilities": {"portMappings": True}}
-    return {"cniVersion": "1.0.0", "name": "nestor-dev", "plugins": [bridge, portmap]}
+    # Last, since it waits for the rules that the pod's addresses need.
+    others = [str(other.policies_socket) for other in paths.base.all_nodes() if other.node != node]
+    policies = {"type": "policies", "socket": str(paths.policies_socket), "others": others}
+    return {"cniVersion": "1.0.0", "name": "nestor-dev", "plugins": [bridge, portmap, policies]}
 
 
 def kubelet(paths: NodePaths) -> dict[str, Any]:

@@ -25,6 +25,12 @@ COMPONENT = f"{GROUP}/component"
 NESTED_NAME = f"{GROUP}/nested-name"
 """Annotation: name of the nested object that a host object represents; in a backend's cluster, of the host pod."""
 
+ISOLATED_INGRESS = f"{GROUP}/isolated-ingress"
+"""Label of a host pod whose ingress a NetworkPolicy of its nested cluster isolates: only what such policies let in reaches it."""
+
+ISOLATED_EGRESS = f"{GROUP}/isolated-egress"
+"""The same for its egress."""
+
 NESTED_NAMESPACE = f"{GROUP}/nested-namespace"
 """Label and annotation: namespace of the nested object that a host object represents."""
 

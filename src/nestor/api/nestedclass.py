@@ -24,7 +24,7 @@ from nestor.api.base import (
 )
 from nestor.api.notices import NoticesPolicy
 from nestor.api.placement_rules import ClassPlacement
-from nestor.api.policies import Persistence
+from nestor.api.policies import IpBlock, Persistence
 from nestor.api.policy import PodSecurity
 from nestor.api.selectors import LabelSelector
 from nestor.api.services import ServicesPolicy
@@ -41,6 +41,7 @@ DEFAULT_QUOTA: dict[str, str] = {
     "secrets": "200",
     "persistentvolumeclaims": "20",
     "requests.storage": "100Gi",
+    "count/networkpolicies.networking.k8s.io": "100",
 }
 """What a job may use up in the host, unless its class says otherwise: whatever all tenants share and one could exhaust."""
 ENDED_PODS = 10
@@ -129,15 +130,6 @@ class ClusterPolicy(Model):
     )
 
 
-class IpBlock(Model):
-    """An address range."""
-
-    cidr: Cidr = Field(description="The range, for example `10.40.0.0/30`.")
-    except_: Annotated[list[Cidr], Field(max_length=64)] | None = Field(
-        None, alias="except", description="Ranges inside `cidr` to leave out."
-    )
-
-
 class Peer(Model):
     """Where traffic may come from, as in a NetworkPolicy."""
 
@@ -196,7 +188,7 @@ class NamespacePolicy(Model):
 
 
 class NetworkPolicyModel(Model):
-    """What the application may connect to, besides its own pods, its DNS and its own API server."""
+    """What the application may connect to, besides its own pods, its DNS and its own API server; and who may connect to that."""
 
     internet: Literal["Public", "None"] = Field(
         "Public",
@@ -210,6 +202,13 @@ class NetworkPolicyModel(Model):
         description="Address ranges that the application may not connect to, such as the office or data centre "
         "network and the host cluster's own. Defaults to the private ranges of RFC 1918 and RFC 6598.",
         max_length=64,
+    )
+    api_from: list[Peer] = Field(
+        default_factory=list,
+        description="From where the nested API servers may be reached, besides their own pods and by `kubectl port-forward`. "
+        "Users whose machines have a route to the host's Services need an `ipBlock`. If not set, they may be reached from any "
+        "namespace that does not belong to a job.",
+        max_length=32,
     )
     unenforced: Literal["Refuse", "Warn", "Accept"] = Field(
         "Warn",

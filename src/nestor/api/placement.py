@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, StringConstraints
 
 from nestor.api.base import LabelKey, LabelPattern, LabelValue, Model, NodeLabels, ObjectName, Resources, list_map, rule, rules
 from nestor.api.placement_gang import Gang
+from nestor.api.placement_names import Names
 from nestor.api.words import HOST
 
 ResourcePattern = Annotated[str, StringConstraints(min_length=1, max_length=316, pattern=r"^[-a-z0-9.*]+/[-A-Za-z0-9_.*]+$")]
@@ -93,34 +94,6 @@ class NodePreference(Model):
     match_expressions: Annotated[list[NodeRequirement], Field(min_length=1, max_length=16)] = Field(
         description="The nodes: those whose labels meet all requirements."
     )
-
-
-class AllowedName(Model):
-    """A name that pods may use, and what it stands for in the host cluster."""
-
-    name: ObjectName = Field(description="Name in the nested cluster.")
-    host_name: ObjectName | None = Field(None, description="Name in the host cluster. Defaults to `name`.")
-
-
-class Names(Model):
-    """Names of the host cluster that pods get, or may choose by names of the nested cluster."""
-
-    default: ObjectName | None = Field(
-        None,
-        description="Name in the host cluster of what pods get that choose none of `allowed`. Defaults to the host's default.",
-    )
-    allowed: Annotated[list[AllowedName], Field(max_length=64, json_schema_extra=list_map("name"))] = Field(
-        default_factory=list, description="Names that pods may choose. If not set, they may choose none."
-    )
-
-    def find(self, name: str | None) -> str | None:
-        """What a pod gets that says `name`; None for the host's default."""
-        found = {item.name: item.host_name or item.name for item in self.allowed}
-        return found.get(name or "", self.default)
-
-    def allows(self, name: str) -> bool:
-        """Whether pods may choose it."""
-        return any(item.name == name for item in self.allowed)
 
 
 class ResourceRule(Model):
@@ -274,8 +247,9 @@ class Placement(Model):
     )
     runtime_classes: Names = Field(
         default_factory=Names,
-        description="RuntimeClasses, such as one that isolates pods better. The nested cluster has those that are allowed; a pod "
-        "whose `runtimeClassName` is another one is refused.",
+        description="RuntimeClasses, such as one that isolates pods better. The nested cluster has those that are allowed, "
+        "and one of its own stands for an allowed one if it has the same handler; a pod whose `runtimeClassName` is another one "
+        "is refused.",
     )
     disruption_budgets: bool = Field(
         False,

@@ -1,4 +1,4 @@
-"""When a job has succeeded, and what to do when its application failed: shared by NestedAppJob and NestedCluster."""
+"""What several resources have: when a job has succeeded, what to do when its application failed, address ranges."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from nestor.api.base import Model, ObjectName, Quantity, immutable, rule, rules
+from nestor.api.base import Cidr, Model, ObjectName, Quantity, immutable, rule, rules
 
 Labels = Annotated[dict[str, Annotated[str, StringConstraints(max_length=63)]], Field(min_length=1, max_length=16)]
 Word = Annotated[str, StringConstraints(min_length=1, max_length=316, pattern=r"^[A-Za-z0-9][-A-Za-z0-9_./]*$")]
@@ -87,3 +87,12 @@ class AppRef(Model):
     """An application in the catalogue."""
 
     name: ObjectName = Field(description="Name of the NestedApp. Immutable.", json_schema_extra=immutable("appRef.name"))
+
+
+class IpBlock(Model):
+    """An address range."""
+
+    cidr: Cidr = Field(description="The range, for example `10.40.0.0/30`.")
+    except_: Annotated[list[Cidr], Field(max_length=64)] | None = Field(
+        None, alias="except", description="Ranges inside `cidr` to leave out."
+    )

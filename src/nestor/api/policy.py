@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field, ValidationError
 
 from nestor.api.base import LabelPattern, Model, Quantity
 from nestor.api.placement import Placement
+from nestor.api.policies import IpBlock
 from nestor.api.selectors import LabelSelector
 from nestor.api.services import AllowedServices
 from nestor.api.storage import Storage
@@ -71,6 +73,12 @@ class Policy(Model):
     storage: Storage | None = Field(
         None, description="The volumes that the cluster's claims may get, from the class's `storage` and the job's."
     )
+    internet: list[IpBlock] = Field(
+        default_factory=list,
+        description="What the cluster's own NetworkPolicies may open of the world outside: address blocks, from the class's "
+        "`network` and what is known of the host cluster. If empty, nothing.",
+        max_length=4,
+    )
 
     @property
     def volumes(self) -> Storage:
@@ -81,6 +89,13 @@ class Policy(Model):
     def places(self) -> Placement:
         """Where the cluster's pods may run."""
         return self.placement or Placement()
+
+    def with_own_runtimes(self, own: Mapping[str, str]) -> Policy:
+        """The same, where pods may also name these RuntimeClasses of the tenant's own, each for one of the host's."""
+        if not own or self.placement is None:
+            return self
+        runtimes = self.placement.runtime_classes.with_own(own)
+        return self.model_copy(update={"placement": self.placement.model_copy(update={"runtime_classes": runtimes})})
 
     @classmethod
     def read(cls, cluster: Object | None) -> Policy:

@@ -10,7 +10,7 @@ from nestor.names import QUOTA_NAME
 from nestor.objects import Object
 from nestor.quantities import find_larger, parse_quantity, write_quantity
 
-OWN_OBJECTS = {"pods": 2, "services": 2, "configmaps": 8, "secrets": 8}
+OWN_OBJECTS = {"pods": 2, "services": 2, "configmaps": 8, "secrets": 8, "networkpolicies.networking.k8s.io": 32}
 """How many objects of its own a cluster and its job have in the namespace, with some to spare. Certificates of targets and the
 tokens of pods are the application's.
 """

@@ -1,5 +1,8 @@
 """Network policies of one nested cluster: its pods reach each other, their DNS, their API and the internet; nothing else.
 
+They are walls: what a nested cluster's own policies allow (the syncer copies them) never goes beyond them. Where one of those
+isolates a pod, the walls allow nothing first that it should decide: policies only ever add to each other.
+
 Those that allow something select pods by the cluster's labels. Nothing is allowed besides in a job's namespace; a user's cluster
 shares its namespace with foreign pods, which are none of our business.
 """
@@ -38,7 +41,7 @@ def build_policies(shape: Shape) -> list[Object]:
         shape.pod_labels(component) for component in (labels.COMPONENT_APP, labels.COMPONENT_RUNNER, labels.COMPONENT_SERVER)
     )
     to_server = {"to": [_pods(server)], "ports": [_API, *_DNS]}
-    to_internet = [{"to": blocks} for blocks in [build_internet(shape)] if blocks]
+    to_internet = [{"to": blocks} for blocks in [build_internet(shape.network, shape.host)] if blocks]
     return [
         _policy(shape, Part.DENY_POLICY, {"podSelector": _find_denied(shape), "policyTypes": ["Ingress", "Egress"]}),
         _policy(
@@ -48,10 +51,11 @@ def build_policies(shape: Shape) -> list[Object]:
                 "podSelector": {"matchLabels": app},
                 "policyTypes": ["Ingress", "Egress"],
                 # The server connects to pods for webhooks, aggregated APIs and the API's own pod proxy.
-                "ingress": [{"from": [_pods(app), _pods(runner), _pods(server)]}],
-                "egress": [{"to": [_pods(app)]}, to_server, *to_internet],
+                "ingress": [{"from": [_pods(runner), _pods(server)]}],
+                "egress": [to_server],
             },
         ),
+        *_build_open(shape, app, to_internet),
         *_build_neighbours(shape),
         _policy(
             shape,
@@ -68,8 +72,35 @@ def build_policies(shape: Shape) -> list[Object]:
             {
                 "podSelector": {"matchLabels": server},
                 "policyTypes": ["Ingress", "Egress"],
-                "ingress": [{"from": [_pods(app), _pods(runner)], "ports": [_API, *_DNS]}, {"from": [_NO_JOBS], "ports": [_API]}],
+                "ingress": [
+                    {"from": [_pods(app), _pods(runner)], "ports": [_API, *_DNS]},
+                    {"from": list_peers(shape.network.api_from), "ports": [_API]},
+                ],
                 "egress": [{"to": [_pods(app)]}, *_build_host_access(shape), *to_internet],
+            },
+        ),
+    ]
+
+
+def _build_open(shape: Shape, app: dict[str, str], to_internet: list[Object]) -> list[Object]:
+    """What app pods may do as long as no policy of the nested cluster isolates them."""
+
+    def unless(label: str) -> Object:
+        return {"matchLabels": app, "matchExpressions": [{"key": label, "operator": "DoesNotExist"}]}
+
+    return [
+        _policy(
+            shape,
+            Part.INGRESS_POLICY,
+            {"podSelector": unless(labels.ISOLATED_INGRESS), "policyTypes": ["Ingress"], "ingress": [{"from": [_pods(app)]}]},
+        ),
+        _policy(
+            shape,
+            Part.EGRESS_POLICY,
+            {
+                "podSelector": unless(labels.ISOLATED_EGRESS),
+                "policyTypes": ["Egress"],
+                "egress": [{"to": [_pods(app)]}, *to_internet],
             },
         ),
     ]
@@ -77,13 +108,13 @@ def build_policies(shape: Shape) -> list[Object]:
 
 def build_exposed(home: Home, name: str, selector: dict[str, str], port: Object, peers: Sequence[Peer]) -> Object:
     """Opens one port of the pods behind an exposed Service, which `selector` selects."""
-    ingress = [{"from": list_exposed_from(peers), "ports": [port]}]
+    ingress = [{"from": list_peers(peers), "ports": [port]}]
     spec = {"podSelector": {"matchLabels": selector}, "policyTypes": ["Ingress"], "ingress": ingress}
     return {"metadata": home.metadata(name, component=labels.COMPONENT_EXPOSURE), "spec": spec}
 
 
-def list_exposed_from(peers: Sequence[Peer]) -> list[Object]:
-    """Where traffic to exposed pods may come from."""
+def list_peers(peers: Sequence[Peer]) -> list[Object]:
+    """From where a class lets traffic in that is nobody's of the cluster."""
     return [_dump(peer) for peer in peers] or [_NO_JOBS]
 
 
@@ -91,13 +122,14 @@ def _build_neighbours(shape: Shape) -> list[Object]:
     """Others than the cluster's own pods that have a reason to be there, or to connect to them."""
     app = {"matchLabels": shape.pod_labels(labels.COMPONENT_APP)}
     if shape.owner is not None:
-        # The namespace is its user's, and so are all pods in it.
-        ingress: list[Object] = [{"from": [{"podSelector": {}}]}]
+        # The namespace is its user's, and so are all pods in it. Its own pods are the matter of other policies.
+        others = {"matchExpressions": [{"key": labels.CLUSTER, "operator": "DoesNotExist"}]}
+        ingress: list[Object] = [{"from": [{"podSelector": others}]}]
         return [_policy(shape, Part.EXPOSED_POLICY, {"podSelector": app, "policyTypes": ["Ingress"], "ingress": ingress})]
     if not shape.has_issuer:
         return []
     solver = {"podSelector": {"matchLabels": {SOLVER_LABEL: "true"}}, "policyTypes": ["Ingress"]}
-    return [_policy(shape, Part.SOLVER_POLICY, solver | {"ingress": [{"from": list_exposed_from(shape.exposed_from)}]})]
+    return [_policy(shape, Part.SOLVER_POLICY, solver | {"ingress": [{"from": list_peers(shape.exposed_from)}]})]
 
 
 def _build_host_access(shape: Shape) -> list[Object]:
@@ -120,11 +152,11 @@ def _build_host_access(shape: Shape) -> list[Object]:
     ]
 
 
-def build_internet(shape: Shape) -> list[Object]:
+def build_internet(network: NetworkPolicyModel, host: Host) -> list[Object]:
     """The allowed address blocks: everything except the ranges closed below; empty if the class allows no internet."""
-    if shape.network.internet == "None":
+    if network.internet == "None":
         return []
-    merged = list_closed(shape.network, shape.host)
+    merged = list_closed(network, host)
     return [
         {"ipBlock": {"cidr": "0.0.0.0/0", "except": [cidr for cidr in merged if ":" not in cidr]}},
         {"ipBlock": {"cidr": "::/0", "except": [cidr for cidr in merged if ":" in cidr]}},

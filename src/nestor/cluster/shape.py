@@ -16,7 +16,7 @@ from nestor.contracts.cluster import API_PORT
 from nestor.contracts.syncer import SERVER_SECONDS
 from nestor.names import Part
 
-__all__ = ["API_PORT", "DNS_PORT", "Host", "HostDns", "Shape", "choose_cluster_cidr", "collapse"]
+__all__ = ["API_PORT", "DNS_PORT", "Host", "HostDns", "Shape", "choose_cluster_cidr", "collapse", "list_closed_ranges"]
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 

@@ -48,6 +48,13 @@ RUN_WRITES = Rate(per_second=1, burst=20)
 """Changes of `status.run` in it, of up to 256 KiB, which the operator copies once more. A runner writes two or three a step."""
 
 
+NETWORK_POLICIES = 200
+"""NetworkPolicies of a nested cluster with one in the host: each change of a pod makes a network plugin look at all of them."""
+
+NETWORK_POLICY_BYTES = 64 * 1024
+"""Of one of them. A label selector has a hundred bytes, an address twenty."""
+
+
 def find_excess(total: int, before: int, after: int) -> str | None:
     """Why something may not grow from `before` to `after` bytes while all have `total`; None if it may. It may always shrink."""
     if after <= before or total - before + after <= COPIED_BYTES:
@@ -71,3 +78,17 @@ def find_surplus_of_budgets(count: int) -> str | None:
     if count < SYNCED_BUDGETS:
         return None
     return f"{SYNCED_BUDGETS} PodDisruptionBudgets of a nested cluster may hold in the host cluster; delete others first"
+
+
+def find_surplus_of_policies(count: int) -> str | None:
+    """Why there may be no further NetworkPolicy in the host beside `count` others; None if there may."""
+    if count < NETWORK_POLICIES:
+        return None
+    return f"{NETWORK_POLICIES} NetworkPolicies of a nested cluster may hold in the host cluster; delete others first"
+
+
+def find_excess_of_policy(size: int) -> str | None:
+    """Why a NetworkPolicy of `size` bytes may not be in the host; None if it may."""
+    if size <= NETWORK_POLICY_BYTES:
+        return None
+    return f"a NetworkPolicy may have {NETWORK_POLICY_BYTES // 1024} KiB in the host cluster, and this one would exceed that"

@@ -30,11 +30,12 @@ from nestor.syncer.metrics.usage import HostUsage
 from nestor.syncer.outcome.controller import OutcomeController
 from nestor.syncer.pods import gang_groups
 from nestor.syncer.pods.controller import PodController
-from nestor.syncer.pods.create import PodCreator
+from nestor.syncer.pods.create import Deciders, PodCreator
 from nestor.syncer.pods.delete import PodDeleter
 from nestor.syncer.pods.events import EventController
 from nestor.syncer.pods.gangs import Gangs
 from nestor.syncer.pods.ignored_fields import IgnoredFields
+from nestor.syncer.pods.isolation import Isolation
 from nestor.syncer.pods.kubelet import build_finder
 from nestor.syncer.pods.own_nodes import OwnNodes
 from nestor.syncer.pods.places import Places
@@ -157,12 +158,16 @@ def build_pods(context: Context, provider: Provider, engines: dict[str, Engine],
         key: Key = ("", name)
         await engines[kinds.NODE.plural].ensure(key)
 
-    own_nodes = OwnNodes(context.caches)
-    ignored = IgnoredFields(context, own_nodes)
-    needs = [references.check, *(engine.ensure_needs for engine in engines.values()), tokens.ensure, ignored.tell]
-    gangs = Gangs(context)
-    creator = PodCreator(context, provider, needs, Places(context), gangs, own_nodes)
-    syncer = PodSyncer(context, provider, ensure_node, references.find_clash, gangs)
+    gangs, isolation, own_nodes = Gangs(context), Isolation(context), OwnNodes(context.caches)
+    needs = [
+        references.check,
+        *(engine.ensure_needs for engine in engines.values()),
+        tokens.ensure,
+        isolation.ensure,
+        IgnoredFields(context, own_nodes).tell,
+    ]
+    creator = PodCreator(context, provider, needs, Deciders(Places(context), gangs, own_nodes, isolation))
+    syncer = PodSyncer(context, provider, ensure_node, references.find_clash, gangs, isolation)
     pods = PodController(context, creator, syncer, PodDeleter(context, provider, syncer), PodEvictor(context, jobs))
     jobs.on_release(pods.queue.add)
     return PodParts(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from nestor.api import labels
-from nestor.api.placement import Names
+from nestor.api.placement_names import Names
 from nestor.api.policy import Policy
 from nestor.objects import Object
 from nestor.translate import fields, hostname

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from nestor.api import labels as marks
 from nestor.api.policy import Policy
 from nestor.objects import Object, annotations_of, is_terminating, labels_of
 from nestor.translate import containers, downward, pod, refusals, tolerations
@@ -29,6 +32,14 @@ def build_update(nested: Object, host: Object, target: Target, policy: Policy) -
         "metadata": {"uid": host["metadata"]["uid"], "labels": labels | gone, "annotations": annotations | stale},
         "spec": _spec(nested, host, policy),
     }
+
+
+def build_isolation(host: Object, wanted: Mapping[str, str]) -> Object | None:
+    """A patch of the labels that say in which directions policies isolate the host pod, or None if they do."""
+    there = labels_of(host)
+    keys = (marks.ISOLATED_INGRESS, marks.ISOLATED_EGRESS)
+    changed = {key: wanted.get(key) for key in keys if there.get(key) != wanted.get(key)}
+    return {"metadata": {"uid": host["metadata"]["uid"], "labels": changed}} if changed else None
 
 
 def build_debug(nested: Object, host: Object, target: Target, policy: Policy) -> Object | None:

@@ -19,7 +19,7 @@ EXPECTED = {
     kinds.SECRET: ["hello-access", "hello-pki", "hello-plan"],
     kinds.SERVICE_ACCOUNT: ["default", "hello-syncer"],
     kinds.ROLE_BINDING: ["hello-syncer"],
-    kinds.NETWORK_POLICY: ["hello-app", "hello-deny", "hello-runner", "hello-server"],
+    kinds.NETWORK_POLICY: ["hello-app", "hello-app-in", "hello-app-out", "hello-deny", "hello-runner", "hello-server"],
     kinds.INGRESS: ["hello"],
     kinds.POD: ["hello-k3s-0", "hello-run"],
 }

@@ -319,7 +319,9 @@ def allows(level: str) -> Callable[[Object | None], bool]:
 
     def is_met(found: Object | None) -> bool:
         of_job = {"ephemeralStorageLimit": "10Gi"} if labels.JOB in labels_of(found) else {}
-        return status_of(found).get("policy") == {"podSecurity": level, "alwaysPullImages": False} | of_job
+        rest = dict(status_of(found).get("policy") or {})
+        opened = [block["cidr"] for block in rest.pop("internet", [])]
+        return opened == ["0.0.0.0/0", "::/0"] and rest == {"podSecurity": level, "alwaysPullImages": False} | of_job
 
     return is_met
 

@@ -23,6 +23,9 @@ OWN_DEFAULTS = {
     "services.loadbalancers": "0",
     "configmaps": "208",
     "secrets": "208",
+    "persistentvolumeclaims": "20",
+    "requests.storage": "100Gi",
+    "count/networkpolicies.networking.k8s.io": "132",
 }
 """The default quota, with room for the nested cluster's own objects."""
 

@@ -72,6 +72,13 @@ async def test_pods_may_name_the_classes_that_are_allowed(world: World, space: s
     spec = (await world.host_pod(nested))["spec"]
     assert (spec["priorityClassName"], spec["priority"], spec["preemptionPolicy"]) == ("classes-batch", 700, "Never")
     assert (spec["runtimeClassName"], spec["overhead"]) == ("classes-gvisor", {"cpu": "250m"})
+
+    own = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": f"own-{space}"}, "handler": "runsc"}
+    await world.nested.create(kinds.RUNTIME_CLASS, own)
+    pod = build_pod(space, "second", runtimeClassName=f"own-{space}")
+    second = await world.host_pod(await world.eventually(taken))
+    assert second["spec"]["runtimeClassName"] == "classes-gvisor"
+    await world.nested.delete(kinds.RUNTIME_CLASS, f"own-{space}")
     await allow(None)
     await is_there(world, kinds.PRIORITY_CLASS, "low", False)
     await is_there(world, kinds.RUNTIME_CLASS, "sandboxed", False)

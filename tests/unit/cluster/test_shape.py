@@ -93,7 +93,7 @@ def test_pod_ranges_do_not_overlap_services(services: tuple[str, ...], expected:
 
 def test_the_metadata_address_the_hosts_api_and_private_ranges_are_closed() -> None:
     shape = build_shape(host=Host(("10.43.0.0/16",), ("203.0.113.7", "2001:db8::7")))
-    v4, v6 = policies.build_internet(shape)
+    v4, v6 = policies.build_internet(shape.network, shape.host)
     assert set(v4["ipBlock"]["except"]) == {
         "10.0.0.0/8",
         "100.64.0.0/10",
@@ -109,9 +109,9 @@ def test_the_metadata_address_the_hosts_api_and_private_ranges_are_closed() -> N
 
 def test_a_class_may_close_the_internet_and_open_private_ranges() -> None:
     closed = NetworkPolicyModel.model_validate({"internet": "None"})
-    assert policies.build_internet(build_shape(network=closed)) == []
+    assert policies.build_internet(closed, build_shape().host) == []
     opened = NetworkPolicyModel.model_validate({"privateRanges": []})
-    excepted = policies.build_internet(build_shape(network=opened))[0]["ipBlock"]["except"]
+    excepted = policies.build_internet(opened, build_shape().host)[0]["ipBlock"]["except"]
     assert excepted == [
         "10.43.0.0/16",
         "100.100.100.200/32",
@@ -126,7 +126,7 @@ def test_a_class_may_close_the_internet_and_open_private_ranges() -> None:
 def test_no_class_opens_the_clouds_metadata(network: str) -> None:
     opened = NetworkPolicyModel.model_validate({"privateRanges": []})
     closed = ipaddress.ip_network(network)
-    blocks = policies.build_internet(build_shape(network=opened))
+    blocks = policies.build_internet(opened, build_shape().host)
     excepted = [ipaddress.ip_network(cidr) for block in blocks for cidr in block["ipBlock"]["except"]]
     assert any(closed.version == other.version and closed.subnet_of(other) for other in excepted)  # type: ignore[arg-type]
     assert network in build_remote(RemotePolicy(), None).denied_addresses
@@ -159,11 +159,35 @@ def test_a_users_other_pods_are_left_alone_and_reach_the_cluster_in_their_namesp
     """Nobody else does: such a cluster has no targets."""
     found = list_policies(owner={"uid": "u"})
     assert found["deny"]["podSelector"]["matchLabels"] == {"nestor.dev/cluster": "hello"}
-    assert found["exposed"]["ingress"] == [{"from": [{"podSelector": {}}]}]
+    others = {"matchExpressions": [{"key": "nestor.dev/cluster", "operator": "DoesNotExist"}]}
+    assert found["exposed"]["ingress"] == [{"from": [{"podSelector": others}]}]
 
 
 def test_nothing_of_a_job_is_exposed_before_a_route_is_open() -> None:
-    assert list_policies().keys() == {"deny", "app", "runner", "server"}
+    assert list_policies().keys() == {"deny", "app", "app-in", "app-out", "runner", "server"}
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "rules"), [("app-in", "isolated-ingress", "ingress"), ("app-out", "isolated-egress", "egress")]
+)
+def test_what_nested_policies_decide_is_open_only_to_pods_that_none_isolates(name: str, label: str, rules: str) -> None:
+    found = list_policies()
+    assert found[name]["podSelector"]["matchExpressions"] == [{"key": f"nestor.dev/{label}", "operator": "DoesNotExist"}]
+    assert found[name]["policyTypes"] == [rules.capitalize()]
+    # The cluster's own server and runner reach every pod, and every pod its API and its DNS: no nested policy can name them.
+    components = [peer["podSelector"]["matchLabels"]["nestor.dev/component"] for peer in found["app"]["ingress"][0]["from"]]
+    assert components == ["runner", "server"]
+    (to_server,) = found["app"]["egress"]
+    assert to_server["to"][0]["podSelector"]["matchLabels"]["nestor.dev/component"] == "server"
+
+
+def test_the_nested_api_is_reached_from_where_the_class_says() -> None:
+    def peers(**network: Any) -> Any:
+        return list_policies(network=NetworkPolicyModel.model_validate(network))["server"]["ingress"][1]["from"]
+
+    block = {"ipBlock": {"cidr": "10.40.0.0/30"}}
+    assert peers(apiFrom=[block]) == [block]
+    assert peers() == [{"namespaceSelector": {"matchExpressions": [{"key": "nestor.dev/job", "operator": "DoesNotExist"}]}}]
 
 
 def test_cert_managers_solvers_are_reached_only_where_there_is_an_issuer() -> None:

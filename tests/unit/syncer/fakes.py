@@ -55,6 +55,17 @@ class NoGangs:
 NO_GANGS: Any = NoGangs()
 
 
+class NoPolicies:
+    """No policy isolates any pod."""
+
+    def find(self, _: Any) -> dict[str, str]:
+        """The labels of its host pod."""
+        return {}
+
+
+NO_POLICIES: Any = NoPolicies()
+
+
 class NoOwnNodes:
     """Where tenants have added nothing to nodes."""
 

@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 import yaml
 
+from nestor.api.services import AllowedServices
+from nestor.syncer.translate import service
 from nestor.translate import fields, ignored, pod, refusals, update
-from nestor.translate.fields import TABLES, containers, pods, volumes
+from nestor.translate.fields import TABLES, containers, pods, services, volumes
 from tests.openapi import Field, read_fields, read_versions
 from tests.openapi.__main__ import ROOTS
-from tests.unit.translate.builders import BASELINE, PRIVILEGED, TARGET, build_pod
+from tests.openapi.page import PAGE, build_page
+from tests.unit.translate.builders import BASELINE, PRIVILEGED, TARGET, build_pod, build_service
 
 Object = dict[str, Any]
 
@@ -159,3 +162,50 @@ def test_what_changes_later_is_patched(name: str) -> None:
     patch = update.build_update(build(**{name: CHANGES[name]}), host, TARGET, BASELINE)
     assert patch is not None
     assert name in patch["spec"]
+
+
+ALL = AllowedServices(node_ports=True, load_balancers=True, load_balancer_classes=["x"])
+
+
+@pytest.mark.parametrize("name", fields.find(services.SERVICE_SPEC, "Pass"))
+def test_what_passes_is_in_the_host_service(name: str) -> None:
+    assert service.build_service(build_service(**{name: "x"}), TARGET, None)["spec"][name] == "x"
+
+
+BY_CLASS_OF_SERVICES: Object = {
+    "type": {},
+    "externalTrafficPolicy": {"externalTrafficPolicy": "Local"},
+    "allocateLoadBalancerNodePorts": {"allocateLoadBalancerNodePorts": True},
+    "loadBalancerClass": {"loadBalancerClass": "x"},
+    "loadBalancerSourceRanges": {"loadBalancerSourceRanges": ["192.0.2.0/24"]},
+}
+
+
+@pytest.mark.parametrize("name", fields.find(services.SERVICE_SPEC, "Class"))
+def test_what_the_class_allows_is_in_the_host_service_and_in_no_other(name: str) -> None:
+    nested = build_service(type="LoadBalancer", **BY_CLASS_OF_SERVICES[name])
+    strict, free = (service.build_service(nested, TARGET, None, allowed)["spec"] for allowed in (service.NOTHING, ALL))
+    assert free[name] == nested["spec"][name]
+    assert strict.get(name) != nested["spec"][name]
+    assert [text.split("`")[1] for text in service.find_ignored(nested)] == ["spec.type"]
+
+
+@pytest.mark.parametrize(
+    "name", [*fields.find(services.SERVICE_SPEC, "Own"), *fields.find(services.SERVICE_SPEC, "Ignore"), "new"]
+)
+def test_what_does_not_pass_is_not_in_the_host_service(name: str) -> None:
+    plain, built = (service.build_service(build_service(**own), TARGET, None, ALL) for own in ({}, {name: "x"}))
+    assert plain == built
+
+
+IGNORED_OF_SERVICES: Object = {"externalIPs": ["192.0.2.1"], "loadBalancerIP": "192.0.2.1", "new": 1}
+
+
+@pytest.mark.parametrize("name", [*fields.find(services.SERVICE_SPEC, "Ignore"), "new"])
+def test_what_is_ignored_of_a_service_is_told(name: str) -> None:
+    (message,) = service.find_ignored(build_service(**{name: IGNORED_OF_SERVICES[name]}), ALL)
+    assert message.startswith(f"`spec.{name}` ")
+
+
+def test_the_page_for_users_is_what_the_tables_say() -> None:
+    assert PAGE.read_text() == build_page(), "python -m tests.openapi.page"

@@ -9,7 +9,8 @@ from nestor.api import conditions
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.overflowbackend import Taint
-from nestor.api.placement import MOST, Names, Overflow, Placement, Toleration
+from nestor.api.placement import MOST, Overflow, Placement, Toleration
+from nestor.api.placement_names import Names
 from nestor.api.placement_rules import ClassPlacement, JobPlacement, Machine
 from nestor.operator.admission import overflow
 from nestor.operator.admission.identity import Refused

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.policies import IpBlock
 from nestor.api.policy import Policy
 from nestor.api.services import AllowedServices, ServicesPolicy
 from nestor.cluster.namespace import find_default_limits
-from nestor.cluster.policies import list_closed
+from nestor.cluster.policies import build_internet, list_closed
 from nestor.cluster.shape import Host
 from nestor.operator.admission.placement import apply_machine, resolve_placement, tolerate_backends
 from nestor.operator.admission.storage import resolve_storage
@@ -32,7 +33,8 @@ def resolve_policy(
     """
     if policy is None:
         return Policy()
-    found = Policy(always_pull_images=policy.images.always_pull, storage=resolve_storage(policy, job))
+    blocks = [IpBlock.model_validate(item["ipBlock"]) for item in build_internet(policy.network, host)] if host else []
+    found = Policy(always_pull_images=policy.images.always_pull, internet=blocks, storage=resolve_storage(policy, job))
     if not is_job:
         return found
     own = apply_machine(policy, job.machine if job else None).namespace

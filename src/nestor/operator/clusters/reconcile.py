@@ -84,15 +84,18 @@ class ClusterReconciler:
     async def _keep_policy(self, cluster: Object) -> Object:
         """Before anything can fail. The cluster as it is then."""
         kept = await write_policy(self._context.api, cluster, self._resolve_policy(cluster))
-        self._context.cache.clusters.put(kept)
-        return kept
+        meta, clusters = kept["metadata"], self._context.cache.clusters
+        clusters.put(kept)
+        # As the cache keeps it: without what is too large.
+        return clusters.get(meta["name"], meta["namespace"]) or kept
 
     def _explain_open(self, name: str) -> str:
         policy = self._context.classes.all().get(name)
         return explain_open(self._context.cache.classes.get(name), policy, name) if policy else ""
 
     def _resolve_policy(self, cluster: Object) -> Policy:
-        return resolve_policy(self._context.classes.all().get(spec_of(cluster).get("className", "")), is_job=False)
+        found = self._context.classes.all().get(spec_of(cluster).get("className", ""))
+        return resolve_policy(found, is_job=False, host=self._context.host)
 
     async def _decide_suspend(self, cluster: Object, spec: NestedClusterSpec, home: Home) -> SuspendState | None:
         """How far a cluster that is to be suspended is with that; None for one that is not."""

@@ -25,6 +25,8 @@ class Field:
     """Whether patching a map removes keys that are not desired."""
     is_sparse: bool = False
     """Included in a patch only if this field itself differs, because it may be large."""
+    is_exact: bool = False
+    """Of a list, the items' own fields count too: what the server knows in addition is a difference."""
     is_fixed: bool = False
     """Cannot be patched; a difference requires a new object."""
     ignores: frozenset[str] = frozenset()
@@ -34,6 +36,11 @@ class Field:
 def value(path: str, *, ignores: Iterable[str] = ()) -> Field:
     """A value that we own as a whole. Lists are compared item by item; extra fields of an item do not count."""
     return Field(_split(path), ignores=frozenset(ignores))
+
+
+def exact(path: str) -> Field:
+    """A list that we own as a whole and whose items have no defaults, or none that we do not write."""
+    return Field(_split(path), is_exact=True)
 
 
 def optional(path: str) -> Field:
@@ -94,6 +101,8 @@ def build_patch(there: Object, desired: Object, fields: Iterable[Field]) -> Obje
 def _is_same(field: Field, now: Any, wanted: Any) -> bool:
     if field.is_fixed:
         return wanted is None or bool(now == wanted)
+    if field.is_exact:
+        return bool((now or []) == (wanted or []))
     if not field.is_map:
         return _is_left_alone(field, wanted) or _says(now, wanted, field.ignores)
     there, desired = now or {}, wanted or {}

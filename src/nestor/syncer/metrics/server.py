@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import logging
 import ssl
@@ -111,11 +110,6 @@ def build_tls(access: Path, authority: str) -> ssl.SSLContext:
 
 def read_authority(access: Path) -> str:
     """The authority that signs our certificate, PEM as base64: the nested API server's own."""
-    (entry,) = credentials.read_files(str(access / SYNCER_KUBECONFIG)).clusters.values()
-    cluster = entry.content
-    found: str = cluster.get("certificate-authority-data") or _encode(Path(cluster["certificate-authority"]).read_bytes())
+    (cluster,) = credentials.read_files(str(access / SYNCER_KUBECONFIG)).clusters.values()
+    found: str = cluster.content["certificate-authority-data"]
     return found
-
-
-def _encode(content: bytes) -> str:
-    return base64.b64encode(content).decode()

@@ -51,6 +51,7 @@ class PodController:
         self._gangs = creator.gangs
         self._gangs.on_turn(self.creations.add)
         self._gangs.on_decision(self.queue.add)
+        creator.isolation.on_change(self.queue.add)
         self._caches.host_quotas.on_change(self._on_quota)
         self._caches.nested(kinds.POD).on_change(self._on_nested)
         self._caches.host(kinds.POD).on_change(self._on_host)

@@ -19,6 +19,7 @@ from nestor.syncer.copies.rows.config import find_excess
 from nestor.syncer.pods import room
 from nestor.syncer.pods.gang_groups import NoGang
 from nestor.syncer.pods.gangs import Gangs
+from nestor.syncer.pods.isolation import Isolation
 from nestor.syncer.pods.own_nodes import OwnNodes
 from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.room import Room
@@ -56,12 +57,20 @@ class _Pause:
     """Refusals in a row."""
 
 
+@dataclass(frozen=True)
+class Deciders:
+    """Those who decide something about a host pod before it is created."""
+
+    places: Places
+    gangs: Gangs
+    own_nodes: OwnNodes
+    isolation: Isolation
+
+
 class PodCreator:
     """Creates host pods, and what they need first."""
 
-    def __init__(
-        self, context: Context, provider: Provider, needs: Sequence[Need], places: Places, gangs: Gangs, own_nodes: OwnNodes
-    ) -> None:
+    def __init__(self, context: Context, provider: Provider, needs: Sequence[Need], deciders: Deciders) -> None:
         self._context = context
         self._provider = provider
         self._needs = needs
@@ -69,9 +78,10 @@ class PodCreator:
         self._pauses: dict[str, _Pause] = {}
         self._namespaces = context.caches.nested(kinds.NAMESPACE)
         self.room = Room()
-        self.places = places
-        self.gangs = gangs
-        self.own_nodes = own_nodes
+        self.places = deciders.places
+        self.gangs = deciders.gangs
+        self.own_nodes = deciders.own_nodes
+        self.isolation = deciders.isolation
         self.creating = 0
         """Number of creations in progress: these host pods may still appear."""
 
@@ -150,6 +160,7 @@ class PodCreator:
         resolved = self.own_nodes.resolve(nested)
         host = translate.build_pod(resolved, self._context.target, namespaces, policy, place, gang)
         host["metadata"]["annotations"] |= self.own_nodes.build_mark(nested, resolved)
+        host["metadata"]["labels"] |= self.isolation.find(nested)
         if caches.is_suspended or caches.policy != policy:
             return False
         if message := find_excess(caches.copied_bytes.value, None, host):

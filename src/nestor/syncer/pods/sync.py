@@ -16,6 +16,7 @@ from nestor.providers.base import InvalidInput, NotYet, Part, Provider
 from nestor.syncer import limits
 from nestor.syncer.copies.memory import Told
 from nestor.syncer.pods.gangs import Gangs
+from nestor.syncer.pods.isolation import Isolation
 from nestor.syncer.view.context import Context
 from nestor.times import timestamp
 from nestor.translate import messages, placement, refusals, status, update
@@ -35,12 +36,14 @@ class PodSyncer:
         ensure_node: Callable[[str], Awaitable[None]],
         find_clash: Callable[[Object], str],
         gangs: Gangs,
+        isolation: Isolation,
     ) -> None:
         self._context = context
         self._provider = provider
         self._ensure_node = ensure_node
         self._find_clash = find_clash
         self._gangs = gangs
+        self._isolation = isolation
         self._told: Told[str] = Told()
         self._warned: set[str] = set()
         self._dropped: set[str] = set()
@@ -159,6 +162,7 @@ class PodSyncer:
         target, caches = self._context.target, self._context.caches
         found = refusals.find_debug_refusals(nested, caches.policy) if nested["spec"].get("ephemeralContainers") else []
         refused = [
+            await self._send(nested, host, update.build_isolation(host, self._isolation.find(nested))),
             await self._send(nested, host, self._gangs.build_release(host)),
             await self._send(nested, host, update.build_update(nested, host, target, caches.policy)),
             await self._send_debug(nested, host),

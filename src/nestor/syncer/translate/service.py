@@ -8,18 +8,22 @@ from typing import Literal
 from nestor.api.labels import CLUSTER, NESTED_NAMESPACE
 from nestor.api.services import AllowedServices
 from nestor.objects import Object, conditions_of, is_terminating, labels_of, spec_of
-from nestor.translate import labels
+from nestor.translate import fields, labels
+from nestor.translate.fields.services import BALANCER_CLASSES, BALANCERS, NODE_PORTS, SERVICE_PORT, SERVICE_SPEC
 from nestor.translate.status import is_terminal
 from nestor.translate.target import Target
 
 Fate = Literal["Synced", "Nested"]
 
-FIELDS = ("sessionAffinity", "sessionAffinityConfig", "publishNotReadyAddresses", "internalTrafficPolicy", "trafficDistribution")
+FIELDS = fields.find(SERVICE_SPEC, "Pass")
 """Fields copied unchanged, in addition to ports and selector."""
 FAMILY_FIELDS = ("ipFamilies", "ipFamilyPolicy")
-OUTWARD_FIELDS = ("externalTrafficPolicy",)
+OUTWARD_FIELDS = fields.find(SERVICE_SPEC, "Class", NODE_PORTS.note)
 """Fields of Services that have node ports."""
-BALANCER_FIELDS = ("allocateLoadBalancerNodePorts", "loadBalancerClass", "loadBalancerSourceRanges")
+BALANCER_FIELDS = (
+    *fields.find(SERVICE_SPEC, "Class", BALANCERS.note),
+    *fields.find(SERVICE_SPEC, "Class", BALANCER_CLASSES.note),
+)
 NOTHING = AllowedServices()
 """What a class allows that says nothing about Services."""
 
@@ -27,7 +31,7 @@ _OWN = (("default", "kubernetes"), ("kube-system", "kube-dns"))
 """Of the API server, and of the syncer for DNS: both have their host Service already, made by the operator."""
 OUTWARD = ("NodePort", "LoadBalancer")
 _KEPT = ("name", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
-_PORT_FIELDS = ("name", "protocol", "port", "targetPort", "appProtocol")
+_PORT_FIELDS = fields.find(SERVICE_PORT, "Pass")
 
 
 def decide_fate(service: Object) -> Fate:
@@ -59,10 +63,10 @@ def find_ignored(service: Object, allowed: AllowedServices = NOTHING) -> list[st
     spec = service["spec"]
     found = [*_find_ignored_type(spec, find_type(service, allowed), allowed)]
     if addresses := spec.get("externalIPs"):
-        found.append(f"`spec.externalIPs` has {', '.join(addresses)}, but external addresses are not supported")
+        found.append(f"`spec.externalIPs` has {', '.join(addresses)}, but {SERVICE_SPEC['externalIPs'].note}")
     if address := spec.get("loadBalancerIP"):
-        found.append(f"`spec.loadBalancerIP` is {address}, but load balancers choose their address themselves")
-    return found
+        found.append(f"`spec.loadBalancerIP` is {address}, but {SERVICE_SPEC['loadBalancerIP'].note}")
+    return [*found, *fields.find_unknown("spec", spec, SERVICE_SPEC)]
 
 
 def _find_ignored_type(spec: Object, carried: str, allowed: AllowedServices) -> Iterator[str]:

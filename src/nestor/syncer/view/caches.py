@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TypeVar, cast
 
@@ -37,7 +37,9 @@ class Caches:
         self._target = target
         self._host: dict[Kind, Informer] = {}
         self._nested: dict[Kind, Informer] = {}
-        self._policy = Policy()
+        self._given = self._policy = Policy()
+        self._own_runtimes: Mapping[str, str] = {}
+        self._policy_handlers: list[Callable[[], None]] = []
         self._trim = Trim()
         self._is_sealed = False
         self._by_namespace: dict[Kind, Index[str]] = {}
@@ -165,17 +167,25 @@ class Caches:
         self.host_cluster.on_change(check)
 
     def on_policy(self, handler: Callable[[], None]) -> None:
-        """Call `handler` whenever the class's policy changes."""
+        """Call `handler` whenever the policy changes."""
+        self._policy_handlers.append(handler)
 
-        def check(change: Change) -> None:
-            if Policy.read(change.old) != self._policy:
-                handler()
-
-        self.host_cluster.on_change(check)
+    def set_own_runtimes(self, own: Mapping[str, str]) -> None:
+        """Let pods name these RuntimeClasses of the tenant's own, too: each stands for one of the host's."""
+        self._own_runtimes = own
+        self._update_policy()
 
     def _read_policy(self, change: Change) -> None:
         if change.new is not None:  # a deleted cluster keeps its policy, so that its pods can end normally
-            self._policy = Policy.read(change.new)
+            self._given = Policy.read(change.new)
+            self._update_policy()
+
+    def _update_policy(self) -> None:
+        found = self._given.with_own_runtimes(self._own_runtimes)
+        if found != self._policy:
+            self._policy = found
+            for handler in self._policy_handlers:
+                handler()
 
     def __iter__(self) -> Iterator[Informer]:
         yield from [*self.host_side, *self.nested_side]

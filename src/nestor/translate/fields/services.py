@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from nestor.translate.fields.rule import Rule, Table, table
 
-_NODE_PORTS = Rule("Class", "services.nodePorts")
-_BALANCERS = Rule("Class", "services.loadBalancers")
+NODE_PORTS = Rule("Class", "services.nodePorts")
+BALANCERS = Rule("Class", "services.loadBalancers")
+BALANCER_CLASSES = Rule("Class", "services.loadBalancerClasses")
 
 SERVICE_SPEC = table(
-    "internalTrafficPolicy ipFamilies ipFamilyPolicy publishNotReadyAddresses sessionAffinity sessionAffinityConfig "
-    "trafficDistribution",
-    "clusterIP clusterIPs ports selector",
-    type=_NODE_PORTS,
-    externalTrafficPolicy=_NODE_PORTS,
-    allocateLoadBalancerNodePorts=_BALANCERS,
-    healthCheckNodePort=_BALANCERS,
-    loadBalancerClass=Rule("Class", "services.loadBalancerClasses"),
-    loadBalancerSourceRanges=_BALANCERS,
+    "internalTrafficPolicy publishNotReadyAddresses sessionAffinity sessionAffinityConfig trafficDistribution",
+    "clusterIP clusterIPs healthCheckNodePort ipFamilies ipFamilyPolicy ports selector",
+    type=Rule("Class", "services.nodePorts, services.loadBalancers"),
+    externalTrafficPolicy=NODE_PORTS,
+    allocateLoadBalancerNodePorts=BALANCERS,
+    loadBalancerClass=BALANCER_CLASSES,
+    loadBalancerSourceRanges=BALANCERS,
     externalIPs=Rule("Ignore", "external addresses are not supported"),
     loadBalancerIP=Rule("Ignore", "load balancers choose their address themselves"),
     externalName=Rule("Own", "the nested cluster's DNS answers it"),
 )
+SERVICE_PORT = table("appProtocol name port protocol targetPort", nodePort=NODE_PORTS)
 
 TABLES: dict[str, Table] = {
     "ServiceSpec": SERVICE_SPEC,
-    "ServicePort": table("appProtocol name port protocol targetPort", nodePort=_NODE_PORTS),
+    "ServicePort": SERVICE_PORT,
     "SessionAffinityConfig": table("clientIP"),
     "ClientIPConfig": table("timeoutSeconds"),
     "NetworkPolicySpec": table("policyTypes", "egress ingress podSelector"),

@@ -88,8 +88,8 @@ def test_pods_live_in_cgroups_of_our_own() -> None:
 
 
 def test_addresses_of_pods_are_forgotten_with_the_cluster() -> None:
-    assert node_configs.cni(facts.FIRST)["plugins"][0]["ipam"]["dataDir"].startswith("/run/")
-    assert node_configs.cni(facts.FIRST)["plugins"][0]["hairpinMode"] is True
+    assert node_configs.cni(PATHS.all_nodes()[0])["plugins"][0]["ipam"]["dataDir"].startswith("/run/")
+    assert node_configs.cni(PATHS.all_nodes()[0])["plugins"][0]["hairpinMode"] is True
 
 
 def test_the_ports_reach_the_ingress(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from tests.unit.operator.builders import Object, build_job, build_policy
 USERS = Policy(always_pull_images=False)
 BASELINE = Policy(always_pull_images=False, ephemeral_storage_limit="10Gi")
 PRIVILEGED = BASELINE.model_copy(update={"pod_security": "Privileged"})
+API = Host(("10.43.0.0/16",), ("203.0.113.7",))
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,8 @@ HOST = Host(service_cidrs=("10.43.0.0/16",), api_addresses=("203.0.113.9",))
 def test_services_of_jobs_may_do_what_the_class_says_and_those_of_users_own_clusters_nothing() -> None:
     rules = {"nodePorts": True, "loadBalancers": True, "loadBalancerClasses": ["example.com/lb"]}
     assert resolve_policy(build_policy(services=rules), is_job=True, host=HOST).services == AllowedServices.model_validate(rules)
-    assert resolve_policy(build_policy(services=rules), is_job=False, host=HOST) == USERS
+    users = resolve_policy(build_policy(services=rules), is_job=False, host=HOST)
+    assert users.model_copy(update={"internet": []}) == USERS
     assert resolve_policy(build_policy(), is_job=True, host=HOST).services is None
 
 
@@ -97,3 +99,13 @@ def test_volumes_are_as_the_class_says_in_users_own_clusters_too(is_job: bool) -
     found = resolve_policy(build_policy(storage={"classes": ["fast"], "retention": "Retain"}), is_job=is_job)
     assert found.storage == Storage(classes=["fast"])
     assert not resolve_policy(build_policy(), is_job=is_job).volumes.classes
+
+
+@pytest.mark.parametrize("is_job", [True, False])
+def test_nested_policies_may_open_what_the_class_opens_of_the_world(is_job: bool) -> None:
+    found = resolve_policy(build_policy(network={"privateRanges": ["198.18.0.0/15"]}), is_job=is_job, host=API).internet
+    closed = {cidr for block in found for cidr in block.except_ or []}
+    assert [block.cidr for block in found] == ["0.0.0.0/0", "::/0"]
+    assert {"198.18.0.0/15", "203.0.113.7/32", "10.43.0.0/16", "169.254.0.0/16"} <= closed
+    assert resolve_policy(build_policy(network={"internet": "None"}), is_job=is_job, host=API).internet == []
+    assert resolve_policy(build_policy(), is_job=is_job).internet == []

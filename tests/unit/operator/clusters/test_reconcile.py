@@ -11,6 +11,7 @@ from nestor import names
 from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
 from nestor.cluster.provision import Addresses
+from nestor.cluster.shape import Host
 from nestor.kube import Forbidden, RetryLater, kinds
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.operator.clusters import ownership, reconcile
@@ -47,7 +48,7 @@ class World:
         no_class = SimpleNamespace(get=lambda *_: None)
         cache = SimpleNamespace(clusters=_Store(store), classes=no_class, find=lambda kind, *_: self.there.get(kind.plural))
         classes = SimpleNamespace(all=lambda: {"default": build_policy()})
-        context = SimpleNamespace(api=None, cache=cache, classes=classes, host=None, settings=None)
+        context = SimpleNamespace(api=None, cache=cache, classes=classes, host=Host(()), settings=None)
         for name in ("ensure_finalizer", "write_status", "ensure_cluster", "build_shape", "keep_keys"):
             monkeypatch.setattr(reconcile, name, getattr(self, name))
         monkeypatch.setattr(ownership, "find_senior", lambda *_: None)

@@ -10,6 +10,8 @@ import pytest
 
 from nestor import names
 from nestor.api import labels
+from nestor.api.nestedclass import NetworkPolicyModel
+from nestor.cluster.policies import build_internet
 from nestor.cluster.provision import ForeignObject
 from nestor.kube import ApiError, Forbidden, Kind, RetryLater, kinds
 from nestor.names import Part
@@ -53,7 +55,9 @@ async def test_a_policy_of_others_is_written_over_whatever_else_fails(error: Exc
     monkeypatch.setattr(module, "ensure_cluster", fail)
     await reconcile(scene)
     found = scene.api.look(kinds.NESTED_CLUSTER, "own", "team-a") or {}
-    assert found["status"] == {"policy": {"podSecurity": "Baseline", "alwaysPullImages": False}, "conditions": said}
+    internet = [item["ipBlock"] for item in build_internet(NetworkPolicyModel(), scene.context.host)]
+    wanted = {"podSecurity": "Baseline", "alwaysPullImages": False, "internet": internet}
+    assert found["status"] == {"policy": wanted, "conditions": said}
 
 
 @pytest.mark.parametrize(
@@ -189,7 +193,7 @@ async def test_a_refused_second_cluster_ends_no_pod_of_the_first(monkeypatch: py
 
 def is_online(scene: Scene, name: str = "own") -> bool:
     """Whether the pods of a cluster may connect to the internet."""
-    found = scene.api.look(kinds.NETWORK_POLICY, f"{name}-app", "team-a") or {}
+    found = scene.api.look(kinds.NETWORK_POLICY, f"{name}-app-out", "team-a") or {}
     return "0.0.0.0/0" in str(found["spec"]["egress"])
 
 

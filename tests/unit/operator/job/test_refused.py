@@ -80,7 +80,7 @@ def edit(scene: Scene, **spec: Any) -> None:
 
 def is_online(scene: Scene) -> bool:
     """Whether the application may connect to the internet."""
-    found = scene.api.look(kinds.NETWORK_POLICY, "hello-app", HOME) or {}
+    found = scene.api.look(kinds.NETWORK_POLICY, "hello-app-out", HOME) or {}
     return "0.0.0.0/0" in str(found["spec"]["egress"])
 
 

@@ -9,7 +9,8 @@ import pytest
 from nestor.kube import Kind, kinds
 from nestor.syncer.copies.rows.classes import PriorityClassRow, RuntimeClassRow
 from nestor.syncer.translate.classes import build_priority_class, build_runtime_class
-from tests.unit.syncer.copies.pair import HOST, Clusters, running
+from nestor.translate.placement import build_mark
+from tests.unit.syncer.copies.pair import HOST, Clusters, Running, running
 from tests.unit.translate.builders import TARGET
 
 Object = dict[str, Any]
@@ -85,6 +86,39 @@ async def test_a_runtime_class_comes_up_without_its_nodes() -> None:
             "overhead": overhead,
         }
         assert clusters.nested.look(RUNTIME, "gvisor") is None
+
+
+def runtimes(made: Running) -> dict[str, str | None]:
+    """What these names stand for on the host; absent if pods may not use them."""
+    found = made.caches.policy.places.runtime_classes
+    return {name: found.find(name) for name in ("mine", "other", "sandboxed") if found.allows(name)}
+
+
+async def test_a_tenant_s_own_runtime_class_stands_for_an_allowed_one_with_its_handler() -> None:
+    clusters = Clusters.build(RUNTIME)
+    put(clusters, RUNTIME, "gvisor", handler="runsc")
+    put(clusters, RUNTIME, "kata", handler="kata")
+    told: list[str] = []
+    async with running(clusters, RuntimeClassRow) as made:
+        made.caches.on_policy(lambda: told.append("news"))
+        for name, handler in (("mine", "runsc"), ("other", "kata")):
+            clusters.nested.put(RUNTIME, {"metadata": {"name": name}, "handler": handler})
+        await made.settle()
+        assert runtimes(made) == {}
+        allow(clusters, runtimeClasses=[{"name": "sandboxed", "hostName": "gvisor"}])
+        await made.until(lambda: runtimes(made) == {"mine": "gvisor", "sandboxed": "gvisor"})
+        before = made.caches.policy.places
+        clusters.nested.drop(RUNTIME, "mine")
+        await made.until(lambda: runtimes(made) == {"sandboxed": "gvisor"})
+        await made.settle()
+        assert clusters.nested.look(RUNTIME, "mine") is None
+        assert clusters.nested.look(RUNTIME, "other") is not None
+        # Pods that wait stay as they are: the rules under which they were made are the same.
+        assert build_mark(before) == build_mark(made.caches.policy.places)
+        clusters.host.drop(RUNTIME, "gvisor")
+        clusters.nested.put(RUNTIME, {"metadata": {"name": "mine"}, "handler": "runsc"})
+        await made.until(lambda: runtimes(made) == {"sandboxed": "gvisor"} and clusters.nested.look(RUNTIME, "sandboxed") is None)
+    assert told
 
 
 @pytest.mark.parametrize(("value", "expected"), [(5, 5), (-5, -5), (2_000_000_000, 1_000_000_000)])

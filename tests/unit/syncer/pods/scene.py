@@ -12,9 +12,10 @@ from nestor.kube.events import EventRecorder
 from nestor.objects import Object
 from nestor.providers.base import NoRoom
 from nestor.syncer.pods.controller import PodController
-from nestor.syncer.pods.create import PodCreator
+from nestor.syncer.pods.create import Deciders, PodCreator
 from nestor.syncer.pods.delete import PodDeleter
 from nestor.syncer.pods.gangs import Gangs
+from nestor.syncer.pods.isolation import Isolation
 from nestor.syncer.pods.own_nodes import OwnNodes
 from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.sync import PodSyncer
@@ -82,10 +83,11 @@ class Scene:
         nested, api = cast(Api, self.nested), cast(Api, self.api)
         self.caches = Caches(api, nested, TARGET)
         context = Context(api, nested, TARGET, self.caches, EventRecorder(nested, "test"))
-        self.gangs = Gangs(context)
+        self.gangs, isolation = Gangs(context), Isolation(context)
         self.own_nodes = OwnNodes(self.caches)
-        syncer = PodSyncer(context, self.host, self._nothing, lambda _: "", self.gangs)
-        self.creator = PodCreator(context, self.host, [self._prepare], Places(context), self.gangs, self.own_nodes)
+        deciders = Deciders(Places(context), self.gangs, self.own_nodes, isolation)
+        syncer = PodSyncer(context, self.host, self._nothing, lambda _: "", self.gangs, isolation)
+        self.creator = PodCreator(context, self.host, [self._prepare], deciders)
         deleter = PodDeleter(context, self.host, syncer)
         self.controller = PodController(context, self.creator, syncer, deleter, cast(Any, self))
 

@@ -14,7 +14,7 @@ from nestor.kube.events import EventRecorder
 from nestor.objects import Object, conditions_of
 from nestor.providers.base import NoRoom
 from nestor.syncer import limits
-from nestor.syncer.pods.create import PodCreator
+from nestor.syncer.pods.create import Deciders, PodCreator
 from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.room import find_size
 from nestor.translate.placement import Place, decide_place
@@ -50,7 +50,8 @@ class Scene:
         self.caches.copied_bytes = self.total = fakes.context(value=0)
         recorder = EventRecorder(cast(Api, self.nested), "test")
         context = fakes.context(caches=self.caches, nested=self.nested, target=TARGET, recorder=recorder)
-        self.creator = PodCreator(context, self.provider, needs, cast(Places, Anywhere()), fakes.NO_GANGS, fakes.NO_OWN_NODES)
+        deciders = Deciders(cast(Places, Anywhere()), fakes.NO_GANGS, fakes.NO_OWN_NODES, fakes.NO_POLICIES)
+        self.creator = PodCreator(context, self.provider, needs, deciders)
 
     async def create(self) -> None:
         await self.creator.create(self.pod)

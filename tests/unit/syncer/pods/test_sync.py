@@ -71,7 +71,7 @@ def build(
     async def ensure_node(name: str) -> None:
         api.asked.append(f"node {name}")
 
-    return PodSyncer(context, provider, ensure_node, lambda _: clash, fakes.NO_GANGS), api
+    return PodSyncer(context, provider, ensure_node, lambda _: clash, fakes.NO_GANGS, fakes.NO_POLICIES), api
 
 
 def build_pair() -> tuple[Object, Object]:
@@ -276,7 +276,7 @@ async def test_a_debug_container_is_held_to_the_policy_of_the_moment_in_which_it
     async def ensure_node(_: str) -> None:
         raise AssertionError
 
-    syncer = PodSyncer(context, Revoking(host), ensure_node, lambda _: "", fakes.NO_GANGS)
+    syncer = PodSyncer(context, Revoking(host), ensure_node, lambda _: "", fakes.NO_GANGS, fakes.NO_POLICIES)
     await syncer.sync(nested, host)
     assert parts == [""]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nestor.api.placement import Names
+from nestor.api.placement_names import Names
 from nestor.kube import Change, kinds
 from nestor.kube.informer import Key, key_of
 from nestor.objects import Object
@@ -84,6 +84,18 @@ class RuntimeClassRow(_NamedRow):
     def names(self) -> Names:
         """`placement.runtimeClasses`."""
         return self.context.caches.policy.places.runtime_classes
+
+    def follow(self, look_at: Callable[[Key], None]) -> None:
+        """Find the tenant's own ones too, which may stand for those that are allowed."""
+
+        def find_own(_: Change | None = None) -> None:
+            allowed = [item.host_name or item.name for item in self.names.allowed]
+            self.context.caches.set_own_runtimes(classes.find_own_runtimes(allowed, self._hosts, self.copies))
+
+        self._hosts.on_change(find_own, first=True)
+        self.copies.on_change(find_own, first=True)
+        self.context.caches.on_policy(find_own)
+        super().follow(look_at)
 
     def build(self, source: Object) -> Object:
         """The nested one."""

@@ -1,0 +1,85 @@
+"""NetworkPolicies: each nested one has a copy in the host, which is about this cluster's pods alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from nestor.kube import Change, kinds
+from nestor.kube.informer import Key, key_of
+from nestor.objects import Object, labels_of, status_of
+from nestor.syncer import limits
+from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, exact, mapping
+from nestor.syncer.copies.row import Row
+from nestor.syncer.translate import network_policy as translate
+
+
+class NetworkPolicyRow(Row):
+    """All of them. Which pods they isolate is said by labels of these (see `pods.isolation`)."""
+
+    kind = kinds.NETWORK_POLICY
+    refused = "NotCarried"
+    workers = 4
+    fields = (
+        LABELS,
+        ANNOTATIONS,
+        mapping("spec.podSelector.matchLabels"),
+        exact("spec.podSelector.matchExpressions"),
+        exact("spec.policyTypes"),
+        exact("spec.ingress"),
+        exact("spec.egress"),
+    )
+
+    def find_excess(self, copy: Object | None, desired: Object) -> str | None:
+        """The limits are on their number and on the size of each."""
+        surplus = limits.find_surplus_of_policies(len(self.copies.store)) if copy is None else None
+        return surplus or limits.find_excess_of_policy(len(json.dumps(desired)))
+
+    def find_ignored(self, source: Object) -> str | None:
+        """What it allows beyond the walls."""
+        return "; ".join(translate.find_ignored(source, self._look_around())) or None
+
+    def build(self, source: Object) -> Object:
+        """The host's one."""
+        return translate.build_policy(source, self._look_around())
+
+    def follow(self, look_at: Callable[[Key], None]) -> None:
+        """Look again at all when the class changes, and at those that depend on namespaces or addresses when these do."""
+        caches = self.context.caches
+        policies = caches.nested(self.kind)
+
+        def look_at_all(is_affected: Callable[[Object], bool]) -> None:
+            for found in policies:
+                if is_affected(found):
+                    look_at(key_of(found))
+
+        def on_namespace(change: Change) -> None:
+            if change.old is None or change.new is None or labels_of(change.old) != labels_of(change.new):
+                look_at_all(translate.has_namespaces)
+
+        def on_pod(change: Change) -> None:
+            if list_addresses(change.old) != list_addresses(change.new):
+                look_at_all(translate.has_blocks)
+
+        caches.on_policy(lambda: look_at_all(lambda _: True))
+        caches.nested(kinds.NAMESPACE).on_change(on_namespace)
+        caches.host(kinds.POD).on_change(on_pod)
+
+    def _look_around(self) -> translate.Surroundings:
+        caches = self.context.caches
+        return translate.Surroundings(
+            target=self.context.target,
+            namespaces={item["metadata"]["name"]: labels_of(item) for item in caches.nested(kinds.NAMESPACE)},
+            addresses=tuple(sorted(address for pod in caches.host(kinds.POD) for address in list_addresses(pod))),
+            internet=caches.policy.internet,
+        )
+
+
+def list_addresses(pod: Object | None) -> list[str]:
+    """The addresses of a host pod that is on the pod network."""
+    if pod is None or pod["spec"].get("hostNetwork"):
+        return []
+    return [item["ip"] for item in status_of(pod).get("podIPs") or [] if item.get("ip")]
+
+
+ROWS = (NetworkPolicyRow,)

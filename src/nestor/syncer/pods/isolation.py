@@ -1,0 +1,44 @@
+"""Which host pods are isolated by policies of the nested cluster, from before they run on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nestor.kube import Change, RetryLater, kinds
+from nestor.objects import Object
+from nestor.syncer.translate import network_policy
+from nestor.syncer.view.context import Context
+
+_PATIENCE_SECONDS = 0.05
+
+
+class Isolation:
+    """Knows the policies of pods, and asks for them before a pod is created: the watch of policies may be late."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._policies = context.caches.by_namespace(kinds.NETWORK_POLICY)
+        self._pods = context.caches.by_namespace(kinds.POD)
+
+    async def ensure(self, pod: Object) -> None:
+        """Have all policies in the cache that are older than the pod. Raises `RetryLater` until they are."""
+        cache = self._context.caches.nested(kinds.NETWORK_POLICY)
+        namespace = pod["metadata"]["namespace"]
+        for found in await self._context.nested.list(kinds.NETWORK_POLICY, namespace):
+            meta = found["metadata"]
+            known = cache.get(meta["name"], namespace)
+            if known is None or int(known["metadata"]["resourceVersion"]) < int(meta["resourceVersion"]):
+                raise RetryLater(_PATIENCE_SECONDS, f"NetworkPolicy '{meta['name']}' is not known yet")
+
+    def find(self, pod: Object) -> dict[str, str]:
+        """The labels of the pod's host pod."""
+        return network_policy.find_isolation(pod, self._policies.all(pod["metadata"]["namespace"]))
+
+    def on_change(self, look_at: Callable[[str], None]) -> None:
+        """Call `look_at` with the UIDs of pods whose policies change."""
+
+        def on_policy(change: Change) -> None:
+            for pod in self._pods.all(change.key[0]):
+                look_at(pod["metadata"]["uid"])
+
+        self._context.caches.nested(kinds.NETWORK_POLICY).on_change(on_policy)

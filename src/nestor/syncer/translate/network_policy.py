@@ -1,0 +1,192 @@
+"""NetworkPolicies: what those of a nested cluster come to in the host, behind the walls of `cluster.policies`. Pure.
+
+Policies only ever add to each other. So a pod that a nested policy isolates gets a label, by which the walls leave it to the
+copies of such policies what it may do. No copy says more than the walls would: it names only the cluster's own pods, and of the
+world outside only what the class opens.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from nestor.api import labels as marks
+from nestor.api.policies import IpBlock
+from nestor.objects import Object
+from nestor.translate import labels
+from nestor.translate.target import Target
+
+Direction = Literal["Ingress", "Egress"]
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+ISOLATED: Mapping[Direction, str] = {"Ingress": marks.ISOLATED_INGRESS, "Egress": marks.ISOLATED_EGRESS}
+_LISTS: Mapping[Direction, tuple[str, str]] = {"Ingress": ("ingress", "from"), "Egress": ("egress", "to")}
+ADDRESSES = 200
+"""How many of the cluster's pods one `ipBlock` may come to."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a copy depends on besides its source."""
+
+    target: Target
+    namespaces: Mapping[str, Mapping[str, str]]
+    """The nested namespaces and their labels."""
+    addresses: tuple[str, ...]
+    """Those of the cluster's own pods, sorted."""
+    internet: Sequence[IpBlock]
+    """What the class opens of the world outside."""
+
+
+def find_isolation(pod: Object, policies: Iterable[Object]) -> dict[str, str]:
+    """The labels of the host pod that say which of its directions are isolated by `policies`, those of its namespace."""
+    own = pod["metadata"].get("labels") or {}
+    found = [policy for policy in policies if labels.is_match(policy["spec"].get("podSelector") or {}, own)]
+    return {label: "true" for direction, label in ISOLATED.items() if any(direction in list_types(item) for item in found)}
+
+
+def list_types(policy: Object) -> list[Direction]:
+    """The directions that a policy is about. API servers write the default into it."""
+    given = policy["spec"].get("policyTypes") or ["Ingress", *(["Egress"] if policy["spec"].get("egress") else [])]
+    return [direction for direction in ISOLATED if direction in given]
+
+
+def build_policy(policy: Object, around: Surroundings) -> Object:
+    """The host's NetworkPolicy."""
+    spec, target, types = policy["spec"], around.target, list_types(policy)
+    scope = _scope(target, policy["metadata"]["namespace"])
+    wanted: Object = {
+        "podSelector": labels.host_selector(spec.get("podSelector") or {}, scope, target.allowed_labels),
+        "policyTypes": [*types],
+    }
+    for direction in types:
+        if rules := _build_rules(policy, direction, around):
+            wanted[_LISTS[direction][0]] = rules
+    meta = target.metadata(policy)
+    return {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": meta, "spec": wanted}
+
+
+def find_ignored(policy: Object, around: Surroundings) -> list[str]:
+    """What a policy allows and the walls do not, as messages for the tenant."""
+    found = []
+    for direction in list_types(policy):
+        for path, block in _list_blocks(policy, direction):
+            cidr, own = block["cidr"], _find_own(block, around)
+            if isinstance(own, list) and len(own) > ADDRESSES:
+                found.append(f"`{path}` is {cidr}, but only {ADDRESSES} pods of the nested cluster in it are let through")
+            if direction == "Ingress":
+                found.append(
+                    f"`{path}` is {cidr}, but only pods of the nested cluster are let in by it: Nestor carries no policy that "
+                    "opens pods to addresses outside; exposed targets are reached anyway"
+                )
+            elif not _find_outside(block, around.internet) and own == []:
+                found.append(f"`{path}` is {cidr}, but the class opens none of it (`network.internet`, `network.privateRanges`)")
+    return found
+
+
+def has_blocks(policy: Object) -> bool:
+    """Whether a copy depends on the addresses of the cluster's pods."""
+    return any(_list_blocks(policy, direction) for direction in list_types(policy))
+
+
+def has_namespaces(policy: Object) -> bool:
+    """Whether a copy depends on the labels of nested namespaces."""
+    return any("namespaceSelector" in peer for direction in list_types(policy) for _, peer in _list_peers(policy, direction))
+
+
+def _list_peers(policy: Object, direction: Direction) -> list[tuple[str, Object]]:
+    many, ends = _LISTS[direction]
+    return [
+        (f"spec.{many}[{number}].{ends}[{position}]", peer)
+        for number, rule in enumerate(policy["spec"].get(many) or [])
+        for position, peer in enumerate(rule.get(ends) or [])
+    ]
+
+
+def _list_blocks(policy: Object, direction: Direction) -> list[tuple[str, Object]]:
+    peers = _list_peers(policy, direction)
+    return [(f"{path}.ipBlock.cidr", peer["ipBlock"]) for path, peer in peers if peer.get("ipBlock")]
+
+
+def _build_rules(policy: Object, direction: Direction, around: Surroundings) -> list[Object]:
+    many, ends = _LISTS[direction]
+    found: list[Object] = []
+    for rule in policy["spec"].get(many) or []:
+        given = rule.get(ends) or [None]
+        peers = [built for peer in given for built in _build_peer(policy, peer, direction, around)]
+        # A rule without peers would be about the whole world.
+        if peers:
+            ports = [{"protocol": "TCP", **port} for port in rule.get("ports") or []]
+            found.append({ends: peers} | ({"ports": ports} if ports else {}))
+    return found
+
+
+def _build_peer(policy: Object, peer: Object | None, direction: Direction, around: Surroundings) -> list[Object]:
+    """What a peer comes to; None stands for anybody. Empty if it is nobody."""
+    target = around.target
+    if peer is None:
+        outside = [_dump(block) for block in around.internet] if direction == "Egress" else []
+        return [{"podSelector": {"matchLabels": _scope(target, None)}}, *outside]
+    if block := peer.get("ipBlock"):
+        outside = _find_outside(block, around.internet) if direction == "Egress" else []
+        return [*_build_own(block, around), *outside]
+    by_namespace = peer.get("namespaceSelector")
+    own = policy["metadata"]["namespace"] if by_namespace is None else None
+    selector = labels.host_selector(peer.get("podSelector") or {}, _scope(target, own), target.allowed_labels)
+    if by_namespace:
+        names = sorted(name for name, there in around.namespaces.items() if labels.is_match(by_namespace, dict(there)))
+        if not names:
+            return []
+        chosen = {"key": marks.NESTED_NAMESPACE, "operator": "In", "values": names}
+        selector["matchExpressions"] = [*selector.get("matchExpressions", []), chosen]
+    return [{"podSelector": selector}]
+
+
+def _build_own(block: Object, around: Surroundings) -> list[Object]:
+    """The cluster's own pods in a block."""
+    own = _find_own(block, around)
+    if own is None:
+        return [{"podSelector": {"matchLabels": _scope(around.target, None)}}]
+    return [{"ipBlock": {"cidr": str(ipaddress.ip_network(address))}} for address in own[:ADDRESSES]]
+
+
+def _find_own(block: Object, around: Surroundings) -> list[str] | None:
+    """The addresses of the cluster's own pods in a block; None: all, whatever they are."""
+    cidr = ipaddress.ip_network(block["cidr"], strict=False)
+    closed = [ipaddress.ip_network(item, strict=False) for item in block.get("except") or []]
+    if not cidr.prefixlen and not closed:
+        return None
+    return [
+        text
+        for text in around.addresses
+        if (address := ipaddress.ip_address(text)) in cidr and not any(address in item for item in closed)
+    ]
+
+
+def _find_outside(block: Object, internet: Collection[IpBlock]) -> list[Object]:
+    """What a block and the class have in common of the world outside."""
+    wanted: Any = ipaddress.ip_network(block["cidr"], strict=False)
+    found: list[Object] = []
+    for opened in internet:
+        there: Any = ipaddress.ip_network(opened.cidr)
+        if wanted.version != there.version or not wanted.overlaps(there):
+            continue
+        common = max(wanted, there, key=lambda network: network.prefixlen)
+        texts = [*(block.get("except") or []), *(opened.except_ or [])]
+        closed: list[Any] = [ipaddress.ip_network(text, strict=False) for text in texts]
+        inside = list(ipaddress.collapse_addresses(item for item in closed if item.overlaps(common)))
+        if any(common.subnet_of(item) for item in inside):
+            continue
+        found.append({"ipBlock": {"cidr": str(common)} | ({"except": [str(item) for item in inside]} if inside else {})})
+    return found
+
+
+def _scope(target: Target, namespace: str | None) -> dict[str, str]:
+    """The labels of the cluster's own pods, or those of one nested namespace, and of nothing else in the host's namespace."""
+    return target.scope(namespace) | {marks.COMPONENT: marks.COMPONENT_APP}
+
+
+def _dump(block: IpBlock) -> Object:
+    return {"ipBlock": block.model_dump(by_alias=True, exclude_none=True)}

@@ -1,0 +1,203 @@
+"""NetworkPolicies of nested clusters: they really close, they really open, and never open Nestor's own walls."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nestor.api import conditions
+from nestor.kube import Api, kinds
+from tests.e2e.conftest import Web, apply, example, fresh_namespace, kubectl, nested_kubeconfig, open_cluster
+from tests.waiting import eventually, has, job_with, wait_for
+
+Object = dict[str, Any]
+
+IMAGE = "docker.io/library/busybox:1.35"
+SERVE = "mkdir /tmp/www; echo yes > /tmp/www/index.html; exec httpd -f -p 8080 -h /tmp/www"
+SLEEP = "exec sleep 3600"
+METADATA = "169.254.169.254"
+
+
+def pod(name: str, script: str, **labels: str) -> Object:
+    """A pod of busybox with its name as label `app`."""
+    container: Object = {"name": "main", "image": IMAGE, "command": ["sh", "-c", script]}
+    spec = {"terminationGracePeriodSeconds": 0, "restartPolicy": "Never", "containers": [container]}
+    meta = {"name": name, "labels": {"app": name, **labels}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+
+
+def policy(name: str, selector: Object, **spec: Any) -> Object:
+    """A nested policy."""
+    body = {"podSelector": selector, **spec}
+    return {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": name}, "spec": body}
+
+
+@dataclass
+class Nested:
+    """A nested cluster with a server, a friend and a stranger in it, and a pod of its user's in the host."""
+
+    kubeconfig: Path
+    home: str
+    server: str
+    """Address of the server's pod."""
+    outside: str
+    """Address of the pod in the host."""
+
+    async def apply(self, *documents: Object) -> None:
+        await kubectl(
+            self.kubeconfig, "apply", "-f", "-", stdin=json.dumps({"kind": "List", "apiVersion": "v1", "items": documents})
+        )
+
+    async def ask(self, client: str, place: str) -> str:
+        """What a client gets from a place, or the error."""
+        script = f"timeout 4 wget -qO- http://{place} 2>&1 || echo failed"
+        return (await kubectl(self.kubeconfig, "exec", client, "--", "sh", "-c", script)).strip()
+
+    async def reaches(self, client: str, place: str) -> bool:
+        return await self.ask(client, place) == "yes"
+
+    async def await_reached(self, client: str, place: str, expected: bool) -> None:
+        """Policies are carried a moment late."""
+
+        async def look() -> bool:
+            return await self.reaches(client, place) is expected
+
+        await eventually(look, limit=20)
+
+
+@pytest.fixture(scope="module")
+async def shared(api: Api, used_namespaces: list[str], tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Nested]:
+    """The cluster, its pods ready."""
+    async with fresh_namespace(api, used_namespaces) as namespace:
+        await api.create(kinds.POD, pod("outside", SERVE) | {"metadata": {"name": "outside", "namespace": namespace}})
+        job, inside = await open_cluster(api, "walls", namespace, tmp_path_factory.mktemp("walls"))
+        cluster = Nested(inside, job["status"]["namespace"], "", "")
+        await cluster.apply(pod("server", SERVE), pod("friend", SLEEP, role="friend"), pod("stranger", SLEEP))
+        await kubectl(inside, "wait", "pod", "--all", "--for=condition=Ready", "--timeout=90s", limit=120)
+        cluster.server = await kubectl(inside, "get", "pod", "server", "-o=jsonpath={.status.podIP}")
+        found = await wait_for(api, kinds.POD, "outside", namespace, has("Ready", "True"))
+        cluster.outside = (found or {})["status"]["podIP"]
+        yield cluster
+
+
+@pytest.fixture
+async def nested(shared: Nested) -> AsyncIterator[Nested]:
+    """The cluster without any policy of its own, before and after."""
+    place = f"{shared.server}:8080"
+    for client in ("friend", "stranger"):
+        await shared.await_reached(client, place, True)
+    yield shared
+    await kubectl(shared.kubeconfig, "delete", "networkpolicies", "--all")
+
+
+async def test_a_policy_really_closes_and_opens(nested: Nested) -> None:
+    place = f"{nested.server}:8080"
+    server = {"matchLabels": {"app": "server"}}
+    await nested.apply(policy("closed", server, policyTypes=["Ingress"]))
+    for client in ("friend", "stranger"):
+        await nested.await_reached(client, place, False)
+    friends = [{"from": [{"podSelector": {"matchLabels": {"role": "friend"}}}], "ports": [{"port": 8080}]}]
+    await nested.apply(policy("friends", server, ingress=friends))
+    await nested.await_reached("friend", place, True)
+    assert not await nested.reaches("stranger", place)
+    # The nested API server's proxy still reaches it, as do its readiness probes.
+    assert "yes" in await kubectl(nested.kubeconfig, "get", "--raw", "/api/v1/namespaces/default/pods/server:8080/proxy/")
+    await kubectl(nested.kubeconfig, "label", "pod", "stranger", "role=friend")
+    await nested.await_reached("stranger", place, True)
+    await kubectl(nested.kubeconfig, "label", "pod", "stranger", "role-")
+    await nested.await_reached("stranger", place, False)
+    await kubectl(nested.kubeconfig, "delete", "networkpolicies", "--all")
+    await nested.await_reached("stranger", place, True)
+
+
+async def test_namespaces_are_told_apart_by_their_labels(nested: Nested) -> None:
+    place, name = f"{nested.server}:8080", f"team-{uuid.uuid4().hex[:6]}"
+    peers = [{"namespaceSelector": {"matchLabels": {"team": name}}}]
+    await nested.apply(policy("team", {"matchLabels": {"app": "server"}}, ingress=[{"from": peers}]))
+    await nested.await_reached("stranger", place, False)
+    await kubectl(nested.kubeconfig, "label", "namespace", "default", f"team={name}")
+    await nested.await_reached("stranger", place, True)
+    await kubectl(nested.kubeconfig, "label", "namespace", "default", "team-")
+    await nested.await_reached("stranger", place, False)
+
+
+async def test_egress_is_closed_but_for_dns_and_the_nested_api(nested: Nested) -> None:
+    place = f"{nested.server}:8080"
+    await nested.apply(policy("out", {"matchLabels": {"app": "stranger"}}, policyTypes=["Egress"]))
+    await nested.await_reached("stranger", place, False)
+    assert await nested.reaches("friend", place)
+    # HTTP to the port for HTTPS: the answer is a refusal, but one of the API server.
+    assert "400 Bad Request" in await nested.ask("stranger", "kubernetes.default.svc:443")
+    to_block = [{"to": [{"ipBlock": {"cidr": f"{nested.server}/32"}}]}]
+    await nested.apply(policy("out", {"matchLabels": {"app": "stranger"}}, policyTypes=["Egress"], egress=to_block))
+    await nested.await_reached("stranger", place, True)
+
+
+async def test_a_pod_is_isolated_from_its_first_packet_on(nested: Nested) -> None:
+    script = f"wget -qO- http://{nested.server}:8080 2>&1 || echo refused"
+    names = [f"early-{number}" for number in range(3)]
+    closed = policy("early", {"matchLabels": {"is": "early"}}, policyTypes=["Egress"])
+    await nested.apply(closed, *(pod(name, script, **{"is": "early"}) for name in names))
+    for name in names:
+        await kubectl(
+            nested.kubeconfig, "wait", f"pod/{name}", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s", limit=90
+        )
+        assert "refused" in await kubectl(nested.kubeconfig, "logs", name)
+    await kubectl(nested.kubeconfig, "delete", "pod", *names)
+
+
+async def test_a_policy_that_allows_everything_opens_no_wall(api: Api, nested: Nested) -> None:
+    anywhere = [{"ipBlock": {"cidr": cidr}} for cidr in ("0.0.0.0/0", "::/0", "10.0.0.0/8", f"{METADATA}/32")]
+    await nested.apply(
+        policy(
+            "everything",
+            {},
+            policyTypes=["Ingress", "Egress"],
+            ingress=[{}, {"from": [*anywhere, {"namespaceSelector": {}}]}],
+            egress=[{}, {"to": [*anywhere, {"namespaceSelector": {}}]}],
+        )
+    )
+
+    async def is_carried() -> bool:
+        found = await api.list(kinds.NETWORK_POLICY, nested.home, labels="nestor.dev/nested-uid")
+        pods = await api.list(kinds.POD, nested.home, labels="nestor.dev/isolated-egress=true,nestor.dev/isolated-ingress=true")
+        return len(found) == 1 and len(pods) == 3
+
+    await eventually(is_carried, limit=20)
+    await nested.await_reached("stranger", f"{nested.server}:8080", True)
+    (slices,) = [item for item in await api.list(kinds.ENDPOINT_SLICE, "default") if item["metadata"]["name"] == "kubernetes"]
+    host_api = f"{slices['endpoints'][0]['addresses'][0]}:{slices['ports'][0]['port']}"
+    assert "yes" not in await nested.ask("stranger", f"{nested.outside}:8080")
+    for place in (METADATA, host_api, f"{nested.outside}:8080"):
+        answer = await nested.ask("stranger", place)
+        assert answer.endswith("failed"), f"{place}: {answer}"
+    # What of it is not carried is said where its owner looks.
+    events = await kubectl(nested.kubeconfig, "get", "events", "--field-selector=reason=FieldsIgnored", "-o=jsonpath={..message}")
+    assert METADATA in events
+
+
+async def test_the_example_of_a_closed_app(api: Api, namespace: str, web: Web, tmp_path: Path) -> None:
+    await apply(api, example("17-closed-app", "closed", namespace))
+    job = await job_with(api, "closed", namespace, conditions.READY, "True")
+    assert "the treasure" in await web.page(job["status"]["url"])
+    inside = await nested_kubeconfig(api, job, tmp_path)
+
+    async def has_tried() -> bool:
+        return "\n" in await kubectl(inside, "logs", "intruder")
+
+    await eventually(has_tried, limit=30)
+    said = set((await kubectl(inside, "logs", "intruder")).splitlines())
+    assert "kept out" in said
+    assert not {"got in", "the treasure"} & said
+    await kubectl(inside, "delete", "networkpolicies", "--all")
+
+    async def is_in() -> bool:
+        return "got in" in await kubectl(inside, "logs", "intruder", "--tail=3")
+
+    await eventually(is_in, limit=30)

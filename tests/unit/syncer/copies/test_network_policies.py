@@ -1,0 +1,131 @@
+"""NetworkPolicies between two clusters in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nestor.kube import kinds
+from nestor.syncer import limits
+from nestor.syncer.copies.rows.network_policies import NetworkPolicyRow
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
+from tests.unit.translate.builders import TARGET
+
+Object = dict[str, Any]
+
+KIND = kinds.NETWORK_POLICY
+INTERNET = [{"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8"]}]
+
+
+def start(internet: list[Object] | None = None) -> Clusters:
+    """Two clusters, and what the class opens of the world outside."""
+    clusters = Clusters.build(KIND)
+    allow(clusters, INTERNET if internet is None else internet)
+    clusters.nested.put(kinds.NAMESPACE, {"metadata": {"name": SPACE, "labels": {"team": "a"}}})
+    return clusters
+
+
+def allow(clusters: Clusters, internet: list[Object]) -> None:
+    """What the class opens now."""
+    body = {"metadata": {"name": TARGET.cluster, "namespace": HOST}, "spec": {}, "status": {"policy": {"internet": internet}}}
+    clusters.host.put(kinds.NESTED_CLUSTER, body)
+
+
+def put(clusters: Clusters, name: str = "one", **spec: Any) -> Object:
+    """A nested policy."""
+    meta = {"name": name, "namespace": SPACE}
+    return clusters.nested.put(KIND, {"metadata": meta, "spec": {"podSelector": {}, **spec}})
+
+
+def read(clusters: Clusters) -> Object | None:
+    copy = clusters.copy(KIND, "one")
+    return copy["spec"] if copy else None
+
+
+def put_host_pod(clusters: Clusters, address: str) -> None:
+    """A pod of the cluster on the host, and where it is."""
+    labels = {"nestor.dev/cluster": TARGET.cluster, "nestor.dev/nested-uid": "u", "nestor.dev/component": "app"}
+    meta = {"name": "pod", "namespace": HOST, "labels": labels}
+    clusters.host.put(kinds.POD, {"metadata": meta, "spec": {}, "status": {"podIPs": [{"ip": address}]}})
+
+
+async def test_a_copy_follows_every_change_and_goes_with_its_source() -> None:
+    clusters = start()
+    rule = {"from": [{"podSelector": {"matchLabels": {"app": "web"}}}], "ports": [{"port": 80}]}
+    put(clusters, policyTypes=["Ingress"], ingress=[rule])
+    async with running(clusters, NetworkPolicyRow) as made:
+        assert "ports" in (read(clusters) or {})["ingress"][0]
+        # Less in the source must be less in the copy, or it would allow less, or more, than is said.
+        put(clusters, policyTypes=["Ingress"], ingress=[{"from": rule["from"]}])
+        await made.settle()
+        assert "ports" not in (read(clusters) or {})["ingress"][0]
+        put(clusters, policyTypes=["Ingress", "Egress"])
+        await made.settle()
+        assert (read(clusters) or {})["policyTypes"] == ["Ingress", "Egress"]
+        assert not (read(clusters) or {}).get("ingress")
+        await clusters.nested.delete(KIND, "one", SPACE)
+        await made.settle()
+        assert read(clusters) is None
+
+
+async def test_a_change_by_others_is_undone() -> None:
+    clusters = start()
+    put(clusters, policyTypes=["Ingress"])
+    async with running(clusters, NetworkPolicyRow) as made:
+        copy = clusters.copy(KIND, "one")
+        assert copy is not None
+        await clusters.host.patch(KIND, copy["metadata"]["name"], HOST, {"spec": {"ingress": [{}]}})
+        await made.settle()
+        assert not (read(clusters) or {}).get("ingress")
+
+
+async def test_namespaces_are_followed() -> None:
+    clusters = start()
+    put(clusters, policyTypes=["Ingress"], ingress=[{"from": [{"namespaceSelector": {"matchLabels": {"team": "b"}}}]}])
+    async with running(clusters, NetworkPolicyRow) as made:
+        assert not (read(clusters) or {}).get("ingress")
+        clusters.nested.put(kinds.NAMESPACE, {"metadata": {"name": "friends", "labels": {"team": "b"}}})
+        await made.settle()
+        (rule,) = (read(clusters) or {})["ingress"]
+        assert rule["from"][0]["podSelector"]["matchExpressions"][0]["values"] == ["friends"]
+
+
+async def test_addresses_of_pods_are_followed() -> None:
+    clusters = start()
+    put(clusters, policyTypes=["Ingress"], ingress=[{"from": [{"ipBlock": {"cidr": "10.42.0.0/16"}}]}])
+    async with running(clusters, NetworkPolicyRow) as made:
+        assert not (read(clusters) or {}).get("ingress")
+        for address in ("10.42.0.7", "10.42.0.8"):
+            put_host_pod(clusters, address)
+            await made.settle()
+            assert (read(clusters) or {})["ingress"] == [{"from": [{"ipBlock": {"cidr": f"{address}/32"}}]}]
+
+
+async def test_what_the_class_opens_is_followed() -> None:
+    clusters = start([])
+    put(clusters, policyTypes=["Egress"], egress=[{"to": [{"ipBlock": {"cidr": "8.8.8.0/24"}}]}])
+    async with running(clusters, NetworkPolicyRow) as made:
+        assert not (read(clusters) or {}).get("egress")
+        ((reason, message),) = clusters.events
+        assert reason == "FieldsIgnored"
+        assert "`network.internet`" in message
+        allow(clusters, INTERNET)
+        await made.settle()
+        assert (read(clusters) or {})["egress"] == [{"to": [{"ipBlock": {"cidr": "8.8.8.0/24"}}]}]
+
+
+async def test_their_number_and_size_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "NETWORK_POLICIES", 1)
+    clusters = start()
+    put(clusters)
+    async with running(clusters, NetworkPolicyRow) as made:
+        put(clusters, "two")
+        await made.settle()
+        assert clusters.copy(KIND, "two") is None
+        peers = [{"podSelector": {"matchLabels": {"app": str(number)}}} for number in range(1000)]
+        put(clusters, policyTypes=["Ingress"], ingress=[{"from": peers}])
+        await made.settle()
+        assert not (read(clusters) or {}).get("ingress")
+    assert {reason for reason, _ in clusters.events} == {"NotCarried"}
+    assert any("64 KiB" in message for _, message in clusters.events)

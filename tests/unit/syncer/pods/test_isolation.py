@@ -1,0 +1,102 @@
+"""Isolated pods say so from the start, and whenever policies or labels change."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from nestor.api.policy import Policy
+from nestor.kube import Api, Informer, RetryLater, kinds
+from nestor.kube.informer import key_of
+from nestor.syncer.pods.isolation import Isolation
+from nestor.syncer.view.caches import Caches
+from nestor.syncer.view.context import Context
+from nestor.translate import pod as translate
+from nestor.translate import update
+from tests.fakes.api import MemoryApi
+from tests.unit.translate.builders import TARGET, build_pod
+
+Object = dict[str, Any]
+
+INGRESS, EGRESS = "nestor.dev/isolated-ingress", "nestor.dev/isolated-egress"
+
+
+def take(informer: Informer, item: Object) -> None:
+    """What the informer hears of an object."""
+    informer._set(key_of(item), item)
+
+
+class Scene:
+    """A nested cluster with a pod, and what the syncer knows of its policies."""
+
+    def __init__(self) -> None:
+        self.nested = MemoryApi()
+        host, nested = cast(Api, MemoryApi()), cast(Api, self.nested)
+        self.caches = Caches(host, nested, TARGET)
+        self.isolation = Isolation(Context(host, nested, TARGET, self.caches, cast(Any, None)))
+        self.pod = build_pod(labels={"app": "web"})
+
+    def put(self, **spec: Any) -> Object:
+        """A policy, of which the watch has said nothing."""
+        meta = {"name": "closed", "namespace": "shop"}
+        return self.nested.put(kinds.NETWORK_POLICY, {"metadata": meta, "spec": {"podSelector": {}, **spec}})
+
+    def hear(self, policy: Object) -> None:
+        """The watch tells of it."""
+        take(self.caches.nested(kinds.NETWORK_POLICY), policy)
+
+
+async def test_a_pod_waits_until_the_policies_that_are_older_than_it_are_known() -> None:
+    scene = Scene()
+    await scene.isolation.ensure(scene.pod)
+    first = scene.put(policyTypes=["Ingress"])
+    with pytest.raises(RetryLater, match="'closed' is not known yet"):
+        await scene.isolation.ensure(scene.pod)
+    scene.hear(first)
+    await scene.isolation.ensure(scene.pod)
+    assert scene.isolation.find(scene.pod) == {INGRESS: "true"}
+    second = scene.put(policyTypes=["Ingress", "Egress"])
+    with pytest.raises(RetryLater):
+        await scene.isolation.ensure(scene.pod)
+    scene.hear(second)
+    assert scene.isolation.find(scene.pod) == {INGRESS: "true", EGRESS: "true"}
+
+
+def test_only_policies_of_its_namespace_isolate_a_pod() -> None:
+    scene = Scene()
+    scene.hear(scene.put(policyTypes=["Ingress"]))
+    scene.pod["metadata"]["namespace"] = "other"
+    assert scene.isolation.find(scene.pod) == {}
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted", "expected"),
+    [
+        ({}, {}, None),
+        ({INGRESS: "true"}, {INGRESS: "true"}, None),
+        ({}, {EGRESS: "true"}, {EGRESS: "true"}),
+        ({INGRESS: "true"}, {}, {INGRESS: None}),
+        ({INGRESS: "true"}, {EGRESS: "true"}, {INGRESS: None, EGRESS: "true"}),
+    ],
+)
+def test_the_labels_of_a_host_pod_follow(there: Object, wanted: Object, expected: Object | None) -> None:
+    host = translate.build_pod(build_pod(), TARGET, {}, Policy())
+    host["metadata"]["uid"] = "host-uid"
+    host["metadata"]["labels"] |= there
+    patch = update.build_isolation(host, wanted)
+    assert patch == ({"metadata": {"uid": "host-uid", "labels": expected}} if expected else None)
+
+
+def test_no_tenant_opens_or_closes_a_pod_by_a_label_of_its_own() -> None:
+    host = translate.build_pod(build_pod(labels={INGRESS: "true", EGRESS: "true"}), TARGET, {}, Policy())
+    assert not {INGRESS, EGRESS} & host["metadata"]["labels"].keys()
+
+
+def test_the_pods_of_a_namespace_are_looked_at_when_its_policies_change() -> None:
+    scene = Scene()
+    seen: list[str] = []
+    scene.isolation.on_change(seen.append)
+    take(scene.caches.nested(kinds.POD), scene.pod)
+    scene.hear(scene.put(policyTypes=["Ingress"]))
+    assert seen == ["pod-uid"]

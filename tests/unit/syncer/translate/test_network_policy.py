@@ -1,0 +1,246 @@
+"""Nested NetworkPolicies in the host: they close what they say, and open nothing beyond the walls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from nestor.api.policies import IpBlock
+from nestor.syncer.translate.network_policy import (
+    ADDRESSES,
+    Surroundings,
+    build_policy,
+    find_ignored,
+    find_isolation,
+    has_blocks,
+    has_namespaces,
+    list_types,
+)
+from nestor.translate.labels import host_key
+from tests.unit.translate.builders import TARGET, build_pod
+
+Object = dict[str, Any]
+
+INTERNET = [
+    IpBlock.model_validate({"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8", "169.254.0.0/16", "203.0.113.7/32"]}),
+    IpBlock.model_validate({"cidr": "::/0", "except": ["fc00::/7"]}),
+]
+AROUND = Surroundings(
+    target=TARGET,
+    namespaces={"shop": {"team": "a"}, "db": {"team": "a"}, "other": {"team": "b"}},
+    addresses=("10.42.0.7", "10.42.1.9"),
+    internet=INTERNET,
+)
+APP = host_key("app", ())
+CLUSTER = {"nestor.dev/cluster": "hello", "nestor.dev/component": "app"}
+SHOP = CLUSTER | {"nestor.dev/nested-namespace": "shop"}
+ANYBODY = {"podSelector": {"matchLabels": CLUSTER}}
+TO_INTERNET = [{"ipBlock": block.model_dump(by_alias=True)} for block in INTERNET]
+
+
+def policy(**spec: Any) -> Object:
+    """A nested policy about all pods of `shop`, unless it says otherwise."""
+    meta = {"name": "one", "namespace": "shop", "uid": "policy-uid"}
+    return {"metadata": meta, "spec": {"podSelector": {}, **spec}}
+
+
+def ingress(*peers: Object, ports: list[Object] | None = None) -> Object:
+    """One with one rule for ingress."""
+    return policy(policyTypes=["Ingress"], ingress=[{"from": list(peers)} | ({"ports": ports} if ports else {})])
+
+
+def egress(*peers: Object) -> Object:
+    """One with one rule for egress."""
+    return policy(policyTypes=["Egress"], egress=[{"to": list(peers)}])
+
+
+def block(cidr: str, *closed: str) -> Object:
+    """A peer."""
+    return {"ipBlock": {"cidr": cidr} | ({"except": list(closed)} if closed else {})}
+
+
+def peers_of(policy: Object, around: Surroundings = AROUND) -> list[Object] | None:
+    """The peers of the copy's only rule; None if it has no rule."""
+    spec = build_policy(policy, around)["spec"]
+    rules = spec.get("ingress") or spec.get("egress")
+    if not rules:
+        return None
+    (rule,) = rules
+    found: list[Object] = rule.get("from") or rule["to"]
+    return found
+
+
+def test_a_copy_is_about_pods_of_its_own_cluster_and_namespace_only() -> None:
+    copy = build_policy(policy(podSelector={"matchLabels": {"app": "web"}}, policyTypes=["Ingress"]), AROUND)
+    assert copy["spec"] == {"podSelector": {"matchLabels": {APP: "web", **SHOP}}, "policyTypes": ["Ingress"]}
+    assert copy["metadata"]["namespace"] == TARGET.namespace
+    assert copy["metadata"]["labels"]["nestor.dev/nested-uid"] == "policy-uid"
+
+
+def test_no_selector_can_leave_its_cluster() -> None:
+    selector = {"matchLabels": {"nestor.dev/cluster": "victim", "nestor.dev/component": "server"}}
+    copy = build_policy(policy(podSelector=selector, ingress=[{"from": [{"podSelector": selector}]}]), AROUND)
+    for found in (copy["spec"]["podSelector"], copy["spec"]["ingress"][0]["from"][0]["podSelector"]):
+        assert SHOP.items() <= found["matchLabels"].items()
+        assert all(key.startswith("tenant.nestor.dev/") for key in found["matchLabels"].keys() - SHOP.keys())
+
+
+@pytest.mark.parametrize(
+    ("peer", "expected"),
+    [
+        ({"podSelector": {}}, [{"podSelector": {"matchLabels": SHOP}}]),
+        ({"podSelector": {"matchLabels": {"app": "x"}}}, [{"podSelector": {"matchLabels": {APP: "x", **SHOP}}}]),
+        ({"namespaceSelector": {}}, [ANYBODY]),
+        (
+            {"namespaceSelector": {"matchLabels": {"team": "a"}}, "podSelector": {"matchLabels": {"app": "x"}}},
+            [
+                {
+                    "podSelector": {
+                        "matchLabels": {APP: "x", **CLUSTER},
+                        "matchExpressions": [{"key": "nestor.dev/nested-namespace", "operator": "In", "values": ["db", "shop"]}],
+                    }
+                }
+            ],
+        ),
+        ({"namespaceSelector": {"matchLabels": {"team": "nobody"}}}, None),
+    ],
+)
+@pytest.mark.parametrize("build", [ingress, egress])
+def test_peers_are_pods_of_the_nested_cluster(build: Any, peer: Object, expected: list[Object] | None) -> None:
+    assert peers_of(build(peer)) == expected
+
+
+@pytest.mark.parametrize(
+    ("peer", "expected"),
+    [
+        (block("0.0.0.0/0"), [ANYBODY]),
+        (block("::/0"), [ANYBODY]),
+        (block("0.0.0.0/0", "10.42.1.0/24"), [block("10.42.0.7/32")]),
+        (block("10.42.1.9/32"), [block("10.42.1.9/32")]),
+        (block("10.0.0.0/8"), [block("10.42.0.7/32"), block("10.42.1.9/32")]),
+        (block("10.40.0.0/16"), None),
+        (block("198.51.100.0/24"), None),
+    ],
+)
+def test_ingress_from_addresses_is_ingress_from_pods_of_the_cluster(peer: Object, expected: list[Object] | None) -> None:
+    assert peers_of(ingress(peer)) == expected
+
+
+@pytest.mark.parametrize(
+    ("peer", "expected"),
+    [
+        (block("0.0.0.0/0"), [ANYBODY, TO_INTERNET[0]]),
+        (block("::/0"), [ANYBODY, TO_INTERNET[1]]),
+        (
+            block("0.0.0.0/0", "8.8.8.0/24"),
+            [
+                block("10.42.0.7/32"),
+                block("10.42.1.9/32"),
+                block("0.0.0.0/0", "8.8.8.0/24", "10.0.0.0/8", "169.254.0.0/16", "203.0.113.7/32"),
+            ],
+        ),
+        (block("8.8.8.8/32"), [block("8.8.8.8/32")]),
+        (block("203.0.113.0/24"), [block("203.0.113.0/24", "203.0.113.7/32")]),
+        (block("203.0.113.7/32"), None),
+        (block("169.254.169.254/32"), None),
+        (block("169.254.0.0/16"), None),
+        (block("168.0.0.0/7"), [block("168.0.0.0/7", "169.254.0.0/16")]),
+        (block("10.0.0.0/8", "10.42.1.0/24"), [block("10.42.0.7/32")]),
+        (block("10.43.0.1/32"), None),
+        (block("fd00::/8"), None),
+    ],
+)
+def test_egress_to_addresses_never_opens_what_the_class_does_not(peer: Object, expected: list[Object] | None) -> None:
+    assert peers_of(egress(peer)) == expected
+
+
+def test_without_internet_nothing_outside_is_opened() -> None:
+    around = replace(AROUND, internet=[])
+    assert peers_of(egress(block("0.0.0.0/0")), around) == [ANYBODY]
+    assert peers_of(egress(block("8.8.8.8/32")), around) is None
+    assert peers_of(policy(policyTypes=["Egress"], egress=[{}]), around) == [ANYBODY]
+
+
+def test_anybody_is_anybody_behind_the_walls() -> None:
+    assert peers_of(policy(policyTypes=["Ingress"], ingress=[{}])) == [ANYBODY]
+    assert peers_of(policy(policyTypes=["Egress"], egress=[{}])) == [ANYBODY, *TO_INTERNET]
+
+
+def test_ports_are_carried_with_the_default_that_the_host_would_write() -> None:
+    ports: list[Object] = [{"port": "web"}, {"protocol": "UDP", "port": 53, "endPort": 60}]
+    copy = build_policy(ingress({"podSelector": {}}, ports=ports), AROUND)
+    assert copy["spec"]["ingress"][0]["ports"] == [{"protocol": "TCP", "port": "web"}, ports[1]]
+
+
+def test_the_pods_of_one_block_are_bounded() -> None:
+    many = tuple(f"10.42.{number // 250}.{number % 250}" for number in range(ADDRESSES + 1))
+    around = replace(AROUND, addresses=many)
+    assert len(peers_of(ingress(block("10.0.0.0/8")), around) or []) == ADDRESSES
+    assert f"only {ADDRESSES} pods" in find_ignored(ingress(block("10.0.0.0/8")), around)[0]
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({}, ["Ingress"]),
+        ({"egress": [{}]}, ["Ingress", "Egress"]),
+        ({"policyTypes": ["Egress"]}, ["Egress"]),
+        ({"policyTypes": ["Egress", "Ingress"]}, ["Ingress", "Egress"]),
+    ],
+)
+def test_which_directions_a_policy_is_about(spec: Object, expected: list[str]) -> None:
+    assert list_types(policy(**spec)) == expected
+    assert build_policy(policy(**spec), AROUND)["spec"]["policyTypes"] == expected
+
+
+@pytest.mark.parametrize(
+    ("policies", "expected"),
+    [
+        ([], {}),
+        ([policy(policyTypes=["Ingress"])], {"nestor.dev/isolated-ingress": "true"}),
+        ([policy(policyTypes=["Egress"])], {"nestor.dev/isolated-egress": "true"}),
+        (
+            [policy(policyTypes=["Ingress"]), policy(policyTypes=["Egress"])],
+            {"nestor.dev/isolated-ingress": "true", "nestor.dev/isolated-egress": "true"},
+        ),
+        ([policy(podSelector={"matchLabels": {"app": "db"}})], {}),
+        ([policy(podSelector={"matchLabels": {"app": "web"}})], {"nestor.dev/isolated-ingress": "true"}),
+    ],
+)
+def test_which_pods_are_isolated(policies: list[Object], expected: Mapping[str, str]) -> None:
+    assert find_isolation(build_pod(labels={"app": "web"}), policies) == expected
+
+
+@pytest.mark.parametrize(
+    ("found", "blocks", "namespaces"),
+    [
+        (policy(), False, False),
+        (ingress({"podSelector": {}}), False, False),
+        (ingress(block("0.0.0.0/0")), True, False),
+        (egress({"namespaceSelector": {}}), False, True),
+    ],
+)
+def test_what_a_copy_depends_on(found: Object, blocks: bool, namespaces: bool) -> None:
+    assert (has_blocks(found), has_namespaces(found)) == (blocks, namespaces)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (ingress({"podSelector": {}}), []),
+        (egress(block("0.0.0.0/0")), []),
+        (egress(block("10.42.0.7/32")), []),
+        (
+            ingress(block("0.0.0.0/0")),
+            ["`spec.ingress[0].from[0].ipBlock.cidr` is 0.0.0.0/0, but only pods of the nested cluster"],
+        ),
+        (egress(block("10.43.0.1/32")), ["`spec.egress[0].to[0].ipBlock.cidr` is 10.43.0.1/32, but the class opens none of it"]),
+    ],
+)
+def test_what_is_left_out_is_said(found: Object, said: list[str]) -> None:
+    messages = find_ignored(found, AROUND)
+    assert len(messages) == len(said)
+    assert all(message.startswith(start) for message, start in zip(messages, said, strict=True))
