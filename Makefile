@@ -139,7 +139,7 @@ held-conformance:
 	  --focus='$(FOCUS)' --again='$(AGAIN)' --minutes=$(or $(MINUTES),0) --processes=$(or $(PROCESSES),6)
 
 .PHONY: bench
-bench: $(VENV)/.ready ## Measure pods of nested clusters, fail if a goal is missed: start, memory, requests, lag (NAMES="starts size life churn")
+bench: $(VENV)/.ready ## Measure pods of nested clusters, fail if a goal is missed: start, memory, requests, lag (NAMES="starts size life churn logs")
 	@$(RUN) -m devcluster.build binaries
 	@$(RUN) -m benchmarks.nested $(NAMES)
 
