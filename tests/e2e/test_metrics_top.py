@@ -46,6 +46,7 @@ def build_pod() -> Object:
             "--kubelet-use-node-status-port",
             "--kubelet-insecure-tls",
             "--metric-resolution=10s",
+            "--kubelet-request-timeout=5s",
         ],
         "readinessProbe": {"httpGet": {"path": "/readyz", "port": 10251, "scheme": "HTTPS"}, "periodSeconds": 2},
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],

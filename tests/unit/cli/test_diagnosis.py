@@ -38,6 +38,7 @@ HEALTHY = Installation(
     operators=[OPERATOR],
     classes=[CLASS],
     ingress_classes=[NGINX],
+    storage_classes=[{"metadata": {"name": "fast"}}],
     rights=dict.fromkeys(RIGHTS, True),
     has_image_volumes=True,
 )
@@ -124,6 +125,11 @@ BROKEN = [
     ({"classes": [changed(CLASS, expose={"domain": "x"})]}, "bad", "the cluster has no default one"),
     ({"ingress_classes": []}, "bad", "no IngressClass"),
     (
+        {"classes": [changed(CLASS, storage={"classes": ["fast", "slow"]})]},
+        "bad",
+        "'default' lists StorageClass 'slow', which does not exist; available: fast",
+    ),
+    (
         {
             "classes": [changed(CLASS, expose=CLASS["spec"]["expose"] | {"tlsSecretName": "wild"})],
             "tls_secrets": {"default": False},
@@ -148,7 +154,9 @@ def test_what_is_wrong_with_an_installation(change: dict[str, Any], level: str, 
 
 
 def test_what_may_not_be_seen_is_no_fault() -> None:
-    blind = dataclasses.replace(HEALTHY, crds=None, operators=None, classes=None, ingress_classes=None, has_image_volumes=None)
+    blind = dataclasses.replace(
+        HEALTHY, crds=None, operators=None, classes=None, ingress_classes=None, storage_classes=None, has_image_volumes=None
+    )
     assert not [finding for finding in installation.judge(blind) if finding.level == "bad"]
 
 
