@@ -33,6 +33,7 @@ demo-down: $(VENV)/.ready ## Remove what the demos started
 test: $(VENV)/.ready ## Run everything: lint, types, unit, integration (real API server), e2e (real nested clusters)
 	@# Build first, so that no test competes with a compiler.
 	@$(RUN) -m devcluster.build images >/dev/null
+	@$(RUN) -m devcluster.conformance build
 	@$(HOLD) $(MAKE) --no-print-directory held-test
 
 ##@ Develop
@@ -138,7 +139,7 @@ held-conformance:
 	  --focus='$(FOCUS)' --again='$(AGAIN)' --minutes=$(or $(MINUTES),0) --processes=$(or $(PROCESSES),6)
 
 .PHONY: bench
-bench: $(VENV)/.ready ## Measure pods of nested clusters, fail if a goal is missed: start, memory, requests, lag (NAMES="starts size life churn")
+bench: $(VENV)/.ready ## Measure pods of nested clusters, fail if a goal is missed: start, memory, requests, lag (NAMES="starts size life churn logs")
 	@$(RUN) -m devcluster.build binaries
 	@$(RUN) -m benchmarks.nested $(NAMES)
 

@@ -6,20 +6,27 @@ import asyncio
 import contextlib
 import os
 import statistics
+import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 
 from benchmarks.nested.pods import Cluster, create, finished_status, until
 from benchmarks.nested.site import SPACE, Site
 from benchmarks.overflow.goals import Goal
 from nestor.kube import NotFound, kinds
+from tests.integration.syncer import fake_kubelet
+from tests.integration.syncer.world import NODE
 
 Measure = Callable[[Site], Awaitable[list[Goal]]]
 
 RESIDENT_MEGABYTES, FINISHED_MEGABYTES = 60.0, 40.0
 HOST_REQUESTS, LAG_SECONDS = 4.0, 1.0
-_SOME, _MANY = 100, 1000
-_SETTLE_SECONDS = 5.0
+LOGS_MEGABYTES = 256.0
+"""Its container may have 384."""
+_SOME, _MANY, _TALKING = 100, 1000, 10
+_SETTLE_SECONDS = 20.0
+"""Idle connections are closed after 15."""
 RATE = 20.0
 SECONDS = float(os.environ.get("SECONDS_OF_CHURN", "120"))
 """How long pods come and go at `RATE` a second."""
@@ -129,4 +136,32 @@ async def churn(site: Site) -> list[Goal]:
     ]
 
 
-MEASURES: dict[str, Measure] = {"size": size, "life": life, "churn": churn}
+async def logs(site: Site) -> list[Goal]:
+    """A thousand logs that are followed, and whether others are served meanwhile."""
+    world = site.world
+    async with contextlib.AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        _, port = await stack.enter_async_context(fake_kubelet.running(folder))
+        status = {"daemonEndpoints": {"kubeletEndpoint": {"Port": port}}}
+        await world.host.patch(kinds.NODE, NODE, None, {"status": status}, subresource="status")
+        cluster = await stack.enter_async_context(playing(site))
+        await create(world.nested, (f"talks-{number}" for number in range(_TALKING)))
+        await until(lambda: cluster.running == _TALKING)
+        before, begin = site.memory, time.monotonic()
+        for number in range(_MANY):
+            path = kinds.POD.path(SPACE, f"talks-{number % _TALKING}", "log")
+            answer = await stack.enter_async_context(world.nested.stream(path, {"follow": "true"}))
+            await answer.content.readline()
+        took, memory = time.monotonic() - begin, site.memory
+        begin = time.monotonic()
+        await create(world.nested, ["meanwhile"])
+        await until(lambda: cluster.running == _TALKING + 1)
+        meanwhile = time.monotonic() - begin
+    print(f"logs: {_MANY} are followed")
+    print(f"  opened and first line   {took:.1f} s, one after the other")
+    print(f"  memory                  {memory:.0f} MB, {before:.0f} MB without")
+    print(f"  a pod meanwhile         {meanwhile:.2f} s until it runs")
+    return [Goal(f"memory with {_MANY} followed logs", memory, LOGS_MEGABYTES, "MB")]
+
+
+MEASURES: dict[str, Measure] = {"size": size, "life": life, "churn": churn, "logs": logs}

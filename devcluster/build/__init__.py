@@ -49,6 +49,7 @@ def ensure_images(progress: Progress) -> list[tuple[str, Path]]:
     with at.lock("images"):
         images = _ensure_assembled(at, progress)
         images.append(dockerfiles.ensure_nestor(at, progress))
+        images.append(dockerfiles.ensure_python(at, progress))
         images += dockerfiles.ensure_examples(at, progress)
         _forget_old(at, {archive for _, archive in images})
     return images

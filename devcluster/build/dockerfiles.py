@@ -12,6 +12,8 @@ from devcluster.build.components import COMPONENTS
 from devcluster.progress import Progress
 
 HOST = "registry.nestor.localhost"
+PYTHON = "docker.io/library/python:3.11-slim-bookworm"
+"""What the Nestor image is based on; examples use it as well."""
 EXAMPLES = REPOSITORY / "examples"
 EXAMPLE_TAG = "1"
 NESTOR_SOURCES = ("Dockerfile", ".dockerignore", "pyproject.toml", "README.md", "requirements/runtime.txt", "src/**/*")
@@ -53,6 +55,17 @@ def ensure_nestor(cache: Cache, progress: Progress) -> tuple[str, Path]:
             buildah.build(REPOSITORY, "localhost/nestor", arguments=arguments, volumes=[f"{packages}:/wheels:ro"])
             buildah.save("localhost/nestor", reference, archive)
     return reference, archive
+
+
+def ensure_python(cache: Cache, progress: Progress) -> tuple[str, Path]:
+    """Reference and archive of the image with Python: the Nestor image's base, so its layer is stored once."""
+    archive = cache.images / f"python-{keys.key(base.SUITE, *base.PACKAGES, *base.LEFT_OUT)}.tar"
+    if not archive.exists():
+        buildah = Buildah(cache)
+        local_base = base.ensure_base(cache, buildah, progress)
+        with progress.stage("Save the image with Python"):
+            buildah.save(local_base, PYTHON, archive)
+    return PYTHON, archive
 
 
 def ensure_examples(cache: Cache, progress: Progress) -> list[tuple[str, Path]]:

@@ -28,10 +28,11 @@ WITH_IMAGE = [folder for folder in FOLDERS if (folder / "Dockerfile").exists()]
 PATCHES = sorted([*EXAMPLES.glob("*/placement.yaml"), *EXAMPLES.glob("*/storage.yaml")])
 """What admins add to a class."""
 FILES = sorted(set(EXAMPLES.glob("*/*.yaml")) - set(PATCHES))
-IMAGES = {"docker.io/library/busybox:1.35", "docker.io/library/redis:7.0"}
+IMAGES = {"docker.io/library/busybox:1.35", "docker.io/library/redis:7.0", "docker.io/library/python:3.11-slim-bookworm"}
 SCRIPTS = {
     "04-helm-script": {"helmdeploy": "deploy.sh"},
     "07-four-types": {"seed": "seed.sh"},
+    "14-webhook-app": {"register": "register.sh"},
     "08-array-job": {"parts": "collect.sh", "results": "collect.sh"},
 }
 

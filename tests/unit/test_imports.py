@@ -25,7 +25,7 @@ NOT_FOR = {
     "syncer": HEAVY
     | COMMANDS
     | MODELS
-    | {"kopf", "cryptography", "yaml", "cloudevents", "nestor.api.overflowbackend", "nestor.operator"},
+    | {"kopf", "cryptography", "yaml", "aiohttp.web", "cloudevents", "nestor.api.overflowbackend", "nestor.operator"},
     "vnode": HEAVY
     | COMMANDS
     | MODELS

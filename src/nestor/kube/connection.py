@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio.sslproto
 import ssl
 import tempfile
 from collections.abc import Callable, Iterator
@@ -10,6 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nestor.kube.errors import Unreachable
+
+_BUFFER_BYTES = 2**14
+"""What asyncio holds for each TLS connection, of which there is one for every watch, and two for each log that is followed. A TLS
+record is not larger; asyncio's own choice are 256 KiB.
+"""
+asyncio.sslproto.SSLProtocol.max_size = _BUFFER_BYTES
 
 Pem = bytes | Path
 """PEM text, or a file that has it: a file is read anew whenever a context is built."""

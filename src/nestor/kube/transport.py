@@ -20,7 +20,7 @@ from nestor.kube.connection import Connection
 from nestor.kube.pages import Parse
 
 JSON = "application/json"
-STREAM_LIMIT = 500
+STREAM_LIMIT = 1024
 """Streams that one client may have open."""
 _CALLS = 200
 """Requests and watches that may be under way at a time."""
@@ -168,7 +168,7 @@ class Transport:
         try:
             response = await call
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise errors.Unreachable(f"{what}: {error or type(error).__name__}") from error
+            raise errors.Unreachable(f"{what}: {str(error) or type(error).__name__}") from error
         try:
             if response.status in range(300, 400) and self._answer_bytes is not None:
                 raise errors.Unreachable(f"{what}: the server wants to send us elsewhere")
@@ -176,7 +176,7 @@ class Transport:
                 raise errors.from_response(response.status, await self._read(response))
             yield response
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise errors.Unreachable(f"{what}: {error or type(error).__name__}") from error
+            raise errors.Unreachable(f"{what}: {str(error) or type(error).__name__}") from error
         finally:
             # Not `release()`: an unread watch must not go back to the pool.
             response.close() if not response.content.at_eof() else response.release()

@@ -1,37 +1,62 @@
-"""The HTTP server for the kubelet's probes and for metrics."""
+"""The HTTP server for probes and metrics: a small one, since every process has it and only machines ask."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping
-
-from aiohttp import web
+from functools import partial
 
 STALE_SECONDS = 300
 """Servers send bookmarks every minute and end watches after 240 s: a watch silent for longer has lost its server."""
+METRICS = "/metrics"
+_HEAD_SECONDS = 10
+_WORDS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}
+
+Pages = Mapping[str, Callable[[], tuple[int, str]]]
+"""By path: the status and the text to answer."""
 
 
 async def serve(port: int, probes: Mapping[str, Callable[[], str | None]], metrics: Callable[[], str]) -> None:
     """Answer until cancelled: a path of `probes` with 503 and the problem that its function returns, or with 200 for None."""
+    pages: Pages = {path: partial(_judge, find_problem) for path, find_problem in probes.items()}
+    pages = {**pages, METRICS: lambda: (200, metrics())}
+    server = await asyncio.start_server(partial(_answer, pages), port=port)
+    async with server:
+        await server.serve_forever()
 
-    def answer(find_problem: Callable[[], str | None]) -> Callable[[web.Request], object]:
-        async def handle(_: web.Request) -> web.Response:
-            problem = find_problem()
-            return web.Response(text="ok" if problem is None else problem, status=200 if problem is None else 503)
 
-        return handle
+def _judge(find_problem: Callable[[], str | None]) -> tuple[int, str]:
+    problem = find_problem()
+    return (200, "ok") if problem is None else (503, problem)
 
-    async def tell(_: web.Request) -> web.Response:
-        return web.Response(text=metrics())
 
-    app = web.Application()
-    for path, find_problem in probes.items():
-        app.router.add_get(path, answer(find_problem))  # type: ignore[arg-type]
-    app.router.add_get("/metrics", tell)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, port=port).start()
-        await asyncio.Event().wait()
-    finally:
-        await runner.cleanup()
+async def _answer(pages: Pages, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """One request on a connection, which then closes."""
+    with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        async with asyncio.timeout(_HEAD_SECONDS):
+            method, target = _read_head(await reader.readuntil(b"\r\n\r\n"))
+            status, text = _find(pages, method, target)
+            body = text.encode()
+            head = (
+                f"HTTP/1.1 {status} {_WORDS[status]}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+                f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+            )
+            writer.write(head.encode() + (b"" if method == "HEAD" else body))
+            await writer.drain()
+    writer.close()
+
+
+def _read_head(head: bytes) -> tuple[str, str]:
+    """Method and target of a request; empty if it is none."""
+    parts = head.partition(b"\r\n")[0].decode("latin-1").split(" ")
+    return (parts[0], parts[1]) if len(parts) == 3 and parts[2].startswith("HTTP/1.") else ("", "")
+
+
+def _find(pages: Pages, method: str, target: str) -> tuple[int, str]:
+    if not method:
+        return 400, "not HTTP"
+    if method not in ("GET", "HEAD"):
+        return 405, "only GET"
+    page = pages.get(target.partition("?")[0])
+    return page() if page else (404, "not found")

@@ -264,6 +264,14 @@ def test_what_is_wrong_with_a_job(state: str, level: str, part: str) -> None:
         assert not [finding for finding in findings if finding.level == "bad"]
 
 
+def test_a_job_that_runs_without_walls_is_warned_of_with_what_can_be_done() -> None:
+    admitted = condition(conditions.ADMITTED, "True", conditions.NETWORK_NOT_ENFORCED, "accepted; nothing enforces them")
+    findings = job.judge(JobFacts(builders.build_job(admitted)))
+    found = [finding for finding in findings if "nothing enforces them" in finding.text]
+    assert [finding.level for finding in found] == ["warn"]
+    assert "network.unenforced" in found[0].advice
+
+
 def test_a_jobs_pods_events_and_missing_rights_are_told() -> None:
     event = {
         "involvedObject": {"kind": "Pod", "name": "web"},

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import logging
 import ssl
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
-from aiohttp import web
+import h11
 
 from nestor.api import labels
 from nestor.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY
@@ -29,34 +31,79 @@ TIMEOUT_SECONDS = 5
 _PATH = "/services"
 _CHECK_SECONDS = 30.0
 _RETRY_SECONDS = 1.0
+_IDLE_SECONDS = 300.0
+"""Between two requests. The API server keeps idle connections for 90."""
+_CHUNK = 2**16
 _BODY_LIMIT = 4 * 2**20
 """Bytes of a request: two versions of an object, which etcd limits to 1.5 MiB each."""
 
+Review = Callable[[Object], Awaitable[Object]]
+"""From an AdmissionReview to its answer."""
 
-async def serve(port: int, access: Path, review: Callable[[Object], Awaitable[Object]]) -> None:
-    """Answer until cancelled."""
 
-    async def answer(request: web.Request) -> web.Response:
-        try:
-            body = await request.json()
-        except (ValueError, RecursionError):
-            body = None
-        if not isinstance(body, dict):
-            return web.Response(status=400, text="not an AdmissionReview")
-        return web.json_response(await review(body))
-
+async def serve(port: int, access: Path, review: Review) -> None:
+    """Answer until cancelled. A caller keeps its connection for as many reviews as it likes."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(access / KUBELET_CERTIFICATE, access / KUBELET_KEY)
-    app = web.Application(client_max_size=_BODY_LIMIT)
-    app.router.add_post(_PATH, answer)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
+    server = await asyncio.start_server(partial(_converse, review), "127.0.0.1", port, ssl=context)
+    async with server:
+        await server.serve_forever()
+
+
+async def _converse(review: Review, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    connection = h11.Connection(h11.SERVER)
     try:
-        await web.TCPSite(runner, "127.0.0.1", port, ssl_context=context).start()
-        await asyncio.Event().wait()
+        while (found := await _read(connection, reader)) is not None:
+            request, body = found
+            status, text = await _answer(request, body, review)
+            headers = [("Content-Type", "application/json"), ("Content-Length", str(len(text)))]
+            for event in (h11.Response(status_code=status, headers=headers), h11.Data(data=text), h11.EndOfMessage()):
+                writer.write(connection.send(event) or b"")
+            await writer.drain()
+            if connection.our_state is not h11.DONE or connection.their_state is not h11.DONE:
+                return
+            connection.start_next_cycle()
+    except (OSError, TimeoutError, h11.ProtocolError) as error:
+        log.debug("webhook for Services: %s", error)
+    except asyncio.CancelledError:
+        pass  # the process ends
     finally:
-        await runner.cleanup()
+        writer.close()
+
+
+async def _read(connection: h11.Connection, reader: asyncio.StreamReader) -> tuple[h11.Request, bytes] | None:
+    """The next request and its body; None if the caller hung up. Of a body that is too large, a part."""
+    request, body = None, bytearray()
+    async with asyncio.timeout(_IDLE_SECONDS):
+        while True:
+            event = connection.next_event()
+            if event is h11.NEED_DATA:
+                if connection.they_are_waiting_for_100_continue:
+                    return None
+                connection.receive_data(await reader.read(_CHUNK))
+            elif isinstance(event, h11.Request):
+                request = event
+            elif isinstance(event, h11.Data):
+                body += event.data
+            if len(body) > _BODY_LIMIT or isinstance(event, h11.EndOfMessage):
+                return (request, bytes(body)) if request else None
+            if isinstance(event, h11.ConnectionClosed):
+                return None
+
+
+async def _answer(request: h11.Request, body: bytes, review: Review) -> tuple[int, bytes]:
+    if request.target.partition(b"?")[0] != _PATH.encode():
+        return 404, b"{}"
+    if request.method != b"POST" or len(body) > _BODY_LIMIT:
+        return 405 if request.method != b"POST" else 413, b"{}"
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        return 400, b'"not an AdmissionReview"'
+    return 200, json.dumps(await review(content)).encode()
 
 
 async def keep_configuration(nested: Api, access: Path, port: int) -> None:

@@ -11,7 +11,9 @@ _NODE_CHOSEN: list[Object] = [{"fieldsV1": {"f:spec": {_NODE: {}}}}]
 
 
 class Trim:
-    """Trims objects, and keeps once what pods that have ended have in common: their controllers may leave thousands of them."""
+    """Trims objects, and keeps once what pods have in common: the specs of those of one controller, and of pods that have ended,
+    of which controllers may leave thousands, all that is equal.
+    """
 
     def __init__(self) -> None:
         self._share = Sharing()
@@ -22,9 +24,10 @@ class Trim:
         if names_its_node(obj):
             meta["managedFields"] = _NODE_CHOSEN
         kept = {**obj, "metadata": meta}
-        if obj.get("kind") == "Pod" and is_terminal(kept):
-            shared: Object = self._share(kept)
-            return shared
+        if obj.get("kind") == "Pod":
+            part = kept if is_terminal(kept) else kept["spec"]
+            shared: Object = self._share(part)
+            return shared if part is kept else kept | {"spec": shared}
         return kept
 
 

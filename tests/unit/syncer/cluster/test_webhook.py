@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import contextlib
+import datetime
+import io
+import json
+import ssl
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import aiohttp
+import pytest
+
+from nestor.cluster import certificates
+from nestor.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY
 from nestor.syncer.cluster import addresses, webhook
+from tests.integration.apiserver import free_ports
+from tests.waiting import eventually
+
+Object = dict[str, Any]
 
 
 def test_it_is_never_in_the_way() -> None:
@@ -21,3 +39,70 @@ def test_it_stays_on_loopback_and_accepts_one_certificate(tmp_path: Path) -> Non
     assert hook["clientConfig"]["url"] == "https://127.0.0.1:8085/services"
     assert base64.b64decode(hook["clientConfig"]["caBundle"]) == b"certificate"
     assert "service" not in hook["clientConfig"]
+
+
+@dataclass
+class Hook:
+    """A running webhook, and a client that believes its certificate."""
+
+    url: str
+    session: aiohttp.ClientSession
+
+    async def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, str]:
+        """Status and text."""
+        async with self.session.request(method, self.url + path, data=None if body is None else io.BytesIO(body)) as answer:
+            return answer.status, await answer.text()
+
+
+@pytest.fixture
+async def hook(tmp_path: Path) -> AsyncIterator[Hook]:
+    """It answers with what it was asked."""
+    now = datetime.datetime.now(datetime.UTC)
+    authority = certificates.new_authority("nested", now)
+    pair = certificates.new_leaf(authority, "nestor:kubelet", now, hosts=["127.0.0.1"])
+    (tmp_path / KUBELET_CERTIFICATE).write_bytes(pair.certificate)
+    (tmp_path / KUBELET_KEY).write_bytes(pair.key)
+
+    async def review(content: Object) -> Object:
+        return {"asked": content}
+
+    (port,) = free_ports(1)
+    task = asyncio.create_task(webhook.serve(port, tmp_path, review))
+    tls = ssl.create_default_context(cadata=authority.certificate.decode())
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=tls)) as session:
+        made = Hook(f"https://127.0.0.1:{port}", session)
+
+        async def is_up() -> bool:
+            with contextlib.suppress(aiohttp.ClientConnectorError):
+                return (await made.ask("GET", "/")) == (404, "{}")
+            return False
+
+        await eventually(is_up)
+        yield made
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_one_connection_serves_many_reviews(hook: Hook) -> None:
+    for number in range(3):
+        body = json.dumps({"request": number, "padding": "x" * 200_000}).encode()
+        status, text = await hook.ask("POST", "/services?timeout=5s", body)
+        assert (status, json.loads(text)["asked"]["request"]) == (200, number)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "/services", b"[]", 400),
+        ("POST", "/services", b"{", 400),
+        ("POST", "/services", b"[" * 100_000, 400),
+        ("POST", "/services", b"x" * (4 * 2**20 + 1), 413),
+        ("POST", "/other", b"{}", 404),
+        ("GET", "/services", None, 405),
+    ],
+    ids=["a list", "broken", "deep", "large", "elsewhere", "a question"],
+)
+async def test_what_is_no_review(hook: Hook, method: str, path: str, body: bytes | None, status: int) -> None:
+    with contextlib.suppress(aiohttp.ClientOSError):  # the server hangs up on what is too large
+        assert (await hook.ask(method, path, body))[0] == status
+    assert (await hook.ask("POST", "/services", b"{}"))[0] == 200

@@ -30,10 +30,11 @@ def test_of_who_wrote_what_only_the_node_counts(phase: str, managers: tuple[Obje
     assert kept == pod
 
 
-def test_pods_that_have_ended_share_what_is_equal() -> None:
+def test_pods_share_what_is_equal() -> None:
     trim = Trim()
-    assert trim(build("Succeeded"))["spec"] is trim(build("Failed", name="b"))["spec"]
-    assert trim(build("Running"))["spec"] is not trim(build("Running", name="b"))["spec"]
+    ended, other, running = (trim(build(phase, name=phase)) for phase in ("Succeeded", "Failed", "Running"))
+    assert ended["spec"] is other["spec"] is running["spec"]
+    assert ended["metadata"]["labels"] is other["metadata"]["labels"] is not running["metadata"]["labels"]
 
 
 def test_what_is_trimmed_stays_so() -> None:
