@@ -12,7 +12,12 @@ from devcluster.cluster.node import facts
 from devcluster.cluster.node.facts import PLUGIN
 from devcluster.cluster.paths import Paths
 
-SOCKETS = tuple(f"node-{node.number}.sock{kind}" for node in facts.ALL for kind in ("", ".ttrpc"))
+_KINDS = (("node", ""), ("node", ".ttrpc"), ("policies", ""))
+SOCKETS = tuple(
+    f"{name}-{node.number}.sock{kind}"
+    for node in facts.ALL
+    for name, kind in (("node", ""), ("node", ".ttrpc"), ("policies", ""))
+)
 CLUSTER_FILES = (
     "process.json",
     "state.json",

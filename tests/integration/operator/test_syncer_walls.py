@@ -80,6 +80,13 @@ async def test_copies_are_written_changed_and_deleted(syncer: Api, namespace: st
     await syncer.delete(kinds.NETWORK_POLICY, name, namespace)
 
 
+async def test_a_service_that_is_reached_from_outside_gets_its_policy(syncer: Api, namespace: str) -> None:
+    labels = {"nestor.dev/cluster": "hello", "nestor.dev/nested-namespace": "shop", "app": "web"}
+    body = copy(namespace)
+    body["spec"] = {"podSelector": {"matchLabels": labels}, "policyTypes": ["Ingress"], "ingress": [{"ports": [{"port": 80}]}]}
+    await syncer.create(kinds.NETWORK_POLICY, body)
+
+
 async def test_walls_are_neither_changed_nor_deleted(syncer: Api, namespace: str) -> None:
     opened = {"metadata": {"labels": {"nestor.dev/nested-uid": "u"}}, "spec": {"egress": [{}]}}
     with pytest.raises(Forbidden, match="copies of nested policies only"):
@@ -93,9 +100,9 @@ async def test_walls_are_neither_changed_nor_deleted(syncer: Api, namespace: str
     [
         ({"podSelector": {}}, "about pods of its nested cluster"),
         ({"podSelector": {"matchLabels": OWN | {"nestor.dev/component": "server"}}}, "about pods of its nested cluster"),
-        ({"egress": [{}]}, "names pods of its nested cluster"),
-        ({"egress": [{"to": [{"namespaceSelector": {}}]}]}, "names pods of its nested cluster"),
-        ({"ingress": [{"from": [{"podSelector": {}}]}]}, "names pods of its nested cluster"),
+        ({"egress": [{}]}, "connect to those of its nested cluster"),
+        ({"egress": [{"to": [{"namespaceSelector": {}}]}]}, "connect to those of its nested cluster"),
+        ({"egress": [{"to": [{"podSelector": {}}]}]}, "connect to those of its nested cluster"),
         ({"egress": [{"to": [{"ipBlock": {"cidr": "0.0.0.0/0"}}]}]}, "metadata address"),
         ({"egress": [{"to": [{"ipBlock": {"cidr": "169.254.169.254/32"}}]}]}, "metadata address"),
     ],

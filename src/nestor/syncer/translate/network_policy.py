@@ -25,6 +25,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 ISOLATED: Mapping[Direction, str] = {"Ingress": marks.ISOLATED_INGRESS, "Egress": marks.ISOLATED_EGRESS}
 _LISTS: Mapping[Direction, tuple[str, str]] = {"Ingress": ("ingress", "from"), "Egress": ("egress", "to")}
 _PEER, _PORT = TABLES["NetworkPolicyPeer"], TABLES["NetworkPolicyPort"]
+_ANYBODY = (IpBlock(cidr="0.0.0.0/0"), IpBlock(cidr="::/0"))
 ADDRESSES = 200
 """How many of the cluster's pods one `ipBlock` may come to."""
 
@@ -40,6 +41,8 @@ class Surroundings:
     """Those of the cluster's own pods, sorted."""
     internet: Sequence[IpBlock]
     """What the class opens of the world outside."""
+    lets_in: bool = False
+    """Whether the class lets anybody outside in to pods, by node ports or load balancers."""
 
 
 def find_isolation(pod: Object, policies: Iterable[Object]) -> dict[str, str]:
@@ -78,12 +81,12 @@ def find_ignored(policy: Object, around: Surroundings) -> list[str]:
             cidr, own = block["cidr"], _find_own(block, around)
             if isinstance(own, list) and len(own) > ADDRESSES:
                 found.append(f"`{path}` is {cidr}, but only {ADDRESSES} pods of the nested cluster in it are let through")
-            if direction == "Ingress":
+            if direction == "Ingress" and not around.lets_in:
                 found.append(
                     f"`{path}` is {cidr}, but only pods of the nested cluster are let in by it: Nestor carries no policy that "
                     "opens pods to addresses outside; exposed targets are reached anyway"
                 )
-            elif not _find_outside(block, around.internet) and own == []:
+            elif direction == "Egress" and own == [] and not _find_outside(block, around.internet):
                 found.append(f"`{path}` is {cidr}, but the class opens none of it (`network.internet`, `network.privateRanges`)")
     return [*found, *_find_unknown(policy["spec"])]
 
@@ -142,13 +145,12 @@ def _build_peer(policy: Object, peer: Object | None, direction: Direction, aroun
     """What a peer comes to; None stands for anybody. Empty if it is nobody."""
     target = around.target
     if peer is None:
-        outside = [_dump(block) for block in around.internet] if direction == "Egress" else []
+        outside = [_dump(block) for block in _list_outside(direction, around)]
         return [{"podSelector": {"matchLabels": _scope(target, None)}}, *outside]
     if peer.keys() - _PEER.keys():
         return []  # whom it means is not known; without that, it would be everybody
     if block := peer.get("ipBlock"):
-        outside = _find_outside(block, around.internet) if direction == "Egress" else []
-        return [*_build_own(block, around), *outside]
+        return [*_build_own(block, around), *_find_outside(block, _list_outside(direction, around))]
     by_namespace = peer.get("namespaceSelector")
     own = policy["metadata"]["namespace"] if by_namespace is None else None
     selector = labels.host_selector(peer.get("podSelector") or {}, _scope(target, own), target.allowed_labels)
@@ -159,6 +161,13 @@ def _build_peer(policy: Object, peer: Object | None, direction: Direction, aroun
         chosen = {"key": marks.NESTED_NAMESPACE, "operator": "In", "values": names}
         selector["matchExpressions"] = [*selector.get("matchExpressions", []), chosen]
     return [{"podSelector": selector}]
+
+
+def _list_outside(direction: Direction, around: Surroundings) -> Sequence[IpBlock]:
+    """To whom of the world outside a pod may connect, or who may connect to it."""
+    if direction == "Egress":
+        return around.internet
+    return _ANYBODY if around.lets_in else ()
 
 
 def _build_own(block: Object, around: Surroundings) -> list[Object]:

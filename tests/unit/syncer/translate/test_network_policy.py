@@ -157,6 +157,14 @@ def test_egress_to_addresses_never_opens_what_the_class_does_not(peer: Object, e
     assert peers_of(egress(peer)) == expected
 
 
+def test_where_node_ports_are_allowed_a_policy_may_let_in_anybody() -> None:
+    around = replace(AROUND, lets_in=True)
+    assert peers_of(ingress(block("192.0.2.0/24", "192.0.2.7/32")), around) == [block("192.0.2.0/24", "192.0.2.7/32")]
+    assert peers_of(policy(policyTypes=["Ingress"], ingress=[{}]), around) == [ANYBODY, block("0.0.0.0/0"), block("::/0")]
+    assert peers_of(egress(block("10.0.0.0/8")), around) == peers_of(egress(block("10.0.0.0/8")))
+    assert find_ignored(ingress(block("192.0.2.0/24")), around) == []
+
+
 def test_without_internet_nothing_outside_is_opened() -> None:
     around = replace(AROUND, internet=[])
     assert peers_of(egress(block("0.0.0.0/0")), around) == [ANYBODY]

@@ -67,11 +67,13 @@ class NetworkPolicyRow(Row):
 
     def _look_around(self) -> translate.Surroundings:
         caches = self.context.caches
+        allowed = caches.policy.allowed_services
         return translate.Surroundings(
             target=self.context.target,
             namespaces={item["metadata"]["name"]: labels_of(item) for item in caches.nested(kinds.NAMESPACE)},
             addresses=tuple(sorted(address for pod in caches.host(kinds.POD) for address in list_addresses(pod))),
             internet=caches.policy.internet,
+            lets_in=allowed.node_ports or allowed.load_balancers,
         )
 
 
