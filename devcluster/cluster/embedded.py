@@ -179,6 +179,11 @@ def _load(layout: Paths, progress: Progress) -> list[str]:
     from devcluster import build  # noqa: PLC0415 - see `up`
 
     build.push_images(settings.REGISTRY, progress)
+    return forget_old_images(layout, progress)
+
+
+def forget_old_images(layout: Paths, progress: Progress) -> list[str]:
+    """Make the nodes pull what the registry knows better by now; these tags."""
     stale = sorted({name for node in layout.nodes() if runtime.answers(node) for name in images.refresh(node)})
     for name in stale:
         progress.note(f"Rebuilt, the nodes will pull it again: {name}")

@@ -48,7 +48,8 @@ class Store:
         if not runs:
             return {}
         total = {key: sum(run[key] for run in runs) for key in ("tests", "seconds")}
-        return total | {key: max(run.get(key, 0) for run in runs) for key in ("processes", "load")}
+        load = max(run["load"] for run in runs) if all("load" in run for run in runs) else 0
+        return total | {"processes": max(run["processes"] for run in runs), "load": load}
 
     def clear(self) -> None:
         """Forget everything."""

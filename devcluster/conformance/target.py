@@ -13,7 +13,7 @@ import yaml
 
 import devcluster.cluster
 from devcluster.build import cache, conformance, references, registry
-from devcluster.cluster import settings
+from devcluster.cluster import embedded, paths, settings
 from devcluster.conformance import scene
 from devcluster.demo import install
 from devcluster.demo.tools import Tools
@@ -37,8 +37,9 @@ def push_images(progress: Progress) -> None:
     images = conformance.ensure_images(cache.default(), progress)
     target = registry.Registry(settings.REGISTRY)
     with progress.stage("Push the images of the conformance tests"):
-        for reference, archive in images:
-            target.push(archive, references.parse(reference))
+        pushed = [target.push(archive, references.parse(reference)) for reference, archive in images]
+    if any(pushed):
+        embedded.forget_old_images(paths.default(), progress)
 
 
 def open_nested(host_kubeconfig: Path, class_name: str, progress: Progress) -> Path:
