@@ -33,6 +33,7 @@ demo-down: $(VENV)/.ready ## Remove what the demos started
 test: $(VENV)/.ready ## Run everything: lint, types, unit, integration (real API server), e2e (real nested clusters)
 	@# Build first, so that no test competes with a compiler.
 	@$(RUN) -m devcluster.build images >/dev/null
+	@$(RUN) -m devcluster.conformance build
 	@$(HOLD) $(MAKE) --no-print-directory held-test
 
 ##@ Develop

@@ -9,6 +9,7 @@ CONTAINERD = "github.com/containerd/containerd/v2"
 DISTRIBUTION = "github.com/distribution/distribution/v3"
 HELM = "helm.sh/helm/v4"
 KINE = "github.com/k3s-io/kine"
+LOCAL_PATH = "github.com/rancher/local-path-provisioner"
 KUBERNETES = "k8s.io/kubernetes"
 METRICS_SERVER = "sigs.k8s.io/metrics-server"
 _VERSION_PACKAGES = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
@@ -76,6 +77,7 @@ COMPONENTS = (
         "helm", "helm", {"helm": f"{HELM}/cmd/helm"}, (), HELM, {f"{HELM}/internal/version.version": "{version}"},
         disk_gigabytes=1.4,
     ),
+    Component("localpath", "localpath", {"local-path-provisioner": LOCAL_PATH}, (), disk_gigabytes=0.3),
     # For the end-to-end tests alone.
     Component("deviceplugin", "deviceplugin", {"device-plugin": "."}, tests=(".",), disk_gigabytes=0.2),
     Component(
@@ -95,10 +97,12 @@ CONFORMANCE = (
             "agnhost": f"{KUBERNETES}/test/images/agnhost",
             "nnp": f"{KUBERNETES}/test/images/nonewprivs",
             "sample-apiserver": "k8s.io/sample-apiserver",
+            "conformance-sh": "./cmd/sh",
         },
-        (),
+        ("cmd/sh/*.go",),
         KUBERNETES,
         _kubernetes_version(),
+        tests=("./cmd/...",),
         disk_gigabytes=1.5,
     ),
 )

@@ -75,8 +75,9 @@ def nginx(parts: Parts) -> Image:
 
 
 def busybox(parts: Parts) -> Image:
-    """The busybox of the cluster's other tests, but its shell is bash: that hands on environment variables of any name."""
-    shell = Layer([Entry("bin/sh", parts.cache.deb / SHELL / "bin" / "bash-static")])
+    """The busybox of the cluster's other tests, but its shell hands on environment variables of any name."""
+    bash = parts.cache.deb / SHELL / "bin" / "bash-static"
+    shell = Layer([Entry("bin/bash", bash), Entry("bin/sh", parts.cache.bin / "conformance-sh")])
     return Image(f"{E2E}/busybox:1.37.0-1", [*assembled.busybox(parts.cache).layers, shell], command=["sh"])
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from devcluster.build import commands, components, keys, machine
 from devcluster.build.cache import REPOSITORY, Cache
-from devcluster.build.components import COMPONENTS, Component
+from devcluster.build.components import COMPONENTS, CONFORMANCE, Component
 from devcluster.progress import Progress
 
 MODULES = REPOSITORY / "devcluster" / "go"
@@ -34,10 +34,11 @@ def ensure_components(cache: Cache, progress: Progress, table: Sequence[Componen
 
 def run_tests(cache: Cache, progress: Progress) -> None:
     """Run the Go tests of every component; what Go has run before with the same inputs, it does not run again."""
-    tested = [component for component in COMPONENTS if component.tests]
+    tested = [component for component in (*COMPONENTS, *CONFORMANCE) if component.tests]
     machine.check_go(_go_mod(tested[0]))
     modules = {component.module for component in tested}
-    if missing := [component for component in COMPONENTS if component.module in modules and not _is_built(cache, component)]:
+    needed = [component for component in (*COMPONENTS, *CONFORMANCE) if component.module in modules]
+    if missing := [component for component in needed if not _is_built(cache, component)]:
         machine.check_disk(sum(component.disk_gigabytes for component in missing), "to build programs from source")
     for component in tested:
         with progress.stage(f"Test {', '.join(component.programs)}"):

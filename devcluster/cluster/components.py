@@ -26,6 +26,7 @@ BINARIES = (
     "runc",
     "registry",
     "caddy",
+    "local-path-provisioner",
     "cni/bridge",
     "cni/host-local",
     "cni/loopback",
@@ -56,7 +57,7 @@ def first(paths: Paths) -> list[Component]:
 
 def after_api(paths: Paths) -> list[Component]:
     """What ends, or waits long, when it does not find a ready API server."""
-    return [controller_manager(paths), scheduler(paths), ingress(paths)]
+    return [controller_manager(paths), scheduler(paths), ingress(paths), volumes(paths)]
 
 
 def etcd(paths: Paths) -> Component:
@@ -187,6 +188,22 @@ def ingress(paths: Paths) -> Component:
         str(paths.caddy_socket),
     )
     return Component("ingress", argv, side="machine")
+
+
+def volumes(paths: Paths) -> Component:
+    """The provisioner of both StorageClasses: a folder for each volume, made and removed by a pod on its node."""
+    flags = {
+        "config": paths.etc / "volumes.json",
+        "helper-pod-file": paths.etc / "volumes-pod.yaml",
+        "helper-image": settings.VOLUMES_IMAGE,
+        "configmap-name": "scripts",
+        "kubeconfig": paths.pki / "volumes.kubeconfig",
+        "namespace": settings.VOLUMES_NAMESPACE,
+        "provisioner-name": settings.VOLUMES_PROVISIONER,
+        "service-account-name": "default",
+    }
+    argv = (str(paths.bin / "local-path-provisioner"), "start", *(f"--{key}={value}" for key, value in flags.items()))
+    return Component("volumes", argv)
 
 
 def kube(paths: Paths, name: str, flags: Mapping[str, object], node: str = "") -> Component:

@@ -18,7 +18,12 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 def files(paths: Paths) -> dict[str, str]:
     """Every configuration file by its name below `etc/`."""
-    return {"registry.yaml": yaml.safe_dump(registry(paths), sort_keys=False), "caddy.json": json.dumps(caddy(paths), indent=1)}
+    return {
+        "registry.yaml": yaml.safe_dump(registry(paths), sort_keys=False),
+        "caddy.json": json.dumps(caddy(paths), indent=1),
+        "volumes.json": json.dumps(volumes(paths), indent=1),
+        "volumes-pod.yaml": yaml.safe_dump(volumes_pod(), sort_keys=False),
+    }
 
 
 def write(folder: Path, content_by_name: Mapping[str, str]) -> None:
@@ -49,6 +54,24 @@ def caddy(paths: Paths) -> dict[str, Any]:
         "admin": {"listen": f"unix/{paths.caddy_socket}", "origins": ["localhost"], "config": {"persist": False}},
         "logging": {"logs": {"default": {"level": "WARN"}}},
     }
+
+
+def volumes(paths: Paths) -> dict[str, Any]:
+    """The provisioner of volumes. The shared ones are in the cache, which both nodes see; all go away with the cluster."""
+    local = {"node": "DEFAULT_PATH_FOR_NON_LISTED_NODES", "paths": [settings.VOLUMES_FOLDER]}
+    return {
+        "storageClassConfigs": {
+            settings.LOCAL_CLASS: {"nodePathMap": [local]},
+            settings.SHARED_CLASS: {"sharedFileSystemPath": str(paths.volumes)},
+        }
+    }
+
+
+def volumes_pod() -> dict[str, Any]:
+    """The pod that makes a volume's folder, or removes it; the provisioner fills in the rest."""
+    container = {"name": "helper", "image": settings.VOLUMES_IMAGE, "imagePullPolicy": "IfNotPresent"}
+    spec = {"containers": [container], "terminationGracePeriodSeconds": 0, "automountServiceAccountToken": False}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "volume"}, "spec": spec}
 
 
 def environment(paths: Paths) -> dict[str, str]:

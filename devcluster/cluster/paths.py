@@ -71,6 +71,11 @@ class Paths:
         return self.cache / "cluster-log.last"
 
     @cached_property
+    def volumes(self) -> Path:
+        """The volumes that all nodes share."""
+        return self.cluster / "volumes"
+
+    @cached_property
     def pki(self) -> Path:
         """Certificates, keys and the components' kubeconfigs."""
         return self.cluster / "pki"

@@ -24,6 +24,7 @@ CLIENTS: dict[str, tuple[str, tuple[str, ...]]] = {
     **{f"kubelet-{node.name}": (f"system:node:{node.name}", ("system:nodes",)) for node in facts.ALL},
     "ingress": ("nestor-dev:ingress", ()),
     "policies": ("nestor-dev:policies", ()),
+    "volumes": ("nestor-dev:volumes", ()),
 }
 API_SERVER_NAMES = (
     "kubernetes",

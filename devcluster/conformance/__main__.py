@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -29,12 +31,16 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=0, help="end after so long; the next run goes on from there")
     chosen = parser.parse_args()
     progress = Console()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job would ignore it
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         conformance.ensure_images(cache.default(), progress)
         return 0 if chosen.action == "build" else _run(chosen, progress)
     except (BuildError, DemoError, suite.SuiteError, RuntimeError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
 
 
 def _run(chosen: argparse.Namespace, progress: Progress) -> int:
@@ -73,7 +79,7 @@ def _measure(
 
         found = runner.run(left, kubeconfig, on_result)
     kept.add(found)
-    kept.add_run(len(found), time.monotonic() - began, chosen.processes)
+    kept.add_run(len(found), time.monotonic() - began, chosen.processes, os.getloadavg()[1])
 
 
 def _tell(verdict: Verdict, column: str) -> bool:

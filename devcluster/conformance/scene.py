@@ -8,7 +8,14 @@ Object = dict[str, Any]
 
 NAMESPACE = "conformance"
 POD_SECURITY = {"baseline": "Baseline", "privileged": "Privileged"}
-QUOTA = {"pods": "400", "count/pods": "4000", "services": "400", "configmaps": "2000", "secrets": "2000"}
+QUOTA = {
+    "pods": "400",
+    "count/pods": "4000",
+    "services": "400",
+    "services.nodeports": "50",
+    "configmaps": "2000",
+    "secrets": "2000",
+}
 """The tests make more at a time than an application may by default."""
 RUNTIME = "test-handler"
 """Handler of the RuntimeClasses that the tests make. No node needs to have it: their pods only have to be scheduled."""
@@ -16,13 +23,13 @@ _VERSION = "nestor.dev/v1alpha1"
 
 
 def build_class(default: Object, class_name: str) -> Object:
-    """The class `default`, with the level of pod security that the column is about, all nodes, room for the tests, and their
-    runtime.
+    """The class `default`, with the level of pod security that the column is about, all else that a class may allow, and room for
+    the tests.
     """
     cluster = default["spec"]["cluster"] | {"nodes": "All"}
     namespace = (default["spec"].get("namespace") or {}) | {"podSecurity": POD_SECURITY[class_name], "quota": QUOTA}
     placement = (default["spec"].get("placement") or {}) | {"runtimeClasses": {"allowed": [{"name": RUNTIME}]}}
-    own = {"cluster": cluster, "namespace": namespace, "placement": placement}
+    own = {"cluster": cluster, "namespace": namespace, "placement": placement, "services": {"nodePorts": True}}
     return _build("NestedClass", job_name(class_name), default["spec"] | own)
 
 

@@ -36,9 +36,10 @@ class Store:
         """Write results down. What is there of the same tests no longer counts."""
         self._append(results.dump(found))
 
-    def add_run(self, tests: int, seconds: float, processes: int) -> None:
-        """Write down how fast a run was."""
-        self._append(f"{json.dumps({'run': {'tests': tests, 'seconds': round(seconds), 'processes': processes}})}\n")
+    def add_run(self, tests: int, seconds: float, processes: int, load: float) -> None:
+        """Write down how fast a run was, and how busy the machine with whatever it did."""
+        run = {"tests": tests, "seconds": round(seconds), "processes": processes, "load": round(load)}
+        self._append(f"{json.dumps({'run': run})}\n")
 
     def rate(self) -> Object:
         """How fast all runs were together; empty without any."""
@@ -47,7 +48,7 @@ class Store:
         if not runs:
             return {}
         total = {key: sum(run[key] for run in runs) for key in ("tests", "seconds")}
-        return total | {"processes": runs[-1]["processes"]}
+        return total | {key: max(run.get(key, 0) for run in runs) for key in ("processes", "load")}
 
     def clear(self) -> None:
         """Forget everything."""

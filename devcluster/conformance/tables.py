@@ -25,7 +25,7 @@ class Record:
     columns: dict[str, dict[str, Result]] = field(default_factory=dict)
     """By column and name."""
     rates: dict[str, Object] = field(default_factory=dict)
-    """By column: `tests` that ended in its runs, `seconds` that these took, with `processes` side by side."""
+    """By column: `tests` that ended in its runs, the `seconds` of these, `processes` and `load` of the machine at most."""
 
 
 def load(text: str, names: Sequence[str], kubernetes: str) -> Record:
@@ -134,7 +134,8 @@ def _goal(record: Record, column: str) -> str:
         found.append(f"Those {number} took {host:.0f} s in all on the host and {here:.0f} s here.")
     if rate := record.rates.get(column):
         minutes = rate["seconds"] / 60
-        found.append(f"{rate['tests']} tests ended in {minutes:.1f} min with {rate['processes']} processes.")
+        busy = f" while the machine's load was up to {rate['load']}" if rate["load"] else ""
+        found.append(f"{rate['tests']} tests ended in {minutes:.1f} min with up to {rate['processes']} processes{busy}.")
     return " ".join(found)
 
 

@@ -58,6 +58,14 @@ def open_nested(host_kubeconfig: Path, class_name: str, progress: Progress) -> P
     return kubeconfig
 
 
+def close_nested(host_kubeconfig: Path, class_name: str) -> None:
+    """Delete what `open_nested` made, but for the namespace; the job's end is not awaited."""
+    host = Tools(host_kubeconfig)
+    name = scene.job_name(class_name)
+    host.kubectl("delete", "--wait=false", "-n", scene.NAMESPACE, f"naj/{name}", f"configmap/{name}")
+    host.kubectl("delete", f"nestedclass/{name}")
+
+
 def _apply(tools: Tools, documents: Iterable[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "documents.yaml"

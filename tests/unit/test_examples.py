@@ -18,13 +18,14 @@ from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NamespacePolicy
 from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.api.placement_rules import ClassPlacement
+from nestor.api.storage import ClassStorage
 from nestor.runner import templates
 from nestor.steps.plan import Plan
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FOLDERS = sorted(path for path in EXAMPLES.iterdir() if path.is_dir())
 WITH_IMAGE = [folder for folder in FOLDERS if (folder / "Dockerfile").exists()]
-PATCHES = sorted(EXAMPLES.glob("*/placement.yaml"))
+PATCHES = sorted([*EXAMPLES.glob("*/placement.yaml"), *EXAMPLES.glob("*/storage.yaml")])
 """What admins add to a class."""
 FILES = sorted(set(EXAMPLES.glob("*/*.yaml")) - set(PATCHES))
 IMAGES = {"docker.io/library/busybox:1.35", "docker.io/library/redis:7.0", "docker.io/library/python:3.11-slim-bookworm"}
@@ -95,12 +96,13 @@ def assert_known(model: type[Model], value: Object) -> None:
 def test_every_key_of_a_patch_for_classes_is_known(file: Path) -> None:
     (patch,) = documents(file)
     assert patch.keys() == {"spec"}
-    assert patch["spec"].keys() <= {"namespace", "placement"}
-    assert_known(ClassPlacement, patch["spec"]["placement"])
-    assert_known(NamespacePolicy, patch["spec"].get("namespace", {}))
+    models: dict[str, type[Model]] = {"placement": ClassPlacement, "storage": ClassStorage, "namespace": NamespacePolicy}
+    assert file.stem in patch["spec"]
+    for key, value in patch["spec"].items():
+        assert_known(models[key], value)
 
 
-@pytest.mark.parametrize("folder", [file.parent for file in PATCHES], ids=ids)
+@pytest.mark.parametrize("folder", [file.parent for file in PATCHES if file.stem == "placement"], ids=ids)
 def test_a_class_may_use_the_backend_of_its_example(folder: Path) -> None:
     (patch,) = documents(folder / "placement.yaml")
     named = [item["name"] for item in patch["spec"]["placement"].get("overflow", {}).get("backends", [])]

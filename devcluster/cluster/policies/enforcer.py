@@ -24,7 +24,7 @@ PATHS = {
 POD_SECONDS = 15.0
 """How long a pod may wait for its rules before its start is tried again."""
 RETRY_SECONDS = 0.1
-TOGETHER_SECONDS = 0.01
+TOGETHER_SECONDS = 0.03
 """A rollout changes several objects at once; one change of the rules for all of them."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from devcluster.cluster.policies.objects import Pod, Policy
@@ -34,12 +35,17 @@ def merge(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def match_block(side: str, block: Mapping[str, Any]) -> str:
     """An `ipBlock` as a match of the source (`saddr`) or destination (`daddr`) address."""
-    network = ipaddress.ip_network(block["cidr"], strict=False)
+    return _match_block(side, block["cidr"], tuple(block.get("except") or ()))
+
+
+@lru_cache(4096)
+def _match_block(side: str, cidr: str, closed: tuple[str, ...]) -> str:
+    network = ipaddress.ip_network(cidr, strict=False)
     matched = f"{IP[network.version]} {side}"
     found = [f"{matched} {network}" if network.prefixlen else f"meta nfproto ipv{network.version}"]
-    if block.get("except"):
-        closed = [ipaddress.ip_network(cidr, strict=False) for cidr in block["except"]]
-        texts = [str(item) for item in ipaddress.collapse_addresses(closed)]  # type: ignore[type-var]
+    if closed:
+        networks = [ipaddress.ip_network(item, strict=False) for item in closed]
+        texts = [str(item) for item in ipaddress.collapse_addresses(networks)]  # type: ignore[type-var]
         found.append(f"{matched} != {{ {', '.join(texts)} }}")
     return " ".join(found)
 

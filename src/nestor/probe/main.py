@@ -9,7 +9,8 @@ import argparse
 import asyncio
 import ipaddress
 import time
-from collections.abc import Collection
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 
 from nestor.contracts.probe import EGRESS_PORT, INGRESS_PORT, LAG_SECONDS, OPEN_PORT, PATIENCE_SECONDS, Exit
 
@@ -33,14 +34,17 @@ def main(arguments: list[str]) -> int:
     return code
 
 
-async def listen(ports: Collection[int] = PORTS) -> None:
+async def listen(ports: Sequence[int] = PORTS) -> None:
     """Accept connections, and close them."""
 
     async def close(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
 
-    servers = [await asyncio.start_server(close, None, port) for port in ports]
-    await asyncio.gather(*(server.serve_forever() for server in servers))
+    async with AsyncExitStack() as stack:
+        # The first port last: whoever reaches it finds the others open, unless policies close them.
+        for port in reversed(ports):
+            await stack.enter_async_context(await asyncio.start_server(close, None, port))
+        await asyncio.Event().wait()
 
 
 async def call(
@@ -55,9 +59,11 @@ async def call(
     started = time.monotonic()
     reached: float | None = None
     while True:
-        works = dict(zip(ports, await asyncio.gather(*(_connects(address, port) for port in ports)), strict=True))
+        # One after the other: a listener that has just begun would look like a policy.
+        is_open = await _connects(address, ports[0])
+        others = await asyncio.gather(*(_connects(address, port) for port in ports[1:])) if is_open else (False, False)
         now = time.monotonic()
-        code = judge(*(works[port] for port in ports))
+        code = judge(is_open, *others)
         if code != Exit.UNREACHED and reached is None:
             reached = now
         if code == Exit.ENFORCED or (reached is not None and code != Exit.UNREACHED and now - reached >= lag):

@@ -7,7 +7,9 @@ Totals are read from caches, so what is being written at the same moment may com
 
 from __future__ import annotations
 
+from nestor import names
 from nestor.kube.pace import Rate
+from nestor.providers.host import EXCEEDED
 
 MEBIBYTE = 1024 * 1024
 
@@ -92,3 +94,10 @@ def find_excess_of_policy(size: int) -> str | None:
     if size <= NETWORK_POLICY_BYTES:
         return None
     return f"a NetworkPolicy may have {NETWORK_POLICY_BYTES // 1024} KiB in the host cluster, and this one would exceed that"
+
+
+def advise(reason: str, quota_class: str) -> str:
+    """A quota's refusal, with who can raise it. `quota_class`: see `Target`."""
+    if quota_class and reason.startswith(f"{EXCEEDED}{names.QUOTA_NAME},"):
+        return f"{reason}; ask an administrator to raise `namespace.quota` of class '{quota_class}'"
+    return f"{reason}; ask an administrator of the host cluster to raise this quota"

@@ -38,8 +38,11 @@ def _check(pod: Object, policy: Policy) -> Iterator[str]:
     for group in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(group) or []):
             yield from _find_in_table(f"spec.{group}[{index}]", container, CONTAINER)
-    if places.gang is None and (native := (spec.get("schedulingGroup") or {}).get("podGroupName")):
-        yield f"`spec.schedulingGroup` is '{native}', but the class has no `placement.gang`"
+    if native := (spec.get("schedulingGroup") or {}).get("podGroupName"):
+        if places.gang is None:
+            yield f"`spec.schedulingGroup` is '{native}', but the class has no `placement.gang`"
+        elif "PodGroup" not in places.gang.groups:
+            yield f"`spec.schedulingGroup` is '{native}', but the class looks for no PodGroups (`placement.gang.groups`)"
     if places.gang is None and (gang := find_name(pod)):
         yield f"annotation `{labels.GANG}` is '{gang}', but the class has no `placement.gang`"
     keys = {item.get("key") or "" for item in spec.get("tolerations") or [] if not is_allowed(item, places)}

@@ -392,7 +392,28 @@ async def test_a_quota_s_refusal_is_told(world: World, space: str) -> None:
         )
         await world.nested.create(CLAIM, claim(space, size="11Gi"))
         (told,) = await refusals(world, space, "data")
-        assert "exceeded quota: storage, requested: requests.storage=11Gi" in told
+        assert told.startswith("exceeded quota: storage, requested: requests.storage=11Gi")
+        assert told.endswith("; ask an administrator of the host cluster to raise this quota")
     finally:
         await world.host.delete(kinds.RESOURCE_QUOTA, "storage", world.namespace)
     await world.host_object(CLAIM, "data", space)
+
+
+@pytest.mark.usefixtures("classes")
+async def test_somebody_else_s_claim_of_that_name_is_left_alone(world: World, space: str) -> None:
+    """Where a NestedCluster is in its user's own namespace, there are claims of his own."""
+    name = names.host_name("data", space)
+    own = claim(space, size="5Gi")
+    own["metadata"] = {"name": name, "namespace": world.namespace}
+    foreign = await world.host.create(CLAIM, own)
+    await world.nested.create(CLAIM, claim(space))
+    nested = await world.nested.create(kinds.POD, build_pod(space, **using("data")))
+    (told,) = await refusals(world, space, "data")
+    assert "already exists and belongs to someone else; left untouched" in told
+    await world.nested_pod(nested, lambda pod: condition(pod, "PodScheduled").get("reason") == "PodRefused")
+    still = await world.host.get(CLAIM, name, world.namespace)
+    assert (still["metadata"]["uid"], still["spec"]) == (foreign["metadata"]["uid"], foreign["spec"])
+    await world.host.delete(CLAIM, name, world.namespace)
+    await world.host_pod(nested)
+    copy = await world.host_object(CLAIM, "data", space)
+    assert copy["spec"]["resources"]["requests"]["storage"] == "1Gi"

@@ -38,6 +38,7 @@ HEALTHY = Installation(
     operators=[OPERATOR],
     classes=[CLASS],
     ingress_classes=[NGINX],
+    storage_classes=[{"metadata": {"name": "fast"}}],
     rights=dict.fromkeys(RIGHTS, True),
     has_image_volumes=True,
 )
@@ -124,6 +125,11 @@ BROKEN = [
     ({"classes": [changed(CLASS, expose={"domain": "x"})]}, "bad", "the cluster has no default one"),
     ({"ingress_classes": []}, "bad", "no IngressClass"),
     (
+        {"classes": [changed(CLASS, storage={"classes": ["fast", "slow"]})]},
+        "bad",
+        "'default' lists StorageClass 'slow', which does not exist; available: fast",
+    ),
+    (
         {
             "classes": [changed(CLASS, expose=CLASS["spec"]["expose"] | {"tlsSecretName": "wild"})],
             "tls_secrets": {"default": False},
@@ -148,7 +154,9 @@ def test_what_is_wrong_with_an_installation(change: dict[str, Any], level: str, 
 
 
 def test_what_may_not_be_seen_is_no_fault() -> None:
-    blind = dataclasses.replace(HEALTHY, crds=None, operators=None, classes=None, ingress_classes=None, has_image_volumes=None)
+    blind = dataclasses.replace(
+        HEALTHY, crds=None, operators=None, classes=None, ingress_classes=None, storage_classes=None, has_image_volumes=None
+    )
     assert not [finding for finding in installation.judge(blind) if finding.level == "bad"]
 
 
@@ -254,6 +262,14 @@ def test_what_is_wrong_with_a_job(state: str, level: str, part: str) -> None:
     assert level in {finding.level for finding in findings if part in finding.text}, findings
     if level != "bad":
         assert not [finding for finding in findings if finding.level == "bad"]
+
+
+def test_a_job_that_runs_without_walls_is_warned_of_with_what_can_be_done() -> None:
+    admitted = condition(conditions.ADMITTED, "True", conditions.NETWORK_NOT_ENFORCED, "accepted; nothing enforces them")
+    findings = job.judge(JobFacts(builders.build_job(admitted)))
+    found = [finding for finding in findings if "nothing enforces them" in finding.text]
+    assert [finding.level for finding in found] == ["warn"]
+    assert "network.unenforced" in found[0].advice
 
 
 def test_a_jobs_pods_events_and_missing_rights_are_told() -> None:

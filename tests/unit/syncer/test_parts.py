@@ -44,7 +44,7 @@ async def test_pods_in_the_host_need_these_caches(context: Context) -> None:
     host, nested = ({informer.kind for informer in side} for side in (context.caches.host_side, context.caches.nested_side))
     both = {kinds.POD, *(row.kind for row in find_rows())} - {kinds.PERSISTENT_VOLUME}
     assert host == both | {kinds.NESTED_CLUSTER, kinds.EVENT, kinds.RESOURCE_QUOTA}
-    assert nested == both - {kinds.NETWORK_POLICY} | {kinds.NAMESPACE, kinds.PERSISTENT_VOLUME}
+    assert nested == both | {kinds.NAMESPACE, kinds.PERSISTENT_VOLUME}
     assert list(built.servers) == [
         "kubelet API",
         "Service webhook",

@@ -76,3 +76,17 @@ def test_a_toleration_that_the_pod_gets_anyway_is_not_told(resource: str, is_tol
     pod = build_pod(container={"resources": {"limits": {resource: "1"}}}, tolerations=[{"key": "nvidia.com/gpu"}])
     policy = BASELINE.model_copy(update={"placement": Placement.model_validate(rules)})
     assert bool(ignored.find_ignored(pod, policy, TARGET)) is is_told
+
+
+@pytest.mark.parametrize(
+    ("gang", "why"),
+    [
+        (None, "the class has no `placement.gang`"),
+        ({"groups": ["Annotation"]}, "the class looks for no PodGroups (`placement.gang.groups`)"),
+        ({"groups": ["PodGroup"]}, None),
+    ],
+)
+def test_a_group_that_the_class_does_not_look_for_is_told(gang: dict[str, Any] | None, why: str | None) -> None:
+    policy = BASELINE.model_copy(update={"placement": Placement.model_validate({"gang": gang})})
+    found = ignored.find_ignored(build_pod(schedulingGroup={"podGroupName": "a"}), policy, TARGET)
+    assert found == ([f"`spec.schedulingGroup` is 'a', but {why}"] if why else [])

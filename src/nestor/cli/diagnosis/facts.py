@@ -53,6 +53,7 @@ class Installation:
     operator_pods: list[Object] = field(default_factory=list)
     classes: list[Object] | None = None
     ingress_classes: list[Object] | None = None
+    storage_classes: list[Object] | None = None
     tls_secrets: dict[str, bool] = field(default_factory=dict)
     """By class: whether the class's TLS Secret is there; a class whose Secret may not be read is left out."""
     rights: dict[tuple[str, str, str], bool] = field(default_factory=dict)
@@ -74,11 +75,12 @@ async def read_installation(session: Session) -> Installation:
     """All facts, read concurrently."""
     api = session.api
     version = await api.request("GET", "/version")
-    crds, operators, classes, ingress_classes = await asyncio.gather(
+    crds, operators, classes, ingress_classes, storage_classes = await asyncio.gather(
         _allowed(_read_crds(api)),
         _allowed(api.list(kinds.DEPLOYMENT, labels=OPERATOR_LABELS)),
         _allowed(_list(api, kinds.NESTED_CLASS)),
         _allowed(api.list(kinds.INGRESS_CLASS)),
+        _allowed(api.list(kinds.STORAGE_CLASS)),
     )
     served, volumes, rights = await asyncio.gather(
         _read_served(api), _has_image_volumes(api, session.namespace), read_rights(api, session.namespace, RIGHTS)
@@ -96,6 +98,7 @@ async def read_installation(session: Session) -> Installation:
         operator_pods=pods,
         classes=classes,
         ingress_classes=ingress_classes,
+        storage_classes=storage_classes,
         rights=rights,
         tls_secrets=await _read_tls_secrets(api, classes or [], operators or []),
         has_image_volumes=volumes,

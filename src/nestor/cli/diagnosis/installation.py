@@ -136,7 +136,7 @@ def _judge_classes(facts: Installation) -> Iterator[Finding]:
 
 def _judge_class(item: Object, facts: Installation) -> Iterator[Finding]:
     name, expose = item["metadata"]["name"], spec_of(item).get("expose") or {}
-    findings = [*_judge_walls(name, item), *_judge_ingress(name, expose, facts)]
+    findings = [*_judge_walls(name, item), *_judge_ingress(name, expose, facts), *_judge_storage(name, item, facts)]
     if not expose.get("domain"):
         who = ": only jobs whose `expose.host` is in `expose.allowedHosts` get a URL"
         if not expose.get("allowedHosts"):
@@ -184,6 +184,19 @@ def _judge_ingress(name: str, expose: Object, facts: Installation) -> Iterator[F
         yield bad(
             f"class '{name}' names no IngressClass and the cluster has no default one; available: {', '.join(known)}",
             "set `expose.ingressClassName` in the class",
+        )
+
+
+def _judge_storage(name: str, item: Object, facts: Installation) -> Iterator[Finding]:
+    if facts.storage_classes is None:
+        return
+    known = {found["metadata"]["name"] for found in facts.storage_classes}
+    wanted = (spec_of(item).get("storage") or {}).get("classes") or ()
+    if lacking := [f"'{other}'" for other in wanted if other not in known]:
+        there = ", ".join(sorted(known)) or "none"
+        yield bad(
+            f"class '{name}' lists StorageClass {', '.join(lacking)}, which does not exist; available: {there}",
+            "change `storage.classes` in the class",
         )
 
 

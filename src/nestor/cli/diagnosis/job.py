@@ -45,6 +45,9 @@ def _judge_conditions(job: Object) -> Iterator[Finding]:
     shown: set[tuple[str, str]] = set()
     for kind in (*words.STAGES, words.SUCCEEDED):
         found = condition(job, kind)
+        if found and found.get("status") == "True" and words.reason_of(found).needs != "nobody":
+            reason = words.reason_of(found)
+            yield warn(f"{kind} is True, {reason}: {found.get('message') or ''}", reason.advice)
         if found is None or found.get("status") == "True" or found.get("reason") in (words.NOT_REQUESTED, words.RUNNING):
             continue
         reason, message = words.reason_of(found), found.get("message") or ""

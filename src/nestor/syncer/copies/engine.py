@@ -301,4 +301,4 @@ class Engine:
 
     def _in_nested_words(self, key: Key, text: str) -> str:
         target = self._row.context.target
-        return messages.translate(text, {self._row.copy_key(key)[1]: key[1], target.namespace: key[0]})
+        return messages.translate(self._row.explain(text), {self._row.copy_key(key)[1]: key[1], target.namespace: key[0]})

@@ -110,6 +110,10 @@ class Row:
         """Why there can be no copy, as a message for the tenant; None if there can be one."""
         return None
 
+    def explain(self, message: str) -> str:
+        """What the host's refusal of a copy means for the tenant."""
+        return message
+
     def find_ignored(self, source: Object) -> str | None:
         """What the copy leaves out although its owner counts on it, as a message for the tenant; None for most."""
         return None

@@ -14,6 +14,7 @@ from nestor.api.policy import Policy
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.objects import Object, labels_of
 from nestor.providers.base import InvalidInput, NoRoom, NotYet, Provider
+from nestor.syncer import limits
 from nestor.syncer.copies.memory import Told
 from nestor.syncer.copies.rows.config import find_excess
 from nestor.syncer.pods import room
@@ -186,7 +187,7 @@ class PodCreator:
 
     async def _queue_up(self, nested: Object, size: str, error: NoRoom) -> None:
         target = self._context.target
-        reason = messages.translate(room.advise(error.message, target.quota_class), messages.build_words(nested, target))
+        reason = messages.translate(limits.advise(error.message, target.quota_class), messages.build_words(nested, target))
         delay = self.room.refuse(nested["metadata"]["uid"], size, reason)
         self.gangs.refuse(nested["metadata"]["uid"])
         await self._refuse(nested, reason, news=_NO_ROOM)

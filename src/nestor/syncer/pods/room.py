@@ -13,7 +13,6 @@ from decimal import Decimal
 
 from nestor import names
 from nestor.objects import Object, spec_of, status_of
-from nestor.providers.host import EXCEEDED
 from nestor.quantities import parse_quantity
 
 FIRST_SECONDS = 5
@@ -50,13 +49,6 @@ def _left(quota: Object) -> Iterator[tuple[str, Decimal]]:
     used = status_of(quota).get("used") or {}
     for name, hard in (spec_of(quota).get("hard") or {}).items():
         yield name, parse_quantity(hard) - parse_quantity(used.get(name, "0"))
-
-
-def advise(reason: str, quota_class: str) -> str:
-    """A quota's refusal, with who can raise it. `quota_class`: see `Target`."""
-    if quota_class and reason.startswith(f"{EXCEEDED}{names.QUOTA_NAME},"):
-        return f"{reason}; ask an administrator to raise `namespace.quota` of class '{quota_class}'"
-    return f"{reason}; ask an administrator of the host cluster to raise this quota"
 
 
 @dataclass

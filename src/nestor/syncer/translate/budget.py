@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from nestor.objects import Object, conditions_of, status_of
-from nestor.translate import labels
+from nestor.translate import fields, labels
+from nestor.translate.fields.services import BUDGET_SPEC
 from nestor.translate.target import Target
 
 NOT_ALLOWED = (
@@ -25,6 +26,11 @@ def find_minimum(budget: Object) -> int | None:
     if any(item["type"] == "DisruptionAllowed" and item.get("reason") == _FAILED for item in conditions_of(budget)):
         return _ALL  # as in any cluster: nothing may go while the number is not known
     return status.get("desiredHealthy", 0) if status.get("observedGeneration") else None
+
+
+def find_ignored(budget: Object) -> str | None:
+    """Fields that this version of Nestor does not know."""
+    return "; ".join(fields.find_unknown("spec", budget["spec"], BUDGET_SPEC)) or None
 
 
 def build_budget(budget: Object, target: Target) -> Object:

@@ -8,14 +8,15 @@ world outside only what the class opens.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from nestor.api import labels as marks
 from nestor.api.policies import IpBlock
 from nestor.objects import Object
-from nestor.translate import labels
+from nestor.translate import fields, labels
+from nestor.translate.fields import TABLES
 from nestor.translate.target import Target
 
 Direction = Literal["Ingress", "Egress"]
@@ -23,6 +24,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 ISOLATED: Mapping[Direction, str] = {"Ingress": marks.ISOLATED_INGRESS, "Egress": marks.ISOLATED_EGRESS}
 _LISTS: Mapping[Direction, tuple[str, str]] = {"Ingress": ("ingress", "from"), "Egress": ("egress", "to")}
+_PEER, _PORT = TABLES["NetworkPolicyPeer"], TABLES["NetworkPolicyPort"]
 ADDRESSES = 200
 """How many of the cluster's pods one `ipBlock` may come to."""
 
@@ -83,7 +85,19 @@ def find_ignored(policy: Object, around: Surroundings) -> list[str]:
                 )
             elif not _find_outside(block, around.internet) and own == []:
                 found.append(f"`{path}` is {cidr}, but the class opens none of it (`network.internet`, `network.privateRanges`)")
-    return found
+    return [*found, *_find_unknown(policy["spec"])]
+
+
+def _find_unknown(spec: Object) -> Iterator[str]:
+    """Fields that are newer than this version of Nestor, in all parts of a policy. A peer or port that has one is left out."""
+    yield from fields.find_unknown("spec", spec, TABLES["NetworkPolicySpec"])
+    for many, ends in _LISTS.values():
+        for number, rule in enumerate(spec.get(many) or []):
+            path = f"spec.{many}[{number}]"
+            yield from fields.find_unknown(path, rule, TABLES[f"NetworkPolicy{many.capitalize()}Rule"])
+            for part, table in ((ends, _PEER), ("ports", _PORT)):
+                for position, item in enumerate(rule.get(part) or []):
+                    yield from fields.find_unknown(f"{path}.{part}[{position}]", item, table)
 
 
 def has_blocks(policy: Object) -> bool:
@@ -118,8 +132,9 @@ def _build_rules(policy: Object, direction: Direction, around: Surroundings) -> 
         peers = [built for peer in given for built in _build_peer(policy, peer, direction, around)]
         # A rule without peers would be about the whole world.
         if peers:
-            ports = [{"protocol": "TCP", **port} for port in rule.get("ports") or []]
-            found.append({ends: peers} | ({"ports": ports} if ports else {}))
+            ports = [{"protocol": "TCP", **port} for port in rule.get("ports") or [] if not port.keys() - _PORT.keys()]
+            if ports or not rule.get("ports"):
+                found.append({ends: peers} | ({"ports": ports} if ports else {}))
     return found
 
 
@@ -129,6 +144,8 @@ def _build_peer(policy: Object, peer: Object | None, direction: Direction, aroun
     if peer is None:
         outside = [_dump(block) for block in around.internet] if direction == "Egress" else []
         return [{"podSelector": {"matchLabels": _scope(target, None)}}, *outside]
+    if peer.keys() - _PEER.keys():
+        return []  # whom it means is not known; without that, it would be everybody
     if block := peer.get("ipBlock"):
         outside = _find_outside(block, around.internet) if direction == "Egress" else []
         return [*_build_own(block, around), *outside]

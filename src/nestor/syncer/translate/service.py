@@ -61,7 +61,10 @@ def find_type(service: Object, allowed: AllowedServices) -> str:
 def find_ignored(service: Object, allowed: AllowedServices = NOTHING) -> list[str]:
     """One message per field that has no effect, which names the class field that would allow it, if there is one."""
     spec = service["spec"]
-    found = [*_find_ignored_type(spec, find_type(service, allowed), allowed)]
+    carried = find_type(service, allowed)
+    found = [*_find_ignored_type(spec, carried, allowed)]
+    if carried in OUTWARD and not spec.get("selector"):
+        found.append(f"`spec.type` is '{carried}', but without `spec.selector` nobody gets in to its pods from outside")
     if addresses := spec.get("externalIPs"):
         found.append(f"`spec.externalIPs` has {', '.join(addresses)}, but {SERVICE_SPEC['externalIPs'].note}")
     if address := spec.get("loadBalancerIP"):

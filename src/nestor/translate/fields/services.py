@@ -21,6 +21,7 @@ SERVICE_SPEC = table(
     externalName=Rule("Own", "the nested cluster's DNS answers it"),
 )
 SERVICE_PORT = table("appProtocol name port protocol targetPort", nodePort=NODE_PORTS)
+BUDGET_SPEC = table("unhealthyPodEvictionPolicy", "maxUnavailable minAvailable selector")
 
 TABLES: dict[str, Table] = {
     "ServiceSpec": SERVICE_SPEC,
@@ -32,7 +33,7 @@ TABLES: dict[str, Table] = {
     "NetworkPolicyIngressRule": table("ports", "from"),
     "NetworkPolicyPeer": table("", "ipBlock namespaceSelector podSelector"),
     "NetworkPolicyPort": table("endPort port protocol"),
-    "PodDisruptionBudgetSpec": table("unhealthyPodEvictionPolicy", "maxUnavailable minAvailable selector"),
+    "PodDisruptionBudgetSpec": BUDGET_SPEC,
     "IPBlock": table("", "cidr except"),
 }
 """By type."""

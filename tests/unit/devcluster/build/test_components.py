@@ -65,7 +65,7 @@ def test_the_conformance_tests_are_of_the_cluster_s_version() -> None:
 
 def test_every_module_with_go_tests_has_them_run() -> None:
     having = {path.relative_to(gobuild.MODULES).parts[0] for path in gobuild.MODULES.glob("**/*_test.go")}
-    assert having == {component.module for component in COMPONENTS if component.tests}
+    assert having == {component.module for component in (*COMPONENTS, *CONFORMANCE) if component.tests}
 
 
 def test_go_version_is_read_and_nonsense_is_refused() -> None:

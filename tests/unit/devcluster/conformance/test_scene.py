@@ -18,6 +18,7 @@ def test_class_and_job_are_valid_and_belong_together(name: str, level: str) -> N
     found = NestedClassSpec.model_validate(scene.build_class(DEFAULT, name)["spec"])
     assert found.namespace.pod_security == level
     assert found.cluster.nodes == "All"
+    assert found.services.node_ports
     assert found.placement is not None
     assert [item.name for item in found.placement.runtime_classes.allowed] == [scene.build_job(name)[1]["metadata"]["name"]]
     assert found.cluster.versions[0].image == "example.com/k3s:1"

@@ -110,10 +110,10 @@ def test_results_are_kept_as_they_come_and_runs_are_summed(tmp_path: Path) -> No
     assert kept.read() == {}
     assert kept.rate() == {}
     kept.add([Result("a", "failed")])
-    kept.add_run(1, 10.2, 4)
+    kept.add_run(1, 10.2, 4, 2.4)
     kept.add([Result("a", "passed", 2.0), Result("b", "passed", 1.0)])
-    kept.add_run(2, 20.2, 6)
+    kept.add_run(2, 20.2, 6, 1.2)
     assert kept.read() == {"a": Result("a", "passed", 2.0), "b": Result("b", "passed", 1.0)}
-    assert kept.rate() == {"tests": 3, "seconds": 30, "processes": 6}
+    assert kept.rate() == {"tests": 3, "seconds": 30, "processes": 6, "load": 2}
     kept.clear()
     assert kept.read() == {}

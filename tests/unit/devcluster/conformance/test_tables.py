@@ -15,7 +15,7 @@ POD, JOB, NET = (
     "[sig-apps] Jobs end [Conformance]",
     "[sig-network] a | b [Conformance]",
 )
-RATES = {"host": {"tests": 3, "seconds": 90, "processes": 4}}
+RATES = {"host": {"tests": 3, "seconds": 90, "processes": 4, "load": 3}}
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_the_page_says_per_group_and_per_test_what_became_of_it(record: Record) 
     assert "| Jobs end | ✓ | **✗** |  |\n" in page
     assert "| a \\| b | Host | has no route |\n" in page
     assert "| Jobs end | Shared/Baseline | not explained yet |\n" in page
-    assert "- Host: 3 tests ended in 1.5 min with 4 processes.\n" in page
+    assert "- Host: 3 tests ended in 1.5 min with up to 4 processes while the machine's load was up to 3.\n" in page
     assert "- Shared/Baseline: 1 of the 2 tests that the host passes and that ran here pass (50.0 %). " in page
     assert "Those 1 took 1 s in all on the host and 4 s here.\n" in page
     assert "- Shared/Privileged: not run yet.\n" in page

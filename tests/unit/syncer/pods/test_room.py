@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from nestor.syncer import limits
 from nestor.syncer.pods import room
 from nestor.syncer.pods.room import Room
 from tests.unit.translate.builders import build_pod
@@ -46,7 +47,7 @@ class Scene:
 )
 def test_who_can_raise_a_quota_is_told(quota: str, quota_class: str, advice: str) -> None:
     reason = f"exceeded quota: {quota}, requested: pods=1, used: pods=9, limited: pods=9"
-    assert room.advise(reason, quota_class) == f"{reason}; {advice}"
+    assert limits.advise(reason, quota_class) == f"{reason}; {advice}"
 
 
 def test_of_all_that_are_refused_one_asks_again_ever_more_rarely() -> None:

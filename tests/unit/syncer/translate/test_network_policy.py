@@ -244,3 +244,17 @@ def test_what_is_left_out_is_said(found: Object, said: list[str]) -> None:
     messages = find_ignored(found, AROUND)
     assert len(messages) == len(said)
     assert all(message.startswith(start) for message, start in zip(messages, said, strict=True))
+
+
+def test_what_no_version_has_yet_opens_nothing_and_is_said() -> None:
+    new = {"podSelector": {}, "newSelector": {"a": "b"}}
+    assert peers_of(ingress(new)) is None
+    assert peers_of(ingress(new, {"podSelector": {"matchLabels": {"app": "a"}}})) is not None
+    assert build_policy(ingress({"podSelector": {}}, ports=[{"newPort": 1}]), AROUND)["spec"].get("ingress") is None
+    found = policy(newField=1, ingress=[{"from": [new], "ports": [{"newPort": 1}], "newRule": 1}])
+    assert [text.split("`")[1] for text in find_ignored(found, AROUND)] == [
+        "spec.newField",
+        "spec.ingress[0].newRule",
+        "spec.ingress[0].from[0].newSelector",
+        "spec.ingress[0].ports[0].newPort",
+    ]

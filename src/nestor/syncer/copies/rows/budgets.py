@@ -36,6 +36,10 @@ class BudgetRow(Row):
         """Unless the class lets them hold in the host cluster."""
         return None if self.context.caches.policy.places.disruption_budgets else budget.NOT_ALLOWED
 
+    def find_ignored(self, source: Object) -> str | None:
+        """Fields that are newer than this version of Nestor."""
+        return budget.find_ignored(source)
+
     def find_excess(self, copy: Object | None, desired: Object) -> str | None:
         """The limit is on their number: the host's controller looks at all of them whenever a pod changes."""
         return limits.find_surplus_of_budgets(len(self.copies.store)) if copy is None else None

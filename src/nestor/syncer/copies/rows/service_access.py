@@ -18,7 +18,6 @@ from nestor.syncer.translate import service as translate
 from nestor.translate.target import nested_key
 
 _PURPOSE = "service-access"
-_ISOLATED = f"{labels.GROUP}/isolated-ingress"
 
 
 class ServiceAccessRow(Row):
@@ -68,7 +67,7 @@ class ServiceAccessRow(Row):
                 "podSelector": {
                     "matchLabels": translate.build_selector(source, target),
                     # Pods that a policy of the nested cluster isolates: that policy says who gets in.
-                    "matchExpressions": [{"key": _ISOLATED, "operator": "DoesNotExist"}],
+                    "matchExpressions": [{"key": labels.ISOLATED_INGRESS, "operator": "DoesNotExist"}],
                 },
                 "policyTypes": ["Ingress"],
                 "ingress": [{"ports": [_open(port) for port in spec.get("ports") or ()]}],

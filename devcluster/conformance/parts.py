@@ -1,0 +1,20 @@
+"""The slice of the tests that belongs to `make test`: for each part of the cluster the fastest ones, and every former failure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+FILE = Path(__file__).parent / "slice.yaml"
+
+
+def read() -> dict[str, list[str]]:
+    """The tests' names, by part."""
+    found: dict[str, list[str]] = yaml.safe_load(FILE.read_text())
+    return found
+
+
+def names() -> list[str]:
+    """The tests' names."""
+    return [name for part in read().values() for name in part]

@@ -1,0 +1,238 @@
+"""Persistent volumes: claims of nested clusters get volumes of the host, which survive pods and go, or stay, with the job."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nestor.api import conditions, labels
+from nestor.kube import Api, kinds
+from nestor.objects import spec_of
+from tests.e2e.conftest import IS_EMBEDDED, apply, example, fresh_namespace, kubectl, nested_kubeconfig, open_cluster, try_kubectl
+from tests.waiting import eventually, job_with, wait_for_any, wait_for_none
+
+# They share a nested cluster, and the StorageClasses are the embedded cluster's.
+pytestmark = [
+    pytest.mark.xdist_group("storage"),
+    pytest.mark.skipif(not IS_EMBEDDED, reason="needs the embedded cluster's StorageClasses"),
+]
+
+Object = dict[str, Any]
+
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {{name: {name}, namespace: default}}
+spec:
+  terminationGracePeriodSeconds: 0
+  nodeSelector: {{{node}}}
+  containers:
+  - name: main
+    image: docker.io/library/busybox:1.35
+    command: [sh, -c, '{command}; exec sleep 3600']
+    volumeMounts: [{{name: data, mountPath: /data}}]
+  volumes:
+  - name: data
+    {volume}
+"""
+CLAIM = """
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {{name: {name}, namespace: default}}
+spec:
+  accessModes: [{mode}]
+  storageClassName: {storage_class}
+  resources: {{requests: {{storage: {size}}}}}
+"""
+STATEFUL_SET = """
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: shards, namespace: default}
+spec:
+  replicas: 2
+  serviceName: shards
+  podManagementPolicy: Parallel
+  selector: {matchLabels: {app: shards}}
+  template:
+    metadata: {labels: {app: shards}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      topologySpreadConstraints:
+      - maxSkew: 1
+        topologyKey: kubernetes.io/hostname
+        whenUnsatisfiable: DoNotSchedule
+        labelSelector: {matchLabels: {app: shards}}
+      containers:
+      - name: main
+        image: docker.io/library/busybox:1.35
+        command: [sh, -c, 'date >> /data/starts; exec sleep 3600']
+        volumeMounts: [{name: data, mountPath: /data}]
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Mi}}}
+"""
+
+
+def pod(name: str, volume: str, *, command: str = "true", node: str = "") -> str:
+    """A pod with a volume; `node` is the name of the node that it has to be on."""
+    selector = f"kubernetes.io/hostname: {node}" if node else ""
+    return POD.format(name=name, volume=volume, command=command, node=selector)
+
+
+def claim(name: str, *, storage_class: str = "shared", mode: str = "ReadWriteMany", size: str = "10Mi") -> str:
+    return CLAIM.format(name=name, storage_class=storage_class, mode=mode, size=size)
+
+
+def using(name: str) -> str:
+    return f"persistentVolumeClaim: {{claimName: {name}}}"
+
+
+@contextlib.asynccontextmanager
+async def storage_class(api: Api, size: str = "100Mi", **storage: Any) -> AsyncIterator[str]:
+    """A class with volumes, of this size in all."""
+    spec: Object = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
+    name = f"storage-{uuid.uuid4().hex[:6]}"
+    home = spec.get("namespace", {}) | {"quota": {"requests.storage": size}}
+    body = spec | {"namespace": home, "storage": {"classes": ["local", "shared"]} | storage}
+    await api.apply(kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": body})
+    yield name
+    await api.delete(kinds.NESTED_CLASS, name)
+
+
+async def volumes_of(api: Api, namespace: str) -> list[Object]:
+    """The host's volumes for claims in this namespace."""
+    found = await api.list(kinds.PERSISTENT_VOLUME)
+    return [item for item in found if (spec_of(item).get("claimRef") or {}).get("namespace") == namespace]
+
+
+@pytest.fixture(scope="module")
+async def opened(
+    api: Api, used_namespaces: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[tuple[Object, Path]]:
+    """A job with volumes. When it is deleted, nothing of them is left: that is this fixture's own test."""
+    async with storage_class(api) as name, fresh_namespace(api, used_namespaces) as namespace:
+        job, inside = await open_cluster(api, "store", namespace, tmp_path_factory.mktemp("store"), className=name)
+        yield job, inside
+        home = job["status"]["namespace"]
+        assert await volumes_of(api, home)
+        await api.delete(kinds.NESTED_APP_JOB, "store", namespace)
+        await wait_for_none(api, kinds.NESTED_APP_JOB, namespace, limit=60)
+
+        async def are_gone() -> bool:
+            return not await volumes_of(api, home)
+
+        await eventually(are_gone, limit=60)
+
+
+@pytest.fixture
+def inside(opened: tuple[Object, Path]) -> Path:
+    """The kubeconfig of its nested cluster."""
+    return opened[1]
+
+
+async def test_a_stateful_set_finds_its_volumes_again(inside: Path) -> None:
+    classes = await kubectl(inside, "get", "storageclass")
+    assert "local (default)" in classes
+    assert "shared" in classes
+    await kubectl(inside, "apply", "-f", "-", stdin=STATEFUL_SET)
+    await kubectl(inside, "rollout", "status", "statefulset/shards", "--timeout=60s", limit=90)
+    nodes = await kubectl(inside, "get", "pods", "-l", "app=shards", "-o", "jsonpath={.items[*].spec.nodeName}")
+    assert len(set(nodes.split())) == 2
+    await kubectl(inside, "delete", "pod", "shards-0", "shards-1")
+    await kubectl(inside, "rollout", "status", "statefulset/shards", "--timeout=60s", limit=90)
+    for name in ("shards-0", "shards-1"):
+        assert len((await kubectl(inside, "exec", name, "--", "cat", "/data/starts")).splitlines()) == 2
+    claims = await kubectl(inside, "get", "pvc", "data-shards-0", "data-shards-1", "--no-headers")
+    assert claims.count("Bound") == 2
+
+
+async def test_a_volume_of_both_nodes_is_bound_at_once_and_survives_its_pods(inside: Path, api: Api) -> None:
+    await kubectl(inside, "apply", "-f", "-", stdin=claim("common"))
+    await kubectl(inside, "wait", "--for=jsonpath={.status.phase}=Bound", "pvc/common", "--timeout=60s", limit=90)
+    first, second = sorted(item["metadata"]["name"] for item in await api.list(kinds.NODE))[:2]
+    await kubectl(inside, "apply", "-f", "-", stdin=pod("writer", using("common"), command="echo kept > /data/x", node=first))
+    await kubectl(inside, "wait", "--for=condition=Ready", "pod/writer", "--timeout=60s", limit=90)
+    await kubectl(inside, "delete", "pod", "writer")
+    await kubectl(inside, "apply", "-f", "-", stdin=pod("reader", using("common"), node=second))
+    await kubectl(inside, "wait", "--for=condition=Ready", "pod/reader", "--timeout=60s", limit=90)
+    assert await kubectl(inside, "exec", "reader", "--", "cat", "/data/x") == "kept\n"
+
+
+async def test_an_ephemeral_volume_goes_with_its_pod(inside: Path, api: Api, opened: tuple[Object, Path]) -> None:
+    spec = "{accessModes: [ReadWriteOnce], storageClassName: local, resources: {requests: {storage: 10Mi}}}"
+    volume = f"ephemeral: {{volumeClaimTemplate: {{spec: {spec}}}}}"
+    await kubectl(inside, "apply", "-f", "-", stdin=pod("scratch", volume, command="echo x > /data/x"))
+    await kubectl(inside, "wait", "--for=condition=Ready", "pod/scratch", "--timeout=60s", limit=90)
+    assert "Bound" in await kubectl(inside, "get", "pvc", "scratch-data")
+    name = await kubectl(inside, "get", "pvc", "scratch-data", "-o", "jsonpath={.spec.volumeName}")
+    assert name in [item["metadata"]["name"] for item in await volumes_of(api, opened[0]["status"]["namespace"])]
+    await kubectl(inside, "delete", "pod", "scratch")
+
+    async def is_gone() -> bool:
+        return await api.find(kinds.PERSISTENT_VOLUME, name) is None
+
+    await eventually(is_gone, limit=60)
+    assert await kubectl(inside, "get", "pvc", "scratch-data", "--ignore-not-found") == ""
+
+
+async def test_what_the_class_does_not_allow_is_told(inside: Path) -> None:
+    documents = "---".join([claim("odd", storage_class="odd"), claim("large", size="1Gi"), pod("odd", using("odd"))])
+    await kubectl(inside, "apply", "-f", "-", stdin=documents)
+    async with await Api.connect(str(inside)) as nested:
+
+        async def told(name: str, reason: str) -> str:
+            def is_meant(item: Object) -> bool:
+                return bool(item["involvedObject"]["name"] == name and item["reason"] == reason)
+
+            return str((await wait_for_any(nested, kinds.EVENT, "default", is_meant))["message"])
+
+        expected = "`spec.storageClassName` may not be 'odd': the class allows 'local', 'shared'"
+        assert await told("odd", "ClaimRefused") == expected
+        assert await told("odd", "PodRefused") == f"PersistentVolumeClaim 'odd': {expected}"
+        assert "exceeded quota" in await told("large", "ClaimRefused")
+
+
+async def test_volumes_stay_where_the_class_says_so(api: Api, namespace: str, tmp_path: Path) -> None:
+    async with storage_class(api, retention="Retain") as name:
+        _, inside = await open_cluster(api, "keeper", namespace, tmp_path, className=name)
+        await kubectl(inside, "apply", "-f", "-", stdin=claim("precious"))
+        await kubectl(inside, "wait", "--for=jsonpath={.status.phase}=Bound", "pvc/precious", "--timeout=60s", limit=90)
+        await api.delete(kinds.NESTED_APP_JOB, "keeper", namespace)
+        await wait_for_none(api, kinds.NESTED_APP_JOB, namespace, limit=60)
+        (kept,) = await api.list(kinds.PERSISTENT_VOLUME, labels=f"{labels.JOB_NAMESPACE}={namespace},{labels.JOB}=keeper")
+        assert kept["metadata"]["annotations"][labels.NESTED_NAME] == "precious"
+        assert kept["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
+        await api.delete(kinds.PERSISTENT_VOLUME, kept["metadata"]["name"])
+
+
+async def test_the_example_s_database_goes_on_counting_whatever_is_lost(api: Api, namespace: str, tmp_path: Path) -> None:
+    async with storage_class(api, "1Gi") as name:
+        documents = example("14-database", "database", namespace)
+        for document in documents:
+            if document["kind"] == "NestedAppJob":
+                document["spec"]["className"] = name
+        await apply(api, documents)
+        job = await job_with(api, "database", namespace, conditions.STEPS_APPLIED, "True")
+        inside = await nested_kubeconfig(api, job, tmp_path)
+        await kubectl(inside, "rollout", "status", "statefulset/database", "--timeout=90s", limit=120)
+        assert await kubectl(inside, "exec", "database-0", "--", "redis-cli", "incr", "visits") == "1\n"
+        await kubectl(inside, "delete", "pod", "database-0")
+        await kubectl(inside, "rollout", "status", "statefulset/database", "--timeout=90s", limit=120)
+        assert await kubectl(inside, "exec", "database-0", "--", "redis-cli", "incr", "visits") == "2\n"
+
+        # The nested cluster loses its data, and with it all claims: those that come back find their volumes.
+        before = await kubectl(inside, "get", "pvc", "data-database-0", "-o", "jsonpath={.metadata.uid}")
+        await api.delete(kinds.POD, "database-k3s-0", job["status"]["namespace"], grace_seconds=1)
+
+        async def is_back() -> bool:
+            code, uid = await try_kubectl(inside, "get", "pvc", "data-database-0", "-o", "jsonpath={.metadata.uid}")
+            return code == 0 and uid != before
+
+        await eventually(is_back, limit=90)
+        await kubectl(inside, "rollout", "status", "statefulset/database", "--timeout=90s", limit=120)
+        assert await kubectl(inside, "exec", "database-0", "--", "redis-cli", "incr", "visits") == "3\n"
