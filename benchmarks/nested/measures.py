@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
-from benchmarks.nested.pods import Cluster, create, finished_status, until
+from benchmarks.nested.pods import Cluster, build_pod, create, finished_status, until
 from benchmarks.nested.site import SPACE, Site
 from benchmarks.overflow.goals import Goal
 from nestor.kube import NotFound, kinds
@@ -108,7 +108,8 @@ async def churn(site: Site) -> list[Goal]:
     async with playing(site) as cluster:
 
         async def one(name: str) -> None:
-            await create(api, [name])
+            pod = await api.create(kinds.POD, build_pod(name))
+            await cluster.wait_for(pod["metadata"]["uid"])
             await asyncio.sleep(LIFE_SECONDS)
             with contextlib.suppress(NotFound):
                 await api.delete(kinds.POD, name, SPACE)
@@ -126,7 +127,7 @@ async def churn(site: Site) -> list[Goal]:
         await until(lambda: cluster.left == 0)
         lags = cluster.list_lags()
     cuts = statistics.quantiles(lags, n=100)
-    print(f"churn: {number} pods in {SECONDS:.0f} s, {number / SECONDS:.1f} a second, that live for {LIFE_SECONDS:.0f} s")
+    print(f"churn: {number} pods in {SECONDS:.0f} s, {number / SECONDS:.1f} a second, that run for {LIFE_SECONDS:.0f} s")
     print(f"  host status → nested status   median {cuts[49]:.3f} s, p99 {cuts[98]:.3f} s, most {max(lags):.3f} s")
     print(f"  processor                     {100 * busy:.0f} % of one · memory {site.memory:.0f} MB")
     return [

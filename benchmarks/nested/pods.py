@@ -60,6 +60,7 @@ class Cluster:
         self._nested = Informer(world.nested, kinds.POD, SPACE)
         self.ran: dict[str, float] = {}
         self.seen: dict[str, float] = {}
+        self._events: dict[str, asyncio.Event] = {}
         self._begun: set[tuple[str, str]] = set()
         self._group: asyncio.TaskGroup | None = None
         self._host.on_change(self._on_host)
@@ -109,7 +110,17 @@ class Cluster:
 
     def _on_nested(self, change: Change) -> None:
         if change.new is not None and status_of(change.new).get("phase") == "Running":
-            self.seen.setdefault(change.new["metadata"]["uid"], time.monotonic())
+            uid = change.new["metadata"]["uid"]
+            self.seen.setdefault(uid, time.monotonic())
+            self._shown(uid).set()
+
+    def _shown(self, uid: str) -> asyncio.Event:
+        return self._events.setdefault(uid, asyncio.Event())
+
+    async def wait_for(self, uid: str) -> None:
+        """Wait until a nested pod runs."""
+        async with asyncio.timeout(LIMIT):
+            await self._shown(uid).wait()
 
     def list_lags(self) -> list[float]:
         """Seconds between what a kubelet reported and what the nested cluster showed."""
