@@ -10,6 +10,7 @@ from nestor.api import labels
 from nestor.objects import Object, annotations_of, conditions_of, status_of
 from nestor.translate import messages
 from nestor.translate.container_status import end_container
+from nestor.translate.host_defaults import Added, find_added, hide_added, without
 from nestor.translate.target import Target
 
 # Left out: `qosClass` (immutable, set by the nested server).
@@ -17,7 +18,12 @@ _FIELDS = ("phase", "reason", "message", "startTime", "hostIP", "podIP")
 _GENERATION = "observedGeneration"
 _RESOURCES = ("resources", "allocatedResources")
 _BY_IP = ("hostIPs", "podIPs")
-_CONTAINERS = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+_SPECS = {
+    "initContainerStatuses": "initContainers",
+    "containerStatuses": "containers",
+    "ephemeralContainerStatuses": "ephemeralContainers",
+}
+_CONTAINERS = tuple(_SPECS)
 TERMINAL = ("Succeeded", "Failed")
 """The phases of pods that have ended."""
 
@@ -64,7 +70,8 @@ def build_status(nested: Object, host: Object, target: Target) -> Object:
         result["message"] = messages.translate(result["message"], words)
     for group in _CONTAINERS:
         if group in own:
-            result[group] = [_container(item, words) for item in own[group]]
+            added = find_added(nested, host, _SPECS[group])
+            result[group] = [_container(item, words, added.get(item["name"], {})) for item in own[group]]
     gates, observed = find_gates(nested), _find_observed(host)
     kept = [item for item in own.get("conditions") or [] if item["type"] not in gates]
     result["conditions"] = [_condition(item, words) | _observed_by(item, host, observed) for item in kept]
@@ -214,8 +221,13 @@ def _explicit(condition: Object, before: Object) -> Object:
     return {key: None for key in before if key not in condition} | condition
 
 
-def _container(status: Object, words: dict[str, str]) -> Object:
+def _container(status: Object, words: dict[str, str], added: Added) -> Object:
+    """`added`: see `find_added`."""
     result = dict(status)
+    if "resources" in result:
+        result["resources"] = hide_added(status["resources"], added)
+    if "allocatedResources" in result:
+        result["allocatedResources"] = without(status["allocatedResources"], added.get("requests"))
     for field in ("state", "lastState"):
         result[field] = {
             name: state | {"message": messages.translate(state["message"], words)} if state.get("message") else state
