@@ -135,7 +135,7 @@ class Enforcement:
     async def _await_pod(self, namespace: str, name: str, is_met: Callable[[Object], bool]) -> Object:
         """The pod, once it is as awaited. Asked for, since the caches keep too little of pods; the caller limits the time."""
         while True:
-            pod = await self._context.api.find(kinds.POD, name, namespace)
-            if pod is not None and is_met(pod):
-                return pod
+            for pod in await self._context.api.list_trimmed(kinds.POD, dict, namespace, fields=f"metadata.name={name}"):
+                if is_met(pod):
+                    return pod
             await asyncio.sleep(POLL_SECONDS)

@@ -63,12 +63,13 @@ class FakeHost:
         self.made.append(body)
         return body
 
-    async def find(self, kind: Kind, name: str, namespace: str) -> Object | None:
+    async def list_trimmed(self, kind: Kind, trim: Any, namespace: str, *, fields: str) -> list[Object]:
         """A pod of the probe's."""
         assert kind == kinds.POD
-        return next(
-            (item for item in self.pods if (item["metadata"]["namespace"], item["metadata"]["name"]) == (namespace, name)), None
-        )
+        name = fields.removeprefix("metadata.name=")
+        return [
+            trim(item) for item in self.pods if (item["metadata"]["namespace"], item["metadata"]["name"]) == (namespace, name)
+        ]
 
     async def delete(self, kind: Kind, name: str, uid: str = "") -> bool:
         """A namespace."""
