@@ -1,4 +1,4 @@
-# The one image for all of Nestor's processes: operator, syncer, runner and reader.
+# The one image for all of Nestor's processes: operator, syncer, vnode, runner, reader and probe.
 #
 #   docker build -t nestor .
 #

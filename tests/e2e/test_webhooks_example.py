@@ -21,7 +21,7 @@ data: {greeting: a rude one}
 
 
 async def test_an_app_brings_a_webhook(api: Api, namespace: str, web: Web, tmp_path: Path) -> None:
-    await apply(api, example("14-webhook-app", "hooked", namespace))
+    await apply(api, example("15-webhook-app", "hooked", namespace))
     job = await job_with(api, "hooked", namespace, conditions.READY, "True")
     page = await web.page(job["status"]["url"])
     assert "Hello from behind an admission webhook" in page

@@ -20,6 +20,11 @@ _FIRST = {
     "NetworkPolicySpec": "NetworkPolicies",
     "PodDisruptionBudgetSpec": "PodDisruptionBudgets",
 }
+_NOTES = {
+    "PodDisruptionBudgetSpec": "Only if the class sets `placement.disruptionBudgets`; otherwise budgets hold in the nested "
+    "cluster alone, and an event `NotCarried` says so."
+}
+"""By type: what is to be known before its table."""
 _WORDS = {
     "Pass": "as it is",
     "Translate": "translated",
@@ -34,8 +39,8 @@ Generated from `src/nestor/translate/fields`. For each field of a nested object,
 cluster has of it: the same value (*as it is*); its counterpart, such as the host's name of a Secret (*translated*); what the
 NestedClass allows (*by the class*, with the class's field, and an event on the object if it does not); nothing, because the
 object is *refused* with an event; or nothing, which an event says. Fields that are *not needed on the host* have done their work
-in the nested cluster, or go with another one. Fields that are newer than {newest} have no effect, and an event says so. Of what
-passes as it is, the content passes too, apart from what the last table names.
+in the nested cluster, or go with another one. Fields that are newer than {newest} have no effect, and an event says so. Fields
+carried as they are include everything below them, apart from what the last table names.
 """
 
 
@@ -45,7 +50,8 @@ def build_page() -> str:
     of_type = {owner: [field for field in found if field.owner == owner] for owner in _FIRST}
     parts = [_HEAD.format(newest=read_versions()[-1])]
     for owner, title in _FIRST.items():
-        parts.append(f"## {title}\n\n{_build_table(of_type[owner], is_whole=False)}\n")
+        note = f"{_NOTES[owner]}\n\n" if owner in _NOTES else ""
+        parts.append(f"## {title}\n\n{note}{_build_table(of_type[owner], is_whole=False)}\n")
     deeper = [
         field
         for field in found
@@ -76,7 +82,7 @@ def _since(field: Field) -> str:
 
 def _note(rule: Rule) -> Iterator[str]:
     if rule.note:
-        yield f"`{rule.note}`" if rule.how == "Class" else rule.note
+        yield ", ".join(f"`{name}`" for name in rule.note.split(", ")) if rule.how == "Class" else rule.note
     if rule.changes:
         yield {"Patch": "may change later", "Resize": "may be resized", "Add": "may be added later"}[rule.changes]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ IMAGES = {"docker.io/library/busybox:1.35", "docker.io/library/redis:7.0", "dock
 SCRIPTS = {
     "04-helm-script": {"helmdeploy": "deploy.sh"},
     "07-four-types": {"seed": "seed.sh"},
-    "14-webhook-app": {"register": "register.sh"},
+    "15-webhook-app": {"register": "register.sh"},
     "08-array-job": {"parts": "collect.sh", "results": "collect.sh"},
 }
 
@@ -198,3 +199,11 @@ def test_the_catalogue_entry_is_the_one_that_the_job_asks_for() -> None:
 @pytest.mark.parametrize("folder", FOLDERS, ids=ids)
 def test_a_readme_says_what_it_shows(folder: Path) -> None:
     assert 2 <= len((folder / "README.md").read_text().splitlines()) <= 12
+
+
+def test_commands_on_this_machine_are_written_as_the_command_line_takes_them() -> None:
+    """`nestor exec JOB -- COMMAND`: the command runs here, so a pod's name is part of it."""
+    pages = [EXAMPLES.parent / "README.md", *EXAMPLES.parent.glob("docs/*.md"), *EXAMPLES.glob("*/README.md")]
+    found = [match for page in pages for match in re.findall(r"nestor exec ([\w-]+) (\S+)", page.read_text())]
+    assert len(found) > 4
+    assert [item for item in found if item[1] != "--"] == []

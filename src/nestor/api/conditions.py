@@ -202,7 +202,9 @@ RESTARTS_EXHAUSTED = Reason(
 POLICIES_ENFORCED = Reason("PoliciesEnforced")
 UNENFORCED_ACCEPTED = Reason("UnenforcedAccepted")
 NETWORK_NOT_PROBED = Reason(
-    "NetworkNotProbed", advice="look at the operator's log, and at what the host cluster refuses in namespaces `nestor-probe-…`"
+    "NetworkNotProbed",
+    advice="an admin can look at the operator's log, and at what the host cluster refuses in namespaces `nestor-probe-…`; where "
+    "the probe is off, set `operator.networkProbe` in the chart's values",
 )
 # Reachable
 BACKEND_ANSWERS = Reason("BackendAnswers")

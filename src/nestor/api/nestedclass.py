@@ -214,8 +214,9 @@ class NetworkPolicyModel(Model):
         "Warn",
         description="What a job gets on a host cluster that does not enforce NetworkPolicies, where nothing keeps it from other "
         "jobs, the host's API server and the cloud's metadata. The class's condition `NetworkEnforced` says what the operator's "
-        "probe has found. `Refuse`: no job is admitted until the cluster is known to enforce them; jobs that run stay. `Warn`: "
-        "condition `Admitted` of each job says so, with the reason `NetworkNotEnforced`. `Accept`: nothing more is said. "
+        "probe has found. `Refuse`: no job is admitted until the cluster is known to enforce them, hence none at all without "
+        "the probe (`operator.networkProbe: false` in the chart's values); jobs that run stay. `Warn`: condition "
+        "`Admitted` of each job says so, with the reason `NetworkNotEnforced`. `Accept`: nothing more is said. "
         "Defaults to `Warn`.",
     )
 

@@ -53,8 +53,9 @@ def kubeconfig(
 ) -> None:
     """Print the admin kubeconfig of a job's nested cluster, write it to a file, or merge it into yours.
 
-    Its address is that of a Service in the host cluster, which can be reached from the host's nodes and pods and from networks
-    routed to them. From elsewhere, use `nestor exec` or `nestor shell`, which open a tunnel if necessary.
+    Its address is that of a Service in the host cluster. By default, only pods of the host that belong to no job may
+    connect to it; the class's `network.apiFrom` may name others. From elsewhere, use `nestor exec` or `nestor shell`, which open
+    a tunnel if necessary.
     """
     if merge and output_file:
         raise typer.BadParameter("--merge and --output-file cannot be combined", param_hint="--merge")

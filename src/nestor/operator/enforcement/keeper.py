@@ -48,7 +48,7 @@ class Enforcement:
     async def keep(self) -> None:
         """Probe again and again; returns at once if no probe is wanted."""
         if not self._context.settings.network_probe:
-            self._take(Verdict(None, "no probe is wanted (`operator.networkProbe` in the chart's values)"))
+            self._take(Verdict(None, "`operator.networkProbe` is false in the chart's values"))
             return
         pause = 0.0
         for _ in itertools.count():
@@ -60,7 +60,8 @@ class Enforcement:
         item, specs = self._context.cache.classes.get(name), self._context.classes.all()
         if item is None or is_terminating(item) or name not in specs or self.verdict is None:
             return Result()
-        if not self._context.settings.network_probe and not conditions_of(item):
+        is_asked = self._context.settings.network_probe or specs[name].network.unenforced == "Refuse"
+        if not is_asked and not conditions_of(item):
             return Result()
         generation = item["metadata"].get("generation", 0)
         found = decide_condition(self.verdict, specs[name])

@@ -18,7 +18,7 @@ Fate = Literal["Synced", "Nested"]
 FIELDS = fields.find(SERVICE_SPEC, "Pass")
 """Fields copied unchanged, in addition to ports and selector."""
 FAMILY_FIELDS = ("ipFamilies", "ipFamilyPolicy")
-OUTWARD_FIELDS = fields.find(SERVICE_SPEC, "Class", NODE_PORTS.note)
+OUTWARD_FIELDS = tuple(name for name in fields.find(SERVICE_SPEC, "Class", NODE_PORTS.note) if name != "type")
 """Fields of Services that have node ports."""
 BALANCER_FIELDS = (
     *fields.find(SERVICE_SPEC, "Class", BALANCERS.note),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from nestor.translate.fields.rule import Rule, Table, table
 
-NODE_PORTS = Rule("Class", "services.nodePorts")
+NODE_PORTS = Rule("Class", "services.nodePorts, services.loadBalancers")
+"""Load balancers have node ports, too."""
 BALANCERS = Rule("Class", "services.loadBalancers")
 BALANCER_CLASSES = Rule("Class", "services.loadBalancerClasses")
 
 SERVICE_SPEC = table(
     "internalTrafficPolicy publishNotReadyAddresses sessionAffinity sessionAffinityConfig trafficDistribution",
     "clusterIP clusterIPs healthCheckNodePort ipFamilies ipFamilyPolicy ports selector",
-    type=Rule("Class", "services.nodePorts, services.loadBalancers"),
+    type=NODE_PORTS,
     externalTrafficPolicy=NODE_PORTS,
     allocateLoadBalancerNodePorts=BALANCERS,
     loadBalancerClass=BALANCER_CLASSES,

@@ -54,8 +54,14 @@ def test_the_page_says_per_group_and_per_test_what_became_of_it(record: Record) 
     assert "| Jobs end | Shared/Baseline | not explained yet |\n" in page
     assert "- Host: 3 tests ended in 1.5 min with up to 4 processes while the machine's load was up to 3.\n" in page
     assert "- Shared/Baseline: 1 of the 2 tests that the host passes and that ran here pass (50.0 %). " in page
+    assert " (50.0 %). The goal is 98 %: **missed** so far. Those 1 took" in page
     assert "Those 1 took 1 s in all on the host and 4 s here.\n" in page
     assert "- Shared/Privileged: not run yet.\n" in page
+
+
+def test_the_page_says_when_a_goal_is_met(record: Record) -> None:
+    record.columns["shared-privileged"] = {POD: Result(POD, "passed", 4.0)}
+    assert "(100.0 %). The goal is 99 %: met so far. " in tables.to_markdown(record, {}, "# Title\n")
 
 
 def test_the_page_in_the_docs_is_made_of_the_results_beside_it() -> None:
