@@ -176,6 +176,58 @@ async def test_traffic_from_outside_is_let_in_as_long_as_the_class_allows_it() -
         assert find_access(clusters) is None
 
 
+def put_policy(clusters: Clusters, selector: Object, *rules: Object) -> None:
+    """A nested NetworkPolicy about ingress."""
+    spec = {"podSelector": selector, "policyTypes": ["Ingress"], "ingress": list(rules)}
+    clusters.nested.put(kinds.NETWORK_POLICY, {"metadata": {"name": "one", "namespace": SPACE}, "spec": spec})
+
+
+async def test_nested_policies_say_who_gets_in_to_pods_that_they_isolate() -> None:
+    clusters = Clusters.build()
+    allow(clusters, **NODE_PORTS)
+    clusters.nested.put(kinds.SERVICE, build_outward())
+    async with running(clusters, ServiceAccessRow) as made:
+        not_isolated = [{"key": labels.ISOLATED_INGRESS, "operator": "DoesNotExist"}]
+        assert (find_access(clusters) or {})["spec"]["podSelector"]["matchExpressions"] == not_isolated
+        put_policy(clusters, {})
+        await made.settle()
+        assert find_access(clusters) is None
+        blocks = [{"ipBlock": {"cidr": "192.0.2.0/24"}}]
+        put_policy(clusters, {}, {"from": blocks})
+        await made.settle()
+        spec = (find_access(clusters) or {})["spec"]
+        assert spec["ingress"] == [{"from": blocks, "ports": [{"protocol": "TCP", "port": 80}]}]
+        assert not spec["podSelector"].get("matchExpressions")
+        put_policy(clusters, {}, {})
+        await made.settle()
+        assert (find_access(clusters) or {})["spec"]["ingress"] == [{"ports": [{"protocol": "TCP", "port": 80}]}]
+        # About some of the Service's pods: it stays closed for those, and open for the others.
+        put_policy(clusters, {"matchLabels": {"only": "some"}}, {})
+        await made.settle()
+        assert (find_access(clusters) or {})["spec"]["podSelector"]["matchExpressions"] == not_isolated
+        clusters.nested.drop(kinds.NETWORK_POLICY, "one", SPACE)
+        await made.settle()
+        assert (find_access(clusters) or {})["spec"]["podSelector"]["matchExpressions"] == not_isolated
+
+
+async def test_a_service_of_too_many_ports_gets_no_policy_and_there_are_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "NETWORK_POLICIES", 1)
+    clusters = Clusters.build()
+    allow(clusters, **NODE_PORTS)
+    ports = [{"port": number, "protocol": "TCP"} for number in range(1, 3000)]
+    clusters.nested.put(kinds.SERVICE, build_service(type="NodePort", ports=ports))
+    async with running(clusters, ServiceAccessRow) as made:
+        assert find_access(clusters) is None
+        clusters.nested.put(kinds.SERVICE, build_outward())
+        await made.settle()
+        assert find_access(clusters) is not None
+        second = build_outward()
+        clusters.nested.put(kinds.SERVICE, second | {"metadata": second["metadata"] | {"name": "second", "uid": "second"}})
+        await made.settle()
+        assert clusters.host.look(kinds.NETWORK_POLICY, f"{names.host_name('second', SPACE)}-access", HOST) is None
+        assert {reason for reason, _ in clusters.events} == {"NotCarried"}
+
+
 @pytest.mark.parametrize("how", ["class", "service", "selector"])
 async def test_nobody_is_let_in_any_more(how: str) -> None:
     clusters = Clusters.build()
