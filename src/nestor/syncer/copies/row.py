@@ -39,6 +39,8 @@ class Row:
     """Reason of the event if a copy cannot be created. Empty: no event, because there is no object to attach it to."""
     ignored: ClassVar[str] = "FieldsIgnored"
     """Reason of the event if a copy leaves out something that its source's owner counts on."""
+    fails_closed: ClassVar[bool] = False
+    """Whether a copy that cannot be brought up to date is deleted, because it may allow what is not allowed any more."""
     name: ClassVar[str] = ""
     """The queue's name; the kind's plural when empty."""
     workers: ClassVar[int] = 8

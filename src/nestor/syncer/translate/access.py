@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from nestor.objects import Object, spec_of
-from nestor.syncer.translate.network_policy import list_types
+from nestor.syncer.translate.network_policy import list_types, read_block
 from nestor.translate import labels
 from nestor.translate.fields import TABLES
 
@@ -43,7 +43,8 @@ def _narrow(rule: Object, ports: Sequence[Object]) -> Object | None:
     Whoever uses a field that is newer than this version of Nestor may mean less than the rest of the rule says.
     """
     given, wanted = rule.get("from"), rule.get("ports")
-    blocks = [{"ipBlock": peer["ipBlock"]} for peer in given or () if peer.get("ipBlock") and not peer.keys() - _PEER.keys()]
+    known = (peer for peer in given or () if peer.get("ipBlock") and not peer.keys() - _PEER.keys())
+    blocks = [{"ipBlock": peer["ipBlock"]} for peer in known if read_block(peer["ipBlock"]) is not None]
     opened = [port for port in ports if not wanted or any(_is_in(port, item) for item in wanted)]
     if rule.keys() - _RULE.keys() or not opened or (given and not blocks):
         return None

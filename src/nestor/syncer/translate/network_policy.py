@@ -25,6 +25,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 ISOLATED: Mapping[Direction, str] = {"Ingress": marks.ISOLATED_INGRESS, "Egress": marks.ISOLATED_EGRESS}
 _LISTS: Mapping[Direction, tuple[str, str]] = {"Ingress": ("ingress", "from"), "Egress": ("egress", "to")}
 _PEER, _PORT = TABLES["NetworkPolicyPeer"], TABLES["NetworkPolicyPort"]
+_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
 ADDRESSES = 200
 """How many of the cluster's pods one `ipBlock` may come to."""
 
@@ -77,6 +78,10 @@ def find_ignored(policy: Object, around: Surroundings) -> list[str]:
     found = []
     for direction in list_types(policy):
         for path, block in _list_blocks(policy, direction):
+            if read_block(block) is None:
+                peer = path.removesuffix(".cidr")
+                found.append(f"`{peer}` is left out: not everybody reads its addresses in the same way")
+                continue
             cidr, own = block["cidr"], _find_own(block, around)
             if isinstance(own, list) and len(own) > ADDRESSES:
                 found.append(f"`{path}` is {cidr}, but only {ADDRESSES} pods of the nested cluster in it are let through")
@@ -127,6 +132,18 @@ def _list_blocks(policy: Object, direction: Direction) -> list[tuple[str, Object
     return [(f"{path}.ipBlock.cidr", peer["ipBlock"]) for path, peer in peers if peer.get("ipBlock")]
 
 
+def read_block(block: Object) -> tuple[Network, list[Network]] | None:
+    """An `ipBlock` and its exceptions. None if it may mean other addresses to others: API servers take leading zeros and
+    IPv4 addresses in the form of IPv6 ones.
+    """
+    try:
+        cidr, *closed = (ipaddress.ip_network(text, strict=False) for text in (block["cidr"], *(block.get("except") or [])))
+    except ValueError:
+        return None
+    is_mapped = any(found.version == 6 and found.subnet_of(_MAPPED) for found in (cidr, *closed))
+    return None if is_mapped else (cidr, closed)
+
+
 def _build_rules(policy: Object, direction: Direction, around: Surroundings) -> list[Object]:
     many, ends = _LISTS[direction]
     found: list[Object] = []
@@ -150,6 +167,8 @@ def _build_peer(policy: Object, peer: Object | None, direction: Direction, aroun
     if peer.keys() - _PEER.keys():
         return []  # whom it means is not known; without that, it would be everybody
     if block := peer.get("ipBlock"):
+        if read_block(block) is None:
+            return []
         return [*_build_own(block, around), *_find_outside(block, internet)]
     by_namespace = peer.get("namespaceSelector")
     own = policy["metadata"]["namespace"] if by_namespace is None else None

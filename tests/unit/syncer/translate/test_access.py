@@ -77,6 +77,7 @@ def test_without_policies_all_get_in_at_the_service_s_ports() -> None:
         ([{"ports": [{"port": "web"}]}], []),
         ([{"from": [{"ipBlock": {"cidr": "0.0.0.0/0"}, "newSelector": {}}]}], []),
         ([{"newRule": 1}], []),
+        ([{"from": [block("010.0.0.0/8")]}], []),
         ([{"ports": [{"newPort": 1}]}], []),
     ],
 )

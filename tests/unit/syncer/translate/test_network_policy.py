@@ -273,3 +273,12 @@ def test_what_no_version_has_yet_opens_nothing_and_is_said() -> None:
         "spec.ingress[0].from[0].newSelector",
         "spec.ingress[0].ports[0].newPort",
     ]
+
+
+@pytest.mark.parametrize("cidr", ["010.42.0.0/16", "::ffff:10.0.0.0/104", "::ffff:0:0/96", "nonsense"])
+def test_a_block_that_may_mean_other_addresses_elsewhere_is_left_out_and_said(cidr: str) -> None:
+    for build, path in ((ingress, "ingress[0].from"), (egress, "egress[0].to")):
+        assert peers_of(build(block(cidr))) is None
+        assert peers_of(build(block("0.0.0.0/0", cidr))) is None
+        (message,) = find_ignored(build(block(cidr)), AROUND)
+        assert message.startswith(f"`spec.{path}[0].ipBlock`")

@@ -32,6 +32,7 @@ class ServiceAccessRow(Row):
     kind = kinds.NETWORK_POLICY
     name = "service-access"
     refused = "NotCarried"
+    fails_closed = True
     fields = (
         LABELS,
         ANNOTATIONS,
