@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from nestor import names
 from nestor.api import labels
-from nestor.kube import Invalid, kinds
+from nestor.kube import Forbidden, Invalid, kinds
 from nestor.syncer import limits
 from nestor.syncer.copies.rows.endpoint_slices import EndpointSliceRow
 from nestor.syncer.copies.rows.service_access import ServiceAccessRow
@@ -140,6 +141,25 @@ async def test_load_balancers_of_the_nested_cluster_s_own_are_not_touched() -> N
     clusters.nested.put(kinds.SERVICE, build_outward(kind="LoadBalancer") | {"status": {"loadBalancer": {"ingress": ingress}}})
     async with running(clusters, ServiceRow):
         assert (clusters.nested.look(kinds.SERVICE, "web", SPACE) or {})["status"]["loadBalancer"]["ingress"] == ingress
+
+
+@pytest.mark.parametrize(
+    ("quota", "advice"),
+    [("nestor", "ask an administrator to raise `namespace.quota` of class 'small'"), ("theirs", "of the host cluster to raise")],
+)
+async def test_a_full_quota_says_who_can_raise_it(monkeypatch: pytest.MonkeyPatch, quota: str, advice: str) -> None:
+    monkeypatch.setattr("tests.unit.syncer.copies.pair.TARGET", replace(TARGET, quota_class="small"))
+    clusters = Clusters.build()
+    message = (
+        f'services "x" is forbidden: exceeded quota: {quota}, requested: services=1, used: services=50, limited: services=50'
+    )
+    clusters.host.refusal = lambda verb, _: Forbidden(403, "Forbidden", message) if verb == "POST" else None
+    clusters.nested.put(kinds.SERVICE, build_service())
+    async with running(clusters, ServiceRow):
+        ((reason, told),) = clusters.events
+    assert reason == "ServiceNotSynced"
+    assert told.startswith(f"exceeded quota: {quota}, requested: services=1")
+    assert advice in told
 
 
 # Access from outside
