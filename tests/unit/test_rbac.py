@@ -129,8 +129,8 @@ SELDOM: dict[tuple[str, str], tuple[str, str]] = {
     ),
     ("persistentvolumeclaims", "delete"): ("operator/lifecycle/data_epoch.py", "api.delete(kinds.PERSISTENT_VOLUME_CLAIM"),
     # When a job is deleted whose class lets its volumes stay.
-    ("persistentvolumes", "get"): ("operator/deletion/retain.py", "api.get(kinds.PERSISTENT_VOLUME, volume)"),
-    ("persistentvolumes", "patch"): ("operator/deletion/retain.py", "api.patch(kinds.PERSISTENT_VOLUME, "),
+    ("persistentvolumes", "get"): ("operator/lifecycle/retain.py", "api.get(kinds.PERSISTENT_VOLUME, volume)"),
+    ("persistentvolumes", "patch"): ("operator/lifecycle/retain.py", "api.patch(kinds.PERSISTENT_VOLUME, "),
     ("servicecidrs.networking.k8s.io", "get"): ("operator/world/host_facts.py", "api.get(kinds.SERVICE_CIDR"),
     # Once at the start, before anything is recorded.
     ("clusterrolebindings.rbac.authorization.k8s.io", "list"): (

@@ -21,8 +21,9 @@ class ServicesPolicy(Model):
     node_ports: bool = Field(
         False,
         description="Whether Services may be of type NodePort. The network policies then let traffic from anywhere in to the "
-        "pods of such a Service, at its ports. Node ports come from the range that all of the host cluster shares: with this or "
-        f"`loadBalancers`, `namespace.quota` has `services.nodeports: {NODE_PORTS}` as a default, not 0. Defaults to false.",
+        "pods of such a Service, at its ports. NetworkPolicies of the nested cluster may close that, and open nothing else to "
+        "the outside. Node ports come from the range that all of the host cluster shares: with this or `loadBalancers`, "
+        f"`namespace.quota` has `services.nodeports: {NODE_PORTS}` as a default, not 0. Defaults to false.",
     )
     load_balancers: bool = Field(
         False,

@@ -49,10 +49,11 @@ class ClassStorage(Storage):
 
     retention: Retention = Field(
         "Delete",
-        description="What becomes of volumes when their job is deleted. `Delete`: they go with it, as the reclaim policy of "
-        "their StorageClass says. `Retain`: those that claims still have stay as PersistentVolumes, with the job's labels, "
-        "until an admin deletes them: `kubectl get pv -l nestor.dev/job-namespace=<namespace>,nestor.dev/job=<job>`. The volume "
-        "of a claim that is deleted while the job runs never stays. NestedClusters that users create always have `Delete`. "
+        description="What becomes of volumes when their job is deleted, or begins again without them: by `failurePolicy: "
+        "Restart`, or by `nestor rerun` after it has ended. `Delete`: they go, as the reclaim policy of their StorageClass "
+        "says. `Retain`: those that claims still have stay as PersistentVolumes, with the job's labels, until an admin "
+        "deletes them: `kubectl get pv -l nestor.dev/job-namespace=<namespace>,nestor.dev/job=<job>`. The volume of a claim "
+        "that somebody deletes in the nested cluster never stays. NestedClusters that users create always have `Delete`. "
         "Defaults to `Delete`.",
     )
 

@@ -26,6 +26,14 @@ a dozen or two.
 SYNCED_SLICES = 100
 """EndpointSlices that users wrote: a Service without a selector has one or two."""
 
+SYNCED_PORTS = 1000
+"""Of all host Services together. Each node of the host has rules for every port and pod of a Service: for a thousand ports of a
+hundred pods these are 100,000, the order of a large cluster. An application has a few ports for each Service.
+"""
+
+SYNCED_ENDPOINTS = 10_000
+"""Of all EndpointSlices that users wrote, one for each port and address, for the same reason."""
+
 SYNCED_BUDGETS = 100
 """PodDisruptionBudgets in the host. An application has one for each of its workloads at most."""
 
@@ -53,8 +61,8 @@ RUN_WRITES = Rate(per_second=1, burst=20)
 NETWORK_POLICIES = 200
 """NetworkPolicies of a nested cluster with one in the host: each change of a pod makes a network plugin look at all of them."""
 
-NETWORK_POLICY_BYTES = 64 * 1024
-"""Of one of them. A label selector has a hundred bytes, an address twenty."""
+OBJECT_BYTES = 64 * 1024
+"""Of a host Service, PodDisruptionBudget or NetworkPolicy. A label selector has a hundred bytes, a port or an address fewer."""
 
 
 def find_excess(total: int, before: int, after: int) -> str | None:
@@ -89,11 +97,26 @@ def find_surplus_of_policies(count: int) -> str | None:
     return f"{NETWORK_POLICIES} NetworkPolicies of a nested cluster may hold in the host cluster; delete others first"
 
 
-def find_excess_of_policy(size: int) -> str | None:
-    """Why a NetworkPolicy of `size` bytes may not be in the host; None if it may."""
-    if size <= NETWORK_POLICY_BYTES:
+def find_excess_of_object(kind: str, size: int) -> str | None:
+    """Why an object of `size` bytes may not be in the host; None if it may."""
+    if size <= OBJECT_BYTES:
         return None
-    return f"a NetworkPolicy may have {NETWORK_POLICY_BYTES // 1024} KiB in the host cluster, and this one would exceed that"
+    return f"a {kind} may have {OBJECT_BYTES // 1024} KiB in the host cluster, and this one would exceed that"
+
+
+def find_excess_of_ports(total: int, before: int, after: int) -> str | None:
+    """As `find_excess`, for the ports of host Services."""
+    if after <= before or total - before + after <= SYNCED_PORTS:
+        return None
+    return f"the Services of a nested cluster may have {SYNCED_PORTS} ports in total, and would exceed that"
+
+
+def find_excess_of_endpoints(total: int, before: int, after: int) -> str | None:
+    """As `find_excess`, for the endpoints of EndpointSlices that users wrote, each as often as its slice has ports."""
+    if after <= before or total - before + after <= SYNCED_ENDPOINTS:
+        return None
+    most = f"{SYNCED_ENDPOINTS} endpoints in total, counted for each port"
+    return f"the EndpointSlices of users may have {most}, and would exceed that"
 
 
 def advise(reason: str, quota_class: str) -> str:

@@ -17,7 +17,7 @@ from nestor.names import Part
 from nestor.objects import Object, conditions_of, is_terminating, labels_of, status_of
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.deletion.left import FORCED, LeftPods
-from nestor.operator.deletion.retain import is_retained, retain_volumes
+from nestor.operator.lifecycle.retain import is_retained, retain_volumes
 from nestor.operator.result import Result
 from nestor.operator.status.build import Event
 from nestor.operator.status.report import post, write_status

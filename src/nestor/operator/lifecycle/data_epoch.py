@@ -12,6 +12,7 @@ from nestor.cluster.shape import Shape
 from nestor.kube import kinds
 from nestor.names import Part
 from nestor.objects import Object, annotations_of, is_terminating, labels_of, spec_of
+from nestor.operator.lifecycle.retain import is_retained, retain_volumes
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
 
@@ -75,11 +76,17 @@ async def drop_data(context: Context, home: Home, data: DataEpoch) -> None:
 
 
 async def _drop_volumes(context: Context, home: Home, data: DataEpoch, pod: Object | None) -> None:
-    """Delete the application's claims while the server with this data is there: later ones are its successor's."""
+    """Delete the application's claims while the server with this data is there: later ones are its successor's.
+
+    Their volumes stay if the job's are to outlive it: whoever wants a database back after the job wants it after a failure, too.
+    """
     claims = context.cache.informers[kinds.PERSISTENT_VOLUME_CLAIM]
     holder = claims.get(claim, home.namespace) if (claim := find_claim(context.cache, home)) else pod
     if holder is None or holder["metadata"]["uid"] != data.uid:
         return
+    space = context.cache.find(kinds.NAMESPACE, home.namespace)
+    if space is not None and is_retained(space):
+        await retain_volumes(context.api, space)
     for item in list(claims):
         meta, own = item["metadata"], labels_of(item)
         if meta["namespace"] == home.namespace and own.get(labels.CLUSTER) == home.name and labels.NESTED_UID in own:

@@ -17,7 +17,8 @@ log = logging.getLogger(__name__)
 REASON = "NotCarried"
 _ROUTES = (
     "Nestor does not carry it to the host cluster: it has an effect only if a controller in this nested cluster acts on it. From "
-    "outside, the targets of the job's AppDef are reached"
+    "outside, Services of type NodePort or LoadBalancer are reached if the class allows them (`services`), and the targets of a "
+    "job's AppDef"
 )
 _SNAPSHOTS = "Nestor does not carry it to the host cluster, whose volumes these are: no snapshot is made"
 _CLAIMS = "Nestor does not carry it to the host cluster, which has the devices; pods that refer to it are refused"

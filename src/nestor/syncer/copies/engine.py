@@ -186,6 +186,8 @@ class Engine:
                 await self._row.align(source, copy)
         except (Forbidden, Invalid) as error:
             await self._tell(key, source, self._in_nested_words(key, error.message))
+            if self._row.fails_closed and (left := self._find_copy(key)) is not None:
+                await self._writer.remove(left)
             if isinstance(error, Forbidden):
                 raise  # retry: the other object may be deleted or the quota raised, and no event tells us
         else:

@@ -13,6 +13,8 @@ from nestor.api import labels
 from nestor.kube import Api, ApiError, Informer, Invalid, Kind
 from nestor.kube.informer import Key, key_of
 from nestor.objects import Object, labels_of
+from nestor.providers.host import EXCEEDED
+from nestor.syncer import limits
 from nestor.syncer.copies.fields import Field
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.writer import is_synced_from
@@ -39,6 +41,8 @@ class Row:
     """Reason of the event if a copy cannot be created. Empty: no event, because there is no object to attach it to."""
     ignored: ClassVar[str] = "FieldsIgnored"
     """Reason of the event if a copy leaves out something that its source's owner counts on."""
+    fails_closed: ClassVar[bool] = False
+    """Whether a copy that cannot be brought up to date is deleted, because it may allow what is not allowed any more."""
     name: ClassVar[str] = ""
     """The queue's name; the kind's plural when empty."""
     workers: ClassVar[int] = 8
@@ -111,8 +115,9 @@ class Row:
         return None
 
     def explain(self, message: str) -> str:
-        """What the host's refusal of a copy means for the tenant."""
-        return message
+        """What the host's refusal of a copy means for the tenant: which quota is used up, and who can raise it."""
+        quota = message.partition(EXCEEDED)
+        return limits.advise("".join(quota[1:]), self.context.target.quota_class) if quota[1] else message
 
     def find_ignored(self, source: Object) -> str | None:
         """What the copy leaves out although its owner counts on it, as a message for the tenant; None for most."""

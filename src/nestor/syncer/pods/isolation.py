@@ -17,6 +17,7 @@ class Isolation:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._metadata = context.nested.with_metadata_only()
         self._policies = context.caches.by_namespace(kinds.NETWORK_POLICY)
         self._pods = context.caches.by_namespace(kinds.POD)
 
@@ -24,7 +25,7 @@ class Isolation:
         """Have all policies in the cache that are older than the pod. Raises `RetryLater` until they are."""
         cache = self._context.caches.nested(kinds.NETWORK_POLICY)
         namespace = pod["metadata"]["namespace"]
-        for found in await self._context.nested.list(kinds.NETWORK_POLICY, namespace):
+        for found in await self._metadata.list(kinds.NETWORK_POLICY, namespace):
             meta = found["metadata"]
             known = cache.get(meta["name"], namespace)
             if known is None or int(known["metadata"]["resourceVersion"]) < int(meta["resourceVersion"]):

@@ -8,7 +8,8 @@ from nestor.translate.fields.services import BUDGET_SPEC
 from nestor.translate.target import Target
 
 NOT_ALLOWED = (
-    "it does not hold when nodes of the host cluster are drained, since the class does not say so (`placement.disruptionBudgets`)"
+    "it does not hold when nodes of the host cluster are drained, because the class does not allow it "
+    "(`placement.disruptionBudgets`)"
 )
 _ALL = 2**31 - 1
 _FAILED = "SyncFailed"

@@ -2,7 +2,7 @@
 
 Policies only ever add to each other. So a pod that a nested policy isolates gets a label, by which the walls leave it to the
 copies of such policies what it may do. No copy says more than the walls would: it names only the cluster's own pods, and of the
-world outside only what the class opens.
+world outside only what the class opens. None lets anybody in from there: see `access`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 ISOLATED: Mapping[Direction, str] = {"Ingress": marks.ISOLATED_INGRESS, "Egress": marks.ISOLATED_EGRESS}
 _LISTS: Mapping[Direction, tuple[str, str]] = {"Ingress": ("ingress", "from"), "Egress": ("egress", "to")}
 _PEER, _PORT = TABLES["NetworkPolicyPeer"], TABLES["NetworkPolicyPort"]
-_ANYBODY = (IpBlock(cidr="0.0.0.0/0"), IpBlock(cidr="::/0"))
+_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
 ADDRESSES = 200
 """How many of the cluster's pods one `ipBlock` may come to."""
 
@@ -42,7 +42,7 @@ class Surroundings:
     internet: Sequence[IpBlock]
     """What the class opens of the world outside."""
     lets_in: bool = False
-    """Whether the class lets anybody outside in to pods, by node ports or load balancers."""
+    """Whether the class allows Services that are reached from outside."""
 
 
 def find_isolation(pod: Object, policies: Iterable[Object]) -> dict[str, str]:
@@ -78,13 +78,18 @@ def find_ignored(policy: Object, around: Surroundings) -> list[str]:
     found = []
     for direction in list_types(policy):
         for path, block in _list_blocks(policy, direction):
+            if read_block(block) is None:
+                peer = path.removesuffix(".cidr")
+                found.append(f"`{peer}` is left out: not everybody reads its addresses in the same way")
+                continue
             cidr, own = block["cidr"], _find_own(block, around)
             if isinstance(own, list) and len(own) > ADDRESSES:
                 found.append(f"`{path}` is {cidr}, but only {ADDRESSES} pods of the nested cluster in it are let through")
-            if direction == "Ingress" and not around.lets_in:
+            if direction == "Ingress" and not around.lets_in and not _is_full(block, own):
                 found.append(
-                    f"`{path}` is {cidr}, but only pods of the nested cluster are let in by it: Nestor carries no policy that "
-                    "opens pods to addresses outside; exposed targets are reached anyway"
+                    f"`{path}` is {cidr}, but only pods of the nested cluster are let in by it, because the class allows no "
+                    "Services that are reached from outside (`services.nodePorts`, `services.loadBalancers`); exposed targets "
+                    "are reached anyway"
                 )
             elif direction == "Egress" and own == [] and not _find_outside(block, around.internet):
                 found.append(f"`{path}` is {cidr}, but the class opens none of it (`network.internet`, `network.privateRanges`)")
@@ -127,6 +132,18 @@ def _list_blocks(policy: Object, direction: Direction) -> list[tuple[str, Object
     return [(f"{path}.ipBlock.cidr", peer["ipBlock"]) for path, peer in peers if peer.get("ipBlock")]
 
 
+def read_block(block: Object) -> tuple[Network, list[Network]] | None:
+    """An `ipBlock` and its exceptions. None if it may mean other addresses to others: API servers take leading zeros and
+    IPv4 addresses in the form of IPv6 ones.
+    """
+    try:
+        cidr, *closed = (ipaddress.ip_network(text, strict=False) for text in (block["cidr"], *(block.get("except") or [])))
+    except ValueError:
+        return None
+    is_mapped = any(found.version == 6 and found.subnet_of(_MAPPED) for found in (cidr, *closed))
+    return None if is_mapped else (cidr, closed)
+
+
 def _build_rules(policy: Object, direction: Direction, around: Surroundings) -> list[Object]:
     many, ends = _LISTS[direction]
     found: list[Object] = []
@@ -143,14 +160,16 @@ def _build_rules(policy: Object, direction: Direction, around: Surroundings) -> 
 
 def _build_peer(policy: Object, peer: Object | None, direction: Direction, around: Surroundings) -> list[Object]:
     """What a peer comes to; None stands for anybody. Empty if it is nobody."""
-    target = around.target
+    target, internet = around.target, around.internet if direction == "Egress" else ()
     if peer is None:
-        outside = [_dump(block) for block in _list_outside(direction, around)]
+        outside = [{"ipBlock": found.model_dump(by_alias=True, exclude_none=True)} for found in internet]
         return [{"podSelector": {"matchLabels": _scope(target, None)}}, *outside]
     if peer.keys() - _PEER.keys():
         return []  # whom it means is not known; without that, it would be everybody
     if block := peer.get("ipBlock"):
-        return [*_build_own(block, around), *_find_outside(block, _list_outside(direction, around))]
+        if read_block(block) is None:
+            return []
+        return [*_build_own(block, around), *_find_outside(block, internet)]
     by_namespace = peer.get("namespaceSelector")
     own = policy["metadata"]["namespace"] if by_namespace is None else None
     selector = labels.host_selector(peer.get("podSelector") or {}, _scope(target, own), target.allowed_labels)
@@ -161,13 +180,6 @@ def _build_peer(policy: Object, peer: Object | None, direction: Direction, aroun
         chosen = {"key": marks.NESTED_NAMESPACE, "operator": "In", "values": names}
         selector["matchExpressions"] = [*selector.get("matchExpressions", []), chosen]
     return [{"podSelector": selector}]
-
-
-def _list_outside(direction: Direction, around: Surroundings) -> Sequence[IpBlock]:
-    """To whom of the world outside a pod may connect, or who may connect to it."""
-    if direction == "Egress":
-        return around.internet
-    return _ANYBODY if around.lets_in else ()
 
 
 def _build_own(block: Object, around: Surroundings) -> list[Object]:
@@ -191,6 +203,14 @@ def _find_own(block: Object, around: Surroundings) -> list[str] | None:
     ]
 
 
+def _is_full(block: Object, own: list[str] | None) -> bool:
+    """Whether each address in a block is one of the cluster's own pods."""
+    cidr = ipaddress.ip_network(block["cidr"], strict=False)
+    closed: list[Any] = [ipaddress.ip_network(item, strict=False) for item in block.get("except") or []]
+    left = cidr.num_addresses - sum(item.num_addresses for item in ipaddress.collapse_addresses(closed))
+    return own is not None and len(own) >= left
+
+
 def _find_outside(block: Object, internet: Collection[IpBlock]) -> list[Object]:
     """What a block and the class have in common of the world outside."""
     wanted: Any = ipaddress.ip_network(block["cidr"], strict=False)
@@ -212,7 +232,3 @@ def _find_outside(block: Object, internet: Collection[IpBlock]) -> list[Object]:
 def _scope(target: Target, namespace: str | None) -> dict[str, str]:
     """The labels of the cluster's own pods, or those of one nested namespace, and of nothing else in the host's namespace."""
     return target.scope(namespace) | {marks.COMPONENT: marks.COMPONENT_APP}
-
-
-def _dump(block: IpBlock) -> Object:
-    return {"ipBlock": block.model_dump(by_alias=True, exclude_none=True)}

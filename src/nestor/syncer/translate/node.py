@@ -95,7 +95,10 @@ def _read_note(there: Object | None) -> Object:
     """The note in a nested Node; empty if there is none, or if the tenant has made something else of it."""
     try:
         note = json.loads(annotations_of(there).get(labels.MIRRORED) or "null")
-        return {**note, "labels": list(note["labels"]), "taints": list(note["taints"])} if note else {}
+        if not note:
+            return {}
+        keys, taints = ([*note[part]] for part in ("labels", "taints"))
+        return {**note, "labels": [key for key in keys if isinstance(key, str)], "taints": taints}
     except (ValueError, TypeError, KeyError, RecursionError):
         return {}
 

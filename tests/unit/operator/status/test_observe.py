@@ -20,6 +20,7 @@ from nestor.operator.status.observe import find_start_deadline, gather_facts
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
 from nestor.operator.world.homes import find_home
+from tests.fakes.api import MemoryApi
 from tests.unit.operator.builders import Object, build_job, build_resolved, build_run, build_shape
 
 NOW = datetime.datetime(2026, 1, 1, 12, 0, 0, tzinfo=datetime.UTC)
@@ -45,7 +46,9 @@ class FakeApi:
         return {"metadata": {"name": name, "namespace": namespace, "uid": "c1", "resourceVersion": "9", **patch["metadata"]}}
 
 
-def build_world(api: FakeApi, *, cluster: Object | None = None, replicas: int = 1, is_persistent: bool = False) -> Cache:
+def build_world(
+    api: FakeApi | MemoryApi, *, cluster: Object | None = None, replicas: int = 1, is_persistent: bool = False
+) -> Cache:
     """A cluster with its StatefulSet, without pods."""
     world = Cache(cast(Api, api))
     if cluster is not None:
@@ -106,7 +109,7 @@ def test_how_far_a_cluster_is_on_its_way_to_rest() -> None:
     assert find_progress(world, home).is_down
 
 
-def build_context(api: FakeApi, world: Cache) -> Context:
+def build_context(api: FakeApi | MemoryApi, world: Cache) -> Context:
     """What keeps track of the data."""
     return Context.create(cast(Api, api), Settings(image="x"), world, Host(()))
 
@@ -173,6 +176,29 @@ async def test_the_applications_volumes_go_with_the_data_and_those_of_its_succes
     put(world, kinds.PERSISTENT_VOLUME_CLAIM, "db", "v1", meta={"labels": {labels.CLUSTER: "hello", labels.NESTED_UID: "n1"}})
     await drop_data(build_context(api, world), build_shape(), DataEpoch(2, "p1"))
     assert (("PersistentVolumeClaim db", "v1") in api.deleted) is is_dropped
+
+
+@pytest.mark.parametrize("retention", ["Retain", "Delete"])
+async def test_volumes_outlive_a_restart_where_the_class_says_so(retention: str) -> None:
+    api = MemoryApi()
+    world = build_world(api, cluster=dict(NOTED))
+    put(world, kinds.POD, SERVER, component="server")
+    job = {labels.JOB: "hello", labels.JOB_NAMESPACE: "team-a", labels.JOB_UID: "j1"}
+    space = {"metadata": {"name": WHERE, "labels": {**job, labels.RETENTION: retention}}}
+    world.informers[kinds.NAMESPACE]._set(("", WHERE), space)
+    own = {**job, labels.CLUSTER: "hello", labels.COMPONENT: labels.COMPONENT_APP, labels.NESTED_UID: "n1"}
+    claim = {"metadata": {"name": "db", "namespace": WHERE, "uid": "v1", "labels": own}, "spec": {"volumeName": "pv-1"}}
+    api.put(kinds.PERSISTENT_VOLUME_CLAIM, claim)
+    world.informers[kinds.PERSISTENT_VOLUME_CLAIM]._set((WHERE, "db"), claim)
+    spec = {"persistentVolumeReclaimPolicy": "Delete", "claimRef": {"uid": "v1"}}
+    api.put(kinds.PERSISTENT_VOLUME, {"metadata": {"name": "pv-1", "labels": {}}, "spec": spec})
+    await drop_data(build_context(api, world), build_shape(), DataEpoch(2, "p1"))
+    assert api.look(kinds.PERSISTENT_VOLUME_CLAIM, "db", WHERE) is None
+    volume = cast(Object, api.look(kinds.PERSISTENT_VOLUME, "pv-1"))
+    assert volume["spec"]["persistentVolumeReclaimPolicy"] == retention
+    assert (volume["metadata"]["labels"] == job) is (retention == "Retain")
+    verbs = [line.split()[0] for line in api.asked if "persistentvolume" in line]
+    assert "PATCH" not in verbs or verbs.index("PATCH") < verbs.index("DELETE"), "a volume without its claim may be gone at once"
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,7 @@ async def test_an_object_is_told_once_also_by_the_next_process() -> None:
     (event,) = [item for key, item in api.objects.items() if key[0] == "events" and item["involvedObject"]["name"] == "late"]
     assert event["reason"] == "NotCarried"
     assert event["message"].startswith("Nestor does not carry it to the host cluster")
+    assert "Services of type NodePort or LoadBalancer are reached if the class allows them (`services`)" in event["message"]
     assert event["involvedObject"]["apiVersion"] == "networking.k8s.io/v1"
 
 

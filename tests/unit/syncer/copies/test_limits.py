@@ -7,13 +7,16 @@ import pytest
 from nestor.kube import RetryLater, kinds
 from nestor.kube.pace import Pace, Rate
 from nestor.syncer import limits
+from nestor.syncer.copies.rows.budgets import BudgetRow
 from nestor.syncer.copies.rows.config import ConfigMapRow, SecretRow
+from nestor.syncer.copies.rows.endpoint_slices import EndpointSliceRow
 from nestor.syncer.copies.rows.service_links import ServiceLinksRow
 from nestor.syncer.copies.rows.services import ServiceRow
 from nestor.translate.env import links_name
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
 from tests.unit.syncer.copies.test_engine import build, data, settings, written
-from tests.unit.translate.builders import build_service
+from tests.unit.syncer.copies.test_services import build_slice
+from tests.unit.translate.builders import TARGET, build_service
 
 TOO_MUCH = (
     "the pods of this nested cluster and the ConfigMaps and Secrets that they use may hold 0 MiB in total, and would exceed that"
@@ -52,6 +55,71 @@ async def test_there_are_only_so_many_host_services(monkeypatch: pytest.MonkeyPa
         assert clusters.events == [("ServiceNotSynced", message)]
         clusters.nested.drop(kinds.SERVICE, "web-0", SPACE)
         await made.until(lambda: clusters.copy(kinds.SERVICE, "web-2"))
+
+
+def count_ports(clusters: Clusters, name: str) -> int:
+    """Of a host Service; 0 if there is none."""
+    copy = clusters.copy(kinds.SERVICE, name)
+    return len(copy["spec"]["ports"]) if copy else 0
+
+
+async def test_all_host_services_together_have_only_so_many_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SYNCED_PORTS", 5)
+    clusters = Clusters.build()
+
+    async def put(made: Running, name: str, count: int) -> None:
+        service = build_service(name, clusterIP=f"10.43.7.{len(name)}", ports=[{"port": 80 + at} for at in range(count)])
+        service["metadata"]["uid"] = f"uid-{name}"
+        clusters.nested.put(kinds.SERVICE, service)
+        await made.settle()
+
+    async with running(clusters, ServiceRow) as made:
+        await put(made, "a", 3)
+        await put(made, "bb", 3)
+        assert (count_ports(clusters, "a"), count_ports(clusters, "bb")) == (3, 0)
+        message = "the Services of a nested cluster may have 5 ports in total, and would exceed that"
+        assert clusters.events == [("ServiceNotSynced", message)]
+        await put(made, "a", 6)
+        assert count_ports(clusters, "a") == 3
+        await put(made, "a", 2)
+        assert count_ports(clusters, "a") == 2
+        await put(made, "bb", 3)
+        assert count_ports(clusters, "bb") == 3
+
+
+async def test_host_services_and_budgets_have_only_so_many_bytes() -> None:
+    clusters = Clusters.build(kinds.POD_DISRUPTION_BUDGET)
+    allow = {"policy": {"placement": {"disruptionBudgets": True}}}
+    found = clusters.host.look(kinds.NESTED_CLUSTER, TARGET.cluster, HOST) or {}
+    clusters.host.put(kinds.NESTED_CLUSTER, found | {"status": allow})
+    many = {f"label-{number}": "x" * 60 for number in range(1000)}
+    clusters.nested.put(kinds.SERVICE, build_service("web", clusterIP="10.43.7.1", selector=many))
+    spec = {"minAvailable": 1, "selector": {"matchLabels": many}}
+    meta = {"name": "budget", "namespace": SPACE, "uid": "b"}
+    clusters.nested.put(kinds.POD_DISRUPTION_BUDGET, {"metadata": meta, "spec": spec})
+    async with running(clusters, ServiceRow, BudgetRow):
+        assert clusters.copy(kinds.SERVICE, "web") is None
+        assert clusters.copy(kinds.POD_DISRUPTION_BUDGET, "budget") is None
+        assert all("may have 64 KiB in the host cluster" in message for _, message in clusters.events)
+        assert sorted(reason for reason, _ in clusters.events) == ["NotCarried", "ServiceNotSynced"]
+
+
+async def test_slices_of_users_own_have_only_so_many_endpoints_times_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SYNCED_ENDPOINTS", 6)
+    clusters = Clusters.build()
+    clusters.nested.put(kinds.SERVICE, build_service(selector=None))
+    allowed = {"policy": {"services": {"endpointRanges": ["192.0.2.0/24"]}}}
+    found = clusters.host.look(kinds.NESTED_CLUSTER, TARGET.cluster, HOST) or {}
+    clusters.host.put(kinds.NESTED_CLUSTER, found | {"status": allowed})
+    addresses = ("192.0.2.1", "192.0.2.2")
+    clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice(*addresses, name="one", ports=[{"port": 80 + at} for at in range(2)]))
+    async with running(clusters, EndpointSliceRow) as made:
+        assert clusters.copy(kinds.ENDPOINT_SLICE, "one") is not None
+        clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice(name="two", ports=[{"port": 80 + at} for at in range(3)]))
+        await made.settle()
+        assert clusters.copy(kinds.ENDPOINT_SLICE, "two") is None
+        message = "the EndpointSlices of users may have 6 endpoints in total, counted for each port, and would exceed that"
+        assert clusters.events == [("EndpointsNotSynced", message)]
 
 
 async def test_a_copy_that_changes_all_the_time_is_written_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nestor.kube import kinds
+from nestor.kube import Forbidden, Invalid, kinds
 from nestor.syncer import limits
 from nestor.syncer.copies.rows.network_policies import NetworkPolicyRow
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
@@ -129,3 +129,37 @@ async def test_their_number_and_size_are_limited(monkeypatch: pytest.MonkeyPatch
         assert not (read(clusters) or {}).get("ingress")
     assert {reason for reason, _ in clusters.events} == {"NotCarried"}
     assert any("64 KiB" in message for _, message in clusters.events)
+
+
+async def test_the_address_of_a_pod_that_has_ended_is_somebody_else_s() -> None:
+    clusters = start()
+    put(clusters, policyTypes=["Egress"], egress=[{"to": [{"ipBlock": {"cidr": "10.42.0.0/16"}}]}])
+    put_host_pod(clusters, "10.42.0.7")
+    async with running(clusters, NetworkPolicyRow) as made:
+        assert (read(clusters) or {})["egress"] == [{"to": [{"ipBlock": {"cidr": "10.42.0.7/32"}}]}]
+        pod = clusters.host.look(kinds.POD, "pod", HOST) or {}
+        clusters.host.put(kinds.POD, pod | {"status": {**pod["status"], "phase": "Succeeded"}})
+        await made.settle()
+        assert not (read(clusters) or {}).get("egress")
+
+
+@pytest.mark.parametrize("how", ["size", "Invalid", "Forbidden"])
+async def test_a_copy_that_cannot_follow_goes_and_closes_what_it_opened(how: str) -> None:
+    clusters = start()
+    rule: Object = {"to": [{"podSelector": {}}]}
+    put(clusters, policyTypes=["Egress"], egress=[{}])
+    async with running(clusters, NetworkPolicyRow) as made:
+        assert (read(clusters) or {})["egress"]
+        if how == "size":
+            rule["ports"] = [{"port": number} for number in range(1, 3000)]
+        else:
+            error = (Invalid if how == "Invalid" else Forbidden)(422, how, "no")
+            clusters.host.refusal = lambda verb, _: error if verb in ("PATCH", "PUT", "POST") else None
+        put(clusters, policyTypes=["Egress"], egress=[rule])
+        await made.settle()
+        assert read(clusters) is None
+        assert "NotCarried" in {reason for reason, _ in clusters.events}
+        clusters.host.refusal = lambda *_: None
+        put(clusters, policyTypes=["Egress"], egress=[{"to": [{"podSelector": {}}]}])
+        await made.settle()
+        assert read(clusters) is not None

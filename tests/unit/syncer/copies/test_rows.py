@@ -492,7 +492,7 @@ async def test_what_a_tenant_makes_of_the_note_does_no_harm() -> None:
     clusters = Clusters.build()
     clusters.host.put(kinds.NODE, host_node())
     async with running(clusters, NodeRow) as made:
-        for note in ("{", "[" * 100_000, "7", '{"labels": 1}', ""):
+        for note in ("{", "[" * 100_000, "7", '{"labels": 1}', '{"labels": [[1]], "taints": [7, [[1]]]}', ""):
             node = await with_node(made)
             node["metadata"]["annotations"][labels.MIRRORED] = note
             clusters.nested.put(kinds.NODE, node)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from nestor import names
 from nestor.api import labels
-from nestor.kube import Invalid, kinds
+from nestor.kube import Forbidden, Invalid, kinds
 from nestor.syncer import limits
 from nestor.syncer.copies.rows.endpoint_slices import EndpointSliceRow
 from nestor.syncer.copies.rows.service_access import ServiceAccessRow
@@ -142,6 +143,25 @@ async def test_load_balancers_of_the_nested_cluster_s_own_are_not_touched() -> N
         assert (clusters.nested.look(kinds.SERVICE, "web", SPACE) or {})["status"]["loadBalancer"]["ingress"] == ingress
 
 
+@pytest.mark.parametrize(
+    ("quota", "advice"),
+    [("nestor", "ask an administrator to raise `namespace.quota` of class 'small'"), ("theirs", "of the host cluster to raise")],
+)
+async def test_a_full_quota_says_who_can_raise_it(monkeypatch: pytest.MonkeyPatch, quota: str, advice: str) -> None:
+    monkeypatch.setattr("tests.unit.syncer.copies.pair.TARGET", replace(TARGET, quota_class="small"))
+    clusters = Clusters.build()
+    message = (
+        f'services "x" is forbidden: exceeded quota: {quota}, requested: services=1, used: services=50, limited: services=50'
+    )
+    clusters.host.refusal = lambda verb, _: Forbidden(403, "Forbidden", message) if verb == "POST" else None
+    clusters.nested.put(kinds.SERVICE, build_service())
+    async with running(clusters, ServiceRow):
+        ((reason, told),) = clusters.events
+    assert reason == "ServiceNotSynced"
+    assert told.startswith(f"exceeded quota: {quota}, requested: services=1")
+    assert advice in told
+
+
 # Access from outside
 
 
@@ -174,6 +194,58 @@ async def test_traffic_from_outside_is_let_in_as_long_as_the_class_allows_it() -
         clusters.nested.put(kinds.SERVICE, build_service(ports=ports))
         await made.settle()
         assert find_access(clusters) is None
+
+
+def put_policy(clusters: Clusters, selector: Object, *rules: Object) -> None:
+    """A nested NetworkPolicy about ingress."""
+    spec = {"podSelector": selector, "policyTypes": ["Ingress"], "ingress": list(rules)}
+    clusters.nested.put(kinds.NETWORK_POLICY, {"metadata": {"name": "one", "namespace": SPACE}, "spec": spec})
+
+
+async def test_nested_policies_say_who_gets_in_to_pods_that_they_isolate() -> None:
+    clusters = Clusters.build()
+    allow(clusters, **NODE_PORTS)
+    clusters.nested.put(kinds.SERVICE, build_outward())
+    async with running(clusters, ServiceAccessRow) as made:
+        not_isolated = [{"key": labels.ISOLATED_INGRESS, "operator": "DoesNotExist"}]
+        assert (find_access(clusters) or {})["spec"]["podSelector"]["matchExpressions"] == not_isolated
+        put_policy(clusters, {})
+        await made.settle()
+        assert find_access(clusters) is None
+        blocks = [{"ipBlock": {"cidr": "192.0.2.0/24"}}]
+        put_policy(clusters, {}, {"from": blocks})
+        await made.settle()
+        spec = (find_access(clusters) or {})["spec"]
+        assert spec["ingress"] == [{"from": blocks, "ports": [{"protocol": "TCP", "port": 80}]}]
+        assert not spec["podSelector"].get("matchExpressions")
+        put_policy(clusters, {}, {})
+        await made.settle()
+        assert (find_access(clusters) or {})["spec"]["ingress"] == [{"ports": [{"protocol": "TCP", "port": 80}]}]
+        # About some of the Service's pods: it stays closed for those, and open for the others.
+        put_policy(clusters, {"matchLabels": {"only": "some"}}, {})
+        await made.settle()
+        assert (find_access(clusters) or {})["spec"]["podSelector"]["matchExpressions"] == not_isolated
+        clusters.nested.drop(kinds.NETWORK_POLICY, "one", SPACE)
+        await made.settle()
+        assert (find_access(clusters) or {})["spec"]["podSelector"]["matchExpressions"] == not_isolated
+
+
+async def test_a_service_of_too_many_ports_gets_no_policy_and_there_are_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "NETWORK_POLICIES", 1)
+    clusters = Clusters.build()
+    allow(clusters, **NODE_PORTS)
+    ports = [{"port": number, "protocol": "TCP"} for number in range(1, 3000)]
+    clusters.nested.put(kinds.SERVICE, build_service(type="NodePort", ports=ports))
+    async with running(clusters, ServiceAccessRow) as made:
+        assert find_access(clusters) is None
+        clusters.nested.put(kinds.SERVICE, build_outward())
+        await made.settle()
+        assert find_access(clusters) is not None
+        second = build_outward()
+        clusters.nested.put(kinds.SERVICE, second | {"metadata": second["metadata"] | {"name": "second", "uid": "second"}})
+        await made.settle()
+        assert clusters.host.look(kinds.NETWORK_POLICY, f"{names.host_name('second', SPACE)}-access", HOST) is None
+        assert {reason for reason, _ in clusters.events} == {"NotCarried"}
 
 
 @pytest.mark.parametrize("how", ["class", "service", "selector"])

@@ -63,6 +63,29 @@ async def test_a_pod_waits_until_the_policies_that_are_older_than_it_are_known()
     assert scene.isolation.find(scene.pod) == {INGRESS: "true", EGRESS: "true"}
 
 
+async def test_of_policies_that_may_be_large_only_the_metadata_are_asked_for() -> None:
+    class MetadataApi(MemoryApi):
+        """A nested API server whose policies would not fit in memory."""
+
+        def with_metadata_only(self) -> MetadataApi:
+            light = MetadataApi()
+            light.objects, light.is_light = self.objects, True
+            return light
+
+        is_light = False
+
+        async def list(self, *given: Any, **named: Any) -> list[Object]:
+            assert self.is_light
+            return await super().list(*given, **named)
+
+    nested, host = MetadataApi(), cast(Api, MemoryApi())
+    caches = Caches(host, cast(Api, nested), TARGET)
+    isolation = Isolation(Context(host, cast(Api, nested), TARGET, caches, cast(Any, None)))
+    nested.put(kinds.NETWORK_POLICY, {"metadata": {"name": "large", "namespace": "shop"}, "spec": {"podSelector": {}}})
+    with pytest.raises(RetryLater, match="'large' is not known yet"):
+        await isolation.ensure(build_pod())
+
+
 def test_only_policies_of_its_namespace_isolate_a_pod() -> None:
     scene = Scene()
     scene.hear(scene.put(policyTypes=["Ingress"]))

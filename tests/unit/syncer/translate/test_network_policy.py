@@ -157,12 +157,19 @@ def test_egress_to_addresses_never_opens_what_the_class_does_not(peer: Object, e
     assert peers_of(egress(peer)) == expected
 
 
-def test_where_node_ports_are_allowed_a_policy_may_let_in_anybody() -> None:
+@pytest.mark.parametrize("rule", [{}, {"from": [block("192.0.2.0/24")]}, {"from": [block("0.0.0.0/0")]}])
+def test_also_where_node_ports_are_allowed_no_copy_lets_anybody_in_from_outside(rule: Object) -> None:
     around = replace(AROUND, lets_in=True)
-    assert peers_of(ingress(block("192.0.2.0/24", "192.0.2.7/32")), around) == [block("192.0.2.0/24", "192.0.2.7/32")]
-    assert peers_of(policy(policyTypes=["Ingress"], ingress=[{}]), around) == [ANYBODY, block("0.0.0.0/0"), block("::/0")]
-    assert peers_of(egress(block("10.0.0.0/8")), around) == peers_of(egress(block("10.0.0.0/8")))
-    assert find_ignored(ingress(block("192.0.2.0/24")), around) == []
+    given = policy(policyTypes=["Ingress"], ingress=[rule])
+    assert build_policy(given, around) == build_policy(given, AROUND)
+    assert find_ignored(given, around) == []
+
+
+def test_a_block_of_nothing_but_own_pods_is_not_told() -> None:
+    assert find_ignored(ingress(block("10.42.0.7/32")), AROUND) == []
+    assert find_ignored(ingress(block("10.42.0.6/31", "10.42.0.6/32")), AROUND) == []
+    (message,) = find_ignored(ingress(block("10.42.0.6/31")), AROUND)
+    assert "`services.nodePorts`, `services.loadBalancers`" in message
 
 
 def test_without_internet_nothing_outside_is_opened() -> None:
@@ -266,3 +273,12 @@ def test_what_no_version_has_yet_opens_nothing_and_is_said() -> None:
         "spec.ingress[0].from[0].newSelector",
         "spec.ingress[0].ports[0].newPort",
     ]
+
+
+@pytest.mark.parametrize("cidr", ["010.42.0.0/16", "::ffff:10.0.0.0/104", "::ffff:0:0/96", "nonsense"])
+def test_a_block_that_may_mean_other_addresses_elsewhere_is_left_out_and_said(cidr: str) -> None:
+    for build, path in ((ingress, "ingress[0].from"), (egress, "egress[0].to")):
+        assert peers_of(build(block(cidr))) is None
+        assert peers_of(build(block("0.0.0.0/0", cidr))) is None
+        (message,) = find_ignored(build(block(cidr)), AROUND)
+        assert message.startswith(f"`spec.{path}[0].ipBlock`")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 from nestor.kube import kinds
@@ -41,8 +42,9 @@ class BudgetRow(Row):
         return budget.find_ignored(source)
 
     def find_excess(self, copy: Object | None, desired: Object) -> str | None:
-        """The limit is on their number: the host's controller looks at all of them whenever a pod changes."""
-        return limits.find_surplus_of_budgets(len(self.copies.store)) if copy is None else None
+        """On their size, and on their number: the host's controller looks at all of them whenever a pod changes."""
+        surplus = limits.find_surplus_of_budgets(len(self.copies.store)) if copy is None else None
+        return surplus or limits.find_excess_of_object(self.kind.name, len(json.dumps(desired)))
 
     def build(self, source: Object) -> Object:
         """The host's one."""

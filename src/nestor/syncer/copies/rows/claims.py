@@ -12,8 +12,6 @@ from nestor.api import labels
 from nestor.kube import Change, NotFound, RetryLater, kinds
 from nestor.kube.informer import Key, key_of
 from nestor.objects import Object, is_terminating, spec_of
-from nestor.providers.host import EXCEEDED
-from nestor.syncer import limits
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, Field, value
 from nestor.syncer.copies.memory import Recent
 from nestor.syncer.copies.references import References
@@ -58,11 +56,6 @@ class ClaimRow(Row):
         known = self._classes.get(spec_of(source).get("storageClassName") or "")
         is_own = known is not None and not storage.is_ours(known)
         return storage.find_refusal(source, self.context.caches.policy.volumes, is_own_class=is_own)
-
-    def explain(self, message: str) -> str:
-        """Which quota is used up, and who can raise it."""
-        quota = message.partition(EXCEEDED)
-        return limits.advise("".join(quota[1:]), self.context.target.quota_class) if quota[1] else message
 
     def find_ignored(self, source: Object) -> str | None:
         """Fields that are newer than this version of Nestor."""

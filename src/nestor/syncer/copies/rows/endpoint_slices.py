@@ -62,9 +62,10 @@ class EndpointSliceRow(Row):
         return f"`endpoints` has {', '.join(denied[:5])}{more}, but {why}"
 
     def find_excess(self, copy: Object | None, desired: Object) -> str | None:
-        """They count by number: each has at most a thousand endpoints."""
+        """They count by number, and by their endpoints and ports."""
         if copy is not None or len(self.copies.store) < limits.SYNCED_SLICES:
-            return None
+            total = sum(map(_count_endpoints, self.copies))
+            return limits.find_excess_of_endpoints(total, _count_endpoints(copy), _count_endpoints(desired))
         return f"a nested cluster may have {limits.SYNCED_SLICES} EndpointSlices of its users' own; delete others first"
 
     def build(self, source: Object) -> Object:
@@ -102,6 +103,14 @@ class EndpointSliceRow(Row):
         caches.host(kinds.POD).on_change(on_pod)
         caches.nested(kinds.SERVICE).on_change(on_service)
         caches.on_policy(on_policy)
+
+
+def _count_endpoints(found: Object | None) -> int:
+    """One for each port and address. Ports without addresses, and addresses without ports, count as well."""
+    if found is None:
+        return 0
+    addresses = sum(len(endpoint["addresses"]) for endpoint in found.get("endpoints") or ())
+    return max(addresses, 1) * max(len(found.get("ports") or ()), 1)
 
 
 def _read_address(at: int, pod: Object) -> str | None:

@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 from nestor.kube import Change, kinds
 from nestor.kube.informer import Key, key_of
-from nestor.objects import Object, labels_of, status_of
+from nestor.objects import Object, labels_of
 from nestor.syncer import limits
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, exact, mapping
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import network_policy as translate
+from nestor.syncer.translate.endpoint_slice import list_addresses
 
 
 class NetworkPolicyRow(Row):
@@ -19,6 +20,7 @@ class NetworkPolicyRow(Row):
 
     kind = kinds.NETWORK_POLICY
     refused = "NotCarried"
+    fails_closed = True
     workers = 4
     fields = (
         LABELS,
@@ -33,7 +35,7 @@ class NetworkPolicyRow(Row):
     def find_excess(self, copy: Object | None, desired: Object) -> str | None:
         """The limits are on their number and on the size of each."""
         surplus = limits.find_surplus_of_policies(len(self.copies.store)) if copy is None else None
-        return surplus or limits.find_excess_of_policy(len(json.dumps(desired)))
+        return surplus or limits.find_excess_of_object(self.kind.name, len(json.dumps(desired)))
 
     def find_ignored(self, source: Object) -> str | None:
         """What it allows beyond the walls."""
@@ -58,7 +60,7 @@ class NetworkPolicyRow(Row):
                 look_at_all(translate.has_namespaces)
 
         def on_pod(change: Change) -> None:
-            if list_addresses(change.old) != list_addresses(change.new):
+            if _find_addresses(change.old) != _find_addresses(change.new):
                 look_at_all(translate.has_blocks)
 
         caches.on_policy(lambda: look_at_all(lambda _: True))
@@ -77,11 +79,8 @@ class NetworkPolicyRow(Row):
         )
 
 
-def list_addresses(pod: Object | None) -> list[str]:
-    """The addresses of a host pod that is on the pod network."""
-    if pod is None or pod["spec"].get("hostNetwork"):
-        return []
-    return [item["ip"] for item in status_of(pod).get("podIPs") or [] if item.get("ip")]
+def _find_addresses(pod: Object | None) -> list[str]:
+    return list_addresses(pod) if pod is not None else []
 
 
 ROWS = (NetworkPolicyRow,)

@@ -73,8 +73,11 @@ class ServiceRow(Row):
         return "; ".join(translate.find_ignored(source, self._allowed)) or None
 
     def find_excess(self, copy: Object | None, desired: Object) -> str | None:
-        """The limit is on the number of host Services: all of the host cluster share their addresses."""
-        return limits.find_surplus(len(self.copies.store)) if copy is None else None
+        """On their number, since all of the host cluster share their addresses, on their ports, and on the size of each."""
+        total = sum(map(_count_ports, self.copies))
+        surplus = limits.find_surplus(len(self.copies.store)) if copy is None else None
+        surplus = surplus or limits.find_excess_of_ports(total, _count_ports(copy), _count_ports(desired))
+        return surplus or limits.find_excess_of_object(self.kind.name, len(json.dumps(desired)))
 
     def build(self, source: Object) -> Object:
         """The host Service, with the nested Service's address."""
@@ -206,6 +209,10 @@ class ServiceRow(Row):
             await self.context.host.delete(kinds.SERVICE, meta["name"], meta["namespace"], uid=meta["uid"])
             await self.context.nested.create(kinds.SERVICE, successor)
         return True
+
+
+def _count_ports(service: Object | None) -> int:
+    return len(spec_of(service).get("ports") or ())
 
 
 def _is_taken(error: ApiError) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 from nestor.api import labels
 from nestor.kube import Api, kinds
-from nestor.operator.deletion.retain import is_retained, retain_volumes
+from nestor.operator.lifecycle.retain import is_retained, retain_volumes
 from tests.fakes.api import MemoryApi
 
 Object = dict[str, Any]

@@ -1,4 +1,5 @@
-"""Volumes that outlive their job, where its class says so: their claims go with the namespace, the PersistentVolumes stay."""
+"""Volumes that outlive their job, where its class says so: their claims go, with the namespace or for a restart, and the
+PersistentVolumes stay."""
 
 from __future__ import annotations
 
