@@ -37,8 +37,8 @@ class Surroundings:
     target: Target
     namespaces: Mapping[str, Mapping[str, str]]
     """The nested namespaces and their labels."""
-    addresses: tuple[str, ...]
-    """Those of the cluster's own pods, sorted."""
+    pods: Mapping[str, str]
+    """The addresses of the cluster's own pods that live, and the nested UID of each."""
     internet: Sequence[IpBlock]
     """What the class opens of the world outside."""
     lets_in: bool = False
@@ -187,20 +187,23 @@ def _build_own(block: Object, around: Surroundings) -> list[Object]:
     own = _find_own(block, around)
     if own is None:
         return [{"podSelector": {"matchLabels": _scope(around.target, None)}}]
-    return [{"ipBlock": {"cidr": str(ipaddress.ip_network(address))}} for address in own[:ADDRESSES]]
+    # By label rather than by address: as soon as the pod has ended, its address may be another tenant's.
+    chosen = {"key": marks.NESTED_UID, "operator": "In", "values": own[:ADDRESSES]}
+    return [{"podSelector": {"matchLabels": _scope(around.target, None), "matchExpressions": [chosen]}}] if own else []
 
 
 def _find_own(block: Object, around: Surroundings) -> list[str] | None:
-    """The addresses of the cluster's own pods in a block; None: all, whatever they are."""
+    """The nested UIDs of the cluster's own pods in a block, sorted; None: all, whatever they are."""
     cidr = ipaddress.ip_network(block["cidr"], strict=False)
     closed = [ipaddress.ip_network(item, strict=False) for item in block.get("except") or []]
     if not cidr.prefixlen and not closed:
         return None
-    return [
-        text
-        for text in around.addresses
+    found = {
+        uid
+        for text, uid in around.pods.items()
         if (address := ipaddress.ip_address(text)) in cidr and not any(address in item for item in closed)
-    ]
+    }
+    return sorted(found)
 
 
 def _is_full(block: Object, own: list[str] | None) -> bool:

@@ -43,11 +43,18 @@ def read(clusters: Clusters) -> Object | None:
     return copy["spec"] if copy else None
 
 
-def put_host_pod(clusters: Clusters, address: str) -> None:
+def put_host_pod(clusters: Clusters, address: str, uid: str = "u", phase: str = "Running", **spec: Any) -> None:
     """A pod of the cluster on the host, and where it is."""
-    labels = {"nestor.dev/cluster": TARGET.cluster, "nestor.dev/nested-uid": "u", "nestor.dev/component": "app"}
+    labels = {"nestor.dev/cluster": TARGET.cluster, "nestor.dev/nested-uid": uid, "nestor.dev/component": "app"}
     meta = {"name": "pod", "namespace": HOST, "labels": labels}
-    clusters.host.put(kinds.POD, {"metadata": meta, "spec": {}, "status": {"podIPs": [{"ip": address}]}})
+    clusters.host.put(kinds.POD, {"metadata": meta, "spec": spec, "status": {"phase": phase, "podIPs": [{"ip": address}]}})
+
+
+def list_uids(clusters: Clusters) -> list[str]:
+    """The pods that the copy lets in."""
+    rules = (read(clusters) or {}).get("ingress") or []
+    selectors = [peer["podSelector"] for rule in rules for peer in rule["from"]]
+    return [uid for selector in selectors for uid in selector["matchExpressions"][0]["values"]]
 
 
 async def test_a_copy_follows_every_change_and_goes_with_its_source() -> None:
@@ -93,13 +100,32 @@ async def test_namespaces_are_followed() -> None:
 
 async def test_addresses_of_pods_are_followed() -> None:
     clusters = start()
-    put(clusters, policyTypes=["Ingress"], ingress=[{"from": [{"ipBlock": {"cidr": "10.42.0.0/16"}}]}])
+    put(clusters, policyTypes=["Ingress"], ingress=[{"from": [{"ipBlock": {"cidr": "10.42.0.0/24"}}]}])
     async with running(clusters, NetworkPolicyRow) as made:
         assert not (read(clusters) or {}).get("ingress")
-        for address in ("10.42.0.7", "10.42.0.8"):
-            put_host_pod(clusters, address)
+        for address, uid, expected in (
+            ("10.42.0.7", "u", ["u"]),
+            ("10.42.1.7", "u", []),
+            ("10.42.0.8", "u", ["u"]),
+            ("10.42.0.8", "v", ["v"]),
+        ):
+            put_host_pod(clusters, address, uid)
             await made.settle()
-            assert (read(clusters) or {})["ingress"] == [{"from": [{"ipBlock": {"cidr": f"{address}/32"}}]}]
+            assert list_uids(clusters) == expected
+
+
+async def test_the_address_of_a_pod_that_has_ended_may_be_somebody_else_s() -> None:
+    clusters = start()
+    put(clusters, policyTypes=["Ingress"], ingress=[{"from": [{"ipBlock": {"cidr": "10.42.0.0/16"}}]}])
+    async with running(clusters, NetworkPolicyRow) as made:
+        for phase, expected in (("Running", ["u"]), ("Succeeded", []), ("Running", ["u"]), ("Failed", [])):
+            put_host_pod(clusters, "10.42.0.7", phase=phase)
+            await made.settle()
+            assert list_uids(clusters) == expected
+            assert "10.42." not in str(read(clusters))
+        put_host_pod(clusters, "10.42.0.7", hostNetwork=True)
+        await made.settle()
+        assert list_uids(clusters) == []
 
 
 async def test_what_the_class_opens_is_followed() -> None:

@@ -31,7 +31,7 @@ INTERNET = [
 AROUND = Surroundings(
     target=TARGET,
     namespaces={"shop": {"team": "a"}, "db": {"team": "a"}, "other": {"team": "b"}},
-    addresses=("10.42.0.7", "10.42.1.9"),
+    pods={"10.42.0.7": "uid-a", "10.42.1.9": "uid-b"},
     internet=INTERNET,
 )
 APP = host_key("app", ())
@@ -60,6 +60,12 @@ def egress(*peers: Object) -> Object:
 def block(cidr: str, *closed: str) -> Object:
     """A peer."""
     return {"ipBlock": {"cidr": cidr} | ({"except": list(closed)} if closed else {})}
+
+
+def pods_of(*uids: str) -> Object:
+    """A peer of a copy that is some of the cluster's pods."""
+    chosen = {"key": "nestor.dev/nested-uid", "operator": "In", "values": list(uids)}
+    return {"podSelector": {"matchLabels": CLUSTER, "matchExpressions": [chosen]}}
 
 
 def peers_of(policy: Object, around: Surroundings = AROUND) -> list[Object] | None:
@@ -118,9 +124,9 @@ def test_peers_are_pods_of_the_nested_cluster(build: Any, peer: Object, expected
     [
         (block("0.0.0.0/0"), [ANYBODY]),
         (block("::/0"), [ANYBODY]),
-        (block("0.0.0.0/0", "10.42.1.0/24"), [block("10.42.0.7/32")]),
-        (block("10.42.1.9/32"), [block("10.42.1.9/32")]),
-        (block("10.0.0.0/8"), [block("10.42.0.7/32"), block("10.42.1.9/32")]),
+        (block("0.0.0.0/0", "10.42.1.0/24"), [pods_of("uid-a")]),
+        (block("10.42.1.9/32"), [pods_of("uid-b")]),
+        (block("10.0.0.0/8"), [pods_of("uid-a", "uid-b")]),
         (block("10.40.0.0/16"), None),
         (block("198.51.100.0/24"), None),
     ],
@@ -136,11 +142,7 @@ def test_ingress_from_addresses_is_ingress_from_pods_of_the_cluster(peer: Object
         (block("::/0"), [ANYBODY, TO_INTERNET[1]]),
         (
             block("0.0.0.0/0", "8.8.8.0/24"),
-            [
-                block("10.42.0.7/32"),
-                block("10.42.1.9/32"),
-                block("0.0.0.0/0", "8.8.8.0/24", "10.0.0.0/8", "169.254.0.0/16", "203.0.113.7/32"),
-            ],
+            [pods_of("uid-a", "uid-b"), block("0.0.0.0/0", "8.8.8.0/24", "10.0.0.0/8", "169.254.0.0/16", "203.0.113.7/32")],
         ),
         (block("8.8.8.8/32"), [block("8.8.8.8/32")]),
         (block("203.0.113.0/24"), [block("203.0.113.0/24", "203.0.113.7/32")]),
@@ -148,7 +150,7 @@ def test_ingress_from_addresses_is_ingress_from_pods_of_the_cluster(peer: Object
         (block("169.254.169.254/32"), None),
         (block("169.254.0.0/16"), None),
         (block("168.0.0.0/7"), [block("168.0.0.0/7", "169.254.0.0/16")]),
-        (block("10.0.0.0/8", "10.42.1.0/24"), [block("10.42.0.7/32")]),
+        (block("10.0.0.0/8", "10.42.1.0/24"), [pods_of("uid-a")]),
         (block("10.43.0.1/32"), None),
         (block("fd00::/8"), None),
     ],
@@ -191,9 +193,9 @@ def test_ports_are_carried_with_the_default_that_the_host_would_write() -> None:
 
 
 def test_the_pods_of_one_block_are_bounded() -> None:
-    many = tuple(f"10.42.{number // 250}.{number % 250}" for number in range(ADDRESSES + 1))
-    around = replace(AROUND, addresses=many)
-    assert len(peers_of(ingress(block("10.0.0.0/8")), around) or []) == ADDRESSES
+    many = {f"10.42.{number // 250}.{number % 250}": f"uid-{number:03}" for number in range(ADDRESSES + 1)}
+    around = replace(AROUND, pods=many)
+    assert peers_of(ingress(block("10.0.0.0/8")), around) == [pods_of(*sorted(many.values())[:ADDRESSES])]
     assert f"only {ADDRESSES} pods" in find_ignored(ingress(block("10.0.0.0/8")), around)[0]
 
 

@@ -13,6 +13,7 @@ from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, exact, mapping
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import network_policy as translate
 from nestor.syncer.translate.endpoint_slice import list_addresses
+from nestor.translate.target import nested_uid
 
 
 class NetworkPolicyRow(Row):
@@ -60,7 +61,7 @@ class NetworkPolicyRow(Row):
                 look_at_all(translate.has_namespaces)
 
         def on_pod(change: Change) -> None:
-            if _find_addresses(change.old) != _find_addresses(change.new):
+            if _read_addresses(change.old) != _read_addresses(change.new):
                 look_at_all(translate.has_blocks)
 
         caches.on_policy(lambda: look_at_all(lambda _: True))
@@ -73,14 +74,16 @@ class NetworkPolicyRow(Row):
         return translate.Surroundings(
             target=self.context.target,
             namespaces={item["metadata"]["name"]: labels_of(item) for item in caches.nested(kinds.NAMESPACE)},
-            addresses=tuple(sorted(address for pod in caches.host(kinds.POD) for address in list_addresses(pod))),
+            pods={address: uid for pod in caches.host(kinds.POD) for address, uid in _read_addresses(pod).items()},
             internet=caches.policy.internet,
             lets_in=allowed.node_ports or allowed.load_balancers,
         )
 
 
-def _find_addresses(pod: Object | None) -> list[str]:
-    return list_addresses(pod) if pod is not None else []
+def _read_addresses(pod: Object | None) -> dict[str, str]:
+    """The addresses that belong to a host pod alone, each with the UID of its nested pod."""
+    uid = nested_uid(pod) if pod is not None else None
+    return dict.fromkeys(list_addresses(pod), uid) if pod is not None and uid else {}
 
 
 ROWS = (NetworkPolicyRow,)
