@@ -54,11 +54,15 @@ class PodSyncer:
 
         Returns when to do it again although nothing has changed, in seconds; None: never.
         """
-        with contextlib.suppress(NotFound, Conflict):
-            await self._bind(nested, host)
-            await self.write_status(nested, self._explain(host, status.build_status(nested, host, self._context.target)))
         try:
-            await self._push(nested, host)
+            try:
+                # First: until then the pod is open, and what follows is for the nested cluster's admins to refuse, for ever.
+                refused = await self._send(nested, host, update.build_isolation(host, self._isolation.find(nested)))
+            finally:
+                with contextlib.suppress(NotFound, Conflict):
+                    await self._bind(nested, host)
+                    await self.write_status(nested, self._explain(host, status.build_status(nested, host, self._context.target)))
+            await self._push(nested, host, refused)
         except providers.NotFound:
             pass  # another event follows
         except NotYet as error:
@@ -158,11 +162,12 @@ class PodSyncer:
             message = f"runs on node '{node}' of backend '{backend}': {placement.explain(host)}"
             await self._context.recorder.post(nested, "Normal", OVERFLOWED, message)
 
-    async def _push(self, nested: Object, host: Object) -> None:
+    async def _push(self, nested: Object, host: Object, before: str) -> None:
+        """Bring the tenant's changes down. `before`: why one before these was refused, or empty."""
         target, caches = self._context.target, self._context.caches
         found = refusals.find_debug_refusals(nested, caches.policy) if nested["spec"].get("ephemeralContainers") else []
         refused = [
-            await self._send(nested, host, update.build_isolation(host, self._isolation.find(nested))),
+            before,
             await self._send(nested, host, self._gangs.build_release(host)),
             await self._send(nested, host, update.build_update(nested, host, target, caches.policy)),
             await self._send_debug(nested, host),

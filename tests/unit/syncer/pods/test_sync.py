@@ -9,7 +9,7 @@ import pytest
 from nestor.api import labels
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
-from nestor.kube import Api, Kind, RetryLater, kinds
+from nestor.kube import Api, ApiError, Kind, RetryLater, kinds
 from nestor.kube.events import EventRecorder
 from nestor.objects import Object
 from nestor.providers.base import InvalidInput, NotFound, NotYet, Part, ProviderError
@@ -53,6 +53,7 @@ def build(
     nodes: dict[str, dict[str, str]] | None = None,
     is_cached: bool = True,
     clash: str = "",
+    isolation: Any = fakes.NO_POLICIES,
 ) -> tuple[PodSyncer, MemoryApi]:
     """A syncer of one nested pod. `nodes`: those of the host, by their labels."""
     api, host = NestedApi(), MemoryApi()
@@ -71,7 +72,15 @@ def build(
     async def ensure_node(name: str) -> None:
         api.asked.append(f"node {name}")
 
-    return PodSyncer(context, provider, ensure_node, lambda _: clash, fakes.NO_GANGS, fakes.NO_POLICIES), api
+    return PodSyncer(context, provider, ensure_node, lambda _: clash, fakes.NO_GANGS, isolation), api
+
+
+class Closed:
+    """Policies that isolate every pod."""
+
+    def find(self, pod: Object) -> dict[str, str]:
+        """Its labels."""
+        return {labels.ISOLATED_INGRESS: "true", labels.ISOLATED_EGRESS: "true"}
 
 
 def build_pair() -> tuple[Object, Object]:
@@ -304,3 +313,44 @@ async def test_what_becomes_of_a_refused_change(error: ProviderError, told: list
         await try_twice()
     events: list[Any] = [item for key, item in api.objects.items() if key[0] == "events"]
     assert [item["message"] for item in events] == told
+
+
+@pytest.mark.parametrize("is_bound", [False, True])
+async def test_a_pod_is_isolated_whatever_the_nested_cluster_refuses(is_bound: bool) -> None:
+    """Admins of the nested cluster may refuse bindings and statuses, by a webhook of theirs that is down."""
+    nested, host = build_pair()
+    host["spec"]["nodeName"] = "n"
+    host["status"] = {"phase": "Running"}
+    if is_bound:
+        nested["spec"]["nodeName"] = "n"
+    provider = MemoryProvider(host)
+    syncer, api = build(nested, provider, isolation=cast(Any, Closed()))
+    refused = ApiError(500, "InternalError", "failed calling webhook")
+
+    async def refuse(*_: Any, **__: Any) -> Object:
+        raise refused
+
+    api.create = api.patch = refuse  # type: ignore[method-assign]
+    for _ in range(2):
+        with pytest.raises(ApiError, match="failed calling webhook"):
+            await syncer.sync(nested, host)
+    (there,) = await provider.list()
+    assert {labels.ISOLATED_INGRESS, labels.ISOLATED_EGRESS} <= there["metadata"]["labels"].keys()
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [(NotYet("later"), RetryLater), (ProviderError("down"), ProviderError), (NotFound("gone"), None), (InvalidInput("no"), None)],
+)
+async def test_the_status_comes_up_even_if_the_pod_cannot_be_isolated(
+    error: ProviderError, raised: type[Exception] | None
+) -> None:
+    nested, host = build_pair()
+    host["status"] = {"phase": "Running"}
+    syncer, api = build(nested, Refusing(error, host), isolation=cast(Any, Closed()))
+    if raised is None:
+        await syncer.sync(nested, host)
+    else:
+        with pytest.raises(raised):
+            await syncer.sync(nested, host)
+    assert (api.look(kinds.POD, "web", "shop") or {})["status"]["phase"] == "Running"
