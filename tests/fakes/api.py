@@ -89,6 +89,10 @@ class MemoryApi:
         """See `Api.with_metadata_only`. More than metadata does no harm."""
         return self
 
+    def with_limit(self, answer_bytes: int) -> Self:
+        """See `Api.with_limit`."""
+        return self
+
     async def watch(self, kind: Kind, namespace: str | None, query: dict[str, str]) -> AsyncIterator[Object]:
         """A cache's watch."""
         watch = _Watch(kind, namespace or "", query.get("labelSelector", ""), query.get("fieldSelector", ""))

@@ -68,7 +68,8 @@ class Informer:
     """Lists, then watches. `run()` never returns by itself; a lost connection is resumed, an expired one listed anew.
 
     `labels` and `fields` are selectors that the server applies; `trim` says what is kept of each object, and nobody sees more.
-    With `trim`, lists come in pages of a few, since objects may be huge, unless `are_small` says that these are not.
+    With `trim`, lists come in pages of a few, since objects may be huge, unless `are_small` says that these are not. If there are
+    more than `most`, which a server that is not trusted may say, it tries again later.
     Handlers run in the event loop and must not block; they are called with what differs between two states, so a change missed
     while disconnected still arrives, as one change. The server closes each watch after `watch_seconds`; a stream silent for
     longer than that is cut off from our side.
@@ -82,6 +83,7 @@ class Informer:
     watch_seconds: int = 240
     trim: pages.Trim | None = None
     are_small: bool = False
+    most: int | None = None
     handlers: list[Callable[[Change], None]] = field(default_factory=list)
     store: dict[Key, Object] = field(default_factory=dict)
 
@@ -143,7 +145,7 @@ class Informer:
 
     async def _list(self) -> None:
         trim = None if self.are_small else self.trim
-        listed = await pages.read(self.api.request, self.kind, self.namespace, self._query(), trim)
+        listed = await pages.read(self.api.request, self.kind, self.namespace, self._query(), trim, self.most)
         items = map(self.trim, listed.items) if self.trim and self.are_small else listed.items
         fresh = {key_of(item): item for item in items}
         self.last_contact = time.monotonic()
@@ -178,7 +180,10 @@ class Informer:
         item.setdefault("apiVersion", self.kind.api_version)
         item.setdefault("kind", self.kind.name)
         item = self.trim(item) if self.trim else item
-        self._set(key_of(item), None if event["type"] == "DELETED" else item, final=item)
+        key = key_of(item)
+        if self.most is not None and len(self.store) >= self.most and key not in self.store:
+            raise errors.TooLong(f"there are more than {self.most}")
+        self._set(key, None if event["type"] == "DELETED" else item, final=item)
 
     def _set(self, key: Key, new: Object | None, *, final: Object | None = None) -> None:
         old = self.store.get(key)

@@ -53,14 +53,16 @@ class Listed(NamedTuple):
     version: str
 
 
-async def read(request: Request, kind: Kind, namespace: str | None, query: dict[str, str], trim: Trim | None = None) -> Listed:
-    """All objects that `query` selects, as they were at one moment. Raises `ApiError`."""
+async def read(
+    request: Request, kind: Kind, namespace: str | None, query: dict[str, str], trim: Trim | None = None, most: int | None = None
+) -> Listed:
+    """All objects that `query` selects, as they were at one moment. Raises `ApiError`, as `TooLong` for more than `most`."""
     try:
         size = SMALL_SIZE if trim else SIZE
-        return await _read(request, kind, namespace, query | {"limit": str(size)}, trim)
+        return await _read(request, kind, namespace, query | {"limit": str(size)}, trim, most)
     except errors.Gone:
         # The server no longer knows the moment: pages that come slowly may outlive it.
-        return await _read(request, kind, namespace, query, trim)
+        return await _read(request, kind, namespace, query, trim, most)
 
 
 async def read_many(
@@ -88,7 +90,9 @@ async def read_many(
             return items
 
 
-async def _read(request: Request, kind: Kind, namespace: str | None, query: dict[str, str], trim: Trim | None) -> Listed:
+async def _read(
+    request: Request, kind: Kind, namespace: str | None, query: dict[str, str], trim: Trim | None, most: int | None
+) -> Listed:
     path, items = kind.path(namespace), []
     while True:
         if trim:
@@ -98,6 +102,8 @@ async def _read(request: Request, kind: Kind, namespace: str | None, query: dict
         if not isinstance(answer, dict):
             raise errors.Unreachable(f"GET {path}: the answer is not a list")
         items += [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in answer.get("items") or []]
+        if most is not None and len(items) > most:
+            raise errors.TooLong(f"GET {path}: there are more than {most}")
         meta = answer.get("metadata") or {}
         if not meta.get("continue"):
             return Listed(items, meta.get("resourceVersion", ""))

@@ -103,6 +103,14 @@ class Transport:
         found._has_metadata_only = True
         return found
 
+    def with_limit(self, answer_bytes: int) -> Self:
+        """The same client for what may be answered by somebody whom the server trusts and we do not: longer answers are not read,
+        and nobody sends us elsewhere.
+        """
+        found = copy.copy(self)
+        found._answer_bytes = answer_bytes
+        return found
+
     async def auth_headers(self) -> dict[str, str]:
         """The current authorization headers (empty with client certificates)."""
         if self._connection.authorization is None:

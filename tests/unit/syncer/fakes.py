@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 from nestor.kube import Kind
 
@@ -28,6 +28,10 @@ class FakeApi:
         """Note it."""
         self.deleted.append(f"{kind.plural} {namespace}/{name} {options}")
         return True
+
+    def with_limit(self, answer_bytes: int) -> Self:
+        """See `Api.with_limit`."""
+        return self
 
     async def request(self, method: str, path: str) -> Object:
         """The one answer."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 from nestor.kube import Api, ApiError, Change, Informer, Kind, WorkQueue, kinds
 from nestor.kube.informer import Key
@@ -36,6 +38,11 @@ _DEFINED = {
 }
 """Kinds that somebody may define, by the name of their CustomResourceDefinition."""
 
+_ANSWER_BYTES = 4 * 2**20
+_MOST = 10_000
+"""Objects of a kind. An admin may have some kinds served by a server of his own, which may say that there are millions."""
+_PAUSE_SECONDS = 60.0
+
 _Item = tuple[Kind, Key]
 
 
@@ -44,7 +51,7 @@ class NotCarried:
 
     def __init__(self, context: Context) -> None:
         self._api: Api = context.nested
-        self._metadata = context.nested.with_metadata_only()
+        self._metadata = context.nested.with_metadata_only().with_limit(_ANSWER_BYTES)
         self._recorder = context.recorder
         self._caches: dict[Kind, Informer] = {}
         self._notes = dict(_BUILT_IN)
@@ -53,13 +60,13 @@ class NotCarried:
 
     async def run(self) -> None:
         """Follow the kinds that there are, until cancelled."""
-        definitions, changed = Informer(self._metadata, kinds.CRD), asyncio.Event()
+        definitions, changed = Informer(self._metadata, kinds.CRD, trim=_trim), asyncio.Event()
         definitions.on_change(lambda _: changed.set())
         tasks: dict[str, asyncio.Task[None]] = {}
         async with asyncio.TaskGroup() as group:
             group.create_task(definitions.run())
             for kind in _BUILT_IN:
-                group.create_task(self._follow_built_in(kind))
+                group.create_task(_keep(partial(self._follow_built_in, kind)))
             while True:
                 await changed.wait()
                 changed.clear()
@@ -67,7 +74,7 @@ class NotCarried:
                 for name in tasks.keys() - there:
                     tasks.pop(name).cancel()
                 for name in there - tasks.keys():
-                    tasks[name] = group.create_task(self._follow_defined(name))
+                    tasks[name] = group.create_task(_keep(partial(self._follow_defined, name)))
 
     async def _follow_built_in(self, kind: Kind) -> None:
         if await self._ask(kind.api_version, kind.name) is not None:
@@ -96,7 +103,7 @@ class NotCarried:
                 await asyncio.sleep(1)
 
     async def _follow(self, kind: Kind) -> None:
-        self._caches[kind] = cache = Informer(self._metadata, kind)
+        self._caches[kind] = cache = Informer(self._metadata, kind, trim=_trim, most=_MOST)
         cache.on_change(lambda change: self._on_change(kind, change))
         await cache.run()
 
@@ -112,3 +119,19 @@ class NotCarried:
         if found is not None and self._told.is_news(item, found["metadata"]["uid"]):
             about: Object = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": found["metadata"]}
             await self._recorder.post_once(about, "Warning", REASON, self._notes[kind])
+
+
+async def _keep(follow: Callable[[], Awaitable[None]]) -> None:
+    """Nothing that a kind's server or definition says ends what we do for others."""
+    while True:
+        try:
+            return await follow()
+        except Exception:
+            log.exception("a kind that is not carried cannot be followed")
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+
+def _trim(item: Object) -> Object:
+    """What an event needs."""
+    kept = ("name", "namespace", "uid", "resourceVersion")
+    return {"metadata": {key: value for key, value in item["metadata"].items() if key in kept}}

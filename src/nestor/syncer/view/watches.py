@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from nestor.kube import Api, ApiError, Change, Informer, Kind, NotFound, kinds
+from nestor.kube import Api, ApiError, Change, Informer, Kind, NotFound, kinds, pages
 from nestor.objects import Object
 from nestor.syncer.view.context import RETRY_LIMIT
 
@@ -16,6 +16,9 @@ log = logging.getLogger(__name__)
 
 _RETRY_SECONDS = 0.5
 _API_VERSION = re.compile(r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[a-z0-9]+$")
+_PLURAL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_ANSWER_BYTES = 4 * 2**20
+"""Of the list of what a group has."""
 _KNOWN = {(kind.api_version, kind.name): kind for kind in (kinds.POD, kinds.JOB, kinds.CRON_JOB)}
 
 
@@ -81,13 +84,20 @@ class Watches:
         kind = await self._resolve(selection)
         labels = ",".join(f"{key}={value}" for key, value in selection.labels)
         fields = f"metadata.name={selection.name}" if selection.name else ""
-        informer = Informer(self._api, kind, selection.namespace or None, labels=labels, fields=fields)
+        informer = self._make(kind, selection.namespace or None, labels=labels, fields=fields)
         informer.on_change(lambda change: self._on_change(selection, change))
         self._informers[selection] = informer
         async with asyncio.TaskGroup() as group:
             group.create_task(informer.run())
             await informer.synced.wait()
             self._on_change(selection, None)
+
+    def _make(self, kind: Kind, namespace: str | None, *, labels: str, fields: str) -> Informer:
+        if kind in _KNOWN.values():
+            return Informer(self._api, kind, namespace, labels=labels, fields=fields)
+        # In pages of a few, of which none is longer than the limit, unless the tenant's own server answers.
+        api = self._api.with_limit(pages.PAGE_BYTES)
+        return Informer(api, kind, namespace, labels=labels, fields=fields, trim=dict)
 
     async def _resolve(self, selection: Selection) -> Kind:
         """Wait until the nested cluster serves the kind, and return it: templates may install its CRD later."""
@@ -116,10 +126,13 @@ async def discover(api: Api, api_version: str, name: str) -> Kind | None:
         return None
     group, _, version = api_version.rpartition("/")
     try:
-        answer = await api.request("GET", f"/apis/{api_version}" if group else f"/api/{api_version}")
+        answer = await api.with_limit(_ANSWER_BYTES).request("GET", f"/apis/{api_version}" if group else f"/api/{api_version}")
     except NotFound:
         return None
-    for item in answer.get("resources") or [] if isinstance(answer, dict) else []:
-        if item.get("kind") == name and "/" not in item["name"]:
-            return Kind(group, version, item["name"], name, namespaced=bool(item.get("namespaced")))
+    found = answer.get("resources") if isinstance(answer, dict) else None
+    # The server of a group may be the tenant's own.
+    for item in (item for item in found if isinstance(item, dict)) if isinstance(found, list) else ():
+        plural = item.get("name")
+        if item.get("kind") == name and isinstance(plural, str) and _PLURAL.fullmatch(plural):
+            return Kind(group, version, plural, name, namespaced=bool(item.get("namespaced")))
     return None

@@ -56,7 +56,7 @@ class LateApi(fakes.FakeApi):
         super().__init__(answer={"resources": []})
         self.listed: list[Any] = []
 
-    async def request(self, method: str, path: str, *more: Any) -> Object:
+    async def request(self, method: str, path: str, *more: Any, **_: Any) -> Object:
         """Discovery, and empty lists."""
         if more:
             self.listed.append(more)
