@@ -31,11 +31,17 @@ class Proxy:
 
 
 async def read_proxy(nested: Api) -> Proxy | None:
-    """As the API server says; None as long as it does not. Raises `ApiError`."""
+    """As the API server says; None as long as it does not, or an admin has written something else. Raises `ApiError`."""
     found = await nested.find(kinds.CONFIG_MAP, _AUTHENTICATION, "kube-system")
     data = (found or {}).get("data") or {}
     authority = data.get("requestheader-client-ca-file")
-    return Proxy(authority, tuple(json.loads(data.get("requestheader-allowed-names") or "[]"))) if authority else None
+    try:
+        names = json.loads(data.get("requestheader-allowed-names") or "[]")
+    except (ValueError, RecursionError):
+        return None
+    if not authority or not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return None
+    return Proxy(authority, tuple(names))
 
 
 async def register(nested: Api, address: str, port: int, authority: str) -> None:

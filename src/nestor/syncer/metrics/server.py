@@ -45,12 +45,12 @@ class MetricsServer:
         while True:
             address, proxy = await self._await_start()
             self._names = proxy.names
-            tls, authority = build_tls(self._access, proxy.authority), read_authority(self._access)
             try:
+                tls, authority = build_tls(self._access, proxy.authority), read_authority(self._access)
                 async with asyncio.TaskGroup() as group:
                     group.create_task(self._connections.serve(port, tls, address))
                     group.create_task(self._keep(address, port, authority))
-            except* OSError as errors:  # the rest of the syncer goes on
+            except* (OSError, ValueError) as errors:  # the authority may be none; the rest of the syncer goes on
                 log.warning("the metrics API cannot be served at %s: %s", address, errors.exceptions[0])
                 await asyncio.sleep(_KEEP_SECONDS)
 
