@@ -17,6 +17,8 @@ _GROUPS = ("containers", "initContainers", "ephemeralContainers")
 _SET_BASED = re.compile(r"(\S+)\s+(in|notin)\s*\(([^()]*)\)")
 _EQUALITY = re.compile(r"([^\s=!]+)\s*(==|=|!=)\s*([\w.-]*)")
 _KEY = re.compile(r"(!?)\s*([^\s=!()]+)")
+_SELECTOR_LIMIT = 2048
+"""Characters. The time to find the terms grows with their square."""
 _RESOURCES = (("nodes", "NodeMetrics", False), ("pods", "PodMetrics", True))
 
 
@@ -84,6 +86,8 @@ def build_failure(code: int, reason: str, message: str) -> Object:
 
 def parse_selector(text: str) -> Object:
     """A label selector as in a query. Raises `ValueError`."""
+    if len(text) > _SELECTOR_LIMIT:
+        raise ValueError(f"the label selector has more than {_SELECTOR_LIMIT} characters")
     expressions = []
     for term in re.split(r",(?![^(]*\))", text):
         if not (term := term.strip()):

@@ -101,3 +101,16 @@ def test_field_selectors(selector: str, matches: bool) -> None:
 def test_what_is_no_field_selector_of_metrics(selector: str) -> None:
     with pytest.raises(ValueError, match="field selector"):
         metrics.parse_fields(selector)
+
+
+@pytest.mark.parametrize(
+    "selector", ["," * 60_000, "a in (" + "x," * 2_000 + "x)", "!a," * 1_000], ids=["commas", "values", "terms"]
+)
+def test_a_selector_that_takes_long_to_read_or_match_is_none(selector: str) -> None:
+    with pytest.raises(ValueError, match="label selector has more than 2048 characters"):
+        metrics.parse_selector(selector)
+
+
+def test_the_longest_selector_is_read() -> None:
+    found = metrics.parse_selector("a in (" + "x," * 1_020 + "x)")
+    assert len(found["matchExpressions"][0]["values"]) == 1_021
