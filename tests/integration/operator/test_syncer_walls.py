@@ -65,7 +65,7 @@ def copy(namespace: str, **spec: Any) -> Object:
     """What a syncer writes for a nested policy."""
     target = Target(namespace=namespace, cluster="hello", labels={}, owner={}, api_ip="10.43.0.20", dns_ip="10.43.0.21")
     nested = {"metadata": {"name": "one", "namespace": "shop", "uid": "u"}, "spec": {"podSelector": {}, **spec}}
-    built = build_policy(nested, Surroundings(target, {"shop": {}}, ("10.42.0.7",), []))
+    built = build_policy(nested, Surroundings(target, {"shop": {}}, {"10.42.0.7": "u"}, []))
     del built["metadata"]["ownerReferences"]
     return built
 
