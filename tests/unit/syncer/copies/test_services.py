@@ -14,6 +14,7 @@ from nestor.syncer import limits
 from nestor.syncer.copies.rows.endpoint_slices import EndpointSliceRow
 from nestor.syncer.copies.rows.service_access import ServiceAccessRow
 from nestor.syncer.copies.rows.services import ServiceRow
+from nestor.syncer.translate.endpoint_slice import OWN_CONTROLLER
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
 from tests.unit.translate.builders import TARGET, build_service
 
@@ -424,3 +425,19 @@ async def test_there_are_only_so_many_slices(monkeypatch: pytest.MonkeyPatch) ->
         assert (host_addresses(clusters), host_addresses(clusters, "web-2")) == (["10.42.0.7"], None)
         message = "a nested cluster may have 1 EndpointSlices of its users' own; delete others first"
         assert clusters.events == [("EndpointsNotSynced", message)]
+
+
+async def test_slices_that_the_host_makes_itself_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They have the labels of their Services."""
+    monkeypatch.setattr(limits, "SYNCED_SLICES", 1)
+    monkeypatch.setattr(limits, "SYNCED_ENDPOINTS", 1)
+    clusters = Clusters.build()
+    add_host_pod(clusters, "10.42.0.7")
+    clusters.nested.put(kinds.SERVICE, build_service(selector=None))
+    own = TARGET.metadata(build_service("other"))["labels"] | {"endpointslice.kubernetes.io/managed-by": OWN_CONTROLLER}
+    meta = {"name": "made-by-the-host", "namespace": HOST, "labels": own}
+    clusters.host.put(kinds.ENDPOINT_SLICE, build_slice("10.42.0.9") | {"metadata": meta})
+    clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice("10.42.0.7"))
+    async with running(clusters, EndpointSliceRow):
+        assert host_addresses(clusters) == ["10.42.0.7"]
+        assert clusters.host.look(kinds.ENDPOINT_SLICE, "made-by-the-host", HOST) is not None

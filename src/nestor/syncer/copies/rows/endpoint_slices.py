@@ -63,8 +63,10 @@ class EndpointSliceRow(Row):
 
     def find_excess(self, copy: Object | None, desired: Object) -> str | None:
         """They count by number, and by their endpoints and ports."""
-        if copy is not None or len(self.copies.store) < limits.SYNCED_SLICES:
-            total = sum(map(_count_endpoints, self.copies))
+        # The host's own for its Services have the labels of these, and so are in the cache, too.
+        there = [item for item in self.copies if labels_of(item).get(translate.CONTROLLER) == translate.MANAGER]
+        if copy is not None or len(there) < limits.SYNCED_SLICES:
+            total = sum(map(_count_endpoints, there))
             return limits.find_excess_of_endpoints(total, _count_endpoints(copy), _count_endpoints(desired))
         return f"a nested cluster may have {limits.SYNCED_SLICES} EndpointSlices of its users' own; delete others first"
 
