@@ -157,18 +157,6 @@ async def test_their_number_and_size_are_limited(monkeypatch: pytest.MonkeyPatch
     assert any("64 KiB" in message for _, message in clusters.events)
 
 
-async def test_the_address_of_a_pod_that_has_ended_is_somebody_else_s() -> None:
-    clusters = start()
-    put(clusters, policyTypes=["Egress"], egress=[{"to": [{"ipBlock": {"cidr": "10.42.0.0/16"}}]}])
-    put_host_pod(clusters, "10.42.0.7")
-    async with running(clusters, NetworkPolicyRow) as made:
-        assert (read(clusters) or {})["egress"] == [{"to": [{"ipBlock": {"cidr": "10.42.0.7/32"}}]}]
-        pod = clusters.host.look(kinds.POD, "pod", HOST) or {}
-        clusters.host.put(kinds.POD, pod | {"status": {**pod["status"], "phase": "Succeeded"}})
-        await made.settle()
-        assert not (read(clusters) or {}).get("egress")
-
-
 @pytest.mark.parametrize("how", ["size", "Invalid", "Forbidden"])
 async def test_a_copy_that_cannot_follow_goes_and_closes_what_it_opened(how: str) -> None:
     clusters = start()
@@ -189,3 +177,19 @@ async def test_a_copy_that_cannot_follow_goes_and_closes_what_it_opened(how: str
         put(clusters, policyTypes=["Egress"], egress=[{"to": [{"podSelector": {}}]}])
         await made.settle()
         assert read(clusters) is not None
+
+
+async def test_a_copy_that_is_up_to_date_stays() -> None:
+    clusters = start()
+    put(clusters, policyTypes=["Egress"], egress=[{}])
+    async with running(clusters, NetworkPolicyRow) as made:
+        before = (clusters.copy(KIND, "one") or {})["metadata"]["uid"]
+        clusters.host.refusal = lambda verb, _: Forbidden(403, "Forbidden", "no") if verb in ("POST", "PATCH") else None
+        put(clusters, policyTypes=["Egress"], egress=[{}])
+        await made.settle()
+        assert (clusters.copy(KIND, "one") or {})["metadata"]["uid"] == before
+        put(clusters, policyTypes=["Egress"])
+        await made.settle()
+        assert clusters.copy(KIND, "one") is None
+        clusters.host.refusal = lambda *_: None
+        await made.until(lambda: (read(clusters) or {}).get("policyTypes") == ["Egress"])
