@@ -131,6 +131,10 @@ class Informer:
                     log.warning("watching %s: %s", self.kind.plural, error)
                     self._version = ""
                 await self._pause(began)
+            except Exception:  # a server of somebody else's may answer anything
+                log.exception("watching %s: the answer cannot be read", self.kind.plural)
+                self._version = ""
+                await self._pause(began)
 
     async def _pause(self, began: float) -> None:
         """After a failure of what began then. Only failures in a row make pauses longer; each event ends the row."""
@@ -198,4 +202,7 @@ class Informer:
             self.store[key] = new
         change = Change(key, old, new)
         for handler in self.handlers:
-            handler(change)
+            try:
+                handler(change)
+            except Exception:  # users write objects, and one of them must not end the process, again after each start
+                log.exception("%s %s: this change cannot be handled", self.kind.plural, "/".join(filter(None, key)))

@@ -55,7 +55,7 @@ def carry(shape: Shape, nested: list[Object]) -> tuple[list[Pod], list[Object]]:
     target = Target(shape.namespace, shape.name, shape.labels, {}, "10.43.0.20", "10.43.0.21")
     blocks = [IpBlock.model_validate(item["ipBlock"]) for item in policies.build_internet(shape.network, shape.host)]
     spaces = {"shop": {"team": "a"}, "other": {"team": "b"}}
-    around = Surroundings(target, spaces, tuple(sorted(NESTED)), blocks)
+    around = Surroundings(target, spaces, {address: address for address in NESTED}, blocks)
     found = [
         {"metadata": {"name": f"p{number}", "namespace": "shop", "uid": str(number)}, "spec": spec}
         for number, spec in enumerate(nested)
@@ -64,7 +64,7 @@ def carry(shape: Shape, nested: list[Object]) -> tuple[list[Pod], list[Object]]:
     for address, (app, space) in NESTED.items():
         pod = {"metadata": {"name": app, "namespace": space, "uid": address, "labels": {"app": app}}}
         isolated = find_isolation(pod, found if space == "shop" else [])
-        more = labels.host_labels({"app": app}, ()) | target.scope(space) | isolated
+        more = labels.host_labels({"app": app}, ()) | target.scope(space) | isolated | {marks.NESTED_UID: address}
         pods.append(own(shape, address, marks.COMPONENT_APP, more))
     return pods, [build_policy(item, around) for item in found]
 

@@ -50,7 +50,7 @@ class MetricsServer:
                 async with asyncio.TaskGroup() as group:
                     group.create_task(self._connections.serve(port, tls, address))
                     group.create_task(self._keep(address, port, authority))
-            except* (OSError, ValueError) as errors:  # the authority may be none; the rest of the syncer goes on
+            except* (OSError, TypeError, ValueError) as errors:  # the authority may be none; the rest of the syncer goes on
                 log.warning("the metrics API cannot be served at %s: %s", address, errors.exceptions[0])
                 await asyncio.sleep(_KEEP_SECONDS)
 
