@@ -13,6 +13,7 @@ import json
 import logging
 import ssl
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -36,6 +37,10 @@ _IDLE_SECONDS = 300.0
 _CHUNK = 2**16
 _BODY_LIMIT = 4 * 2**20
 """Bytes of a request: two versions of an object, which etcd limits to 1.5 MiB each."""
+_BODIES_LIMIT = 32 * 2**20
+"""Bytes of all requests that are being read or answered."""
+_BODY_SECONDS = 10.0
+_CONNECTIONS = 100
 
 Review = Callable[[Object], Awaitable[Object]]
 """From an AdmissionReview to its answer."""
@@ -46,15 +51,42 @@ async def serve(port: int, access: Path, review: Review) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(access / KUBELET_CERTIFICATE, access / KUBELET_KEY)
-    server = await asyncio.start_server(partial(_converse, review), "127.0.0.1", port, ssl=context)
+    server = await asyncio.start_server(partial(_admit, review, _Load()), "127.0.0.1", port, ssl=context)
     async with server:
         await server.serve_forever()
 
 
-async def _converse(review: Review, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    connection = h11.Connection(h11.SERVER)
+@dataclass
+class _Load:
+    """What callers take up: not only the API server may call."""
+
+    connections: int = 0
+    body_bytes: int = 0
+
+
+async def _admit(review: Review, load: _Load, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    if load.connections >= _CONNECTIONS:
+        writer.close()
+        return
+    load.connections += 1
     try:
-        while (found := await _read(connection, reader)) is not None:
+        await _converse(review, load, reader, writer)
+    finally:
+        load.connections -= 1
+
+
+async def _converse(review: Review, load: _Load, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    connection, taken = h11.Connection(h11.SERVER), 0
+
+    def take(size: int) -> None:
+        nonlocal taken
+        if load.body_bytes + size > _BODIES_LIMIT:
+            raise OSError("too many bytes are being read already")
+        taken += size
+        load.body_bytes += size
+
+    try:
+        while (found := await _read(connection, reader, take)) is not None:
             request, body = found
             status, text = await _answer(request, body, review)
             headers = [("Content-Type", "application/json"), ("Content-Length", str(len(text)))]
@@ -64,18 +96,26 @@ async def _converse(review: Review, reader: asyncio.StreamReader, writer: asynci
             if connection.our_state is not h11.DONE or connection.their_state is not h11.DONE:
                 return
             connection.start_next_cycle()
+            load.body_bytes -= taken
+            taken = 0
     except (OSError, TimeoutError, h11.ProtocolError) as error:
         log.debug("webhook for Services: %s", error)
     except asyncio.CancelledError:
         pass  # the process ends
     finally:
+        load.body_bytes -= taken
         writer.close()
 
 
-async def _read(connection: h11.Connection, reader: asyncio.StreamReader) -> tuple[h11.Request, bytes] | None:
-    """The next request and its body; None if the caller hung up. Of a body that is too large, a part."""
+async def _read(
+    connection: h11.Connection, reader: asyncio.StreamReader, take: Callable[[int], None]
+) -> tuple[h11.Request, bytes] | None:
+    """The next request and its body; None if the caller hung up. Of a body that is too large, a part.
+
+    `take` is told of each part of the body, and may raise `OSError`.
+    """
     request, body = None, bytearray()
-    async with asyncio.timeout(_IDLE_SECONDS):
+    async with asyncio.timeout(_IDLE_SECONDS) as limit:
         while True:
             event = connection.next_event()
             if event is h11.NEED_DATA:
@@ -84,7 +124,9 @@ async def _read(connection: h11.Connection, reader: asyncio.StreamReader) -> tup
                 connection.receive_data(await reader.read(_CHUNK))
             elif isinstance(event, h11.Request):
                 request = event
+                limit.reschedule(asyncio.get_running_loop().time() + _BODY_SECONDS)
             elif isinstance(event, h11.Data):
+                take(len(event.data))
                 body += event.data
             if len(body) > _BODY_LIMIT or isinstance(event, h11.EndOfMessage):
                 return (request, bytes(body)) if request else None

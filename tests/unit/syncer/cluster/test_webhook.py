@@ -106,3 +106,47 @@ async def test_what_is_no_review(hook: Hook, method: str, path: str, body: bytes
     with contextlib.suppress(aiohttp.ClientOSError):  # the server hangs up on what is too large
         assert (await hook.ask(method, path, body))[0] == status
     assert (await hook.ask("POST", "/services", b"{}"))[0] == 200
+
+
+HEAD = b"POST /services HTTP/1.1\r\nHost: x\r\nContent-Length: 4000000\r\n\r\n"
+
+
+async def send(hook: Hook, body: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """The beginning of a request."""
+    tls = ssl.create_default_context()
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(hook.url.rpartition(":")[2]), ssl=tls)
+    writer.write(body)
+    await writer.drain()
+    return reader, writer
+
+
+async def test_a_body_that_does_not_come_to_its_end_is_given_up(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhook, "_BODY_SECONDS", 0.2)
+    reader, writer = await send(hook, HEAD + b"x" * 1000)
+    assert await reader.read() == b""
+    writer.close()
+    assert (await hook.ask("POST", "/services", b"{}"))[0] == 200
+
+
+async def test_bodies_that_are_read_have_a_limit_together(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhook, "_BODIES_LIMIT", 300_000)
+    made = [await send(hook, HEAD + b"x" * 200_000) for _ in range(3)]
+    ends = [asyncio.create_task(reader.read()) for reader, _ in made]
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    assert [end.result() for end in ends if end.done()] == [b""] * sum(end.done() for end in ends)
+    for _, writer in made:
+        writer.close()
+    await asyncio.gather(*ends, return_exceptions=True)
+    assert (await hook.ask("POST", "/services", b'"' + b"x" * 250_000 + b'"'))[0] == 400
+
+
+async def test_connections_have_a_limit(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhook, "_CONNECTIONS", 2)
+    made = [await send(hook, b"POST") for _ in range(4)]
+    ends = [asyncio.create_task(reader.read()) for reader, _ in made]
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    assert any(end.done() for end in ends)
+    for _, writer in made:
+        writer.close()
+    await asyncio.gather(*ends, return_exceptions=True)
