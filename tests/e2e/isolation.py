@@ -155,8 +155,9 @@ async def until_works(kubeconfig: Path, namespace: str, pod: str, needs: list[Ob
     seen: dict[str, str] = {}
 
     async def works() -> bool:
+        found = list_closed(await run_script(kubeconfig, namespace, pod, needs))
         seen.clear()
-        seen.update(list_closed(await run_script(kubeconfig, namespace, pod, needs)))
+        seen.update(found)
         return not seen
 
     try:
