@@ -8,10 +8,17 @@ from collections.abc import Generator
 from types import FrameType
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from nestor.__main__ import collect_rarely
 
 collect_rarely()  # as Nestor's own processes; a fifth of the time of the unit tests
+
+# How long an example takes says how busy the machine is; and the fixtures of the tests with examples hold no state.
+settings.register_profile(
+    "untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
+settings.load_profile("untimed")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nestor.cli import jobs, manifests
@@ -45,7 +45,6 @@ def test_names_of_jobs(text: str, expected: str) -> None:
     assert manifests.base_name(text) == expected
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_names_are_always_valid(text: str) -> None:
     assert not check_one(job(name=manifests.base_name(text) + "-a1b2c")).faults
@@ -168,7 +167,6 @@ def test_files_that_are_neither(text: str, tmp_path: Path) -> None:
     assert caught.value.code == Code.USAGE
 
 
-@settings(deadline=None)
 @given(JSON)
 def test_yaml_reads_back_as_it_was_by_every_reader(content: Any) -> None:
     text = dump_yaml({"a": content})

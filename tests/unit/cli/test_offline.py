@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nestor.api.crd import RESOURCES
@@ -263,21 +263,18 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(JSON, st.sampled_from([resource.kind for resource in RESOURCES]))
 def test_any_spec_gets_a_verdict(spec: Any, kind: str) -> None:
     for fault in check_one(resource(kind, spec)).faults:
         assert str(fault)
 
 
-@settings(deadline=None)
 @given(JSON)
 def test_any_appdef_gets_a_verdict(content: Any) -> None:
     check(Document(1, 1, {"commands": content}))
     check(Document(1, 1, content))
 
 
-@settings(deadline=None)
 @given(JSON)
 def test_json_files_are_read_as_they_are(content: Any) -> None:
     found = list(read(json.dumps({"a": content}), "file"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nestor.contracts.reader import OUTPUT_LIMIT, Exit
@@ -82,7 +82,7 @@ def test_a_fault_is_a_sentence_and_a_code(
     assert len(said) < 300
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers(-(2**66), 2**66) | st.floats() | st.text(),

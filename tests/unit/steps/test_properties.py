@@ -17,7 +17,7 @@ from tests.unit.steps.builders import chart, script, template
 
 Object = dict[str, Any]
 
-many = settings(max_examples=200, deadline=None, database=None)
+many = settings(max_examples=200, database=None)
 
 keys = st.sampled_from(
     [

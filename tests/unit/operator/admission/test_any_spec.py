@@ -17,7 +17,7 @@ from nestor.steps import Plan
 from tests.unit.operator.builders import STEPS, TARGET, Object, build_app, build_job, build_policy, resolve
 
 CLASSES = {"default": build_policy()}
-SETTINGS = settings(max_examples=100, deadline=None)
+SETTINGS = settings(max_examples=100)
 GOOD: Object = {
     "name": "Hello",
     "appdefversion": 2,

@@ -155,7 +155,7 @@ def check(before: Record, life: Lifecycle, world: Cache) -> None:
 
 
 @given(happenings=HAPPENINGS, action=st.sampled_from(["Fail", "Restart", "Ignore"]), most=st.integers(0, 3))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_a_job_lives_by_its_rules_whatever_happens(happenings: list[str], action: str, most: int) -> None:
     world = Cache(action, most)
     world.live()
@@ -174,7 +174,7 @@ def test_a_job_lives_by_its_rules_whatever_happens(happenings: list[str], action
 
 
 @given(happenings=HAPPENINGS, most=st.integers(0, 3))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_every_failure_is_counted_at_most_once_and_restarts_are_never_more_than_failures(
     happenings: list[str], most: int
 ) -> None:

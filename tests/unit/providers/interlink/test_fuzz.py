@@ -76,7 +76,7 @@ entries = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(told=st.lists(st.lists(maybe(entries), max_size=3), min_size=1, max_size=3), restarts=st.booleans())
 def test_statuses_stay_what_an_api_server_accepts(told: list[Any], restarts: bool) -> None:
     pod: Object = POD
@@ -109,7 +109,7 @@ def check_status(before: Object, status: Object) -> None:
     json.dumps(status, allow_nan=False).encode()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(content=st.one_of(st.binary(max_size=200), anything.map(lambda value: json.dumps(value, default=str).encode())))
 def test_answers_are_read_or_refused(content: bytes) -> None:
     assert isinstance(answers.read_job(content, "u"), str | None)
@@ -124,7 +124,7 @@ def test_answers_are_read_or_refused(content: bytes) -> None:
             assert all(parse_quantity(amount) >= 0 for amount in shape.capacity.values())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(text=st.text(), limit=st.integers(2, 50))
 def test_texts_are_short_and_can_be_written(text: str, limit: int) -> None:
     found = cut(text, limit)
@@ -133,7 +133,7 @@ def test_texts_are_short_and_can_be_written(text: str, limit: int) -> None:
     assert not any(char in found for char in "\x00\x1b\r")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(data=st.data())
 def test_pods_are_carried_or_refused_by_name(data: st.DataObject) -> None:
     pod, inputs = build_full_pod()
