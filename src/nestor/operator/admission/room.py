@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from nestor.api import conditions
-from nestor.objects import Object, conditions_of, spec_of, status_of
+from nestor.api.class_choice import FALLBACK, find_class_name
+from nestor.objects import Object, conditions_of, status_of
 from nestor.operator.admission.identity import JobIdentity, Refused
 
 RETRY_SECONDS = 10.0
@@ -19,13 +20,13 @@ class Places:
         self._given: set[str] = set()
         """UIDs of jobs."""
 
-    def take(self, known: JobIdentity, jobs: Iterable[Object]) -> None:
+    def take(self, known: JobIdentity, jobs: Iterable[Object], default: str = FALLBACK) -> None:
         """Give the job a place, or raise as `check_room` does."""
         if known.policy.max_jobs_per_namespace is None:
             return
         jobs = list(jobs)
         self._given &= {job["metadata"]["uid"] for job in jobs}
-        check_room(known, jobs, self._given)
+        check_room(known, jobs, self._given, default)
         self._given.add(known.uid)
 
     def give_back(self, uid: str) -> None:
@@ -33,10 +34,11 @@ class Places:
         self._given.discard(uid)
 
 
-def check_room(known: JobIdentity, jobs: Iterable[Object], given: Collection[str] = ()) -> None:
+def check_room(known: JobIdentity, jobs: Iterable[Object], given: Collection[str] = (), default: str = FALLBACK) -> None:
     """Raises `Refused` if the class's `maxJobsPerNamespace` is reached by jobs that came first.
 
-    `jobs`: all there are; `given`: the UIDs of those that have a place, whatever their status says.
+    `jobs`: all there are; `given`: the UIDs of those that have a place, whatever their status says; `default`: the class of jobs
+    that name none.
     """
     limit = known.policy.max_jobs_per_namespace
     if limit is None:
@@ -44,7 +46,7 @@ def check_room(known: JobIdentity, jobs: Iterable[Object], given: Collection[str
     mine, ahead = None, []
     for job in jobs:
         meta = job["metadata"]
-        if meta["namespace"] != known.namespace or spec_of(job).get("className", "default") != known.spec.class_name:
+        if meta["namespace"] != known.namespace or find_class_name(job, default) != known.class_name:
             continue
         if meta["uid"] == known.uid:
             mine = job
@@ -59,7 +61,7 @@ def check_room(known: JobIdentity, jobs: Iterable[Object], given: Collection[str
 
 
 def _explain(known: JobIdentity, limit: int, count: int) -> str:
-    name = known.spec.class_name
+    name = known.class_name
     if limit == 0:
         return f"class '{name}' allows no jobs: its `maxJobsPerNamespace` is 0. Create the job with another class"
     jobs, gone = "1 job" if count == 1 else f"{count} jobs", count - limit + 1

@@ -14,6 +14,7 @@ from nestor.kube import kinds
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.objects import Object, status_of
 from nestor.operator.admission.identity import Refused
+from nestor.operator.admission.limits import cap_deadline
 from nestor.operator.clusters.homes import keep_home_keys
 from nestor.operator.job.expose import withdraw_lost
 from nestor.operator.job.hosts import Hosts
@@ -76,5 +77,5 @@ def _decide_lifecycle(context: Context, job: Object) -> Lifecycle | None:
         spec = NestedAppJobSpec.model_validate(job["spec"])
     except ValidationError:
         return None
-    facts = gather_facts(context.cache, job, find_home(job), spec, now())
+    facts = gather_facts(context.cache, job, find_home(job), cap_deadline(spec, context.classes.of(job)), now())
     return decide_lifecycle(facts, now()) if facts.record.succeeded else None
