@@ -85,8 +85,8 @@ class Town:
             others = [said for said in status.get("conditions") or () if said["type"] != conditions.ADMITTED]
             status["conditions"] = [*others, {"type": conditions.ADMITTED, "status": "False", "reason": refused.reason}]
         else:
-            is_over, others = status.get("completionTime"), ("queue", "conditions", "suspendTime")
-            status = status if is_over else {key: value for key, value in status.items() if key not in others}
+            is_over, passing = status.get("completionTime"), ("queue", "conditions", "suspendTime")
+            status = status if is_over else {key: value for key, value in status.items() if key not in passing}
             status |= {"suspendTime": YOUNG} if item["spec"].get("suspend") else {}
         self.put(item | {"status": status})
         return refused
