@@ -55,21 +55,23 @@ def choose_machine(known: JobIdentity, patterns: Sequence[str]) -> JobIdentity:
         return known
     taken = [item for item in machines if not patterns or any(fnmatchcase(item.name, pattern) for pattern in patterns)]
     wanted = find_machine(known.policy, known.spec.machine)
+    if wanted is None and len(taken) == len(machines):
+        return known  # without a default machine, an application that takes any gets none
     if wanted not in taken:
-        if known.spec.machine or not taken:
-            what = (
-                f"machine '{known.spec.machine}' does not suit the application"
-                if known.spec.machine
-                else "no machine suits the application"
-            )
-            there = f"these do: {_list_machines(taken)}" if taken else f"none does: it has {_list_machines(machines)}"
-            listed = ", ".join(f"'{pattern}'" for pattern in patterns)
-            message = f"{what}, whose AppDef takes {listed} (`appDef.machines`); of class '{known.class_name}', {there}"
-            raise Refused(conditions.MACHINE_NOT_FOUND, message)
-        # Without a default machine, an AppDef that takes any gets none.
-        wanted = taken[0] if wanted is not None or len(taken) < len(machines) else None
+        # What a job counts for in a queue must be known before its AppDef is.
+        if known.spec.machine or not taken or known.policy.queue.quota:
+            raise Refused(conditions.MACHINE_NOT_FOUND, _explain_choice(known, patterns, taken, wanted))
+        wanted = taken[0]
     name = wanted.name if wanted is not None else None
     return replace(known, spec=known.spec.model_copy(update={"machine": name}))
+
+
+def _explain_choice(known: JobIdentity, patterns: Sequence[str], taken: Sequence[Machine], wanted: Machine | None) -> str:
+    machines = known.policy.placement.machines if known.policy.placement else []
+    what = f"machine '{wanted.name}' does not suit the application" if wanted else "a machine must be set for the application"
+    there = f"these do: {_list_machines(taken)}" if taken else f"none does: it has {_list_machines(machines)}"
+    listed = ", ".join(f"'{pattern}'" for pattern in patterns)
+    return f"{what}, whose AppDef takes {listed} (`appDef.machines`); of class '{known.class_name}', {there}"
 
 
 def explain_machines(known: JobIdentity, patterns: Sequence[str]) -> str | None:

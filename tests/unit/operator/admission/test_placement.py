@@ -171,8 +171,8 @@ def test_the_appdef_says_which_machines_there_are_to_choose_from(
         (
             ("gpu*", "big"),
             None,
-            "no machine suits the application, whose AppDef takes 'gpu*', 'big' (`appDef.machines`); of class 'default', none "
-            "does: it has 'n4' (4 CPUs), 'n8'",
+            "a machine must be set for the application, whose AppDef takes 'gpu*', 'big' (`appDef.machines`); of class "
+            "'default', none does: it has 'n4' (4 CPUs), 'n8'",
         ),
         (
             ("n8",),
@@ -187,6 +187,16 @@ def test_a_machine_that_the_appdef_does_not_take_is_refused(patterns: tuple[str,
     with pytest.raises(Refused) as refused:
         resolve(build_taking(*patterns, machine=machine), {"default": build_policy(placement=CLASS)})
     assert (refused.value.reason, refused.value.message) == (conditions.MACHINE_NOT_FOUND, message)
+
+
+def test_where_a_queue_counts_what_jobs_have_the_machine_must_be_known_before_the_appdef() -> None:
+    queue = {"quota": {"pods": 20}}
+    policy = build_policy(placement=CLASS | {"defaultMachine": "n4"}, queue=queue)
+    assert resolve(build_taking("n8", machine="n8"), {"default": policy}).spec.machine == "n8"
+    assert resolve(build_taking("*"), {"default": policy}).spec.machine == "n4"
+    assert resolve(build_taking(), {"default": build_policy(placement=CLASS, queue=queue)}).spec.machine is None
+    with pytest.raises(Refused, match=r"machine 'n4' does not suit the application.*these do: 'n8'"):
+        resolve(build_taking("n8"), {"default": policy})
 
 
 def test_in_a_class_without_machines_the_appdefs_have_no_effect_and_it_says_so() -> None:
