@@ -19,6 +19,9 @@ JOB_UID = f"{GROUP}/job-uid"
 CLUSTER = f"{GROUP}/cluster"
 """Name of the NestedCluster that an object belongs to."""
 
+CLASS = f"{GROUP}/class"
+"""On the Secret by which Argo CD knows a job's cluster: name of the job's NestedClass."""
+
 COMPONENT = f"{GROUP}/component"
 """Role of a pod: `server`, `runner`, `reader`, `app` or `vnode`."""
 

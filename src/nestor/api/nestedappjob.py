@@ -294,6 +294,13 @@ class NestedAppJobStatus(Model):
         description="UID of that namespace. One of the same name with another UID is not the job's.",
         max_length=64,
     )
+    argo_cd_namespace: str | None = Field(
+        None,
+        alias="argoCDNamespace",
+        description="Namespace of the Secret by which Argo CD knows the nested cluster, from the class's `argoCD`. Its name is "
+        "that of the job's own namespace.",
+        max_length=253,
+    )
     app_digest: str | None = Field(
         None,
         description="Digest of the application that the job started with, if it comes from the catalogue or from an image. Its "

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
+from nestor.api.argocd import ArgoCDPolicy
 from nestor.api.base import (
     Cidr,
     Conditions,
@@ -356,6 +357,12 @@ class NestedClassSpec(Model):
         None, description="The persistent volumes of jobs, and of NestedClusters that users create. If not set, there are none."
     )
     notices: NoticesPolicy = Field(default_factory=NoticesPolicy, description="Who is told when jobs become ready or end.")
+    argo_cd: ArgoCDPolicy | None = Field(
+        None,
+        alias="argoCD",
+        description="Makes jobs' nested clusters known to an Argo CD in the host cluster. A change applies to running jobs. "
+        "If not set, Argo CD does not know them.",
+    )
 
 
 class NestedClassStatus(Model):

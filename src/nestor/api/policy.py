@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
+from nestor.api.argocd import ArgoCDAccess
 from nestor.api.base import LabelPattern, Model, Quantity
 from nestor.api.placement import Placement
 from nestor.api.policies import IpBlock
@@ -72,6 +73,9 @@ class Policy(Model):
 
     storage: Storage | None = Field(
         None, description="The volumes that the cluster's claims may get, from the class's `storage` and the job's."
+    )
+    argo_cd: ArgoCDAccess | None = Field(
+        None, alias="argoCD", description="What Argo CD may do in the cluster, from the class's `argoCD`. If not set, nothing."
     )
     internet: list[IpBlock] = Field(
         default_factory=list,

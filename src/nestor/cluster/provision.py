@@ -76,6 +76,10 @@ class Provisioner:
         """Whether the keys of a cluster with surroundings can be rotated: those that earlier versions made cannot."""
         return self._keys[home.namespace, home.name].authorities.access is not None
 
+    def get_authorities(self, home: Home) -> Authorities:
+        """The authorities of a cluster with surroundings."""
+        return self._keys[home.namespace, home.name].authorities
+
     def take_rotation(self, home: Home) -> bool | None:
         """Whether the rotation that was asked for last could be done; None if there was none since the last call."""
         return self._rotations.pop((home.namespace, home.name), None)

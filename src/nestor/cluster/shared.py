@@ -6,8 +6,9 @@ A mode decides here which objects a `Shape` becomes; `provision` applies them, i
 from __future__ import annotations
 
 from nestor import names
-from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.nestedclass import NestedClassSpec, NetworkPolicyModel, Peer
 from nestor.api.nestedcluster import NestedClusterSpec
+from nestor.api.selectors import LabelSelector
 from nestor.cluster import access, coredns, policies, server
 from nestor.cluster.home import Home
 from nestor.cluster.shape import Host, Shape
@@ -30,13 +31,22 @@ def build_shape(
         nestor_image=nestor_image,
         host=host,
         resources=spec.resources or policy.cluster.resources,
-        network=policy.network,
+        network=_open_api(policy, home),
         services=policy.services,
         exposed_from=tuple(policy.expose.from_),
         has_issuer=policy.expose.has_issuer,
         persistence=spec.persistence,
         replicas=replicas,
     )
+
+
+def _open_api(policy: NestedClassSpec, home: Home) -> NetworkPolicyModel:
+    """The class's network, where Argo CD reaches the API server even if only some others do. It does not know users' clusters."""
+    if policy.argo_cd is None or home.owner is not None or not policy.network.api_from:
+        return policy.network
+    selected = LabelSelector(match_labels={"kubernetes.io/metadata.name": policy.argo_cd.namespace})
+    peers = [*policy.network.api_from, Peer(namespace_selector=selected)]
+    return policy.network.model_copy(update={"api_from": peers})
 
 
 def _find_pull_policy(spec: NestedClusterSpec, home: Home, policy: NestedClassSpec) -> str:

@@ -25,6 +25,8 @@ CLIENT_AUTHORITY = "client-ca.crt"
 
 ADMIN_GROUP = "nestor:admins"
 """Group of the admin's certificate. The syncer binds it to `cluster-admin`: unlike `system:masters`, it can lose its rights."""
+ARGOCD_USER = "nestor:argocd"
+"""User of Argo CD's certificate. The syncer gives it the rights that the class allows."""
 COREDNS_USER = "nestor:coredns"
 """User of CoreDNS's certificate. The syncer binds it to the permissions that DNS needs."""
 GATE_PORT = 8084

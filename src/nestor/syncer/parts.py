@@ -18,6 +18,7 @@ from nestor.providers import host
 from nestor.providers.base import Provider
 from nestor.syncer.cluster import status, webhook
 from nestor.syncer.cluster.addresses import Addresses
+from nestor.syncer.cluster.argocd import ArgoCDRights
 from nestor.syncer.cluster.not_carried import NotCarried
 from nestor.syncer.cluster.status import ClusterStatus, Suspend
 from nestor.syncer.copies.engine import Engine
@@ -86,12 +87,13 @@ def build_shared(context: Context, cluster: Object, settings: Settings) -> Parts
     }
     if settings.metrics_port:
         servers["metrics API"] = partial(build_metrics(context, settings).serve, settings.metrics_port)
+    argocd = ArgoCDRights(context.nested, context.caches)
     return Parts(
         status=control.status,
         queues={engine.name: engine.queue for engine in engines.values()}
         | pods.queues
         | control.queues
-        | {"not-carried": not_carried.queue},
+        | {"not-carried": not_carried.queue, "argocd": argocd.queue},
         watches=pods.watches | control.watches,
         servers=servers,
         counters={

@@ -59,7 +59,7 @@ async def test_whatever_has_work_runs(context: Context) -> None:
     built = parts.build_shared(context, CLUSTER, SETTINGS)
     copies = set(parts.build_engines(context, References(context.caches)))
     pods = {"pods", "pod-creations", "tokens", "events", "suspended-jobs", "gang-groups"}
-    assert set(built.queues) == copies | pods | {"outcome", "cluster-status", "not-carried"}
+    assert set(built.queues) == copies | pods | {"outcome", "cluster-status", "not-carried", "argocd"}
     assert set(built.watches) == {"suspended-jobs", "outcome"}
 
 

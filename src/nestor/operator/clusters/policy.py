@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nestor.api.argocd import ArgoCDAccess
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.policies import IpBlock
@@ -47,6 +48,7 @@ def resolve_policy(
             "services": _resolve_services(policy, host),
             "nodes": None if policy.cluster.nodes == "InUse" else policy.cluster.nodes,
             "node_selector": policy.cluster.node_selector,
+            "argo_cd": ArgoCDAccess(namespaces=policy.argo_cd.namespaces) if policy.argo_cd else None,
             "placement": tolerate_backends(resolve_placement(policy, job).placement, taints or {}),
         }
     )

@@ -16,6 +16,7 @@ from nestor.kube.tasks import together
 from nestor.names import Part
 from nestor.objects import Object, conditions_of, is_terminating, labels_of, status_of
 from nestor.operator.admission.copied_inputs import CopiedInputs
+from nestor.operator.argocd import Registrar, read_record
 from nestor.operator.deletion.left import FORCED, LeftPods
 from nestor.operator.lifecycle.retain import is_retained, retain_volumes
 from nestor.operator.result import Result
@@ -57,6 +58,7 @@ class Finalizer:
         self._context = context
         self._api = context.api
         self._inputs = inputs
+        self._registrar = Registrar(context)
         self._left = LeftPods(context)
         self._deletions: dict[str, _Deletion] = {}
         """By the job's UID."""
@@ -66,6 +68,9 @@ class Finalizer:
         if not has_finalizer(job):
             return Result()
         meta, home = job["metadata"], find_home(job)
+        # First, so that Argo CD does not try to delete in a cluster that goes away.
+        if argo_cd := read_record(job):
+            await self._registrar.delete(home, argo_cd)
         await self._delete_kubeconfig(home)
         live = await self._find_namespace(home)
         deletion = self._deletions.setdefault(meta["uid"], _Deletion())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.nestedcluster import NestedClusterSpec
@@ -17,6 +17,7 @@ from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import JobIdentity
 from nestor.operator.admission.placement import apply_machine
 from nestor.operator.admission.storage import apply_size, read_wishes
+from nestor.operator.argocd import Registered, Registrar, read_record
 from nestor.operator.clusters.ensure import Alongside, build_shape, ensure_cluster, ensure_policies, keep_walls
 from nestor.operator.clusters.homes import ensure_defaults, ensure_home, ensure_quota
 from nestor.operator.clusters.policy import resolve_policy
@@ -43,6 +44,8 @@ class Children:
     """Why there is no kubeconfig for the user."""
     note: str | None = None
     """What else the user should know even though the cluster is fine."""
+    registered: Registered = field(default_factory=Registered)
+    """Whether Argo CD knows the cluster."""
 
 
 class ChildrenKeeper:
@@ -53,6 +56,7 @@ class ChildrenKeeper:
         self._inputs = inputs
         self._hosts = hosts
         self.openings = Openings(context)
+        self.registrar = Registrar(context)
 
     async def ensure(self, resolved: Resolved, shape: Shape, plan: Plan, *, is_stopped: bool = False) -> Children:
         """Ensure the namespace, then everything in it."""
@@ -95,11 +99,16 @@ class ChildrenKeeper:
             lambda: inputs.parameters.ensure(resolved, resolved.secret_parameters),
             ensure_defaults(context, shape, resolved.policy.namespace),
         )
+
+        async def register() -> None:
+            recorded = read_record(context.cache.jobs.get(resolved.name, resolved.namespace) or {})
+            found.registered = await self.registrar.ensure(resolved, home, recorded)
+
         quota = ensure_quota(context, shape, resolved.policy.namespace, [runner_pod.RESOURCES])
-        along = Alongside(first=first, then=(ensure_policy,), last=(expose, quota))
+        along = Alongside(first=first, then=(ensure_policy,), last=(expose, quota, register))
         made = await ensure_cluster(context, replace(shape, nodes_binding_owner=home.nodes_binding_owner), along)
         found.addresses, found.problem = made.addresses, made.problem
-        found.note = "; ".join(text for text in (made.note, missing) if text) or None
+        found.note = "; ".join(text for text in (made.note, missing, found.registered.problem) if text) or None
         return found
 
     async def ensure_namespace(self, known: JobIdentity) -> Home:
@@ -131,6 +140,7 @@ class ChildrenKeeper:
         def forget() -> None:
             self._inputs.forget_copies(uid)
             self.openings.forget(home.namespace)
+            self.registrar.forget(uid)
 
         return await ensure_home(self._context, home, policy, forget, status_of(job).get("namespaceUID"))
 

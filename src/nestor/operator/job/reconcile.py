@@ -102,6 +102,7 @@ class JobReconciler:
     async def _reconcile_present(self, job: Object) -> Result:
         if is_terminating(job):
             self._children.openings.forget(find_home(job).namespace)
+            self._children.registrar.forget(job["metadata"]["uid"])
             return await self._finalizer.finalize(job)
         try:
             await keep_policy(self._context, job)
@@ -163,6 +164,8 @@ class JobReconciler:
         result = Result(runner.retry_after).within(it.life.delay)
         if is_waiting(children.routes):
             result = result.within(REFUSAL_SECONDS)
+        if children.registered.problem:
+            result = result.within(REFUSAL_SECONDS)
         if context.applier.is_settling(it.shape.namespace):
             result = result.within(LAG_SECONDS)
         deadline = find_start_deadline(it.job, it.resolved, it.life.record.start_time)
@@ -209,5 +212,7 @@ class JobReconciler:
         kubeconfig = names.kubeconfig_secret(resolved.name) if has_kubeconfig else None
         details = describe(resolved, observed, it.plan, it.life, kubeconfig)
         details["namespaceUID"] = context.made.get(home.namespace)
+        if children.addresses is not None:
+            details["argoCDNamespace"] = children.registered.namespace
         found = decide_conditions(observed, it.life)
         await report(context, self.outbox, it.job, build_status(it.job, found, timestamp(), details))

@@ -1,0 +1,99 @@
+"""Makes the nested clusters of jobs known to the Argo CD that their class names, and unknown again."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import time
+from dataclasses import dataclass
+
+from nestor import times
+from nestor.api import conditions, labels
+from nestor.cluster import pki
+from nestor.cluster.argocd import Registration
+from nestor.cluster.home import Home
+from nestor.kube import ApiError, kinds
+from nestor.kube.applier import RESYNC_SECONDS, contains
+from nestor.objects import Object, conditions_of, labels_of, status_of
+from nestor.operator.admission.admit import Resolved
+from nestor.operator.world.context import Context
+
+
+@dataclass(frozen=True)
+class Registered:
+    """What became of it."""
+
+    namespace: str | None = None
+    """Where the Secret is, or will be: for the job's status, so that it is found even if the class no longer says so."""
+    problem: str | None = None
+    """Why there is none."""
+
+
+class Registrar:
+    """Writes one Secret per job into Argo CD's namespace. Remembers it, so that a settled job needs no requests."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._checked: dict[str, tuple[str, float, datetime.datetime]] = {}
+        """Key of the content, when it was last looked at, and when it must be renewed; by the job's UID."""
+
+    def forget(self, uid: str) -> None:
+        """Drop what is remembered about a job that is being deleted, or whose namespace was."""
+        self._checked.pop(uid, None)
+
+    async def ensure(self, resolved: Resolved, home: Home, recorded: str | None) -> Registered:
+        """Have the Secret as the class wants it. `recorded`: where it is by the job's status.
+
+        It is written only where the status has already recorded it, and first when the cluster is ready: Argo CD would only fail
+        to connect. A failure is told and keeps nobody from using the job.
+        """
+        policy = resolved.policy.argo_cd
+        wanted = policy.namespace if policy else None
+        try:
+            if recorded and recorded != wanted:
+                await self.delete(home, recorded)
+            elif policy and recorded and self._is_ready(home):
+                problem = await self._write(Registration(home, resolved.spec.class_name, policy), resolved.uid)
+                return Registered(wanted, problem)
+        except ApiError as error:
+            return Registered(recorded, f"Argo CD could not be told of the cluster: {error.message}")
+        return Registered(wanted)
+
+    async def delete(self, home: Home, namespace: str) -> None:
+        """Delete the job's Secret from Argo CD's namespace."""
+        self.forget(home.labels[labels.JOB_UID])
+        secret = await self._context.api.find(kinds.SECRET, home.namespace, namespace)
+        if secret is not None and _is_of(secret, home):
+            await self._context.api.delete(kinds.SECRET, home.namespace, namespace, uid=secret["metadata"]["uid"])
+
+    def _is_ready(self, home: Home) -> bool:
+        cluster = self._context.cache.clusters.get(home.name, home.namespace)
+        return conditions.is_true(conditions_of(cluster), conditions.READY)
+
+    async def _write(self, registration: Registration, uid: str) -> str | None:
+        """Write the Secret if it is not there or not as it should be. Returns why that is impossible."""
+        context, meta = self._context, registration.metadata
+        authorities, now = context.provisioner.get_authorities(registration.home), times.now().replace(microsecond=0)
+        key = registration.content_key(authorities)
+        known, at, renew = self._checked.get(uid, ("", 0.0, now))
+        if known == key and now < renew and time.monotonic() - at < RESYNC_SECONDS:
+            return None
+        found = await context.api.find(kinds.SECRET, meta["name"], meta["namespace"])
+        if found is not None and not _is_of(found, registration.home):
+            return f"Argo CD could not be told of the cluster: Secret '{meta['name']}' in '{meta['namespace']}' is not Nestor's"
+        said = {"metadata": {"labels": meta["labels"]}, "data": registration.data}
+        if not (pki.is_current(found, key, now) and contains(found, said)):
+            found = await asyncio.to_thread(registration.build_secret, authorities, now, context.settings.lifetimes)
+            await context.api.apply(kinds.SECRET, found)
+        self._checked[uid] = (key, time.monotonic(), pki.read_renewal(found))
+        return None
+
+
+def read_record(job: Object) -> str | None:
+    """The namespace of Argo CD that knows the job's cluster, by the job's status."""
+    found: str | None = status_of(job).get("argoCDNamespace")
+    return found
+
+
+def _is_of(secret: Object, home: Home) -> bool:
+    return labels_of(secret).get(labels.JOB_UID) == home.labels[labels.JOB_UID]

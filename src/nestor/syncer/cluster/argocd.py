@@ -1,0 +1,78 @@
+"""Argo CD's rights in the nested cluster: those that the class gives it, and no others."""
+
+from __future__ import annotations
+
+import logging
+
+from nestor.api import labels
+from nestor.api.argocd import ArgoCDAccess
+from nestor.contracts.cluster import ARGOCD_USER
+from nestor.kube import Api, Kind, NotFound, WorkQueue, kinds
+from nestor.kube.tasks import together
+from nestor.objects import Object
+from nestor.syncer.view.caches import Caches
+
+log = logging.getLogger(__name__)
+
+CHECK_SECONDS = 60.0
+_RETRY_LIMIT = 60.0
+_RBAC = "rbac.authorization.k8s.io"
+_MARK = f"{labels.MANAGED_BY}=nestor"
+
+
+class ArgoCDRights:
+    """Binds Argo CD's user in the namespaces that it manages. What an earlier policy gave it is taken away."""
+
+    def __init__(self, nested: Api, caches: Caches) -> None:
+        self._nested = nested
+        self._caches = caches
+        self._is_clean = False
+        """Whether nothing is left of an earlier policy."""
+        self.queue: WorkQueue[str] = WorkQueue(self._ensure, workers=1, name="argocd", max_delay=_RETRY_LIMIT)
+        caches.on_policy(self._on_policy)
+        self.queue.add("")
+
+    def _on_policy(self) -> None:
+        self._is_clean = False
+        self.queue.add("")
+
+    async def _ensure(self, _: str) -> None:
+        access = self._caches.policy.argo_cd
+        wanted = build_bindings(access)
+        if not self._is_clean:
+            await self._delete_others({(kind, body["metadata"].get("namespace", "")) for kind, body in wanted})
+            self._is_clean = access == self._caches.policy.argo_cd
+        await together(*(self._apply(kind, body) for kind, body in wanted))
+        if access is not None:
+            self.queue.add("", CHECK_SECONDS)
+
+    async def _apply(self, kind: Kind, body: Object) -> None:
+        try:
+            await self._nested.apply(kind, body)
+        except NotFound:
+            log.debug("Argo CD gets no rights yet in namespace %s, which does not exist", body["metadata"].get("namespace"))
+
+    async def _delete_others(self, wanted: set[tuple[Kind, str]]) -> None:
+        for kind in (kinds.CLUSTER_ROLE_BINDING, kinds.ROLE_BINDING):
+            for item in await self._nested.list(kind, labels=_MARK, fields=f"metadata.name={ARGOCD_USER}"):
+                namespace = item["metadata"].get("namespace", "")
+                if (kind, namespace) not in wanted:
+                    await self._nested.delete(kind, ARGOCD_USER, namespace or None)
+
+
+def build_bindings(access: ArgoCDAccess | None) -> list[tuple[Kind, Object]]:
+    """The bindings of Argo CD's user. In a namespace, `cluster-admin` is all that is in it. Pure."""
+    if access is None:
+        return []
+    if access.is_whole:
+        return [(kinds.CLUSTER_ROLE_BINDING, _build())]
+    return [(kinds.ROLE_BINDING, _build(namespace)) for namespace in sorted(set(access.namespaces))]
+
+
+def _build(namespace: str = "") -> Object:
+    return {
+        "metadata": {"name": ARGOCD_USER, "labels": {labels.MANAGED_BY: "nestor"}}
+        | ({"namespace": namespace} if namespace else {}),
+        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"apiGroup": _RBAC, "kind": "User", "name": ARGOCD_USER}],
+    }

@@ -1,0 +1,182 @@
+"""The Secret by which Argo CD knows a job's cluster: when it is written, and whose it is."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from nestor.api import labels
+from nestor.api.argocd import ArgoCDPolicy
+from nestor.cluster import pki, shared
+from nestor.cluster.argocd import Registration
+from nestor.cluster.pki import Authorities, Lifetimes
+from nestor.cluster.shape import Host
+from nestor.kube import Api, Forbidden, Kind, kinds
+from nestor.operator.argocd import Registered, Registrar
+from nestor.operator.settings import Settings
+from nestor.operator.world.cache import Cache
+from nestor.operator.world.context import Context
+from tests.unit.operator.builders import build_cluster, build_job, build_policy, build_resolved, build_shape
+
+Object = dict[str, Any]
+
+NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+KNOWN = build_policy(argoCD={"namespace": "argocd"})
+RESOLVED = build_resolved(build_job(), KNOWN)
+
+
+def build_authorities() -> Authorities:
+    found = pki.mint_authorities("hello", NOW)
+    pairs = [pki.Pair(found[f"{name}.crt"], found[f"{name}.key"]) for name in ("server-ca", "client-ca", "access-ca")]
+    return Authorities(*pairs)
+
+
+AUTHORITIES = build_authorities()
+
+
+class FakeApi:
+    """Keeps Secrets."""
+
+    def __init__(self, *secrets: Object) -> None:
+        self.secrets = {(item["metadata"]["namespace"], item["metadata"]["name"]): item for item in secrets}
+        self.asked = 0
+        self.applied = 0
+
+    async def find(self, kind: Kind, name: str, namespace: str) -> Object | None:
+        assert kind == kinds.SECRET
+        self.asked += 1
+        return self.secrets.get((namespace, name))
+
+    async def apply(self, kind: Kind, body: Object) -> Object:
+        assert kind == kinds.SECRET
+        self.applied += 1
+        if body["metadata"]["namespace"] == "forbidden":
+            raise Forbidden(403, "Forbidden", "a policy says no")
+        self.secrets[body["metadata"]["namespace"], body["metadata"]["name"]] = body | {
+            "metadata": body["metadata"] | {"uid": "s"}
+        }
+        return body
+
+    async def delete(self, kind: Kind, name: str, namespace: str, *, uid: str) -> bool:
+        assert kind == kinds.SECRET
+        assert self.secrets.pop((namespace, name))["metadata"]["uid"] == uid
+        return True
+
+
+def build_registrar(api: FakeApi, *, is_ready: bool = True) -> Registrar:
+    """Of an operator that knows the job's cluster."""
+    world = Cache(cast(Api, api))
+    cluster = build_cluster(is_ready=is_ready)
+    world.clusters.put(
+        {**cluster, "metadata": {"name": "hello", "namespace": RESOLVED.home.namespace, "uid": "c", "resourceVersion": "1"}}
+    )
+    context = Context.create(cast(Api, api), Settings(image="x"), world, Host(()))
+    context.provisioner.get_authorities = lambda _: AUTHORITIES  # type: ignore[method-assign, misc, assignment]
+    return Registrar(context)
+
+
+async def ensure(registrar: Registrar, recorded: str | None = "argocd", **argo_cd: Any) -> Registered:
+    resolved = replace(RESOLVED, policy=build_policy(argoCD={"namespace": "argocd"} | argo_cd))
+    return await registrar.ensure(resolved, resolved.home, recorded)
+
+
+async def test_it_is_recorded_first() -> None:
+    api = FakeApi()
+    assert await ensure(build_registrar(api), recorded=None) == Registered("argocd")
+    assert (api.asked, api.applied) == (0, 0)
+
+
+async def test_a_cluster_that_is_not_ready_is_not_told_of() -> None:
+    api = FakeApi()
+    assert await ensure(build_registrar(api, is_ready=False)) == Registered("argocd")
+    assert (api.asked, api.applied) == (0, 0)
+
+
+async def test_a_job_that_nobody_wants_known_costs_no_request() -> None:
+    api = FakeApi()
+    resolved = replace(RESOLVED, policy=build_policy())
+    assert await build_registrar(api).ensure(resolved, resolved.home, None) == Registered()
+    assert (api.asked, api.applied) == (0, 0)
+
+
+async def test_a_settled_job_costs_no_request_and_a_new_process_keeps_the_certificate() -> None:
+    api = FakeApi()
+    registrar = build_registrar(api)
+    assert await ensure(registrar) == Registered("argocd")
+    assert await ensure(registrar) == Registered("argocd")
+    assert (api.asked, api.applied) == (1, 1)
+    await ensure(build_registrar(api))
+    assert (api.asked, api.applied) == (2, 1)
+
+
+@pytest.mark.parametrize("change", [{"project": "p"}, {"namespaces": ["*"]}, {"labels": {"a": "b"}}])
+async def test_what_the_class_changes_is_written(change: Object) -> None:
+    api = FakeApi()
+    registrar = build_registrar(api)
+    await ensure(registrar)
+    await ensure(registrar, **change)
+    assert api.applied == 2
+
+
+@pytest.mark.parametrize("part", ["labels", "data"])
+async def test_what_somebody_else_changed_is_written_again(part: str) -> None:
+    api = FakeApi()
+    await ensure(build_registrar(api))
+    [secret] = api.secrets.values()
+    if part == "labels":
+        secret["metadata"]["labels"] = {labels.JOB_UID: "1234"}
+    else:
+        secret["data"] = {**secret["data"], "server": "aHR0cHM6Ly9ldmls"}
+    await ensure(build_registrar(api))
+    assert api.applied == 2
+
+
+async def test_somebody_elses_secret_is_left_alone() -> None:
+    foreign = {"metadata": {"name": RESOLVED.home.namespace, "namespace": "argocd", "uid": "x"}}
+    api = FakeApi(foreign)
+    registrar = build_registrar(api)
+    found = await ensure(registrar)
+    assert found.problem is not None
+    assert found.problem.endswith("is not Nestor's")
+    await registrar.delete(RESOLVED.home, "argocd")
+    assert list(api.secrets.values()) == [foreign]
+    assert api.applied == 0
+
+
+async def test_what_is_refused_is_told() -> None:
+    registrar = build_registrar(FakeApi())
+    found = await ensure(registrar, recorded="forbidden", namespace="forbidden")
+    assert found == Registered("forbidden", "Argo CD could not be told of the cluster: a policy says no")
+
+
+async def test_another_namespace_is_recorded_once_the_former_has_none() -> None:
+    api = FakeApi()
+    registrar = build_registrar(api)
+    await ensure(registrar)
+    assert await ensure(registrar, namespace="other") == Registered("other")
+    assert api.secrets == {}
+    assert await ensure(registrar, recorded="other", namespace="other") == Registered("other")
+    assert list(api.secrets) == [("other", RESOLVED.home.namespace)]
+
+
+def test_it_is_renewed_as_users_kubeconfigs_are() -> None:
+    registration = Registration(RESOLVED.home, "default", ArgoCDPolicy(namespace="argocd"))
+    secret = registration.build_secret(AUTHORITIES, NOW, Lifetimes())
+    assert pki.read_renewal(secret) == NOW + Lifetimes().admin_renewal
+    assert pki.is_current(secret, registration.content_key(AUTHORITIES), NOW)
+
+
+def test_argo_cd_reaches_the_server_even_if_only_some_others_do() -> None:
+    def peers(policy: Object) -> list[Object]:
+        shape = build_shape()
+        found = shared.build_shape(RESOLVED.cluster, RESOLVED.home, build_policy(**policy), host=shape.host, nestor_image="n")
+        return [peer.model_dump(by_alias=True, exclude_none=True) for peer in found.network.api_from]
+
+    block, argo = {"ipBlock": {"cidr": "10.40.0.0/30"}}, {"namespace": "argocd"}
+    selected = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "argocd"}}}
+    assert peers({"network": {"apiFrom": [block]}, "argoCD": argo}) == [block, selected]
+    assert peers({"network": {"apiFrom": [block]}}) == [block]
+    assert peers({"argoCD": argo}) == []

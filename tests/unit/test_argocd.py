@@ -1,0 +1,252 @@
+"""What Argo CD says of Nestor's resources, by running the Lua that it runs on statuses that the operator's own decisions make."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import re
+from typing import Any
+
+import pytest
+
+from nestor.api import conditions, labels
+from nestor.api.conditions import Condition, Reason
+from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.operator.admission.catalogue import build_status as build_app_status
+from nestor.operator.backends.ready import NodeState, Process, decide_ready
+from nestor.operator.backends.ready import Observed as ObservedBackend
+from nestor.operator.lifecycle.lifecycle import Facts, decide_lifecycle
+from nestor.operator.lifecycle.record import Record
+from nestor.operator.lifecycle.suspend import SuspendProgress
+from nestor.operator.status.build import build_status
+from nestor.operator.status.conditions import Observed, decide_conditions, summarize
+from tests import argocd_lua
+from tests.unit.operator.builders import READY, build_app, build_cluster, build_job, build_pod, build_run, step, waiting
+
+Object = dict[str, Any]
+
+NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
+TIME = "2026-01-01T12:00:00Z"
+TIME_WILL_TELL = (conditions.TOO_MANY_JOBS, conditions.UNSCHEDULABLE)
+"""Reasons that call for somebody, and yet are mended by what others do in the ordinary course of things."""
+SUCCEEDS = {"successPolicy": {"targets": [{"kind": "Job", "name": "x"}]}}
+UP = Observed(
+    server=build_pod(status=READY), cluster=build_cluster(run=build_run("Succeeded", step("web", "Succeeded"))), plan_hash="h"
+)
+
+
+def observe(spec: Object | None = None, seen: Observed = UP, **facts: Any) -> Object:
+    """An admitted job with the status that the operator writes."""
+    job = build_job(**(spec or {}))
+    parsed = NestedAppJobSpec.model_validate(job["spec"])
+    life = decide_lifecycle(Facts(parsed, **{"is_made": True, "run": seen.run} | facts), NOW)
+    found = decide_conditions(seen, life)
+    return {**job, "kind": "NestedAppJob", "status": build_status(job, found, TIME, life.record.to_status())}
+
+
+def refuse(reason: Reason, message: str = "no such class") -> Object:
+    job = build_job()
+    found = [Condition(conditions.ADMITTED, "False", reason, message)]
+    return {**job, "kind": "NestedAppJob", "status": build_status(job, [*found, summarize(found)], TIME)}
+
+
+def annotate(job: Object, value: str) -> Object:
+    job["metadata"]["annotations"] = {labels.RERUN: value}
+    return job
+
+
+def change(job: Object) -> Object:
+    job["metadata"]["generation"] += 1
+    return job
+
+
+FAILED = Observed(server=UP.server, cluster=build_cluster(run=build_run("Failed", step("web", "Failed"))), plan_hash="h")
+RETRYING = Observed(server=UP.server, cluster=build_cluster(run=build_run("Running", step("web", "Retrying"))), plan_hash="h")
+ENDED = Record(
+    start_time=TIME,
+    completion_time=TIME,
+    succeeded=Condition(conditions.SUCCEEDED, "True", conditions.COMPLETED, "Job x is done"),
+)
+
+JOBS: list[tuple[str, Object, str]] = [
+    ("new", {**build_job(), "kind": "NestedAppJob"}, "Progressing"),
+    ("starting", observe(seen=Observed()), "Progressing"),
+    ("pulling its image in vain", observe(seen=Observed(server=build_pod(status=waiting("ErrImagePull")))), "Degraded"),
+    ("too late", observe(seen=Observed(is_overdue=True)), "Degraded"),
+    ("refused by the host", observe(seen=Observed(problem="exceeded quota")), "Degraded"),
+    ("trying a step again", observe(seen=RETRYING), "Progressing"),
+    ("failed in a step", observe(seen=FAILED), "Degraded"),
+    ("ready", observe(), "Healthy"),
+    ("changed since", change(observe()), "Progressing"),
+    ("suspended", observe({"suspend": True}, progress=SuspendProgress(is_told=True)), "Suspended"),
+    ("about to run again", annotate(observe(), "2"), "Progressing"),
+    ("an annotation without a value", annotate(observe(), ""), "Healthy"),
+    ("run again", annotate(observe(record=Record(rerun="2", succeeded=ENDED.succeeded), rerun="2"), "2"), "Healthy"),
+    ("completed", observe(SUCCEEDS, outcome={"state": "Succeeded", "message": "Job x is complete"}), "Healthy"),
+    ("failed by its policy", observe(SUCCEEDS, outcome={"state": "Failed", "message": "Job x failed"}), "Degraded"),
+    (
+        "a failure that is ignored",
+        observe(SUCCEEDS | {"failurePolicy": {"action": "Ignore"}}, outcome={"state": "Failed", "message": "Job x failed"}),
+        "Healthy",
+    ),
+    ("over time", observe({"activeDeadlineSeconds": 1}, record=Record(start_time="2026-01-01T11:00:00Z")), "Degraded"),
+    ("without its class", refuse(conditions.CLASS_NOT_FOUND), "Degraded"),
+    ("waiting for others to end", refuse(conditions.TOO_MANY_JOBS), "Progressing"),
+    ("refused and asked to run again", annotate(refuse(conditions.CLASS_NOT_FOUND), "2"), "Degraded"),
+    ("reading its image", refuse(conditions.READING_APPDEF), "Progressing"),
+]
+
+
+@pytest.mark.parametrize(("job", "status"), [(job, status) for _, job, status in JOBS], ids=[name for name, *_ in JOBS])
+def test_a_job_is_as_healthy_as_its_conditions_say(job: Object, status: str) -> None:
+    found, message = argocd_lua.health(job)
+    assert found == status, message
+    assert message
+
+
+def test_the_message_is_that_of_the_condition() -> None:
+    assert argocd_lua.health(refuse(conditions.CLASS_NOT_FOUND, "no class named 'x'"))[1] == "no class named 'x'"
+
+
+def test_every_reason_that_calls_for_somebody_is_degraded_and_no_other() -> None:
+    """A new one belongs in the list `failed` of the job's or the backend's health check."""
+    meta, wrong = {"name": "x", "generation": 1}, []
+    for reason in conditions.REASONS:
+        ready = {"type": "Ready", "status": "False", "reason": str(reason), "message": "m", "observedGeneration": 1}
+        said = {
+            argocd_lua.health({"kind": kind, "metadata": meta, "status": {"conditions": [ready], "observedGeneration": 1}})[0]
+            for kind in ("NestedAppJob", "OverflowBackend")
+        }
+        if ("Degraded" in said) != (reason.needs != "nobody" and reason not in TIME_WILL_TELL):
+            wrong.append(str(reason))
+    assert wrong == []
+
+
+def test_no_health_check_lists_a_reason_that_there_is_not() -> None:
+    known = {str(reason) for reason in conditions.REASONS}
+    for text in argocd_lua.read_customizations().values():
+        assert set(re.findall(r"^\s+(\w+) = true,$", text, re.MULTILINE)) <= known
+
+
+def build_user_cluster(*, suspend: bool = False, **status: Any) -> Object:
+    return {"kind": "NestedCluster", "metadata": {"name": "c", "generation": 2}, "spec": {"suspend": suspend}, "status": status}
+
+
+def said(kind: str, status: str, reason: str = "x", generation: int = 2) -> Object:
+    return {"type": kind, "status": status, "reason": reason, "message": f"{kind} {status}", "observedGeneration": generation}
+
+
+ADMITTED = said("Admitted", "True")
+CLUSTERS: list[tuple[str, Object, str]] = [
+    ("new", build_user_cluster(), "Progressing"),
+    ("admitted", build_user_cluster(conditions=[ADMITTED]), "Progressing"),
+    ("starting", build_user_cluster(conditions=[ADMITTED, said("Ready", "False")]), "Progressing"),
+    ("ready", build_user_cluster(conditions=[ADMITTED, said("Ready", "True")]), "Healthy"),
+    (
+        "changed since",
+        build_user_cluster(conditions=[said("Admitted", "True", generation=1), said("Ready", "True")]),
+        "Progressing",
+    ),
+    ("refused", build_user_cluster(conditions=[said("Admitted", "False"), said("Ready", "True")]), "Degraded"),
+    ("being suspended", build_user_cluster(suspend=True, conditions=[ADMITTED, said("Ready", "True")]), "Progressing"),
+    (
+        "suspended, without a volume",
+        build_user_cluster(suspend=True, suspended=True, conditions=[ADMITTED, said("Ready", "True")]),
+        "Suspended",
+    ),
+    ("suspended", build_user_cluster(suspend=True, conditions=[ADMITTED, said("Ready", "False", "Suspended")]), "Suspended"),
+    ("resuming", build_user_cluster(conditions=[ADMITTED, said("Ready", "False", "Resuming")]), "Progressing"),
+]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "status"), [(cluster, status) for _, cluster, status in CLUSTERS], ids=[name for name, *_ in CLUSTERS]
+)
+def test_a_cluster_is_as_healthy_as_its_conditions_say(cluster: Object, status: str) -> None:
+    found, message = argocd_lua.health(cluster)
+    assert found == status
+    assert message
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_seen", "status"),
+    [
+        ({}, True, "Healthy"),
+        ({}, False, "Progressing"),
+        ({"appDef": None}, True, "Healthy"),
+        ({"appDef": {"commands": {}}}, True, "Degraded"),
+    ],
+)
+def test_an_application_of_the_catalogue_is_as_healthy_as_its_appdef(spec: Object, is_seen: bool, status: str) -> None:
+    app = {**build_app("hello", **spec), "kind": "NestedApp"}
+    if is_seen:
+        app["status"] = build_app_status(app, TIME)
+        assert argocd_lua.health(change(copy.deepcopy(app)))[0] == "Progressing"
+    found, message = argocd_lua.health(app)
+    assert found == status
+    assert message
+
+
+@pytest.mark.parametrize(
+    ("reachable", "process", "nodes", "status"),
+    [
+        (None, Process("no pod is ready", is_running=False), [], "Progressing"),
+        ({"status": "True"}, Process(), [NodeState("n", is_ready=True)], "Healthy"),
+        ({"status": "True"}, Process(), [NodeState("n", why="starting")], "Progressing"),
+        ({"status": "True"}, Process(), [NodeState("n", conflict="node 'n' is another's")], "Degraded"),
+        ({"status": "False", "reason": "Unreachable", "message": "no route"}, Process(), [], "Degraded"),
+        ({"status": "False", "reason": "Unauthorized", "message": "401"}, Process(), [], "Degraded"),
+    ],
+)
+def test_a_backend_is_as_healthy_as_its_nodes(
+    reachable: Object | None, process: Process, nodes: list[NodeState], status: str
+) -> None:
+    ready = decide_ready(ObservedBackend(process, reachable, has_shapes=True, nodes=nodes))
+    backend = {"kind": "OverflowBackend", "metadata": {"name": "hpc", "generation": 1}, "status": {}}
+    assert argocd_lua.health(backend)[0] == "Progressing"
+    backend["status"] = {"conditions": conditions.merge([], [ready], 1, TIME)}
+    found, message = argocd_lua.health(backend)
+    assert found == status
+    assert message == ready.message
+
+
+@pytest.mark.parametrize(
+    ("job", "possible"),
+    [
+        (observe(), {"suspend", "rerun"}),
+        (observe({"suspend": True}), {"resume", "rerun"}),
+        (observe(seen=FAILED), {"suspend", "rerun"}),
+        (observe(SUCCEEDS, outcome={"state": "Succeeded"}), {"rerun"}),
+        ({**build_job(), "kind": "NestedAppJob"}, {"suspend", "rerun"}),
+        (build_user_cluster(), {"suspend"}),
+        (build_user_cluster(suspend=True), {"resume"}),
+    ],
+)
+def test_an_action_is_offered_where_it_does_something(job: Object, possible: set[str]) -> None:
+    assert {name for name, is_possible in argocd_lua.list_actions(job).items() if is_possible} == possible
+
+
+@pytest.mark.parametrize("obj", [observe(), build_user_cluster()], ids=["job", "cluster"])
+def test_suspend_and_resume_change_one_field(obj: Object) -> None:
+    suspended = argocd_lua.run_action(obj, "suspend")
+    assert suspended["spec"] == obj["spec"] | {"suspend": True}
+    assert suspended["metadata"] == obj["metadata"]
+    assert argocd_lua.run_action(suspended, "resume")["spec"] == obj["spec"] | {"suspend": False}
+
+
+@pytest.mark.parametrize("annotations", [{}, {"a": "b", labels.RERUN: "1"}])
+def test_rerun_sets_the_annotation_anew_and_leaves_the_others(annotations: dict[str, str]) -> None:
+    job = observe()
+    job["metadata"]["annotations"] = annotations
+    changed = argocd_lua.run_action(job, "rerun")
+    value = changed["metadata"]["annotations"].pop(labels.RERUN)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", value)
+    assert changed["metadata"]["annotations"] == {key: text for key, text in annotations.items() if key != labels.RERUN}
+    assert argocd_lua.health({**job, "metadata": {**job["metadata"], "annotations": {labels.RERUN: value}}})[0] == "Progressing"
+
+
+def test_the_file_has_a_check_for_every_kind_that_users_write() -> None:
+    kinds = ("NestedAppJob", "NestedCluster", "NestedApp", "OverflowBackend")
+    checks = {f"resource.customizations.health.nestor.dev_{kind}" for kind in kinds}
+    actions = {f"resource.customizations.actions.nestor.dev_{kind}" for kind in kinds[:2]}
+    assert set(argocd_lua.read_customizations()) == checks | actions
