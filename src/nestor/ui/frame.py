@@ -56,19 +56,21 @@ class View(Protocol):
     template: str
 
     def open(self, visitor: Visitor, on_change: Callable[[], None]) -> AbstractAsyncContextManager[Read]:
-        """What to fill the template with, at any time within a `with` block. Both raise `ApiError`; reading also `Moved`."""
+        """What to fill the template with, at any time within a `with` block, and `trouble`: why it may be old, or None. Both
+        raise `ApiError`; reading also `Moved`.
+        """
 
 
 def render(template: str, visitor: Visitor | None, *, status: int = 200, **content: Any) -> web.Response:
     """A whole page."""
-    text = _TEMPLATES.get_template(template).render(visitor=visitor, version=__version__, digest=digest, **content)
+    text = _TEMPLATES.get_template(template).render(visitor=visitor, version=__version__, **content)
     return web.Response(text=text, content_type="text/html", status=status)
 
 
 def render_parts(template: str, visitor: Visitor, content: dict[str, Any]) -> dict[str, str]:
     """Its live parts alone, by name."""
     found = _TEMPLATES.get_template(template)
-    context = found.new_context({"visitor": visitor, "version": __version__, "digest": digest, **content})
+    context = found.new_context({"visitor": visitor, "version": __version__, **content})
     return {name: "".join(block(context)) for name, block in found.blocks.items() if name.startswith(LIVE)}
 
 
@@ -126,7 +128,9 @@ async def _follow(response: web.StreamResponse, view: View, visitor: Visitor, se
     async with view.open(visitor, changed.set) as read:
         while True:
             changed.clear()
-            for name, text in render_parts(view.template, visitor, read()).items():
+            content = read()
+            await _tell_trouble(response, content["trouble"], sent)
+            for name, text in render_parts(view.template, visitor, content).items():
                 if sent.get(name) != text:
                     sent[name] = text
                     await _send(response, "part", {"id": name, "html": text, "digest": digest(text)})
@@ -136,6 +140,16 @@ async def _follow(response: web.StreamResponse, view: View, visitor: Visitor, se
                 await asyncio.sleep(SETTLE_SECONDS)
             except TimeoutError:
                 await response.write(b": still there\n\n")
+
+
+async def _tell_trouble(response: web.StreamResponse, trouble: ApiError | None, sent: dict[str, str]) -> None:
+    """Say once that what is shown may be old, and once that it is no longer. Raises what will not pass by itself."""
+    if trouble is not None and not trouble.is_transient:
+        raise trouble
+    message = words.tell(trouble).message if trouble else ""
+    if sent.get("trouble", "") != message:
+        sent["trouble"] = message
+        await _send(response, "trouble", {"message": f"What you see may be old. {message}" if message else ""})
 
 
 async def _send(response: web.StreamResponse, event: str, content: dict[str, str]) -> None:

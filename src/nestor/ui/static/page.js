@@ -90,10 +90,11 @@ function follow(path) {
       const part = document.getElementById(id);
       if (part) replace(part, html, digest);
       document.body.dataset.fresh = "yes";
-      tell("");
     });
+    source.addEventListener("trouble", (event) => tell(JSON.parse(event.data).message));
     source.addEventListener("gone", end);
     source.addEventListener("problem", end);
+    source.addEventListener("open", () => tell(""));
     source.addEventListener("error", () => tell("The connection is lost; what you see may be old. Is `nestor ui` still running?"));
   };
   document.addEventListener("visibilitychange", () => {
