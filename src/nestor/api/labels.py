@@ -97,6 +97,9 @@ SERVER_UID = f"{GROUP}/server-uid"
 DATA_EPOCH = f"{GROUP}/data-epoch"
 """Annotation of a NestedCluster: how often its data was lost. Each time, the templates are applied again."""
 
+MANAGER = f"{GROUP}/operator"
+"""Value of a job's `managedBy` that means Nestor, as none does."""
+
 RERUN = f"{GROUP}/rerun"
 """Annotation that users set on a NestedAppJob: a new value runs all its steps again."""
 
