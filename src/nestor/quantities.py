@@ -39,6 +39,11 @@ def find_larger(one: str, other: str) -> str:
     return max(one, other, key=parse_quantity)
 
 
+def find_smaller(one: str, other: str) -> str:
+    """The smaller quantity, as it is written; `one` if they are equal. Raises `ValueError`."""
+    return min(one, other, key=parse_quantity)
+
+
 def write_quantity(total: Decimal) -> str:
     """A number as a Kubernetes quantity, in whole units or thousandths."""
     return str(int(total)) if total == total.to_integral_value() else f"{int(total * 1000)}m"

@@ -139,6 +139,11 @@ SELDOM: dict[tuple[str, str], tuple[str, str]] = {
     ),
     # The opening of a target that is exposed no more.
     ("networkpolicies.networking.k8s.io", "delete"): ("operator/job/openings.py", "ensure_deleted(kinds.NETWORK_POLICY"),
+    # Where a class names a Gateway.
+    ("httproutes.gateway.networking.k8s.io", "list"): ("operator/job/http_routes.py", "api.list(kinds.HTTP_ROUTE"),
+    ("httproutes.gateway.networking.k8s.io", "create"): ("operator/job/http_routes.py", "api.apply(kinds.HTTP_ROUTE"),
+    ("httproutes.gateway.networking.k8s.io", "patch"): ("operator/job/http_routes.py", "api.apply(kinds.HTTP_ROUTE"),
+    ("httproutes.gateway.networking.k8s.io", "delete"): ("operator/job/http_routes.py", "api.delete(kinds.HTTP_ROUTE"),
     # Not before a shape has been gone for a minute.
     ("pods/eviction", "create"): ("operator/backends/drain.py", 'subresource="eviction"'),
     # kopf looks up the definitions of its resources.

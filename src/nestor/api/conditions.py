@@ -195,6 +195,16 @@ HOST_NOT_ALLOWED = Reason(
     "user",
     "choose a host below the class's domain, or ask an admin to add yours to the class's `expose.allowedHosts`",
 )
+GATEWAY_PENDING = Reason(
+    "GatewayPending",
+    advice="wait; if this does not change, ask an admin whether the class's Gateway exists and its controller runs",
+)
+GATEWAY_REFUSED = Reason(
+    "GatewayRefused",
+    "somebody",
+    "ask an admin to let the Gateway take HTTPRoutes of jobs' namespaces, which have the label `nestor.dev/job` "
+    "(`allowedRoutes`), with hosts such as this one",
+)
 ANNOTATION_NOT_ALLOWED = Reason(
     "AnnotationNotAllowed",
     "user",

@@ -336,6 +336,11 @@ class NestedAppJobStatus(Model):
     machine: str | None = Field(
         None, description="The job's machine: `spec.machine`, or the one that it was given.", max_length=253
     )
+    gateway: str | None = Field(
+        None,
+        description="Gateway that serves the job's URLs, as namespace and name. Absent if an Ingress controller does.",
+        max_length=512,
+    )
     url: str | None = Field(
         None, description="URL of the job's first target. It answers once `Exposed` is True.", max_length=2048
     )

@@ -20,6 +20,7 @@ from nestor.api.base import (
     LabelPattern,
     Model,
     ObjectName,
+    Quantities,
     Quota,
     Resources,
     list_map,
@@ -190,6 +191,13 @@ class NamespacePolicy(Model):
         "default applies even if others are set. A container that requests more than the default limit, and sets no limit, gets "
         "its request as the limit.",
     )
+    max_resources: Quantities | None = Field(
+        None,
+        description="The most that a container may have, by resource name (LimitRange): `cpu`, `memory`, `ephemeral-storage`. A "
+        "container that sets no limit has this one, unless `defaultResources` has a lower one; one that sets a higher limit is "
+        "refused, with an event on its pod. The limit is never below those of the nested cluster's own containers, by default 2 "
+        "CPUs and 2Gi of memory. A change applies to new pods. If not set, there is no limit.",
+    )
 
 
 class NetworkPolicyModel(Model):
@@ -257,8 +265,16 @@ class HttpsBackends(Model):
     )
 
 
+class GatewayRef(Model):
+    """A Gateway of the host cluster."""
+
+    name: ObjectName = Field(description="Name of the Gateway.")
+    namespace: ObjectName = Field(description="Its namespace.")
+    section_name: ObjectName | None = Field(None, description="Listener of the Gateway. If not set, all that take the host.")
+
+
 class ExposePolicy(Model):
-    """How the targets of jobs are exposed: one Ingress per target."""
+    """How the targets of jobs are exposed: one Ingress per target, or one HTTPRoute."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
@@ -266,7 +282,12 @@ class ExposePolicy(Model):
                 "!has(self.tlsSecretName) || !has(self.controllerCertificate) || !self.controllerCertificate",
                 "`tlsSecretName` and `controllerCertificate` are mutually exclusive: the certificate is in a Secret, or with the "
                 "Ingress controller",
-            )
+            ),
+            rule(
+                "!has(self.gateway) || !(has(self.tlsSecretName) || has(self.ingressClassName))",
+                "`gateway` may not be set together with `tlsSecretName` or `ingressClassName`: the Gateway has a class and "
+                "certificates of its own; with `controllerCertificate: true`, URLs are https",
+            ),
         )
     )
 
@@ -285,6 +306,14 @@ class ExposePolicy(Model):
     )
     ingress_class_name: ObjectName | None = Field(
         None, description="IngressClass of the Ingresses. Defaults to the host cluster's default class."
+    )
+    gateway: GatewayRef | None = Field(
+        None,
+        description="Gateway (`gateway.networking.k8s.io/v1`) that serves the hosts, instead of an Ingress controller: each "
+        "target gets an HTTPRoute instead of an Ingress. The Gateway must take routes of the jobs' namespaces, which have the "
+        "label `nestor.dev/job`. It has the certificates: set `controllerCertificate` if the URLs are https. `annotations` go to "
+        "the HTTPRoutes; cert-manager's have no effect there. Hosts of other people's HTTPRoutes are not checked: of several, "
+        "Gateways prefer the oldest.",
     )
     tls_secret_name: ObjectName | None = Field(
         None,
@@ -349,7 +378,7 @@ class ExposePolicy(Model):
     @property
     def has_issuer(self) -> bool:
         """Whether the annotations ask cert-manager for a certificate."""
-        return any((self.annotations or {}).get(name) for name in ISSUERS)
+        return self.gateway is None and any((self.annotations or {}).get(name) for name in ISSUERS)
 
 
 class ImagesPolicy(Model):

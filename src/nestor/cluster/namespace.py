@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from nestor.api import labels as marks
 from nestor.api.nestedclass import DEFAULT_EPHEMERAL_STORAGE, DEFAULT_QUOTA, ENDED_PODS, NamespacePolicy, NestedClassSpec
 from nestor.api.services import LOAD_BALANCERS, NODE_PORTS, ServicesPolicy
 from nestor.cluster.shape import Shape
 from nestor.names import QUOTA_NAME
 from nestor.objects import Object
-from nestor.quantities import find_larger, parse_quantity, write_quantity
+from nestor.quantities import find_larger, find_smaller, parse_quantity, write_quantity
 
 OWN_OBJECTS = {"pods": 2, "services": 2, "configmaps": 8, "secrets": 8, "networkpolicies.networking.k8s.io": 32}
 """How many objects of its own a cluster and its job have in the namespace, with some to spare. Certificates of targets and the
@@ -54,27 +56,36 @@ def _find_services_quota(services: ServicesPolicy) -> dict[str, str]:
     return found | ({"services.loadbalancers": LOAD_BALANCERS} if services.load_balancers else {})
 
 
-def build_limit_range(shape: Shape, policy: NamespacePolicy) -> Object:
-    """Default resources of containers that set none.
+def build_limit_range(shape: Shape, policy: NamespacePolicy, own: Iterable[Object] = ()) -> Object:
+    """Default resources of containers that set none, and the most that any may have. `own`: those of the cluster's containers.
 
-    There are no defaults for CPU and memory: they would throttle and kill applications that do not expect them. Without an
+    By default there are none for CPU and memory: they would throttle and kill applications that do not expect them. Without an
     explicit request, the limit would become one, and pods would not fit on the nodes.
     """
-    requests = {"ephemeral-storage": "0"} | _find_default_requests(policy)
-    limit = {"type": "Container", "default": find_default_limits(policy), "defaultRequest": requests}
-    return {"metadata": shape.metadata(QUOTA_NAME), "spec": {"limits": [limit]}}
+    most = _find_most(policy)
+    requests = {"ephemeral-storage": "0"} | dict.fromkeys(most, "0") | _find_default_requests(policy)
+    limit: Object = {"type": "Container", "default": find_default_limits(policy), "defaultRequest": requests}
+    for item in own if most else ():
+        most |= {name: find_larger(value, str(item["limits"].get(name, "0"))) for name, value in most.items()}
+    return {"metadata": shape.metadata(QUOTA_NAME), "spec": {"limits": [limit | ({"max": most} if most else {})]}}
+
+
+def _find_most(policy: NamespacePolicy) -> dict[str, str]:
+    return {name: str(value) for name, value in (policy.max_resources or {}).items()}
 
 
 def find_default_limits(policy: NamespacePolicy) -> dict[str, str]:
     """Limits of containers that set none. Ours is never below the class's request: the host takes no such LimitRange."""
     limits = policy.default_resources.limits if policy.default_resources else None
     ours = find_larger(DEFAULT_EPHEMERAL_STORAGE, _find_default_requests(policy).get("ephemeral-storage", "0"))
-    return {"ephemeral-storage": ours} | {name: str(value) for name, value in (limits or {}).items()}
+    most = _find_most(policy)
+    wanted = most | {"ephemeral-storage": ours} | {name: str(value) for name, value in (limits or {}).items()}
+    return {name: find_smaller(value, most.get(name, value)) for name, value in wanted.items()}
 
 
 def _find_default_requests(policy: NamespacePolicy) -> dict[str, str]:
-    requests = policy.default_resources.requests if policy.default_resources else None
-    return {name: str(value) for name, value in (requests or {}).items()}
+    requests, most = policy.default_resources.requests if policy.default_resources else None, _find_most(policy)
+    return {name: find_smaller(str(value), most.get(name, str(value))) for name, value in (requests or {}).items()}
 
 
 def add_own_share(name: str, limit: str, own: list[Object]) -> str:

@@ -65,6 +65,7 @@ PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "priorityclasses", "PriorityCla
 RUNTIME_CLASS = Kind("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", namespaced=False)
 INGRESS_CLASS = Kind("networking.k8s.io", "v1", "ingressclasses", "IngressClass", namespaced=False)
 INGRESS = Kind("networking.k8s.io", "v1", "ingresses", "Ingress")
+HTTP_ROUTE = Kind("gateway.networking.k8s.io", "v1", "httproutes", "HTTPRoute")
 NETWORK_POLICY = Kind("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy")
 SERVICE_CIDR = Kind("networking.k8s.io", "v1", "servicecidrs", "ServiceCIDR", namespaced=False)
 MUTATING_WEBHOOK = Kind(

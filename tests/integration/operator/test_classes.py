@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions, labels
-from nestor.kube import Api, Invalid, kinds
+from nestor.kube import Api, Forbidden, Invalid, kinds
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.test_cluster import build_cluster
 from tests.integration.operator.world import Object, build_class, build_job, host_namespace, message_of
@@ -174,3 +174,35 @@ async def test_a_job_gets_the_deadline_and_the_machine_that_it_may_have(
     assert quota["spec"]["hard"]["pods"] == "9"
     cluster = await api.get(kinds.NESTED_CLUSTER, "gpu", where)
     assert cluster["status"]["policy"]["placement"]["nodeSelector"] == {"pool": "gpu"}
+
+
+async def test_no_container_has_more_than_its_class_allows_and_the_cluster_starts_all_the_same(
+    operator: Operator, api: Api, namespace: str, make: Any
+) -> None:
+    machine = {"name": "small", "size": {"cpu": 4, "memory": "8Gi", "nvidia.com/gpu": 1}}
+    name = await make(
+        namespace={"maxResources": {"cpu": 1, "memory": "3Gi"}}, placement={"machines": [machine], "defaultMachine": "small"}
+    )
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("bound", namespace, className=name))
+    where = await host_namespace(api, job)
+    for pod in ("bound-k3s-0", "bound-run"):
+        await wait_for(api, kinds.POD, pod, where, lambda found: found is not None)
+    (limit,) = (await api.get(kinds.LIMIT_RANGE, "nestor", where))["spec"]["limits"]
+    assert limit["max"] == {"cpu": "2", "memory": "3Gi"}
+    quota = await wait_for(api, kinds.RESOURCE_QUOTA, "nestor", where, lambda found: bool(found and found.get("status")))
+    assert quota is not None
+    assert quota["spec"]["hard"]["requests.nvidia.com/gpu"] == "1"
+    assert quota["spec"]["hard"]["requests.cpu"] == "4320m"
+
+    def build_pod(name: str, **limits: str) -> Object:
+        container: Object = {"name": "c", "image": "x", "resources": {"limits": limits} if limits else {}}
+        return {"metadata": {"name": name, "namespace": where}, "spec": {"containers": [container]}}
+
+    made = await api.create(kinds.POD, build_pod("plain"))
+    resources = made["spec"]["containers"][0]["resources"]
+    assert resources["limits"] == {"cpu": "1", "memory": "3Gi", "ephemeral-storage": "10Gi"}
+    assert resources["requests"] == {"cpu": "100m", "memory": "128Mi", "ephemeral-storage": "0"}
+    with pytest.raises(Forbidden, match="maximum cpu usage per Container is 2"):
+        await api.create(kinds.POD, build_pod("greedy", cpu="3"))
+    with pytest.raises(Forbidden, match="exceeded quota"):
+        await api.create(kinds.POD, build_pod("graphic", **{"nvidia.com/gpu": "2"}))

@@ -42,7 +42,7 @@ NEEDED = {
     TemplatesNotFound PullSecretNotFound StepFailed RunnerFailed HostnameConflict HostNotAllowed IngressRefused
     TlsSecretNotFound TooLarge PriorityNotFound""",
     "somebody": """TooManyJobs NetworkNotEnforced ImagePullFailed Unschedulable ProvisioningFailed Unreachable Unauthorized
-    SecretNotFound NodeConflict NoShapes BackendInvalid CertificateNotIssued QueueUnbounded""",
+    GatewayRefused SecretNotFound NodeConflict NoShapes BackendInvalid CertificateNotIssued QueueUnbounded""",
 }
 
 

@@ -262,6 +262,50 @@ def test_a_class_that_only_sets_a_request_of_storage_gets_no_limit_below_it(requ
     assert found["default"]["ephemeral-storage"] == limit
 
 
+OWN = [{"limits": {"cpu": "2", "memory": "2Gi"}}, {"limits": {"cpu": "1", "memory": "512Mi"}}]
+
+
+@pytest.mark.parametrize(
+    ("most", "defaults", "expected"),
+    [
+        (None, {}, {"default": {"ephemeral-storage": "10Gi"}, "defaultRequest": {"ephemeral-storage": "0"}}),
+        (
+            {"cpu": 4, "memory": "1Gi"},
+            {},
+            {
+                "default": {"cpu": "4", "memory": "1Gi", "ephemeral-storage": "10Gi"},
+                "defaultRequest": {"cpu": "0", "memory": "0", "ephemeral-storage": "0"},
+                # The cluster's own containers need as much.
+                "max": {"cpu": "4", "memory": "2Gi"},
+            },
+        ),
+        (
+            {"cpu": 4, "ephemeral-storage": "5Gi"},
+            {"limits": {"cpu": "1"}, "requests": {"cpu": "100m", "memory": "1Gi"}},
+            {
+                "default": {"cpu": "1", "ephemeral-storage": "5Gi"},
+                "defaultRequest": {"cpu": "100m", "memory": "1Gi", "ephemeral-storage": "0"},
+                "max": {"cpu": "4", "ephemeral-storage": "5Gi"},
+            },
+        ),
+        (
+            # API servers take no default above the limit.
+            {"cpu": "2"},
+            {"limits": {"cpu": "8"}, "requests": {"cpu": "4"}},
+            {
+                "default": {"cpu": "2", "ephemeral-storage": "10Gi"},
+                "defaultRequest": {"cpu": "2", "ephemeral-storage": "0"},
+                "max": {"cpu": "2"},
+            },
+        ),
+    ],
+)
+def test_a_container_has_no_more_than_the_class_allows(most: Object | None, defaults: Object, expected: Object) -> None:
+    policy = NamespacePolicy.model_validate({"maxResources": most, "defaultResources": defaults})
+    (found,) = namespace.build_limit_range(build_shape(), policy, OWN)["spec"]["limits"]
+    assert found == {"type": "Container"} | expected
+
+
 @pytest.mark.parametrize(("request_", "limit"), [("8Gi", "8Gi"), ("1Gi", "5Gi")])
 def test_a_server_for_which_a_class_only_requests_storage_gets_no_limit_below_it(request_: str, limit: str) -> None:
     resources = Resources.model_validate({"requests": {"ephemeral-storage": request_}, "limits": {"cpu": "2"}})

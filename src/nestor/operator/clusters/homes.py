@@ -121,9 +121,10 @@ def _is_new(context: Context, live: Object) -> bool:
     return not is_known
 
 
-def ensure_defaults(context: Context, shape: Shape, policy: NamespacePolicy) -> Start:
-    """Ensure the default resources of containers. Before any pod of the application."""
-    return partial(context.applier.ensure, kinds.LIMIT_RANGE, namespace.build_limit_range(shape, policy))
+def ensure_defaults(context: Context, shape: Shape, policy: NamespacePolicy, others: list[Object]) -> Start:
+    """Ensure the default resources of containers, and their limits. Before any pod of the application. `others`: as below."""
+    body = namespace.build_limit_range(shape, policy, _list_own(shape, others))
+    return partial(context.applier.ensure, kinds.LIMIT_RANGE, body)
 
 
 def ensure_quota(context: Context, shape: Shape, policy: NamespacePolicy, others: list[Object]) -> Start:
@@ -131,5 +132,9 @@ def ensure_quota(context: Context, shape: Shape, policy: NamespacePolicy, others
 
     `others`: the resources of our own containers besides the server's; the quota leaves room for them too.
     """
-    own = [container["resources"] for container in shared.list_containers(shape)] + others
-    return partial(context.applier.ensure, kinds.RESOURCE_QUOTA, namespace.build_quota(shape, policy, own))
+    body = namespace.build_quota(shape, policy, _list_own(shape, others))
+    return partial(context.applier.ensure, kinds.RESOURCE_QUOTA, body)
+
+
+def _list_own(shape: Shape, others: list[Object]) -> list[Object]:
+    return [container["resources"] for container in shared.list_containers(shape)] + others

@@ -24,6 +24,7 @@ from nestor.operator.clusters.policy import resolve_policy
 from nestor.operator.job import runner_pod
 from nestor.operator.job.expose import Routes, admit_routes, ensure_ingresses
 from nestor.operator.job.hosts import Hosts
+from nestor.operator.job.http_routes import delete_http_routes, ensure_http_routes
 from nestor.operator.job.openings import Openings
 from nestor.operator.job.policy import write_policy
 from nestor.operator.queueing.needs import cap_quota
@@ -87,7 +88,7 @@ class ChildrenKeeper:
 
         async def expose() -> None:
             routes = admit_routes(context.cache, self._hosts, resolved, certificate_problem)
-            found.routes, _ = await together(ensure_ingresses(context, resolved, routes), self.openings.ensure(resolved, routes))
+            found.routes, _ = await together(self._expose(resolved, routes), self.openings.ensure(resolved, routes))
 
         first = (
             ensure_certificate,
@@ -98,7 +99,7 @@ class ChildrenKeeper:
             lambda: inputs.ensure_pull_secret(resolved, resolved.app),
             lambda: inputs.snapshots.ensure(resolved),
             lambda: inputs.parameters.ensure(resolved, resolved.secret_parameters),
-            ensure_defaults(context, shape, resolved.policy.namespace),
+            ensure_defaults(context, shape, resolved.policy.namespace, [runner_pod.RESOURCES]),
         )
 
         async def register() -> None:
@@ -111,6 +112,17 @@ class ChildrenKeeper:
         found.addresses, found.problem = made.addresses, made.problem
         found.note = "; ".join(text for text in (made.note, missing, found.registered.problem) if text) or None
         return found
+
+    async def _expose(self, resolved: Resolved, routes: Routes) -> Routes:
+        """By a Gateway or by Ingresses; those of the other kind go."""
+        context, job = self._context, self._context.cache.jobs.get(resolved.name, resolved.namespace)
+        if resolved.policy.expose.gateway is not None:
+            found = await ensure_http_routes(context, self._hosts, resolved, routes)
+            await ensure_ingresses(context, resolved, ())
+            return found
+        if status_of(job).get("gateway"):
+            await delete_http_routes(context, self._hosts, resolved)
+        return await ensure_ingresses(context, resolved, routes)
 
     async def ensure_namespace(self, known: JobIdentity) -> Home:
         """Ensure the job's own namespace. If it was recreated, everything copied into it is copied again."""
@@ -134,7 +146,8 @@ class ChildrenKeeper:
             await self._ensure_home(home, policy, job["metadata"]["uid"], job)
             shape = build_shape(context, NestedClusterSpec.model_validate(spec_of(cluster)), home, policy)
             quota = ensure_quota(context, shape, policy.namespace, [runner_pod.RESOURCES])
-            await together(ensure_policies(context, shape), ensure_defaults(context, shape, policy.namespace)(), quota())
+            defaults = ensure_defaults(context, shape, policy.namespace, [runner_pod.RESOURCES])
+            await together(ensure_policies(context, shape), defaults(), quota())
 
         await keep_walls(home, ensure())
 

@@ -7,8 +7,6 @@ from dataclasses import replace
 
 from nestor import names
 from nestor.api import conditions, labels
-from nestor.api.nestedclass import ExposePolicy
-from nestor.exposure.annotations import build_annotations, speaks_https
 from nestor.exposure.exposed import Exposure, TargetView
 from nestor.exposure.host_claims import HostClaim, find_exposed_job, find_foreign, find_rivals, hosts_of
 from nestor.exposure.ingress import build_ingress
@@ -17,6 +15,7 @@ from nestor.kube import Forbidden, Invalid, kinds
 from nestor.kube.tasks import together
 from nestor.objects import Object
 from nestor.operator.admission.admit import Resolved
+from nestor.operator.job.annotations import find_policy
 from nestor.operator.job.hosts import Hosts
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
@@ -32,9 +31,10 @@ def admit_routes(cache: Cache, hosts: Hosts, resolved: Resolved, certificate_pro
         return tuple(replace(route, refusal=refusal) if route.is_open else route for route in resolved.routes)
     mine = _list_claims(cache, hosts, resolved)
     rivals = find_rivals(mine, hosts.all())
-    foreign = find_foreign(
-        mine, cache.informers[kinds.INGRESS], hosts.homes(), class_name=resolved.policy.expose.ingress_class_name
-    )
+    policy = resolved.policy.expose
+    # An Ingress with the same host is another controller's business.
+    rivals_of = () if policy.gateway else cache.informers[kinds.INGRESS]
+    foreign = find_foreign(mine, rivals_of, hosts.homes(), class_name=policy.ingress_class_name)
     held = {claim.host for claim in mine if claim.is_held}
     return tuple(_admit_one(resolved, route, rivals, foreign, held) for route in resolved.routes)
 
@@ -91,6 +91,9 @@ async def withdraw_lost(context: Context, hosts: Hosts, job: Object) -> dict[str
         meta = item["metadata"]
         if find_exposed_job(item, {home: uid}) and hosts_of(item) & lost.keys():
             await context.api.delete(kinds.INGRESS, meta["name"], home, uid=meta.get("uid"))
+    for host, route in hosts.routes_of(uid).items():
+        if host in lost:
+            await context.api.delete(kinds.HTTP_ROUTE, route.name, home)
     return lost
 
 
@@ -98,7 +101,7 @@ async def _ensure_one(context: Context, resolved: Resolved, route: Route) -> Rou
     if route.host is None or not route.is_open:
         return route
     own = resolved.home.labels | {labels.COMPONENT: labels.COMPONENT_EXPOSURE}
-    policy = _find_policy(context, resolved, route)
+    policy = find_policy(context.cache, resolved, route)
     body = build_ingress(route.ingress, resolved.home.namespace, own, route.host, route.target, policy)
     try:
         await context.applier.ensure(kinds.INGRESS, body)
@@ -110,21 +113,6 @@ async def _ensure_one(context: Context, resolved: Resolved, route: Route) -> Rou
     return route
 
 
-def _find_policy(context: Context, resolved: Resolved, route: Route) -> ExposePolicy:
-    """The class's, with the annotations that this target gets."""
-    facts = {"job": resolved.name, "namespace": resolved.namespace, "class": resolved.class_name, "host": route.host or ""}
-    policy, own = resolved.policy.expose, resolved.spec.expose.annotations if resolved.spec.expose else None
-    service = _find_service(context.cache, resolved, route)
-    is_https = speaks_https(service, route.target.service_port)
-    found = build_annotations(policy, facts, own, is_https=is_https)
-    return policy.model_copy(update={"annotations": found or None})
-
-
-def _find_service(cache: Cache, resolved: Resolved, route: Route) -> Object | None:
-    name = names.host_name(route.target.service_name, route.target.service_namespace)
-    return cache.find(kinds.SERVICE, name, resolved.home.namespace)
-
-
 def observe_exposure(cache: Cache, resolved: Resolved, routes: Routes) -> Exposure:
     """The state of the targets behind the routes, from the caches."""
     return Exposure(tuple(_observe_one(cache, resolved.home.namespace, route) for route in routes))
@@ -133,6 +121,11 @@ def observe_exposure(cache: Cache, resolved: Resolved, routes: Routes) -> Exposu
 def _observe_one(cache: Cache, home: str, route: Route) -> TargetView:
     name = names.host_name(route.target.service_name, route.target.service_namespace)
     return TargetView(route, cache.find(kinds.SERVICE, name, home), cache.slices_by_service.all((home, name)))
+
+
+def is_pending(routes: Routes) -> bool:
+    """Whether a Gateway has not yet said anything of a route; its answer is not watched."""
+    return any(route.refusal and route.refusal[0] == conditions.GATEWAY_PENDING for route in routes)
 
 
 def is_waiting(routes: Routes) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from nestor import names
@@ -18,6 +19,14 @@ from nestor.operator.world.classes import Classes
 from nestor.operator.world.homes import is_managed_elsewhere
 
 
+@dataclass(frozen=True)
+class HeldRoute:
+    """An HTTPRoute of a job, as the last pass saw it: they are not watched."""
+
+    name: str
+    created: str
+
+
 class Hosts:
     """The claims of all jobs. Remembers the hosts of additional targets, which are only known after a pass over the job."""
 
@@ -25,6 +34,7 @@ class Hosts:
         self._cache = cache
         self._classes = classes
         self._further: dict[str, frozenset[str]] = {}
+        self._routes: dict[str, dict[str, HeldRoute]] = {}
 
     def note(self, uid: str, routes: Sequence[Route]) -> None:
         """Remember the hosts of a job's additional targets, found by a pass over it."""
@@ -33,6 +43,15 @@ class Hosts:
     def forget(self, uid: str) -> None:
         """Drop what is remembered about a job that is gone."""
         self._further.pop(uid, None)
+        self._routes.pop(uid, None)
+
+    def note_routes(self, uid: str, routes: dict[str, HeldRoute]) -> None:
+        """Remember the HTTPRoutes of a job, by their hosts."""
+        self._routes[uid] = routes
+
+    def routes_of(self, uid: str) -> dict[str, HeldRoute]:
+        """The HTTPRoutes of a job, by their hosts."""
+        return self._routes.get(uid, {})
 
     def all(self) -> Iterable[HostClaim]:
         """The hosts that admitted jobs want, and those that refused jobs still hold: their Ingresses stay."""
@@ -89,10 +108,11 @@ class Hosts:
         return frozenset(host for host in held if may_be_further(host, meta["name"], meta["namespace"], policy))
 
     def held(self, namespace: str, uid: str) -> dict[str, str]:
-        """The hosts of the Ingresses that expose a job, each with its Ingress's creation time."""
+        """The hosts of the Ingresses and HTTPRoutes that expose a job, each with its creation time."""
         found = self._cache.ingresses_by_namespace.all(namespace)
         own = [item for item in found if find_exposed_job(item, {namespace: uid})]
-        return {host: item["metadata"]["creationTimestamp"] for item in own for host in hosts_of(item)}
+        held = {host: item["metadata"]["creationTimestamp"] for item in own for host in hosts_of(item)}
+        return {host: route.created for host, route in self.routes_of(uid).items()} | held
 
     def homes(self) -> dict[str, str]:
         """The namespaces of all known jobs, each with the job's UID."""

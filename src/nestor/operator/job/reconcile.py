@@ -24,7 +24,7 @@ from nestor.operator.deletion.finalize import Finalizer
 from nestor.operator.deletion.sweep import SLOW_SECONDS, Sweeper
 from nestor.operator.enforcement.verdict import check_enforced, explain_open
 from nestor.operator.job.children import Children, ChildrenKeeper
-from nestor.operator.job.expose import admit_routes, is_waiting, observe_exposure
+from nestor.operator.job.expose import admit_routes, is_pending, is_waiting, observe_exposure
 from nestor.operator.job.hosts import Hosts
 from nestor.operator.job.policy import keep_policy
 from nestor.operator.job.refused import expire, reconcile_refused
@@ -50,6 +50,8 @@ from nestor.times import now, seconds_since, timestamp
 
 log = logging.getLogger(__name__)
 
+PENDING_SECONDS = 2
+"""How soon to ask again what a Gateway says of an HTTPRoute."""
 REFUSAL_SECONDS = 10
 """How soon to retry exposing a job whose host is taken or whose TLS secret is missing; not every fix causes an event."""
 
@@ -171,7 +173,7 @@ class JobReconciler:
             return Result(error=error)
         result = Result(runner.retry_after).within(it.life.delay)
         if is_waiting(children.routes):
-            result = result.within(REFUSAL_SECONDS)
+            result = result.within(PENDING_SECONDS if is_pending(children.routes) else REFUSAL_SECONDS)
         if children.registered.problem:
             result = result.within(REFUSAL_SECONDS)
         if context.applier.is_settling(it.shape.namespace):
