@@ -34,10 +34,12 @@ async def install_syncer_roles(api: Api) -> None:
         await api.apply(kinds.CLUSTER_ROLE, role)
 
 
-async def render() -> list[dict[str, Any]]:
-    """All its objects, with the values that have no default."""
+async def render(*arguments: str) -> list[dict[str, Any]]:
+    """All its objects, with the values that have no default, and further ones."""
     command = [str(apiserver.binary("helm")), "template", "nestor", str(CHART), "--namespace", "nestor-system"]
-    process = await asyncio.create_subprocess_exec(*command, "--set", "image.repository=x", stdout=asyncio.subprocess.PIPE)
+    process = await asyncio.create_subprocess_exec(
+        *command, "--set", "image.repository=x", *arguments, stdout=asyncio.subprocess.PIPE
+    )
     output, _ = await process.communicate()
     assert process.returncode == 0
     return [document for document in yaml.safe_load_all(output) if document]

@@ -162,7 +162,12 @@ class Transport:
         what = f"{method} {target.partition('?')[0]}"
         self.requests["WATCH" if "watch=true" in target else method] += 1
         accept = _find_form(target) if self._has_metadata_only else JSON
-        headers = {"Accept": accept, "Content-Type": content_type, **await self.auth_headers()}
+        headers = [
+            ("Accept", accept),
+            ("Content-Type", content_type),
+            *(await self.auth_headers()).items(),
+            *self._connection.person,
+        ]
         call = pool.request(
             method,
             self.host + target,

@@ -82,6 +82,14 @@ def check_origin(method: str, host: str, origin: str | None, site: str | None, *
         raise Refused(403, "Your browser does not say which page sent this.")
 
 
+def check_request(request: web.Request, hosts: frozenset[str], *, scheme: str = "http", is_linked: bool = False) -> None:
+    """Raises `Refused` for another host's name, and for what another site has sent. `is_linked`: other sites may lead here."""
+    if request.headers.get("Host", "") not in hosts:
+        raise Refused(421, "This is not the address of this page.")
+    site = None if is_linked and request.method in SAFE_METHODS else request.headers.get("Sec-Fetch-Site")
+    check_origin(request.method, request.host, request.headers.get("Origin"), site, scheme=scheme)
+
+
 def build_middleware(
     gate: Gate, hosts: Callable[[], frozenset[str]]
 ) -> Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]:
@@ -89,12 +97,9 @@ def build_middleware(
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if request.headers.get("Host", "") not in hosts():
-            raise Refused(421, "This is not the address of this page.")
-        is_open = request.path == START or request.path.startswith(ASSETS)
         # A link that was clicked in a mail or a chat comes from another site; its token is what counts.
-        site = None if request.path == START and request.method in SAFE_METHODS else request.headers.get("Sec-Fetch-Site")
-        check_origin(request.method, request.host, request.headers.get("Origin"), site)
+        check_request(request, hosts(), is_linked=request.path == START)
+        is_open = request.path == START or request.path.startswith(ASSETS)
         if not is_open and not gate.knows(request.cookies.get(COOKIE)):
             raise Refused(401, "This page opens only by the link that `nestor ui` printed.")
         return await handler(request)

@@ -50,6 +50,11 @@ class Hub:
         """How many watches run."""
         return len(self._watches)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a page is open that uses one."""
+        return any(watch.users for watch in self._watches.values())
+
     @asynccontextmanager
     async def use(self, *lists: List, on_change: Callable[[], None] | None = None) -> AsyncIterator[list[Informer]]:
         """The caches of these lists, filled, for the length of a `with` block. Raises `ApiError`, such as `Forbidden`."""

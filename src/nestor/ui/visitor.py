@@ -33,7 +33,7 @@ class Finder(Protocol):
     """Tells who sent a request."""
 
     async def find(self, request: web.Request) -> Visitor:
-        """Raises `Refused` for nobody."""
+        """Raises `Refused` if nobody may have."""
 
 
 FINDER = web.AppKey("finder", Finder)

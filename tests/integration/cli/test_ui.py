@@ -271,6 +271,25 @@ async def test_a_user_sees_and_does_what_their_rights_allow(
     assert not job["spec"].get("suspend")
 
 
+async def test_who_may_not_have_a_secret_go_with_the_job_is_told_so(
+    cli: CommandLine, control_plane: apiserver.ControlPlane, host: Api, app: str, namespace: str
+) -> None:
+    user = f"jane-{uuid.uuid4().hex[:6]}"
+    await grant(host, user, namespace, JOBS, {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]})
+    role = {"apiGroups": ["nestor.dev"], "resources": ["nestedapps"], "verbs": ["get"]}
+    await host.apply(kinds.CLUSTER_ROLE, {"metadata": {"name": user}, "rules": [role]})
+    group = {"apiGroup": "rbac.authorization.k8s.io"}
+    binding = {"metadata": {"name": user}, "roleRef": {**group, "kind": "ClusterRole", "name": user}}
+    await host.apply(kinds.CLUSTER_ROLE_BINDING, binding | {"subjects": [{**group, "kind": "User", "name": user}]})
+    async with opened(limited(cli, control_plane, user)) as page:
+        posted = {"name": "mine", "namespace": namespace, "p.TITLE": "x", "p.DB_PASSWORD": "hunter2"}
+        assert await page.post(f"/apps/{app}", posted) == (303, f"/jobs/{namespace}/mine?said=kept")
+        assert "its Secret with the passwords stays" in (await page.get(f"/jobs/{namespace}/mine?said=kept"))[1]
+    assert await host.get(kinds.SECRET, "mine-parameters", namespace)
+    await host.delete(kinds.CLUSTER_ROLE_BINDING, user)
+    await host.delete(kinds.CLUSTER_ROLE, user)
+
+
 async def test_who_may_not_see_the_pods_is_told_so_and_sees_their_number(
     cli: CommandLine, control_plane: apiserver.ControlPlane, host: Api, namespace: str
 ) -> None:

@@ -25,7 +25,7 @@ SAID = {
     "resumed": "The job is being resumed.",
     "rerun": "All steps will run again.",
     "extended": "The job has more time now.",
-    "deleted": "The job is being deleted, with everything it has made.",
+    "kept": "The job is made. Its Secret with the passwords stays when the job goes: you may not change it. Delete it by hand.",
 }
 
 
