@@ -1,16 +1,21 @@
 """Who may talk to the page: one browser that brought the printed link, from this machine, and no other site through it.
 
 Any site can have a browser send requests to loopback addresses, and can have its own name resolve to one (DNS rebinding). So the
-`Host` must be ours, what changes something must come from our own pages, and every request must have the cookie.
+`Host` must be ours, what changes something must come from our own pages, and every request must have the cookie. Other
+users of this machine are refused, even if they have got hold of one.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import secrets
 from collections.abc import Awaitable, Callable
+from weakref import WeakKeyDictionary
 
 from aiohttp import web
+
+from nestor.ui import peers
 
 COOKIE = "nestor-ui"
 SAFE_METHODS = ("GET", "HEAD")
@@ -95,8 +100,16 @@ def build_middleware(
 ) -> Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]:
     """Checks every request before anything else reads it. `hosts` is asked each time: the port is known only once it is open."""
 
+    known: WeakKeyDictionary[asyncio.BaseTransport, bool] = WeakKeyDictionary()
+
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if (transport := request.transport) is None:
+            raise Refused(400, "The connection is closed.")
+        if transport not in known:
+            known[transport] = _is_own(transport)
+        if not known[transport]:
+            raise Refused(403, "This page is another user's.")
         # A link that was clicked in a mail or a chat comes from another site; its token is what counts.
         check_request(request, hosts(), is_linked=request.path == START)
         is_open = request.path == START or request.path.startswith(ASSETS)
@@ -105,6 +118,10 @@ def build_middleware(
         return await handler(request)
 
     return check
+
+
+def _is_own(transport: asyncio.BaseTransport) -> bool:
+    return peers.is_own(transport.get_extra_info("sockname"), transport.get_extra_info("peername"))
 
 
 def sign_in(request: web.Request, gate: Gate) -> web.Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import re
 import uuid
 from collections.abc import AsyncIterator
@@ -178,6 +179,18 @@ async def test_other_sites_are_refused(page: Page, host: Api, namespace: str) ->
     assert not job["spec"].get("suspend")
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be other users")
+async def test_other_users_of_the_machine_are_refused_even_with_the_cookie(page: Page) -> None:
+    (cookie,) = [f"{item.key}={item.value}" for item in page.session.cookie_jar]
+    port = urlsplit(page.base).port
+    head = f"GET / HTTP/1.1\\r\\nHost: 127.0.0.1:{port}\\r\\nCookie: {cookie}\\r\\n\\r\\n"
+    script = f"exec 3<>/dev/tcp/127.0.0.1/{port}; printf '{head}' >&3; read -r line <&3; echo \"$line\""
+    for user, said in ((65534, "HTTP/1.1 403 Forbidden"), (0, "HTTP/1.1 200 OK")):
+        process = await asyncio.create_subprocess_exec("bash", "-c", script, user=user, cwd="/", stdout=asyncio.subprocess.PIPE)
+        output, _ = await process.communicate()
+        assert output.decode().strip() == said
+
+
 async def test_every_answer_keeps_others_out(page: Page) -> None:
     for path in ("/", "/no-such-page", "/static/page.js", "/start?token=x"):
         async with page.session.get(page.base + path, headers={"Origin": page.base}) as answer:
@@ -284,7 +297,7 @@ async def test_who_may_not_have_a_secret_go_with_the_job_is_told_so(
     async with opened(limited(cli, control_plane, user)) as page:
         posted = {"name": "mine", "namespace": namespace, "p.TITLE": "x", "p.DB_PASSWORD": "hunter2"}
         assert await page.post(f"/apps/{app}", posted) == (303, f"/jobs/{namespace}/mine?said=kept")
-        assert "its Secret with the passwords stays" in (await page.get(f"/jobs/{namespace}/mine?said=kept"))[1]
+        assert "Its Secret with the passwords stays" in (await page.get(f"/jobs/{namespace}/mine?said=kept"))[1]
     assert await host.get(kinds.SECRET, "mine-parameters", namespace)
     await host.delete(kinds.CLUSTER_ROLE_BINDING, user)
     await host.delete(kinds.CLUSTER_ROLE, user)
