@@ -322,7 +322,14 @@ async def test_who_may_not_see_the_pods_is_told_so_and_sees_their_number(
         assert f'href="{URL}"' in text
         status, text = await page.get(f"/jobs/{namespace}/shop/logs/steps/lines", Accept="text/plain")
         assert status == 403
-        assert "may not get the output of pods" in text or "may not get pods" in text
+        assert "may not get the output of pods" in text
+        failed = step("web", "Failed", message="error: no such host")
+        await report(host, job, ADMITTED, CLUSTER, namespace=home, steps=[step("database"), failed])
+        status, text = await page.get(f"/jobs/{namespace}/shop/logs/steps/lines", Accept="text/plain")
+        assert status == 200
+        assert text.startswith("[web] error: no such host\n\nThis is all that the job itself keeps.")
+        assert "may not get the output of pods" in text
+        assert (await page.get(f"/jobs/{namespace}/shop/logs/steps/lines?step=database"))[0] == 403
 
 
 async def test_a_page_is_told_what_happens_and_when_it_ends(page: Page, host: Api, namespace: str) -> None:

@@ -123,6 +123,15 @@ def test_the_numbers_of_pods_are_told_by_place() -> None:
     ]
 
 
+def test_what_keeps_a_job_as_its_files_say_is_told() -> None:
+    job = builders.ready()
+    assert states.find_keeper(job) == ""
+    job["metadata"]["annotations"] = {"argocd.argoproj.io/tracking-id": "shop:nestor.dev/NestedAppJob:team-a/shop"}
+    assert states.find_keeper(job) == "Argo CD"
+    job["metadata"] |= {"annotations": {}, "labels": {"kustomize.toolkit.fluxcd.io/name": "apps"}}
+    assert states.find_keeper(job) == "Flux"
+
+
 def test_advice_is_for_those_who_can_act() -> None:
     assert states.advise(builders.failed())
     assert states.advise(builders.ready()) == ""

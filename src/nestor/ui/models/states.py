@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 from nestor.api import conditions, labels
 from nestor.api.words import HOST
 from nestor.cli.view.facts import Mood, condition, describe_app, is_over, mood, pick_line, url_of
-from nestor.objects import Object, annotations_of, is_terminating, spec_of, status_of
+from nestor.objects import Object, annotations_of, is_terminating, labels_of, spec_of, status_of
 from nestor.ui.models.inputs import is_secret
 
 MARKS: dict[Mood, str] = {"good": "✓", "bad": "✗", "warn": "!", "busy": "●", "waiting": "○", "retry": "↻"}
@@ -119,6 +119,21 @@ def _build_row(job: Object) -> Row:
 def owner_of(job: Object) -> str:
     """Who made the job; empty if nobody has recorded it."""
     return str(annotations_of(job).get(labels.CREATED_BY) or "")[:200]
+
+
+_KEEPERS = {
+    "argocd.argoproj.io/tracking-id": "Argo CD",
+    "kustomize.toolkit.fluxcd.io/name": "Flux",
+    "helm.toolkit.fluxcd.io/name": "Flux",
+    "meta.helm.sh/release-name": "Helm",
+}
+"""Labels and annotations of what makes objects by files that it has."""
+
+
+def find_keeper(job: Object) -> str:
+    """What keeps the job as files say, and may undo what is changed here; empty if nothing is known to."""
+    marks = {**labels_of(job), **annotations_of(job)}
+    return next((name for key, name in _KEEPERS.items() if marks.get(key)), "")
 
 
 def open_url(job: Object) -> str:

@@ -77,6 +77,7 @@ class Job:
             "url": states.open_url(job),
             "targets": [item for item in status.get("targets") or () if states.safe_url(item.get("url"))],
             "owner": states.owner_of(job),
+            "keeper": states.find_keeper(job),
             "created": str(meta.get("creationTimestamp") or ""),
             "app": describe_app(spec),
             "parameters": states.list_parameters(job),

@@ -134,7 +134,7 @@ def _choose(app: App, wanted: str) -> Command | None:
 
 async def _render(visitor: Visitor, sheet: Sheet) -> web.Response:
     classes, namespaces = await asyncio.gather(_list(visitor, kinds.NESTED_CLASS), _list(visitor, kinds.NAMESPACE, NAMESPACES))
-    offers = Offers(launch.offer_classes(classes), sorted(item["metadata"]["name"] for item in namespaces))
+    offers = Offers(launch.offer_classes(classes, sheet.app.machines), sorted(item["metadata"]["name"] for item in namespaces))
     first = offers.classes[0].machines[0].value if offers.classes else ""
     shown = inputs.build_inputs(sheet.command.parameters if sheet.command else None, sheet.entered, sheet.said)
     others = [sentence for sentence in sheet.said if not any(item.error and sentence.endswith(item.error) for item in shown)]
