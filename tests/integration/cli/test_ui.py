@@ -220,7 +220,7 @@ async def test_a_job_is_made_from_the_form(page: Page, host: Api, app: str, name
     assert await page.post(f"/apps/{app}", posted) == (303, f"/jobs/{namespace}/mine")
     job = await host.get(kinds.NESTED_APP_JOB, "mine", namespace)
     assert job["spec"]["appRef"] == {"name": app}
-    assert job["spec"]["parameters"] == {"SIZE": "5", "TITLE": "My shop"}
+    assert job["spec"]["parameters"] == {"SIZE": 5, "TITLE": "My shop"}
     assert job["spec"]["activeDeadlineSeconds"] == 7200
     assert job["metadata"]["annotations"][labels.CREATED_BY] == "admin"
     assert "hunter2" not in json.dumps(job)
@@ -266,6 +266,8 @@ async def test_a_user_sees_and_does_what_their_rights_allow(
         status, text = await page.get("/jobs?namespace=*")
         assert status == 403
         assert f"You are &#39;{user}&#39;, who may not list jobs." in text
+        assert '<input id="namespace"' in text, "another one can be chosen"
+        assert "There are no jobs here" not in text
         status, text = await page.get("/")
         assert status == 403
         assert "may not list the catalogue&#39;s applications" in text

@@ -91,12 +91,21 @@ def state_of(job: Object) -> State:
     return State(feeling, _split(word))
 
 
-def build_rows(jobs: list[Object]) -> list[Row]:
-    """The jobs of a list, the newest first."""
+def trim_for_rows(job: Object) -> Object:
+    """Of a job, what `build_rows` needs: AppDefs may be large, and jobs many."""
+    job["metadata"].pop("managedFields", None)
+    app = spec_of(job).get("app") or {}
+    if app.get("appDef"):
+        app["appDef"] = {"name": app["appDef"].get("name")}
+    return job
+
+
+def build_rows(jobs: list[Object], most: int) -> list[Row]:
+    """The jobs of a list, the newest `most` of them."""
     ordered = sorted(
         jobs, key=lambda job: (job["metadata"].get("creationTimestamp") or "", job["metadata"]["name"]), reverse=True
     )
-    return [_build_row(job) for job in ordered]
+    return [_build_row(job) for job in ordered[:most]]
 
 
 def _build_row(job: Object) -> Row:
