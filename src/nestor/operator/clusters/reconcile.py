@@ -16,8 +16,9 @@ from nestor.kube import ApiError, Forbidden, Invalid, NotFound, RetryLater, kind
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.names import Part
 from nestor.objects import Object, conditions_of, is_owned_by, is_terminating, owners_of, spec_of
+from nestor.operator.admission.access import check_class
 from nestor.operator.admission.cluster_spec import complete_spec, read_running
-from nestor.operator.admission.identity import Refused, find_class
+from nestor.operator.admission.identity import Refused, find_class, was_admitted
 from nestor.operator.clusters import ownership
 from nestor.operator.clusters.ensure import Ensured, build_shape, ensure_cluster, ensure_policies, keep_keys, keep_walls
 from nestor.operator.clusters.policy import resolve_policy
@@ -101,7 +102,7 @@ class ClusterReconciler:
 
     def _resolve_policy(self, cluster: Object) -> Policy:
         found = self._context.classes.all().get(spec_of(cluster).get("className", ""))
-        return resolve_policy(found, is_job=False, host=self._context.host)
+        return resolve_policy(found, is_job=False, host=self._context.host, before=Policy.read(cluster))
 
     async def _decide_suspend(self, cluster: Object, spec: NestedClusterSpec, home: Home) -> SuspendState | None:
         """How far a cluster that is to be suspended is with that; None for one that is not."""
@@ -118,6 +119,8 @@ class ClusterReconciler:
     async def _ensure(self, cluster: Object, spec: NestedClusterSpec, home: Home, *, replicas: int) -> Ensured:
         """Ensure all objects of the cluster. Raises `Refused` and `ForeignObject`."""
         policy = find_class(spec.class_name, self._context.classes.all())
+        if not was_admitted(cluster):
+            check_class(cluster, self._context.cache.classes.get(spec.class_name), policy.access)
         server = self._find_server(home)
         complete = complete_spec(spec, policy.cluster, read_running(server, spec.kubernetes_version))
         shape = build_shape(self._context, complete, home, policy, replicas=replicas)
