@@ -26,7 +26,7 @@ SAID = {
     "resumed": "The job is being resumed.",
     "rerun": "All steps will run again.",
     "extended": "The job has more time now.",
-    "deleted": "The job is being deleted, with everything it has made.",
+    "kept": "The job is made. Its Secret with the passwords stays when the job goes: you may not change it. Delete it by hand.",
 }
 
 
@@ -78,6 +78,7 @@ class Job:
             "url": states.open_url(job),
             "targets": [item for item in status.get("targets") or () if states.safe_url(item.get("url"))],
             "owner": states.owner_of(job),
+            "keeper": states.find_keeper(job),
             "created": str(meta.get("creationTimestamp") or ""),
             "app": describe_app(spec),
             "parameters": states.list_parameters(job),
