@@ -150,6 +150,9 @@ async def test_what_counts_is_the_class_that_a_job_was_given(lonely: Api, user: 
 async def test_the_operators_own_clusters_are_not_asked_about(
     lonely: Api, user: Api, second_plane: apiserver.ControlPlane, space: str
 ) -> None:
-    """It makes them for jobs whose writer was asked."""
+    """It makes them for jobs whose writer was asked, in their own namespaces."""
+    meta: Object = {"name": f"nestor-{space}", "labels": {"nestor.dev/job-uid": "1"}}
+    await lonely.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
     async with await Api.connect(str(second_plane.kubeconfig_of(ACCOUNT)), manager="nestor") as operator:
-        await operator.create(kinds.NESTED_CLUSTER, build_cluster("hers", space, className=space))
+        await operator.create(kinds.NESTED_CLUSTER, build_cluster("hers", meta["name"], className=space))
+    await lonely.delete(kinds.NESTED_CLUSTER, "hers", meta["name"])
