@@ -16,6 +16,7 @@ from nestor.api.base import (
     Resources,
     Steps,
     immutable,
+    immutable_message,
     list_map,
     rule,
     rules,
@@ -36,13 +37,16 @@ class NestedClusterSpec(Model):
             rule(
                 "has(self.kubernetesVersion) == has(oldSelf.kubernetesVersion)",
                 "`kubernetesVersion` may not be added or removed: delete the object and create it again",
-            )
+            ),
+            # It may be removed: CRDs of earlier versions had a default, so manifests need not have what the object has.
+            rule("!has(self.className) || has(oldSelf.className)", immutable_message("className")),
         )
     )
 
-    class_name: ObjectName = Field(
-        "default",
-        description="Name of the NestedClass that shapes the cluster. Defaults to `default`. Immutable.",
+    class_name: ObjectName | None = Field(
+        None,
+        description="Name of the NestedClass that shapes the cluster. Defaults to the default class, as a job's. "
+        "`status.className` says which it is; that stays. Immutable.",
         json_schema_extra=immutable("className"),
     )
     kubernetes_version: KubernetesVersion | None = Field(
@@ -121,8 +125,8 @@ class GangStatus(Model):
 
 
 class NestedClusterStatus(Model):
-    """What was observed. `policy`, `gangs`, `kubeconfigSecretName` and `Admitted` are written by the operator, the rest by the
-    syncer.
+    """What was observed. `policy`, `gangs`, `className`, `kubeconfigSecretName` and `Admitted` are written by the operator, the
+    rest by the syncer.
     """
 
     conditions: Conditions = Field(
@@ -131,6 +135,12 @@ class NestedClusterStatus(Model):
         "accepted (only for clusters without a job).",
     )
     observed_generation: int | None = Field(None, description="The `metadata.generation` that this status describes.", ge=0)
+    class_name: str | None = Field(
+        None,
+        description="The cluster's class: `spec.className`, or the default class of the time when the cluster was admitted (only "
+        "for clusters without a job).",
+        max_length=253,
+    )
     kubernetes_version: str | None = Field(None, description="Version that the nested API server reports.", max_length=64)
     kubeconfig_secret_name: str | None = Field(
         None,

@@ -206,3 +206,25 @@ async def test_no_container_has_more_than_its_class_allows_and_the_cluster_start
         await api.create(kinds.POD, build_pod("greedy", cpu="3"))
     with pytest.raises(Forbidden, match="exceeded quota"):
         await api.create(kinds.POD, build_pod("graphic", **{"nvidia.com/gpu": "2"}))
+
+
+async def test_a_users_own_cluster_that_names_no_class_keeps_the_one_that_it_was_given(
+    operator: Operator, api: Api, namespace: str, make: Any
+) -> None:
+    name = await make(MARK)
+
+    def is_of_class(found: Object | None) -> bool:
+        return bool((found or {}).get("status", {}).get("className") == name)
+
+    try:
+        await api.create(kinds.NESTED_CLUSTER, build_cluster("own", namespace))
+        await wait_for(api, kinds.NESTED_CLUSTER, "own", namespace, is_of_class)
+    finally:
+        await make()
+    await operator.look_again(api, kinds.NESTED_CLUSTER, "own", namespace)
+    found = await api.get(kinds.NESTED_CLUSTER, "own", namespace)
+    assert is_of_class(found)
+    assert conditions.is_true(found["status"]["conditions"], conditions.ADMITTED)
+    assert "className" not in found["spec"]
+    with pytest.raises(Invalid, match="`className` may not be changed"):
+        await api.patch(kinds.NESTED_CLUSTER, "own", namespace, {"spec": {"className": "default"}})

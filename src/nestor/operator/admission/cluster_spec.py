@@ -62,7 +62,7 @@ def complete_spec(spec: NestedClusterSpec, policy: ClusterPolicy, running: Runni
         if spec.image and own is None:
             message = f"`image` may not be set: class '{spec.class_name}' does not set `cluster.allowImages`"
             raise Refused(conditions.IMAGE_NOT_ALLOWED, message)
-        version, image = choose_version(spec.kubernetes_version, spec.class_name, policy)
+        version, image = choose_version(spec.kubernetes_version, spec.class_name or "", policy)
         running = Running(version, image, spec.persistence or policy.persistence)
     found = {"kubernetes_version": running.version, "image": own or running.image, "persistence": running.persistence}
     return spec.model_copy(update=found)

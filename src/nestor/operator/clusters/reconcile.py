@@ -6,6 +6,7 @@ import time
 
 from nestor import names
 from nestor.api import conditions
+from nestor.api.class_choice import find_class_name
 from nestor.api.conditions import Condition
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.policy import Policy
@@ -15,7 +16,7 @@ from nestor.cluster.shape import Shape
 from nestor.kube import ApiError, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.names import Part
-from nestor.objects import Object, conditions_of, is_owned_by, is_terminating, owners_of, spec_of
+from nestor.objects import Object, conditions_of, is_owned_by, is_terminating, owners_of, spec_of, status_of
 from nestor.operator.admission.access import check_class
 from nestor.operator.admission.cluster_spec import complete_spec, read_running
 from nestor.operator.admission.identity import Refused, find_class, was_admitted
@@ -63,8 +64,8 @@ class ClusterReconciler:
         suspend = None
         try:
             self._check_senior(cluster)
-            check_enforced(cluster, self._context.cache.classes, self._context.classes.all())
-            spec = _read_spec(cluster)
+            check_enforced(cluster, self._context.cache.classes, self._context.classes.all(), self._context.classes.default)
+            spec = _read_spec(cluster, self._context.classes.default)
             suspend = await self._decide_suspend(cluster, spec, home)
             made = await self._ensure(cluster, spec, home, replicas=suspend.replicas if suspend else 1)
         except Refused as refused:
@@ -79,13 +80,14 @@ class ClusterReconciler:
             await self._refuse(cluster, conditions.PROVISIONING_FAILED, getattr(error, "message", str(error)))
             await self._keep(cluster, home)
             return Result(error=error)
-        unenforced = self._explain_open(spec.class_name)
+        class_name = spec.class_name or ""
+        unenforced = self._explain_open(class_name)
         suspended = f"suspended: {suspend.message}" if suspend else ""
         texts = ["class and version accepted", unenforced, made.problem, made.note, suspended]
         reason = conditions.NETWORK_NOT_ENFORCED if unenforced else conditions.ADMITTED_REASON
         admitted = Condition(conditions.ADMITTED, "True", reason, "; ".join(text for text in texts if text))
         kubeconfig = None if made.problem else names.kubeconfig_secret(name)
-        await self._report(cluster, [admitted, *_stand_in(cluster, suspend)], kubeconfig)
+        await self._report(cluster, [admitted, *_stand_in(cluster, suspend)], kubeconfig, class_name)
         return Result(RESYNC_SECONDS).within(suspend.delay if suspend else None)
 
     async def _keep_policy(self, cluster: Object) -> Object:
@@ -101,7 +103,7 @@ class ClusterReconciler:
         return explain_open(self._context.cache.classes.get(name), policy, name) if policy else ""
 
     def _resolve_policy(self, cluster: Object) -> Policy:
-        found = self._context.classes.all().get(spec_of(cluster).get("className", ""))
+        found = self._context.classes.of(cluster)
         return resolve_policy(found, is_job=False, host=self._context.host, before=Policy.read(cluster))
 
     async def _decide_suspend(self, cluster: Object, spec: NestedClusterSpec, home: Home) -> SuspendState | None:
@@ -118,9 +120,10 @@ class ClusterReconciler:
 
     async def _ensure(self, cluster: Object, spec: NestedClusterSpec, home: Home, *, replicas: int) -> Ensured:
         """Ensure all objects of the cluster. Raises `Refused` and `ForeignObject`."""
-        policy = find_class(spec.class_name, self._context.classes.all())
+        class_name = spec.class_name or ""
+        policy = find_class(class_name, self._context.classes.all())
         if not was_admitted(cluster):
-            check_class(cluster, self._context.cache.classes.get(spec.class_name), policy.access)
+            check_class(cluster, self._context.cache.classes.get(class_name), policy.access)
         server = self._find_server(home)
         complete = complete_spec(spec, policy.cluster, read_running(server, spec.kubernetes_version))
         shape = build_shape(self._context, complete, home, policy, replicas=replicas)
@@ -132,7 +135,7 @@ class ClusterReconciler:
         """Maintain of a refused cluster what must not grow old, if it was made: its keys, and what its class does not allow."""
         await keep_keys(self._context, home)
         spec = spec_of(cluster)  # of one that is too large, at least the class is kept
-        policy = self._context.classes.all().get(spec.get("className", ""))
+        policy = self._context.classes.of(cluster)
         if policy is not None and self._find_made(home) is not None:
             shape = build_shape(self._context, NestedClusterSpec.model_validate(spec), home, policy)
             await keep_walls(home, ensure_policies(self._context, shape))
@@ -174,11 +177,12 @@ class ClusterReconciler:
             raise RetryLater(1, f"PersistentVolumeClaim '{name}' of an earlier cluster with this name is being deleted")
 
     async def _refuse(self, cluster: Object, reason: str, message: str) -> None:
-        await self._report(cluster, [Condition(conditions.ADMITTED, "False", reason, message)], None)
+        kept = status_of(cluster).get("className")
+        await self._report(cluster, [Condition(conditions.ADMITTED, "False", reason, message)], None, kept)
 
-    async def _report(self, cluster: Object, found: list[Condition], kubeconfig: str | None) -> None:
+    async def _report(self, cluster: Object, found: list[Condition], kubeconfig: str | None, class_name: str | None) -> None:
         policy = self._resolve_policy(cluster)
-        self._context.cache.clusters.put(await write_status(self._context.api, cluster, policy, found, kubeconfig))
+        self._context.cache.clusters.put(await write_status(self._context.api, cluster, policy, found, kubeconfig, class_name))
 
     async def _finalize(self, cluster: Object) -> None:
         """Delete the ClusterRoleBinding; everything else is owned by the cluster and deleted with it."""
@@ -196,11 +200,13 @@ class ClusterReconciler:
             return
 
 
-def _read_spec(cluster: Object) -> NestedClusterSpec:
+def _read_spec(cluster: Object, default: str) -> NestedClusterSpec:
+    """With the name of its class, whoever chose it. Raises `Refused`."""
     """Raises `Refused` for a stub: without its spec, it would get the default class."""
     if fault := find_fault(cluster):
         raise Refused(conditions.PROVISIONING_FAILED, fault)
-    return NestedClusterSpec.model_validate(spec_of(cluster))
+    spec = NestedClusterSpec.model_validate(spec_of(cluster))
+    return spec.model_copy(update={"class_name": find_class_name(cluster, default)})
 
 
 def _stand_in(cluster: Object, suspend: SuspendState | None) -> list[Condition]:

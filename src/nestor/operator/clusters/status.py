@@ -25,7 +25,12 @@ async def write_policy(api: Api, cluster: Object, policy: Policy) -> Object:
 
 
 async def write_status(
-    api: Api, cluster: Object, policy: Policy, found: Sequence[Condition] = (), kubeconfig: str | None = None
+    api: Api,
+    cluster: Object,
+    policy: Policy,
+    found: Sequence[Condition] = (),
+    kubeconfig: str | None = None,
+    class_name: str | None = None,
 ) -> Object:
     """Write all of our part by server-side apply if it changed; fields that the apply leaves out are removed.
 
@@ -37,10 +42,11 @@ async def write_status(
     old = [item for item in status.get("conditions") or () if item["type"] in ours]
     body = {
         "conditions": conditions.merge(old, found, generation, timestamp()),
+        "className": class_name,
         "kubeconfigSecretName": kubeconfig,
         "policy": _dump(policy),
     }
-    if body == {"conditions": old} | {key: status.get(key) for key in ("kubeconfigSecretName", "policy")}:
+    if body == {"conditions": old} | {key: status.get(key) for key in ("className", "kubeconfigSecretName", "policy")}:
         return cluster
     read = ("name", "namespace", "uid", *(("resourceVersion",) if conditions.READY in ours else ()))
     meta = {key: cluster["metadata"][key] for key in read}

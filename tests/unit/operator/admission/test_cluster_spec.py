@@ -44,7 +44,7 @@ def test_what_runs_stays_and_what_is_left_out_comes_from_the_class(
 
 def test_an_image_of_the_users_is_refused_unless_the_class_allows_it() -> None:
     with pytest.raises(Refused, match=r"`image` may not be set: class 'default' does not set `cluster.allowImages`"):
-        complete({"image": "mine:1"})
+        complete({"image": "mine:1", "className": "default"})
     policy = build_policy(cluster={"allowImages": True}).cluster
     spec = NestedClusterSpec.model_validate({"image": "mine:1"})
     assert complete_spec(spec, policy, None).image == "mine:1"

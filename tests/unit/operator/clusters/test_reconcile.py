@@ -47,7 +47,7 @@ class World:
         store = SimpleNamespace(get=lambda *_: self.cluster, put=lambda _: None)
         no_class = SimpleNamespace(get=lambda *_: None)
         cache = SimpleNamespace(clusters=_Store(store), classes=no_class, find=lambda kind, *_: self.there.get(kind.plural))
-        classes = SimpleNamespace(all=lambda: {"default": build_policy()})
+        classes = SimpleNamespace(all=lambda: {"default": build_policy()}, of=lambda _: build_policy(), default="default")
         context = SimpleNamespace(api=None, cache=cache, classes=classes, host=Host(()), settings=None)
         for name in ("ensure_finalizer", "write_status", "ensure_cluster", "build_shape", "keep_keys"):
             monkeypatch.setattr(reconcile, name, getattr(self, name))
@@ -62,7 +62,7 @@ class World:
         self.asked.append("finalizer")
         return cluster
 
-    async def write_status(self, _: Any, cluster: Object, __: Any, found: list[Condition], ___: Any) -> Object:
+    async def write_status(self, _: Any, cluster: Object, __: Any, found: list[Condition], *___: Any) -> Object:
         self.said = found
         return cluster
 
