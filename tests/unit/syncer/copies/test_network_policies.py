@@ -193,3 +193,17 @@ async def test_a_copy_that_is_up_to_date_stays() -> None:
         assert clusters.copy(KIND, "one") is None
         clusters.host.refusal = lambda *_: None
         await made.until(lambda: (read(clusters) or {}).get("policyTypes") == ["Egress"])
+
+
+async def test_a_copy_that_is_being_deleted_is_not_deleted_again_while_the_watch_is_late() -> None:
+    clusters = start()
+    put(clusters, policyTypes=["Egress"], egress=[{}])
+    async with running(clusters, NetworkPolicyRow) as made:
+        clusters.host.refusal = lambda verb, _: Forbidden(403, "Forbidden", "no") if verb in ("POST", "PATCH") else None
+        clusters.host.hold(kinds.NETWORK_POLICY)
+        put(clusters, policyTypes=["Egress"])
+        await made.until(lambda: [item for item in clusters.host.asked if item.startswith("POST networkpolicies")])
+        assert len([item for item in clusters.host.asked if item.startswith("DELETE networkpolicies")]) == 1
+        clusters.host.release(kinds.NETWORK_POLICY)
+        await made.settle()
+        assert read(clusters) is None

@@ -36,7 +36,8 @@ class NetworkPolicyRow(Row):
     def find_excess(self, copy: Object | None, desired: Object) -> str | None:
         """The limits are on their number and on the size of each."""
         surplus = limits.find_surplus_of_policies(len(self.copies.store)) if copy is None else None
-        return surplus or limits.find_excess_of_object(self.kind.name, len(json.dumps(desired)))
+        surplus = surplus or limits.find_excess_of_object(self.kind.name, len(json.dumps(desired)))
+        return surplus or super().find_excess(copy, desired)
 
     def find_ignored(self, source: Object) -> str | None:
         """What it allows beyond the walls."""
