@@ -66,6 +66,8 @@ NETWORK_POLICIES = 200
 OBJECT_BYTES = 64 * 1024
 """Of a host Service, PodDisruptionBudget or NetworkPolicy. A label selector has a hundred bytes, a port or an address fewer."""
 
+TOO_LARGE_POLICY = f"a NetworkPolicy may have {OBJECT_BYTES // 1024} KiB, and this one has more"
+
 
 def find_excess(total: int, before: int, after: int) -> str | None:
     """Why something may not grow from `before` to `after` bytes while all have `total`; None if it may. It may always shrink."""

@@ -12,7 +12,7 @@ from nestor.kube.index import Index, Total
 from nestor.kube.stream import Stream
 from nestor.objects import Object, is_terminating, labels_of, spec_of
 from nestor.syncer.view.nodes import HostNodes
-from nestor.syncer.view.trim import Trim
+from nestor.syncer.view.trim import Trim, trim_policy
 from nestor.translate import config
 from nestor.translate.target import Target, nested_uid
 
@@ -24,6 +24,9 @@ _NESTED_FIELDS = {kinds.SECRET: f"type!={UNCACHED_TYPE}"}
 _MANAGER, _KUBERNETES = "endpointslice.kubernetes.io/managed-by", "endpointslice-controller.k8s.io"
 _NESTED_LABELS = {kinds.ENDPOINT_SLICE: f"{_MANAGER}!={_KUBERNETES}"}
 """EndpointSlices that follow from a selector are many, and the host has its own."""
+
+_TRIMS = {kinds.NETWORK_POLICY: trim_policy}
+"""Nested kinds of which large objects are trimmed to little: they are read few at a time."""
 
 
 class Caches:
@@ -56,7 +59,14 @@ class Caches:
         if kind not in self._nested:
             self._check_open(kind)
             own, fields = _NESTED_LABELS.get(kind, ""), _NESTED_FIELDS.get(kind, "")
-            self._nested[kind] = Informer(self._apis["nested"], kind, labels=own, fields=fields, trim=self._trim, are_small=True)
+            self._nested[kind] = Informer(
+                self._apis["nested"],
+                kind,
+                labels=own,
+                fields=fields,
+                trim=_TRIMS.get(kind, self._trim),
+                are_small=kind not in _TRIMS,
+            )
         return self._nested[kind]
 
     def host(self, kind: Kind) -> Informer:
