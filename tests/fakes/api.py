@@ -78,8 +78,8 @@ class MemoryApi:
         return all(watch.events.empty() for watch in self._watches)
 
     async def request(
-        self, method: str, path: str, query: dict[str, str] | None = None, *_: Any, parse: Callable[[bytes], Any] | None = None
-    ) -> Any:
+        self, method: str, path: str, query: dict[str, str] | None = None, *_: Any, parse: Callable[[bytes], Object] | None = None
+    ) -> Object:
         """A cache's list, or the server's version."""
         if path == "/version":
             return {"gitVersion": self.git_version}

@@ -50,7 +50,9 @@ class NoQuotas(MemoryApi):
 
     host = "https://10.43.0.1"
 
-    async def request(self, method: str, path: str, query: dict[str, str] | None = None, *_: Any) -> dict[str, Any]:
+    async def request(
+        self, method: str, path: str, query: dict[str, str] | None = None, *_: Any, **options: Any
+    ) -> dict[str, Any]:
         """A list of anything else."""
         if path.endswith("/resourcequotas"):
             raise Forbidden(403, "Forbidden", "resourcequotas is forbidden")
