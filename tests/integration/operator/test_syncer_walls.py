@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nestor.api.nestedclass import NetworkPolicyModel
-from nestor.api.policy import IpBlock
+from nestor.api.policies import IpBlock
 from nestor.cluster.access import SYNCER_ROLE
 from nestor.cluster.policies import build_internet, build_policies
 from nestor.cluster.shape import Host
@@ -34,7 +34,11 @@ HOST = Host(("10.43.0.0/16",), ("203.0.113.7",), resolvers=("10.43.0.10",))
 
 def build_walls(namespace: str, cluster: str = "hello", **network: Any) -> list[Object]:
     """What the operator makes around the pods of a cluster."""
-    own = {"labels": {"nestor.dev/job-uid": "1"}, "owner": None, "network": NetworkPolicyModel.model_validate(network)}
+    own: dict[str, Any] = {
+        "labels": {"nestor.dev/job-uid": "1"},
+        "owner": None,
+        "network": NetworkPolicyModel.model_validate(network),
+    }
     return build_policies(replace(build_shape(host=HOST), name=cluster, namespace=namespace, **own))
 
 
@@ -153,7 +157,7 @@ async def test_nothing_is_written_that_is_read_in_two_ways(syncer: Api, namespac
 async def test_what_the_class_opens_is_opened_whole_and_in_parts(syncer: Api, namespace: str) -> None:
     internet = build_internet(NetworkPolicyModel(), HOST)
     parts = ["0.0.0.0/0", "::/0", "8.0.0.0/6", "0.0.0.0/1", "128.0.0.0/1", "198.51.100.7/32", "2001:db8::/32", "2000::/3"]
-    peers = [{"ipBlock": {"cidr": cidr}} for cidr in parts]
+    peers: list[Object] = [{"ipBlock": {"cidr": cidr}} for cidr in parts]
     peers.append({"ipBlock": {"cidr": "0.0.0.0/0", "except": ["1.0.0.0/8", "10.0.0.0/9", "172.0.0.0/6"]}})
     body = copy(namespace, internet, policyTypes=["Egress"], egress=[{}, {"to": peers}])
     assert sum("ipBlock" in peer for rule in body["spec"]["egress"] for peer in rule["to"]) == 11

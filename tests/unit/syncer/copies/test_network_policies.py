@@ -210,7 +210,7 @@ async def test_a_copy_that_is_being_deleted_is_not_deleted_again_while_the_watch
         assert read(clusters) is None
 
 
-LARGE = {"policyTypes": ["Ingress"], "ingress": [{"from": [{"ipBlock": {"cidr": "10.0.0.0/8"}}] * 5000}]}
+LARGE: Object = {"policyTypes": ["Ingress"], "ingress": [{"from": [{"ipBlock": {"cidr": "10.0.0.0/8"}}] * 5000}]}
 
 
 async def test_of_a_policy_that_is_too_large_to_be_carried_little_is_kept_and_its_copy_goes() -> None:
