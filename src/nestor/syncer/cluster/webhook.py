@@ -13,9 +13,10 @@ import json
 import logging
 import ssl
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import h11
 
@@ -47,32 +48,38 @@ Review = Callable[[Object], Awaitable[Object]]
 
 
 async def serve(port: int, access: Path, review: Review) -> None:
-    """Answer until cancelled. A caller keeps its connection for as many reviews as it likes."""
+    """Answer until cancelled, and then nobody more: a caller keeps its connection for as many reviews as it likes."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(access / KUBELET_CERTIFICATE, access / KUBELET_KEY)
-    server = await asyncio.start_server(partial(_admit, review, _Load()), "127.0.0.1", port, ssl=context)
-    async with server:
-        await server.serve_forever()
+    load = _Load()
+    server = await asyncio.start_server(partial(_admit, review, load), "127.0.0.1", port, ssl=context)
+    try:
+        async with server:
+            await server.serve_forever()
+    finally:
+        for connection in load.connections:
+            connection.cancel()
 
 
 @dataclass
 class _Load:
     """What callers take up: not only the API server may call."""
 
-    connections: int = 0
+    connections: set[asyncio.Task[Any]] = field(default_factory=set)
     body_bytes: int = 0
 
 
 async def _admit(review: Review, load: _Load, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    if load.connections >= _CONNECTIONS:
+    task = asyncio.current_task()
+    if task is None or len(load.connections) >= _CONNECTIONS:
         writer.close()
         return
-    load.connections += 1
+    load.connections.add(task)
     try:
         await _converse(review, load, reader, writer)
     finally:
-        load.connections -= 1
+        load.connections.discard(task)
 
 
 async def _converse(review: Review, load: _Load, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

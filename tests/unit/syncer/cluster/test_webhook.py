@@ -47,6 +47,7 @@ class Hook:
 
     url: str
     session: aiohttp.ClientSession
+    task: asyncio.Task[None]
 
     async def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, str]:
         """Status and text."""
@@ -70,7 +71,7 @@ async def hook(tmp_path: Path) -> AsyncIterator[Hook]:
     task = asyncio.create_task(webhook.serve(port, tmp_path, review))
     tls = ssl.create_default_context(cadata=authority.certificate.decode())
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=tls)) as session:
-        made = Hook(f"https://127.0.0.1:{port}", session)
+        made = Hook(f"https://127.0.0.1:{port}", session, task)
 
         async def is_up() -> bool:
             with contextlib.suppress(aiohttp.ClientConnectorError):
@@ -150,3 +151,11 @@ async def test_connections_have_a_limit(hook: Hook, monkeypatch: pytest.MonkeyPa
     for _, writer in made:
         writer.close()
     await asyncio.gather(*ends, return_exceptions=True)
+
+
+async def test_nobody_is_answered_on_an_old_connection_once_it_has_stopped(hook: Hook) -> None:
+    assert (await hook.ask("POST", "/services", b"{}"))[0] == 200  # the connection is kept
+    hook.task.cancel()
+    await asyncio.gather(hook.task, return_exceptions=True)
+    with pytest.raises(aiohttp.ClientConnectionError):
+        await hook.ask("POST", "/services", b"{}")
