@@ -15,9 +15,7 @@ SOURCES = Path(__file__).parents[2] / "src/nestor"
 
 @contextlib.contextmanager
 def installed() -> Iterator[Path]:
-    """A folder with the compiled package. To compile the sources takes a process as long as its imports, and memory that it keeps; no
-    container does it.
-    """
+    """A folder with the compiled package: compiling takes a process as long as its imports, and memory that it keeps."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copytree(SOURCES, folder / "nestor", ignore=shutil.ignore_patterns("__pycache__"))
