@@ -130,6 +130,7 @@ SELDOM: dict[tuple[str, str], tuple[str, str]] = {
     ("persistentvolumeclaims", "delete"): ("operator/lifecycle/data_epoch.py", "api.delete(kinds.PERSISTENT_VOLUME_CLAIM"),
     # When a job is deleted whose class lets its volumes stay.
     ("persistentvolumes", "get"): ("operator/lifecycle/retain.py", "api.get(kinds.PERSISTENT_VOLUME, volume)"),
+    ("persistentvolumes", "list"): ("operator/lifecycle/retain.py", "api.list(kinds.PERSISTENT_VOLUME, labels="),
     ("persistentvolumes", "patch"): ("operator/lifecycle/retain.py", "api.patch(kinds.PERSISTENT_VOLUME, "),
     ("servicecidrs.networking.k8s.io", "get"): ("operator/world/host_facts.py", "api.get(kinds.SERVICE_CIDR"),
     # Once at the start, before anything is recorded.

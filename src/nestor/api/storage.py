@@ -56,6 +56,14 @@ class ClassStorage(Storage):
         "that somebody deletes in the nested cluster never stays. NestedClusters that users create always have `Delete`. "
         "Defaults to `Delete`.",
     )
+    retained_limit: Quantity | None = Field(
+        None,
+        description="With `retention: Retain`: how much the volumes that jobs of one namespace have left may have together, for "
+        "example `1Ti`; each counts as 1Gi at least. As long as it is reached, no job of this class begins in that namespace, or "
+        "begins again without its volumes: it waits, and says so. What running jobs have is not counted. Volumes no longer count "
+        "when an admin has deleted them, or their label `nestor.dev/job-namespace`. Defaults to what one job may have, "
+        "`requests.storage` in `namespace.quota`.",
+    )
 
 
 class JobStorage(Model):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from collections.abc import Mapping
 
 from nestor.api import labels
 from nestor.kube import Api, NotFound, kinds
@@ -20,6 +21,11 @@ def is_retained(namespace: Object) -> bool:
     return labels_of(namespace).get(labels.RETENTION) == "Retain"
 
 
+async def list_retained(api: Api, namespace: str) -> list[Object]:
+    """The volumes that jobs of this namespace, the users' own, have left."""
+    return await api.list(kinds.PERSISTENT_VOLUME, labels=f"{labels.JOB_NAMESPACE}={namespace}")
+
+
 async def retain_volumes(api: Api, namespace: Object) -> None:
     """Keep the volumes of all claims of the application. Call it before anything is deleted."""
     name, selector = namespace["metadata"]["name"], f"{labels.COMPONENT}={labels.COMPONENT_APP},{labels.NESTED_UID}"
@@ -31,11 +37,12 @@ async def retain_volumes(api: Api, namespace: Object) -> None:
             found = await api.get(kinds.PERSISTENT_VOLUME, volume)
             # Who may write a claim could name any volume in it; a volume that names the claim is really its own.
             if (spec_of(found).get("claimRef") or {}).get("uid") == claim["metadata"]["uid"]:
-                await _retain(api, found, claim)
+                # Whose they are, the claim might say falsely: it counts against the limit of what may stay.
+                await _retain(api, found, claim, labels_of(namespace))
 
 
-async def _retain(api: Api, volume: Object, claim: Object) -> None:
-    notes, own = annotations_of(claim), labels_of(claim)
+async def _retain(api: Api, volume: Object, claim: Object, own: Mapping[str, str]) -> None:
+    notes = annotations_of(claim)
     marks = {key: own[key] for key in _FOUND_BY if key in own}
     named = {key: notes[key] for key in (labels.NESTED_NAME, labels.NESTED_NAMESPACE) if key in notes}
     meta = volume["metadata"]

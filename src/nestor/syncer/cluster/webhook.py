@@ -13,16 +13,16 @@ import json
 import logging
 import ssl
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import h11
 
 from nestor.api import labels
 from nestor.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY
 from nestor.kube import Api, ApiError, kinds
+from nestor.kubelet.connections import Connections
 from nestor.objects import Object
 
 log = logging.getLogger(__name__)
@@ -41,45 +41,24 @@ _BODY_LIMIT = 4 * 2**20
 _BODIES_LIMIT = 32 * 2**20
 """Bytes of all requests that are being read or answered."""
 _BODY_SECONDS = 10.0
-_CONNECTIONS = 100
 
 Review = Callable[[Object], Awaitable[Object]]
 """From an AdmissionReview to its answer."""
 
 
 async def serve(port: int, access: Path, review: Review) -> None:
-    """Answer until cancelled, and then nobody more: a caller keeps its connection for as many reviews as it likes."""
+    """Answer until cancelled. A caller keeps its connection for as many reviews as it likes."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(access / KUBELET_CERTIFICATE, access / KUBELET_KEY)
-    load = _Load()
-    server = await asyncio.start_server(partial(_admit, review, load), "127.0.0.1", port, ssl=context)
-    try:
-        async with server:
-            await server.serve_forever()
-    finally:
-        for connection in load.connections:
-            connection.cancel()
+    await Connections(partial(_converse, review, _Load())).serve(port, context, "127.0.0.1")
 
 
 @dataclass
 class _Load:
-    """What callers take up: not only the API server may call."""
+    """What callers take up together: not only the API server may call."""
 
-    connections: set[asyncio.Task[Any]] = field(default_factory=set)
     body_bytes: int = 0
-
-
-async def _admit(review: Review, load: _Load, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    task = asyncio.current_task()
-    if task is None or len(load.connections) >= _CONNECTIONS:
-        writer.close()
-        return
-    load.connections.add(task)
-    try:
-        await _converse(review, load, reader, writer)
-    finally:
-        load.connections.discard(task)
 
 
 async def _converse(review: Review, load: _Load, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -107,8 +86,8 @@ async def _converse(review: Review, load: _Load, reader: asyncio.StreamReader, w
             taken = 0
     except (OSError, TimeoutError, h11.ProtocolError) as error:
         log.debug("webhook for Services: %s", error)
-    except asyncio.CancelledError:
-        pass  # the process ends
+    except Exception:
+        log.exception("webhook for Services: a request failed")
     finally:
         load.body_bytes -= taken
         writer.close()

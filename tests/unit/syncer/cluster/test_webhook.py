@@ -19,6 +19,7 @@ import pytest
 
 from nestor.cluster import certificates
 from nestor.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY
+from nestor.kubelet import connections
 from nestor.syncer.cluster import addresses, webhook
 from tests.integration.apiserver import free_ports
 from tests.waiting import eventually
@@ -47,7 +48,7 @@ class Hook:
 
     url: str
     session: aiohttp.ClientSession
-    task: asyncio.Task[None]
+    serving: asyncio.Task[None]
 
     async def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, str]:
         """Status and text."""
@@ -143,7 +144,7 @@ async def test_bodies_that_are_read_have_a_limit_together(hook: Hook, monkeypatc
 
 
 async def test_connections_have_a_limit(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webhook, "_CONNECTIONS", 2)
+    monkeypatch.setattr(connections, "NEW_LIMIT", 2)
     made = [await send(hook, b"POST") for _ in range(4)]
     ends = [asyncio.create_task(reader.read()) for reader, _ in made]
     await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -153,9 +154,11 @@ async def test_connections_have_a_limit(hook: Hook, monkeypatch: pytest.MonkeyPa
     await asyncio.gather(*ends, return_exceptions=True)
 
 
-async def test_nobody_is_answered_on_an_old_connection_once_it_has_stopped(hook: Hook) -> None:
-    assert (await hook.ask("POST", "/services", b"{}"))[0] == 200  # the connection is kept
-    hook.task.cancel()
-    await asyncio.gather(hook.task, return_exceptions=True)
-    with pytest.raises(aiohttp.ClientConnectionError):
-        await hook.ask("POST", "/services", b"{}")
+async def test_conversations_end_with_their_server(hook: Hook) -> None:
+    reader, writer = await send(hook, b"POST /services HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
+    assert await reader.readuntil(b"\r\n\r\n")
+    hook.serving.cancel()
+    await asyncio.wait([hook.serving])
+    async with asyncio.timeout(10):
+        await reader.read()
+    writer.close()
