@@ -76,7 +76,7 @@ class MemoryApi:
         """Whether every watcher has heard of everything that is not held."""
         return all(watch.events.empty() for watch in self._watches)
 
-    async def request(self, method: str, path: str, query: dict[str, str] | None = None, *_: Any) -> Object:
+    async def request(self, method: str, path: str, query: dict[str, str] | None = None, *_: Any, **__: Any) -> Object:
         """A cache's list, or the server's version."""
         if path == "/version":
             return {"gitVersion": self.git_version}

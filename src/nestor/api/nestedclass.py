@@ -44,6 +44,8 @@ DEFAULT_QUOTA: dict[str, str] = {
     "count/networkpolicies.networking.k8s.io": "100",
 }
 """What a job may use up in the host, unless its class says otherwise: whatever all tenants share and one could exhaust."""
+SNAPSHOTS_QUOTA = {"count/volumesnapshots.snapshot.storage.k8s.io": "20"}
+"""In addition, where the class allows snapshots."""
 ENDED_PODS = 10
 """How many pods there may be by default, with those that have ended, for each that may run."""
 DEFAULT_EPHEMERAL_STORAGE = "10Gi"
@@ -176,7 +178,9 @@ class NamespacePolicy(Model):
         f"applies even if others are set: {', '.join(f'`{key}: {value}`' for key, value in DEFAULT_QUOTA.items())}. CPU and "
         "memory have none, nor has `services.nodeports` where `expose.annotations` ask cert-manager for certificates: the "
         "Services with which it proves a host usually have node ports. A quota only limits new objects: what a job already "
-        "has stays. `count/pods` counts pods that have ended too; its default is at least ten times `pods`.",
+        "has stays. `count/pods` counts pods that have ended too; its default is at least ten times `pods`. Where "
+        "`storage.snapshotClasses` is set, there is one more: "
+        f"{', '.join(f'`{key}: {value}`' for key, value in SNAPSHOTS_QUOTA.items())}.",
     )
     default_resources: Resources | None = Field(
         None,

@@ -33,6 +33,7 @@ def build_shape(
         network=policy.network,
         services=policy.services,
         exposed_from=tuple(policy.expose.from_),
+        has_snapshots=policy.storage is not None and bool(policy.storage.snapshot_classes),
         has_issuer=policy.expose.has_issuer,
         persistence=spec.persistence,
         replicas=replicas,

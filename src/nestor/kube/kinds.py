@@ -54,6 +54,11 @@ EVENT = Kind("", "v1", "events", "Event")
 PERSISTENT_VOLUME_CLAIM = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 PERSISTENT_VOLUME = Kind("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False)
 STORAGE_CLASS = Kind("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
+VOLUME_SNAPSHOT = Kind("snapshot.storage.k8s.io", "v1", "volumesnapshots", "VolumeSnapshot")
+VOLUME_SNAPSHOT_CLASS = Kind("snapshot.storage.k8s.io", "v1", "volumesnapshotclasses", "VolumeSnapshotClass", namespaced=False)
+VOLUME_SNAPSHOT_CONTENT = Kind(
+    "snapshot.storage.k8s.io", "v1", "volumesnapshotcontents", "VolumeSnapshotContent", namespaced=False
+)
 RESOURCE_QUOTA = Kind("", "v1", "resourcequotas", "ResourceQuota")
 LIMIT_RANGE = Kind("", "v1", "limitranges", "LimitRange")
 STATEFUL_SET = Kind("apps", "v1", "statefulsets", "StatefulSet")

@@ -37,6 +37,9 @@ SYNCED_ENDPOINTS = 10_000
 SYNCED_BUDGETS = 100
 """PodDisruptionBudgets in the host. An application has one for each of its workloads at most."""
 
+SNAPSHOTS = 100
+"""VolumeSnapshots in the host. A quota may allow fewer; in a user's own namespace there need not be one."""
+
 HOST_WRITES = Rate(per_second=50, burst=400)
 """Writes of objects to the host. The burst lets more than a hundred pods with their tokens and configuration start at full speed;
 the rate is what a kubelet may ask by default. Deletions do not count: nothing can be deleted that was not written before.
@@ -88,6 +91,13 @@ def find_surplus_of_budgets(count: int) -> str | None:
     if count < SYNCED_BUDGETS:
         return None
     return f"{SYNCED_BUDGETS} PodDisruptionBudgets of a nested cluster may hold in the host cluster; delete others first"
+
+
+def find_surplus_of_snapshots(count: int) -> str | None:
+    """Why there may be no further VolumeSnapshot in the host beside `count` others; None if there may."""
+    if count < SNAPSHOTS:
+        return None
+    return f"a nested cluster may have {SNAPSHOTS} VolumeSnapshots; delete others first"
 
 
 def find_surplus_of_policies(count: int) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from nestor.objects import Object
 
 NO_VOLUMES = "the class allows no persistent volumes (`storage.classes`)"
+NO_SNAPSHOTS = "the class allows no snapshots (`storage.snapshotClasses`)"
 NO_DEVICES = "the class allows no block volumes (`storage.blockVolumes`)"
 
 
