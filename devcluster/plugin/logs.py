@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from devcluster.plugin.refusals import Refused
 from nestor import times
@@ -80,28 +82,36 @@ def write(entries: Sequence[Entry], options: Options) -> bytes:
 async def stream(file: Path, options: Options, has_ended: Callable[[], bool]) -> AsyncIterator[bytes]:
     """A log's text as it comes, until the container has ended, or without `follow` as far as it goes."""
     offset, left, chosen = 0, options.bytes, options
-    while True:
-        # Asked before reading: all that a container wrote is in the file when it counts as ended.
-        is_last = not options.follow or has_ended()
-        content = _read(file, offset)
-        offset += len(content)
-        text = write(select(parse(content), chosen), options)
-        text = text[:left] if options.bytes else text
-        if text:
-            yield text
-        left -= len(text)
-        if is_last or (options.bytes and left <= 0):
-            return
-        chosen = Options(since=options.since)
-        await asyncio.sleep(POLL_SECONDS)
+    with contextlib.ExitStack() as opened:
+        log: BinaryIO | None = None
+        while True:
+            # Asked before reading: all that a container wrote is in the file when it counts as ended.
+            is_last = not options.follow or has_ended()
+            # Kept open: the file goes with its pod, perhaps before the last lines are read.
+            log = log or _open(file, opened)
+            content = _read(log, offset) if log else b""
+            offset += len(content)
+            text = write(select(parse(content), chosen), options)
+            text = text[:left] if options.bytes else text
+            if text:
+                yield text
+            left -= len(text)
+            if is_last or (options.bytes and left <= 0):
+                return
+            chosen = Options(since=options.since)
+            await asyncio.sleep(POLL_SECONDS)
 
 
-def _read(file: Path, offset: int) -> bytes:
-    """What was written from an offset on, up to the last whole line. Empty when there is no such file yet."""
+def _open(file: Path, opened: contextlib.ExitStack) -> BinaryIO | None:
+    """None when there is no such file yet."""
     try:
-        with file.open("rb") as log:
-            log.seek(offset)
-            content = log.read()
+        return opened.enter_context(file.open("rb"))
     except FileNotFoundError:
-        return b""
+        return None
+
+
+def _read(log: BinaryIO, offset: int) -> bytes:
+    """What was written from an offset on, up to the last whole line."""
+    log.seek(offset)
+    content = log.read()
     return content[: content.rfind(b"\n") + 1]

@@ -63,8 +63,9 @@ class Forger:
         return await self._get(f"/api/v1/nodes/http:{name}:{port}/proxy/")
 
     async def by_service(self, name: str, address: str, port: int) -> Object:
-        """The Service proxy, with endpoints that nobody checks."""
-        await self.forge_service(name, address, port)
+        """The Service proxy, which goes only to addresses of pods: that of the one that `by_pod` makes by this name."""
+        pod = {"kind": "Pod", "namespace": FORGED, "name": name}
+        await self.forge_service(name, address, port, target=pod)
         path = f"/api/v1/namespaces/{FORGED}/services/http:{name}:http/proxy/"
 
         async def proxied() -> Object | None:
@@ -118,19 +119,20 @@ class Forger:
 
         return _judge(await eventually(answered, 40))
 
-    async def forge_service(self, name: str, address: str, port: int) -> None:
-        """A Service without a selector, and endpoints in both forms."""
+    async def forge_service(self, name: str, address: str, port: int, *, target: Object | None = None) -> None:
+        """A Service without a selector, and endpoints in both forms; `target` is what they say that they are."""
+        of = {"targetRef": target} if target else {}
         ports = [{"name": "http", "port": 80, "targetPort": port, "protocol": "TCP"}]
         meta = {"name": name, "namespace": FORGED}
         service = {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": {"ports": ports}}
-        given = {"addresses": [{"ip": address}], "ports": [{"name": "http", "port": port, "protocol": "TCP"}]}
+        given = {"addresses": [{"ip": address, **of}], "ports": [{"name": "http", "port": port, "protocol": "TCP"}]}
         endpoints = {"apiVersion": "v1", "kind": "Endpoints", "metadata": meta, "subsets": [given]}
         piece = {
             "apiVersion": "discovery.k8s.io/v1",
             "kind": "EndpointSlice",
             "metadata": {**meta, "labels": {"kubernetes.io/service-name": name}},
             "addressType": "IPv4",
-            "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+            "endpoints": [{"addresses": [address], "conditions": {"ready": True}, **of}],
             "ports": given["ports"],
         }
         await kubectl(self.side.inside, "apply", "-f", "-", stdin=dump(service, endpoints, piece))

@@ -142,4 +142,5 @@ async def test_an_autoscaled_web_server_grows_under_load(api: Api, namespace: st
         await eventually(has_grown, limit=LIMIT)
     finally:
         print(await kubectl(inside, "describe", "hpa", "web"), await top("pods"))
+        print(await kubectl(inside, "logs", "--selector=app=load", "--tail=5"))
     print(f"grown after {time.monotonic() - begin:.0f} s")

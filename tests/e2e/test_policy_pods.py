@@ -22,7 +22,7 @@ apiVersion: v1
 kind: Pod
 metadata: {{name: {name}, namespace: default, labels: {{app: web}}}}
 spec:
-  terminationGracePeriodSeconds: 0
+  terminationGracePeriodSeconds: 1
   priorityClassName: low
   {fields}
   containers:

@@ -73,7 +73,9 @@ def fixed_chains() -> dict[str, tuple[str, ...]]:
         ),
         "ingress": (
             f'oifname != "{bridge}" return',
-            *(f"{IP[family]} daddr != @local{family} {REJECT}" for family in (4, 6)),
+            # A pod that is not known yet. What lies beyond a pod, which the node's routes may name as a gateway, is no pod.
+            f"ip daddr {settings.POD_CIDR} ip daddr != @local4 {REJECT}",
+            f"ip6 daddr != @local6 {REJECT}",
             *(f"{IP[family]} daddr vmap @ingress{family}" for family in (4, 6)),
         ),
     }

@@ -69,7 +69,9 @@ async def test_a_container_without_output_has_an_empty_log(tmp_path: Path) -> No
     assert await collect(tmp_path / "log", Options()) == ""
 
 
-async def test_a_followed_log_comes_as_it_is_written_until_the_container_has_ended(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_removed", [False, True], ids=["kept", "removed"])
+async def test_a_followed_log_comes_as_it_is_written_until_the_container_has_ended(tmp_path: Path, is_removed: bool) -> None:
+    """Also the last lines of one whose pod, and file with it, has gone before they are read."""
     file, parts, has_ended = tmp_path / "log", asyncio.Queue[bytes](), False
     first, rest = LINES.split(b"\n", 1)
     file.write_bytes(first + b"\n" + rest[:10])
@@ -83,6 +85,8 @@ async def test_a_followed_log_comes_as_it_is_written_until_the_container_has_end
         assert await parts.get() == b"line 0\n"
         with file.open("ab") as log:
             log.write(rest[10:])
+        if is_removed:
+            file.unlink()
         assert await parts.get() == b"line 1\nline 2\n"
         has_ended = True
         await following
