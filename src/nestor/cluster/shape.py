@@ -71,6 +71,8 @@ class Shape(Home):
     exposed_from: tuple[Peer, ...] = ()
     has_snapshots: bool = False
     """Whether its claims may have snapshots."""
+    has_devices: bool = False
+    """Whether its pods may have devices by ResourceClaims."""
     has_issuer: bool = False
     """Whether cert-manager makes certificates for its hosts."""
     persistence: Persistence | None = None

@@ -40,6 +40,9 @@ SYNCED_BUDGETS = 100
 SNAPSHOTS = 100
 """VolumeSnapshots in the host. A quota may allow fewer; in a user's own namespace there need not be one."""
 
+RESOURCE_CLAIMS = 500
+"""ResourceClaims in the host, for the same reason. A pod has one or two."""
+
 HOST_WRITES = Rate(per_second=50, burst=400)
 """Writes of objects to the host. The burst lets more than a hundred pods with their tokens and configuration start at full speed;
 the rate is what a kubelet may ask by default. Deletions do not count: nothing can be deleted that was not written before.
@@ -98,6 +101,13 @@ def find_surplus_of_snapshots(count: int) -> str | None:
     if count < SNAPSHOTS:
         return None
     return f"a nested cluster may have {SNAPSHOTS} VolumeSnapshots; delete others first"
+
+
+def find_surplus_of_resource_claims(count: int) -> str | None:
+    """Why there may be no further ResourceClaim in the host beside `count` others; None if there may."""
+    if count < RESOURCE_CLAIMS:
+        return None
+    return f"a nested cluster may have {RESOURCE_CLAIMS} ResourceClaims; delete others first"
 
 
 def find_surplus_of_policies(count: int) -> str | None:

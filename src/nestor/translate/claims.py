@@ -6,7 +6,7 @@ from nestor.objects import Object
 
 NO_VOLUMES = "the class allows no persistent volumes (`storage.classes`)"
 NO_SNAPSHOTS = "the class allows no snapshots (`storage.snapshotClasses`)"
-NO_DEVICES = "the class allows no block volumes (`storage.blockVolumes`)"
+NO_BLOCK_VOLUMES = "the class allows no block volumes (`storage.blockVolumes`)"
 
 
 def find_claims(pod: Object) -> list[str]:

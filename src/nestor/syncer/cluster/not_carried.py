@@ -16,6 +16,7 @@ from nestor.syncer.view import optional
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 from nestor.syncer.view.watches import discover
 from nestor.translate.claims import NO_SNAPSHOTS
+from nestor.translate.device_claims import NO_DEVICES
 
 log = logging.getLogger(__name__)
 
@@ -26,9 +27,9 @@ _ROUTES = (
     "job's AppDef"
 )
 _SNAPSHOTS = f"Nestor does not carry it to the host cluster, whose volumes these are: {NO_SNAPSHOTS}, so that none is made"
-_CLAIMS = "Nestor does not carry it to the host cluster, which has the devices; pods that refer to it are refused"
+_CLAIMS = f"Nestor does not carry it to the host cluster, which has the devices: {NO_DEVICES}; pods that refer to it are refused"
 
-_BUILT_IN = {kinds.INGRESS: _ROUTES, Kind("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim"): _CLAIMS}
+_BUILT_IN = {kinds.INGRESS: _ROUTES, kinds.RESOURCE_CLAIM: _CLAIMS}
 """Kinds that API servers have from some version on."""
 _DEFINED = {
     "gateways.gateway.networking.k8s.io": _ROUTES,

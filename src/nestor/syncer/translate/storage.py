@@ -10,7 +10,7 @@ from nestor.api import labels
 from nestor.api.storage import Storage
 from nestor.objects import Object, annotations_of, labels_of, spec_of, status_of
 from nestor.translate import fields, messages
-from nestor.translate.claims import NO_DEVICES, NO_SNAPSHOTS, NO_VOLUMES
+from nestor.translate.claims import NO_BLOCK_VOLUMES, NO_SNAPSHOTS, NO_VOLUMES
 from nestor.translate.fields.volumes import CLAIM_SPEC
 from nestor.translate.target import Target, nested_key, nested_uid
 
@@ -68,7 +68,7 @@ def _check(claim: Object, storage: Storage, *, is_own_class: bool) -> Iterator[s
     elif is_own_class:
         yield f"StorageClass '{name}' of this cluster is not the host cluster's: delete it, and Nestor creates the host's"
     if spec.get("volumeMode") == "Block" and not storage.block_volumes:
-        yield f"`spec.volumeMode` may not be 'Block': {NO_DEVICES}"
+        yield f"`spec.volumeMode` may not be 'Block': {NO_BLOCK_VOLUMES}"
     for field in fields.find(CLAIM_SPEC, "Refuse"):
         if spec.get(field):
             yield f"`spec.{field}` may not be set: {CLAIM_SPEC[field].note}"

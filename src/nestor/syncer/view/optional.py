@@ -24,10 +24,16 @@ def _has_snapshots(policy: Policy) -> bool:
     return bool(policy.volumes.snapshot_classes)
 
 
+def _has_devices(policy: Policy) -> bool:
+    return bool(policy.allowed_devices.classes)
+
+
 KINDS: Mapping[Kind, Callable[[Policy], bool]] = {
     kinds.VOLUME_SNAPSHOT: _has_snapshots,
     kinds.VOLUME_SNAPSHOT_CLASS: _has_snapshots,
     kinds.VOLUME_SNAPSHOT_CONTENT: _has_snapshots,
+    kinds.RESOURCE_CLAIM: _has_devices,
+    kinds.DEVICE_CLASS: _has_devices,
 }
 """By kind, whether a policy asks for it."""
 
