@@ -1,18 +1,22 @@
 """ResourceClaims of nested clusters are allocated by the host, by the DeviceClasses that the class allows.
 
-API servers and controllers are real. No driver of devices runs here: functions of this file stand in for the host's scheduler
-and write what it would write.
+API servers and controllers are real, and in one test the host's scheduler, too. In the others, functions of this file stand in
+for it and write what it would write. No driver of devices runs here, so no pod really starts.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import subprocess
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
+import yaml
 
 from nestor import names
 from nestor.kube import Kind, kinds
+from tests.children import WITH_US
+from tests.integration import apiserver
 from tests.integration.syncer.pods import build_pod, condition
 from tests.integration.syncer.test_storage import is_so, refusals
 from tests.integration.syncer.world import CLUSTER, NODE, World
@@ -199,3 +203,60 @@ async def test_a_restart_in_the_middle_finds_what_has_happened(world: World, spa
     await is_so(world, world.nested, CLAIM, "card", space, lambda item: users(item) == ["web"])
     await world.host_object(CLAIM, "late", space)
     await world.gone(world.host, CLAIM, gone_host)
+
+
+@pytest.fixture
+def scheduler(control_plane: apiserver.ControlPlane) -> Iterator[str]:
+    """The host's own scheduler, for the pods that name it, while the tests play the default one."""
+    name, folder = "own", control_plane.folder
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {"leaderElect": False},
+        "clientConnection": {"kubeconfig": str(control_plane.kubeconfig)},
+        "profiles": [{"schedulerName": name}],
+    }
+    path = folder / "scheduler.yaml"
+    path.write_text(yaml.safe_dump(config))
+    command = [*WITH_US, str(apiserver.binary()), "kube-scheduler", f"--config={path}", "--secure-port=0"]
+    with (folder / "kube-scheduler.log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        yield name
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.usefixtures("classes")
+async def test_the_host_s_scheduler_allocates_what_there_is(world: World, space: str, scheduler: str) -> None:
+    slices = Kind("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False)
+    pool = {"name": NODE, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": DRIVER, "nodeName": NODE, "pool": pool, "devices": [{"name": "gpu-7"}]}
+    await world.host.apply(slices, {"metadata": {"name": space}, "spec": spec})
+    placement = {"placement": {"schedulers": {"default": scheduler}}}
+    await world.host.patch(
+        kinds.NESTED_CLUSTER, CLUSTER, world.namespace, {"status": {"policy": placement}}, subresource="status"
+    )
+    body = {"apiVersion": TEMPLATE.api_version, "kind": TEMPLATE.name, "metadata": {"name": "cards", "namespace": space}}
+    await world.nested.create(TEMPLATE, body | {"spec": {"spec": wish()}})
+    try:
+        first = await world.nested.create(kinds.POD, build_pod(space, **using("cards", "resourceClaimTemplateName")))
+        host = await world.host_pod(first)
+        assert host["spec"]["schedulerName"] == scheduler
+        seen = await world.nested_pod(first, lambda item: item["spec"].get("nodeName"))
+        assert seen["spec"]["nodeName"] == NODE
+        (made,) = [item["metadata"]["name"] for item in await world.nested.list(CLAIM, space)]
+        found = await is_so(world, world.nested, CLAIM, made, space, lambda item: users(item) == ["web"])
+        assert [item["device"] for item in found["status"]["allocation"]["devices"]["results"]] == ["gpu-7"]
+        assert "of-the-host" not in str(found)
+        # A second one has to wait for the only device, and gets it when the first pod has gone.
+        second = await world.nested.create(kinds.POD, build_pod(space, "next", **using("cards", "resourceClaimTemplateName")))
+        waiting = await world.nested_pod(second, lambda item: "claims" in condition(item, "PodScheduled").get("message", ""))
+        assert "cannot allocate all claims" in condition(waiting, "PodScheduled")["message"]
+        await world.nested.delete(kinds.POD, "web", space, grace_seconds=0)
+        await world.finish(host)
+        await world.nested_pod(second, lambda item: item["spec"].get("nodeName"))
+    finally:
+        await world.host.patch(
+            kinds.NESTED_CLUSTER, CLUSTER, world.namespace, {"status": {"policy": {"placement": None}}}, subresource="status"
+        )
+        await world.host.delete(slices, space)
