@@ -136,12 +136,17 @@ SELDOM: dict[tuple[str, str], tuple[str, str]] = {
         "operator/lifecycle/retain.py",
         "api.get(kinds.VOLUME_SNAPSHOT_CONTENT, content)",
     ),
+    ("volumesnapshotcontents.snapshot.storage.k8s.io", "list"): (
+        "operator/lifecycle/retain.py",
+        "api.list(kinds.VOLUME_SNAPSHOT_CONTENT, labels=",
+    ),
     ("volumesnapshotcontents.snapshot.storage.k8s.io", "patch"): ("operator/lifecycle/retain.py", "await api.patch(kind, "),
     ("volumesnapshots.snapshot.storage.k8s.io", "list"): (
         "operator/lifecycle/retain.py",
         "api.list(kinds.VOLUME_SNAPSHOT, namespace, ",
     ),
     ("volumesnapshots.snapshot.storage.k8s.io", "delete"): ("operator/lifecycle/data_epoch.py", "api.delete(kind, "),
+    ("persistentvolumes", "list"): ("operator/lifecycle/retain.py", "api.list(kinds.PERSISTENT_VOLUME, labels="),
     ("servicecidrs.networking.k8s.io", "get"): ("operator/world/host_facts.py", "api.get(kinds.SERVICE_CIDR"),
     # Once at the start, before anything is recorded.
     ("clusterrolebindings.rbac.authorization.k8s.io", "list"): (

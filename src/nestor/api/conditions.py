@@ -101,6 +101,11 @@ TOO_MANY_JOBS = Reason(
     "somebody",
     "delete a job of this class in the namespace, or ask an admin to raise the class's `maxJobsPerNamespace`",
 )
+RETAINED_LIMIT = Reason(
+    "RetainedLimitReached",
+    "somebody",
+    "ask an admin to delete volumes that earlier jobs of the namespace have left, or to raise the limit in the class",
+)
 COMMAND_NOT_FOUND = Reason("CommandNotFound", "user", "delete the job and create it again with one of the listed commands")
 APPDEF_INVALID = Reason(
     "AppDefInvalid",

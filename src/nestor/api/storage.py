@@ -65,8 +65,15 @@ class ClassStorage(Storage):
         "says. `Retain`: those that claims still have stay as PersistentVolumes, with the job's labels, until an admin "
         "deletes them: `kubectl get pv -l nestor.dev/job-namespace=<namespace>,nestor.dev/job=<job>`; so do snapshots, as "
         "VolumeSnapshotContents. What somebody deletes in the nested cluster never stays. NestedClusters that users create "
-        "always have `Delete`. "
-        "Defaults to `Delete`.",
+        "always have `Delete`. Defaults to `Delete`.",
+    )
+    retained_limit: Quantity | None = Field(
+        None,
+        description="With `retention: Retain`: how much the volumes and snapshots that jobs of one namespace have left may have "
+        "together, for example `1Ti`; each counts as 1Gi at least. As long as it is reached, no job of this class begins in "
+        "that namespace, or begins again without its volumes: it waits, and says so. What running jobs have is not "
+        "counted. They no longer count when an admin has deleted them, or their label `nestor.dev/job-namespace`. Defaults to what "
+        "one job may have, `requests.storage` in `namespace.quota`.",
     )
 
 

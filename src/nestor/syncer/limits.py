@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from nestor import names
 from nestor.kube.pace import Rate
+from nestor.objects import Object
 from nestor.providers.host import EXCEEDED
+from nestor.translate import config
 
 MEBIBYTE = 1024 * 1024
 
 COPIED_BYTES = 32 * MEBIBYTE
-"""Host pods with those that have ended, and the data of copied ConfigMaps and Secrets and of pods' tokens. A pod has ten
-kilobytes, the rest of an application a few hundred.
+"""All that a nested cluster has in the host: pods with those that have ended, the data of copied ConfigMaps and Secrets and of
+pods' tokens, and all other copies. A pod has ten kilobytes, the rest of an application a few hundred.
 """
 
 SYNCED_SERVICES = 250
@@ -70,6 +72,8 @@ NETWORK_POLICIES = 200
 OBJECT_BYTES = 64 * 1024
 """Of a host Service, PodDisruptionBudget or NetworkPolicy. A label selector has a hundred bytes, a port or an address fewer."""
 
+TOO_LARGE_POLICY = f"a NetworkPolicy may have {OBJECT_BYTES // 1024} KiB, and this one has more"
+
 
 def find_excess(total: int, before: int, after: int) -> str | None:
     """Why something may not grow from `before` to `after` bytes while all have `total`; None if it may. It may always shrink."""
@@ -77,9 +81,14 @@ def find_excess(total: int, before: int, after: int) -> str | None:
         return None
     size = COPIED_BYTES // MEBIBYTE
     return (
-        f"the pods of this nested cluster and the ConfigMaps and Secrets that they use may hold {size} MiB in total, and would "
-        "exceed that"
+        "what a nested cluster has in the host cluster, all pods with their ConfigMaps and Secrets, Services, EndpointSlices, "
+        f"claims, NetworkPolicies and PodDisruptionBudgets, may hold {size} MiB in total, and would exceed that"
     )
+
+
+def find_excess_of_data(total: int, copy: Object | None, desired: Object) -> str | None:
+    """As `find_excess`, for a host object that is written: `copy` is what there is so far."""
+    return find_excess(total, config.measure(copy) if copy is not None else 0, config.measure(desired))
 
 
 def find_surplus(count: int) -> str | None:

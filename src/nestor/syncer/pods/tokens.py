@@ -17,7 +17,8 @@ from nestor.api import labels
 from nestor.kube import Change, Forbidden, WorkQueue, kinds
 from nestor.kube.index import Index
 from nestor.objects import Object, annotations_of, labels_of, spec_of
-from nestor.syncer.copies.rows.config import SECRET_FIELDS, find_excess
+from nestor.syncer import limits
+from nestor.syncer.copies.rows.config import SECRET_FIELDS
 from nestor.syncer.copies.writer import Writer, is_synced_from
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 from nestor.translate import volumes
@@ -88,7 +89,7 @@ class TokenController:
         desired = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
         secret = self._secret(pod)
         # Renewed tokens are about as long as the old ones, without which the pod would fail.
-        if secret is None and (message := find_excess(self._bytes.value, None, desired)):
+        if secret is None and (message := limits.find_excess_of_data(self._bytes.value, None, desired)):
             raise Forbidden(403, "Forbidden", message)
         await self._writer.write(secret, desired)
         return life * _RENEW_AT

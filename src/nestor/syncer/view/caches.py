@@ -10,11 +10,11 @@ from nestor.api.policy import Policy
 from nestor.kube import Api, Change, Informer, Kind, kinds, pages
 from nestor.kube.index import Index, Total
 from nestor.kube.stream import Stream
-from nestor.objects import Object, is_terminating, spec_of
+from nestor.objects import Object, is_terminating, labels_of, spec_of
 from nestor.syncer.view import optional
 from nestor.syncer.view.nodes import HostNodes
 from nestor.syncer.view.optional import OptionalInformer
-from nestor.syncer.view.trim import Trim
+from nestor.syncer.view.trim import Trim, trim_policy
 from nestor.translate import config
 from nestor.translate.target import Target, nested_uid
 
@@ -23,8 +23,12 @@ Cache = TypeVar("Cache", bound=Informer)
 UNCACHED_TYPE = "helm.sh/release.v1"
 """Of Secrets: helm's records are large, many, and hardly what a pod could want. One that a pod names is asked for."""
 _NESTED_FIELDS = {kinds.SECRET: f"type!={UNCACHED_TYPE}"}
-_NESTED_LABELS = {kinds.ENDPOINT_SLICE: "endpointslice.kubernetes.io/managed-by!=endpointslice-controller.k8s.io"}
+_MANAGER, _KUBERNETES = "endpointslice.kubernetes.io/managed-by", "endpointslice-controller.k8s.io"
+_NESTED_LABELS = {kinds.ENDPOINT_SLICE: f"{_MANAGER}!={_KUBERNETES}"}
 """EndpointSlices that follow from a selector are many, and the host has its own."""
+
+_TRIMS = {kinds.NETWORK_POLICY: trim_policy}
+"""Nested kinds of which large objects are trimmed to little: they are read few at a time."""
 
 
 class Caches:
@@ -61,7 +65,14 @@ class Caches:
         elif kind not in self._nested:
             self._check_open(kind)
             own, fields = _NESTED_LABELS.get(kind, ""), _NESTED_FIELDS.get(kind, "")
-            self._nested[kind] = Informer(self._apis["nested"], kind, labels=own, fields=fields, trim=self._trim, are_small=True)
+            self._nested[kind] = Informer(
+                self._apis["nested"],
+                kind,
+                labels=own,
+                fields=fields,
+                trim=_TRIMS.get(kind, self._trim),
+                are_small=kind not in _TRIMS,
+            )
         return self._nested[kind]
 
     def host(self, kind: Kind) -> Informer:
@@ -144,8 +155,10 @@ class Caches:
 
     @cached_property
     def copied_bytes(self) -> Total:
-        """Bytes of this nested cluster's pods in the host, and of the data in its ConfigMaps and Secrets there."""
-        return Total([self.host(kind) for kind in (kinds.POD, kinds.CONFIG_MAP, kinds.SECRET)], config.measure)
+        """Bytes of what this nested cluster has in the host: its pods, the data of ConfigMaps and Secrets, and whatever else is
+        followed.
+        """
+        return Total([self.host(kind) for kind in (kinds.POD, kinds.CONFIG_MAP, kinds.SECRET)], _measure)
 
     def by_namespace(self, kind: Kind) -> Index[str]:
         """Nested objects of this kind by their namespace."""
@@ -241,3 +254,8 @@ def _asks_for_suspend(cluster: Object | None) -> bool:
 def silence(informers: Iterable[Informer]) -> float:
     """Seconds since the informer that has been silent longest heard from its server."""
     return max((informer.silence for informer in informers), default=0.0)
+
+
+def _measure(copy: Object) -> int:
+    """The EndpointSlices that the host makes for its Services have the labels of these, and are not the tenant's."""
+    return 0 if labels_of(copy).get(_MANAGER) == _KUBERNETES else config.measure(copy)

@@ -1,12 +1,22 @@
-"""What the caches keep of each object: all but who wrote which field, a third of it. Nobody may change what they hold."""
+"""What the caches keep of each object: all but who wrote which field, a third of it. Nobody may change what they hold.
+
+Of NetworkPolicies, whoever may edit one nested namespace can make many of a megabyte, none of which could be carried.
+"""
 
 from __future__ import annotations
 
+import json
+
 from nestor.kube.sharing import Sharing
 from nestor.objects import Object
+from nestor.syncer import limits
 from nestor.translate.status import is_terminal
 
 _NODE = "f:nodeName"
+_CUT = "nestor.dev/cut"
+"""Member of an object of which something is left out that its kind may have."""
+_UNUSED = ("annotations", "labels", "managedFields")
+"""What nobody reads of a NetworkPolicy."""
 _NODE_CHOSEN: list[Object] = [{"fieldsV1": {"f:spec": {_NODE: {}}}}]
 
 
@@ -29,6 +39,27 @@ class Trim:
             shared: Object = self._share(part)
             return shared if part is kept else kept | {"spec": shared}
         return kept
+
+
+def is_cut(obj: Object) -> bool:
+    """Whether an object is too large to be kept as a whole, and so to be carried."""
+    return bool(obj.get(_CUT))
+
+
+def trim_policy(policy: Object) -> Object:
+    """A nested NetworkPolicy as it is kept. Of one that is too large, whom it isolates is left: these pods are closed. If even
+    that is too large, all are.
+    """
+    kept = policy | {"metadata": {key: value for key, value in policy["metadata"].items() if key not in _UNUSED}}
+    spec = kept.get("spec") or {}
+    if limits.find_excess_of_object("", len(json.dumps(spec))) is None:
+        return kept
+    selector = spec.get("podSelector") or {}
+    is_small = limits.find_excess_of_object("", len(json.dumps(selector))) is None
+    return kept | {
+        "spec": {"podSelector": selector if is_small else {}, "policyTypes": spec.get("policyTypes") or []},
+        _CUT: True,
+    }
 
 
 def names_its_node(pod: Object) -> bool:

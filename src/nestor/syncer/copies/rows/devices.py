@@ -88,7 +88,8 @@ class ResourceClaimRow(Row):
     def find_excess(self, copy: Object | None, desired: Object) -> str | None:
         """On their number and on the size of each."""
         surplus = limits.find_surplus_of_resource_claims(len(self.copies.store)) if copy is None else None
-        return surplus or limits.find_excess_of_object(self.kind.name, len(json.dumps(desired)))
+        too_large = limits.find_excess_of_object(self.kind.name, len(json.dumps(desired)))
+        return surplus or too_large or super().find_excess(copy, desired)
 
     def build(self, source: Object) -> Object:
         """The host's claim."""

@@ -101,7 +101,8 @@ class SnapshotRow(LastingRow):
 
     def find_excess(self, copy: Object | None, desired: Object) -> str | None:
         """On their number."""
-        return limits.find_surplus_of_snapshots(len(self.copies.store)) if copy is None else None
+        surplus = limits.find_surplus_of_snapshots(len(self.copies.store)) if copy is None else None
+        return surplus or super().find_excess(copy, desired)
 
     def build(self, source: Object) -> Object:
         """The host's snapshot."""
