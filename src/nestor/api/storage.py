@@ -72,8 +72,8 @@ class ClassStorage(Storage):
         description="With `retention: Retain`: how much the volumes and snapshots that jobs of one namespace have left may have "
         "together, for example `1Ti`; each counts as 1Gi at least. As long as it is reached, no job of this class begins in "
         "that namespace, or begins again without its volumes: it waits, and says so. What running jobs have is not "
-        "counted. They no longer count when an admin has deleted them, or their label `nestor.dev/job-namespace`. Defaults to what "
-        "one job may have, `requests.storage` in `namespace.quota`.",
+        "counted. They no longer count when an admin has deleted them, or their label `nestor.dev/job-namespace`. Defaults to "
+        "what one job may have, `requests.storage` in `namespace.quota`.",
     )
 
 
