@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from nestor.kube import Change, RetryLater, kinds
@@ -20,16 +21,32 @@ class Isolation:
         self._metadata = context.nested.with_metadata_only()
         self._policies = context.caches.by_namespace(kinds.NETWORK_POLICY)
         self._pods = context.caches.by_namespace(kinds.POD)
+        self._turn = asyncio.Lock()
+        self._due: dict[str, asyncio.Task[list[Object]]] = {}
+        """By namespace, the list that has not begun yet."""
 
     async def ensure(self, pod: Object) -> None:
         """Have all policies in the cache that are older than the pod. Raises `RetryLater` until they are."""
         cache = self._context.caches.nested(kinds.NETWORK_POLICY)
         namespace = pod["metadata"]["namespace"]
-        for found in await self._metadata.list(kinds.NETWORK_POLICY, namespace):
+        for found in await self._list(namespace):
             meta = found["metadata"]
             known = cache.get(meta["name"], namespace)
             if known is None or int(known["metadata"]["resourceVersion"]) < int(meta["resourceVersion"]):
                 raise RetryLater(_PATIENCE_SECONDS, f"NetworkPolicy '{meta['name']}' is not known yet")
+
+    async def _list(self, namespace: str) -> list[Object]:
+        """What there is from now on. One list at a time, which all share who came before it began: users can make many policies
+        with long annotations, and many pods may be created at once.
+        """
+        if namespace not in self._due:
+            self._due[namespace] = asyncio.create_task(self._read(namespace))
+        return await asyncio.shield(self._due[namespace])
+
+    async def _read(self, namespace: str) -> list[Object]:
+        async with self._turn:
+            del self._due[namespace]
+            return await self._metadata.list_trimmed(kinds.NETWORK_POLICY, _trim, namespace)
 
     def find(self, pod: Object) -> dict[str, str]:
         """The labels of the pod's host pod."""
@@ -43,3 +60,7 @@ class Isolation:
                 look_at(pod["metadata"]["uid"])
 
         self._context.caches.nested(kinds.NETWORK_POLICY).on_change(on_policy)
+
+
+def _trim(policy: Object) -> Object:
+    return {"metadata": {key: policy["metadata"][key] for key in ("name", "resourceVersion")}}
