@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -19,7 +20,15 @@ from nestor.objects import Object, status_of
 
 log = logging.getLogger(__name__)
 
+M = TypeVar("M", bound=Model)
+
 PodSecurity = Literal["Baseline", "Privileged"]
+
+
+@functools.cache
+def _nothing(model: type[M]) -> M:
+    """The strictest one: made once, because it is asked for several times for each pod."""
+    return model()
 
 
 class Policy(Model):
@@ -69,7 +78,7 @@ class Policy(Model):
     @property
     def allowed_services(self) -> AllowedServices:
         """What the cluster's Services may do."""
-        return self.services or AllowedServices()
+        return self.services or _nothing(AllowedServices)
 
     storage: Storage | None = Field(
         None, description="The volumes that the cluster's claims may get, from the class's `storage` and the job's."
@@ -87,7 +96,7 @@ class Policy(Model):
     @property
     def volumes(self) -> Storage:
         """The volumes that the cluster's claims may get."""
-        return self.storage or Storage()
+        return self.storage or _nothing(Storage)
 
     @property
     def allowed_devices(self) -> Devices:
@@ -97,7 +106,7 @@ class Policy(Model):
     @property
     def places(self) -> Placement:
         """Where the cluster's pods may run."""
-        return self.placement or Placement()
+        return self.placement or _nothing(Placement)
 
     def with_own_runtimes(self, own: Mapping[str, str]) -> Policy:
         """The same, where pods may also name these RuntimeClasses of the tenant's own, each for one of the host's."""

@@ -45,22 +45,23 @@ SNAPSHOTS = 100
 RESOURCE_CLAIMS = 500
 """ResourceClaims in the host, for the same reason. A pod has one or two."""
 
-HOST_WRITES = Rate(per_second=50, burst=400)
+HOST_WRITES = Rate(per_second=80, burst=400)
 """Writes of objects to the host. The burst lets more than a hundred pods with their tokens and configuration start at full speed;
-the rate is what a kubelet may ask by default. Deletions do not count: nothing can be deleted that was not written before.
+the rate lets twenty pods a second come for good, with three writes each (the pod, its tokens, and these again with its node), and
+the Services beside them. Deletions do not count: nothing can be deleted that was not written before.
 """
 
 HOST_BYTES = Rate(per_second=MEBIBYTE, burst=COPIED_BYTES)
 """The burst is all copies at once. The rate fills a sixth of the store's 2 GiB before old changes are dropped from it."""
 
-SMALL_BYTES = 16 * 1024
+SMALL_BYTES = 12 * 1024
 """A write of this size is bounded well enough by `HOST_WRITES`, below the rate of `HOST_BYTES`. Most pods are smaller."""
 
 COPY_WRITES = Rate(per_second=1, burst=10)
 """Writes of one copy. The burst is for an application's start, when Services and with them service links change quickly."""
 
-STATUS_WRITES = Rate(per_second=4, burst=20)
-"""Writes of the NestedCluster's status: each wakes the operator."""
+STATUS_WRITES = Rate(per_second=1, burst=20)
+"""Writes of the NestedCluster's status: each wakes the operator. Pods that come and go change their count all the time."""
 
 RUN_WRITES = Rate(per_second=1, burst=20)
 """Changes of `status.run` in it, of up to 256 KiB, which the operator copies once more. A runner writes two or three a step."""

@@ -23,7 +23,10 @@ from nestor.translate.target import nested_key, nested_uid
 
 log = logging.getLogger(__name__)
 
-_WORKERS = 20
+_WORKERS, _CREATORS = 40, 20
+"""More for pods that run: each waits for requests most of the time, and statuses must not wait for one another when a busy API
+server takes half a second for each. A quota refuses as many creations as are under way.
+"""
 _COUNTED_SECONDS = 1
 """Quotas count a pod that has ended a moment later. Their own news come first, where there are any."""
 
@@ -44,7 +47,7 @@ class PodController:
         self.queue = WorkQueue(self._reconcile, workers=_WORKERS, name="pods", first_delay=0.1, max_delay=RETRY_LIMIT)
         # Apart, because a slow host would otherwise let the pods that run wait for those that are to be created.
         self.creations: WorkQueue[str] = WorkQueue(
-            self._create, workers=_WORKERS, name="pod-creations", first_delay=0.1, max_delay=RETRY_LIMIT
+            self._create, workers=_CREATORS, name="pod-creations", first_delay=0.1, max_delay=RETRY_LIMIT
         )
         creator.room.on_turn(self.creations.add)
         creator.places.on_turn(self.creations.add)
@@ -191,6 +194,7 @@ class PodController:
         self._last.pop(uid, None)
         self._creator.forget(uid)
         self._syncer.forget(uid)
+        self._deleter.forget(uid)
 
 
 def _has_new_claims(change: Change) -> bool:

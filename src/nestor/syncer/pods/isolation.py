@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nestor.kube import Change, RetryLater, kinds
+from nestor.kube.shared_reads import SharedReads
 from nestor.objects import Object
 from nestor.syncer.translate import network_policy
 from nestor.syncer.view.context import Context
@@ -17,7 +18,8 @@ class Isolation:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._metadata = context.nested.with_metadata_only()
+        api = context.nested.with_metadata_only()
+        self._listed = SharedReads[str, list[Object]](lambda namespace: api.list(kinds.NETWORK_POLICY, namespace))
         self._policies = context.caches.by_namespace(kinds.NETWORK_POLICY)
         self._pods = context.caches.by_namespace(kinds.POD)
 
@@ -25,7 +27,7 @@ class Isolation:
         """Have all policies in the cache that are older than the pod. Raises `RetryLater` until they are."""
         cache = self._context.caches.nested(kinds.NETWORK_POLICY)
         namespace = pod["metadata"]["namespace"]
-        for found in await self._metadata.list(kinds.NETWORK_POLICY, namespace):
+        for found in await self._listed.get(namespace):
             meta = found["metadata"]
             known = cache.get(meta["name"], namespace)
             if known is None or int(known["metadata"]["resourceVersion"]) < int(meta["resourceVersion"]):

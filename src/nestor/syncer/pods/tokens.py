@@ -27,6 +27,7 @@ from nestor.translate.target import nested_uid
 from nestor.translate.volumes import Token
 
 _PURPOSE = "token"
+_WORKERS = 20
 _RENEW_AT = 0.8
 """Renew a token after this fraction of its lifetime, as a kubelet does."""
 
@@ -40,7 +41,7 @@ class TokenController:
         self._writer = Writer(context.host, kinds.SECRET, SECRET_FIELDS, partial(is_synced_from, context.target.cluster))
         self._by_uid = Index(secrets, _pod_uid)
         self._bytes = context.caches.copied_bytes
-        self.queue = WorkQueue(self._reconcile, workers=4, name="tokens", max_delay=RETRY_LIMIT)
+        self.queue = WorkQueue(self._reconcile, workers=_WORKERS, name="tokens", max_delay=RETRY_LIMIT)
         secrets.on_change(self._on_secret)
         pods.on_change(self._on_pod)
         context.caches.host(kinds.POD).on_change(lambda change: self._on_gone(nested_uid(change.latest), change))

@@ -6,12 +6,14 @@ Of NetworkPolicies, whoever may edit one nested namespace can make many of a meg
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 
 from nestor.kube.sharing import Sharing
-from nestor.objects import Object
+from nestor.objects import Object, is_terminating
 from nestor.syncer import limits
 from nestor.translate.status import is_terminal
 
+_REMEMBERED = 256
 _NODE = "f:nodeName"
 _CUT = "nestor.dev/cut"
 """Member of an object of which something is left out that its kind may have."""
@@ -27,6 +29,8 @@ class Trim:
 
     def __init__(self) -> None:
         self._share = Sharing()
+        self._specs: OrderedDict[str, Object] = OrderedDict()
+        """By UID, of the pods seen last. Most changes leave a pod's spec as it is, and comparing takes hardly any time."""
 
     def __call__(self, obj: Object) -> Object:
         """The object as it is kept."""
@@ -35,10 +39,23 @@ class Trim:
             meta["managedFields"] = _NODE_CHOSEN
         kept = {**obj, "metadata": meta}
         if obj.get("kind") == "Pod":
-            part = kept if is_terminal(kept) else kept["spec"]
-            shared: Object = self._share(part)
-            return shared if part is kept else kept | {"spec": shared}
+            stays = is_terminal(kept) and not is_terminating(kept)
+            return self._end(kept) if stays else kept | {"spec": self._find_spec(kept)}
         return kept
+
+    def _end(self, pod: Object) -> Object:
+        self._specs.pop(pod["metadata"].get("uid", ""), None)
+        shared: Object = self._share(pod)
+        return shared
+
+    def _find_spec(self, pod: Object) -> Object:
+        uid, spec = pod["metadata"].get("uid", ""), pod["spec"]
+        if self._specs.get(uid) != spec:
+            self._specs[uid] = self._share(spec)
+        self._specs.move_to_end(uid)
+        if len(self._specs) > _REMEMBERED:
+            self._specs.popitem(last=False)
+        return self._specs[uid]
 
 
 def is_cut(obj: Object) -> bool:

@@ -281,7 +281,7 @@ async def test_a_snapshot_comes_back_after_the_nested_cluster_has_lost_its_data_
         await made.settle()
         before = make(clusters)
     fresh = build(data="second")
-    fresh.host.objects = clusters.host.objects
+    fresh.host.go_on_from(clusters.host)
     async with running(fresh, *ROWS) as made:
         assert copy(fresh)["metadata"]["uid"] == before["metadata"]["uid"]  # nobody has asked for its end
         fresh.nested.put(CLAIM, claim())

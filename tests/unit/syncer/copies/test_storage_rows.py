@@ -85,7 +85,7 @@ async def test_a_claim_gets_its_volume_again_after_the_nested_cluster_has_lost_i
         await made.settle()
         before = bind(clusters)
     fresh = build(data="second")
-    fresh.host.objects = clusters.host.objects
+    fresh.host.go_on_from(clusters.host)
     async with running(fresh, ClaimRow, VolumeRow, StorageClassRow) as made:
         there: Any = copy(fresh)
         assert there["metadata"]["uid"] == before["metadata"]["uid"]  # nobody has asked for its end
