@@ -90,6 +90,12 @@ def _check_source(spec: Object, storage: Storage) -> Iterator[str]:
         return
 
 
+def find_source_claim(claim: Object) -> str | None:
+    """The claim, by name, that a claim is to be filled from; None if it is from none."""
+    found = spec_of(claim).get("dataSource") or {}
+    return found.get("name") if found.get("kind") == "PersistentVolumeClaim" else None
+
+
 def find_ignored(claim: Object) -> str | None:
     """Fields that this version of Nestor does not know."""
     return "; ".join(fields.find_unknown("spec", claim["spec"], CLAIM_SPEC)) or None

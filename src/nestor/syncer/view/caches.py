@@ -154,6 +154,11 @@ class Caches:
         return Index(self.host(kinds.POD), nested_uid)
 
     @cached_property
+    def host_by_node(self) -> Index[str]:
+        """Host pods by their node."""
+        return Index(self.host(kinds.POD), lambda pod: pod["spec"].get("nodeName"))
+
+    @cached_property
     def copied_bytes(self) -> Total:
         """Bytes of what this nested cluster has in the host: its pods, the data of ConfigMaps and Secrets, and whatever else is
         followed.

@@ -284,7 +284,7 @@ async def recorded(
         ):
             recorder.words.literal[made.namespace] = "<host>"
             recorder.words.numbers[made.settings.kubelet_port] = "<port of the kubelet API>"
-            recorder.words.fields["caBundle"] = "<certificate>"
+            recorder.words.fields |= {"caBundle": "<certificate>", "seal": "<seal>"}
             recorder.words.literal[f":{made.settings.services_port}/"] = ":<port of the webhook>/"
             recorder.words.private[r"^v1\.\d+\.\d+$"] = "<version of Kubernetes>"
             recorder.write_kubeconfig("nested", plane.access / "syncer.kubeconfig")

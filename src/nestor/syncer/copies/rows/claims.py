@@ -58,6 +58,14 @@ class ClaimRow(LastingRow):
         """Fields that are newer than this version of Nestor."""
         return storage.find_ignored(source)
 
+    def find_clash(self, key: Key) -> str:
+        """A claim is filled from another one of its own cluster. In a user's namespace, others may have one of such a name."""
+        source = self.find_source(key)
+        wanted = storage.find_source_claim(source) if source is not None else None
+        if wanted is None or self.copies.get(*reversed(self.copy_key((key[0], wanted)))) is not None:
+            return ""
+        return f"it is to be filled from claim '{wanted}', which has no volume of the host cluster"
+
     def build(self, source: Object) -> Object:
         """The host's claim."""
         return storage.build_claim(source, self.context.target, self.read_data())
