@@ -21,6 +21,7 @@ parsed: with Python's 700, half a million empty lists take ten times as long, an
 
 _AUTHORITIES = "SSL_CERT_FILE"
 """What tells OpenSSL which file has the authorities that the machine trusts."""
+_NO_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
 
 
 def main() -> None:
@@ -55,8 +56,9 @@ def add_pages() -> None:
 def starting() -> Iterator[None]:
     """For the imports of a process: without garbage collections, of which none would find anything, and without the 150
     authorities that aiohttp reads for a default which nobody here uses. Every connection says itself whom it trusts; one that
-    forgets to trusts nobody.
+    forgets to trusts nobody. Nor does Pydantic ever look for plugins, for which it would read what each package says of itself.
     """
+    os.environ.setdefault(_NO_PLUGINS, "__all__")
     found = os.environ.get(_AUTHORITIES)
     os.environ[_AUTHORITIES] = os.devnull
     gc.disable()

@@ -53,7 +53,7 @@ Flag = Annotated[bool | None, BeforeValidator(_blank_to_none)]
 class _Verbatim(BaseModel):
     """A part of an AppDef: keys stay as JARVICE spells them, what we do not know is kept."""
 
-    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True, serialize_by_alias=True)
+    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True, serialize_by_alias=True, defer_build=True)
 
 
 class Target(_Verbatim):

@@ -124,6 +124,11 @@ QUEUE_UNBOUNDED = Reason(
 )
 TOO_LARGE = Reason("TooLarge", "user", "change `machine` to a smaller one, or ask an admin to raise `queue.quota` of the class")
 PRIORITY_NOT_FOUND = Reason("PriorityNotFound", "user", "change `priority` to one of the listed priorities, or leave it out")
+RETAINED_LIMIT = Reason(
+    "RetainedLimitReached",
+    "somebody",
+    "ask an admin to delete volumes that earlier jobs of the namespace have left, or to raise the limit in the class",
+)
 COMMAND_NOT_FOUND = Reason("CommandNotFound", "user", "delete the job and create it again with one of the listed commands")
 APPDEF_INVALID = Reason(
     "AppDefInvalid",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
 from nestor.api.argocd import ArgoCDAccess
 from nestor.api.base import ImagePrefix, LabelPattern, Model, Quantity
+from nestor.api.devices import Devices
 from nestor.api.placement import Placement
 from nestor.api.policies import IpBlock
 from nestor.api.selectors import LabelSelector
@@ -19,7 +21,15 @@ from nestor.objects import Object, status_of
 
 log = logging.getLogger(__name__)
 
+M = TypeVar("M", bound=Model)
+
 PodSecurity = Literal["Baseline", "Privileged"]
+
+
+@functools.cache
+def _nothing(model: type[M]) -> M:
+    """The strictest one: made once, because it is asked for several times for each pod."""
+    return model()
 
 
 class Policy(Model):
@@ -75,13 +85,16 @@ class Policy(Model):
     @property
     def allowed_services(self) -> AllowedServices:
         """What the cluster's Services may do."""
-        return self.services or AllowedServices()
+        return self.services or _nothing(AllowedServices)
 
     storage: Storage | None = Field(
         None, description="The volumes that the cluster's claims may get, from the class's `storage` and the job's."
     )
     argo_cd: ArgoCDAccess | None = Field(
         None, alias="argoCD", description="What Argo CD may do in the cluster, from the class's `argoCD`. If not set, nothing."
+    )
+    devices: Devices | None = Field(
+        None, description="The devices that the cluster's ResourceClaims may get, from the class's `devices`."
     )
     internet: list[IpBlock] = Field(
         default_factory=list,
@@ -93,12 +106,17 @@ class Policy(Model):
     @property
     def volumes(self) -> Storage:
         """The volumes that the cluster's claims may get."""
-        return self.storage or Storage()
+        return self.storage or _nothing(Storage)
+
+    @property
+    def allowed_devices(self) -> Devices:
+        """The devices that the cluster's ResourceClaims may get."""
+        return self.devices or Devices()
 
     @property
     def places(self) -> Placement:
         """Where the cluster's pods may run."""
-        return self.placement or Placement()
+        return self.placement or _nothing(Placement)
 
     def with_own_runtimes(self, own: Mapping[str, str]) -> Policy:
         """The same, where pods may also name these RuntimeClasses of the tenant's own, each for one of the host's."""

@@ -181,7 +181,7 @@ class Api(Transport):
         if grace_seconds is not None:
             options["gracePeriodSeconds"] = grace_seconds
         try:
-            await self.request("DELETE", kind.path(namespace, name), None, options)
+            await self.request("DELETE", kind.path(namespace, name), None, options, parse=bool)  # the object, which nobody reads
         except errors.NotFound:
             return False
         except errors.Conflict:

@@ -41,7 +41,8 @@ NEEDED = {
     AnnotationNotAllowed ClassNotPermitted DeadlineNotAllowed ImageNotAllowed AppDefInvalid AppNotFound ParametersInvalid
     TemplatesNotFound PullSecretNotFound StepFailed RunnerFailed HostnameConflict HostNotAllowed IngressRefused
     TlsSecretNotFound TooLarge PriorityNotFound""",
-    "somebody": """TooManyJobs NetworkNotEnforced ImagePullFailed Unschedulable ProvisioningFailed Unreachable Unauthorized
+    "somebody": """TooManyJobs RetainedLimitReached NetworkNotEnforced
+    ImagePullFailed Unschedulable ProvisioningFailed Unreachable Unauthorized
     GatewayRefused SecretNotFound NodeConflict NoShapes BackendInvalid CertificateNotIssued QueueUnbounded""",
 }
 

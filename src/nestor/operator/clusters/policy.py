@@ -52,6 +52,7 @@ def resolve_policy(
             "allowed_labels": own.allowed_labels,
             "ephemeral_storage_limit": limit,
             "services": _resolve_services(policy, host),
+            "devices": policy.devices,
             "nodes": None if policy.cluster.nodes == "InUse" else policy.cluster.nodes,
             "node_selector": policy.cluster.node_selector,
             "argo_cd": ArgoCDAccess(namespaces=policy.argo_cd.namespaces) if policy.argo_cd else None,

@@ -18,6 +18,7 @@ from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import Refused
 from nestor.operator.admission.resolver import AppResolver
+from nestor.operator.admission.retained import check_retained, find_limit
 from nestor.operator.clusters.ensure import build_shape
 from nestor.operator.clusters.homes import keep_home_keys
 from nestor.operator.deletion.finalize import Finalizer
@@ -32,6 +33,7 @@ from nestor.operator.job.runner_pod import ensure_runner
 from nestor.operator.lifecycle.data_epoch import drop_data, track_data
 from nestor.operator.lifecycle.lifecycle import Facts, Lifecycle, decide_lifecycle
 from nestor.operator.lifecycle.record import find_rerun
+from nestor.operator.lifecycle.retain import list_retained
 from nestor.operator.lifecycle.suspend import stop
 from nestor.operator.notices.outbox import Outbox
 from nestor.operator.queueing.needs import cap_quota, find_reserved
@@ -149,9 +151,17 @@ class JobReconciler:
         admitted = _Admitted(job, resolved, replace(shape, replicas=life.replicas), plan, facts, life)
         if life.is_stopped and not facts.is_made:
             return await self._keep_unmade(admitted)
+        if life.is_reset_due or (life.phase == "Running" and not facts.is_made):
+            await self._check_retained(resolved)
         if life.is_reset_due:
             await drop_data(context, shape, data)
         return await self._keep(admitted)
+
+    async def _check_retained(self, resolved: Resolved) -> None:
+        """Raises `Refused` if what earlier jobs have left is too much for one that begins."""
+        name = resolved.class_name
+        if (policy := self._context.classes.all().get(name)) and (limit := find_limit(policy)) is not None:
+            check_retained(resolved.namespace, name, limit, await list_retained(self._context.api, resolved.namespace))
 
     async def _keep_unmade(self, it: _Admitted) -> Result:
         """A job that was created suspended has only a status; its templates are read again when it starts."""
