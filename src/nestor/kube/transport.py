@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import math
 import ssl
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
@@ -45,6 +46,8 @@ class Transport:
         """So many were sent, by method; `WATCH` for watches."""
         self._answer_bytes: int | None = None
         self._has_metadata_only = False
+        self.fence: Callable[[], float] | None = None
+        """For how many seconds writes may be sent and answered. Raises what their caller is to get if they may not."""
 
     async def reconnect(self) -> None:
         """Read the certificate anew, and show it on new connections. The old ones end when no request can be under way in them;
@@ -168,6 +171,8 @@ class Transport:
             *(await self.auth_headers()).items(),
             *self._connection.person,
         ]
+        if self.fence is not None and method != "GET":
+            seconds = min(seconds or math.inf, self.fence())
         call = pool.request(
             method,
             self.host + target,

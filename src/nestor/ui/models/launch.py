@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from nestor.api import labels
+from nestor.api.class_choice import find_default
 from nestor.api.words import NAME_LIMIT
 from nestor.cli import manifests
 from nestor.cli.manifests import Wishes
@@ -66,8 +67,8 @@ class Form:
 
 def offer_classes(classes: list[Object], patterns: Sequence[str] = ()) -> list[ClassOffer]:
     """The classes with those of their machines that an application takes, by its `patterns`; the default class first."""
-    found = [_offer(item, patterns) for item in classes]
-    return sorted(found, key=lambda item: (item.name != "default", item.name))
+    found, default = [_offer(item, patterns) for item in classes], find_default(classes)
+    return sorted(found, key=lambda item: (item.name != default, item.name))
 
 
 def _offer(item: Object, patterns: Sequence[str]) -> ClassOffer:

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from aiohttp import web
 
 from nestor.api import labels
+from nestor.api.class_choice import FALLBACK, find_class_name
 from nestor.cli.view.facts import describe_app
 from nestor.kube import ApiError, Forbidden, Informer, NotFound, kinds
 from nestor.objects import Object, labels_of, spec_of, status_of
@@ -112,8 +113,8 @@ def _list_facts(spec: Object, status: Object) -> list[tuple[str, str]]:
     restarts = f"{status['restarts']} of {rules.get('maxRestarts', 3)}" if status.get("restarts") else ""
     found = [
         ("Command", str(status.get("command") or spec.get("command") or "")),
-        ("Class", str(spec.get("className") or "default")),
-        ("Machine", str(spec.get("machine") or "")),
+        ("Class", find_class_name({"spec": spec, "status": status}, FALLBACK)),
+        ("Machine", str(spec.get("machine") or status.get("machine") or "")),
         ("Kubernetes", str(status.get("kubernetesVersion") or "")),
         ("Restarts", restarts),
         ("Own namespace", str(status.get("namespace") or "")),
