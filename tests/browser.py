@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Literal
 
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import BrowserContext, Page, ViewportSize, async_playwright
+from playwright.async_api import BrowserContext, Page, ViewportSize, async_playwright, expect
 
 from devcluster import progress
 from devcluster.build import cache, debian
 
 SIZE = ViewportSize(width=1200, height=850)
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
-LIMIT_MILLISECONDS = 20_000
+LIMIT_MILLISECONDS = 30_000
+expect.set_options(timeout=LIMIT_MILLISECONDS)
 
 
 @contextlib.asynccontextmanager
@@ -45,3 +48,10 @@ async def find_barriers(page: Page) -> list[str]:
         f"{item['id']}: {item['help']}: " + "; ".join(node["html"] for node in item["nodes"][:3])
         for item in found.response["violations"]
     ]
+
+
+async def take(page: Page, name: str) -> None:
+    """A picture for the documentation, if somebody asked for them: `NESTOR_PICTURES=docs/pictures`."""
+    if folder := os.environ.get("NESTOR_PICTURES"):
+        await page.evaluate("scrollTo(0, 0)")
+        await page.screenshot(path=Path(folder) / f"ui-{name}.png", full_page=True, animations="disabled", caret="hide")

@@ -149,7 +149,9 @@ class Icon(_Verbatim):
     """The application's icon; no container image."""
 
     type: Text = Field(None, description="Media type, as `image/png`.")
-    data: Text = Field(None, description="The picture in base64. Not used, and dropped where an AppDef is read from an image.")
+    data: Text = Field(
+        None, description="The picture in base64. `nestor ui` shows it; dropped where an AppDef is read from an image."
+    )
 
 
 class AppDef(_Verbatim):
@@ -157,7 +159,7 @@ class AppDef(_Verbatim):
 
     name: Text = Field(None, description="Title of the application.")
     description: Text = Field(None, description="Description of the application.")
-    author: Text = Field(None, description="Who made it. Not used.")
+    author: Text = Field(None, description="Who made it. `nestor ui` shows it.")
     licensed: Flag = Field(None, description="Whether its licence is JARVICE's business. Not used.")
     appdefversion: int = Field(
         VERSION,

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import datetime
+import json
 from collections.abc import AsyncIterator
 from typing import Literal
 
 import pytest
 from playwright.async_api import Page, expect
 
+from nestor.api import labels
 from nestor.kube import Api, kinds
-from tests.browser import SIZE, browsing, find_barriers
+from tests.browser import SIZE, browsing, find_barriers, take
 from tests.integration.cli import test_ui
-from tests.integration.cli.conftest import CommandLine, Object, create, report
+from tests.integration.cli.conftest import ROOT, CommandLine, Kubelet, Object, create, report
 from tests.integration.cli.test_ui import opened
 from tests.unit.cli import builders
 from tests.unit.cli.builders import ADMITTED, APPLIED, CLUSTER, EXPOSED, READY, RUNNING, step
@@ -103,6 +107,117 @@ async def test_a_job_is_made_with_the_keyboard_alone(cli: CommandLine, host: Api
         await expect(page.get_by_text("Nobody has reported on this job yet.")).to_be_visible()
     (job,) = await host.list(kinds.NESTED_APP_JOB, namespace)
     assert job["spec"]["parameters"] == {"TITLE": "By hand"}
+
+
+CATALOGUE = {
+    "notebook": ("Notebook", "Python in the browser, with the cluster's GPUs and a folder that is kept."),
+    "training": ("Training", "Trains a model on several nodes at once, and starts again where it stopped."),
+    "render": ("Render farm", "Renders the frames of a film, each on the node that is free."),
+    "four-types": ("Web shop", ""),
+}
+
+
+@pytest.fixture
+async def catalogue(host: Api) -> AsyncIterator[str]:
+    """Some applications, the last of which is an example of ours."""
+    definition = json.loads((ROOT / "examples/07-four-types/AppDef.json").read_text())
+    icon = {"type": "image/svg+xml", "data": base64.b64encode((ROOT / "src/nestor/ui/static/icon.svg").read_bytes()).decode()}
+    for name, (title, about) in CATALOGUE.items():
+        more = {"description": about} if about else {"image": icon}
+        spec = {"image": "registry.test/app:1", "appDef": definition | {"name": title} | more}
+        meta = {"apiVersion": "nestor.dev/v1alpha1", "kind": "NestedApp", "metadata": {"name": name}}
+        await host.create(kinds.NESTED_APP, meta | {"spec": spec})
+    yield name
+    for name in CATALOGUE:
+        await host.delete(kinds.NESTED_APP, name)
+
+
+async def put_pods(host: Api, kubelet: Kubelet, home: str) -> None:
+    """Those of the job: some here, one at a backend, one that finds no room."""
+    await host.apply(kinds.NAMESPACE, {"metadata": {"name": home}})
+    await host.apply(kinds.NODE, {"metadata": {"name": "hpc-gpu", "labels": {labels.BACKEND: "hpc"}}})
+    own = {labels.CLUSTER: "shop", labels.COMPONENT: labels.COMPONENT_APP}
+    await kubelet.run("shop-run", home, "[database] deployment.apps/database created\n[seed] OK\n[web-servers] deployed\n")
+    for name in ("database-5d9f", "web-7c4b"):
+        said = "Ready to accept connections\n"
+        await kubelet.run(f"{name}-x-default", home, said, labels=own, nested_name=name, nested_namespace="default")
+        is_ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+        await host.patch(kinds.POD, f"{name}-x-default", home, is_ready, subresource="status")
+    for name, spec in (("train-0", {"nodeName": "hpc-gpu"}), ("train-1", {})):
+        notes = {labels.NESTED_NAME: name, labels.NESTED_NAMESPACE: "default"}
+        body = {"metadata": {"name": f"{name}-x-default", "namespace": home, "labels": own, "annotations": notes}}
+        await host.create(kinds.POD, body | {"spec": {"containers": [{"name": "main", "image": "x"}]} | spec})
+    unscheduled = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "0/3 nodes have a GPU that is free",
+    }
+    patch = {"status": {"phase": "Pending", "conditions": [unscheduled]}}
+    await host.patch(kinds.POD, "train-1-x-default", home, patch, subresource="status")
+
+
+async def test_all_that_a_user_does_with_a_job(
+    cli: CommandLine, host: Api, catalogue: str, kubelet: Kubelet, namespace: str
+) -> None:
+    await host.apply(kinds.NESTED_CLASS, {"metadata": {"name": "default"}, "spec": CLASS})
+    async with looking(cli) as page:
+        card = page.locator(f'a[href="/apps/{catalogue}"]')
+        await expect(card).to_be_visible()
+        await take(page, "catalogue")
+        await card.click()
+        await page.get_by_label("Greeting").fill("Hello from the browser")
+        await page.get_by_label("Web servers").fill("2")
+        await page.get_by_label("Machine").select_option("large: 16 CPUs")
+        await page.get_by_label("End it after").fill("8")
+        await page.get_by_label("Name of the job").fill("shop")
+        await take(page, "form")
+        await page.get_by_role("button", name="Run Web shop").click()
+        await page.wait_for_url("**/shop")
+        job = await host.get(kinds.NESTED_APP_JOB, "shop", namespace)
+        assert job["spec"]["parameters"] == {"GREETING": "Hello from the browser", "REPLICAS": 2}
+        assert (job["spec"]["machine"], job["spec"]["activeDeadlineSeconds"]) == ("large", 8 * 3600)
+        home = f"own-{namespace}"
+        await put_pods(host, kubelet, home)
+        now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        times = {"startTime": now, "completionTime": now}
+        steps = [
+            step(name, kind=kind, **times)
+            for name, kind in (("database", "kubectl"), ("seed", "custom"), ("web-servers", "helm"))
+        ]
+        stages = [found | {"lastTransitionTime": now} for found in (ADMITTED, CLUSTER, APPLIED, EXPOSED, READY, RUNNING)]
+        more = {"namespace": home, "kubernetesVersion": "v1.36.3+k3s1", "command": "Start", "startTime": now}
+        await report(host, job, *stages, steps=steps, url=test_ui.URL, **more)
+        for place, pod in (("In this cluster", "database-"), ("At backend 'hpc'", "train-0"), ("Waiting for a node", "train-1")):
+            await expect(page.get_by_role("heading", name=place)).to_be_visible()
+            await expect(page.locator("#live_pods")).to_contain_text(pod)
+        await expect(page.get_by_text("0/3 nodes have a GPU that is free")).to_be_visible()
+        assert await find_barriers(page) == []
+        await take(page, "job")
+        await read_output(page)
+        await page.get_by_role("button", name="Add").click()
+        await expect(page.get_by_text("The job has more time now.")).to_be_visible()
+        job = await host.get(kinds.NESTED_APP_JOB, "shop", namespace)
+        assert job["spec"]["activeDeadlineSeconds"] == 9 * 3600
+        await page.get_by_role("link", name="Delete…").click()
+        await page.get_by_role("button", name="Delete it").click()
+        await expect(page.get_by_text("There are no jobs here")).to_be_visible()
+    assert await host.find(kinds.NESTED_APP_JOB, "shop", namespace) is None
+    await host.delete(kinds.NODE, "hpc-gpu")
+
+
+async def read_output(page: Page) -> None:
+    """Of all steps, of one, and of a pod; and back."""
+    await page.get_by_role("link", name="Output of all steps").click()
+    await expect(page.get_by_role("log")).to_contain_text("[seed] OK")
+    await page.get_by_label("Step").select_option("database")
+    await page.get_by_role("button", name="Show").click()
+    await expect(page.get_by_role("log")).to_contain_text("[database] deployment.apps/database created")
+    await expect(page.get_by_role("log")).not_to_contain_text("[seed]")
+    await page.get_by_role("link", name="shop").click()
+    await page.get_by_role("link", name="Output of pod database-").click()
+    await expect(page.get_by_role("log")).to_contain_text("Ready to accept connections")
+    await page.go_back()
 
 
 async def test_what_happens_is_shown_and_told_while_people_stay_where_they_are(
