@@ -19,7 +19,7 @@ from types import MappingProxyType
 import aiohttp
 import pytest
 
-from nestor.kube import Api, Kind, kinds
+from nestor.kube import Api, Forbidden, Kind, NotFound, kinds
 from tests.children import WITH_US
 from tests.integration import apiserver
 from tests.integration.chart import ALLOW_PRIVILEGED, install_roles
@@ -108,6 +108,20 @@ async def operator_running(
             process.terminate()
         expected = -signal.SIGKILL if operator.is_killed else 1 if operator.is_deposed else 0
         assert await asyncio.wait_for(process.wait(), 30) == expected, log.read_text()[-5000:]
+
+
+async def await_rights(plane: apiserver.ControlPlane) -> None:
+    """The operator's rights are in force, a moment after helm has installed them."""
+
+    async def may_list() -> bool:
+        async with await Api.connect(str(plane.kubeconfig_of(ACCOUNT))) as client:
+            try:
+                await client.list(kinds.OVERFLOW_BACKEND)
+            except (Forbidden, NotFound):
+                return False
+            return True
+
+    await eventually(may_list, limit=60)
 
 
 @contextlib.asynccontextmanager

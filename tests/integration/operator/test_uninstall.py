@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
-from nestor.kube import Api, Forbidden, kinds
+from nestor.kube import Api, kinds
 from tests import children
 from tests.integration import apiserver
 from tests.integration.chart import CHART
-from tests.integration.operator.conftest import ACCOUNT, ROOT, operator_running
+from tests.integration.operator.conftest import ROOT, await_rights, operator_running
 from tests.integration.operator.world import build_job, host_namespace
-from tests.waiting import eventually, wait_for, wait_for_any
+from tests.waiting import wait_for, wait_for_any
 
 Object = dict[str, Any]
 SYSTEM, HOOK = "nestor-system", "nestor-uninstall"
@@ -81,16 +81,6 @@ async def hooks_running(plane: apiserver.ControlPlane, admin: Api) -> AsyncItera
             await task
 
 
-async def _may_list(plane: apiserver.ControlPlane) -> bool:
-    """Whether the operator's rights are in force."""
-    async with await Api.connect(str(plane.kubeconfig_of(ACCOUNT))) as client:
-        try:
-            await client.list(kinds.OVERFLOW_BACKEND)
-        except Forbidden:
-            return False
-        return True
-
-
 def _is_new(pod: Object, known: set[str]) -> bool:
     return pod["metadata"]["uid"] not in known
 
@@ -111,7 +101,7 @@ async def test_helm_uninstalls_nothing_while_there_are_jobs_or_deletes_them_if_t
     helm_plane: apiserver.ControlPlane, admin: Api
 ) -> None:
     await install(helm_plane)
-    await eventually(lambda: _may_list(helm_plane), limit=30)
+    await await_rights(helm_plane)
     await admin.apply(kinds.NAMESPACE, {"metadata": {"name": "team"}})
     async with operator_running(helm_plane), hooks_running(helm_plane, admin) as outputs:
         home = await host_namespace(admin, await admin.create(kinds.NESTED_APP_JOB, build_job("mine", "team")))
