@@ -17,10 +17,10 @@ POLICY_BINDING = Kind(_GROUP, "v1", "validatingadmissionpolicybindings", "Valida
 CHART = Path(__file__).parents[2] / "charts/nestor"
 
 
-async def install_roles(api: Api) -> None:
-    """Its roles and bindings, what they cannot say, and the namespace that it is installed in."""
+async def install_roles(api: Api, *settings: str) -> None:
+    """Its roles and bindings, what they cannot say, and the namespace that it is installed in. `settings`: the chart's values."""
     await api.apply(kinds.NAMESPACE, {"metadata": {"name": "nestor-system"}})
-    for document in await render():
+    for document in await render(*settings):
         for kind in (kinds.CLUSTER_ROLE, kinds.CLUSTER_ROLE_BINDING, kinds.ROLE, kinds.ROLE_BINDING, POLICY, POLICY_BINDING):
             if document["kind"] == kind.name:
                 await api.apply(kind, document)
@@ -34,10 +34,11 @@ async def install_syncer_roles(api: Api) -> None:
         await api.apply(kinds.CLUSTER_ROLE, role)
 
 
-async def render() -> list[dict[str, Any]]:
-    """All its objects, with the values that have no default."""
+async def render(*settings: str) -> list[dict[str, Any]]:
+    """All its objects, with the values that have no default, and those in `settings`."""
     command = [str(apiserver.binary("helm")), "template", "nestor", str(CHART), "--namespace", "nestor-system"]
-    process = await asyncio.create_subprocess_exec(*command, "--set", "image.repository=x", stdout=asyncio.subprocess.PIPE)
+    values = ",".join(("image.repository=x", *settings))
+    process = await asyncio.create_subprocess_exec(*command, "--set", values, stdout=asyncio.subprocess.PIPE)
     output, _ = await process.communicate()
     assert process.returncode == 0
     return [document for document in yaml.safe_load_all(output) if document]

@@ -70,10 +70,13 @@ class Operator:
 
 
 @contextlib.asynccontextmanager
-async def operator_running(plane: apiserver.ControlPlane, *, give_up: int = 11, probes: bool = False) -> AsyncIterator[Operator]:
+async def operator_running(
+    plane: apiserver.ControlPlane, *, give_up: int = 11, probes: bool = False, kueue: bool = False
+) -> AsyncIterator[Operator]:
     """An operator for the length of a `with` block: a process as in the image, with the rights of the chart.
 
-    `give_up`: how long it deletes a job, in seconds. `probes`: whether it tries the host's network policies.
+    `give_up`: how long it deletes a job, in seconds. `probes`: whether it tries the host's network policies. `kueue`: whether
+    Kueue may decide when jobs start.
     """
     (port,) = apiserver.free_ports(1)
     log = plane.folder / f"operator-{port}.log"
@@ -85,6 +88,7 @@ async def operator_running(plane: apiserver.ControlPlane, *, give_up: int = 11, 
         "NESTOR_GIVE_UP_AFTER": str(give_up),
         "NESTOR_LOG_LEVEL": "debug",
         "NESTOR_NETWORK_PROBE": str(probes).lower(),
+        "NESTOR_KUEUE": str(kueue).lower(),
         "PYTHONPATH": str(ROOT / "src"),
     }
     with log.open("wb") as output:

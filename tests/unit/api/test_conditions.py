@@ -40,9 +40,11 @@ NEEDED = {
     "user": """ClassNotFound MachineNotFound PlacementNotAllowed StorageNotAllowed VersionUnsupported CommandNotFound
     ImageNotAllowed AppDefInvalid AppNotFound ParametersInvalid
     TemplatesNotFound PullSecretNotFound StepFailed RunnerFailed HostnameConflict HostNotAllowed IngressRefused
-    TlsSecretNotFound TooLarge PriorityNotFound""",
+    TlsSecretNotFound TooLarge PriorityNotFound QueueNameMissing
+    WorkloadConflict""",
     "somebody": """TooManyJobs NetworkNotEnforced ImagePullFailed Unschedulable ProvisioningFailed Unreachable Unauthorized
-    SecretNotFound NodeConflict NoShapes BackendInvalid CertificateNotIssued QueueUnbounded""",
+    SecretNotFound NodeConflict NoShapes BackendInvalid CertificateNotIssued QueueUnbounded
+    KueueUnavailable""",
 }
 
 

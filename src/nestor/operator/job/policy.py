@@ -6,6 +6,7 @@ from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.policy import Policy
 from nestor.objects import Object, spec_of
 from nestor.operator.admission.identity import Refused, identify
+from nestor.operator.admission.turn import assign_nodes, read_assigned
 from nestor.operator.clusters.policy import resolve_policy
 from nestor.operator.clusters.status import write_status
 from nestor.operator.world.context import Context
@@ -41,4 +42,5 @@ def _resolve(context: Context, job: Object) -> Policy:
         known = identify(job, classes)
     except Refused:
         return resolve_policy(None, is_job=True)
-    return resolve_policy(known.policy, is_job=True, job=known.spec, taints=taints, host=context.host)
+    policy = assign_nodes(known.policy, read_assigned(job))
+    return resolve_policy(policy, is_job=True, job=known.spec, taints=taints, host=context.host)

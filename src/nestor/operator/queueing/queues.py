@@ -54,7 +54,7 @@ class Queues:
         wake: Callable[[str, str], None] = lambda namespace, name: None,
     ) -> None:
         """`jobs`: all that there are, as far as they are known."""
-        self._jobs, self._find_classes, self._wake = jobs, find_classes, wake
+        self._jobs, self._find_classes, self.wake = jobs, find_classes, wake
         self._classes: dict[str, _Class] = {}
         self._entries: dict[str, Entry] = {}
         self._noted: dict[str, tuple[str, str]] = {}
@@ -215,7 +215,7 @@ class Queues:
 
     def _tell(self, uid: str, position: int) -> None:
         self._told[uid] = position
-        self._wake(self._entries[uid].namespace, self._entries[uid].name)
+        self.wake(self._entries[uid].namespace, self._entries[uid].name)
 
 
 def _find_room_limit(policy: NestedClassSpec | None) -> int | None:
