@@ -118,6 +118,9 @@ MANAGER = f"{GROUP}/operator"
 RERUN = f"{GROUP}/rerun"
 """Annotation that users set on a NestedAppJob: a new value runs all its steps again."""
 
+CREATED_BY = f"{GROUP}/created-by"
+"""Annotation of a NestedAppJob: the user who created it, as the API server knows them. The chart's policy takes no other name."""
+
 ROTATE = f"{GROUP}/rotate"
 """Annotation that users set on a NestedAppJob or NestedCluster: a new value makes all certificates issued so far useless. On the
 Secret with the authorities: the value that they were made for."""
