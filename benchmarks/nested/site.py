@@ -13,13 +13,13 @@ from pathlib import Path
 
 import aiohttp
 
+from benchmarks.nested.installed import installed
 from nestor.kube import Api, kinds
 from tests import children
 from tests.integration import apiserver
 from tests.integration.syncer import world as worlds
 from tests.integration.syncer.world import World
 
-ROOT = Path(__file__).parents[2]
 SPACE = "apps"
 _COUNT = re.compile(r'nestor_syncer_requests_total\{side="(\w+)",method="(\w+)"\} (\d+)')
 
@@ -81,6 +81,7 @@ async def _running(world: World) -> AsyncIterator[asyncio.subprocess.Process]:
     own = world.settings
     command = [sys.executable, "-m", "nestor", "syncer", f"--access={own.access}", f"--host-kubeconfig={own.host_kubeconfig}"]
     command += [f"--health-port={own.health_port}", f"--kubelet-port={own.kubelet_port}", f"--gate-port={own.gate_port}"]
-    environment = {"PYTHONPATH": str(ROOT / "src"), "POD_NAMESPACE": own.namespace, "NESTOR_CLUSTER": own.cluster}
-    async with children.running(*command, env=environment) as process:
-        yield process
+    with installed() as folder:
+        environment = {"PYTHONPATH": str(folder), "POD_NAMESPACE": own.namespace, "NESTOR_CLUSTER": own.cluster}
+        async with children.running(*command, env=environment) as process:
+            yield process

@@ -7,10 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from benchmarks.nested.installed import installed
 from benchmarks.overflow.goals import Goal
 from nestor.__main__ import PROCESSES
 
-ROOT = Path(__file__).parents[2]
 ROUNDS = 5
 """In turns. The best of them counts: the others had to share the processor."""
 START_SECONDS = 0.25
@@ -33,9 +33,10 @@ def starts() -> list[Goal]:
     """Processor time until a process begins to work, beside that of the HTTP library that all but one of them import."""
     codes = {_BESIDE: _BESIDE, **{name: _IMAGE + code for name, code in _CODE.items()}, "status": _COMMAND}
     found: dict[str, list[tuple[float, int]]] = {name: [] for name in codes}
-    for _ in range(ROUNDS + 1):
-        for name, code in codes.items():
-            found[name].append(_measure(code))
+    with installed() as folder:
+        for _ in range(ROUNDS + 1):
+            for name, code in codes.items():
+                found[name].append(_measure(code, folder))
     best = {name: min(times[1:]) for name, times in found.items()}
     beside = best[_BESIDE][0]
     print(f"starts: processor time and memory of imports, best of {ROUNDS}")
@@ -44,8 +45,8 @@ def starts() -> list[Goal]:
     return [Goal(f"start of {name}", best[name][0], START_SECONDS, "s") for name in (*PROCESSES, "status")]
 
 
-def _measure(code: str) -> tuple[float, int]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+def _measure(code: str, folder: Path) -> tuple[float, int]:
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
     done = subprocess.run([sys.executable, "-c", code + _SAY], env=environment, capture_output=True, text=True, check=True)
     seconds, size = done.stdout.split()
     return float(seconds), int(size)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-PROCESSES = ("operator", "syncer", "vnode", "runner", "reader", "probe")
+PROCESSES = ("operator", "syncer", "vnode", "runner", "reader", "probe", "portal")
 """What Nestor's own pods run; users have no use for these."""
 NEW_OBJECTS = 10_000
 """How many new objects the garbage collector waits for. It looks at all of a large JSON document again and again while that is
@@ -21,6 +21,7 @@ parsed: with Python's 700, half a million empty lists take ten times as long, an
 
 _AUTHORITIES = "SSL_CERT_FILE"
 """What tells OpenSSL which file has the authorities that the machine trusts."""
+_NO_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
 
 
 def main() -> None:
@@ -55,8 +56,9 @@ def add_pages() -> None:
 def starting() -> Iterator[None]:
     """For the imports of a process: without garbage collections, of which none would find anything, and without the 150
     authorities that aiohttp reads for a default which nobody here uses. Every connection says itself whom it trusts; one that
-    forgets to trusts nobody.
+    forgets to trusts nobody. Nor does Pydantic ever look for plugins, for which it would read what each package says of itself.
     """
+    os.environ.setdefault(_NO_PLUGINS, "__all__")
     found = os.environ.get(_AUTHORITIES)
     os.environ[_AUTHORITIES] = os.devnull
     gc.disable()
@@ -89,6 +91,10 @@ def _import_process(name: str) -> Callable[[list[str]], int]:
         from nestor.vnode.main import main as run_vnode  # noqa: PLC0415
 
         return run_vnode
+    if name == "portal":
+        from nestor.portal.main import main as run_portal  # noqa: PLC0415
+
+        return run_portal
     if name == "reader":
         from nestor.reader.main import main as run_reader  # noqa: PLC0415
 

@@ -6,6 +6,7 @@ The same input always gives the same name, so every reconcile finds what an earl
 from __future__ import annotations
 
 import enum
+import functools
 import hashlib
 
 LABEL_LIMIT = 63
@@ -64,6 +65,7 @@ class Part(enum.StrEnum):
     SERVER_POLICY = "server"
 
 
+@functools.lru_cache(maxsize=2048)
 def digest(*parts: str, length: int = 8) -> str:
     """A short hash of `parts` that respects their boundaries: ('a', 'bc') differs from ('ab', 'c')."""
     joined = "\0".join(parts).encode()

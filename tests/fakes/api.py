@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import copy
+import json
 import re
 import uuid
 from collections.abc import AsyncIterator, Callable
@@ -58,6 +59,10 @@ class MemoryApi:
         gone["metadata"]["resourceVersion"] = str(self._version)
         self._publish(kind, gone, None)
 
+    def go_on_from(self, other: MemoryApi) -> None:
+        """Have all its objects, and count versions on from its."""
+        self.objects, self._version = other.objects, other._version
+
     def look(self, kind: Kind, name: str, namespace: str = "") -> Object | None:
         """An object as it is now."""
         return copy.deepcopy(self.objects.get((kind.plural, namespace, name)))
@@ -76,14 +81,17 @@ class MemoryApi:
         """Whether every watcher has heard of everything that is not held."""
         return all(watch.events.empty() for watch in self._watches)
 
-    async def request(self, method: str, path: str, query: dict[str, str] | None = None, *_: Any) -> Object:
+    async def request(
+        self, method: str, path: str, query: dict[str, str] | None = None, *_: Any, parse: Callable[[bytes], Object] | None = None
+    ) -> Object:
         """A cache's list, or the server's version."""
         if path == "/version":
             return {"gitVersion": self.git_version}
         kind, namespace = self._read_path(path)
         labels, fields = ((query or {}).get(key, "") for key in ("labelSelector", "fieldSelector"))
         items = [item for item in self._all(kind, namespace) if _is_selected(item, labels, fields)]
-        return {"metadata": {"resourceVersion": str(self._version)}, "items": copy.deepcopy(items)}
+        answer = {"metadata": {"resourceVersion": str(self._version)}, "items": copy.deepcopy(items)}
+        return parse(json.dumps(answer).encode()) if parse else answer
 
     def with_metadata_only(self) -> Self:
         """See `Api.with_metadata_only`. More than metadata does no harm."""

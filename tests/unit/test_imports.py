@@ -21,18 +21,31 @@ COMMANDS = {"typer", "rich", "click", "nestor.cli"}
 MODELS = {"nestor.api.nestedclass", "nestor.api.nestedappjob", "nestor.api.crd"}
 """Models of what users write, and all that they import."""
 NOT_FOR = {
-    "operator": HEAVY | {"typer", "rich", "nestor.cli", "nestor.syncer", "nestor.vnode"},  # kopf imports click
+    "operator": HEAVY
+    | {"typer", "rich", "nestor.cli", "nestor.syncer", "nestor.vnode", "cloudevents", "dateutil"},  # kopf imports click
     "syncer": HEAVY
     | COMMANDS
     | MODELS
-    | {"kopf", "cryptography", "yaml", "aiohttp.web", "cloudevents", "nestor.api.overflowbackend", "nestor.operator"},
+    | {
+        "kopf",
+        "cryptography",
+        "yaml",
+        "aiohttp.web",
+        "cloudevents",
+        "nestor.api.overflowbackend",
+        "nestor.operator",
+        "importlib.metadata",
+    },
     "vnode": HEAVY
     | COMMANDS
     | MODELS
-    | {"kopf", "yaml", "nestor.providers.interlink", "nestor.providers.remote", "nestor.syncer"},
-    "runner": HEAVY | COMMANDS | MODELS | {"kopf", "cryptography", "aiohttp.web", "nestor.syncer"},
+    | {"kopf", "yaml", "nestor.providers.interlink", "nestor.providers.remote", "nestor.syncer", "importlib.metadata"},
+    "runner": HEAVY | COMMANDS | MODELS | {"kopf", "cryptography", "aiohttp.web", "nestor.syncer", "importlib.metadata"},
     "reader": HEAVY | COMMANDS | MODELS | {"kopf", "cryptography", "aiohttp", "yaml"},
     "probe": HEAVY | COMMANDS | MODELS | {"kopf", "cryptography", "aiohttp", "pydantic", "yaml"},
+    "portal": (HEAVY - {"jinja2"})
+    | MODELS
+    | {"typer", "rich", "click", "kopf", "cryptography", "nestor.operator", "nestor.syncer"},
     "status": HEAVY | MODELS | {"kopf", "cryptography", "aiohttp.web", "pydantic", "nestor.steps", "nestor.translate"},
 }
 """By process, or command: `status` stands for all of a user's."""

@@ -86,8 +86,23 @@ VERSION_UNSUPPORTED = Reason(
     "user",
     "delete the job and create it again with a listed version, or ask an admin to add yours to the class",
 )
+CLASS_NOT_PERMITTED = Reason(
+    "ClassNotPermitted",
+    "user",
+    "delete the object and create it again, with a `className` that you may use: `nestor doctor` and "
+    "`kubectl auth can-i use nestedclass/NAME` tell",
+)
 IMAGE_NOT_ALLOWED = Reason(
-    "ImageNotAllowed", "user", "delete the cluster and create it again without `image`, or ask an admin to allow it in the class"
+    "ImageNotAllowed",
+    "user",
+    "delete the object and create it again with an image that the message lists, a cluster without `image`; or ask an admin to "
+    "allow it in the class",
+)
+DEADLINE_NOT_ALLOWED = Reason(
+    "DeadlineNotAllowed",
+    "user",
+    "change `activeDeadlineSeconds` to what the class allows, or leave it out, or ask an admin to raise the class's "
+    "`maxActiveDeadlineSeconds`",
 )
 MACHINE_NOT_FOUND = Reason("MachineNotFound", "user", "change `machine` to one of the listed machines, or leave it out")
 PLACEMENT_NOT_ALLOWED = Reason(
@@ -118,6 +133,11 @@ KUEUE_UNAVAILABLE = Reason(
 )
 WORKLOAD_CONFLICT = Reason("WorkloadConflict", "user", "delete the job and create it again without that label")
 PRIORITY_NOT_FOUND = Reason("PriorityNotFound", "user", "change `priority` to one of the listed priorities, or leave it out")
+RETAINED_LIMIT = Reason(
+    "RetainedLimitReached",
+    "somebody",
+    "ask an admin to delete volumes that earlier jobs of the namespace have left, or to raise the limit in the class",
+)
 COMMAND_NOT_FOUND = Reason("CommandNotFound", "user", "delete the job and create it again with one of the listed commands")
 APPDEF_INVALID = Reason(
     "AppDefInvalid",
@@ -188,6 +208,11 @@ HOST_NOT_ALLOWED = Reason(
     "HostNotAllowed",
     "user",
     "choose a host below the class's domain, or ask an admin to add yours to the class's `expose.allowedHosts`",
+)
+ANNOTATION_NOT_ALLOWED = Reason(
+    "AnnotationNotAllowed",
+    "user",
+    "remove the annotations that the message names from `expose.annotations`, or ask an admin to allow them in the class",
 )
 INGRESS_REFUSED = Reason(
     "IngressRefused",

@@ -46,6 +46,11 @@ NESTED_GENERATION = f"{GROUP}/nested-generation"
 PURPOSE = f"{GROUP}/purpose"
 """Label: the purpose of an object that does not represent a single other one: `token` or `service-links` on the host,
 `suspended-pod` or `outcome` in a nested cluster; `probe`, `listener` and `caller` are the operator's probe of policies."""
+EGRESS_WALL = "egress-wall"
+"""Such a purpose: the NetworkPolicy that says what a cluster's pods may connect to. The chart's admission policy reads it."""
+
+NODE_PORTS = f"{GROUP}/node-ports"
+"""Label of that policy: whether syncers may open node ports of the cluster's own Services to its pods, at single addresses."""
 
 RENEW_AFTER = f"{GROUP}/renew-after"
 """Annotation: when to renew the credentials in a Secret."""
@@ -87,6 +92,9 @@ SALT = f"{GROUP}/salt"
 """Annotation of the copy of a Secret with parameters: keeps hashes of its values from being guessed."""
 APP_IMAGE = f"{GROUP}/app-image"
 """Annotation of a reader's pod: the app image whose AppDef it reads."""
+
+DEFAULT_CLASS = f"nestedclass.{GROUP}/is-default-class"
+"""Annotation of a NestedClass, `"true"`: the class of jobs that name none."""
 
 CATALOGUE = f"{GROUP}/catalogue"
 """Label that the owner of a ConfigMap sets to `true` to let NestedApps take their templates from it."""

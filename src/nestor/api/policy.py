@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
 from nestor.api.argocd import ArgoCDAccess
-from nestor.api.base import LabelPattern, Model, Quantity
+from nestor.api.base import ImagePrefix, LabelPattern, Model, Quantity
+from nestor.api.devices import Devices
 from nestor.api.placement import Placement
 from nestor.api.policies import IpBlock
 from nestor.api.selectors import LabelSelector
@@ -19,11 +21,20 @@ from nestor.objects import Object, status_of
 
 log = logging.getLogger(__name__)
 
+M = TypeVar("M", bound=Model)
+
 PodSecurity = Literal["Baseline", "Privileged"]
 
 
+@functools.cache
+def _nothing(model: type[M]) -> M:
+    """The strictest one: made once, because it is asked for several times for each pod."""
+    return model()
+
+
 class Policy(Model):
-    """The policy. What it does not mention is forbidden: the default of each field must be its strictest value.
+    """The policy. What it does not mention is forbidden: the default of each field must be its strictest value, but for
+    `allowed_images`, without which no pod would start.
 
     It is in the status of the NestedCluster, not in its spec: users write the spec of their own NestedClusters, and could
     grant themselves there what their class denies.
@@ -44,6 +55,11 @@ class Policy(Model):
         True,
         description="Whether the cluster's pods pull every image anew, so that nobody else's private image is used from a node, "
         "from the class's `images.alwaysPull`.",
+    )
+    allowed_images: Annotated[list[ImagePrefix], Field(max_length=64)] | None = Field(
+        None,
+        description="Registries, or registries with a path, of the images that pods may use, from the class's `images.allowed`. "
+        "If absent, all: most classes have no such list. A cluster whose class is gone keeps the list that it had.",
     )
     ephemeral_storage_limit: Quantity | None = Field(
         None,
@@ -69,13 +85,16 @@ class Policy(Model):
     @property
     def allowed_services(self) -> AllowedServices:
         """What the cluster's Services may do."""
-        return self.services or AllowedServices()
+        return self.services or _nothing(AllowedServices)
 
     storage: Storage | None = Field(
         None, description="The volumes that the cluster's claims may get, from the class's `storage` and the job's."
     )
     argo_cd: ArgoCDAccess | None = Field(
         None, alias="argoCD", description="What Argo CD may do in the cluster, from the class's `argoCD`. If not set, nothing."
+    )
+    devices: Devices | None = Field(
+        None, description="The devices that the cluster's ResourceClaims may get, from the class's `devices`."
     )
     internet: list[IpBlock] = Field(
         default_factory=list,
@@ -87,12 +106,17 @@ class Policy(Model):
     @property
     def volumes(self) -> Storage:
         """The volumes that the cluster's claims may get."""
-        return self.storage or Storage()
+        return self.storage or _nothing(Storage)
+
+    @property
+    def allowed_devices(self) -> Devices:
+        """The devices that the cluster's ResourceClaims may get."""
+        return self.devices or Devices()
 
     @property
     def places(self) -> Placement:
         """Where the cluster's pods may run."""
-        return self.placement or Placement()
+        return self.placement or _nothing(Placement)
 
     def with_own_runtimes(self, own: Mapping[str, str]) -> Policy:
         """The same, where pods may also name these RuntimeClasses of the tenant's own, each for one of the host's."""
@@ -109,4 +133,4 @@ class Policy(Model):
             return cls.model_validate(found or {})
         except ValidationError as error:
             log.error("the policy of the NestedCluster cannot be read, so the strictest one applies: %s", error)
-            return cls()
+            return cls(allowed_images=[])

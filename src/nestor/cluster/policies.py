@@ -88,21 +88,26 @@ def _build_open(shape: Shape, app: dict[str, str], to_internet: list[Object]) ->
     def unless(label: str) -> Object:
         return {"matchLabels": app, "matchExpressions": [{"key": label, "operator": "DoesNotExist"}]}
 
+    outwards = _policy(
+        shape,
+        Part.EGRESS_POLICY,
+        {
+            "podSelector": unless(labels.ISOLATED_EGRESS),
+            "policyTypes": ["Egress"],
+            "egress": [{"to": [_pods(app)]}, *to_internet],
+        },
+    )
+    # By this, admission finds the wall by which it measures what syncers write.
+    has_node_ports = shape.services.node_ports or shape.services.load_balancers
+    marks = {labels.PURPOSE: labels.EGRESS_WALL, labels.NODE_PORTS: str(has_node_ports).lower()}
+    outwards["metadata"]["labels"] |= marks
     return [
         _policy(
             shape,
             Part.INGRESS_POLICY,
             {"podSelector": unless(labels.ISOLATED_INGRESS), "policyTypes": ["Ingress"], "ingress": [{"from": [_pods(app)]}]},
         ),
-        _policy(
-            shape,
-            Part.EGRESS_POLICY,
-            {
-                "podSelector": unless(labels.ISOLATED_EGRESS),
-                "policyTypes": ["Egress"],
-                "egress": [{"to": [_pods(app)]}, *to_internet],
-            },
-        ),
+        outwards,
     ]
 
 

@@ -55,10 +55,18 @@ class Total:
         self.value = 0
         self._measure = measure
         self._sizes: dict[tuple[str, Key], int] = {}
+        self._followed: list[Informer] = []
         for informer in informers:
-            for where, obj in informer.store.items():
-                self._take(Change(where, None, obj))
-            informer.on_change(self._take, first=True)
+            self.follow(informer)
+
+    def follow(self, informer: Informer) -> None:
+        """Count another informer's objects, too. Once is enough."""
+        if any(informer is other for other in self._followed):
+            return
+        self._followed.append(informer)
+        for where, obj in informer.store.items():
+            self._take(Change(where, None, obj))
+        informer.on_change(self._take, first=True)
 
     def _take(self, change: Change) -> None:
         where = (change.latest.get("kind", ""), change.key)

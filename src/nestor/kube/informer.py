@@ -48,6 +48,19 @@ def key_of(obj: Object) -> Key:
     return meta.get("namespace", ""), meta["name"]
 
 
+def is_same(one: Object, other: Object) -> bool:
+    """Whether these are the same version of an object."""
+    return bool(one["metadata"].get("resourceVersion") == other["metadata"].get("resourceVersion"))
+
+
+def is_older(one: Object | None, other: Object) -> bool:
+    """Whether the first is an earlier version of the same object, by versions that can be compared."""
+    if one is None or one["metadata"].get("uid") != other["metadata"].get("uid"):
+        return False
+    versions = [str(item["metadata"].get("resourceVersion", "")) for item in (one, other)]
+    return all(map(str.isdecimal, versions)) and int(versions[0]) < int(versions[1])
+
+
 def find_longest_pause(server: str) -> float:
     """Seconds between two attempts at most, for the server with that URL."""
     host = urlsplit(server).hostname or ""
@@ -109,10 +122,23 @@ class Informer:
     def __iter__(self) -> Iterator[Object]:
         return iter(list(self.store.values()))
 
+    def offer(self, answer: Object) -> None:
+        """Take what the server has answered to a write of ours: the watch brings it later, and until then others would write the
+        same again. An object that is not known, any more or yet, stays so.
+        """
+        key = key_of(answer)
+        if is_older(self.store.get(key), answer):
+            self._set(key, self._complete(answer))
+
     @property
     def silence(self) -> float:
         """Seconds since the server last said anything."""
         return time.monotonic() - self.last_contact
+
+    @property
+    def longest_pause(self) -> float:
+        """Seconds between two attempts at most."""
+        return find_longest_pause(self.api.host)
 
     async def run(self) -> None:
         """Keep the cache until cancelled."""
@@ -133,7 +159,7 @@ class Informer:
                 self.trouble = error
                 if not error.is_transient:
                     # A missing permission or kind may be granted later; it must be seen, not end the process.
-                    log.warning("watching %s: %s", self.kind.plural, error)
+                    self._complain(error)
                     self._version = ""
                 await self._pause(began)
             except Exception:  # a server of somebody else's may answer anything
@@ -141,12 +167,15 @@ class Informer:
                 self._version = ""
                 await self._pause(began)
 
+    def _complain(self, error: errors.ApiError) -> None:
+        log.warning("watching %s: %s", self.kind.plural, error)
+
     async def _pause(self, began: float) -> None:
         """After a failure of what began then. Only failures in a row make pauses longer; each event ends the row."""
         if time.monotonic() - began > LONGEST_PAUSE_SECONDS:
             self._failures = 0  # a stream without events that was cut after a while
         self._failures += 1
-        await asyncio.sleep(find_pause(self._failures, find_longest_pause(self.api.host)))
+        await asyncio.sleep(find_pause(self._failures, self.longest_pause))
 
     def _query(self) -> dict[str, str]:
         pairs = {"labelSelector": self.labels, "fieldSelector": self.fields}
@@ -187,13 +216,19 @@ class Informer:
         self._version = item["metadata"]["resourceVersion"]
         if event["type"] == "BOOKMARK":
             return
-        item.setdefault("apiVersion", self.kind.api_version)
-        item.setdefault("kind", self.kind.name)
-        item = self.trim(item) if self.trim else item
         key = key_of(item)
+        known = self.store.get(key)
+        if event["type"] != "DELETED" and known is not None and (is_same(known, item) or is_older(item, known)):
+            return  # it was offered already, or something newer
+        item = self._complete(item)
         if self.most is not None and len(self.store) >= self.most and key not in self.store:
             raise errors.TooLong(f"there are more than {self.most}")
         self._set(key, None if event["type"] == "DELETED" else item, final=item)
+
+    def _complete(self, item: Object) -> Object:
+        item.setdefault("apiVersion", self.kind.api_version)
+        item.setdefault("kind", self.kind.name)
+        return self.trim(item) if self.trim else item
 
     def _set(self, key: Key, new: Object | None, *, final: Object | None = None) -> None:
         old = self.store.get(key)
@@ -203,7 +238,7 @@ class Informer:
             if old is None:
                 return
         else:
-            if old is not None and old["metadata"].get("resourceVersion") == new["metadata"].get("resourceVersion"):
+            if old is not None and is_same(old, new):
                 return
             self.store[key] = new
         change = Change(key, old, new)

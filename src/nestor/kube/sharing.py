@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Any
@@ -22,7 +23,7 @@ class Sharing:
     def __call__(self, value: Any) -> Any:
         """The equal of `value`, which stays as it is."""
         if isinstance(value, str):
-            return self._find(value, value) if len(value) <= TEXT_LIMIT else value
+            return sys.intern(value) if len(value) <= TEXT_LIMIT else value
         if isinstance(value, dict):
             parts = {self(key): self(item) for key, item in value.items()}
             return self._find((dict, *((key, _mark(item)) for key, item in parts.items())), parts)

@@ -34,7 +34,7 @@ class PlanError(Exception):
 class Model(BaseModel):
     """camelCase on the wire, unknown keys ignored, so that an older runner reads a newer plan."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, defer_build=True)
 
 
 class Helm(Model):

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from nestor import names
 from nestor.kube.pace import Rate
+from nestor.objects import Object
 from nestor.providers.host import EXCEEDED
+from nestor.translate import config
 
 MEBIBYTE = 1024 * 1024
 
 COPIED_BYTES = 32 * MEBIBYTE
-"""Host pods with those that have ended, and the data of copied ConfigMaps and Secrets and of pods' tokens. A pod has ten
-kilobytes, the rest of an application a few hundred.
+"""All that a nested cluster has in the host: pods with those that have ended, the data of copied ConfigMaps and Secrets and of
+pods' tokens, and all other copies. A pod has ten kilobytes, the rest of an application a few hundred.
 """
 
 SYNCED_SERVICES = 250
@@ -37,22 +39,29 @@ SYNCED_ENDPOINTS = 10_000
 SYNCED_BUDGETS = 100
 """PodDisruptionBudgets in the host. An application has one for each of its workloads at most."""
 
-HOST_WRITES = Rate(per_second=50, burst=400)
+SNAPSHOTS = 100
+"""VolumeSnapshots in the host. A quota may allow fewer; in a user's own namespace there need not be one."""
+
+RESOURCE_CLAIMS = 500
+"""ResourceClaims in the host, for the same reason. A pod has one or two."""
+
+HOST_WRITES = Rate(per_second=80, burst=400)
 """Writes of objects to the host. The burst lets more than a hundred pods with their tokens and configuration start at full speed;
-the rate is what a kubelet may ask by default. Deletions do not count: nothing can be deleted that was not written before.
+the rate lets twenty pods a second come for good, with three writes each (the pod, its tokens, and these again with its node), and
+the Services beside them. Deletions do not count: nothing can be deleted that was not written before.
 """
 
 HOST_BYTES = Rate(per_second=MEBIBYTE, burst=COPIED_BYTES)
 """The burst is all copies at once. The rate fills a sixth of the store's 2 GiB before old changes are dropped from it."""
 
-SMALL_BYTES = 16 * 1024
+SMALL_BYTES = 12 * 1024
 """A write of this size is bounded well enough by `HOST_WRITES`, below the rate of `HOST_BYTES`. Most pods are smaller."""
 
 COPY_WRITES = Rate(per_second=1, burst=10)
 """Writes of one copy. The burst is for an application's start, when Services and with them service links change quickly."""
 
-STATUS_WRITES = Rate(per_second=4, burst=20)
-"""Writes of the NestedCluster's status: each wakes the operator."""
+STATUS_WRITES = Rate(per_second=1, burst=20)
+"""Writes of the NestedCluster's status: each wakes the operator. Pods that come and go change their count all the time."""
 
 RUN_WRITES = Rate(per_second=1, burst=20)
 """Changes of `status.run` in it, of up to 256 KiB, which the operator copies once more. A runner writes two or three a step."""
@@ -64,6 +73,8 @@ NETWORK_POLICIES = 200
 OBJECT_BYTES = 64 * 1024
 """Of a host Service, PodDisruptionBudget or NetworkPolicy. A label selector has a hundred bytes, a port or an address fewer."""
 
+TOO_LARGE_POLICY = f"a NetworkPolicy may have {OBJECT_BYTES // 1024} KiB, and this one has more"
+
 
 def find_excess(total: int, before: int, after: int) -> str | None:
     """Why something may not grow from `before` to `after` bytes while all have `total`; None if it may. It may always shrink."""
@@ -71,9 +82,14 @@ def find_excess(total: int, before: int, after: int) -> str | None:
         return None
     size = COPIED_BYTES // MEBIBYTE
     return (
-        f"the pods of this nested cluster and the ConfigMaps and Secrets that they use may hold {size} MiB in total, and would "
-        "exceed that"
+        "what a nested cluster has in the host cluster, all pods with their ConfigMaps and Secrets, Services, EndpointSlices, "
+        f"claims, NetworkPolicies and PodDisruptionBudgets, may hold {size} MiB in total, and would exceed that"
     )
+
+
+def find_excess_of_data(total: int, copy: Object | None, desired: Object) -> str | None:
+    """As `find_excess`, for a host object that is written: `copy` is what there is so far."""
+    return find_excess(total, config.measure(copy) if copy is not None else 0, config.measure(desired))
 
 
 def find_surplus(count: int) -> str | None:
@@ -88,6 +104,20 @@ def find_surplus_of_budgets(count: int) -> str | None:
     if count < SYNCED_BUDGETS:
         return None
     return f"{SYNCED_BUDGETS} PodDisruptionBudgets of a nested cluster may hold in the host cluster; delete others first"
+
+
+def find_surplus_of_snapshots(count: int) -> str | None:
+    """Why there may be no further VolumeSnapshot in the host beside `count` others; None if there may."""
+    if count < SNAPSHOTS:
+        return None
+    return f"a nested cluster may have {SNAPSHOTS} VolumeSnapshots; delete others first"
+
+
+def find_surplus_of_resource_claims(count: int) -> str | None:
+    """Why there may be no further ResourceClaim in the host beside `count` others; None if there may."""
+    if count < RESOURCE_CLAIMS:
+        return None
+    return f"a nested cluster may have {RESOURCE_CLAIMS} ResourceClaims; delete others first"
 
 
 def find_surplus_of_policies(count: int) -> str | None:

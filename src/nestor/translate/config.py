@@ -27,8 +27,8 @@ def carry(obj: Object, kind: str) -> Object:
 
 
 def measure(copy: Object) -> int:
-    """Bytes of data in a ConfigMap or Secret; of a pod, all that it is."""
-    if copy.get("kind") == "Pod":
+    """Bytes of data in a ConfigMap or Secret; of other kinds, all that it is."""
+    if copy.get("kind") not in ("ConfigMap", "Secret"):
         return len(json.dumps(copy))
     pairs = ((key, text) for part in _DATA for key, text in (copy.get(part) or {}).items())
     return sum(len(key) + len(text.encode()) for key, text in pairs)

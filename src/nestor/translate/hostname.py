@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nestor.objects import Object
+from nestor.objects import Object, owners_of
 from nestor.translate.target import Target
 
 _LIMIT = 63
@@ -43,11 +43,37 @@ def find_ignored(pod: Object, target: Target) -> Iterator[str]:
         if is_old or len(full) > _LIMIT:
             why = needs if is_old else f"'{full}' is longer than {_LIMIT} characters"
             yield f"`spec.setHostnameAsFQDN` is true, but the pod's host name has no domain: {why}"
-    elif domain and not spec.get("hostnameOverride"):
+    elif _lacks_domain(pod) and _find_set(pod) is None:
         yield (
             f"`spec.subdomain` is '{spec['subdomain']}', but in the pod its host name has no domain (`hostname -f`), unless "
             "`spec.setHostnameAsFQDN` is true; its DNS records have"
         )
+
+
+def find_ignored_of_set(pod: Object, target: Target) -> tuple[Object, str] | None:
+    """What cannot be of the host names of all pods of a StatefulSet, and the set: not its owner but its controller gives each a
+    `subdomain`. None where nothing is to be said.
+    """
+    owner = _find_set(pod)
+    if owner is None or not _lacks_domain(pod):
+        return None
+    meta = {"name": owner["name"], "uid": owner["uid"], "namespace": pod["metadata"]["namespace"]}
+    message = (
+        "the host names of its pods have no domain inside them (`hostname -f`), unless `spec.template.spec.setHostnameAsFQDN` "
+        f"is true; their DNS records, such as {find_hostname(pod)}.{_find_domain(pod, target)}, have"
+    )
+    return {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "metadata": meta}, message
+
+
+def _lacks_domain(pod: Object) -> bool:
+    spec = pod["spec"]
+    has_other = any(spec.get(field) for field in ("hostNetwork", "setHostnameAsFQDN", "hostnameOverride"))
+    return bool(spec.get("subdomain")) and not has_other
+
+
+def _find_set(pod: Object) -> Object | None:
+    """The StatefulSet that the pod belongs to."""
+    return next((item for item in owners_of(pod) if item.get("controller") and item.get("kind") == "StatefulSet"), None)
 
 
 def _find_full(pod: Object, target: Target) -> str | None:

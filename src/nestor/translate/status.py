@@ -168,6 +168,11 @@ def without_fields(status: Object, fields: Collection[str]) -> Object:
     return result | {"conditions": _without_generation(status["conditions"])} if _GENERATION in fields else result
 
 
+def without_binding(status: Object) -> Object:
+    """The status of a pod that was just bound, without what the binding has written itself."""
+    return status | {"conditions": [item for item in status["conditions"] if item["type"] != "PodScheduled"]}
+
+
 def find_gates(pod: Object) -> set[str]:
     """Condition types in `readinessGates` that users may set on this pod: not the kubelet's, nor Nestor's own."""
     found = {item["conditionType"] for item in pod["spec"].get("readinessGates") or []}
@@ -192,11 +197,17 @@ def _change_conditions(now: list[Object], desired: list[Object], *, partial: boo
         there = before.get(item["type"], {})
         if _GENERATION not in item:
             (there,) = _without_generation([there])
-        if there != item:
+        if there != item and not _is_bound_alike(there, item):
             yield _explicit(item, there)
     if not partial:
         for kind in sorted((before.keys() & _REMOVABLE) - {item["type"] for item in desired}):
             yield {"type": kind, "$patch": "delete"}
+
+
+def _is_bound_alike(there: Object, item: Object) -> bool:
+    """Whether these differ only in when each API server has seen its pod bound."""
+    is_bound = item["type"] == "PodScheduled" and item["status"] == "True"
+    return is_bound and there | {"lastTransitionTime": item.get("lastTransitionTime")} == item
 
 
 def _observed_by(part: Object, host: Object, observed: int | None) -> Object:

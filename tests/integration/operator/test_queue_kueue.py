@@ -18,6 +18,7 @@ from tests.integration.operator.world import Object, be_ready_server, build_clas
 from tests.waiting import has, job_with, wait_for, wait_for_any
 
 POD_TEMPLATE = Kind("", "v1", "podtemplates", "PodTemplate")
+KUEUE = {"NESTOR_KUEUE": "true"}
 QUEUE = {labels.KUEUE_QUEUE: "batch"}
 DEFAULTS = {"requests": {"cpu": "10m"}, "limits": {"memory": "16Mi"}}
 TOLERATION = {"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}
@@ -28,11 +29,11 @@ FLAVORS = {"gold": {"nodeLabels": {"pool": "gold"}, "tolerations": [TOLERATION]}
 async def kueue_operator(second_plane: apiserver.ControlPlane, lonely: Api) -> AsyncIterator[Operator]:
     """An operator that has Kueue."""
     await kueue.install(lonely)
-    await install_roles(lonely, "kueue.enabled=true")
+    await install_roles(lonely, "--set", "kueue.enabled=true")
     for name, spec in FLAVORS.items():
         await lonely.apply(kinds.RESOURCE_FLAVOR, {"metadata": {"name": name}, "spec": spec})
     await lonely.apply(kinds.WORKLOAD_PRIORITY, {"metadata": {"name": "high"}, "value": 1000})
-    async with operator_running(second_plane, kueue=True) as running:
+    async with operator_running(second_plane, more=KUEUE) as running:
         yield running
 
 
@@ -199,7 +200,7 @@ async def test_another_operator_finds_what_kueue_said(
     name, where = await run(lonely, "fifth", team)
     kueue_operator.kill()
     await kueue.evict(lonely, name, team)
-    async with operator_running(second_plane, kueue=True):
+    async with operator_running(second_plane, more=KUEUE):
         await until_stopped(lonely, "fifth", where)
         await tell(lonely, "fifth", where, suspended=True)
         await wait_for(lonely, kinds.WORKLOAD, name, team, is_told("QuotaReserved", "False"))

@@ -2,31 +2,55 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from nestor.api.nestedclass import NetworkPolicyModel
+from nestor.api.policies import IpBlock
+from nestor.api.services import ServicesPolicy
 from nestor.cluster.access import SYNCER_ROLE
-from nestor.kube import Api, Forbidden, kinds
+from nestor.cluster.policies import build_internet, build_policies
+from nestor.cluster.shape import Host
+from nestor.contracts import addresses
+from nestor.kube import Api, Forbidden, Invalid, kinds
+from nestor.syncer import limits
 from nestor.syncer.translate.network_policy import Surroundings, build_policy
 from nestor.translate.target import Target
 from tests.integration import apiserver
+from tests.unit.operator.builders import build_shape
 from tests.waiting import eventually
 
 Object = dict[str, Any]
 
 OWN = {"nestor.dev/cluster": "hello", "nestor.dev/component": "app"}
+OTHER = OWN | {"nestor.dev/cluster": "other"}
 WALL = {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+HOST = Host(("10.43.0.0/16",), ("203.0.113.7",), resolvers=("10.43.0.10",))
+
+
+def build_walls(namespace: str, cluster: str = "hello", *, node_ports: bool = False, **network: Any) -> list[Object]:
+    """What the operator makes around the pods of a cluster."""
+    own: dict[str, Any] = {
+        "labels": {"nestor.dev/job-uid": "1"},
+        "owner": None,
+        "network": NetworkPolicyModel.model_validate(network),
+    }
+    own["services"] = ServicesPolicy.model_validate({"nodePorts": node_ports})
+    return build_policies(replace(build_shape(host=HOST), name=cluster, namespace=namespace, **own))
 
 
 @pytest.fixture
 async def namespace(lonely: Api) -> str:
-    """A job's namespace with a wall in it."""
+    """A job's namespace with its walls."""
     name = f"nestor-{uuid.uuid4().hex[:6]}"
     await lonely.create(kinds.NAMESPACE, {"metadata": {"name": name, "labels": {"nestor.dev/job-uid": "1"}}})
-    await lonely.create(kinds.NETWORK_POLICY, {"metadata": {"name": "hello-deny", "namespace": name}, "spec": WALL})
+    for wall in build_walls(name):
+        await lonely.create(kinds.NETWORK_POLICY, wall)
     return name
 
 
@@ -61,11 +85,12 @@ async def syncer(lonely: Api, second_plane: apiserver.ControlPlane, namespace: s
         yield client
 
 
-def copy(namespace: str, **spec: Any) -> Object:
-    """What a syncer writes for a nested policy."""
+def copy(namespace: str, internet: list[Object] | None = None, **spec: Any) -> Object:
+    """What a syncer writes for a nested policy, by default in a class that opens nothing outside."""
+    opened = [IpBlock.model_validate(item["ipBlock"]) for item in internet or []]
     target = Target(namespace=namespace, cluster="hello", labels={}, owner={}, api_ip="10.43.0.20", dns_ip="10.43.0.21")
     nested = {"metadata": {"name": "one", "namespace": "shop", "uid": "u"}, "spec": {"podSelector": {}, **spec}}
-    built = build_policy(nested, Surroundings(target, {"shop": {}}, {"10.42.0.7": "u"}, []))
+    built = build_policy(nested, Surroundings(target, {"shop": {}}, {"10.42.0.7": "u"}, opened))
     del built["metadata"]["ownerReferences"]
     return built
 
@@ -103,8 +128,16 @@ async def test_walls_are_neither_changed_nor_deleted(syncer: Api, namespace: str
         ({"egress": [{}]}, "connect to those of its nested cluster"),
         ({"egress": [{"to": [{"namespaceSelector": {}}]}]}, "connect to those of its nested cluster"),
         ({"egress": [{"to": [{"podSelector": {}}]}]}, "connect to those of its nested cluster"),
-        ({"egress": [{"to": [{"ipBlock": {"cidr": "0.0.0.0/0"}}]}]}, "metadata address"),
-        ({"egress": [{"to": [{"ipBlock": {"cidr": "169.254.169.254/32"}}]}]}, "metadata address"),
+        ({"podSelector": {"matchLabels": OTHER}}, "pods of its own nested"),
+        ({"egress": [{"to": [{"podSelector": {"matchLabels": OTHER}}]}]}, "pods of its own nested"),
+        *[
+            ({"egress": [{"to": [{"ipBlock": {"cidr": cidr}}]}]}, "its class closes|metadata address")
+            for cidr in (
+                *("0.0.0.0/0", "::/0", "0.0.0.0/1", "10.0.0.0/8", "10.1.2.3/32", "192.168.7.0/24", "203.0.113.7/32"),
+                *("169.254.169.254/32", *addresses.METADATA, *addresses.LINK_LOCAL, *addresses.NAT64),
+            )
+        ],
+        ({"egress": [{"to": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8", "169.254.0.0/16"]}}]}]}, "class closes"),
     ],
 )
 async def test_nothing_else_is_written(syncer: Api, namespace: str, spec: Object, message: str) -> None:
@@ -112,3 +145,95 @@ async def test_nothing_else_is_written(syncer: Api, namespace: str, spec: Object
     body["spec"] = {"podSelector": {"matchLabels": OWN}, "policyTypes": ["Ingress", "Egress"], **spec}
     with pytest.raises(Forbidden, match=message):
         await syncer.create(kinds.NETWORK_POLICY, body)
+
+
+@pytest.mark.parametrize("cidr", ["::ffff:10.0.0.0/104", "10.1.2.3/9", "010.0.0.0/8"])
+async def test_nothing_is_written_that_is_read_in_two_ways(syncer: Api, namespace: str, cidr: str) -> None:
+    body = copy(namespace)
+    rule = {"to": [{"ipBlock": {"cidr": cidr}}]}
+    body["spec"] = {"podSelector": {"matchLabels": OWN}, "policyTypes": ["Egress"], "egress": [rule]}
+    with pytest.raises((Forbidden, Invalid)):
+        await syncer.create(kinds.NETWORK_POLICY, body)
+
+
+async def test_what_the_class_opens_is_opened_whole_and_in_parts(syncer: Api, namespace: str) -> None:
+    internet = build_internet(NetworkPolicyModel(), HOST)
+    parts = ["0.0.0.0/0", "::/0", "8.0.0.0/6", "0.0.0.0/1", "128.0.0.0/1", "198.51.100.7/32", "2001:db8::/32", "2000::/3"]
+    peers: list[Object] = [{"ipBlock": {"cidr": cidr}} for cidr in parts]
+    peers.append({"ipBlock": {"cidr": "0.0.0.0/0", "except": ["1.0.0.0/8", "10.0.0.0/9", "172.0.0.0/6"]}})
+    body = copy(namespace, internet, policyTypes=["Egress"], egress=[{}, {"to": peers}])
+    assert sum("ipBlock" in peer for rule in body["spec"]["egress"] for peer in rule["to"]) == 11
+    made = await syncer.create(kinds.NETWORK_POLICY, body)
+    await syncer.delete(kinds.NETWORK_POLICY, made["metadata"]["name"], namespace)
+
+
+async def test_a_copy_of_the_size_that_there_may_be_can_be_judged(syncer: Api, namespace: str) -> None:
+    internet = build_internet(NetworkPolicyModel(), HOST)
+    blocks = [{"ipBlock": {"cidr": f"8.8.{number // 250}.{number % 250}/32"}} for number in range(1500)]
+    body = copy(namespace, internet, policyTypes=["Egress"], egress=[{"to": blocks}])
+    assert 50_000 < len(json.dumps(body)) < limits.OBJECT_BYTES
+    await syncer.create(kinds.NETWORK_POLICY, body)
+
+
+async def test_a_block_with_as_many_exceptions_as_there_may_be_can_be_judged(syncer: Api, namespace: str) -> None:
+    internet = build_internet(NetworkPolicyModel(), HOST)
+    closed = [f"8.{number // 250}.{number % 250}.0/31" for number in range(4000)]
+    body = copy(
+        namespace, internet, policyTypes=["Egress"], egress=[{"to": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": closed}}]}]
+    )
+    assert 40_000 < len(json.dumps(body)) < limits.OBJECT_BYTES
+    await syncer.create(kinds.NETWORK_POLICY, body)
+
+
+NODES = [{"ipBlock": {"cidr": "10.1.2.3/32"}}, {"ipBlock": {"cidr": "fd00::3/128"}}]
+PORT = {"protocol": "TCP", "port": 30007}
+
+
+async def test_own_node_ports_are_opened_at_nodes_where_the_class_allows_them(lonely: Api, syncer: Api, namespace: str) -> None:
+    body = copy(namespace)
+    body["spec"] = {"podSelector": {"matchLabels": OWN}, "policyTypes": ["Egress"], "egress": [{"to": NODES, "ports": [PORT]}]}
+    with pytest.raises(Forbidden, match="its class"):
+        await syncer.create(kinds.NETWORK_POLICY, body)
+    (open_wall,) = [wall for wall in build_walls(namespace, node_ports=True) if wall["metadata"]["name"] == "hello-app-out"]
+    await lonely.patch(
+        kinds.NETWORK_POLICY, "hello-app-out", namespace, {"metadata": {"labels": open_wall["metadata"]["labels"]}}
+    )
+
+    async def is_let() -> bool:
+        """The wall's change is known a moment later."""
+        try:
+            await syncer.create(kinds.NETWORK_POLICY, body)
+        except Forbidden:
+            return False
+        return True
+
+    await eventually(is_let, limit=20)
+    await lonely.delete(kinds.NETWORK_POLICY, body["metadata"]["name"], namespace)
+    for rule in (
+        {"to": NODES},
+        {"to": NODES, "ports": [PORT, {"protocol": "TCP", "port": 6443}]},
+        {"to": NODES, "ports": [PORT | {"endPort": 65000}]},
+        {"to": NODES, "ports": [PORT | {"port": "kubelet"}]},
+        {"to": [{"ipBlock": {"cidr": "10.1.2.0/31"}}], "ports": [PORT]},
+        {"to": [*NODES, {"ipBlock": {"cidr": "10.0.0.0/8"}}], "ports": [PORT]},
+    ):
+        with pytest.raises(Forbidden, match="its class"):
+            await syncer.create(kinds.NETWORK_POLICY, body | {"spec": body["spec"] | {"egress": [rule]}})
+
+
+async def test_where_the_class_opens_nothing_no_copy_does(lonely: Api, syncer: Api, namespace: str) -> None:
+    (closed,) = [wall for wall in build_walls(namespace, internet="None") if wall["metadata"]["name"] == "hello-app-out"]
+    await lonely.patch(kinds.NETWORK_POLICY, "hello-app-out", namespace, {"spec": closed["spec"]})
+    body = copy(namespace, egress=[{"to": [{"podSelector": {}}]}], policyTypes=["Egress"])
+    body["spec"]["egress"][0]["to"].append({"ipBlock": {"cidr": "198.51.100.7/32"}})
+
+    async def is_refused() -> bool:
+        """The wall's change is known a moment later."""
+        try:
+            await syncer.create(kinds.NETWORK_POLICY, body)
+        except Forbidden as error:
+            return "its class does not" in error.message
+        await lonely.delete(kinds.NETWORK_POLICY, body["metadata"]["name"], namespace)
+        return False
+
+    await eventually(is_refused, limit=20)

@@ -10,7 +10,7 @@ import pytest
 
 from nestor.api import labels
 from nestor.api.argocd import ArgoCDPolicy
-from nestor.cluster import pki, shared
+from nestor.cluster import certificates, pki, shared
 from nestor.cluster.argocd import Registration
 from nestor.cluster.pki import Authorities, Lifetimes
 from nestor.cluster.shape import Host
@@ -30,7 +30,7 @@ RESOLVED = build_resolved(build_job(), KNOWN)
 
 def build_authorities() -> Authorities:
     found = pki.mint_authorities("hello", NOW)
-    pairs = [pki.Pair(found[f"{name}.crt"], found[f"{name}.key"]) for name in ("server-ca", "client-ca", "access-ca")]
+    pairs = [certificates.Pair(found[f"{name}.crt"], found[f"{name}.key"]) for name in ("server-ca", "client-ca", "access-ca")]
     return Authorities(*pairs)
 
 
@@ -74,7 +74,7 @@ def build_registrar(api: FakeApi, *, is_ready: bool = True) -> Registrar:
         {**cluster, "metadata": {"name": "hello", "namespace": RESOLVED.home.namespace, "uid": "c", "resourceVersion": "1"}}
     )
     context = Context.create(cast(Api, api), Settings(image="x"), world, Host(()))
-    context.provisioner.get_authorities = lambda _: AUTHORITIES  # type: ignore[method-assign, misc, assignment]
+    context.provisioner.get_authorities = lambda _: AUTHORITIES  # type: ignore[method-assign, assignment]
     return Registrar(context)
 
 

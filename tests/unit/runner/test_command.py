@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import resource
 import sys
 from collections.abc import Iterator
@@ -205,8 +206,9 @@ async def test_a_gigabyte_of_output_costs_no_memory_and_little_time(tmp_path: Pa
 async def test_a_silent_command_is_seen_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "SILENCE_SECONDS", 0.3)
     _, lines = await run("import time; time.sleep(1); print('done')", tmp_path)
-    assert lines[0] == "still running after 0 s"
-    assert lines[-1] == "done"
+    assert re.fullmatch(r"still running after \d s", lines[0])
+    # A busy machine may take longer to end the process than it may be silent.
+    assert [line for line in lines if not line.startswith("still running")] == ["done"]
 
 
 async def test_the_end_is_seen_where_the_host_forbids_to_wait_for_it_by_a_handle(

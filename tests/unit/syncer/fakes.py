@@ -70,6 +70,16 @@ class NoPolicies:
 NO_POLICIES: Any = NoPolicies()
 
 
+class NoCache:
+    """Keeps nothing."""
+
+    def offer(self, _: Object) -> None:
+        """What a server has answered."""
+
+
+NO_CACHE: Any = NoCache()
+
+
 class NoOwnNodes:
     """Where tenants have added nothing to nodes."""
 

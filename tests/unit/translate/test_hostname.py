@@ -64,5 +64,20 @@ def test_what_cannot_be_is_told(pod: Object, told: str, told_by_old_hosts: str) 
         assert text in "".join(found)
 
 
+def test_pods_of_a_stateful_set_all_lack_the_same_which_is_told_at_the_set() -> None:
+    pod = build("web-0", subdomain="web")
+    pod["metadata"]["ownerReferences"] = [
+        {"kind": "StatefulSet", "name": "web", "uid": "s", "apiVersion": "apps/v1", "controller": True}
+    ]
+    assert list(hostname.find_ignored(pod, NEW)) == []
+    about, message = hostname.find_ignored_of_set(pod, NEW) or ({}, "")
+    meta = {"name": "web", "uid": "s", "namespace": pod["metadata"]["namespace"]}
+    assert about == {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": meta}
+    assert "`hostname -f`" in message
+    assert hostname.find_ignored_of_set(build("web-0", subdomain="web"), NEW) is None
+    for change in ({"setHostnameAsFQDN": True}, {"hostnameOverride": "own"}, {"hostNetwork": True}, {"subdomain": ""}):
+        assert hostname.find_ignored_of_set(pod | {"spec": pod["spec"] | change}, NEW) is None
+
+
 def test_a_pod_in_its_node_s_network_has_the_node_s_name() -> None:
     assert hostname.build_hostname(build("web.1", hostNetwork=True), NEW) == {}

@@ -31,14 +31,15 @@ def _find_problems(policy: NestedClassSpec, job: NestedAppJobSpec) -> Iterator[s
         yield f"`spec.storage.className` may not be '{wishes.class_name}': {list_allowed(allowed.classes)}"
     if wishes.size is None:
         return
-    most = _find_most(apply_machine(policy, job.machine))
+    most = find_most(apply_machine(policy, job.machine))
     if not allowed.classes:
         yield f"`spec.storage.size` may not be '{wishes.size}': the class allows no persistent volumes"
     elif parse_quantity(str(wishes.size)) > parse_quantity(most):
         yield f"`spec.storage.size` may not be '{wishes.size}': at most {most} is allowed"
 
 
-def _find_most(policy: NestedClassSpec) -> str:
+def find_most(policy: NestedClassSpec) -> str:
+    """How much the volumes of one job may have together."""
     given = policy.namespace.quota or {}
     return str(given.get(_SIZE, DEFAULT_QUOTA[_SIZE]))
 
@@ -62,7 +63,7 @@ def read_wishes(job: Object) -> JobStorage | None:
 
 def apply_size(policy: NestedClassSpec, wishes: JobStorage | None) -> NestedClassSpec:
     """The class with the size that a job wishes, if that is less than what it allows. `policy`: with the job's machine."""
-    if wishes is None or wishes.size is None or parse_quantity(str(wishes.size)) > parse_quantity(_find_most(policy)):
+    if wishes is None or wishes.size is None or parse_quantity(str(wishes.size)) > parse_quantity(find_most(policy)):
         return policy
     own = policy.namespace
     quota = {**(own.quota or {}), _SIZE: str(wishes.size)}

@@ -18,6 +18,7 @@ from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.admission.resolver import AppResolver
+from nestor.operator.admission.retained import check_retained, find_limit
 from nestor.operator.admission.turn import Turn, assign_nodes
 from nestor.operator.clusters.ensure import build_shape
 from nestor.operator.clusters.homes import keep_home_keys
@@ -34,6 +35,7 @@ from nestor.operator.kueue.keeper import Kueue
 from nestor.operator.lifecycle.data_epoch import drop_data, track_data
 from nestor.operator.lifecycle.lifecycle import Facts, Lifecycle, decide_lifecycle
 from nestor.operator.lifecycle.record import find_rerun
+from nestor.operator.lifecycle.retain import list_retained
 from nestor.operator.lifecycle.suspend import stop
 from nestor.operator.notices.outbox import Outbox
 from nestor.operator.queueing.needs import cap_quota, find_reserved
@@ -127,7 +129,7 @@ class JobReconciler:
             if not self._context.cache.jobs.put(job):
                 return Result()  # deleted while we added the finalizer, which the API server does not report
             job = self._context.cache.jobs.trim(job)
-            check_enforced(job, self._context.cache.classes, self._context.classes.all())
+            check_enforced(job, self._context.cache.classes, self._context.classes.all(), self._context.classes.default)
             resolved = await self._apps.resolve(job)
             reserved = find_reserved(resolved.policy, resolved.spec.machine, job, resolved.turn.counted)
             policy = assign_nodes(cap_quota(resolved.policy, reserved), resolved.turn.app)
@@ -160,9 +162,17 @@ class JobReconciler:
         admitted = _Admitted(job, resolved, replace(shape, replicas=life.replicas), plan, facts, life)
         if life.is_stopped and not facts.is_made:
             return await self._keep_unmade(admitted)
+        if life.is_reset_due or (life.phase == "Running" and not facts.is_made):
+            await self._check_retained(resolved)
         if life.is_reset_due:
             await drop_data(context, shape, data)
         return await self._keep(admitted)
+
+    async def _check_retained(self, resolved: Resolved) -> None:
+        """Raises `Refused` if what earlier jobs have left is too much for one that begins."""
+        name = resolved.class_name
+        if (policy := self._context.classes.all().get(name)) and (limit := find_limit(policy)) is not None:
+            check_retained(resolved.namespace, name, limit, await list_retained(self._context.api, resolved.namespace))
 
     async def _keep_unmade(self, it: _Admitted) -> Result:
         """A job that was created suspended has only a status; its templates are read again when it starts."""
@@ -215,7 +225,7 @@ class JobReconciler:
     ) -> None:
         """Observe, decide on the conditions, and write the status."""
         context, resolved, start = self._context, it.resolved, it.life.record.start_time
-        cache, home, class_name = context.cache, resolved.home, resolved.spec.class_name
+        cache, home, class_name = context.cache, resolved.home, resolved.class_name
         observed = Observed(
             cluster=cache.clusters.get(home.name, home.namespace),
             server=cache.find(kinds.POD, names.server_pod(home.name), home.namespace),

@@ -237,7 +237,7 @@ class Kueue:
         if self._informer is None or not self._informer.synced.is_set() or is_terminating(job):
             return
         try:
-            known = identify(job, self._context.classes.all())
+            known = identify(job, self._context.classes.all(), self._context.classes.default)
             if known.policy.queue.kueue != "Ignore" and not spec_of(job).get("suspend"):
                 await self._ensure(known, job, self._informer)
         except Refused as refused:

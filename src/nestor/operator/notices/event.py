@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from cloudevents.core.bindings import http
-from cloudevents.core.formats.json import JSONFormat
-from cloudevents.core.v1.event import CloudEvent
+from typing import TYPE_CHECKING
 
 from nestor import times
 from nestor.api import labels
+from nestor.api.class_choice import find_class_name
 from nestor.api.notices import Sink
-from nestor.objects import Object, spec_of
+from nestor.objects import Object
+
+if TYPE_CHECKING:
+    from cloudevents.core.bindings.http import HTTPMessage
 
 API_VERSION, KIND, PLURAL = f"{labels.GROUP}/v1alpha1", "NestedAppJob", "nestedappjobs"
 TYPE_PREFIX = "dev.nestor.job."
@@ -43,7 +44,7 @@ def write_letter(job: Object, status: Object, notice: Object, source: str = "") 
         "namespace": meta["namespace"],
         "name": meta["name"],
         "uid": meta["uid"],
-        "className": spec_of(job).get("className", ""),
+        "className": find_class_name(job | {"status": status}),
         "reason": notice.get("reason", ""),
         "message": notice.get("summary", ""),
         **facts,
@@ -59,8 +60,13 @@ def write_letter(job: Object, status: Object, notice: Object, source: str = "") 
     return Letter(notice["id"], notice["type"], notice["time"], attributes, data)
 
 
-def build_request(letter: Letter, sink: Sink) -> http.HTTPMessage:
+def build_request(letter: Letter, sink: Sink) -> HTTPMessage:
     """Headers and body of the request, in the mode that the sink wants."""
+    # Only where a class has a sink, and few have.
+    from cloudevents.core.bindings import http  # noqa: PLC0415
+    from cloudevents.core.formats.json import JSONFormat  # noqa: PLC0415
+    from cloudevents.core.v1.event import CloudEvent  # noqa: PLC0415
+
     event = CloudEvent({**letter.attributes, "time": times.read(letter.time)}, dict(letter.data))
     convert = http.to_binary if sink.mode == "Binary" else http.to_structured
     return convert(event, JSONFormat())

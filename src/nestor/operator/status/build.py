@@ -51,6 +51,8 @@ def describe(resolved: Resolved, observed: Observed, plan: Plan, life: Lifecycle
     run = observed.recorded if life.phase == "Finished" else observed.run
     is_running = not life.is_stopped or life.phase == "Restarting"
     return life.record.to_status() | {
+        "className": resolved.class_name,
+        "machine": resolved.spec.machine,
         "namespace": resolved.home.namespace,
         "appDigest": digest_snapshot(dump_snapshot(resolved.app)) if resolved.app.origin else None,
         "command": resolved.command,

@@ -41,7 +41,9 @@ class Engine:
         """Sources that a request found: the cache may not have them yet, or never."""
         self._unused: dict[Key, float] = {}
         self.name = row.name or row.kind.plural
-        self.queue: WorkQueue[Key] = WorkQueue(self._reconcile, workers=row.workers, name=self.name, max_delay=RETRY_LIMIT)
+        self.queue: WorkQueue[Key] = WorkQueue(
+            self._reconcile, workers=row.workers, name=self.name, max_delay=RETRY_LIMIT, begin=self._await_caches
+        )
         if row.sources is not None:
             row.sources.on_change(self._on_source)
         row.copies.on_change(self._on_copy)
@@ -70,6 +72,11 @@ class Engine:
             return ()
         verbs = ("get", "create", "patch", "delete") if self._row.direction == "Down" else ("get",)
         return (right(self._row.kind, *verbs),)
+
+    async def _await_caches(self) -> None:
+        """Those of kinds that a cluster may not have are filled after all others, or never."""
+        for cache in self._row.read:
+            await cache.synced.wait()
 
     async def ensure_needs(self, pod: Object) -> None:
         """Make sure that the copies exist that this pod needs; call it before the pod is created."""
@@ -185,9 +192,9 @@ class Engine:
             if copy is not None:
                 await self._row.align(source, copy)
         except (Forbidden, Invalid) as error:
+            if self._row.fails_closed:
+                await self._remove_outdated(key, source)
             await self._tell(key, source, self._in_nested_words(key, error.message))
-            if self._row.fails_closed and (left := self._find_copy(key)) is not None:
-                await self._writer.remove(left)
             if isinstance(error, Forbidden):
                 raise  # retry: the other object may be deleted or the quota raised, and no event tells us
         else:
@@ -278,15 +285,24 @@ class Engine:
             source = self._row.find_source(key)
             if source is not None and self._row.is_wanted(key, source) and not self._row.find_refusal(source):
                 return  # wanted again since we decided
-            self._written.pop(key, None)
-            # Set before the delete: anyone who needs the copy meanwhile recreates it instead of relying on this one.
-            self._removed[key] = copy["metadata"]["uid"]
-            try:
-                await self._writer.remove(copy)
-            except BaseException:
-                self._removed.pop(key, None)
-                raise
-            self._unused.pop(key, None)
+            await self._delete(key, copy)
+
+    async def _remove_outdated(self, key: Key, source: Object) -> None:
+        async with self._locks.hold(key):
+            copy = self._find_copy(key)
+            if copy is not None and not fields.is_current(copy, self._row.build(source), self._row.fields):
+                await self._delete(key, copy)
+
+    async def _delete(self, key: Key, copy: Object) -> None:
+        self._written.pop(key, None)
+        # Set before the delete: anyone who needs the copy meanwhile recreates it instead of relying on this one.
+        self._removed[key] = copy["metadata"]["uid"]
+        try:
+            await self._writer.remove(copy)
+        except BaseException:
+            self._removed.pop(key, None)
+            raise
+        self._unused.pop(key, None)
 
     async def _tell(self, key: Key, source: Object, message: str) -> None:
         """Tell the tenant once, by an event; again if the source was deleted and recreated."""

@@ -52,6 +52,9 @@ class Row:
         self.references = references
         self.replaced = 0
         """Sources that had to be deleted and made again."""
+        self._bytes = context.caches.copied_bytes
+        if self.direction == "Down":
+            self._bytes.follow(self.copies)
 
     # Which objects there are
 
@@ -66,6 +69,11 @@ class Row:
         """The cache of the copies."""
         caches = self.context.caches
         return caches.host(self.kind) if self.direction == "Down" else caches.nested(self.kind)
+
+    @property
+    def read(self) -> Iterable[Informer]:
+        """The caches by which is decided whether there are sources and copies: until they are full, nothing is done."""
+        return [cache for cache in (self.sources, self.copies) if cache is not None]
 
     @property
     def source_api(self) -> Api:
@@ -126,9 +134,12 @@ class Row:
     def find_excess(self, copy: Object | None, desired: Object) -> str | None:
         """Why this write would exceed what a cluster may have, as a message for the tenant; None if it would not.
 
-        `copy` is what there is so far. It stays as it is while the limit holds.
+        `copy` is what there is so far. It stays as it is while the limit holds, unless the row says `fails_closed`. Rows with
+        limits of their own ask here last: everything together has only so many bytes.
         """
-        return None
+        if self.direction == "Up":
+            return None
+        return limits.find_excess_of_data(self._bytes.value, copy, desired)
 
     def find_clash(self, key: Key) -> str:
         """Why there must be no new copy: what else would find it under its name, as a message for the tenant. Empty for most."""

@@ -16,7 +16,6 @@ from nestor.objects import Object, labels_of
 from nestor.providers.base import InvalidInput, NoRoom, NotYet, Provider
 from nestor.syncer import limits
 from nestor.syncer.copies.memory import Told
-from nestor.syncer.copies.rows.config import find_excess
 from nestor.syncer.pods import room
 from nestor.syncer.pods.gang_groups import NoGang
 from nestor.syncer.pods.gangs import Gangs
@@ -164,7 +163,7 @@ class PodCreator:
         host["metadata"]["labels"] |= self.isolation.find(nested)
         if caches.is_suspended or caches.policy != policy:
             return False
-        if message := find_excess(caches.copied_bytes.value, None, host):
+        if message := limits.find_excess_of_data(caches.copied_bytes.value, None, host):
             raise Forbidden(403, "Forbidden", message)
         self.creating += 1
         try:

@@ -20,6 +20,8 @@ class PodDeleter:
         self._context = context
         self._provider = provider
         self._syncer = syncer
+        self._finished: set[str] = set()
+        """Nested pods that were deleted for good, whether or not the cache says so yet."""
 
     async def stop(self, nested: Object, host: Object) -> None:
         """The tenant deletes the pod: end the host pod within the grace period of the nested one."""
@@ -55,6 +57,8 @@ class PodDeleter:
         Pods with finalizers (those of Jobs) stay until their controller has read that status.
         """
         meta = nested["metadata"]
+        if meta["uid"] in self._finished:
+            return
         if last is not None or status.is_bound(nested):
             await self._syncer.lose(nested, last)
         if meta.get("deletionGracePeriodSeconds") == 0 and meta.get("finalizers") and status.is_terminal(nested):
@@ -63,3 +67,8 @@ class PodDeleter:
             return
         with contextlib.suppress(NotFound, Conflict):
             await self._context.nested.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=0)
+            self._finished.add(meta["uid"])
+
+    def forget(self, uid: str) -> None:
+        """Forget a pod that is gone."""
+        self._finished.discard(uid)

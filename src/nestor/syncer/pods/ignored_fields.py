@@ -7,13 +7,13 @@ from nestor.objects import Object
 from nestor.syncer.copies.memory import Told
 from nestor.syncer.pods.own_nodes import OwnNodes
 from nestor.syncer.view.context import Context
-from nestor.translate import ignored
+from nestor.translate import hostname, ignored
 
 REASON = "FieldsIgnored"
 
 
 class IgnoredFields:
-    """One event per pod, before its host pod is created."""
+    """One event per pod, before its host pod is created. What all pods of a StatefulSet lack is told once, at the set."""
 
     def __init__(self, context: Context, own_nodes: OwnNodes) -> None:
         self._own_nodes = own_nodes
@@ -29,8 +29,14 @@ class IgnoredFields:
     async def tell(self, pod: Object) -> None:
         """Post the event, unless this pod has it already."""
         found = "; ".join([*ignored.find_ignored(pod, self._caches.policy, self._target), *self._own_nodes.find_ignored(pod)])
-        if found and self._told.is_news(pod["metadata"]["uid"], found):
+        of_set = hostname.find_ignored_of_set(pod, self._target)
+        if not (found or of_set) or not self._told.is_news(pod["metadata"]["uid"], found):
+            return
+        if found:
             await self._recorder.post(pod, "Warning", REASON, found)
+        if of_set:
+            about, message = of_set
+            await self._recorder.post_once(about, "Normal", REASON, message)
 
     def _on_pod(self, change: Change) -> None:
         uids = [pod["metadata"]["uid"] if pod is not None else None for pod in (change.old, change.new)]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from nestor.kube import Change, RetryLater, kinds
+from nestor.kube.shared_reads import SharedReads
 from nestor.objects import Object
 from nestor.syncer.translate import network_policy
 from nestor.syncer.view.context import Context
@@ -18,6 +20,8 @@ class Isolation:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._metadata = context.nested.with_metadata_only()
+        self._listed = SharedReads(self._list)
+        self._turn = asyncio.Lock()
         self._policies = context.caches.by_namespace(kinds.NETWORK_POLICY)
         self._pods = context.caches.by_namespace(kinds.POD)
 
@@ -25,11 +29,16 @@ class Isolation:
         """Have all policies in the cache that are older than the pod. Raises `RetryLater` until they are."""
         cache = self._context.caches.nested(kinds.NETWORK_POLICY)
         namespace = pod["metadata"]["namespace"]
-        for found in await self._metadata.list(kinds.NETWORK_POLICY, namespace):
+        for found in await self._listed.get(namespace):
             meta = found["metadata"]
             known = cache.get(meta["name"], namespace)
             if known is None or int(known["metadata"]["resourceVersion"]) < int(meta["resourceVersion"]):
                 raise RetryLater(_PATIENCE_SECONDS, f"NetworkPolicy '{meta['name']}' is not known yet")
+
+    async def _list(self, namespace: str) -> list[Object]:
+        # One at a time of all: users can make many policies with long annotations, in many namespaces.
+        async with self._turn:
+            return await self._metadata.list_trimmed(kinds.NETWORK_POLICY, _trim, namespace)
 
     def find(self, pod: Object) -> dict[str, str]:
         """The labels of the pod's host pod."""
@@ -43,3 +52,7 @@ class Isolation:
                 look_at(pod["metadata"]["uid"])
 
         self._context.caches.nested(kinds.NETWORK_POLICY).on_change(on_policy)
+
+
+def _trim(policy: Object) -> Object:
+    return {"metadata": {key: policy["metadata"][key] for key in ("name", "resourceVersion")}}

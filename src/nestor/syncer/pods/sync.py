@@ -19,7 +19,7 @@ from nestor.syncer.pods.gangs import Gangs
 from nestor.syncer.pods.isolation import Isolation
 from nestor.syncer.view.context import Context
 from nestor.times import timestamp
-from nestor.translate import messages, placement, refusals, status, update
+from nestor.translate import messages, placement, pod, refusals, status, update
 from nestor.translate.gang import NOT_PLACED, TAKEN_BACK, WAITING, explain_wait, is_held
 from nestor.translate.node_rules import find_backend
 
@@ -46,6 +46,8 @@ class PodSyncer:
         self._isolation = isolation
         self._told: Told[str] = Told()
         self._warned: set[str] = set()
+        self._bound: set[str] = set()
+        """Pods that we have bound, whether or not the cache says so yet."""
         self._dropped: set[str] = set()
         """Status fields that the nested API server is too old for."""
 
@@ -60,8 +62,10 @@ class PodSyncer:
                 refused = await self._send(nested, host, update.build_isolation(host, self._isolation.find(nested)))
             finally:
                 with contextlib.suppress(NotFound, Conflict):
-                    await self._bind(nested, host)
-                    await self.write_status(nested, self._explain(host, status.build_status(nested, host, self._context.target)))
+                    desired = self._explain(host, status.build_status(nested, host, self._context.target))
+                    # What the binding has written itself is no reason for a request; it goes with one that has another.
+                    if not await self._bind(nested, host) or self._build_patch(nested, status.without_binding(desired)):
+                        await self.write_status(nested, desired)
             await self._push(nested, host, refused)
         except providers.NotFound:
             pass  # another event follows
@@ -73,16 +77,21 @@ class PodSyncer:
         """Forget the messages about a pod that is gone."""
         self._told.forget(uid)
         self._warned.discard(uid)
+        self._bound.discard(uid)
 
     async def write_status(self, nested: Object, desired: Object) -> None:
         """Patch the nested pod's status if it differs."""
-        patch = status.build_patch(nested, status.without_fields(desired, self._dropped))
+        patch = self._build_patch(nested, desired)
         if patch is not None:
             meta = nested["metadata"]
             answer = await self._context.nested.patch(
                 kinds.POD, meta["name"], meta["namespace"], patch, subresource="status", how="strategic"
             )
             self._dropped |= status.find_dropped(patch, answer)
+            self._context.caches.nested(kinds.POD).offer(answer)
+
+    def _build_patch(self, nested: Object, desired: Object) -> Object | None:
+        return status.build_patch(nested, status.without_fields(desired, self._dropped))
 
     async def lose(self, nested: Object, last: Object | None) -> None:
         """The host pod was deleted: fail the nested pod, so that its controller replaces it."""
@@ -127,14 +136,14 @@ class PodSyncer:
             await self.write_status(nested, status.explain_gate(failed, NOT_PLACED, message))
             await self._context.recorder.post(nested, "Warning", NOT_PLACED, message)
 
-    async def _bind(self, nested: Object, host: Object) -> None:
-        node = host["spec"].get("nodeName")
+    async def _bind(self, nested: Object, host: Object) -> bool:
+        """Bind the nested pod to its host pod's node. Returns whether we have done so, and `nested` does not say it yet."""
+        node, meta = host["spec"].get("nodeName"), nested["metadata"]
         if not node:
-            return
+            return False
         await self._ensure_node(node)
-        if nested["spec"].get("nodeName"):
-            return
-        meta = nested["metadata"]
+        if nested["spec"].get("nodeName") or meta["uid"] in self._bound:
+            return not nested["spec"].get("nodeName")
         binding = {
             "apiVersion": "v1",
             "kind": "Binding",
@@ -149,7 +158,9 @@ class PodSyncer:
             if not error.is_terminating:  # otherwise the pod disappears with its namespace
                 raise
         else:
+            self._bound.add(meta["uid"])
             await self._tell_place(nested, host, node)
+        return meta["uid"] in self._bound
 
     async def _tell_place(self, nested: Object, host: Object, node: str) -> None:
         """Report that a pod has overflowed, to which backend, and why."""
@@ -166,6 +177,7 @@ class PodSyncer:
         """Bring the tenant's changes down. `before`: why one before these was refused, or empty."""
         target, caches = self._context.target, self._context.caches
         found = refusals.find_debug_refusals(nested, caches.policy) if nested["spec"].get("ephemeralContainers") else []
+        found += refusals.find_image_refusals(nested, pod.applied(host).get("images") or {}, caches.policy)
         refused = [
             before,
             await self._send(nested, host, self._gangs.build_release(host)),

@@ -17,7 +17,8 @@ from nestor.api import labels
 from nestor.kube import Change, Forbidden, WorkQueue, kinds
 from nestor.kube.index import Index
 from nestor.objects import Object, annotations_of, labels_of, spec_of
-from nestor.syncer.copies.rows.config import SECRET_FIELDS, find_excess
+from nestor.syncer import limits
+from nestor.syncer.copies.rows.config import SECRET_FIELDS
 from nestor.syncer.copies.writer import Writer, is_synced_from
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 from nestor.translate import volumes
@@ -26,6 +27,7 @@ from nestor.translate.target import nested_uid
 from nestor.translate.volumes import Token
 
 _PURPOSE = "token"
+_WORKERS = 20
 _RENEW_AT = 0.8
 """Renew a token after this fraction of its lifetime, as a kubelet does."""
 
@@ -39,7 +41,7 @@ class TokenController:
         self._writer = Writer(context.host, kinds.SECRET, SECRET_FIELDS, partial(is_synced_from, context.target.cluster))
         self._by_uid = Index(secrets, _pod_uid)
         self._bytes = context.caches.copied_bytes
-        self.queue = WorkQueue(self._reconcile, workers=4, name="tokens", max_delay=RETRY_LIMIT)
+        self.queue = WorkQueue(self._reconcile, workers=_WORKERS, name="tokens", max_delay=RETRY_LIMIT)
         secrets.on_change(self._on_secret)
         pods.on_change(self._on_pod)
         context.caches.host(kinds.POD).on_change(lambda change: self._on_gone(nested_uid(change.latest), change))
@@ -88,7 +90,7 @@ class TokenController:
         desired = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
         secret = self._secret(pod)
         # Renewed tokens are about as long as the old ones, without which the pod would fail.
-        if secret is None and (message := find_excess(self._bytes.value, None, desired)):
+        if secret is None and (message := limits.find_excess_of_data(self._bytes.value, None, desired)):
             raise Forbidden(403, "Forbidden", message)
         await self._writer.write(secret, desired)
         return life * _RENEW_AT

@@ -7,7 +7,7 @@ import dataclasses
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from nestor import names
@@ -49,11 +49,17 @@ class Context:
     caches: Caches
     recorder: EventRecorder
     """Posts events in the nested cluster, for the tenant."""
+    _targets: dict[tuple[str, ...], Target] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """The target under the current policy, by the labels that it allows."""
 
     @property
     def target(self) -> Target:
         """Where host objects go, and how they are labelled under the current policy."""
-        return dataclasses.replace(self.home, allowed_labels=tuple(self.caches.policy.allowed_labels or ()))
+        allowed = tuple(self.caches.policy.allowed_labels or ())
+        if allowed not in self._targets:  # asked for many times for each pod
+            self._targets.clear()
+            self._targets[allowed] = dataclasses.replace(self.home, allowed_labels=allowed)
+        return self._targets[allowed]
 
 
 async def find_target(host: Api, settings: Settings) -> tuple[Target, Object]:

@@ -19,7 +19,7 @@ FEW, MANY = ["example.com/a"], [f"example.com/{number}" for number in range(5000
 class RawApi(MemoryApi):
     """It also answers what no cache and no trim shortens."""
 
-    async def request(self, method: str, path: str, *_: Any) -> Any:
+    async def request(self, method: str, path: str, *_: Any, **__: Any) -> Any:
         """One object."""
         assert (method, path) == ("GET", kinds.NESTED_APP_JOB.path("team-a", "hello"))
         self.asked.append("whole")

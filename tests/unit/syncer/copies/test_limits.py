@@ -10,6 +10,7 @@ from nestor.syncer import limits
 from nestor.syncer.copies.rows.budgets import BudgetRow
 from nestor.syncer.copies.rows.config import ConfigMapRow, SecretRow
 from nestor.syncer.copies.rows.endpoint_slices import EndpointSliceRow
+from nestor.syncer.copies.rows.network_policies import NetworkPolicyRow
 from nestor.syncer.copies.rows.service_links import ServiceLinksRow
 from nestor.syncer.copies.rows.services import ServiceRow
 from nestor.translate.env import links_name
@@ -19,7 +20,8 @@ from tests.unit.syncer.copies.test_services import build_slice
 from tests.unit.translate.builders import TARGET, build_service
 
 TOO_MUCH = (
-    "the pods of this nested cluster and the ConfigMaps and Secrets that they use may hold 0 MiB in total, and would exceed that"
+    "what a nested cluster has in the host cluster, all pods with their ConfigMaps and Secrets, Services, EndpointSlices, "
+    "claims, NetworkPolicies and PodDisruptionBudgets, may hold 0 MiB in total, and would exceed that"
 )
 
 
@@ -102,6 +104,26 @@ async def test_host_services_and_budgets_have_only_so_many_bytes() -> None:
         assert clusters.copy(kinds.POD_DISRUPTION_BUDGET, "budget") is None
         assert all("may have 64 KiB in the host cluster" in message for _, message in clusters.events)
         assert sorted(reason for reason, _ in clusters.events) == ["NotCarried", "ServiceNotSynced"]
+
+
+async def test_services_policies_and_slices_count_as_data_with_all_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "COPIED_BYTES", 2500)
+    clusters = Clusters.build()
+    clusters.nested.put(kinds.SERVICE, build_service("web", clusterIP="10.43.7.1", selector=None))
+    async with running(clusters, ServiceRow, EndpointSliceRow, NetworkPolicyRow) as made:
+        assert clusters.copy(kinds.SERVICE, "web") is not None
+        ports = [{"port": 80 + at, "name": "x" * 60} for at in range(40)]
+        clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice(name="own", ports=ports))
+        many = {f"label-{number}": "x" * 60 for number in range(40)}
+        meta = {"name": "closed", "namespace": SPACE, "uid": "p"}
+        clusters.nested.put(kinds.NETWORK_POLICY, {"metadata": meta, "spec": {"podSelector": {"matchLabels": many}}})
+        await made.settle()
+        assert clusters.copy(kinds.ENDPOINT_SLICE, "own") is None
+        assert clusters.copy(kinds.NETWORK_POLICY, "closed") is None
+        assert sorted(clusters.events) == [("EndpointsNotSynced", TOO_MUCH), ("NotCarried", TOO_MUCH)]
+        clusters.nested.put(kinds.NETWORK_POLICY, {"metadata": meta, "spec": {"podSelector": {}}})
+        await made.settle()
+        assert clusters.copy(kinds.NETWORK_POLICY, "closed") is not None
 
 
 async def test_slices_of_users_own_have_only_so_many_endpoints_times_ports(monkeypatch: pytest.MonkeyPatch) -> None:

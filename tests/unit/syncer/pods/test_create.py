@@ -218,7 +218,7 @@ async def test_a_pod_beyond_the_bytes_that_a_cluster_may_have_is_told_and_comes_
     assert caught.value.delay == 5
     assert scene.provider.pods == {}
     assert scene.events == [limits.find_excess(limits.COPIED_BYTES, 0, 1)]
-    assert "the pods of this nested cluster" in scene.condition["message"]
+    assert "what a nested cluster has in the host cluster" in scene.condition["message"]
     scene.total.value -= 10_000
     await scene.create()
     assert len(scene.provider.pods) == 1

@@ -97,3 +97,15 @@ async def test_a_nested_pod_is_ended_with_its_host_pod_even_if_its_status_cannot
     with pytest.raises(NotFound):
         await ending.follow(nested, host)
     assert api.deleted == ["pods shop/web {'uid': 'pod-uid', 'grace_seconds': 5}"]
+
+
+async def test_a_nested_pod_is_let_go_once_although_the_cache_still_has_it() -> None:
+    nested, api = build_pod(nodeName="n"), fakes.FakeApi()
+    nested["metadata"] |= {"deletionTimestamp": "t", "deletionGracePeriodSeconds": 30}
+    ending = PodDeleter(fakes.context(nested=api), MemoryProvider(), Syncer())  # type: ignore[arg-type]
+    await ending.finish(nested, None)
+    await ending.finish(nested, None)
+    assert len(api.deleted) == 1
+    ending.forget("pod-uid")
+    await ending.finish(nested, None)
+    assert len(api.deleted) == 2

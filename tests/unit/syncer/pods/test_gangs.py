@@ -186,6 +186,7 @@ async def test_a_gang_without_a_place_fails_where_the_class_sets_a_limit() -> No
         await scene.until(lambda: reasons() == {"Failed GangNotPlaced"})
         message = status_of(scene.nested.look(kinds.POD, "train-0", "shop"))["message"]
         assert message.startswith("its gang was given no place within 60 s: one place must have room for all 3 pods of gang")
+        await scene.until(lambda: len(scene.events("GangNotPlaced")) == 3)
         assert {event["type"] for event in scene.events("GangNotPlaced")} == {"Warning"}
         assert not [item for item in conditions_of(scene.nested.look(kinds.POD, "train-0", "shop")) if "Target" in item["type"]]
         await scene.until(lambda: not scene.host_pods())

@@ -57,6 +57,18 @@ async def test_ordinary_pods_are_told_nothing(scene: Scene) -> None:
     assert scene.ignored.remembered == 0
 
 
+async def test_the_pods_of_a_stateful_set_are_told_nothing_for_their_set_s_sake_and_the_set_once(scene: Scene) -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "s", "controller": True}
+    for name in ("db-0", "db-1"):
+        pod = build_pod(subdomain="db")
+        pod["metadata"] |= {"name": name, "uid": name, "ownerReferences": [owner]}
+        for _ in range(2):
+            await scene.ignored.tell(pod)
+    ((_, event),) = [(key, item) for key, item in scene.nested.objects.items() if key[0] == "events"]
+    assert (event["type"], event["reason"]) == ("Normal", "FieldsIgnored")
+    assert (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("StatefulSet", "db")
+
+
 @pytest.mark.parametrize("is_replaced", [False, True])
 async def test_what_was_told_is_forgotten_with_the_pod(scene: Scene, is_replaced: bool) -> None:
     pod = build_pod(schedulerName="volcano")

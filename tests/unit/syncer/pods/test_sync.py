@@ -62,7 +62,9 @@ def build(
     recorder = EventRecorder(cast(Api, api), "test")
     cached = made if is_cached else {}
     context = fakes.context(
-        caches=fakes.context(policy=policy or Policy(), copied_bytes=fakes.context(value=total), host_nodes=cached),
+        caches=fakes.context(
+            policy=policy or Policy(), copied_bytes=fakes.context(value=total), host_nodes=cached, nested=lambda _: fakes.NO_CACHE
+        ),
         nested=api,
         host=host,
         target=TARGET,
@@ -97,6 +99,28 @@ async def test_the_node_is_there_before_the_binding() -> None:
     syncer, api = build(nested, MemoryProvider(host))
     await syncer.sync(nested, host)
     assert api.asked[:2] == ["node n", "POST pods shop/web"]
+
+
+SCHEDULED = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z"}
+
+
+async def test_a_binding_is_made_once_and_its_condition_is_left_to_the_nested_server() -> None:
+    nested, host = build_pair()
+    host["spec"]["nodeName"] = "n"
+    host["status"] = {"phase": "Pending", "conditions": [SCHEDULED]}
+    nested["status"] = {"phase": "Pending"}
+    syncer, api = build(nested, MemoryProvider(host))
+    await syncer.sync(nested, host)
+    await syncer.sync(nested, host)  # the cache has not heard of it yet
+    assert [item for item in api.asked if item != "node n"] == ["POST pods shop/web"]
+    later = SCHEDULED | {"lastTransitionTime": "2020-01-01T00:00:07Z"}
+    bound = nested | {"spec": nested["spec"] | {"nodeName": "n"}, "status": {"phase": "Pending", "conditions": [later]}}
+    await syncer.sync(bound, host)
+    assert [item for item in api.asked if item != "node n"] == ["POST pods shop/web"]
+    host["status"] = {"phase": "Running", "conditions": [SCHEDULED, {"type": "Ready", "status": "True"}]}
+    await syncer.sync(bound, host)
+    assert api.asked[-1] == "PATCH pods shop/web/status"
+    assert api.bodies[-1]["status"] == {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 
 
 RULES = Placement.model_validate({"overflow": {"backends": [{"name": "hpc"}, {"name": "aci", "nodeSelector": {"type": "aci"}}]}})

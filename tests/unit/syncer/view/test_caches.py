@@ -50,7 +50,9 @@ class NoQuotas(MemoryApi):
 
     host = "https://10.43.0.1"
 
-    async def request(self, method: str, path: str, query: dict[str, str] | None = None, *_: Any) -> dict[str, Any]:
+    async def request(
+        self, method: str, path: str, query: dict[str, str] | None = None, *_: Any, **options: Any
+    ) -> dict[str, Any]:
         """A list of anything else."""
         if path.endswith("/resourcequotas"):
             raise Forbidden(403, "Forbidden", "resourcequotas is forbidden")
@@ -97,3 +99,14 @@ def test_the_bytes_of_a_cluster_are_its_pods_and_the_data_that_they_use(caches: 
     assert 1000 < total.value < 1200
     pods._set((TARGET.namespace, "p"), None)
     assert total.value == 10
+
+
+def test_copies_count_once_and_slices_that_the_host_makes_for_services_do_not(caches: Caches) -> None:
+    total, slices = caches.copied_bytes, caches.host(kinds.ENDPOINT_SLICE)
+    for _ in range(2):
+        total.follow(slices)
+    for name, manager in (("own", "nestor.dev"), ("hosts", "endpointslice-controller.k8s.io")):
+        labels = {"endpointslice.kubernetes.io/managed-by": manager}
+        meta = {"name": name, "resourceVersion": "1", "labels": labels, "annotations": {"note": "x" * 1000}}
+        slices._set((TARGET.namespace, name), {"kind": "EndpointSlice", "metadata": meta})
+    assert 1000 < total.value < 1300

@@ -44,7 +44,8 @@ class BudgetRow(Row):
     def find_excess(self, copy: Object | None, desired: Object) -> str | None:
         """On their size, and on their number: the host's controller looks at all of them whenever a pod changes."""
         surplus = limits.find_surplus_of_budgets(len(self.copies.store)) if copy is None else None
-        return surplus or limits.find_excess_of_object(self.kind.name, len(json.dumps(desired)))
+        surplus = surplus or limits.find_excess_of_object(self.kind.name, len(json.dumps(desired)))
+        return surplus or super().find_excess(copy, desired)
 
     def build(self, source: Object) -> Object:
         """The host's one."""

@@ -9,7 +9,6 @@ from typing import ClassVar
 from nestor.kube import RetryLater, kinds
 from nestor.kube.informer import Key
 from nestor.objects import Object
-from nestor.syncer import limits
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, mapping
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
@@ -32,17 +31,9 @@ class _ReferredRow(Row):
     resource: ClassVar[str]
     refused = "NotCopied"
 
-    def __init__(self, context: Context, references: References) -> None:
-        super().__init__(context, references)
-        self._bytes = context.caches.copied_bytes
-
     def is_wanted(self, key: Key, source: Object) -> bool:
         """True while a pod refers to it."""
         return self.references.is_named(self.resource, key)
-
-    def find_excess(self, copy: Object | None, desired: Object) -> str | None:
-        """The limit is on all pods, ConfigMaps and Secrets together."""
-        return find_excess(self._bytes.value, copy, desired)
 
     def find_clash(self, key: Key) -> str:
         """No copy while a pod is there that would find it, although it refers to another object."""
@@ -103,12 +94,6 @@ class SecretRow(_ReferredRow):
     def may_be_uncached(self, key: Key, copy: Object) -> bool:
         """One of helm's records, while a pod names it."""
         return copy.get("type") == UNCACHED_TYPE and self.references.is_named(self.resource, key)
-
-
-def find_excess(total: int, copy: Object | None, desired: Object) -> str | None:
-    """Why there would be too much data, beside `total` bytes with those of `copy`; None if there would not. Pure."""
-    before = config.measure(copy) if copy is not None else 0
-    return limits.find_excess(total, before, config.measure(desired))
 
 
 ROWS = (ConfigMapRow, SecretRow)

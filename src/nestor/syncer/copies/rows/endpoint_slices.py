@@ -65,10 +65,11 @@ class EndpointSliceRow(Row):
         """They count by number, and by their endpoints and ports."""
         # The host's own for its Services have the labels of these, and so are in the cache, too.
         there = [item for item in self.copies if labels_of(item).get(translate.CONTROLLER) == translate.MANAGER]
-        if copy is not None or len(there) < limits.SYNCED_SLICES:
-            total = sum(map(_count_endpoints, there))
-            return limits.find_excess_of_endpoints(total, _count_endpoints(copy), _count_endpoints(desired))
-        return f"a nested cluster may have {limits.SYNCED_SLICES} EndpointSlices of its users' own; delete others first"
+        if copy is None and len(there) >= limits.SYNCED_SLICES:
+            return f"a nested cluster may have {limits.SYNCED_SLICES} EndpointSlices of its users' own; delete others first"
+        total = sum(map(_count_endpoints, there))
+        surplus = limits.find_excess_of_endpoints(total, _count_endpoints(copy), _count_endpoints(desired))
+        return surplus or super().find_excess(copy, desired)
 
     def build(self, source: Object) -> Object:
         """The host EndpointSlice."""

@@ -13,6 +13,7 @@ from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, exact, mapping
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import network_policy as translate
 from nestor.syncer.translate.endpoint_slice import list_addresses
+from nestor.syncer.view.trim import is_cut
 from nestor.translate.target import nested_uid
 
 
@@ -33,10 +34,15 @@ class NetworkPolicyRow(Row):
         exact("spec.egress"),
     )
 
+    def find_refusal(self, source: Object) -> str | None:
+        """One of which the cache keeps only whom it isolates."""
+        return limits.TOO_LARGE_POLICY if is_cut(source) else None
+
     def find_excess(self, copy: Object | None, desired: Object) -> str | None:
         """The limits are on their number and on the size of each."""
         surplus = limits.find_surplus_of_policies(len(self.copies.store)) if copy is None else None
-        return surplus or limits.find_excess_of_object(self.kind.name, len(json.dumps(desired)))
+        surplus = surplus or limits.find_excess_of_object(self.kind.name, len(json.dumps(desired)))
+        return surplus or super().find_excess(copy, desired)
 
     def find_ignored(self, source: Object) -> str | None:
         """What it allows beyond the walls."""

@@ -69,7 +69,8 @@ class _OutwardRow(Row):
     def find_excess(self, copy: Object | None, desired: Object) -> str | None:
         """As for the copies of nested policies, with which they are counted."""
         surplus = limits.find_surplus_of_policies(len(self.copies.store)) if copy is None else None
-        return surplus or limits.find_excess_of_object(self.kind.name, len(json.dumps(desired)))
+        surplus = surplus or limits.find_excess_of_object(self.kind.name, len(json.dumps(desired)))
+        return surplus or super().find_excess(copy, desired)
 
     def copy_key(self, key: Key) -> Key:
         """Named after the host Service."""

@@ -12,10 +12,8 @@ from nestor.api import labels
 from nestor.kube import Change, kinds
 from nestor.kube.informer import Key
 from nestor.objects import Object, labels_of
-from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
-from nestor.syncer.copies.rows.config import CONFIG_MAP_FIELDS, find_excess
-from nestor.syncer.view.context import Context
+from nestor.syncer.copies.rows.config import CONFIG_MAP_FIELDS
 from nestor.translate import env, service_env
 from nestor.translate.target import nested_key
 
@@ -30,10 +28,6 @@ class ServiceLinksRow(Row):
     name = "service-links"
     workers = 2
     sources = None
-
-    def __init__(self, context: Context, references: References) -> None:
-        super().__init__(context, references)
-        self._bytes = context.caches.copied_bytes
 
     def find_source(self, key: Key) -> Object:
         """The current links, as an object. It has no nested UID, but the selector of synced objects needs some value."""
@@ -59,10 +53,6 @@ class ServiceLinksRow(Row):
         metadata = self.context.target.metadata(source, name=env.links_name(namespace))
         metadata["labels"][labels.PURPOSE] = _PURPOSE
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": source["data"]}
-
-    def find_excess(self, copy: Object | None, desired: Object) -> str | None:
-        """Links are data that a tenant can let grow, as any ConfigMap's."""
-        return find_excess(self._bytes.value, copy, desired)
 
     def version(self, source: Object) -> Any:
         """The data itself."""

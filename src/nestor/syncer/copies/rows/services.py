@@ -77,7 +77,8 @@ class ServiceRow(Row):
         total = sum(map(_count_ports, self.copies))
         surplus = limits.find_surplus(len(self.copies.store)) if copy is None else None
         surplus = surplus or limits.find_excess_of_ports(total, _count_ports(copy), _count_ports(desired))
-        return surplus or limits.find_excess_of_object(self.kind.name, len(json.dumps(desired)))
+        surplus = surplus or limits.find_excess_of_object(self.kind.name, len(json.dumps(desired)))
+        return surplus or super().find_excess(copy, desired)
 
     def build(self, source: Object) -> Object:
         """The host Service, with the nested Service's address."""

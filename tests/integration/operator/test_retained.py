@@ -1,0 +1,79 @@
+"""Volumes that jobs have left count against the limit of their class, before anything begins that may leave more."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from nestor.api import conditions, labels
+from nestor.kube import Api, kinds
+from nestor.objects import is_terminating
+from tests.integration.operator.conftest import Operator
+from tests.integration.operator.lifetime import POLICY, come_to, server_of, start
+from tests.integration.operator.world import build_class, build_job, message_of
+from tests.waiting import job_with, wait_for
+
+Object = dict[str, Any]
+
+
+@pytest.fixture
+async def volume(api: Api, namespace: str) -> AsyncIterator[str]:
+    """One that an earlier job of the namespace has left."""
+    spec = {
+        "capacity": {"storage": "6Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "persistentVolumeReclaimPolicy": "Retain",
+        "csi": {"driver": "disks.example.org", "volumeHandle": namespace},
+    }
+    name = f"left-{namespace}"
+    meta = {"name": name, "labels": {labels.JOB: "former", labels.JOB_NAMESPACE: namespace}}
+    await api.create(kinds.PERSISTENT_VOLUME, {"metadata": meta, "spec": spec})
+    yield name
+    await api.delete(kinds.PERSISTENT_VOLUME, name)
+
+
+async def apply_class(api: Api, name: str, limit: str) -> None:
+    policy = build_class(name)
+    policy["spec"]["storage"] = {"classes": ["fast"], "retention": "Retain", "retainedLimit": limit}
+    await api.apply(kinds.NESTED_CLASS, policy)
+
+
+async def test_no_job_begins_while_what_others_have_left_is_too_much(
+    operator: Operator, api: Api, namespace: str, volume: str
+) -> None:
+    name = f"class-{namespace}"
+    await apply_class(api, name, "5Gi")
+    await api.create(kinds.NESTED_APP_JOB, build_job("next", namespace, className=name))
+    waiting = await job_with(api, "next", namespace, conditions.ADMITTED, "False", conditions.RETAINED_LIMIT)
+    assert "have left (1) reach the limit of 5Gi" in message_of(waiting, conditions.ADMITTED)
+    assert "clusterName" not in waiting["status"]
+    await api.create(kinds.NESTED_APP_JOB, build_job("other", namespace))
+    await job_with(api, "other", namespace, conditions.ADMITTED, "True")
+    await apply_class(api, name, "7Gi")
+    await job_with(api, "next", namespace, conditions.ADMITTED, "True")
+    await apply_class(api, name, "5Gi")
+    await job_with(api, "next", namespace, conditions.ADMITTED, "True")
+
+
+async def test_a_job_that_begins_again_keeps_its_volumes_until_they_may_stay(
+    operator: Operator, api: Api, namespace: str, volume: str
+) -> None:
+    name = f"class-{namespace}"
+    await apply_class(api, name, "7Gi")
+    policy = {"action": "Restart", "maxRestarts": 1}
+    _, where = await start(api, "again", namespace, className=name, successPolicy=POLICY, failurePolicy=policy)
+    before = (await server_of(api, "again", where))["metadata"]["uid"]
+    marks = {labels.MANAGED_BY: "nestor", labels.JOB: "again", labels.CLUSTER: "again", labels.NESTED_UID: "n"}
+    meta = {"name": "data", "namespace": where, "labels": marks}
+    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "fast", "resources": {"requests": {"storage": "1Gi"}}}
+    await api.create(kinds.PERSISTENT_VOLUME_CLAIM, {"metadata": meta, "spec": spec})
+    await apply_class(api, name, "5Gi")
+    await come_to(api, "again", where, "Failed", "Job 'pi' has failed")
+    await job_with(api, "again", namespace, conditions.ADMITTED, "False", conditions.RETAINED_LIMIT)
+    assert await api.find(kinds.PERSISTENT_VOLUME_CLAIM, "data", where)
+    assert (await server_of(api, "again", where))["metadata"]["uid"] == before
+    await apply_class(api, name, "7Gi")
+    await server_of(api, "again", where, after=before)
+    await wait_for(api, kinds.PERSISTENT_VOLUME_CLAIM, "data", where, lambda found: found is None or is_terminating(found))

@@ -1,0 +1,93 @@
+"""What a server answers to a write of ours is in the cache before the watch brings it, and nothing older comes after it."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from nestor.kube import Api, Change, Informer, kinds
+from nestor.objects import Object
+
+
+def build(version: str, uid: str = "a", **spec: Any) -> Object:
+    """A pod."""
+    return {"metadata": {"name": "web", "namespace": "shop", "uid": uid, "resourceVersion": version}, "spec": spec}
+
+
+class Cache:
+    """An informer, what it has told, and what is told to it."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.informer = Informer(cast(Api, None), kinds.POD)
+        self.informer.on_change(self._note)
+
+    def _note(self, change: Change) -> None:
+        self.told.append("gone" if change.new is None else change.new["metadata"]["resourceVersion"])
+
+    def hear(self, item: Object, event: str = "MODIFIED") -> None:
+        """The watch says so."""
+        self.informer._take({"type": event, "object": item})
+
+    @property
+    def version(self) -> str | None:
+        """What is in the cache."""
+        found = self.informer.get("web", "shop")
+        return found["metadata"]["resourceVersion"] if found else None
+
+
+def test_an_answer_is_told_at_once_and_the_watch_does_not_repeat_it() -> None:
+    cache = Cache()
+    cache.hear(build("1"), "ADDED")
+    cache.informer.offer(build("9"))
+    cache.hear(build("9"))
+    assert (cache.version, cache.told) == ("9", ["1", "9"])
+    assert cache.informer.get("web", "shop") == build("9") | {"apiVersion": "v1", "kind": "Pod"}
+
+
+def test_the_watch_takes_nothing_back_that_came_with_an_answer() -> None:
+    cache = Cache()
+    cache.hear(build("1"), "ADDED")
+    cache.informer.offer(build("10"))
+    cache.hear(build("9"))
+    assert cache.version == "10"
+    cache.hear(build("11"))
+    assert (cache.version, cache.told) == ("11", ["1", "10", "11"])
+
+
+@pytest.mark.parametrize(
+    "answer", [build("7"), build("8"), build("9", uid="b"), build("x"), {"metadata": {"name": "web", "namespace": "shop"}}]
+)
+def test_an_answer_that_is_not_newer_or_about_another_object_is_not_taken(answer: Object) -> None:
+    cache = Cache()
+    cache.hear(build("8"), "ADDED")
+    cache.informer.offer(answer)
+    assert (cache.version, cache.told) == ("8", ["8"])
+
+
+def test_an_answer_brings_nothing_back_that_is_gone() -> None:
+    cache = Cache()
+    cache.hear(build("1"), "ADDED")
+    cache.hear(build("9"), "DELETED")
+    cache.informer.offer(build("8"))
+    assert (cache.version, cache.told) == (None, ["1", "gone"])
+    cache.hear(build("10", uid="b"), "ADDED")
+    cache.informer.offer(build("12"))
+    assert cache.version == "10"
+
+
+def test_a_deletion_is_heard_whatever_was_answered() -> None:
+    cache = Cache()
+    cache.hear(build("1"), "ADDED")
+    cache.informer.offer(build("9"))
+    cache.hear(build("9"), "DELETED")
+    assert cache.version is None
+
+
+def test_a_successor_of_the_same_name_is_heard() -> None:
+    cache = Cache()
+    cache.hear(build("1"), "ADDED")
+    cache.informer.offer(build("9"))
+    cache.hear(build("3", uid="b"))
+    assert cache.version == "3"
