@@ -37,19 +37,19 @@ GOLDEN = ROOT / "tests/golden/requests/operator"
 Rights = dict[str, set[str]]
 
 
-def read_rules(role: str, kind: str = "ClusterRole") -> list[dict[str, Any]]:
+def read_rules(role: str, kind: str = "ClusterRole", template: Path = TEMPLATE) -> list[dict[str, Any]]:
     """The rules of a role of the chart. Lines that helm fills in are none of them."""
-    text = "\n".join(line for line in TEMPLATE.read_text().splitlines() if "{{" not in line)
+    text = "\n".join(line for line in template.read_text().splitlines() if "{{" not in line)
     documents: list[dict[str, Any]] = list(yaml.safe_load_all(text))
     (found,) = [item for item in documents if item["kind"] == kind and item["metadata"]["name"] == role]
     rules: list[dict[str, Any]] = found["rules"]
     return rules
 
 
-def read_verbs(role: str, kind: str = "ClusterRole") -> Rights:
+def read_verbs(role: str, kind: str = "ClusterRole", template: Path = TEMPLATE) -> Rights:
     """What a role of the chart allows on all objects, by resource and group: `pods/log`, `ingresses.networking.k8s.io`."""
     verbs: Rights = {}
-    for rule in read_rules(role, kind):
+    for rule in read_rules(role, kind, template):
         names = [] if "resourceNames" in rule else product(rule["resources"], rule["apiGroups"])
         for resource, group in names:
             verbs.setdefault(name_resource(resource, group), set()).update(rule["verbs"])
@@ -189,6 +189,28 @@ def test_the_operator_may_do_exactly_what_it_does() -> None:
 def test_what_is_seldom_asked_for_is_asked_for(right: tuple[str, str], place: tuple[str, str]) -> None:
     file, text = place
     assert text in (ROOT / "src/nestor" / file).read_text()
+
+
+KUEUE: dict[tuple[str, str], str] = {
+    ("workloads", "list"): "Informer(",
+    ("workloads", "watch"): "Informer(",
+    ("workloads", "create"): "api.apply(informer.kind, wanted)",
+    ("workloads", "patch"): 'api.patch(kind, name, meta["namespace"], patch)',
+    ("workloads", "delete"): "await self._context.api.delete(kind,",
+    ("workloads/status", "patch"): 'api.patch(kind, meta["name"], meta["namespace"], patch, subresource="status")',
+    ("resourceflavors", "get"): "api.get(replace(kinds.RESOURCE_FLAVOR",
+    ("workloadpriorityclasses", "get"): "api.find(replace(kinds.WORKLOAD_PRIORITY",
+}
+"""The rights that the operator has with Kueue, and the code that needs each."""
+
+
+def test_with_kueue_the_operator_may_do_what_it_does_and_without_it_nothing() -> None:
+    found = read_verbs("nestor-kueue", template=TEMPLATE.with_name("kueue.yaml"))
+    assert found == {f"{resource}.kueue.x-k8s.io": {verb for other, verb in KUEUE if other == resource} for resource, _ in KUEUE}
+    code = (ROOT / "src/nestor/operator/kueue/keeper.py").read_text()
+    assert [text for text in KUEUE.values() if text not in code] == []
+    assert not any("kueue" in resource for resource in read_verbs("nestor-operator"))
+    assert TEMPLATE.with_name("kueue.yaml").read_text().startswith("{{- if .Values.kueue.enabled }}")
 
 
 def test_the_operator_may_bind_the_roles_that_it_binds_and_no_others() -> None:

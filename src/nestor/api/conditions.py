@@ -123,6 +123,15 @@ QUEUE_UNBOUNDED = Reason(
     "an admin can set a quota for that key in the class's `namespace.quota` or its machines, or drop it from `queue.quota`",
 )
 TOO_LARGE = Reason("TooLarge", "user", "change `machine` to a smaller one, or ask an admin to raise `queue.quota` of the class")
+QUEUE_NAME_MISSING = Reason(
+    "QueueNameMissing", "user", "label the job with `kueue.x-k8s.io/queue-name: <LocalQueue>`: its class starts no others"
+)
+KUEUE_UNAVAILABLE = Reason(
+    "KueueUnavailable",
+    "somebody",
+    "an admin can install Kueue and set `kueue.enabled` in the chart's values, or set `queue.kueue: Ignore` in the class",
+)
+WORKLOAD_CONFLICT = Reason("WorkloadConflict", "user", "delete the job and create it again without that label")
 PRIORITY_NOT_FOUND = Reason("PriorityNotFound", "user", "change `priority` to one of the listed priorities, or leave it out")
 RETAINED_LIMIT = Reason(
     "RetainedLimitReached",

@@ -105,6 +105,21 @@ SERVER_UID = f"{GROUP}/server-uid"
 DATA_EPOCH = f"{GROUP}/data-epoch"
 """Annotation of a NestedCluster: how often its data was lost. Each time, the templates are applied again."""
 
+KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
+"""Label that users set on a NestedAppJob: the LocalQueue in which it waits for Kueue."""
+
+KUEUE_PRIORITY = "kueue.x-k8s.io/priority-class"
+"""Label that users set on a NestedAppJob: its WorkloadPriorityClass."""
+
+KUEUE_WORKLOAD = "kueue.x-k8s.io/prebuilt-workload-name"
+"""Label of a NestedAppJob that MultiKueue sets: the Workload that is there already."""
+
+KUEUE_JOB_UID = "kueue.x-k8s.io/job-uid"
+"""Label of a Workload, as Kueue sets it: UID of its job."""
+
+MULTIKUEUE = "kueue.x-k8s.io/multikueue"
+"""Value of a job's `managedBy` with which MultiKueue sends it to another cluster."""
+
 MANAGER = f"{GROUP}/operator"
 """Value of a job's `managedBy` that means Nestor, as none does."""
 

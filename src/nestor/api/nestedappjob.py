@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, StringConstraints, create_model
 from pydantic.alias_generators import to_snake
 
 from nestor.api import conditions
+from nestor.api.assigned import Assigned
 from nestor.api.base import (
     Conditions,
     HostName,
@@ -390,8 +391,11 @@ class NestedAppJobStatus(Model):
     queue: QueueStatus | None = Field(None, description="The job's place in a queue. Absent unless it waits in one.")
     reserved: Quota | None = Field(
         None,
-        description="What the job counts for in the queue of its class while it runs: its quota is not higher. Absent where "
-        "nothing is counted.",
+        description="What the job counts for in the queue of its class, or at Kueue, while it runs: its quota is not higher. "
+        "Absent where nothing is counted.",
+    )
+    assigned: Assigned | None = Field(
+        None, description="What Kueue has assigned, while the job runs: the nodes of the application's pods."
     )
     notices: Annotated[
         list[NoticeStatus], Field(max_length=SINK_LIMIT * len(NOTICE_TYPES), json_schema_extra=list_map("sink", "type"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
@@ -36,7 +36,12 @@ class ClassQueue(Model):
                 "!has(self.defaultPriority) || "
                 "(has(self.priorities) && self.priorities.exists(p, p.name == self.defaultPriority))",
                 "`defaultPriority` must be one of the priorities in `priorities`",
-            )
+            ),
+            rule(
+                "!has(self.kueue) || self.kueue == 'Ignore' || !(has(self.maxRunningJobs) || has(self.quota) || "
+                "has(self.priorities))",
+                "`maxRunningJobs`, `quota` and `priorities` may be set only if `kueue` is 'Ignore': one queue decides",
+            ),
         )
     )
 
@@ -62,12 +67,20 @@ class ClassQueue(Model):
     default_priority: ObjectName | None = Field(
         None, description="Priority of jobs that ask for none. If not set, they have no head start."
     )
+    kueue: Literal["Ignore", "Allow", "Require"] = Field(
+        "Ignore",
+        description="Whether Kueue decides when jobs start; it must be installed, and the chart's `kueue.enabled` set. `Ignore`: "
+        "it does not, and a job with the label `kueue.x-k8s.io/queue-name` is told so. `Allow`: jobs with that label wait for "
+        "Kueue, the others start at once. `Require`: jobs without it are refused. Defaults to `Ignore`.",
+    )
 
 
 class QueueStatus(Model):
     """The job's place in a queue."""
 
     position: int | None = Field(
-        None, description="Its place in the queue of its class; 1 is next. From 11 on, it is rounded up.", ge=1
+        None,
+        description="Its place in the queue of its class; 1 is next. From 11 on, it is rounded up. Absent if Kueue decides.",
+        ge=1,
     )
     since: str = Field(description="When it came to the queue (RFC 3339). Its priority's head start is not in it.", max_length=64)

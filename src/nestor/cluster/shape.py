@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from nestor.api.assigned import AssignedNodes
 from nestor.api.base import Resources
 from nestor.api.nestedclass import NetworkPolicyModel, Peer
 from nestor.api.policies import Persistence
@@ -81,6 +82,8 @@ class Shape(Home):
     """How long K3s may run before its container is restarted."""
     has_access_authority: bool = True
     """Whether its keys contain an authority for access alone; those that earlier versions made do not."""
+    nodes: AssignedNodes = field(default_factory=AssignedNodes)
+    """Where its own pod may run; it says nothing unless Kueue has assigned nodes. A running pod stays."""
     replicas: int = 1
     """1, or 0 while the cluster is suspended, provided that its data is on a volume."""
 

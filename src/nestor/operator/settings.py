@@ -57,6 +57,8 @@ class Settings:
     """How long K3s may run before its container is restarted."""
     network_probe: bool = False
     """Whether to find out if the host enforces network policies."""
+    kueue: bool = False
+    """Whether Kueue may decide when jobs start."""
     dns: HostDns = field(default_factory=HostDns)
     """Where the host's DNS listens."""
     vnode_pod: Object = field(default_factory=dict)
@@ -99,6 +101,7 @@ def read_settings(arguments: list[str]) -> Settings:
     _add(
         parser, "--network-probe", "NESTOR_NETWORK_PROBE", "true", "find out if the host enforces network policies: true or false"
     )
+    _add(parser, "--kueue", "NESTOR_KUEUE", "false", "let Kueue decide when jobs start, where classes say so: true or false")
     _add(parser, "--dns", "NESTOR_DNS", "{}", "JSON: where the host's DNS listens (namespaces, ports, ranges)")
     _add(parser, "--vnode-pod", "NESTOR_VNODE_POD", "{}", "JSON: fields of the pods that serve backends")
     _add(parser, "--log-level", "NESTOR_LOG_LEVEL", "info", "debug, info, warning or error")
@@ -121,6 +124,8 @@ def read_settings(arguments: list[str]) -> Settings:
     dns = _parse(parser, read_dns, parsed.dns, "NESTOR_DNS or --dns must be a JSON object with namespaces, ports and ranges")
     if parsed.network_probe not in ("true", "false"):
         parser.error("NESTOR_NETWORK_PROBE or --network-probe must be true or false")
+    if parsed.kueue not in ("true", "false"):
+        parser.error("NESTOR_KUEUE or --kueue must be true or false")
     return Settings(
         image=parsed.image,
         image_pull_policy=parsed.image_pull_policy,
@@ -137,6 +142,7 @@ def read_settings(arguments: list[str]) -> Settings:
         admin_seconds=float(parsed.admin_seconds),
         server_seconds=int(parsed.server_seconds),
         network_probe=parsed.network_probe == "true",
+        kueue=parsed.kueue == "true",
         dns=dns,
         vnode_pod=vnode_pod,
         log_level=parsed.log_level,

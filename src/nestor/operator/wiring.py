@@ -115,6 +115,7 @@ class Operator:
             self._lists.keep(),
             self._gangs.keep(),
             self._enforcement.keep(),
+            self._jobs.kueue.keep(),
             keep_host(self.context, self._add_all),
             keep_bindings(self.context),
         )

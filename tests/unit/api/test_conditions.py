@@ -40,10 +40,11 @@ NEEDED = {
     "user": """ClassNotFound MachineNotFound PlacementNotAllowed StorageNotAllowed VersionUnsupported CommandNotFound
     AnnotationNotAllowed ClassNotPermitted DeadlineNotAllowed ImageNotAllowed AppDefInvalid AppNotFound ParametersInvalid
     TemplatesNotFound PullSecretNotFound StepFailed RunnerFailed HostnameConflict HostNotAllowed IngressRefused
-    TlsSecretNotFound TooLarge PriorityNotFound""",
+    TlsSecretNotFound TooLarge PriorityNotFound QueueNameMissing WorkloadConflict""",
     "somebody": """TooManyJobs RetainedLimitReached NetworkNotEnforced
     ImagePullFailed Unschedulable ProvisioningFailed Unreachable Unauthorized
-    GatewayRefused SecretNotFound NodeConflict NoShapes BackendInvalid CertificateNotIssued QueueUnbounded""",
+    GatewayRefused SecretNotFound NodeConflict NoShapes BackendInvalid CertificateNotIssued QueueUnbounded
+    KueueUnavailable""",
 }
 
 

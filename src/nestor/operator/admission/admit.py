@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from nestor import names
@@ -22,6 +22,7 @@ from nestor.operator.admission.limits import limit_deadline
 from nestor.operator.admission.placement import apply_machine, check_placement, choose_machine, explain_machines
 from nestor.operator.admission.secret_parameters import RETRY_SECONDS, SecretParameters
 from nestor.operator.admission.storage import apply_size, check_storage
+from nestor.operator.admission.turn import Turn
 from nestor.operator.notices.due import explain_unknown
 from nestor.operator.world.host_facts import build_remote
 from nestor.steps import Parameters, Plan, PlanError, Remote, build_plan, check_parameters, list_warnings
@@ -51,6 +52,8 @@ class Resolved(JobIdentity):
     """What the user should know even though the job is admitted."""
     is_shared: bool = False
     """A job of another namespace may have the same label in its host."""
+    turn: Turn = field(default_factory=Turn)
+    """What it gets with its turn to run."""
     reserved: dict[str, str] | None = None
     """What it counts for in a queue while it runs, if anything is counted; its quota is not above it."""
 

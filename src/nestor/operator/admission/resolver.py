@@ -20,6 +20,7 @@ from nestor.operator.admission.app_source import AppSource, find_source
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import JobIdentity, Refused, identify, was_admitted
 from nestor.operator.admission.images import check_image
+from nestor.operator.admission.turn import Turn
 from nestor.operator.oneshot import Action
 from nestor.operator.world.context import Context
 from nestor.times import now, seconds_since
@@ -39,7 +40,7 @@ class AppResolver:
         context: Context,
         inputs: CopiedInputs,
         ensure_namespace: Callable[[JobIdentity], Awaitable[object]],
-        take_turn: Callable[[JobIdentity], None],
+        take_turn: Callable[[JobIdentity], Awaitable[Turn]],
     ) -> None:
         self._context = context
         self._api = context.api
@@ -52,12 +53,13 @@ class AppResolver:
         """The job with everything it refers to. Raises `Refused`, with status `Unknown` while its AppDef is being read."""
         known = identify(job, self._context.classes.all(), self._context.classes.default)
         self._check_access(known, job)
-        self._take_turn(known)
+        turn = await self._take_turn(known)
         source = await self._find(known, job)
         cluster = self._context.cache.clusters.get(known.home.name, known.home.namespace)
         try:
             given = await self._inputs.parameters.find(known)
-            return admit(known, source, cluster, self._context.host, given)
+            resolved = admit(known, source, cluster, self._context.host, given)
+            return replace(resolved, turn=turn, warnings=(*resolved.warnings, *turn.warnings))
         except Refused as refused:
             if refused.retry_seconds is not None:  # for what is in its Secret: anything else is seen when it changes
                 refused.retry_seconds = self._inputs.parameters.find_delay(known.uid)

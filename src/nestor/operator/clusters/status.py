@@ -58,4 +58,9 @@ async def write_status(
 
 
 def _dump(policy: Policy) -> Object:
-    return policy.model_dump(by_alias=True, exclude_none=True)
+    """Without an empty node selector: a map whose last key goes by server-side apply becomes null, which the schema refuses."""
+    found = policy.model_dump(by_alias=True, exclude_none=True)
+    placement = found.get("placement") or {}
+    if placement.get("nodeSelector") == {}:
+        found["placement"] = {key: value for key, value in placement.items() if key != "nodeSelector"}
+    return found

@@ -6,6 +6,7 @@ from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.policy import Policy
 from nestor.objects import Object
 from nestor.operator.admission.identity import Refused, find_machine_name, identify
+from nestor.operator.admission.turn import assign_nodes, read_assigned
 from nestor.operator.clusters.policy import resolve_policy
 from nestor.operator.clusters.status import write_status
 from nestor.operator.world.context import Context
@@ -40,4 +41,5 @@ def _resolve(context: Context, job: Object, before: Policy) -> Policy:
     except Refused:
         return resolve_policy(None, is_job=True, before=before)
     spec = known.spec.model_copy(update={"machine": find_machine_name(job)})
-    return resolve_policy(known.policy, is_job=True, job=spec, taints=taints, host=context.host)
+    policy = assign_nodes(known.policy, read_assigned(job))
+    return resolve_policy(policy, is_job=True, job=spec, taints=taints, host=context.host)

@@ -16,9 +16,10 @@ from nestor.names import Part
 from nestor.objects import Object, conditions_of, is_terminating, status_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.copied_inputs import CopiedInputs
-from nestor.operator.admission.identity import Refused
+from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.admission.resolver import AppResolver
 from nestor.operator.admission.retained import check_retained, find_limit
+from nestor.operator.admission.turn import Turn, assign_nodes
 from nestor.operator.clusters.ensure import build_shape
 from nestor.operator.clusters.homes import keep_home_keys
 from nestor.operator.deletion.finalize import Finalizer
@@ -29,7 +30,8 @@ from nestor.operator.job.expose import admit_routes, is_pending, is_waiting, obs
 from nestor.operator.job.hosts import Hosts
 from nestor.operator.job.policy import keep_policy
 from nestor.operator.job.refused import expire, reconcile_refused
-from nestor.operator.job.runner_pod import ensure_runner
+from nestor.operator.job.runner_pod import RESOURCES, ensure_runner
+from nestor.operator.kueue.keeper import Kueue
 from nestor.operator.lifecycle.data_epoch import drop_data, track_data
 from nestor.operator.lifecycle.lifecycle import Facts, Lifecycle, decide_lifecycle
 from nestor.operator.lifecycle.record import find_rerun
@@ -76,11 +78,12 @@ class JobReconciler:
     def __init__(self, context: Context, queues: Queues | None = None) -> None:
         self._context = context
         self._queues = queues or Queues(context.cache.jobs, context.classes.all)
+        self.kueue = Kueue(context, self._queues.wake, RESOURCES)
         self.hosts = Hosts(context.cache, context.classes)
         self.outbox = Outbox(context)
         self._inputs = CopiedInputs(context.applier, context.settings.namespace)
         self._children = ChildrenKeeper(context, self._inputs, self.hosts)
-        self._apps = AppResolver(context, self._inputs, self._children.ensure_namespace, self._queues.take)
+        self._apps = AppResolver(context, self._inputs, self._children.ensure_namespace, self._take_turn)
         self._finalizer = Finalizer(context, self._inputs)
         self._sweeper = Sweeper(context, self._finalizer)
 
@@ -89,13 +92,22 @@ class JobReconciler:
         self._queues.flush()
         swept = await self._sweep(namespace, name)
         job = self._context.cache.jobs.get(name, namespace)
-        if job is None or _is_others(job):
+        if job is None:
+            return swept
+        if _is_others(job):
+            await self.kueue.dispatch(job)
             return swept
         try:
             result = await self._reconcile_present(job)
+            await self.kueue.follow(job)
         except RetryLater as later:
             result = Result(later.delay)
         return result.within(swept.retry_after)
+
+    async def _take_turn(self, known: JobIdentity) -> Turn:
+        """Raises `Refused` as long as the job has to wait: in its class, or for Kueue."""
+        self._queues.take(known)
+        return await self.kueue.take(known)
 
     async def _sweep(self, namespace: str, name: str) -> Result:
         """Delete what an earlier job of that name left behind; a failure must not block the current job."""
@@ -121,8 +133,8 @@ class JobReconciler:
             job = self._context.cache.jobs.trim(job)
             check_enforced(job, self._context.cache.classes, self._context.classes.all(), self._context.classes.default)
             resolved = await self._apps.resolve(job)
-            reserved = find_reserved(resolved.policy, resolved.spec.machine, job)
-            policy = cap_quota(resolved.policy, reserved)
+            reserved = find_reserved(resolved.policy, resolved.spec.machine, job, resolved.turn.counted)
+            policy = assign_nodes(cap_quota(resolved.policy, reserved), resolved.turn.app)
             resolved = replace(resolved, policy=policy, reserved=reserved, is_shared=self.hosts.is_shared(job))
             return await self._reconcile_admitted(job, resolved)
         except Refused as refused:
@@ -141,6 +153,7 @@ class JobReconciler:
         context = self._context
         self.hosts.note(resolved.uid, resolved.routes)
         shape = build_shape(context, resolved.cluster, resolved.home, resolved.policy)
+        shape = replace(shape, nodes=resolved.turn.server)
         data = await track_data(context, shape)
         source = await self._inputs.read_templates(resolved)
         plan = resolved.build_plan(f"{source}@{find_rerun(job)}", data.number)

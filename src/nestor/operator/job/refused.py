@@ -53,7 +53,7 @@ async def reconcile_refused(context: Context, hosts: Hosts, outbox: Outbox, job:
     Only a host that another job is now given is taken away.
     """
     found = [Condition(conditions.ADMITTED, refused.status, refused.reason, refused.message)]
-    details: Object = {"queue": refused.queue} | ({"reserved": None} if refused.is_held else {})
+    details: Object = {"queue": refused.queue} | ({"reserved": None, "assigned": None} if refused.is_held else {})
     if lost := await withdraw_lost(context, hosts, job):
         found.append(Condition(conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT, "; ".join(lost.values())))
         details |= describe_lost(status_of(job), lost)

@@ -105,6 +105,7 @@ def build_pod(resolved: Resolved, nestor_image: str, plan: Plan, dns_address: st
     home = resolved.home
     app, templates = _build_sources(resolved)
     spec: Object = {
+        **resolved.turn.runner.to_pod(),
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,

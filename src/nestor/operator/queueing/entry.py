@@ -77,7 +77,7 @@ def read_entry(job: Object, policy: NestedClassSpec | None, now: str, marks: Mar
     state = "Out" if fault else state
     since = _find_since(job, now) if state == "Waits" else ""
     came = times.read(since).timestamp() - _find_head_start(policy, spec.get("priority")) if since else 0.0
-    reserved = status_of(job).get("reserved") if _holds(job) else None
+    reserved = status_of(job).get("reserved") if holds_place(job) else None
     return Entry(
         uid=meta["uid"],
         name=meta["name"],
@@ -117,9 +117,9 @@ def _read_room(job: Object, marks: Marks) -> State:
 def _read_state(job: Object, marks: Marks) -> State:
     if is_managed_elsewhere(job):
         return "Out"
-    if _holds(job):
+    if holds_place(job):
         return "Holds"
-    if not _wants(job) or not _is_asking(job, marks):
+    if not wants_to_run(job) or not _is_asking(job, marks):
         return "Out"
     return "Holds" if marks.is_given else "Waits"
 
@@ -130,12 +130,12 @@ def _ended_by(job: Object) -> str | None:
     return said["reason"] if said is not None and is_over else None
 
 
-def _holds(job: Object) -> bool:
+def holds_place(job: Object) -> bool:
     """Whether it may have pods: it was admitted, and has neither ended nor been suspended since."""
     return _was_admitted(job) and not status_of(job).get("suspendTime") and _ended_by(job) in (None, *KEPT)
 
 
-def _wants(job: Object) -> bool:
+def wants_to_run(job: Object) -> bool:
     """Whether it would run."""
     if is_terminating(job) or spec_of(job).get("suspend"):
         return False

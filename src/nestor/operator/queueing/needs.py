@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 
 from nestor.api import conditions
@@ -51,12 +52,16 @@ def find_fault(policy: NestedClassSpec, class_name: str, machine: str | None) ->
     return None
 
 
-def find_reserved(policy: NestedClassSpec, machine: str | None, job: Object) -> dict[str, str] | None:
-    """What a job that runs counts for, as it is written to its status; None if nothing is counted."""
-    if not policy.queue.quota:
-        return None
-    needs = find_needs(policy, machine, status_of(job).get("reserved"))
-    return {name: write_quantity(needs[name]) for name in policy.queue.quota}
+def find_reserved(
+    policy: NestedClassSpec, machine: str | None, job: Object, counted: Iterable[str] = ()
+) -> dict[str, str] | None:
+    """What a job that runs counts for, as it is written to its status; None if nothing is counted. `counted`: what Kueue counts,
+    besides what the class does.
+    """
+    quota, kept = find_quota(policy, machine), status_of(job).get("reserved") or {}
+    keys = [*(policy.queue.quota or {}), *counted]
+    amounts = {key: [parse_quantity(str(item[key])) for item in (quota, kept) if key in item] for key in keys}
+    return {key: write_quantity(min(found)) for key, found in amounts.items() if found} or None
 
 
 def cap_quota(policy: NestedClassSpec, reserved: Object | None) -> NestedClassSpec:

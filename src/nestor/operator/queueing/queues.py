@@ -56,7 +56,7 @@ class Queues:
         find_default: Callable[[], str] = lambda: FALLBACK,
     ) -> None:
         """`jobs`: all that there are, as far as they are known; `find_default`: the class of those that name none."""
-        self._jobs, self._find_classes, self._wake, self._find_default = jobs, find_classes, wake, find_default
+        self._jobs, self._find_classes, self.wake, self._find_default = jobs, find_classes, wake, find_default
         self._classes: dict[str, _Class] = {}
         self._entries: dict[str, Entry] = {}
         self._noted: dict[str, tuple[str, str]] = {}
@@ -221,7 +221,7 @@ class Queues:
 
     def _tell(self, uid: str, position: int) -> None:
         self._told[uid] = position
-        self._wake(self._entries[uid].namespace, self._entries[uid].name)
+        self.wake(self._entries[uid].namespace, self._entries[uid].name)
 
 
 def _find_room_limit(policy: NestedClassSpec | None) -> int | None:

@@ -12,6 +12,7 @@ from nestor.exposure.http_route import name_gateway
 from nestor.objects import Object, status_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.app_source import digest_snapshot, dump_snapshot
+from nestor.operator.admission.turn import write_assigned
 from nestor.operator.lifecycle.lifecycle import Lifecycle
 from nestor.operator.notices.due import list_lost
 from nestor.operator.status.conditions import WARNING, Observed
@@ -49,6 +50,7 @@ def describe(resolved: Resolved, observed: Observed, plan: Plan, life: Lifecycle
     cluster_status = status_of(observed.cluster)
     # A finished job shows how far its steps got, whatever the AppDef says now.
     run = observed.recorded if life.phase == "Finished" else observed.run
+    is_running = not life.is_stopped or life.phase == "Restarting"
     return life.record.to_status() | {
         "className": resolved.class_name,
         "machine": resolved.spec.machine,
@@ -63,7 +65,8 @@ def describe(resolved: Resolved, observed: Observed, plan: Plan, life: Lifecycle
         "steps": list_steps(run, plan),
         "pods": cluster_status.get("pods"),
         "queue": None,
-        "reserved": None if life.is_stopped and life.phase != "Restarting" else resolved.reserved,
+        "reserved": resolved.reserved if is_running else None,
+        "assigned": write_assigned(resolved.turn) if is_running else None,
     }
 
 

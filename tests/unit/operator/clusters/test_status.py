@@ -8,6 +8,7 @@ import pytest
 
 from nestor.api import conditions
 from nestor.api.conditions import Condition
+from nestor.api.placement import Placement
 from nestor.api.policy import Policy
 from nestor.kube import Api, Conflict, Kind, RetryLater
 from nestor.operator.clusters.status import write_status
@@ -87,3 +88,14 @@ async def test_ready_is_said_only_of_what_was_read() -> None:
     api.is_conflicting = True
     with pytest.raises(RetryLater):
         await write(api, PRIVILEGED, ADMITTED, SUSPENDED)
+
+
+async def test_no_node_selector_is_written_as_none_rather_than_as_an_empty_one() -> None:
+    """Server-side apply makes null of a map whose last key goes, and the schema refuses that."""
+    api = build()
+    for selector in ({"pool": "gold"}, {}):
+        await write(api, Policy(placement=Placement(node_selector=selector)), ADMITTED)
+    with_pool, without = (body["status"]["policy"]["placement"] for body in api.applied)
+    assert with_pool["nodeSelector"] == {"pool": "gold"}
+    assert "nodeSelector" not in without
+    assert Placement.model_validate(without) == Placement()

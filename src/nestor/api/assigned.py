@@ -1,0 +1,30 @@
+"""The nodes that a queue has assigned to a job."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from nestor.api.base import Model, NodeLabels
+from nestor.api.placement import Toleration
+
+
+class AssignedNodes(Model):
+    """Nodes for pods."""
+
+    node_selector: NodeLabels = Field(default_factory=dict, description="Labels that the nodes must have.")
+    tolerations: Annotated[list[Toleration], Field(max_length=64)] = Field(
+        default_factory=list, description="Tolerations for the taints of the nodes."
+    )
+
+    def to_pod(self) -> dict[str, Any]:
+        """The fields of a pod's spec that say so; none if there is nothing to say."""
+        found = self.model_dump(by_alias=True, exclude_none=True)
+        return {key: found[key] for key in ("nodeSelector", "tolerations") if found[key]}
+
+
+class Assigned(AssignedNodes):
+    """What Kueue has assigned to a job that runs."""
+
+    workload: str = Field(description="Name of the Workload by which Kueue admitted the job.", max_length=253)
