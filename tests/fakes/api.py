@@ -59,6 +59,10 @@ class MemoryApi:
         gone["metadata"]["resourceVersion"] = str(self._version)
         self._publish(kind, gone, None)
 
+    def go_on_from(self, other: MemoryApi) -> None:
+        """Have all its objects, and count versions on from its."""
+        self.objects, self._version = other.objects, other._version
+
     def look(self, kind: Kind, name: str, namespace: str = "") -> Object | None:
         """An object as it is now."""
         return copy.deepcopy(self.objects.get((kind.plural, namespace, name)))

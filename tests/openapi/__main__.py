@@ -17,6 +17,7 @@ from tests.openapi import Field, write_fields
 ROOTS = {
     "api__v1_openapi.json": ("PodSpec", "ServiceSpec", "PersistentVolumeClaimSpec"),
     "apis__networking.k8s.io__v1_openapi.json": ("NetworkPolicySpec",),
+    "apis__resource.k8s.io__v1_openapi.json": ("ResourceClaimSpec",),
     "apis__policy__v1_openapi.json": ("PodDisruptionBudgetSpec",),
 }
 _OPAQUE = frozenset({"ObjectMeta"})
@@ -32,6 +33,8 @@ def read_module(version: str) -> dict[tuple[str, str], str]:
     folder = Path(json.loads(found.stdout)["Dir"]) / "api/openapi-spec/v3"
     fields: dict[tuple[str, str], str] = {}
     for file, roots in ROOTS.items():
+        if not (folder / file).exists():  # a version that does not have the group yet
+            continue
         schemas: Schemas = json.loads((folder / file).read_text())["components"]["schemas"]
         short = {name.rpartition(".")[2]: schema for name, schema in schemas.items()}
         for root in roots:

@@ -19,6 +19,8 @@ _FIRST = {
     "PersistentVolumeClaimSpec": "PersistentVolumeClaims",
     "NetworkPolicySpec": "NetworkPolicies",
     "PodDisruptionBudgetSpec": "PodDisruptionBudgets",
+    "DeviceClaim": "ResourceClaims",
+    "ExactDeviceRequest": "Requests of ResourceClaims",
 }
 _NOTES = {
     "PodDisruptionBudgetSpec": "Only if the class sets `placement.disruptionBudgets`; otherwise budgets hold in the nested "

@@ -23,6 +23,7 @@ from nestor.operator.settings import Settings
 from nestor.operator.wiring import Operator
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
+from nestor.syncer.cluster import definitions
 from tests.unit.operator.backends.builders import build_spec
 
 ROOT = Path(__file__).parents[2]
@@ -127,11 +128,25 @@ SELDOM: dict[tuple[str, str], tuple[str, str]] = {
         "operator/enforcement/keeper.py",
         'api.apply(kinds.NESTED_CLASS, body, subresource="status")',
     ),
-    ("persistentvolumeclaims", "delete"): ("operator/lifecycle/data_epoch.py", "api.delete(kinds.PERSISTENT_VOLUME_CLAIM"),
+    ("persistentvolumeclaims", "delete"): ("operator/lifecycle/data_epoch.py", "api.delete(kind, "),
     # When a job is deleted whose class lets its volumes stay.
     ("persistentvolumes", "get"): ("operator/lifecycle/retain.py", "api.get(kinds.PERSISTENT_VOLUME, volume)"),
+    ("persistentvolumes", "patch"): ("operator/lifecycle/retain.py", "await api.patch(kind, "),
+    ("volumesnapshotcontents.snapshot.storage.k8s.io", "get"): (
+        "operator/lifecycle/retain.py",
+        "api.get(kinds.VOLUME_SNAPSHOT_CONTENT, content)",
+    ),
+    ("volumesnapshotcontents.snapshot.storage.k8s.io", "list"): (
+        "operator/lifecycle/retain.py",
+        "api.list(kinds.VOLUME_SNAPSHOT_CONTENT, labels=",
+    ),
+    ("volumesnapshotcontents.snapshot.storage.k8s.io", "patch"): ("operator/lifecycle/retain.py", "await api.patch(kind, "),
+    ("volumesnapshots.snapshot.storage.k8s.io", "list"): (
+        "operator/lifecycle/retain.py",
+        "api.list(kinds.VOLUME_SNAPSHOT, namespace, ",
+    ),
+    ("volumesnapshots.snapshot.storage.k8s.io", "delete"): ("operator/lifecycle/data_epoch.py", "api.delete(kind, "),
     ("persistentvolumes", "list"): ("operator/lifecycle/retain.py", "api.list(kinds.PERSISTENT_VOLUME, labels="),
-    ("persistentvolumes", "patch"): ("operator/lifecycle/retain.py", "api.patch(kinds.PERSISTENT_VOLUME, "),
     ("servicecidrs.networking.k8s.io", "get"): ("operator/world/host_facts.py", "api.get(kinds.SERVICE_CIDR"),
     # Once at the start, before anything is recorded.
     ("clusterrolebindings.rbac.authorization.k8s.io", "list"): (
@@ -184,6 +199,13 @@ def test_the_operator_may_bind_the_roles_that_it_binds_and_no_others() -> None:
         (["clusterroles"], ["bind"]),
     ]
     assert set(named["clusterroles"]["resourceNames"]) == {body["roleRef"]["name"] for body in bodies}
+
+
+def test_a_syncer_may_read_the_definitions_of_snapshots_and_no_others() -> None:
+    (named,) = [rule for rule in read_rules("nestor-syncer-nodes") if "resourceNames" in rule]
+    assert (named["resources"], named["verbs"]) == (["customresourcedefinitions"], ["get"])
+    assert set(named["resourceNames"]) == {f"{kind.plural}.{kind.group}" for kind in definitions.KINDS}
+    assert not [rule for rule in read_rules("nestor-syncer") if "resourceNames" in rule]
 
 
 def test_the_operator_approves_for_no_other_signers_than_its_decision_knows() -> None:

@@ -46,6 +46,9 @@ PURPOSE = f"{GROUP}/purpose"
 EGRESS_WALL = "egress-wall"
 """Such a purpose: the NetworkPolicy that says what a cluster's pods may connect to. The chart's admission policy reads it."""
 
+NODE_PORTS = f"{GROUP}/node-ports"
+"""Label of that policy: whether syncers may open node ports of the cluster's own Services to its pods, at single addresses."""
+
 RENEW_AFTER = f"{GROUP}/renew-after"
 """Annotation: when to renew the credentials in a Secret."""
 

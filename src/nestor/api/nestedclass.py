@@ -22,6 +22,7 @@ from nestor.api.base import (
     rule,
     rules,
 )
+from nestor.api.devices import Devices
 from nestor.api.notices import NoticesPolicy
 from nestor.api.placement_rules import ClassPlacement
 from nestor.api.policies import IpBlock, Persistence
@@ -44,6 +45,10 @@ DEFAULT_QUOTA: dict[str, str] = {
     "count/networkpolicies.networking.k8s.io": "100",
 }
 """What a job may use up in the host, unless its class says otherwise: whatever all tenants share and one could exhaust."""
+SNAPSHOTS_QUOTA = {"count/volumesnapshots.snapshot.storage.k8s.io": "20"}
+"""In addition, where the class allows snapshots."""
+DEVICES_QUOTA = {"count/resourceclaims.resource.k8s.io": "100"}
+"""In addition, where the class allows devices."""
 ENDED_PODS = 10
 """How many pods there may be by default, with those that have ended, for each that may run."""
 DEFAULT_EPHEMERAL_STORAGE = "10Gi"
@@ -176,7 +181,9 @@ class NamespacePolicy(Model):
         f"applies even if others are set: {', '.join(f'`{key}: {value}`' for key, value in DEFAULT_QUOTA.items())}. CPU and "
         "memory have none, nor has `services.nodeports` where `expose.annotations` ask cert-manager for certificates: the "
         "Services with which it proves a host usually have node ports. A quota only limits new objects: what a job already "
-        "has stays. `count/pods` counts pods that have ended too; its default is at least ten times `pods`.",
+        "has stays. `count/pods` counts pods that have ended too; its default is at least ten times `pods`. Where "
+        "`storage.snapshotClasses` or `devices` is set, there is one more for each: "
+        f"{', '.join(f'`{key}: {value}`' for key, value in (SNAPSHOTS_QUOTA | DEVICES_QUOTA).items())}.",
     )
     default_resources: Resources | None = Field(
         None,
@@ -354,6 +361,11 @@ class NestedClassSpec(Model):
     )
     storage: ClassStorage | None = Field(
         None, description="The persistent volumes of jobs, and of NestedClusters that users create. If not set, there are none."
+    )
+    devices: Devices | None = Field(
+        None,
+        description="The devices that jobs may have by dynamic resource allocation (ResourceClaims). Hosts of Kubernetes 1.34 "
+        "and later have it. If not set, there are none.",
     )
     notices: NoticesPolicy = Field(default_factory=NoticesPolicy, description="Who is told when jobs become ready or end.")
 

@@ -10,6 +10,7 @@ from typing import Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from nestor.api.base import LabelPattern, Model, Quantity
+from nestor.api.devices import Devices
 from nestor.api.placement import Placement
 from nestor.api.policies import IpBlock
 from nestor.api.selectors import LabelSelector
@@ -82,6 +83,9 @@ class Policy(Model):
     storage: Storage | None = Field(
         None, description="The volumes that the cluster's claims may get, from the class's `storage` and the job's."
     )
+    devices: Devices | None = Field(
+        None, description="The devices that the cluster's ResourceClaims may get, from the class's `devices`."
+    )
     internet: list[IpBlock] = Field(
         default_factory=list,
         description="What the cluster's own NetworkPolicies may open of the world outside: address blocks, from the class's "
@@ -93,6 +97,11 @@ class Policy(Model):
     def volumes(self) -> Storage:
         """The volumes that the cluster's claims may get."""
         return self.storage or _nothing(Storage)
+
+    @property
+    def allowed_devices(self) -> Devices:
+        """The devices that the cluster's ResourceClaims may get."""
+        return self.devices or Devices()
 
     @property
     def places(self) -> Placement:

@@ -37,6 +37,17 @@ class Storage(Model):
         description="Whether claims may have `volumeMode: Block`: their pods then get a device of the node instead of a file "
         "system. Defaults to false.",
     )
+    snapshot_classes: Annotated[list[ObjectName], Field(max_length=32)] = Field(
+        default_factory=list,
+        description="VolumeSnapshotClasses of the host cluster that nested clusters have too, by name; the first is that of "
+        "VolumeSnapshots that name none. Claims may then be filled from VolumeSnapshots of their own namespace. Nested clusters "
+        "get the definitions of VolumeSnapshots from the host cluster. If not set, no snapshots are made.",
+    )
+
+    @property
+    def default_snapshot_class(self) -> str | None:
+        """The VolumeSnapshotClass of snapshots that name none."""
+        return next(iter(self.snapshot_classes), None)
 
     @property
     def default(self) -> str | None:
@@ -52,17 +63,17 @@ class ClassStorage(Storage):
         description="What becomes of volumes when their job is deleted, or begins again without them: by `failurePolicy: "
         "Restart`, or by `nestor rerun` after it has ended. `Delete`: they go, as the reclaim policy of their StorageClass "
         "says. `Retain`: those that claims still have stay as PersistentVolumes, with the job's labels, until an admin "
-        "deletes them: `kubectl get pv -l nestor.dev/job-namespace=<namespace>,nestor.dev/job=<job>`. The volume of a claim "
-        "that somebody deletes in the nested cluster never stays. NestedClusters that users create always have `Delete`. "
-        "Defaults to `Delete`.",
+        "deletes them: `kubectl get pv -l nestor.dev/job-namespace=<namespace>,nestor.dev/job=<job>`; so do snapshots, as "
+        "VolumeSnapshotContents. What somebody deletes in the nested cluster never stays. NestedClusters that users create "
+        "always have `Delete`. Defaults to `Delete`.",
     )
     retained_limit: Quantity | None = Field(
         None,
-        description="With `retention: Retain`: how much the volumes that jobs of one namespace have left may have together, for "
-        "example `1Ti`; each counts as 1Gi at least. As long as it is reached, no job of this class begins in that namespace, or "
-        "begins again without its volumes: it waits, and says so. What running jobs have is not counted. Volumes no longer count "
-        "when an admin has deleted them, or their label `nestor.dev/job-namespace`. Defaults to what one job may have, "
-        "`requests.storage` in `namespace.quota`.",
+        description="With `retention: Retain`: how much the volumes and snapshots that jobs of one namespace have left may have "
+        "together, for example `1Ti`; each counts as 1Gi at least. As long as it is reached, no job of this class begins in "
+        "that namespace, or begins again without its volumes: it waits, and says so. What running jobs have is not "
+        "counted. They no longer count when an admin has deleted them, or their label `nestor.dev/job-namespace`. Defaults to "
+        "what one job may have, `requests.storage` in `namespace.quota`.",
     )
 
 

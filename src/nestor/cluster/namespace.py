@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from nestor.api import labels as marks
-from nestor.api.nestedclass import DEFAULT_EPHEMERAL_STORAGE, DEFAULT_QUOTA, ENDED_PODS, NamespacePolicy, NestedClassSpec
+from nestor.api.nestedclass import (
+    DEFAULT_EPHEMERAL_STORAGE,
+    DEFAULT_QUOTA,
+    DEVICES_QUOTA,
+    ENDED_PODS,
+    SNAPSHOTS_QUOTA,
+    NamespacePolicy,
+    NestedClassSpec,
+)
 from nestor.api.services import LOAD_BALANCERS, NODE_PORTS, ServicesPolicy
 from nestor.cluster.shape import Shape
 from nestor.names import QUOTA_NAME
@@ -38,7 +46,8 @@ def build_quota(shape: Shape, policy: NamespacePolicy, own: list[Object]) -> Obj
 def find_quota(shape: Shape, policy: NamespacePolicy) -> dict[str, str]:
     """The application's share, with defaults. A class that allows more pods than usual allows more that have ended, too."""
     given = {name: str(limit) for name, limit in (policy.quota or {}).items()}
-    wanted = DEFAULT_QUOTA | _find_services_quota(shape.services) | given
+    more = (SNAPSHOTS_QUOTA if shape.has_snapshots else {}) | (DEVICES_QUOTA if shape.has_devices else {})
+    wanted = DEFAULT_QUOTA | more | _find_services_quota(shape.services) | given
     if "count/pods" not in given:
         ended = ENDED_PODS * int(parse_quantity(wanted["pods"]))
         wanted["count/pods"] = str(max(ended, int(DEFAULT_QUOTA["count/pods"])))

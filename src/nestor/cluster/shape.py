@@ -69,6 +69,10 @@ class Shape(Home):
     network: NetworkPolicyModel = field(default_factory=NetworkPolicyModel)
     services: ServicesPolicy = field(default_factory=ServicesPolicy)
     exposed_from: tuple[Peer, ...] = ()
+    has_snapshots: bool = False
+    """Whether its claims may have snapshots."""
+    has_devices: bool = False
+    """Whether its pods may have devices by ResourceClaims."""
     has_issuer: bool = False
     """Whether cert-manager makes certificates for its hosts."""
     persistence: Persistence | None = None

@@ -33,6 +33,8 @@ def build_shape(
         network=policy.network,
         services=policy.services,
         exposed_from=tuple(policy.expose.from_),
+        has_snapshots=policy.storage is not None and bool(policy.storage.snapshot_classes),
+        has_devices=policy.devices is not None and bool(policy.devices.classes),
         has_issuer=policy.expose.has_issuer,
         persistence=spec.persistence,
         replicas=replicas,

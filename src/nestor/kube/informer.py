@@ -133,6 +133,11 @@ class Informer:
         """Seconds since the server last said anything."""
         return time.monotonic() - self.last_contact
 
+    @property
+    def longest_pause(self) -> float:
+        """Seconds between two attempts at most."""
+        return find_longest_pause(self.api.host)
+
     async def run(self) -> None:
         """Keep the cache until cancelled."""
         while True:
@@ -149,7 +154,7 @@ class Informer:
             except errors.ApiError as error:
                 if not error.is_transient:
                     # A missing permission or kind may be granted later; it must be seen, not end the process.
-                    log.warning("watching %s: %s", self.kind.plural, error)
+                    self._complain(error)
                     self._version = ""
                 await self._pause(began)
             except Exception:  # a server of somebody else's may answer anything
@@ -157,12 +162,15 @@ class Informer:
                 self._version = ""
                 await self._pause(began)
 
+    def _complain(self, error: errors.ApiError) -> None:
+        log.warning("watching %s: %s", self.kind.plural, error)
+
     async def _pause(self, began: float) -> None:
         """After a failure of what began then. Only failures in a row make pauses longer; each event ends the row."""
         if time.monotonic() - began > LONGEST_PAUSE_SECONDS:
             self._failures = 0  # a stream without events that was cut after a while
         self._failures += 1
-        await asyncio.sleep(find_pause(self._failures, find_longest_pause(self.api.host)))
+        await asyncio.sleep(find_pause(self._failures, self.longest_pause))
 
     def _query(self) -> dict[str, str]:
         pairs = {"labelSelector": self.labels, "fieldSelector": self.fields}

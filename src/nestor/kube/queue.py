@@ -55,7 +55,7 @@ class WorkQueue(Generic[K]):
     A key added while it runs is run once more afterwards. An exception from `work` is logged and the key retried with
     exponential back-off and jitter, from `first_delay` to `max_delay` seconds; a success resets its back-off. When `work` returns
     a number, or raises `RetryLater`, the key is worked on again after so many seconds. Keys of different `lane_of` take turns.
-    `idle` is set while nothing waits, runs or is due later.
+    `begin` is awaited before the first key is worked on. `idle` is set while nothing waits, runs or is due later.
     """
 
     def __init__(
@@ -67,8 +67,10 @@ class WorkQueue(Generic[K]):
         first_delay: float = 0.2,
         max_delay: float = 60,
         lane_of: Callable[[K], Hashable] = lambda _: None,
+        begin: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._work = work
+        self._begin = begin
         self._workers = workers
         self._name = name
         self._first_delay = first_delay
@@ -115,6 +117,8 @@ class WorkQueue(Generic[K]):
     async def run(self) -> None:
         """Work until cancelled."""
         try:
+            if self._begin is not None:
+                await self._begin()
             async with asyncio.TaskGroup() as group:
                 for number in range(self._workers):
                     group.create_task(self._worker(), name=f"{self._name}-{number}")

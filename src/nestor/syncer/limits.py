@@ -39,6 +39,12 @@ SYNCED_ENDPOINTS = 10_000
 SYNCED_BUDGETS = 100
 """PodDisruptionBudgets in the host. An application has one for each of its workloads at most."""
 
+SNAPSHOTS = 100
+"""VolumeSnapshots in the host. A quota may allow fewer; in a user's own namespace there need not be one."""
+
+RESOURCE_CLAIMS = 500
+"""ResourceClaims in the host, for the same reason. A pod has one or two."""
+
 HOST_WRITES = Rate(per_second=80, burst=400)
 """Writes of objects to the host. The burst lets more than a hundred pods with their tokens and configuration start at full speed;
 the rate lets twenty pods a second come for good, with three writes each (the pod, its tokens, and these again with its node), and
@@ -98,6 +104,20 @@ def find_surplus_of_budgets(count: int) -> str | None:
     if count < SYNCED_BUDGETS:
         return None
     return f"{SYNCED_BUDGETS} PodDisruptionBudgets of a nested cluster may hold in the host cluster; delete others first"
+
+
+def find_surplus_of_snapshots(count: int) -> str | None:
+    """Why there may be no further VolumeSnapshot in the host beside `count` others; None if there may."""
+    if count < SNAPSHOTS:
+        return None
+    return f"a nested cluster may have {SNAPSHOTS} VolumeSnapshots; delete others first"
+
+
+def find_surplus_of_resource_claims(count: int) -> str | None:
+    """Why there may be no further ResourceClaim in the host beside `count` others; None if there may."""
+    if count < RESOURCE_CLAIMS:
+        return None
+    return f"a nested cluster may have {RESOURCE_CLAIMS} ResourceClaims; delete others first"
 
 
 def find_surplus_of_policies(count: int) -> str | None:

@@ -18,6 +18,7 @@ from nestor.providers import host
 from nestor.providers.base import Provider
 from nestor.syncer.cluster import status, webhook
 from nestor.syncer.cluster.addresses import Addresses
+from nestor.syncer.cluster.definitions import Definitions
 from nestor.syncer.cluster.not_carried import NotCarried
 from nestor.syncer.cluster.status import ClusterStatus, Suspend
 from nestor.syncer.copies.engine import Engine
@@ -83,6 +84,7 @@ def build_shared(context: Context, cluster: Object, settings: Settings) -> Parts
         "Service webhook": partial(webhook.serve, settings.services_port, settings.access, addresses.review),
         "Service webhook's configuration": keep_webhook,
         "not carried": not_carried.run,
+        "definitions": Definitions(context).run,
     }
     if settings.metrics_port:
         servers["metrics API"] = partial(build_metrics(context, settings).serve, settings.metrics_port)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from nestor.objects import Object
 
 NO_VOLUMES = "the class allows no persistent volumes (`storage.classes`)"
-NO_DEVICES = "the class allows no block volumes (`storage.blockVolumes`)"
+NO_SNAPSHOTS = "the class allows no snapshots (`storage.snapshotClasses`)"
+NO_BLOCK_VOLUMES = "the class allows no block volumes (`storage.blockVolumes`)"
 
 
 def find_claims(pod: Object) -> list[str]:

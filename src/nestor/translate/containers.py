@@ -5,7 +5,7 @@ from __future__ import annotations
 from nestor.api.policy import Policy
 from nestor.objects import Object
 from nestor.quantities import find_larger
-from nestor.translate import env, fields
+from nestor.translate import device_claims, env, fields
 from nestor.translate.fields.containers import EPHEMERAL_CONTAINER
 from nestor.translate.target import Target
 
@@ -18,7 +18,9 @@ def build_containers(pod: Object, group: str, target: Target, policy: Policy) ->
     links = pod["spec"].get("enableServiceLinks", True) is not False
     forced = {"imagePullPolicy": "Always"} if policy.always_pull_images else {}
     return [
-        _build(item, pod["metadata"]["namespace"], target, links) | _limit_storage(item, policy) | forced
+        _build(device_claims.trim_container(item, pod), pod["metadata"]["namespace"], target, links)
+        | _limit_storage(item, policy)
+        | forced
         for item in pod["spec"].get(group) or []
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nestor import names
 from nestor.objects import Object
-from nestor.translate import env, references, volumes
+from nestor.translate import device_claims, env, references, volumes
 from nestor.translate.claims import find_claims
 from nestor.translate.target import Target
 
@@ -14,7 +14,7 @@ def build_words(pod: Object, target: Target, host: Object | None = None) -> dict
     meta = pod["metadata"]
     namespace = meta["namespace"]
     words = {names.host_name(item.name, namespace): item.name for item in references.find_references(pod)}
-    words |= {names.host_name(name, namespace): name for name in find_claims(pod)}
+    words |= {names.host_name(name, namespace): name for name in (*find_claims(pod), *device_claims.find_names(pod))}
     words |= {
         names.host_name(meta["name"], namespace): meta["name"],
         volumes.token_secret_name(pod): "service account token",

@@ -53,8 +53,8 @@ def decide_place(pod: Object, placement: Placement, batch: Batch | None = None) 
     if is_of_daemon_set(pod):
         return Place("Host", "a DaemonSet has one pod for each node")
     wanted, reason = _find_wish(pod, placement, overflow, batch)
-    if wanted != "Host" and find_claims(pod):
-        why = "backends have no persistent volumes"
+    if wanted != "Host" and (find_claims(pod) or pod["spec"].get("resourceClaims")):
+        why = "backends have no persistent volumes" if find_claims(pod) else "backends have none of the ResourceClaims' devices"
         return Place("Wait", f"it has to run at a backend, but {why}") if wanted == "Backend" else Place("Host", why)
     if not overflow.backends:
         return Place("Wait", "it has to run at a backend, and none is allowed") if wanted == "Backend" else _HOST

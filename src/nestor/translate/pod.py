@@ -12,6 +12,7 @@ from nestor.objects import Object, annotations_of
 from nestor.translate import (
     backend_fields,
     containers,
+    device_claims,
     dns,
     downward,
     fields,
@@ -124,6 +125,8 @@ def _spec(pod: Object, target: Target, policy: Policy) -> Object:
         result |= {key: own[key] for key in _PRIVILEGED if key in own}
     if first := containers.build_containers(pod, "initContainers", target, policy):
         result["initContainers"] = first
+    if claims := device_claims.build_claims(pod):
+        result["resourceClaims"] = claims
     if secrets := own.get("imagePullSecrets"):
         named = [item["name"] for item in secrets if item.get("name")]
         result["imagePullSecrets"] = [{"name": names.host_name(name, meta["namespace"])} for name in named]

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 
 from nestor.api.policy import Policy
 from nestor.objects import Object
-from nestor.translate import baseline, fields, gang_claims, node_rules, volumes
-from nestor.translate.claims import NO_DEVICES, NO_VOLUMES
+from nestor.translate import baseline, device_claims, fields, gang_claims, node_rules, volumes
+from nestor.translate.claims import NO_BLOCK_VOLUMES, NO_VOLUMES
+from nestor.translate.device_claims import NO_DEVICES
 from nestor.translate.fields import Table
-from nestor.translate.fields.containers import CONTAINER, RESOURCES
+from nestor.translate.fields.containers import CONTAINER
 from nestor.translate.fields.pods import POD_SPEC
 from nestor.translate.fields.volumes import BY_STORAGE, PROJECTION, VOLUME
 
@@ -58,7 +59,18 @@ def _check_pod(spec: Object, policy: Policy) -> Iterator[str]:
     if name and not runtimes.allows(name):
         listed = ", ".join(f"'{item.name}'" for item in runtimes.allowed) or "none"
         yield f"`spec.runtimeClassName` may not be '{name}': the class allows {listed} (`{POD_SPEC['runtimeClassName'].note}`)"
+    if spec.get("resourceClaims") and not policy.allowed_devices.classes:
+        yield f"`spec.resourceClaims` may not be set: {NO_DEVICES}"
+    yield from _check_resources("spec.resources", spec.get("resources") or {}, policy)
     yield from _check_fields("spec", spec, POD_SPEC)
+
+
+def _check_resources(path: str, resources: Object, policy: Policy) -> Iterator[str]:
+    devices = policy.allowed_devices
+    if resources.get("claims") and not devices.classes:
+        yield f"`{path}.claims` may not be set: {NO_DEVICES}"
+    for name in device_claims.find_foreign(resources, devices):
+        yield f"`{path}` may not request devices of DeviceClass '{name}': {device_claims.list_allowed(devices)}"
 
 
 def _check_fields(path: str, there: Object, table: Table) -> Iterator[str]:
@@ -87,6 +99,6 @@ def _check_container(path: str, container: Object, policy: Policy) -> Iterator[s
     if policy.pod_security == "Baseline":
         yield from baseline.check_container(path, container)
     if container.get("volumeDevices") and not (policy.volumes.classes and policy.volumes.block_volumes):
-        yield f"`{path}.volumeDevices` may not be set: {NO_DEVICES}"
+        yield f"`{path}.volumeDevices` may not be set: {NO_BLOCK_VOLUMES}"
     yield from _check_fields(path, container, CONTAINER)
-    yield from _check_fields(f"{path}.resources", container.get("resources") or {}, RESOURCES)
+    yield from _check_resources(f"{path}.resources", container.get("resources") or {}, policy)

@@ -12,6 +12,7 @@ import pytest
 
 from nestor.api.nestedclass import NetworkPolicyModel
 from nestor.api.policies import IpBlock
+from nestor.api.services import ServicesPolicy
 from nestor.cluster.access import SYNCER_ROLE
 from nestor.cluster.policies import build_internet, build_policies
 from nestor.cluster.shape import Host
@@ -32,13 +33,14 @@ WALL = {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
 HOST = Host(("10.43.0.0/16",), ("203.0.113.7",), resolvers=("10.43.0.10",))
 
 
-def build_walls(namespace: str, cluster: str = "hello", **network: Any) -> list[Object]:
+def build_walls(namespace: str, cluster: str = "hello", *, node_ports: bool = False, **network: Any) -> list[Object]:
     """What the operator makes around the pods of a cluster."""
     own: dict[str, Any] = {
         "labels": {"nestor.dev/job-uid": "1"},
         "owner": None,
         "network": NetworkPolicyModel.model_validate(network),
     }
+    own["services"] = ServicesPolicy.model_validate({"nodePorts": node_ports})
     return build_policies(replace(build_shape(host=HOST), name=cluster, namespace=namespace, **own))
 
 
@@ -181,6 +183,42 @@ async def test_a_block_with_as_many_exceptions_as_there_may_be_can_be_judged(syn
     )
     assert 40_000 < len(json.dumps(body)) < limits.OBJECT_BYTES
     await syncer.create(kinds.NETWORK_POLICY, body)
+
+
+NODES = [{"ipBlock": {"cidr": "10.1.2.3/32"}}, {"ipBlock": {"cidr": "fd00::3/128"}}]
+PORT = {"protocol": "TCP", "port": 30007}
+
+
+async def test_own_node_ports_are_opened_at_nodes_where_the_class_allows_them(lonely: Api, syncer: Api, namespace: str) -> None:
+    body = copy(namespace)
+    body["spec"] = {"podSelector": {"matchLabels": OWN}, "policyTypes": ["Egress"], "egress": [{"to": NODES, "ports": [PORT]}]}
+    with pytest.raises(Forbidden, match="its class"):
+        await syncer.create(kinds.NETWORK_POLICY, body)
+    (open_wall,) = [wall for wall in build_walls(namespace, node_ports=True) if wall["metadata"]["name"] == "hello-app-out"]
+    await lonely.patch(
+        kinds.NETWORK_POLICY, "hello-app-out", namespace, {"metadata": {"labels": open_wall["metadata"]["labels"]}}
+    )
+
+    async def is_let() -> bool:
+        """The wall's change is known a moment later."""
+        try:
+            await syncer.create(kinds.NETWORK_POLICY, body)
+        except Forbidden:
+            return False
+        return True
+
+    await eventually(is_let, limit=20)
+    await lonely.delete(kinds.NETWORK_POLICY, body["metadata"]["name"], namespace)
+    for rule in (
+        {"to": NODES},
+        {"to": NODES, "ports": [PORT, {"protocol": "TCP", "port": 6443}]},
+        {"to": NODES, "ports": [PORT | {"endPort": 65000}]},
+        {"to": NODES, "ports": [PORT | {"port": "kubelet"}]},
+        {"to": [{"ipBlock": {"cidr": "10.1.2.0/31"}}], "ports": [PORT]},
+        {"to": [*NODES, {"ipBlock": {"cidr": "10.0.0.0/8"}}], "ports": [PORT]},
+    ):
+        with pytest.raises(Forbidden, match="its class"):
+            await syncer.create(kinds.NETWORK_POLICY, body | {"spec": body["spec"] | {"egress": [rule]}})
 
 
 async def test_where_the_class_opens_nothing_no_copy_does(lonely: Api, syncer: Api, namespace: str) -> None:

@@ -21,6 +21,8 @@ from tests.unit.translate.builders import TARGET
 
 API = cast(Api, MemoryApi())
 CLUSTER = {"metadata": {"name": "hello", "namespace": TARGET.namespace}, "spec": {}}
+SHADOWS = {kinds.PERSISTENT_VOLUME, kinds.VOLUME_SNAPSHOT_CONTENT}
+"""What the nested cluster has of the host's, whose own nobody reads."""
 SETTINGS = Settings(TARGET.namespace, "hello", Path())
 
 
@@ -42,14 +44,15 @@ async def test_roles_allow_exactly_what_rows_provider_and_controllers_say_that_t
 async def test_pods_in_the_host_need_these_caches(context: Context) -> None:
     built = parts.build_shared(context, CLUSTER, SETTINGS)
     host, nested = ({informer.kind for informer in side} for side in (context.caches.host_side, context.caches.nested_side))
-    both = {kinds.POD, *(row.kind for row in find_rows())} - {kinds.PERSISTENT_VOLUME}
+    both = {kinds.POD, *(row.kind for row in find_rows())} - SHADOWS
     assert host == both | {kinds.NESTED_CLUSTER, kinds.EVENT, kinds.RESOURCE_QUOTA}
-    assert nested == both | {kinds.NAMESPACE, kinds.PERSISTENT_VOLUME}
+    assert nested == both | {kinds.NAMESPACE} | SHADOWS
     assert list(built.servers) == [
         "kubelet API",
         "Service webhook",
         "Service webhook's configuration",
         "not carried",
+        "definitions",
         "metrics API",
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
@@ -117,8 +117,10 @@ def test_what_is_ignored_is_told(name: str) -> None:
     assert refusals.find_refusals(build(**{name: "x"}), BASELINE) == []
 
 
-@pytest.mark.parametrize("name", fields.find(pods.POD_SPEC, "Refuse"))
-def test_what_is_refused_is_told(name: str) -> None:
+@pytest.mark.parametrize("name", [*fields.find(pods.POD_SPEC, "Refuse"), "someField"])
+def test_what_is_refused_is_told(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is none at the moment, but the next version of Kubernetes may have one."""
+    monkeypatch.setitem(cast(dict[str, fields.Rule], pods.POD_SPEC), "someField", fields.Rule("Refuse", "why"))
     (message,) = refusals.find_refusals(build(**{name: "x"}), PRIVILEGED)
     assert message.startswith(f"`spec.{name}` may not be set: ")
 
@@ -129,6 +131,7 @@ BY_CLASS: Object = {
     "hostPID": True,
     "nodeSelector": {"nestor.dev/backend": "x"},
     "priorityClassName": "x",
+    "resourceClaims": [{"name": "x", "resourceClaimName": "x"}],
     "runtimeClassName": "x",
     "schedulerName": "x",
     "schedulingGroup": {"podGroupName": "x"},

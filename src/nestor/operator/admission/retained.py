@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from nestor.api import conditions, labels
 from nestor.api.nestedclass import NestedClassSpec
-from nestor.objects import Object, spec_of
+from nestor.objects import Object, spec_of, status_of
 from nestor.operator.admission.identity import Refused
 from nestor.operator.admission.storage import find_most
 from nestor.quantities import parse_quantity
@@ -28,21 +28,30 @@ def find_limit(policy: NestedClassSpec) -> str | None:
     return str(given) if given is not None else find_most(policy)
 
 
-def check_retained(namespace: str, class_name: str, limit: str, volumes: Iterable[Object]) -> None:
-    """Raises `Refused` if the `volumes` that jobs of the namespace have left are as much as the limit of the class."""
-    found = list(volumes)
+def check_retained(namespace: str, class_name: str, limit: str, left: Iterable[Object]) -> None:
+    """Raises `Refused` if what jobs of the namespace have left, volumes and contents of snapshots, is as much as the limit of the
+    class.
+    """
+    found = list(left)
     if sum(map(_measure, found), Decimal(0)) < parse_quantity(limit):
         return
+    also = " and `kubectl get volumesnapshotcontents` alike" if any(map(_is_snapshot, found)) else ""
     message = (
-        f"the {len(found)} volumes that jobs of namespace '{namespace}' have left reach the limit of {limit} of class "
-        f"'{class_name}' (`storage.retainedLimit`); an admin can delete those that nobody needs "
-        f"(`kubectl get pv -l {labels.JOB_NAMESPACE}={namespace}`), or raise the limit"
+        f"the {len(found)} volumes and snapshots that jobs of namespace '{namespace}' have left reach the limit of {limit} of "
+        f"class '{class_name}' (`storage.retainedLimit`); an admin can delete those that nobody needs "
+        f"(`kubectl get pv -l {labels.JOB_NAMESPACE}={namespace}`{also}), or raise the limit"
     )
     raise Refused(conditions.RETAINED_LIMIT, message, retry_seconds=RETRY_SECONDS)
 
 
-def _measure(volume: Object) -> Decimal:
+def _is_snapshot(left: Object) -> bool:
+    return "volumeSnapshotRef" in spec_of(left)
+
+
+def _measure(left: Object) -> Decimal:
+    """A snapshot counts as the volume that could be filled from it: how much of that it takes, Kubernetes does not say."""
+    size = status_of(left).get("restoreSize") if _is_snapshot(left) else (spec_of(left).get("capacity") or {}).get("storage")
     try:
-        return max(_LEAST, parse_quantity(str((spec_of(volume).get("capacity") or {}).get("storage"))))
+        return max(_LEAST, parse_quantity(str(size)))
     except ValueError:
         return _LEAST

@@ -45,6 +45,7 @@ def resolve_policy(
             "allowed_labels": own.allowed_labels,
             "ephemeral_storage_limit": limit,
             "services": _resolve_services(policy, host),
+            "devices": policy.devices,
             "nodes": None if policy.cluster.nodes == "InUse" else policy.cluster.nodes,
             "node_selector": policy.cluster.node_selector,
             "placement": tolerate_backends(resolve_placement(policy, job).placement, taints or {}),

@@ -12,7 +12,7 @@ from nestor.cluster.shape import Shape
 from nestor.kube import kinds
 from nestor.names import Part
 from nestor.objects import Object, annotations_of, is_terminating, labels_of, spec_of
-from nestor.operator.lifecycle.retain import is_retained, retain_volumes
+from nestor.operator.lifecycle.retain import is_retained, list_snapshots, retain_volumes
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
 
@@ -76,7 +76,7 @@ async def drop_data(context: Context, home: Home, data: DataEpoch) -> None:
 
 
 async def _drop_volumes(context: Context, home: Home, data: DataEpoch, pod: Object | None) -> None:
-    """Delete the application's claims while the server with this data is there: later ones are its successor's.
+    """Delete the application's claims and snapshots while the server with this data is there: later ones are its successor's.
 
     Their volumes stay if the job's are to outlive it: whoever wants a database back after the job wants it after a failure, too.
     """
@@ -87,10 +87,12 @@ async def _drop_volumes(context: Context, home: Home, data: DataEpoch, pod: Obje
     space = context.cache.find(kinds.NAMESPACE, home.namespace)
     if space is not None and is_retained(space):
         await retain_volumes(context.api, space)
-    for item in list(claims):
+    found = [(kinds.PERSISTENT_VOLUME_CLAIM, item) for item in claims]
+    found += [(kinds.VOLUME_SNAPSHOT, item) for item in await list_snapshots(context.api, home.namespace)]
+    for kind, item in found:
         meta, own = item["metadata"], labels_of(item)
         if meta["namespace"] == home.namespace and own.get(labels.CLUSTER) == home.name and labels.NESTED_UID in own:
-            await context.api.delete(kinds.PERSISTENT_VOLUME_CLAIM, meta["name"], home.namespace, uid=meta["uid"])
+            await context.api.delete(kind, meta["name"], home.namespace, uid=meta["uid"])
 
 
 def _find_holder(cache: Cache, shape: Shape) -> Object | None:

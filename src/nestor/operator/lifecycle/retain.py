@@ -1,5 +1,5 @@
-"""Volumes that outlive their job, where its class says so: their claims go, with the namespace or for a restart, and the
-PersistentVolumes stay."""
+"""Volumes and snapshots that outlive their job, where its class says so: claims and VolumeSnapshots go, with the namespace or
+for a restart, and the PersistentVolumes and VolumeSnapshotContents stay."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import logging
 from collections.abc import Mapping
 
 from nestor.api import labels
-from nestor.kube import Api, NotFound, kinds
-from nestor.objects import Object, annotations_of, labels_of, spec_of
+from nestor.kube import Api, Kind, NotFound, kinds
+from nestor.objects import Object, annotations_of, labels_of, spec_of, status_of
 
 log = logging.getLogger(__name__)
 
+_OF_APP = f"{labels.COMPONENT}={labels.COMPONENT_APP},{labels.NESTED_UID}"
+_FIELDS = {kinds.PERSISTENT_VOLUME: "persistentVolumeReclaimPolicy", kinds.VOLUME_SNAPSHOT_CONTENT: "deletionPolicy"}
+"""What says what becomes of a thing when its owner goes."""
 _FOUND_BY = (labels.JOB, labels.JOB_NAMESPACE, labels.JOB_UID)
 
 
@@ -22,14 +25,19 @@ def is_retained(namespace: Object) -> bool:
 
 
 async def list_retained(api: Api, namespace: str) -> list[Object]:
-    """The volumes that jobs of this namespace, the users' own, have left."""
-    return await api.list(kinds.PERSISTENT_VOLUME, labels=f"{labels.JOB_NAMESPACE}={namespace}")
+    """The volumes and the contents of snapshots that jobs of this namespace, the users' own, have left."""
+    found = await api.list(kinds.PERSISTENT_VOLUME, labels=f"{labels.JOB_NAMESPACE}={namespace}")
+    try:
+        return found + await api.list(kinds.VOLUME_SNAPSHOT_CONTENT, labels=f"{labels.JOB_NAMESPACE}={namespace}")
+    except NotFound:
+        return found
 
 
 async def retain_volumes(api: Api, namespace: Object) -> None:
-    """Keep the volumes of all claims of the application. Call it before anything is deleted."""
-    name, selector = namespace["metadata"]["name"], f"{labels.COMPONENT}={labels.COMPONENT_APP},{labels.NESTED_UID}"
-    for claim in await api.list(kinds.PERSISTENT_VOLUME_CLAIM, name, labels=selector):
+    """Keep the volumes of all claims of the application, and its snapshots. Call it before anything is deleted."""
+    # Whose they are, a claim might say falsely: it counts against the limit of what may stay.
+    name, own = namespace["metadata"]["name"], labels_of(namespace)
+    for claim in await api.list(kinds.PERSISTENT_VOLUME_CLAIM, name, labels=_OF_APP):
         volume = spec_of(claim).get("volumeName")
         if not volume:
             continue
@@ -37,20 +45,33 @@ async def retain_volumes(api: Api, namespace: Object) -> None:
             found = await api.get(kinds.PERSISTENT_VOLUME, volume)
             # Who may write a claim could name any volume in it; a volume that names the claim is really its own.
             if (spec_of(found).get("claimRef") or {}).get("uid") == claim["metadata"]["uid"]:
-                # Whose they are, the claim might say falsely: it counts against the limit of what may stay.
-                await _retain(api, found, claim, labels_of(namespace))
+                await _retain(api, kinds.PERSISTENT_VOLUME, found, claim, own)
+    for snapshot in await list_snapshots(api, name):
+        content = status_of(snapshot).get("boundVolumeSnapshotContentName")
+        if not content:
+            continue
+        with contextlib.suppress(NotFound):
+            found = await api.get(kinds.VOLUME_SNAPSHOT_CONTENT, content)
+            if (spec_of(found).get("volumeSnapshotRef") or {}).get("uid") == snapshot["metadata"]["uid"]:
+                await _retain(api, kinds.VOLUME_SNAPSHOT_CONTENT, found, snapshot, own)
 
 
-async def _retain(api: Api, volume: Object, claim: Object, own: Mapping[str, str]) -> None:
-    notes = annotations_of(claim)
+async def list_snapshots(api: Api, namespace: str) -> list[Object]:
+    """The VolumeSnapshots of the application; none where the host cluster does not have the kind."""
+    try:
+        return await api.list(kinds.VOLUME_SNAPSHOT, namespace, labels=_OF_APP)
+    except NotFound:
+        return []
+
+
+async def _retain(api: Api, kind: Kind, found: Object, owner: Object, own: Mapping[str, str]) -> None:
+    """`owner`: what it belongs to in the job's namespace, which has the labels `own`."""
+    notes, field = annotations_of(owner), _FIELDS[kind]
     marks = {key: own[key] for key in _FOUND_BY if key in own}
     named = {key: notes[key] for key in (labels.NESTED_NAME, labels.NESTED_NAMESPACE) if key in notes}
-    meta = volume["metadata"]
-    if spec_of(volume).get("persistentVolumeReclaimPolicy") == "Retain" and marks.items() <= labels_of(volume).items():
+    meta = found["metadata"]
+    if spec_of(found).get(field) == "Retain" and marks.items() <= labels_of(found).items():
         return
-    log.info("keeping volume %s of claim %s/%s", meta["name"], claim["metadata"]["namespace"], claim["metadata"]["name"])
-    patch = {
-        "metadata": {"uid": meta["uid"], "labels": marks, "annotations": named},
-        "spec": {"persistentVolumeReclaimPolicy": "Retain"},
-    }
-    await api.patch(kinds.PERSISTENT_VOLUME, meta["name"], None, patch)
+    log.info("keeping %s %s of %s/%s", kind.name, meta["name"], owner["metadata"]["namespace"], owner["metadata"]["name"])
+    patch = {"metadata": {"uid": meta["uid"], "labels": marks, "annotations": named}, "spec": {field: "Retain"}}
+    await api.patch(kind, meta["name"], None, patch)

@@ -7,12 +7,16 @@ import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 
+from nestor.api.policy import Policy
 from nestor.kube import Api, ApiError, Change, Informer, Kind, WorkQueue, kinds
 from nestor.kube.informer import Key
 from nestor.objects import Object
 from nestor.syncer.copies.memory import Told
+from nestor.syncer.view import optional
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 from nestor.syncer.view.watches import discover
+from nestor.translate.claims import NO_SNAPSHOTS
+from nestor.translate.device_claims import NO_DEVICES
 
 log = logging.getLogger(__name__)
 
@@ -22,10 +26,10 @@ _ROUTES = (
     "outside, Services of type NodePort or LoadBalancer are reached if the class allows them (`services`), and the targets of a "
     "job's AppDef"
 )
-_SNAPSHOTS = "Nestor does not carry it to the host cluster, whose volumes these are: no snapshot is made"
-_CLAIMS = "Nestor does not carry it to the host cluster, which has the devices; pods that refer to it are refused"
+_SNAPSHOTS = f"Nestor does not carry it to the host cluster, whose volumes these are: {NO_SNAPSHOTS}, so that none is made"
+_CLAIMS = f"Nestor does not carry it to the host cluster, which has the devices: {NO_DEVICES}; pods that refer to it are refused"
 
-_BUILT_IN = {kinds.INGRESS: _ROUTES, Kind("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim"): _CLAIMS}
+_BUILT_IN = {kinds.INGRESS: _ROUTES, kinds.RESOURCE_CLAIM: _CLAIMS}
 """Kinds that API servers have from some version on."""
 _DEFINED = {
     "gateways.gateway.networking.k8s.io": _ROUTES,
@@ -53,6 +57,7 @@ class NotCarried:
         self._api: Api = context.nested
         self._metadata = context.nested.with_metadata_only().with_limit(_ANSWER_BYTES)
         self._recorder = context.recorder
+        self._policies = context.caches
         self._caches: dict[Kind, Informer] = {}
         self._notes = dict(_BUILT_IN)
         self._told: Told[_Item] = Told()
@@ -116,9 +121,16 @@ class NotCarried:
     async def _tell(self, item: _Item) -> None:
         kind, (namespace, name) = item
         found = self._caches[kind].get(name, namespace)
+        if is_carried(kind, self._policies.policy):
+            return
         if found is not None and self._told.is_news(item, found["metadata"]["uid"]):
             about: Object = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": found["metadata"]}
             await self._recorder.post_once(about, "Warning", REASON, self._notes[kind])
+
+
+def is_carried(kind: Kind, policy: Policy) -> bool:
+    """Whether the class has Nestor carry this kind, so that a row says what is to be said."""
+    return any((kind.group, kind.plural) == (item.group, item.plural) and asks(policy) for item, asks in optional.KINDS.items())
 
 
 async def _keep(follow: Callable[[], Awaitable[None]]) -> None:

@@ -41,7 +41,9 @@ class Engine:
         """Sources that a request found: the cache may not have them yet, or never."""
         self._unused: dict[Key, float] = {}
         self.name = row.name or row.kind.plural
-        self.queue: WorkQueue[Key] = WorkQueue(self._reconcile, workers=row.workers, name=self.name, max_delay=RETRY_LIMIT)
+        self.queue: WorkQueue[Key] = WorkQueue(
+            self._reconcile, workers=row.workers, name=self.name, max_delay=RETRY_LIMIT, begin=self._await_caches
+        )
         if row.sources is not None:
             row.sources.on_change(self._on_source)
         row.copies.on_change(self._on_copy)
@@ -70,6 +72,11 @@ class Engine:
             return ()
         verbs = ("get", "create", "patch", "delete") if self._row.direction == "Down" else ("get",)
         return (right(self._row.kind, *verbs),)
+
+    async def _await_caches(self) -> None:
+        """Those of kinds that a cluster may not have are filled after all others, or never."""
+        for cache in self._row.read:
+            await cache.synced.wait()
 
     async def ensure_needs(self, pod: Object) -> None:
         """Make sure that the copies exist that this pod needs; call it before the pod is created."""

@@ -71,6 +71,11 @@ class Row:
         return caches.host(self.kind) if self.direction == "Down" else caches.nested(self.kind)
 
     @property
+    def read(self) -> Iterable[Informer]:
+        """The caches by which is decided whether there are sources and copies: until they are full, nothing is done."""
+        return [cache for cache in (self.sources, self.copies) if cache is not None]
+
+    @property
     def source_api(self) -> Api:
         """The API server that holds the sources."""
         return self.context.nested if self.direction == "Down" else self.context.host

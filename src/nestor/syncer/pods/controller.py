@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Collection
+from functools import partial
 
 from nestor.kube import Change, WorkQueue, kinds
 from nestor.objects import Object
@@ -14,7 +16,7 @@ from nestor.syncer.pods.sync import PodSyncer
 from nestor.syncer.suspend import evict
 from nestor.syncer.suspend.evict import PodEvictor
 from nestor.syncer.view.context import RETRY_LIMIT, Context
-from nestor.translate import placement
+from nestor.translate import device_claims, placement
 from nestor.translate.claims import find_claims
 from nestor.translate.status import is_terminal
 from nestor.translate.target import nested_key, nested_uid
@@ -61,12 +63,15 @@ class PodController:
         self._caches.on_suspend(self._look_at_all)
         self._caches.on_policy(self._look_at_all)
         self._caches.nested(kinds.CONFIG_MAP).on_change(self._on_config_map)
-        self._caches.nested(kinds.PERSISTENT_VOLUME_CLAIM).on_change(self._on_claim)
+        self._caches.nested(kinds.PERSISTENT_VOLUME_CLAIM).on_change(partial(self._on_claim, find_claims))
+        self._caches.nested(kinds.RESOURCE_CLAIM).on_change(partial(self._on_claim, device_claims.find_names))
 
     def _on_nested(self, change: Change) -> None:
         for pod in (change.old, change.new):
             if pod is not None:
                 self.queue.add(pod["metadata"]["uid"])
+        if _has_new_claims(change):
+            self.creations.add(change.latest["metadata"]["uid"])
 
     def _on_host(self, change: Change) -> None:
         host, uid = change.latest, nested_uid(change.latest)
@@ -98,12 +103,12 @@ class PodController:
         if uid := evict.remembered_uid(change.latest):
             self.queue.add(uid)
 
-    def _on_claim(self, change: Change) -> None:
+    def _on_claim(self, find_names: Callable[[Object], Collection[str]], change: Change) -> None:
         """Let the pods try again that could not be created for want of a claim."""
         if change.old is not None:
             return
         for pod in self._caches.by_namespace(kinds.POD).all(change.key[0]):
-            if not pod["spec"].get("nodeName") and change.key[1] in find_claims(pod):
+            if not pod["spec"].get("nodeName") and change.key[1] in find_names(pod):
                 self.creations.add(pod["metadata"]["uid"])
 
     def _wake_successor(self, host: Object) -> None:
@@ -190,3 +195,11 @@ class PodController:
         self._creator.forget(uid)
         self._syncer.forget(uid)
         self._deleter.forget(uid)
+
+
+def _has_new_claims(change: Change) -> bool:
+    """Whether the nested cluster has made the ResourceClaims that a pod waits for."""
+    old, new = change.old, change.new
+    if old is None or new is None or not new["spec"].get("resourceClaims") or new["spec"].get("nodeName"):
+        return False
+    return device_claims.find_claims(old) != device_claims.find_claims(new)

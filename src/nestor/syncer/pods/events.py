@@ -1,4 +1,4 @@
-"""Copies events of host pods and claims to the nested ones, for the tenant.
+"""Copies events of host pods, claims and snapshots to the nested ones, for the tenant.
 
 Events are passed on as they come, and none is kept: pods that come and go leave thousands an hour. Those of the time before this
 process started are left out.
@@ -15,7 +15,7 @@ from nestor.kube.informer import Key
 from nestor.objects import Object
 from nestor.syncer.copies.memory import Recent
 from nestor.syncer.translate import event as translate
-from nestor.syncer.translate import storage
+from nestor.syncer.translate import snapshots, storage
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 from nestor.translate import messages
 from nestor.translate.target import nested_key, nested_uid
@@ -30,6 +30,8 @@ KNOWN_LIMIT = 2000
 _BINDER = "persistentvolume-controller"
 _OF_BINDER = frozenset({"ExternalProvisioning", "FailedBinding", "WaitForFirstConsumer", "WaitForPodScheduled"})
 """What the nested cluster's own binder says as well."""
+_KINDS = {kind.name: kind for kind in (kinds.POD, kinds.PERSISTENT_VOLUME_CLAIM, kinds.VOLUME_SNAPSHOT)}
+_WORDS = {"Pod": messages.build_words, "PersistentVolumeClaim": storage.build_words, "VolumeSnapshot": snapshots.build_words}
 _COUNTED = ("count", "lastTimestamp", "series", "message")
 _PATIENCE = 3
 
@@ -75,8 +77,7 @@ class EventController:
         if nested is None:
             self._wait(key, waiting)
             return
-        build_words = messages.build_words if waiting.event["involvedObject"]["kind"] == "Pod" else storage.build_words
-        words = build_words(nested, self._context.target, host)
+        words = _WORDS[waiting.event["involvedObject"]["kind"]](nested, self._context.target, host)
         # The namespace is terminating, or the nested server is too old for the event: not worth a retry.
         with contextlib.suppress(Forbidden, Invalid, NotFound):
             await self._write(waiting.event["metadata"]["uid"], translate.build_event(waiting.event, nested, words))
@@ -84,15 +85,14 @@ class EventController:
 
     def _find_objects(self, event: Object) -> tuple[Object | None, Object | None]:
         about, caches = event["involvedObject"], self._context.caches
-        is_pod = about["kind"] == "Pod"
-        known = caches.host(kinds.POD if is_pod else kinds.PERSISTENT_VOLUME_CLAIM)
-        host = known.get(about.get("name", ""), self._context.target.namespace)
+        kind = _KINDS[about["kind"]]
+        host = caches.host(kind).get(about.get("name", ""), self._context.target.namespace)
         if host is None or host["metadata"]["uid"] != about.get("uid"):
             return None, None
-        if is_pod:
+        if kind is kinds.POD:
             return host, caches.nested_by_uid.get(nested_uid(host))
         namespace, name = nested_key(host)
-        nested = caches.nested(kinds.PERSISTENT_VOLUME_CLAIM).get(name, namespace)
+        nested = caches.nested(kind).get(name, namespace)
         return host, nested if nested is not None and nested["metadata"]["uid"] == nested_uid(host) else None
 
     def _wait(self, key: Key, waiting: _Waiting) -> None:
@@ -134,12 +134,12 @@ class EventController:
 
 
 def _is_told(event: Object) -> bool:
-    """Whether the event is about a pod, or about a claim in words that the nested cluster does not have."""
+    """Whether the event is about an object of ours, in words that the nested cluster does not have."""
     kind = event["involvedObject"].get("kind")
     if kind == "PersistentVolumeClaim":
         by = event.get("reportingComponent") or (event.get("source") or {}).get("component")
         return by != _BINDER or event.get("reason") not in _OF_BINDER
-    return bool(kind == "Pod")
+    return kind in _KINDS
 
 
 def _count(event: Object) -> int:

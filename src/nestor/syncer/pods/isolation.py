@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from nestor.kube import Change, RetryLater, kinds
@@ -18,8 +19,9 @@ class Isolation:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        api = context.nested.with_metadata_only()
-        self._listed = SharedReads[str, list[Object]](lambda namespace: api.list(kinds.NETWORK_POLICY, namespace))
+        self._metadata = context.nested.with_metadata_only()
+        self._listed = SharedReads(self._list)
+        self._turn = asyncio.Lock()
         self._policies = context.caches.by_namespace(kinds.NETWORK_POLICY)
         self._pods = context.caches.by_namespace(kinds.POD)
 
@@ -33,6 +35,11 @@ class Isolation:
             if known is None or int(known["metadata"]["resourceVersion"]) < int(meta["resourceVersion"]):
                 raise RetryLater(_PATIENCE_SECONDS, f"NetworkPolicy '{meta['name']}' is not known yet")
 
+    async def _list(self, namespace: str) -> list[Object]:
+        # One at a time of all: users can make many policies with long annotations, in many namespaces.
+        async with self._turn:
+            return await self._metadata.list_trimmed(kinds.NETWORK_POLICY, _trim, namespace)
+
     def find(self, pod: Object) -> dict[str, str]:
         """The labels of the pod's host pod."""
         return network_policy.find_isolation(pod, self._policies.all(pod["metadata"]["namespace"]))
@@ -45,3 +52,7 @@ class Isolation:
                 look_at(pod["metadata"]["uid"])
 
         self._context.caches.nested(kinds.NETWORK_POLICY).on_change(on_policy)
+
+
+def _trim(policy: Object) -> Object:
+    return {"metadata": {key: policy["metadata"][key] for key in ("name", "resourceVersion")}}

@@ -1,4 +1,4 @@
-"""Turns events of host pods and claims into events of nested ones."""
+"""Turns events of host pods, claims and snapshots into events of nested ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,13 @@ _NAME_LIMIT = 200
 def build_event(event: Object, nested: Object, words: dict[str, str]) -> Object:
     """The nested event. Its name derives from the host event, so a repeated event updates it instead of adding another."""
     meta, kind = nested["metadata"], event["involvedObject"]["kind"]
-    about = {"apiVersion": "v1", "kind": kind, "name": meta["name"], "namespace": meta["namespace"], "uid": meta["uid"]}
+    about = {
+        "apiVersion": nested.get("apiVersion", "v1"),
+        "kind": kind,
+        "name": meta["name"],
+        "namespace": meta["namespace"],
+        "uid": meta["uid"],
+    }
     if path := event["involvedObject"].get("fieldPath"):
         about["fieldPath"] = path
     own = {key: event[key] for key in _FIELDS if event.get(key) is not None}

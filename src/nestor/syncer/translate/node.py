@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from nestor import names
 from nestor.api import labels
 from nestor.objects import Object, annotations_of, labels_of, spec_of, status_of
 
@@ -54,13 +55,25 @@ class Own:
         return bool(self.labels or self.taints or self.is_cordoned)
 
 
-def add_own(node: Object, there: Object | None) -> Object:
+def build_seal(cluster_uid: str, name: str) -> str:
+    """Tells a Node that Nestor has made from one that a tenant has: the UID of the NestedCluster is not known inside."""
+    return names.digest(cluster_uid, name, length=16)
+
+
+def is_sealed(there: Object | None, seal: str) -> bool:
+    """Whether Nestor has made this nested Node, as far as it says so itself."""
+    return _read_note(there).get("seal") == seal
+
+
+def add_own(node: Object, there: Object | None, seal: str = "") -> Object:
     """The nested Node with what the tenant has added to it (`there`), and a note of what is the host's.
 
     Where both set the same, the host's stays.
     """
     meta, spec, own = node["metadata"], node["spec"], find_own(there, node)
     note: Object = {"labels": sorted(meta["labels"]), "taints": sorted(map(_identify, spec["taints"]))}
+    if seal:
+        note["seal"] = seal
     taints, is_unschedulable = [*spec["taints"], *own.taints], spec["unschedulable"] or own.is_cordoned
     if is_unschedulable:
         note["unschedulable"] = True

@@ -10,7 +10,7 @@ from nestor.api import labels
 from nestor.api.storage import Storage
 from nestor.objects import Object, annotations_of, labels_of, spec_of, status_of
 from nestor.translate import fields, messages
-from nestor.translate.claims import NO_DEVICES, NO_VOLUMES
+from nestor.translate.claims import NO_BLOCK_VOLUMES, NO_SNAPSHOTS, NO_VOLUMES
 from nestor.translate.fields.volumes import CLAIM_SPEC
 from nestor.translate.target import Target, nested_key, nested_uid
 
@@ -19,9 +19,13 @@ PROVISIONER = f"host.{labels.GROUP}"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 HOST_PROVISIONER = f"{labels.GROUP}/host-provisioner"
 """Annotation of a nested StorageClass: the provisioner of the host's."""
+SNAPSHOT_GROUP = "snapshot.storage.k8s.io"
+SNAPSHOT = "VolumeSnapshot"
 
-_UP = {labels.MANAGED_BY: "nestor"}
+UP = {labels.MANAGED_BY: "nestor"}
+"""Labels of what the nested cluster has from the host."""
 _LIFTED = ("capacity", "conditions", "allocatedResources", "allocatedResourceStatuses")
+_SOURCES = (("", "PersistentVolumeClaim"), (SNAPSHOT_GROUP, SNAPSHOT))
 _CARRIED = (*fields.find(CLAIM_SPEC, "Pass"), *fields.find(CLAIM_SPEC, "Class"))
 
 
@@ -34,7 +38,7 @@ def build_class(host: Object, storage: Storage) -> Object:
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
-        "metadata": {"name": name, "labels": dict(_UP), "annotations": notes},
+        "metadata": {"name": name, "labels": dict(UP), "annotations": notes},
         "provisioner": PROVISIONER,
         "reclaimPolicy": host.get("reclaimPolicy", "Delete"),
         "volumeBindingMode": host.get("volumeBindingMode", "Immediate"),
@@ -64,22 +68,32 @@ def _check(claim: Object, storage: Storage, *, is_own_class: bool) -> Iterator[s
     elif is_own_class:
         yield f"StorageClass '{name}' of this cluster is not the host cluster's: delete it, and Nestor creates the host's"
     if spec.get("volumeMode") == "Block" and not storage.block_volumes:
-        yield f"`spec.volumeMode` may not be 'Block': {NO_DEVICES}"
+        yield f"`spec.volumeMode` may not be 'Block': {NO_BLOCK_VOLUMES}"
     for field in fields.find(CLAIM_SPEC, "Refuse"):
         if spec.get(field):
             yield f"`spec.{field}` may not be set: {CLAIM_SPEC[field].note}"
-    yield from _check_source(spec)
+    yield from _check_source(spec, storage)
 
 
-def _check_source(spec: Object) -> Iterator[str]:
+def _check_source(spec: Object, storage: Storage) -> Iterator[str]:
     for field in ("dataSource", "dataSourceRef"):
         source = spec.get(field) or {}
-        if source and (source.get("apiGroup") or source.get("kind") != "PersistentVolumeClaim" or source.get("namespace")):
-            yield (
-                f"`spec.{field}` may not be a {source.get('kind')}: a claim may be filled from another claim of its namespace; "
-                "snapshots are not carried to the host cluster"
-            )
-            return
+        kind = (source.get("apiGroup") or "", source.get("kind"))
+        if not source or (kind in _SOURCES and not source.get("namespace") and (storage.snapshot_classes or not kind[0])):
+            continue
+        where = " of another namespace" if source.get("namespace") else ""
+        also = "" if storage.snapshot_classes else f"; {NO_SNAPSHOTS}"
+        yield (
+            f"`spec.{field}` may not be a {source.get('kind')}{where}: a claim may be filled from another claim or from a "
+            f"VolumeSnapshot of its namespace{also}"
+        )
+        return
+
+
+def find_source_claim(claim: Object) -> str | None:
+    """The claim, by name, that a claim is to be filled from; None if it is from none."""
+    found = spec_of(claim).get("dataSource") or {}
+    return found.get("name") if found.get("kind") == "PersistentVolumeClaim" else None
 
 
 def find_ignored(claim: Object) -> str | None:
@@ -95,7 +109,8 @@ def build_claim(claim: Object, target: Target, cluster: str) -> Object:
     wanted["resources"] = {part: {"storage": size} for part, size in _find_sizes(spec)}
     if source := spec.get("dataSource"):
         name = names.host_name(source["name"], claim["metadata"]["namespace"])
-        wanted["dataSource"] = {"kind": source["kind"], "name": name}
+        group = {"apiGroup": source["apiGroup"]} if source.get("apiGroup") else {}
+        wanted["dataSource"] = group | {"kind": source["kind"], "name": name}
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": wanted}
 
 
@@ -127,7 +142,7 @@ def build_volume(host: Object) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
-        "metadata": {"name": spec["volumeName"], "labels": dict(_UP)},
+        "metadata": {"name": spec["volumeName"], "labels": dict(UP)},
         "spec": {
             "capacity": {"storage": status["capacity"]["storage"]},
             "accessModes": status.get("accessModes") or spec["accessModes"],

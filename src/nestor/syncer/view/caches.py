@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeVar, cast
 
 from nestor.api.policy import Policy
-from nestor.kube import Api, Change, Informer, Kind, kinds
+from nestor.kube import Api, Change, Informer, Kind, kinds, pages
 from nestor.kube.index import Index, Total
 from nestor.kube.stream import Stream
 from nestor.objects import Object, is_terminating, labels_of, spec_of
+from nestor.syncer.view import optional
 from nestor.syncer.view.nodes import HostNodes
+from nestor.syncer.view.optional import OptionalInformer
 from nestor.syncer.view.trim import Trim, trim_policy
 from nestor.translate import config
 from nestor.translate.target import Target, nested_uid
@@ -47,6 +49,7 @@ class Caches:
         self._trim = Trim()
         self._is_sealed = False
         self._by_namespace: dict[Kind, Index[str]] = {}
+        self._optional: list[OptionalInformer] = []
         self.host_cluster.on_change(self._read_policy, first=True)
 
     @property
@@ -56,7 +59,10 @@ class Caches:
 
     def nested(self, kind: Kind) -> Informer:
         """The nested cluster's objects of this kind."""
-        if kind not in self._nested:
+        if kind in optional.KINDS and kind not in self._nested:
+            self._check_open(kind)
+            self._nested[kind] = self._add_optional(self._apis["nested"].with_limit(pages.PAGE_BYTES), kind)
+        elif kind not in self._nested:
             self._check_open(kind)
             own, fields = _NESTED_LABELS.get(kind, ""), _NESTED_FIELDS.get(kind, "")
             self._nested[kind] = Informer(
@@ -73,6 +79,10 @@ class Caches:
         """The host objects of this kind: those synced from this nested cluster, or all if the kind is cluster-scoped."""
         if kind == kinds.NODE:
             return self.host_nodes
+        if kind in optional.KINDS and kind not in self._host:
+            self._check_open(kind)
+            self._host[kind] = made = self._add_optional(self._apis["host"], kind, is_host=True)
+            return made
         return self._on_host(kind, made=Informer, labels=self._target.selector if kind.namespaced else "")
 
     def seal(self) -> None:
@@ -108,6 +118,22 @@ class Caches:
             )
         return cast(Cache, self._host[kind])
 
+    def _add_optional(self, api: Api, kind: Kind, *, is_host: bool = False) -> OptionalInformer:
+        """A cache that is wanted by the policy, or because the host has copies."""
+        if is_host:
+            namespace, selector = (self._target.namespace, self._target.selector) if kind.namespaced else (None, "")
+            made = OptionalInformer(api, kind, namespace, labels=selector, trim=self._trim, are_small=True)
+            made.found = partial(self._want, optional.KINDS[kind]) if kind.namespaced else None
+        else:
+            made = OptionalInformer(api, kind, trim=optional.bound, most=optional.MOST)
+        self._optional.append(made)
+        return made
+
+    def _want(self, asks: Callable[[Policy], bool]) -> None:
+        for informer in self._optional:
+            if optional.KINDS[informer.kind] is asks:
+                informer.want()
+
     def _check_open(self, kind: Kind) -> None:
         if self._is_sealed:
             raise RuntimeError(f"{kind.plural} requested after the informers started: the cache would stay empty")
@@ -126,6 +152,11 @@ class Caches:
     def host_by_uid(self) -> Index[str]:
         """Host pods by the UID of the nested pod that each runs for."""
         return Index(self.host(kinds.POD), nested_uid)
+
+    @cached_property
+    def host_by_node(self) -> Index[str]:
+        """Host pods by their node."""
+        return Index(self.host(kinds.POD), lambda pod: pod["spec"].get("nodeName"))
 
     @cached_property
     def copied_bytes(self) -> Total:
@@ -197,6 +228,9 @@ class Caches:
         found = self._given.with_own_runtimes(self._own_runtimes)
         if found != self._policy:
             self._policy = found
+            for asks in set(optional.KINDS.values()):
+                if asks(found):
+                    self._want(asks)
             for handler in self._policy_handlers:
                 handler()
 
@@ -205,8 +239,10 @@ class Caches:
 
     @property
     def needed(self) -> list[Informer]:
-        """All but quotas, which charts of earlier versions do not let us read. Without them, pods are only tried again later."""
-        return [informer for informer in self if informer.kind != kinds.RESOURCE_QUOTA]
+        """All but those of kinds that a cluster may not have, and quotas, which charts of earlier versions do not let us read.
+        Without quotas, pods are only tried again later.
+        """
+        return [item for item in self if item.kind != kinds.RESOURCE_QUOTA and not isinstance(item, OptionalInformer)]
 
     async def wait_for_sync(self) -> None:
         """Wait until every informer that is needed has its first list: before that, an object that seems gone may just not be

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nestor.translate.fields.devices import DEVICE_CLASSES
 from nestor.translate.fields.rule import PASS, POD_SECURITY, Rule, Table, table
 
 CONTAINER = table(
@@ -14,7 +15,7 @@ CONTAINER = table(
     volumeDevices=Rule("Class", "storage.blockVolumes"),
 )
 EPHEMERAL_CONTAINER: Table = {**CONTAINER, "targetContainerName": PASS}
-RESOURCES = table("limits requests", claims=Rule("Refuse", "dynamic resource allocation is not supported"))
+RESOURCES = table("limits requests", claims=DEVICE_CLASSES)
 
 TABLES: dict[str, Table] = {
     "Container": CONTAINER,

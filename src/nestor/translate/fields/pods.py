@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nestor.translate.fields.devices import DEVICE_CLASSES
 from nestor.translate.fields.rule import POD_SECURITY, Rule, Table, table
 
 _ADMITTED = Rule("Own", "the nested API server fills it in, from a class that has a field of its own")
@@ -23,7 +24,7 @@ POD_SPEC = table(
     schedulerName=Rule("Class", "placement.schedulers"),
     schedulingGroup=Rule("Class", "placement.gang"),
     tolerations=Rule("Class", "placement.allowedTolerations", changes="Patch"),
-    resourceClaims=Rule("Refuse", "dynamic resource allocation is not supported"),
+    resourceClaims=DEVICE_CLASSES,
     evictionResponders=Rule("Ignore", "evictions from the host cluster's nodes do not wait for them"),
     workloadRef=Rule(
         "Ignore", "the host cluster's scheduler does not know the workload; gangs are formed as `placement.gang` says"

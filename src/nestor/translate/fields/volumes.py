@@ -30,6 +30,14 @@ CLAIM_SPEC = table(
     volumeAttributesClassName=Rule("Refuse", "VolumeAttributesClasses are not carried to the host cluster"),
 )
 
+SNAPSHOT_SPEC = table("", "source", volumeSnapshotClassName=Rule("Class", "storage.snapshotClasses"))
+"""VolumeSnapshots are no part of Kubernetes' own API: their definition says which fields there are."""
+SNAPSHOT_SOURCE = table(
+    "",
+    "persistentVolumeClaimName",
+    volumeSnapshotContentName=Rule("Refuse", "it would be a content of the host cluster, whose snapshots are not this cluster's"),
+)
+
 TABLES: dict[str, Table] = {
     "Volume": VOLUME,
     "VolumeProjection": PROJECTION,

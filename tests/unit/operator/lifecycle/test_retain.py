@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from nestor.api import labels
-from nestor.kube import Api, kinds
+from nestor.kube import Api, Kind, NotFound, kinds
 from nestor.operator.lifecycle.retain import is_retained, retain_volumes
 from tests.fakes.api import MemoryApi
 
@@ -56,6 +56,38 @@ async def test_no_other_volume_is_touched(given: Object) -> None:
     volume = await retained(build_cluster(**given))
     assert volume["spec"]["persistentVolumeReclaimPolicy"] == "Delete"
     assert volume["metadata"]["labels"] == {"zone": "a"}
+
+
+@pytest.mark.parametrize(
+    ("ref", "content", "policy"),
+    [("snapshot-1", "content-1", "Retain"), ("other", "content-1", "Delete"), ("snapshot-1", "content-2", "Delete")],
+    ids=["own", "others", "gone"],
+)
+async def test_a_snapshot_of_the_application_stays_alike(ref: str, content: str, policy: str) -> None:
+    api = MemoryApi()
+    marks = JOB | {labels.COMPONENT: labels.COMPONENT_APP, labels.NESTED_UID: "n1"}
+    meta = {"name": "backup", "namespace": WHERE, "uid": "snapshot-1", "labels": marks}
+    meta["annotations"] = {labels.NESTED_NAME: "backup", labels.NESTED_NAMESPACE: "default"}
+    status = {"boundVolumeSnapshotContentName": content}
+    api.put(kinds.VOLUME_SNAPSHOT, {"metadata": meta, "spec": {}, "status": status})
+    spec = {"deletionPolicy": "Delete", "volumeSnapshotRef": {"uid": ref}}
+    api.put(kinds.VOLUME_SNAPSHOT_CONTENT, {"metadata": {"name": "content-1"}, "spec": spec})
+    await retain_volumes(cast(Api, api), NAMESPACE)
+    found = cast(Object, api.look(kinds.VOLUME_SNAPSHOT_CONTENT, "content-1"))
+    assert found["spec"]["deletionPolicy"] == policy
+    assert (found["metadata"].get("labels") == JOB) is (policy == "Retain")
+
+
+async def test_a_host_without_snapshots_has_none_to_keep() -> None:
+    class Older(MemoryApi):
+        """Has claims alone."""
+
+        async def list(self, kind: Kind, *given: Any, **named: Any) -> list[Object]:
+            if kind is kinds.VOLUME_SNAPSHOT:
+                raise NotFound(404, "NotFound", "the server could not find the requested resource")
+            return await super().list(kind, *given, **named)
+
+    await retain_volumes(cast(Api, Older()), NAMESPACE)
 
 
 @pytest.mark.parametrize(("own", "stays"), [({labels.RETENTION: "Retain"}, True), ({labels.RETENTION: "x"}, False), ({}, False)])

@@ -34,6 +34,12 @@ class FakeApi:
     def __init__(self) -> None:
         self.deleted: list[tuple[str, str | None]] = []
         self.patched: list[Object] = []
+        self.snapshots: list[Object] = []
+
+    async def list(self, kind: Kind, namespace: str, **_: Any) -> list[Object]:
+        """The VolumeSnapshots: all else is cached."""
+        assert (kind, namespace) == (kinds.VOLUME_SNAPSHOT, WHERE)
+        return self.snapshots
 
     async def delete(self, kind: Kind, name: str, namespace: str, *, uid: str | None = None, **_: Any) -> bool:
         """Note it."""
@@ -174,8 +180,13 @@ async def test_the_applications_volumes_go_with_the_data_and_those_of_its_succes
     world = build_world(api, cluster=dict(NOTED))
     put(world, kinds.POD, SERVER, uid, component="server")
     put(world, kinds.PERSISTENT_VOLUME_CLAIM, "db", "v1", meta={"labels": {labels.CLUSTER: "hello", labels.NESTED_UID: "n1"}})
+    for name, cluster in (("backup", "hello"), ("theirs", "another")):
+        own = {labels.CLUSTER: cluster, labels.NESTED_UID: "n2"}
+        api.snapshots.append({"metadata": {"name": name, "namespace": WHERE, "uid": name, "labels": own}})
     await drop_data(build_context(api, world), build_shape(), DataEpoch(2, "p1"))
     assert (("PersistentVolumeClaim db", "v1") in api.deleted) is is_dropped
+    found = [item for item in api.deleted if item[0].startswith("VolumeSnapshot")]
+    assert found == ([("VolumeSnapshot backup", "backup")] if is_dropped else [])
 
 
 @pytest.mark.parametrize("retention", ["Retain", "Delete"])

@@ -84,7 +84,7 @@ class Running:
             while calm < 5:
                 await asyncio.sleep(0)
                 sides = self.clusters.host.is_quiet and self.clusters.nested.is_quiet
-                calm = calm + 1 if sides and not any(len(engine.queue) for engine in self.engines) else 0
+                calm = calm + 1 if sides and not any(len(engine.queue) for engine in self.engines if _works(engine)) else 0
 
     async def until(self, check: Any) -> None:
         """Until something is so, while the queue goes on trying."""
@@ -93,6 +93,11 @@ class Running:
             return check()
 
         await eventually(look, limit=10)
+
+
+def _works(engine: Engine) -> bool:
+    """Unless a cluster does not have its kind."""
+    return all(cache.synced.is_set() for cache in engine._row.read)
 
 
 @contextlib.asynccontextmanager

@@ -491,6 +491,8 @@ async def test_a_tenant_cordons_a_node_and_takes_that_back() -> None:
 async def test_what_a_tenant_makes_of_the_note_does_no_harm() -> None:
     clusters = Clusters.build()
     clusters.host.put(kinds.NODE, host_node())
+    own = {"nestor.dev/cluster": TARGET.cluster, "nestor.dev/nested-uid": "web-uid"}
+    clusters.host.put(kinds.POD, {"metadata": {"name": "web", "namespace": HOST, "labels": own}, "spec": {"nodeName": "n"}})
     async with running(clusters, NodeRow) as made:
         for note in ("{", "[" * 100_000, "7", '{"labels": 1}', '{"labels": [[1]], "taints": [7, [[1]]]}', ""):
             node = await with_node(made)
@@ -515,6 +517,54 @@ async def test_a_node_with_something_of_the_tenant_s_own_stays(monkeypatch: pyte
         del now["metadata"]["labels"]["disk"]
         clusters.nested.put(kinds.NODE, now)
         await made.until(lambda: nested_node(clusters) is None)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+@pytest.mark.parametrize("seal", [{}, {"seal": "0" * 32}, {"seal": 7}])
+@pytest.mark.parametrize(("is_suspended", "has_pod"), [(False, False), (True, False), (False, True)])
+async def test_a_tenant_who_forges_a_node_learns_nothing_of_the_host_s(
+    is_there: bool, seal: Object, is_suspended: bool, has_pod: bool
+) -> None:
+    clusters = Clusters.build()
+    if is_there:
+        clusters.host.put(kinds.NODE, host_node())
+    if is_suspended:
+        found = clusters.host.look(kinds.NESTED_CLUSTER, TARGET.cluster, HOST) or {}
+        clusters.host.put(kinds.NESTED_CLUSTER, found | {"spec": {"suspend": True}})
+    note = json.dumps({"labels": [], "taints": []} | seal)
+    own = {"app.kubernetes.io/managed-by": "nestor", "mine": "x"}
+    meta = {"name": "n", "labels": own, "annotations": {labels.MIRRORED: note}}
+    if has_pod:
+        clusters.add_pod(nodeName="n")
+    async with running(clusters, NodeRow) as made:
+        clusters.nested.put(kinds.NODE, {"metadata": meta, "spec": {}})
+        await made.settle()
+        assert nested_node(clusters) is None
+        # Not even by how long it stays: the host was not asked.
+        assert not [line for line in clusters.host.asked if "nodes" in line]
+        assert not made.caches.host_nodes.knows("n")
+
+
+async def test_a_node_with_something_of_the_tenant_s_own_stays_for_the_next_process_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "LINGER_SECONDS", 0.0)
+    clusters = Clusters.build()
+    clusters.host.put(kinds.NODE, host_node())
+    async with running(clusters, NodeRow) as made:
+        node = await with_node(made)
+        node["metadata"]["labels"]["disk"] = "ssd"
+        clusters.nested.put(kinds.NODE, node)
+        clusters.nested.drop(kinds.POD, "web", SPACE)
+        await made.settle()
+    async with running(clusters, NodeRow) as made:
+        await made.settle()
+        assert nested_node(clusters) is not None
+        other = host_node()
+        other["metadata"]["name"] = "other"
+        clusters.host.put(kinds.NODE, other)
+        copied = nested_node(clusters) or {}
+        copied["metadata"] = {key: copied["metadata"][key] for key in ("labels", "annotations")} | {"name": "other"}
+        clusters.nested.put(kinds.NODE, copied)
+        await made.until(lambda: clusters.nested.look(kinds.NODE, "other") is None)
 
 
 def allow(clusters: Clusters, **policy: Any) -> None:

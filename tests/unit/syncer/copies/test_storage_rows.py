@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from nestor import names
 from nestor.api import labels
 from nestor.kube import Forbidden, NotFound, RetryLater, kinds
 from nestor.syncer.copies.rows.claims import _PATIENCE, ClaimRow
@@ -85,7 +86,7 @@ async def test_a_claim_gets_its_volume_again_after_the_nested_cluster_has_lost_i
         await made.settle()
         before = bind(clusters)
     fresh = build(data="second")
-    fresh.host.objects = clusters.host.objects
+    fresh.host.go_on_from(clusters.host)
     async with running(fresh, ClaimRow, VolumeRow, StorageClassRow) as made:
         there: Any = copy(fresh)
         assert there["metadata"]["uid"] == before["metadata"]["uid"]  # nobody has asked for its end
@@ -180,3 +181,19 @@ async def test_a_claim_that_is_being_deleted_gets_no_volume_any_more() -> None:
         clusters.nested.put(CLAIM, body)
         await made.settle()
         assert copy(clusters) is None
+
+
+async def test_a_claim_is_filled_from_claims_of_its_own_cluster_alone() -> None:
+    """In a user's namespace there may be claims of others, and of other nested clusters, that have such a name."""
+    clusters = build()
+    clusters.add_foreign(CLAIM, "old", spec={})
+    source = {"kind": "PersistentVolumeClaim", "name": "old"}
+    clusters.nested.put(CLAIM, claim(dataSource=source, dataSourceRef=source))
+    async with running(clusters, ClaimRow) as made:
+        assert copy(clusters) is None
+        message = "it is to be filled from claim 'old', which has no volume of the host cluster"
+        assert clusters.events == [("ClaimRefused", message)]
+        clusters.host.drop(CLAIM, names.host_name("old", SPACE), HOST)
+        clusters.nested.put(CLAIM, claim() | {"metadata": {"name": "old", "namespace": SPACE}})
+        await made.until(lambda: copy(clusters))
+        assert (copy(clusters) or {})["spec"]["dataSource"]["name"] == names.host_name("old", SPACE)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, cast
 
 import pytest
 
 from nestor.api.policy import Policy
 from nestor.kube import Api, Informer, RetryLater, kinds
+from nestor.kube.errors import Unreachable
 from nestor.kube.informer import key_of
 from nestor.syncer.pods.isolation import Isolation
 from nestor.syncer.view.caches import Caches
@@ -83,6 +85,41 @@ async def test_of_policies_that_may_be_large_only_the_metadata_are_asked_for() -
     isolation = Isolation(Context(host, cast(Api, nested), TARGET, caches, cast(Any, None)))
     nested.put(kinds.NETWORK_POLICY, {"metadata": {"name": "large", "namespace": "shop"}, "spec": {"podSelector": {}}})
     with pytest.raises(RetryLater, match="'large' is not known yet"):
+        await isolation.ensure(build_pod())
+
+
+async def test_pods_that_are_created_at_the_same_time_share_what_is_read_after_they_came() -> None:
+    scene = Scene()
+    scene.hear(scene.put(policyTypes=["Ingress"]))
+    first = asyncio.create_task(scene.isolation.ensure(scene.pod))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert scene.nested.asked
+    later = scene.put(policyTypes=["Egress"])
+    others = [asyncio.create_task(scene.isolation.ensure(scene.pod)) for _ in range(20)]
+    outcomes = await asyncio.gather(first, *others, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes[1:]] == [RetryLater] * 20
+    assert len([line for line in scene.nested.asked if line.startswith("LIST networkpolicies")]) == 2
+    scene.hear(later)
+    await scene.isolation.ensure(scene.pod)
+
+
+async def test_a_pod_that_is_given_up_takes_no_list_from_others_and_a_failure_is_told_to_all_who_wait() -> None:
+    class Failing(MemoryApi):
+        """A nested API server that is away."""
+
+        async def list(self, *_: Any, **__: Any) -> list[Object]:
+            await asyncio.sleep(0)
+            raise Unreachable("away")
+
+    nested, host = Failing(), cast(Api, MemoryApi())
+    isolation = Isolation(Context(host, cast(Api, nested), TARGET, Caches(host, cast(Api, nested), TARGET), cast(Any, None)))
+    tasks = [asyncio.create_task(isolation.ensure(build_pod())) for _ in range(3)]
+    await asyncio.sleep(0)
+    tasks[0].cancel()
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [asyncio.CancelledError, Unreachable, Unreachable]
+    with pytest.raises(Unreachable):
         await isolation.ensure(build_pod())
 
 

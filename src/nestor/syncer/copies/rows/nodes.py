@@ -44,6 +44,8 @@ class NodeRow(Row):
     def __init__(self, context: Context, references: References) -> None:
         super().__init__(context, references)
         self._shares = Shares(context.caches)
+        self._on_host = context.caches.host_by_node
+        self._cluster_uid = str(context.target.owner.get("uid", ""))
 
     @property
     def linger_seconds(self) -> float:
@@ -61,13 +63,26 @@ class NodeRow(Row):
         well, and a suspended cluster keeps its nodes, or waiting DaemonSet pods would be deleted.
         """
         caches, copy = self.context.caches, self.copies.get(key[1])
-        is_kept = copy is not None and (caches.is_suspended or bool(node.find_own(copy)))
-        return bool(caches.nested_by_node.all(key[1])) or is_kept or node_choice.is_shown(source, caches.policy)
+        is_kept = self._is_sealed(key[1], copy) and (caches.is_suspended or bool(node.find_own(copy)))
+        return self._is_used(key[1], copy) or is_kept or node_choice.is_shown(source, caches.policy)
+
+    def _is_used(self, name: str, copy: Object | None) -> bool:
+        """Whether pods are on it, in the host too if the tenant may have made it: who makes nodes makes pods that name them."""
+        if not self.context.caches.nested_by_node.all(name):
+            return False
+        return copy is None or self._is_sealed(name, copy) or bool(self._on_host.all(name))
+
+    def _is_sealed(self, name: str, copy: Object | None) -> bool:
+        """Whether we have made this nested node. A tenant's, with our label and the name of any node of the host, would be
+        filled with what that node says: its addresses, its labels.
+        """
+        return node.is_sealed(copy, node.build_seal(self._cluster_uid, name))
 
     def build(self, source: Object) -> Object:
         """The nested node, with what the tenant has added to it."""
         built = node.build_node(source, self.context.target.kubelet_port, self._shares.limit(source))
-        return node.add_own(built, self.copies.get(source["metadata"]["name"]))
+        name = source["metadata"]["name"]
+        return node.add_own(built, self.copies.get(name), node.build_seal(self._cluster_uid, name))
 
     def _is_settled(self, source: Object) -> bool:
         key = key_of(source)
@@ -78,7 +93,8 @@ class NodeRow(Row):
 
     def may_be_uncached(self, key: Key, copy: Object) -> bool:
         """Those that the class does not show are watched one by one, from when they are used."""
-        return not self.context.caches.host_nodes.knows(key[1])
+        is_asked_for = self._is_used(key[1], copy) or self._is_sealed(key[1], copy)
+        return is_asked_for and not self.context.caches.host_nodes.knows(key[1])
 
     def missing(self, key: Key) -> None:
         """Refuse to go on: no pod may be bound to a node that does not exist."""
@@ -91,7 +107,8 @@ class NodeRow(Row):
         caches = self.context.caches
 
         def on_copy(_: Change) -> None:
-            caches.host_nodes.want(found["metadata"]["name"] for found in self.copies if self.is_ours(found))
+            ours = ((found["metadata"]["name"], found) for found in self.copies if self.is_ours(found))
+            caches.host_nodes.want(name for name, found in ours if self._is_used(name, found) or self._is_sealed(name, found))
 
         def on_pod(change: Change) -> None:
             before, now = (spec_of(pod).get("nodeName") for pod in (change.old, change.new))

@@ -1,0 +1,213 @@
+"""VolumeSnapshots: the host makes them of the volumes that its own claims have, and the nested ones say how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from nestor import names, times
+from nestor.api import labels
+from nestor.kube import Change, Informer, kinds
+from nestor.kube.index import Index
+from nestor.kube.informer import Key, key_of
+from nestor.objects import Object, is_terminating, spec_of
+from nestor.syncer import limits
+from nestor.syncer.copies.fields import LABELS, annotation, fixed, value
+from nestor.syncer.copies.lasting import OWN, LastingRow
+from nestor.syncer.copies.references import References
+from nestor.syncer.copies.row import Row
+from nestor.syncer.translate import snapshots, storage
+from nestor.syncer.view.context import Context
+from nestor.translate.target import nested_key, nested_uid
+
+
+class SnapshotClassRow(Row):
+    """VolumeSnapshotClasses of the host that the class allows. One of the tenant's own that has such a name is left alone."""
+
+    kind = kinds.VOLUME_SNAPSHOT_CLASS
+    direction = "Up"
+    workers = 1
+    fields = (
+        LABELS,
+        annotation(snapshots.DEFAULT_CLASS),
+        annotation(storage.HOST_PROVISIONER),
+        fixed("driver"),
+        fixed("deletionPolicy"),
+    )
+
+    def is_wanted(self, key: Key, source: Object) -> bool:
+        """While the class lists it."""
+        return key[1] in self.context.caches.policy.volumes.snapshot_classes
+
+    def build(self, source: Object) -> Object:
+        """The nested VolumeSnapshotClass."""
+        return snapshots.build_class(source, self.context.caches.policy.volumes)
+
+    def follow(self, look_at: Callable[[Key], None]) -> None:
+        """Look again at all when the policy changes."""
+
+        def on_policy() -> None:
+            for found in self.context.caches.host(self.kind):
+                look_at(("", found["metadata"]["name"]))
+
+        self.context.caches.on_policy(on_policy)
+
+
+class SnapshotRow(LastingRow):
+    """Snapshots of claims that have a copy in the host."""
+
+    kind = kinds.VOLUME_SNAPSHOT
+    refused = "SnapshotRefused"
+    holds = "snapshot"
+    fields = OWN
+    workers = 2
+
+    def __init__(self, context: Context, references: References) -> None:
+        super().__init__(context, references)
+        self._claims = context.caches.nested(kinds.PERSISTENT_VOLUME_CLAIM)
+        self._hosts = context.caches.host(kinds.PERSISTENT_VOLUME_CLAIM)
+        self._classes = context.caches.nested(kinds.VOLUME_SNAPSHOT_CLASS)
+
+    def is_wanted(self, key: Key, source: Object) -> bool:
+        """Once the host has the claim. One that is being deleted gets no new copy."""
+        if self.find_own_copy(source) is not None:
+            return True
+        return not is_terminating(source) and self._has_claim(key[0], snapshots.find_claim(source))
+
+    def _has_claim(self, namespace: str, name: str) -> bool:
+        """Whether the host's claim of that name is the copy of this very one."""
+        claim = self._claims.get(name, namespace)
+        host = self._hosts.get(names.host_name(name, namespace), self.context.target.namespace)
+        if claim is None or host is None:
+            return False
+        return nested_key(host) == (namespace, name) and nested_uid(host) == claim["metadata"]["uid"]
+
+    def find_refusal(self, source: Object) -> str | None:
+        """By the policy, as long as there is no copy."""
+        if self.find_own_copy(source) is not None:
+            return None
+        policy, known = (
+            self.context.caches.policy.volumes,
+            self._classes.get(spec_of(source).get("volumeSnapshotClassName") or ""),
+        )
+        refusal = snapshots.find_refusal(source, policy, is_own_class=known is not None and not storage.is_ours(known))
+        claim = snapshots.find_claim(source)
+        if refusal is None and self._claims.get(claim, source["metadata"]["namespace"]) is None:
+            return f"there is no PersistentVolumeClaim '{claim}'"
+        return refusal
+
+    def find_ignored(self, source: Object) -> str | None:
+        """Fields that are newer than this version of Nestor."""
+        return snapshots.find_ignored(source)
+
+    def find_excess(self, copy: Object | None, desired: Object) -> str | None:
+        """On their number."""
+        surplus = limits.find_surplus_of_snapshots(len(self.copies.store)) if copy is None else None
+        return surplus or super().find_excess(copy, desired)
+
+    def build(self, source: Object) -> Object:
+        """The host's snapshot."""
+        default = self.context.caches.policy.volumes.default_snapshot_class
+        return snapshots.build_snapshot(source, self.context.target, {labels.NESTED_DATA: self.read_data()}, default)
+
+    async def align(self, source: Object, copy: Object) -> None:
+        """Say which class one has that named none, as the snapshot controller of an ordinary cluster does."""
+        meta, chosen = source["metadata"], spec_of(copy).get("volumeSnapshotClassName")
+        if chosen and not spec_of(source).get("volumeSnapshotClassName") and not is_terminating(source):
+            patch = {"metadata": {"uid": meta["uid"]}, "spec": {"volumeSnapshotClassName": chosen}}
+            await self.context.nested.patch(self.kind, meta["name"], meta["namespace"], patch)
+
+    def lift(self, source: Object, copy: Object) -> Object | None:
+        """What the host's snapshot controller says of it."""
+        return snapshots.lift_status(source, copy, self.context.target)
+
+    def follow(self, look_at: Callable[[Key], None]) -> None:
+        """Look again at all when the policy or a class changes, and at those of a claim that comes or gets its copy."""
+        of_claim: Index[Key] = Index(self.context.caches.nested(self.kind), _find_claim_key)
+
+        def look_at_all(_: Change | None = None) -> None:
+            for found in self.context.caches.nested(self.kind):
+                look_at(key_of(found))
+
+        def on_claim(change: Change) -> None:
+            for found in of_claim.all(change.key):
+                look_at(key_of(found))
+
+        def on_host(change: Change) -> None:
+            for found in of_claim.all(nested_key(change.latest)):
+                look_at(key_of(found))
+
+        self.context.caches.on_policy(look_at_all)
+        self._classes.on_change(look_at_all)
+        self._claims.on_change(on_claim)
+        self._hosts.on_change(on_host)
+
+
+def _find_claim_key(snapshot: Object) -> Key:
+    return snapshot["metadata"]["namespace"], snapshots.find_claim(snapshot)
+
+
+class SnapshotContentRow(Row):
+    """A content for each snapshot that has one in the host. The key is its name, the same in both clusters; the source is the
+    host's VolumeSnapshot, because nobody reads the host's contents.
+    """
+
+    kind = kinds.VOLUME_SNAPSHOT_CONTENT
+    direction = "Up"
+    sources = None
+    workers = 2
+    fields = (LABELS, fixed("spec.volumeSnapshotRef.uid"), value("status"))
+
+    def __init__(self, context: Context, references: References) -> None:
+        super().__init__(context, references)
+        self._snapshots = context.caches.nested(kinds.VOLUME_SNAPSHOT)
+        self._hosts = context.caches.host(kinds.VOLUME_SNAPSHOT)
+        self._by_content: Index[str] = Index(self._hosts, snapshots.find_content)
+
+    @property
+    def read(self) -> Iterable[Informer]:
+        """The snapshots of both clusters, too."""
+        return (self.copies, self._snapshots, self._hosts)
+
+    def find_source(self, key: Key) -> Object | None:
+        """The host's snapshot with that content."""
+        return self._by_content.get(key[1])
+
+    def is_wanted(self, key: Key, source: Object) -> bool:
+        """While the nested snapshot is there."""
+        namespace, name = nested_key(source)
+        found = self._snapshots.get(name, namespace)
+        return found is not None and found["metadata"]["uid"] == nested_uid(source)
+
+    def build(self, source: Object) -> Object:
+        """The nested content."""
+        return snapshots.build_content(source)
+
+    async def after_end(self, copy: Object) -> bool:
+        """If its snapshot is still there, the host has lost it, and the snapshot says so."""
+        ref, name = spec_of(copy).get("volumeSnapshotRef") or {}, copy["metadata"]["name"]
+        found = self._snapshots.get(ref.get("name", ""), ref.get("namespace", ""))
+        if found is not None and not is_terminating(found) and snapshots.find_content(found) == name:
+            meta = found["metadata"]
+            patch = {"metadata": {"uid": meta["uid"]}} | snapshots.build_lost(times.timestamp())
+            await self.context.nested.patch(kinds.VOLUME_SNAPSHOT, meta["name"], meta["namespace"], patch, subresource="status")
+        return False
+
+    def follow(self, look_at: Callable[[Key], None]) -> None:
+        """Look again when either snapshot changes."""
+
+        def on_host(change: Change) -> None:
+            for found in (change.old, change.new):
+                if found is not None and (name := snapshots.find_content(found)):
+                    look_at(("", name))
+
+        def on_nested(change: Change) -> None:
+            namespace, name = change.key
+            host = self._hosts.get(names.host_name(name, namespace), self.context.target.namespace)
+            if host is not None and (content := snapshots.find_content(host)):
+                look_at(("", content))
+
+        self._hosts.on_change(on_host)
+        self._snapshots.on_change(on_nested)
+
+
+ROWS = (SnapshotClassRow, SnapshotRow, SnapshotContentRow)

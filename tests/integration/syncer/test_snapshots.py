@@ -1,0 +1,267 @@
+"""VolumeSnapshots of nested clusters are made by the host, by the VolumeSnapshotClasses that the class allows.
+
+The definitions are the real ones. No CSI driver runs here: functions of this file stand in for the host's snapshot controller
+and write what it would write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from nestor import names
+from nestor.kube import kinds
+from nestor.translate.fields.volumes import SNAPSHOT_SOURCE, SNAPSHOT_SPEC
+from tests.integration.syncer.test_storage import CLAIM, allow, bound, claim, is_bound, is_so, provision, refusals
+from tests.integration.syncer.world import World
+from tests.waiting import has, wait_for
+
+Object = dict[str, Any]
+
+SNAPSHOT, CLASS, CONTENT = kinds.VOLUME_SNAPSHOT, kinds.VOLUME_SNAPSHOT_CLASS, kinds.VOLUME_SNAPSHOT_CONTENT
+MODULE = "github.com/kubernetes-csi/external-snapshotter/client/v8"
+FOLDER = Path(__file__).parents[3] / "devcluster/go/snapshots"
+DISKS = "disks"
+MADE = "2026-01-01T00:00:00Z"
+
+
+async def read_definitions() -> dict[str, Object]:
+    """The definitions, from the Go module that has them."""
+    command = ["go", "-C", str(FOLDER), "mod", "download", "-json", MODULE]
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    output, _ = await process.communicate()
+    folder = Path(json.loads(output)["Dir"]) / "config/crd"
+    return {
+        kind.plural: yaml.safe_load((folder / f"{kind.group}_{kind.plural}.yaml").read_text())
+        for kind in (SNAPSHOT, CLASS, CONTENT)
+    }
+
+
+@pytest.fixture(scope="session")
+async def definitions(world: World) -> dict[str, Object]:
+    """The host cluster has snapshots from here on."""
+    found = await read_definitions()
+    for body in found.values():
+        await world.host.apply(kinds.CRD, body)
+        await wait_for(world.host, kinds.CRD, body["metadata"]["name"], "", has("Established", "True"), limit=30)
+    return found
+
+
+@pytest.fixture
+async def classes(world: World, definitions: dict[str, Object]) -> AsyncIterator[None]:
+    """The host has two VolumeSnapshotClasses, of which the class allows one."""
+    assert definitions
+    await world.host.apply(kinds.STORAGE_CLASS, {"metadata": {"name": DISKS}, "provisioner": "disks.example.org"})
+    for name in ("hourly", "hidden"):
+        body = {"driver": "disks.example.org", "deletionPolicy": "Delete", "parameters": {"secret": "of-the-host"}}
+        await world.host.apply(CLASS, {"metadata": {"name": name}, **body})
+    await allow(world, {"classes": [DISKS], "snapshotClasses": ["hourly"]})
+    await is_so(world, world.nested, CLASS, "hourly", None, bool)
+    await is_so(world, world.nested, kinds.STORAGE_CLASS, DISKS, None, bool)
+    yield
+    await allow(world, None)
+
+
+def snapshot(space: str, name: str = "backup", **spec: Any) -> Object:
+    """A nested snapshot of claim `data`."""
+    source = {"source": {"persistentVolumeClaimName": "data"}}
+    metadata = {"name": name, "namespace": space}
+    return {"apiVersion": SNAPSHOT.api_version, "kind": SNAPSHOT.name, "metadata": metadata, "spec": source | spec}
+
+
+def data(space: str, name: str = "data", **spec: Any) -> Object:
+    """A nested claim."""
+    return claim(space, name, storageClassName=DISKS, **spec)
+
+
+async def make(world: World, host: Object) -> str:
+    """Stand in for the host's snapshot controller: a content for this host snapshot, which is ready then."""
+    meta = host["metadata"]
+    name = f"snapcontent-{meta['uid']}"
+    ref = {"apiVersion": SNAPSHOT.api_version, "kind": SNAPSHOT.name, "namespace": meta["namespace"], "name": meta["name"]}
+    spec = {
+        "deletionPolicy": "Delete",
+        "driver": "disks.example.org",
+        "source": {"volumeHandle": "disk-1"},
+        "volumeSnapshotClassName": host["spec"]["volumeSnapshotClassName"],
+        "volumeSnapshotRef": ref | {"uid": meta["uid"]},
+    }
+    body = {"apiVersion": CONTENT.api_version, "kind": CONTENT.name, "metadata": {"name": name}, "spec": spec}
+    await world.host.create(CONTENT, body)
+    status = {"boundVolumeSnapshotContentName": name, "readyToUse": True, "restoreSize": "1Gi", "creationTime": MADE}
+    await world.host.patch(SNAPSHOT, meta["name"], meta["namespace"], {"status": status}, subresource="status")
+    return name
+
+
+def is_ready(found: Object) -> bool:
+    """Whether a snapshot can be used."""
+    return bool(found.get("status", {}).get("readyToUse"))
+
+
+async def made(world: World, space: str, name: str = "backup") -> tuple[Object, Object]:
+    """A nested snapshot and its host snapshot, both ready."""
+    await world.nested.create(SNAPSHOT, snapshot(space, name))
+    host = await world.host_object(SNAPSHOT, name, space)
+    await make(world, host)
+    nested = await is_so(world, world.nested, SNAPSHOT, name, space, is_ready)
+    return nested, host
+
+
+async def test_the_table_has_the_fields_of_the_definition(definitions: dict[str, Object]) -> None:
+    (version,) = [item for item in definitions[SNAPSHOT.plural]["spec"]["versions"] if item["name"] == SNAPSHOT.version]
+    spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    assert spec.keys() == SNAPSHOT_SPEC.keys()
+    assert spec["source"]["properties"].keys() == SNAPSHOT_SOURCE.keys()
+
+
+@pytest.mark.usefixtures("classes")
+async def test_a_snapshot_is_made_on_the_host_and_a_claim_is_filled_from_it(world: World, space: str) -> None:
+    found = await world.nested.get(CLASS, "hourly")
+    assert (found["driver"], "parameters" in found) == ("host.nestor.dev", False)
+    assert await world.nested.find(CLASS, "hidden") is None
+    await bound(world, space, data(space))
+    nested, host = await made(world, space)
+    assert host["spec"]["source"] == {"persistentVolumeClaimName": names.host_name("data", space)}
+    assert nested["spec"]["volumeSnapshotClassName"] == "hourly"
+    name = nested["status"]["boundVolumeSnapshotContentName"]
+    content = await is_so(world, world.nested, CONTENT, name, None, is_ready)
+    assert content["spec"]["volumeSnapshotRef"]["uid"] == nested["metadata"]["uid"]
+    assert content["status"]["restoreSize"] == 2**30
+    assert "disk-1" not in str(content)
+
+    source = {"apiGroup": SNAPSHOT.group, "kind": SNAPSHOT.name, "name": "backup"}
+    await world.nested.create(CLAIM, data(space, "again", dataSource=source))
+    copy = await world.host_object(CLAIM, "again", space)
+    assert copy["spec"]["dataSource"] == source | {"name": host["metadata"]["name"]}
+    assert copy["spec"]["dataSourceRef"] == copy["spec"]["dataSource"]
+    await provision(world, copy)
+    await is_so(world, world.nested, CLAIM, "again", space, is_bound)
+
+    await world.nested.delete(SNAPSHOT, "backup", space)
+    await world.gone(world.host, SNAPSHOT, host)
+    await world.gone(world.nested, CONTENT, content)
+    assert await world.nested.find(SNAPSHOT, "backup", space) is None
+
+
+@pytest.mark.usefixtures("classes")
+async def test_a_snapshot_of_another_namespace_fills_no_claim(world: World, space: str) -> None:
+    """The host has the snapshots of all nested namespaces in one of its own, and API servers take any name in a claim."""
+    await bound(world, space, data(space))
+    await made(world, space)
+    await world.nested.create(kinds.NAMESPACE, {"metadata": {"name": f"{space}-2"}})
+    for field in ("dataSource", "dataSourceRef"):
+        for name in ("backup", names.host_name("backup", space)):
+            source = {"apiGroup": SNAPSHOT.group, "kind": SNAPSHOT.name, "name": name}
+            body = data(f"{space}-2", f"{field.lower()}-{name}"[:60].rstrip("-"))
+            body["spec"][field] = source
+            await world.nested.create(CLAIM, body)
+            (told,) = await refusals(world, f"{space}-2", body["metadata"]["name"])
+            assert told == f"VolumeSnapshot '{name}' is not in the host cluster, or is being deleted there"
+            copy = names.host_name(body["metadata"]["name"], f"{space}-2")
+            assert await world.host.find(CLAIM, copy, world.namespace) is None
+
+
+@pytest.mark.usefixtures("classes")
+async def test_a_restart_in_the_middle_finds_what_has_happened(world: World, space: str) -> None:
+    await bound(world, space, data(space))
+    await world.nested.create(SNAPSHOT, snapshot(space, "early"))
+    early = await world.host_object(SNAPSHOT, "early", space)
+    gone, gone_host = await made(world, space, "gone")
+    lost, lost_host = await made(world, space, "lost")
+    await world.stop()
+    try:
+        await make(world, early)
+        await world.nested.create(SNAPSHOT, snapshot(space, "late"))
+        await world.nested.delete(SNAPSHOT, "gone", space)
+        await world.host.delete(SNAPSHOT, lost_host["metadata"]["name"], world.namespace)
+    finally:
+        await world.start()
+    await is_so(world, world.nested, SNAPSHOT, "early", space, is_ready)
+    await world.host_object(SNAPSHOT, "late", space)
+    await world.gone(world.host, SNAPSHOT, gone_host)
+    await is_so(world, world.nested, SNAPSHOT, "lost", space, lambda found: found["status"]["readyToUse"] is False)
+    (told,) = await refusals(world, space, "lost", "SnapshotRefused")
+    assert told.startswith("the host cluster has no such snapshot")
+    contents = [item["status"]["boundVolumeSnapshotContentName"] for item in (gone, lost)]
+
+    async def are_gone() -> bool:
+        return [await world.nested.find(CONTENT, name) for name in contents] == [None, None]
+
+    await world.eventually(are_gone)
+
+
+@pytest.mark.usefixtures("classes")
+async def test_a_stricter_class_takes_no_snapshot_away(world: World, space: str) -> None:
+    await bound(world, space, data(space))
+    nested, host = await made(world, space)
+    await allow(world, {"snapshotClasses": None})
+    await world.nested.create(SNAPSHOT, snapshot(space, "more"))
+    (told,) = await refusals(world, space, "more", "SnapshotRefused")
+    assert told == "the class allows no snapshots (`storage.snapshotClasses`)"
+    still = await world.host.get(SNAPSHOT, host["metadata"]["name"], world.namespace)
+    assert still["metadata"]["uid"] == host["metadata"]["uid"]
+    assert is_ready(await world.nested.get(SNAPSHOT, nested["metadata"]["name"], space))
+
+
+@pytest.mark.usefixtures("classes")
+async def test_events_of_the_host_s_snapshot_come_up(world: World, space: str) -> None:
+    await bound(world, space, data(space))
+    _, host = await made(world, space)
+    meta = host["metadata"]
+    about = {"apiVersion": SNAPSHOT.api_version, "kind": SNAPSHOT.name}
+    body = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "backup.1", "namespace": world.namespace},
+        "involvedObject": about | {key: meta[key] for key in ("name", "namespace", "uid")},
+        "type": "Normal",
+        "reason": "SnapshotReady",
+        "message": f"Snapshot {world.namespace}/{meta['name']} is ready to use.",
+        "source": {"component": "snapshot-controller"},
+    }
+    await world.host.create(kinds.EVENT, body)
+    (told,) = await refusals(world, space, "backup", "SnapshotReady")
+    assert told == f"Snapshot {space}/backup is ready to use."
+
+
+@pytest.mark.usefixtures("classes")
+async def test_without_permission_a_snapshot_says_which_field_would_give_it(world: World, space: str) -> None:
+    """The definitions are there, as if the tenant had installed them."""
+    await allow(world, None)
+    await world.nested.create(SNAPSHOT, snapshot(space))
+    (told,) = await refusals(world, space, "backup", "NotCarried")
+    assert "the class allows no snapshots (`storage.snapshotClasses`)" in told
+    assert await world.host.find(SNAPSHOT, names.host_name("backup", space), world.namespace) is None
+
+
+@pytest.mark.usefixtures("classes")
+async def test_a_quota_s_refusal_is_told(world: World, space: str) -> None:
+    """The last one: controllers look for new kinds every 30 s, refuse what they cannot count yet, and count again when a quota
+    changes."""
+    key, name = "count/volumesnapshots.snapshot.storage.k8s.io", "snapshots"
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": name, "namespace": world.namespace}}
+    await world.host.create(kinds.RESOURCE_QUOTA, quota | {"spec": {"hard": {key: "0"}}})
+
+    numbers = itertools.count(1000)
+
+    async def is_counted() -> bool:
+        change = {"spec": {"hard": {"count/configmaps": str(next(numbers))}}}
+        found = await world.host.patch(kinds.RESOURCE_QUOTA, name, world.namespace, change)
+        return key in found.get("status", {}).get("used", {})
+
+    try:
+        await bound(world, space, data(space))
+        await world.eventually(is_counted, limit=45)
+        await world.nested.create(SNAPSHOT, snapshot(space))
+        (told,) = await refusals(world, space, "backup", "SnapshotRefused")
+        assert told.startswith(f"exceeded quota: {name}, requested: {key}=1")
+    finally:
+        await world.host.delete(kinds.RESOURCE_QUOTA, name, world.namespace)
+    await world.host_object(SNAPSHOT, "backup", space)

@@ -1,0 +1,176 @@
+"""What of ResourceClaims the host has, and what comes up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nestor.api.devices import Devices
+from nestor.syncer.translate import devices
+from nestor.translate import fields
+from nestor.translate.fields.devices import ALTERNATIVE, EXACT
+from tests.unit.translate.builders import TARGET
+
+Object = dict[str, Any]
+
+GPUS = Devices(classes=["gpu", "fpga"])
+
+
+def claim(*requests: Object, **content: Any) -> Object:
+    meta = {"name": "card", "namespace": "shop", "uid": "c1"}
+    return {"metadata": meta, "spec": {"devices": {"requests": list(requests)} | content}}
+
+
+def one(**content: Any) -> Object:
+    return {"name": "one", "exactly": {"deviceClassName": "gpu"} | content}
+
+
+def either(**content: Any) -> Object:
+    return {
+        "name": "one",
+        "firstAvailable": [{"name": "a", "deviceClassName": "fpga"}, {"name": "b", "deviceClassName": "gpu"} | content],
+    }
+
+
+CONFIG = [{"opaque": {"driver": "gpu.example.com", "parameters": {"path": "/"}}}]
+
+
+@pytest.mark.parametrize("given", [claim(one()), claim(either()), claim(one(count=2), either()), claim()])
+def test_what_is_allowed_is_carried(given: Object) -> None:
+    assert devices.find_refusal(given, GPUS, ()) is None
+    built = devices.build_claim(given, TARGET)
+    wanted = given["spec"]["devices"]
+    assert built["spec"]["devices"] == (wanted if wanted["requests"] else {})
+
+
+REFUSALS: list[tuple[Object, Devices, str]] = [
+    (claim(one()), Devices(), "the class allows no devices (`devices.classes`)"),
+    (
+        claim(one(deviceClassName="nic")),
+        GPUS,
+        "`spec.devices.requests[0].exactly.deviceClassName` may not be 'nic': the class allows 'gpu', 'fpga'",
+    ),
+    (
+        claim(one(), either(deviceClassName="nic")),
+        GPUS,
+        "`spec.devices.requests[1].firstAvailable[1].deviceClassName` may not be 'nic': the class allows 'gpu', 'fpga'",
+    ),
+    (
+        claim(one(adminAccess=True)),
+        GPUS,
+        "`spec.devices.requests[0].exactly.adminAccess` may not be set: devices of the host cluster are not the "
+        "nested cluster's to administer",
+    ),
+    (
+        claim(either(tolerations=[{"operator": "Exists"}])),
+        GPUS,
+        "`spec.devices.requests[0].firstAvailable[1].tolerations` may not be set: taints of the host cluster's devices are "
+        "not the nested cluster's to tolerate",
+    ),
+    (
+        claim(one(), config=CONFIG),
+        GPUS,
+        "`spec.devices.config` may not be set: the class allows no parameters (`devices.parameters`)",
+    ),
+    ({"metadata": {}}, GPUS, "the claim is too large"),
+]
+
+
+@pytest.mark.parametrize(("given", "allowed", "message"), REFUSALS)
+def test_what_is_refused_is_told(given: Object, allowed: Devices, message: str) -> None:
+    assert devices.find_refusal(given, allowed, ()) == message
+
+
+def test_a_class_of_the_tenant_s_own_is_not_the_host_s() -> None:
+    message = devices.find_refusal(claim(one()), GPUS, ["gpu"])
+    assert message == "DeviceClass 'gpu' of this cluster is not the host cluster's: delete it, and Nestor creates the host's"
+
+
+def test_parameters_are_carried_where_the_class_allows_them() -> None:
+    given = claim(one(), config=CONFIG)
+    assert devices.find_refusal(given, Devices(classes=["gpu"], parameters=True), ()) is None
+    assert devices.build_claim(given, TARGET)["spec"]["devices"]["config"] == CONFIG
+
+
+@pytest.mark.parametrize("name", [*fields.find(EXACT, "Refuse"), "anythingNew"])
+def test_what_does_not_pass_is_not_in_the_host_claim(name: str) -> None:
+    (built,) = devices.build_claim(claim(one(**{name: True})), TARGET)["spec"]["devices"]["requests"]
+    assert built == one()
+
+
+@pytest.mark.parametrize("name", [*fields.find(ALTERNATIVE, "Refuse"), "anythingNew"])
+def test_what_does_not_pass_is_in_no_alternative(name: str) -> None:
+    (built,) = devices.build_claim(claim(either(**{name: True})), TARGET)["spec"]["devices"]["requests"]
+    assert built == either()
+
+
+@pytest.mark.parametrize("name", fields.find(EXACT, "Pass"))
+def test_what_passes_is_in_the_host_claim(name: str) -> None:
+    given = claim(one(**{name: ["x"]}))
+    assert devices.build_claim(given, TARGET)["spec"] == given["spec"]
+
+
+def test_a_field_that_no_version_has_yet_is_told_wherever_it_is() -> None:
+    given = claim(one(new=1), either(new=1) | {"new": 1}, new=1)
+    given["spec"]["new"] = 1
+    told = (devices.find_ignored(given) or "").split("; ")
+    assert [text.split("`")[1] for text in told] == [
+        "spec.new",
+        "spec.devices.new",
+        "spec.devices.requests[1].new",
+        "spec.devices.requests[0].exactly.new",
+        "spec.devices.requests[1].firstAvailable[1].new",
+    ]
+    assert devices.find_ignored(claim(one())) is None
+
+
+def test_a_nested_device_class_is_a_name() -> None:
+    host = {"metadata": {"name": "gpu"}, "spec": {"config": CONFIG, "selectors": [{"cel": {"expression": "true"}}]}}
+    assert devices.build_class(host)["spec"] == {}
+
+
+RESULT = {"request": "one", "driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0"}
+PODS = [{"metadata": {"name": "train", "uid": "p1"}}]
+
+
+def allocated(**more: Any) -> Object:
+    status = {"allocation": {"devices": {"results": [RESULT | more], "config": CONFIG}}, "reservedFor": [{"resource": "pods"}]}
+    return {"metadata": {"labels": {"nestor.dev/nested-uid": "c1"}}, "status": status}
+
+
+def test_an_allocation_comes_up_without_parameters_and_for_nested_pods() -> None:
+    patch = devices.lift_status(claim(one()), allocated(), PODS)
+    assert patch == {
+        "status": {
+            "allocation": {"devices": {"results": [RESULT]}},
+            "reservedFor": [{"resource": "pods", "name": "train", "uid": "p1"}],
+        }
+    }
+    there = claim(one()) | patch
+    assert devices.lift_status(there, allocated(), PODS) is None
+    assert devices.lift_status(there, allocated(), []) == {"status": {"reservedFor": None}}
+
+
+def test_what_is_taken_back_goes_at_once() -> None:
+    there = claim(one()) | (devices.lift_status(claim(one()), allocated(), PODS) or {})
+    free = {"metadata": allocated()["metadata"], "status": {}}
+    assert devices.lift_status(there, free, PODS) == {"status": {"allocation": None, "reservedFor": None}}
+
+
+def test_another_allocation_comes_after_the_first_is_taken_back() -> None:
+    """An API server lets nobody change one."""
+    there = claim(one()) | (devices.lift_status(claim(one()), allocated(), PODS) or {})
+    assert devices.lift_status(there, allocated(device="gpu-1"), PODS) == {"status": {"allocation": None, "reservedFor": None}}
+
+
+def test_what_an_older_nested_api_server_drops_is_no_change() -> None:
+    there = claim(one()) | (devices.lift_status(claim(one()), allocated(), PODS) or {})
+    assert devices.lift_status(there, allocated(skipNodeOperations=["x"]), PODS) is None
+
+
+@pytest.mark.parametrize("uid", ["c2", "c1"])
+def test_nothing_comes_up_for_a_successor_or_for_one_that_goes(uid: str) -> None:
+    given = claim(one())
+    given["metadata"] |= {"uid": uid} | ({"deletionTimestamp": "2026-01-01T00:00:00Z"} if uid == "c1" else {})
+    assert devices.lift_status(given, allocated(), PODS) is None
