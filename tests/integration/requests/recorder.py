@@ -1,7 +1,8 @@
 """A reverse proxy between a controller and its API servers that notes what the controller asks for.
 
 Noted are writes, reads of one object, and lists. Left out are watches, and lists from which a watch then starts: they fill a
-cache. Left out as well are discovery, health and version, leases, and access reviews.
+cache. Left out as well are discovery, health and version, leases, access reviews, and the facts about the host, which are read
+again now and then, whatever happens.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ _RESOURCE = re.compile(
     r"^/(?:api|apis/[^/]+)/v[^/]+/(?:(?:namespaces/(?P<namespace>[^/]+)/)(?=[^/]+))?(?P<plural>[^/]+)(?:/(?P<name>[^/]+))?(?P<rest>/.+)?$"
 )
 _LEFT_OUT = frozenset({"leases", "selfsubjectaccessreviews"})
+_FACTS = ("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", "/apis/networking.k8s.io/v1/servicecidrs/kubernetes")
 
 
 @dataclass
@@ -184,6 +186,8 @@ class Recorder:
 
 
 def _counts(request: Request) -> bool:
+    if request.method == "GET" and request.path in _FACTS:
+        return False
     found = _RESOURCE.match(request.path)
     return found is not None and found["plural"] not in _LEFT_OUT and "watch" not in request.query
 

@@ -27,6 +27,8 @@ CLAIM, CLASS = kinds.RESOURCE_CLAIM, kinds.DEVICE_CLASS
 TEMPLATE = Kind("resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate")
 FINALIZER = "resource.kubernetes.io/delete-protection"
 DRIVER = "gpu.example.com"
+REAL = "real.example.com"
+"""Of the devices that the host's own scheduler knows of."""
 
 
 async def allow(world: World, devices: Object | None) -> None:
@@ -37,12 +39,12 @@ async def allow(world: World, devices: Object | None) -> None:
 
 @pytest.fixture
 async def classes(world: World) -> AsyncIterator[None]:
-    """The host has two DeviceClasses, of which the class allows one."""
-    for name in ("gpu", "hidden"):
-        parameters = {"opaque": {"driver": DRIVER, "parameters": {"secret": "of-the-host"}}}
-        selectors = [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]
+    """The host has three DeviceClasses, of which the class allows two."""
+    for name, driver in (("gpu", DRIVER), ("hidden", DRIVER), ("real", REAL)):
+        parameters = {"opaque": {"driver": driver, "parameters": {"secret": "of-the-host"}}}
+        selectors = [{"cel": {"expression": f'device.driver == "{driver}"'}}]
         await world.host.apply(CLASS, {"metadata": {"name": name}, "spec": {"selectors": selectors, "config": [parameters]}})
-    await allow(world, {"classes": ["gpu"]})
+    await allow(world, {"classes": ["gpu", "real"]})
     await is_so(world, world.nested, CLASS, "gpu", None, bool)
     yield
     await allow(world, None)
@@ -230,20 +232,24 @@ def scheduler(control_plane: apiserver.ControlPlane) -> Iterator[str]:
 async def test_the_host_s_scheduler_allocates_what_there_is(world: World, space: str, scheduler: str) -> None:
     slices = Kind("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False)
     pool = {"name": NODE, "generation": 1, "resourceSliceCount": 1}
-    spec = {"driver": DRIVER, "nodeName": NODE, "pool": pool, "devices": [{"name": "gpu-7"}]}
+    spec = {"driver": REAL, "nodeName": NODE, "pool": pool, "devices": [{"name": "gpu-7"}]}
     await world.host.apply(slices, {"metadata": {"name": space}, "spec": spec})
     placement = {"placement": {"schedulers": {"default": scheduler}}}
     await world.host.patch(
         kinds.NESTED_CLUSTER, CLUSTER, world.namespace, {"status": {"policy": placement}}, subresource="status"
     )
     body = {"apiVersion": TEMPLATE.api_version, "kind": TEMPLATE.name, "metadata": {"name": "cards", "namespace": space}}
-    await world.nested.create(TEMPLATE, body | {"spec": {"spec": wish()}})
+    await world.nested.create(TEMPLATE, body | {"spec": {"spec": wish("real")}})
     try:
         first = await world.nested.create(kinds.POD, build_pod(space, **using("cards", "resourceClaimTemplateName")))
         host = await world.host_pod(first)
         assert host["spec"]["schedulerName"] == scheduler
-        seen = await world.nested_pod(first, lambda item: item["spec"].get("nodeName"))
-        assert seen["spec"]["nodeName"] == NODE
+
+        async def find_node() -> str | None:
+            found: str | None = (await world.nested.get(kinds.POD, "web", space))["spec"].get("nodeName")
+            return found
+
+        assert await world.eventually(find_node, limit=90) == NODE  # the scheduler has to start first
         (made,) = [item["metadata"]["name"] for item in await world.nested.list(CLAIM, space)]
         found = await is_so(world, world.nested, CLAIM, made, space, lambda item: users(item) == ["web"])
         assert [item["device"] for item in found["status"]["allocation"]["devices"]["results"]] == ["gpu-7"]

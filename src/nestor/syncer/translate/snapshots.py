@@ -53,6 +53,9 @@ def find_refusal(snapshot: Object, storage: Storage, *, is_own_class: bool) -> s
 def _check(snapshot: Object, storage: Storage, *, is_own_class: bool) -> Iterator[str]:
     spec = spec_of(snapshot)
     name, known = spec.get("volumeSnapshotClassName"), ", ".join(f"'{item}'" for item in storage.snapshot_classes)
+    if "spec" not in snapshot:
+        yield "the VolumeSnapshot is too large"
+        return
     if find_content(snapshot):
         yield (
             "the host cluster has no such snapshot: if there was one, it is gone; delete the VolumeSnapshot and create it again "

@@ -14,9 +14,11 @@ from nestor.objects import Object
 
 log = logging.getLogger(__name__)
 
-MOST = 10_000
-"""Objects of a kind. An admin may have some kinds served by a server of his own, which may say that there are millions."""
-_BYTES = 64 * 1024
+MOST = 2000
+"""Objects of a kind in the nested cluster, several times what it may have of it in the host. An admin may have some kinds served by
+a server of his own, which may say that there are millions."""
+_BYTES = 32 * 1024
+"""Of each. One that is longer has no content for us, and is refused."""
 _NAMED = ("name", "namespace", "uid", "resourceVersion", "deletionTimestamp", "labels")
 
 

@@ -298,6 +298,20 @@ async def test_a_snapshot_comes_back_after_the_nested_cluster_has_lost_its_data_
         assert "status" not in copy(fresh)
 
 
+async def test_one_that_is_too_large_for_what_it_says_takes_no_memory_and_is_refused() -> None:
+    """The nested cluster's admin may serve the kind himself, or define it without limits."""
+    clusters = build()
+    async with running(clusters, *ROWS) as made:
+        clusters.nested.put(CLAIM, claim())
+        clusters.nested.put(SNAPSHOT, snapshot(filler="x" * 40_000))
+        await made.settle()
+        assert clusters.events == [("SnapshotRefused", "the VolumeSnapshot is too large")]
+        assert copy(clusters) is None
+        kept = made.caches.nested(SNAPSHOT).get("backup", SPACE)
+        assert kept is not None
+        assert len(str(kept)) < 1000
+
+
 async def test_there_are_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "SNAPSHOTS", 1)
     clusters = build()
