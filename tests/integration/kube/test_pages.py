@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -33,9 +34,9 @@ def asked(host: Api, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
     seen: list[dict[str, str]] = []
     request = host.request
 
-    async def noted(method: str, path: str, query: dict[str, str] | None = None, *rest: object) -> object:
+    async def noted(method: str, path: str, query: dict[str, str] | None = None, *rest: object, **more: Any) -> object:
         seen.append(query or {})
-        return await request(method, path, query, *rest)
+        return await request(method, path, query, *rest, **more)
 
     monkeypatch.setattr(host, "request", noted)
     return seen

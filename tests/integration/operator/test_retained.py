@@ -47,7 +47,7 @@ async def test_no_job_begins_while_what_others_have_left_is_too_much(
     await apply_class(api, name, "5Gi")
     await api.create(kinds.NESTED_APP_JOB, build_job("next", namespace, className=name))
     waiting = await job_with(api, "next", namespace, conditions.ADMITTED, "False", conditions.RETAINED_LIMIT)
-    assert "1 volumes" in message_of(waiting, conditions.ADMITTED)
+    assert "have left (1) reach the limit of 5Gi" in message_of(waiting, conditions.ADMITTED)
     assert "clusterName" not in waiting["status"]
     await api.create(kinds.NESTED_APP_JOB, build_job("other", namespace))
     await job_with(api, "other", namespace, conditions.ADMITTED, "True")

@@ -63,7 +63,7 @@ def test_a_job_begins_only_while_less_is_left_than_the_limit(sizes: tuple[str | 
 def test_snapshots_count_as_the_volumes_that_could_be_filled_from_them() -> None:
     content = {"metadata": {}, "spec": {"volumeSnapshotRef": {"name": "x"}}, "status": {"restoreSize": 4 * 2**30}}
     check_retained("team-a", "databases", "5Gi", [content])
-    with pytest.raises(Refused, match=r"the 2 volumes and snapshots .* and `kubectl get volumesnapshotcontents` alike"):
+    with pytest.raises(Refused, match=r"the volumes and snapshots .* \(2\) .* and `kubectl get volumesnapshotcontents` alike"):
         check_retained("team-a", "databases", "5Gi", [content, {"metadata": {}, "spec": content["spec"]}])
 
 
