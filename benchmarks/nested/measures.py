@@ -8,10 +8,12 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from benchmarks.nested.pods import Cluster, build_pod, create, finished_status, until
+from benchmarks.nested.creation import creation
+from benchmarks.nested.load import Load
+from benchmarks.nested.pods import Cluster, build_pod, create, finished_status, playing, until
 from benchmarks.nested.site import SPACE, Site
 from benchmarks.overflow.goals import Goal
 from nestor.kube import NotFound, kinds
@@ -33,21 +35,9 @@ SECONDS = float(os.environ.get("SECONDS_OF_CHURN", "120"))
 LIFE_SECONDS = 5.0
 
 
-@contextlib.asynccontextmanager
-async def playing(site: Site) -> AsyncIterator[Cluster]:
-    """Scheduler and kubelet for the length of a `with` block."""
-    cluster = Cluster(site.world)
-    task = asyncio.create_task(cluster.run())
-    try:
-        yield cluster
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
 async def size(site: Site) -> list[Goal]:
     """A hundred pods that run, then a thousand that have ended and that nobody removes."""
-    async with playing(site) as cluster:
+    async with playing(site.world) as cluster:
         empty = site.memory
         await create(site.world.nested, (f"runs-{number}" for number in range(_SOME)))
         await until(lambda: cluster.running == _SOME)
@@ -79,7 +69,7 @@ async def _finish(site: Site, cluster: Cluster, count: int) -> None:
 
 async def life(site: Site) -> list[Goal]:
     """The requests of a pod from its creation to its end, all that goes on beside it included."""
-    async with playing(site) as cluster:
+    async with playing(site.world) as cluster:
         await _live(site, cluster, "warm", 1)
         before, begin = await site.count(), time.monotonic()
         await _live(site, cluster, "pod", _SOME)
@@ -104,8 +94,8 @@ async def _live(site: Site, cluster: Cluster, prefix: str, count: int) -> None:
 
 async def churn(site: Site) -> list[Goal]:
     """Pods that come and go: how late the nested cluster shows what a kubelet reports."""
-    api, running = site.world.nested, set[asyncio.Task[None]]()
-    async with playing(site) as cluster:
+    api, running, load = site.world.nested, set[asyncio.Task[None]](), Load()
+    async with playing(site.world) as cluster:
 
         async def one(name: str) -> None:
             pod = await api.create(kinds.POD, build_pod(name))
@@ -129,7 +119,7 @@ async def churn(site: Site) -> list[Goal]:
     cuts = statistics.quantiles(lags, n=100)
     print(f"churn: {number} pods in {SECONDS:.0f} s, {number / SECONDS:.1f} a second, that run for {LIFE_SECONDS:.0f} s")
     print(f"  host status → nested status   median {cuts[49]:.3f} s, p99 {cuts[98]:.3f} s, most {max(lags):.3f} s")
-    print(f"  processor                     {100 * busy:.0f} % of one · memory {site.memory:.0f} MB")
+    print(f"  processor                     {100 * busy:.0f} % of one · memory {site.memory:.0f} MB · {load}")
     return [
         Goal("pods a second that were not made", RATE - number / SECONDS, 0.5),
         Goal("pods that no watch saw running", number - len(lags), 0),
@@ -145,7 +135,7 @@ async def logs(site: Site) -> list[Goal]:
         _, port = await stack.enter_async_context(fake_kubelet.running(folder))
         status = {"daemonEndpoints": {"kubeletEndpoint": {"Port": port}}}
         await world.host.patch(kinds.NODE, NODE, None, {"status": status}, subresource="status")
-        cluster = await stack.enter_async_context(playing(site))
+        cluster = await stack.enter_async_context(playing(site.world))
         await create(world.nested, (f"talks-{number}" for number in range(_TALKING)))
         await until(lambda: cluster.running == _TALKING)
         before, begin = site.memory, time.monotonic()
@@ -165,4 +155,4 @@ async def logs(site: Site) -> list[Goal]:
     return [Goal(f"memory with {_MANY} followed logs", memory, LOGS_MEGABYTES, "MB")]
 
 
-MEASURES: dict[str, Measure] = {"size": size, "life": life, "churn": churn, "logs": logs}
+MEASURES: dict[str, Measure] = {"size": size, "life": life, "creation": creation, "churn": churn, "logs": logs}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 
 from benchmarks.nested.site import SPACE
 from nestor.kube import Api, Change, Informer, kinds
@@ -19,7 +20,7 @@ _TOGETHER = 20
 LIMIT = 600.0
 
 
-def build_pod(name: str) -> Object:
+def build_pod(name: str, namespace: str = SPACE) -> Object:
     """A pod with what Deployments of the usual charts have."""
     probe = {"httpGet": {"path": "/healthz", "port": 8080}, "periodSeconds": 10, "timeoutSeconds": 2}
     container = {
@@ -32,7 +33,7 @@ def build_pod(name: str) -> Object:
         "livenessProbe": probe,
     }
     labels = {"app.kubernetes.io/name": "web", "app.kubernetes.io/instance": "shop", "app.kubernetes.io/version": "1"}
-    meta = {"name": name, "namespace": SPACE, "labels": labels}
+    meta = {"name": name, "namespace": namespace, "labels": labels}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": [container], "restartPolicy": "Never"}}
 
 
@@ -51,7 +52,8 @@ def finished_status(host_pod: Object) -> Object:
 class Cluster:
     """Scheduler and kubelet of the host: a pod runs as soon as it is there, and ends as soon as it is deleted.
 
-    `ran` and `seen` say when the kubelet reported that a pod runs, and when a nested watch showed it; by the nested UID.
+    `ran` and `seen` say when the kubelet reported that a pod runs, and when a watch of its user's showed it; by the UID that its
+    user knows, which is that of the nested pod if there is one.
     """
 
     def __init__(self, world: World) -> None:
@@ -98,6 +100,8 @@ class Cluster:
         if pod is None or self._group is None:
             return
         uid = pod["metadata"]["uid"]
+        if not nested_uid(pod):
+            self._see(pod)
         step = "end" if pod["metadata"].get("deletionTimestamp") else "run"
         if (uid, step) not in self._begun:
             self._begun.add((uid, step))
@@ -106,11 +110,15 @@ class Cluster:
     async def _start(self, pod: Object) -> None:
         await self._world.schedule(pod)
         await self._world.report(pod, **running_status(pod))
-        self.ran[nested_uid(pod)] = time.monotonic()
+        self.ran[nested_uid(pod) or pod["metadata"]["uid"]] = time.monotonic()
 
     def _on_nested(self, change: Change) -> None:
-        if change.new is not None and status_of(change.new).get("phase") == "Running":
-            uid = change.new["metadata"]["uid"]
+        if change.new is not None:
+            self._see(change.new)
+
+    def _see(self, pod: Object) -> None:
+        if status_of(pod).get("phase") == "Running":
+            uid = pod["metadata"]["uid"]
             self.seen.setdefault(uid, time.monotonic())
             self._shown(uid).set()
 
@@ -125,6 +133,18 @@ class Cluster:
     def list_lags(self) -> list[float]:
         """Seconds between what a kubelet reported and what the nested cluster showed."""
         return [max(0.0, self.seen[uid] - at) for uid, at in self.ran.items() if uid in self.seen]
+
+
+@contextlib.asynccontextmanager
+async def playing(world: World) -> AsyncIterator[Cluster]:
+    """Scheduler and kubelet for the length of a `with` block."""
+    cluster = Cluster(world)
+    task = asyncio.create_task(cluster.run())
+    try:
+        yield cluster
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def create(api: Api, names: Iterable[str]) -> None:

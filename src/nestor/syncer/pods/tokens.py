@@ -27,7 +27,7 @@ from nestor.translate.target import nested_uid
 from nestor.translate.volumes import Token
 
 _PURPOSE = "token"
-_WORKERS = 20
+_WORKERS = 8
 _RENEW_AT = 0.8
 """Renew a token after this fraction of its lifetime, as a kubelet does."""
 

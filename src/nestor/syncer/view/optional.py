@@ -15,7 +15,7 @@ from nestor.objects import Object
 log = logging.getLogger(__name__)
 
 MOST = 2000
-"""Objects of a kind in the nested cluster, several times what it may have of it in the host. An admin may have some kinds served by
+"""Objects of a kind in the nested cluster, several times what it may have in the host. An admin may have some kinds served by
 a server of his own, which may say that there are millions."""
 _BYTES = 32 * 1024
 """Of each. One that is longer has no content for us, and is refused."""
@@ -91,4 +91,5 @@ def bound(item: Object) -> Object:
     kept = {**item, "metadata": meta}
     if len(json.dumps(kept)) <= _BYTES:
         return kept
-    return {"metadata": {key: meta[key] for key in _NAMED if key in meta}}
+    what = {key: item[key] for key in ("apiVersion", "kind") if key in item}
+    return what | {"metadata": {key: meta[key] for key in _NAMED if key in meta}}
