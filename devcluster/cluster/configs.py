@@ -68,10 +68,15 @@ def volumes(paths: Paths) -> dict[str, Any]:
 
 
 def volumes_pod() -> dict[str, Any]:
-    """The pod that makes a volume's folder, or removes it; the provisioner fills in the rest."""
+    """The pod that makes a volume's folder, or removes it; the provisioner fills in the rest.
+
+    It has it tolerate everything, and names no node for a volume of all nodes: it must not go to a virtual one.
+    """
+    real = [{"matchExpressions": [{"key": "nestor.dev/backend", "operator": "DoesNotExist"}]}]
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": real}}}
     container = {"name": "helper", "image": settings.VOLUMES_IMAGE, "imagePullPolicy": "IfNotPresent"}
     spec = {"containers": [container], "terminationGracePeriodSeconds": 0, "automountServiceAccountToken": False}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "volume"}, "spec": spec}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "volume"}, "spec": spec | {"affinity": affinity}}
 
 
 def environment(paths: Paths) -> dict[str, str]:

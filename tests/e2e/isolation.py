@@ -248,8 +248,9 @@ async def read_host(api: Api) -> dict[str, str]:
     nodes = {
         address["address"]: item["metadata"]["name"]
         for item in await api.list(kinds.NODE)
+        if labels.BACKEND not in labels_of(item)
         for address in status_of(item)["addresses"]
-        if address["type"] == "InternalIP" and labels.BACKEND not in labels_of(item)
+        if address["type"] == "InternalIP"
     }
     second = next(address for address in nodes if address != first)
     api_service = (await api.get(kinds.SERVICE, "kubernetes", "default"))["spec"]["clusterIP"]

@@ -12,9 +12,9 @@ import aiohttp
 import pytest
 
 from nestor import names
-from nestor.api import conditions
+from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
-from nestor.objects import Object
+from nestor.objects import Object, labels_of
 from tests.e2e.conftest import apply, fresh_namespace, inline_job, kubectl, nested_kubeconfig
 from tests.waiting import eventually, job_with
 
@@ -192,7 +192,7 @@ async def test_a_node_port_answers_at_the_address_of_a_node(inside: Inside, api:
     (port,) = (await inside.get("service", "outside"))["spec"]["ports"]
     host = await api.get(kinds.SERVICE, names.host_name("outside", "default"), inside.home)
     assert [item["nodePort"] for item in host["spec"]["ports"]] == [port["nodePort"]]
-    nodes = await api.list(kinds.NODE)
+    nodes = [node for node in await api.list(kinds.NODE) if labels.BACKEND not in labels_of(node)]
     address = next(item["address"] for node in nodes for item in node["status"]["addresses"] if item["type"] == "InternalIP")
 
     async def answers() -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
-from nestor.objects import spec_of
+from nestor.objects import labels_of, spec_of
 from tests.e2e.conftest import IS_EMBEDDED, apply, example, fresh_namespace, kubectl, nested_kubeconfig, open_cluster, try_kubectl
 from tests.waiting import eventually, job_with, wait_for_any, wait_for_none
 
@@ -154,7 +154,9 @@ async def test_a_stateful_set_finds_its_volumes_again(inside: Path) -> None:
 async def test_a_volume_of_both_nodes_is_bound_at_once_and_survives_its_pods(inside: Path, api: Api) -> None:
     await kubectl(inside, "apply", "-f", "-", stdin=claim("common"))
     await kubectl(inside, "wait", "--for=jsonpath={.status.phase}=Bound", "pvc/common", "--timeout=60s", limit=90)
-    first, second = sorted(item["metadata"]["name"] for item in await api.list(kinds.NODE))[:2]
+    first, second = sorted(
+        item["metadata"]["name"] for item in await api.list(kinds.NODE) if labels.BACKEND not in labels_of(item)
+    )
     await kubectl(inside, "apply", "-f", "-", stdin=pod("writer", using("common"), command="echo kept > /data/x", node=first))
     await kubectl(inside, "wait", "--for=condition=Ready", "pod/writer", "--timeout=60s", limit=90)
     await kubectl(inside, "delete", "pod", "writer")
