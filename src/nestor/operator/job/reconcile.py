@@ -38,6 +38,7 @@ from nestor.operator.lifecycle.record import find_rerun
 from nestor.operator.lifecycle.retain import list_retained
 from nestor.operator.lifecycle.suspend import stop
 from nestor.operator.notices.outbox import Outbox
+from nestor.operator.queueing.entry import WAITS
 from nestor.operator.queueing.needs import cap_quota, find_reserved
 from nestor.operator.queueing.queues import Queues
 from nestor.operator.result import Result
@@ -138,7 +139,7 @@ class JobReconciler:
             resolved = replace(resolved, policy=policy, reserved=reserved, is_shared=self.hosts.is_shared(job))
             return await self._reconcile_admitted(job, resolved)
         except Refused as refused:
-            if refused.status == "False" and not refused.is_held:
+            if refused.status == "False" and refused.reason not in WAITS:  # by no queue
                 self._queues.give_back(job["metadata"]["uid"])
             await self._children.keep_walls(job)
             return await reconcile_refused(self._context, self.hosts, self.outbox, job, refused)
