@@ -161,7 +161,7 @@ async def until_works(kubeconfig: Path, namespace: str, pod: str, needs: list[Ob
         return not seen
 
     try:
-        await eventually(works, 40)
+        await eventually(works, 90)
     except (AssertionError, TimeoutError):
         raise AssertionError(f"pod {pod} does not reach what it must: {seen}") from None
 
