@@ -11,7 +11,7 @@ them, at the Service's node ports and no others.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import ClassVar
 
 from nestor.api import labels
@@ -103,6 +103,12 @@ class _OutwardRow(Row):
         self.context.caches.on_policy(on_policy)
 
 
+def _look_at_outward(services: Iterable[Object], look_at: Callable[[Key], None]) -> None:
+    for found in services:
+        if spec_of(found).get("type") in translate.OUTWARD:
+            look_at(key_of(found))
+
+
 class ServiceAccessRow(_OutwardRow):
     """Lets everybody in to the Service's pods."""
 
@@ -138,9 +144,7 @@ class ServiceAccessRow(_OutwardRow):
         super().follow(look_at)
 
         def on_isolation(change: Change) -> None:
-            for found in self._services.all(change.key[0]):
-                if spec_of(found).get("type") in translate.OUTWARD:
-                    look_at(key_of(found))
+            _look_at_outward(self._services.all(change.key[0]), look_at)
 
         self.context.caches.nested(kinds.NETWORK_POLICY).on_change(on_isolation)
 
@@ -176,16 +180,12 @@ class NodePortsRow(_OutwardRow):
         caches = self.context.caches
 
         def on_host(change: Change) -> None:
-            key = nested_key(change.latest)
-            if key is not None and access.list_node_ports(change.old) != access.list_node_ports(change.new):
-                look_at(key)
+            if access.list_node_ports(change.old) != access.list_node_ports(change.new):
+                look_at(nested_key(change.latest))
 
         def on_node(change: Change) -> None:
-            if access.list_addresses(change.old) == access.list_addresses(change.new):
-                return
-            for found in caches.nested(kinds.SERVICE).store.values():
-                if spec_of(found).get("type") in translate.OUTWARD:
-                    look_at(key_of(found))
+            if access.list_addresses(change.old) != access.list_addresses(change.new):
+                _look_at_outward(caches.nested(kinds.SERVICE).store.values(), look_at)
 
         caches.host(kinds.SERVICE).on_change(on_host)
         caches.host_nodes.on_change(on_node)
