@@ -12,6 +12,7 @@ from nestor.api import labels
 from nestor.api.argocd import ArgoCDPolicy
 from nestor.cluster import pki, shared
 from nestor.cluster.argocd import Registration
+from nestor.cluster.certificates import Pair
 from nestor.cluster.pki import Authorities, Lifetimes
 from nestor.cluster.shape import Host
 from nestor.kube import Api, Forbidden, Kind, kinds
@@ -30,7 +31,7 @@ RESOLVED = build_resolved(build_job(), KNOWN)
 
 def build_authorities() -> Authorities:
     found = pki.mint_authorities("hello", NOW)
-    pairs = [pki.Pair(found[f"{name}.crt"], found[f"{name}.key"]) for name in ("server-ca", "client-ca", "access-ca")]
+    pairs = [Pair(found[f"{name}.crt"], found[f"{name}.key"]) for name in ("server-ca", "client-ca", "access-ca")]
     return Authorities(*pairs)
 
 
@@ -74,7 +75,7 @@ def build_registrar(api: FakeApi, *, is_ready: bool = True) -> Registrar:
         {**cluster, "metadata": {"name": "hello", "namespace": RESOLVED.home.namespace, "uid": "c", "resourceVersion": "1"}}
     )
     context = Context.create(cast(Api, api), Settings(image="x"), world, Host(()))
-    context.provisioner.get_authorities = lambda _: AUTHORITIES  # type: ignore[method-assign, misc, assignment]
+    context.provisioner.get_authorities = lambda _: AUTHORITIES  # type: ignore[method-assign, assignment]
     return Registrar(context)
 
 
