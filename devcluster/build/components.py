@@ -116,7 +116,7 @@ ARGOCD = Component(
     "argocd", "argocd", {"argocd": f"{ARGO_CD}/cmd"}, (), ARGO_CD,
     {f"{ARGO_CD}/common.version": "{number}", f"{ARGO_CD}/common.gitTreeState": "clean"}, disk_gigabytes=6.0, niceness=10,
 )  # fmt: skip
-"""For the tests of GitOps, which no cluster needs. Later versions want a Go module that cannot be had."""
+"""For the tests of GitOps, which no cluster needs. Later versions do not build as a module of another one."""
 
 
 def required_version(go_mod: str, module: str) -> str:
