@@ -22,6 +22,7 @@ import h11
 from nestor.api import labels
 from nestor.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY
 from nestor.kube import Api, ApiError, kinds
+from nestor.kubelet.connections import Connections
 from nestor.objects import Object
 
 log = logging.getLogger(__name__)
@@ -40,7 +41,6 @@ _BODY_LIMIT = 4 * 2**20
 _BODIES_LIMIT = 32 * 2**20
 """Bytes of all requests that are being read or answered."""
 _BODY_SECONDS = 10.0
-_CONNECTIONS = 100
 
 Review = Callable[[Object], Awaitable[Object]]
 """From an AdmissionReview to its answer."""
@@ -51,28 +51,14 @@ async def serve(port: int, access: Path, review: Review) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(access / KUBELET_CERTIFICATE, access / KUBELET_KEY)
-    server = await asyncio.start_server(partial(_admit, review, _Load()), "127.0.0.1", port, ssl=context)
-    async with server:
-        await server.serve_forever()
+    await Connections(partial(_converse, review, _Load())).serve(port, context, "127.0.0.1")
 
 
 @dataclass
 class _Load:
-    """What callers take up: not only the API server may call."""
+    """What callers take up together: not only the API server may call."""
 
-    connections: int = 0
     body_bytes: int = 0
-
-
-async def _admit(review: Review, load: _Load, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    if load.connections >= _CONNECTIONS:
-        writer.close()
-        return
-    load.connections += 1
-    try:
-        await _converse(review, load, reader, writer)
-    finally:
-        load.connections -= 1
 
 
 async def _converse(review: Review, load: _Load, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -100,8 +86,8 @@ async def _converse(review: Review, load: _Load, reader: asyncio.StreamReader, w
             taken = 0
     except (OSError, TimeoutError, h11.ProtocolError) as error:
         log.debug("webhook for Services: %s", error)
-    except asyncio.CancelledError:
-        pass  # the process ends
+    except Exception:
+        log.exception("webhook for Services: a request failed")
     finally:
         load.body_bytes -= taken
         writer.close()

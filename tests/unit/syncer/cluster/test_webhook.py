@@ -19,6 +19,7 @@ import pytest
 
 from nestor.cluster import certificates
 from nestor.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY
+from nestor.kubelet import connections
 from nestor.syncer.cluster import addresses, webhook
 from tests.integration.apiserver import free_ports
 from tests.waiting import eventually
@@ -47,6 +48,7 @@ class Hook:
 
     url: str
     session: aiohttp.ClientSession
+    serving: asyncio.Task[None]
 
     async def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, str]:
         """Status and text."""
@@ -70,7 +72,7 @@ async def hook(tmp_path: Path) -> AsyncIterator[Hook]:
     task = asyncio.create_task(webhook.serve(port, tmp_path, review))
     tls = ssl.create_default_context(cadata=authority.certificate.decode())
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=tls)) as session:
-        made = Hook(f"https://127.0.0.1:{port}", session)
+        made = Hook(f"https://127.0.0.1:{port}", session, task)
 
         async def is_up() -> bool:
             with contextlib.suppress(aiohttp.ClientConnectorError):
@@ -142,7 +144,7 @@ async def test_bodies_that_are_read_have_a_limit_together(hook: Hook, monkeypatc
 
 
 async def test_connections_have_a_limit(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webhook, "_CONNECTIONS", 2)
+    monkeypatch.setattr(connections, "NEW_LIMIT", 2)
     made = [await send(hook, b"POST") for _ in range(4)]
     ends = [asyncio.create_task(reader.read()) for reader, _ in made]
     await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -150,3 +152,13 @@ async def test_connections_have_a_limit(hook: Hook, monkeypatch: pytest.MonkeyPa
     for _, writer in made:
         writer.close()
     await asyncio.gather(*ends, return_exceptions=True)
+
+
+async def test_conversations_end_with_their_server(hook: Hook) -> None:
+    reader, writer = await send(hook, b"POST /services HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
+    assert await reader.readuntil(b"\r\n\r\n")
+    hook.serving.cancel()
+    await asyncio.wait([hook.serving])
+    async with asyncio.timeout(10):
+        await reader.read()
+    writer.close()
