@@ -130,7 +130,10 @@ def read_manifest() -> list[Object]:
     """Argo CD's own, without what no test needs, with Nestor's customizations, and without TLS of its own behind the Ingress."""
     found = [item for item in yaml.safe_load_all(builds.find_manifest().read_text()) if item]
     kept = [item for item in found if item["kind"] != "Deployment" or item["metadata"]["name"] not in LEFT_OUT]
-    data = {"argocd-cm": yaml.safe_load(CUSTOMIZATIONS.read_text())["data"], "argocd-cmd-params-cm": {"server.insecure": "true"}}
+    data = {
+        "argocd-cm": yaml.safe_load(CUSTOMIZATIONS.read_text())["data"],
+        "argocd-cmd-params-cm": {"server.insecure": "true", "controller.resource.health.persist": "true"},
+    }
     for item in kept:
         if item["kind"] == "ConfigMap" and (more := data.get(item["metadata"]["name"])):
             item["data"] = (item.get("data") or {}) | more

@@ -16,7 +16,16 @@ from tests import children
 
 Object = dict[str, Any]
 
-_IDENTITY = ("-c", "user.name=tests", "-c", "user.email=tests@example.com", "-c", "init.defaultBranch=main")
+_IDENTITY = (
+    "-c",
+    "user.name=tests",
+    "-c",
+    "user.email=tests@example.com",
+    "-c",
+    "init.defaultBranch=main",
+    "-c",
+    "uploadpack.allowAnySHA1InWant=true",
+)
 _SERVICE = "git-upload-pack"
 
 

@@ -44,7 +44,7 @@ class Shop:
         first = {"annotations": {"argocd.argoproj.io/sync-wave": "-1"}}
         version = "nestor.dev/v1alpha1"
         steps = [{"name": "work", "type": "custom", "cmd": base64.b64encode(SCRIPT.encode()).decode()}]
-        code = {"name": "Exit code", "type": "RANGE", "min": 0, "max": 9, "value": 0, "variable": True}
+        code = {"name": "Exit code", "type": "RANGE", "min": 0, "max": 9, "step": 1, "value": 0, "variable": True}
         command = {
             "path": "/usr/bin/true",
             "name": "Run",
@@ -100,6 +100,11 @@ async def test_it_is_progressing_until_the_job_is_ready_and_then_without_a_diffe
     assert not conditions.is_true(status_of(await shop.job()).get("conditions"), conditions.READY)
     await shop.until("Healthy")
     assert conditions.is_true(status_of(await shop.job()).get("conditions"), conditions.READY)
+    await shop.argo.refresh(shop.name)
+    await shop.until("Healthy")
+    # The same by the API server's own verdict, which fills in defaults.
+    compare = {"metadata": {"annotations": {"argocd.argoproj.io/compare-options": "ServerSideDiff=true"}}}
+    await shop.api.patch(APPLICATION, shop.name, NAMESPACE, compare)
     await shop.argo.refresh(shop.name)
     application = await shop.until("Healthy")
     found = {
