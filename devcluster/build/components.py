@@ -114,7 +114,7 @@ CONFORMANCE = (
 
 ARGOCD = Component(
     "argocd", "argocd", {"argocd": f"{ARGO_CD}/cmd"}, (), ARGO_CD,
-    {f"{ARGO_CD}/common.version": "{number}", f"{ARGO_CD}/common.gitTreeState": "clean"}, disk_gigabytes=6.0, niceness=10,
+    {f"{ARGO_CD}/common.version": "{number}", f"{ARGO_CD}/common.gitTreeState": "clean"}, disk_gigabytes=4.2, niceness=10,
 )  # fmt: skip
 """For the tests of GitOps, which no cluster needs. Later versions do not build as a module of another one."""
 
