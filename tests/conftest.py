@@ -21,6 +21,17 @@ settings.register_profile(
 settings.load_profile("untimed")
 
 
+_LONGEST_NAME = 80
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name tests with long texts by their beginning, so that reports stay readable. pytest numbers those that are the same."""
+    text = val.decode("ascii", "replace") if isinstance(val, bytes) else val
+    if not isinstance(text, str) or len(text) <= _LONGEST_NAME:
+        return None
+    return f"{text[:_LONGEST_NAME]}...{len(text)}"
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """End a run whose tests are not kept together: each worker would make the clusters that one is to make for all of a group."""
     if not session.config.getoption("loadgroup", False):

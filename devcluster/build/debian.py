@@ -25,6 +25,8 @@ TOOLS = {
 """Command -> package. All of them are programs to call, none brings a service."""
 C_TOOLS = {"gcc": "gcc", "/usr/lib/x86_64-linux-gnu/libc.a": "libc6-dev"}
 """For the one program with C in it (sqlite)."""
+BROWSER = {"chromium": "chromium", "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf": "fonts-dejavu-core"}
+"""Only for the tests of web pages."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,16 @@ REDIS = (
 
 def ensure_tools(cache: Cache, progress: Progress) -> None:
     """Install the tools that are missing."""
+    _ensure({**TOOLS, **C_TOOLS}, cache, progress)
+
+
+def ensure_browser(cache: Cache, progress: Progress) -> None:
+    """Install the browser in which the tests look at pages, if it is missing."""
+    _ensure(BROWSER, cache, progress)
+
+
+def _ensure(wanted: dict[str, str], cache: Cache, progress: Progress) -> None:
     search = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-    wanted = {**TOOLS, **C_TOOLS}
     missing = sorted(
         {package for tool, package in wanted.items() if shutil.which(tool, path=search) is None and not _is_file(tool)}
     )

@@ -39,7 +39,16 @@ def complete_kubectl() -> None:
     """What kubectl calls for the completion of `kubectl nestor …`: prints candidates, and a directive."""
     from nestor.cli.main import complete_kubectl as complete  # noqa: PLC0415
 
+    add_pages()
     sys.exit(complete(sys.argv[1:]))
+
+
+def add_pages() -> None:
+    """Have the command line know `ui`, which is made of its parts and not one of them."""
+    from nestor.cli.main import JOBS, app  # noqa: PLC0415
+    from nestor.ui.command import ui  # noqa: PLC0415
+
+    app.command("ui", rich_help_panel=JOBS)(ui)
 
 
 @contextmanager
@@ -102,6 +111,8 @@ def _run_command(arguments: list[str]) -> int:
     try:
         with starting():
             from nestor.cli.main import main as run_cli  # noqa: PLC0415
+
+            add_pages()
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "nestor":
             raise

@@ -40,8 +40,8 @@ ROWS = [
 
 def test_the_readme_says_what_is_installed_on_the_machine() -> None:
     text = (ROOT / "README.md").read_text()
-    packages = {*debian.TOOLS.values(), *debian.C_TOOLS.values(), "python3-venv"}
-    said = re.search(r"installed with apt, and stay: ([^.]*)\.", text)
+    packages = {*debian.TOOLS.values(), *debian.C_TOOLS.values(), *debian.BROWSER.values(), "python3-venv"}
+    said = re.search(r"installed with apt, and stay: ([^.;]*)[.;]", text)
     assert said is not None
     assert set(re.findall(r"`([^`]+)`", said[1])) == packages
     assert "python3-venv" in (ROOT / "Makefile").read_text()

@@ -47,7 +47,8 @@ with starting():
     if {name!r} in PROCESSES:
         _import_process({name!r})
     else:
-        import nestor.cli.main
+        from nestor.__main__ import add_pages
+        add_pages()
 print(*(name for name, module in sys.modules.items() if module))
 """
 

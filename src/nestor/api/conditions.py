@@ -101,6 +101,14 @@ TOO_MANY_JOBS = Reason(
     "somebody",
     "delete a job of this class in the namespace, or ask an admin to raise the class's `maxJobsPerNamespace`",
 )
+QUEUED = Reason("Queued", advice="wait: the message says for what; an admin can raise the limits of the class's `queue`")
+QUEUE_UNBOUNDED = Reason(
+    "QueueUnbounded",
+    "somebody",
+    "an admin can set a quota for that key in the class's `namespace.quota` or its machines, or drop it from `queue.quota`",
+)
+TOO_LARGE = Reason("TooLarge", "user", "change `machine` to a smaller one, or ask an admin to raise `queue.quota` of the class")
+PRIORITY_NOT_FOUND = Reason("PriorityNotFound", "user", "change `priority` to one of the listed priorities, or leave it out")
 COMMAND_NOT_FOUND = Reason("CommandNotFound", "user", "delete the job and create it again with one of the listed commands")
 APPDEF_INVALID = Reason(
     "AppDefInvalid",

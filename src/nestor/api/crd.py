@@ -78,6 +78,7 @@ RESOURCES = [
             ),
             Column("URL", ".status.url", "URL of the application."),
             Column("Version", ".status.kubernetesVersion", "Kubernetes version of the nested cluster."),
+            Column("Queue", ".status.queue.position", "Its place in the queue of its class; 1 is next.", "integer"),
             AGE,
             Column("Message", ".status.conditions[?(@.type=='Ready')].message", "The status as a sentence.", priority=1),
         ],

@@ -97,8 +97,14 @@ SERVER_UID = f"{GROUP}/server-uid"
 DATA_EPOCH = f"{GROUP}/data-epoch"
 """Annotation of a NestedCluster: how often its data was lost. Each time, the templates are applied again."""
 
+MANAGER = f"{GROUP}/operator"
+"""Value of a job's `managedBy` that means Nestor, as none does."""
+
 RERUN = f"{GROUP}/rerun"
 """Annotation that users set on a NestedAppJob: a new value runs all its steps again."""
+
+CREATED_BY = f"{GROUP}/created-by"
+"""Annotation of a NestedAppJob: the user who created it, as the API server knows them. The chart's policy takes no other name."""
 
 ROTATE = f"{GROUP}/rotate"
 """Annotation that users set on a NestedAppJob or NestedCluster: a new value makes all certificates issued so far useless. On the

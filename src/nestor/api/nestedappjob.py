@@ -16,6 +16,7 @@ from nestor.api.base import (
     Model,
     ObjectName,
     PodCounts,
+    Quota,
     Steps,
     immutable,
     list_map,
@@ -25,6 +26,7 @@ from nestor.api.base import (
 from nestor.api.notices import NOTICE_TYPES, SINK_LIMIT, JobNotices, NoticeStatus
 from nestor.api.placement_rules import JobPlacement
 from nestor.api.policies import AppRef, FailurePolicy, SuccessPolicy
+from nestor.api.queue import QueueStatus
 from nestor.api.storage import JobStorage
 
 
@@ -135,6 +137,10 @@ class JobExpose(Model):
     )
 
 
+MANAGER_PATTERN = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$"
+"""A name of the form that batch/v1 demands: a domain, a slash, a path."""
+
+
 def _same(field: str) -> dict[str, str]:
     return rule(
         f"has(self.{field}) == has(oldSelf.{field})",
@@ -158,6 +164,7 @@ class NestedAppJobSpec(Model):
             _same("command"),
             _same("parametersFrom"),
             _same("kubernetesVersion"),
+            _same("managedBy"),
         )
     )
 
@@ -212,6 +219,18 @@ class NestedAppJobSpec(Model):
     expose: JobExpose | None = Field(None, description="How the job's targets can be reached. If not set, the class decides.")
     notices: JobNotices | None = Field(
         None, description="Who is told when the job becomes ready or ends, besides those whom the class always tells."
+    )
+    priority: ObjectName | None = Field(
+        None,
+        description="Priority in the queue of the class, one of its `queue.priorities`. It says who starts first, not who gets "
+        "a node. Defaults to the class's default priority.",
+    )
+    managed_by: Annotated[str, StringConstraints(min_length=3, max_length=63, pattern=MANAGER_PATTERN)] | None = Field(
+        None,
+        description="Which controller runs the job, as in a Job of batch/v1. With any other value than `nestor.dev/operator`, "
+        "Nestor leaves the job alone and does not write its status: with `kueue.x-k8s.io/multikueue`, Kueue sends it to another "
+        "cluster and copies the status of the job there. Defaults to `nestor.dev/operator`. Immutable.",
+        json_schema_extra=immutable("managedBy"),
     )
     suspend: bool = Field(
         False,
@@ -329,6 +348,12 @@ class NestedAppJobStatus(Model):
     suspend_time: str | None = Field(None, description="When the job was suspended (RFC 3339).", max_length=64)
     rerun: str | None = Field(
         None, description="Value of the annotation `nestor.dev/rerun` that started this run.", max_length=262144
+    )
+    queue: QueueStatus | None = Field(None, description="The job's place in a queue. Absent unless it waits in one.")
+    reserved: Quota | None = Field(
+        None,
+        description="What the job counts for in the queue of its class while it runs: its quota is not higher. Absent where "
+        "nothing is counted.",
     )
     notices: Annotated[
         list[NoticeStatus], Field(max_length=SINK_LIMIT * len(NOTICE_TYPES), json_schema_extra=list_map("sink", "type"))

@@ -27,6 +27,7 @@ from nestor.api.notices import NoticesPolicy
 from nestor.api.placement_rules import ClassPlacement
 from nestor.api.policies import IpBlock, Persistence
 from nestor.api.policy import PodSecurity
+from nestor.api.queue import ClassQueue
 from nestor.api.selectors import LabelSelector
 from nestor.api.services import ServicesPolicy
 from nestor.api.storage import ClassStorage
@@ -347,6 +348,9 @@ class NestedClassSpec(Model):
         "If not set, there is no limit.",
         ge=0,
         le=100_000,
+    )
+    queue: ClassQueue = Field(
+        default_factory=ClassQueue, description="How many jobs run at a time, and in which order the others wait."
     )
     images: ImagesPolicy = Field(default_factory=ImagesPolicy, description="How the images of jobs are pulled.")
     placement: ClassPlacement | None = Field(

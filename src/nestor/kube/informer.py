@@ -90,6 +90,8 @@ class Informer:
     def __post_init__(self) -> None:
         self.synced = asyncio.Event()
         self.last_contact = time.monotonic()
+        self.trouble: errors.ApiError | None = None
+        """Why the cache is not kept fresh at the moment; None while it is."""
         self._version = ""
         self._failures = 0
 
@@ -119,13 +121,16 @@ class Informer:
             try:
                 if is_fresh:
                     await self._list()
+                    self.trouble = None
                 await self._watch()
+                self.trouble = None
                 self._failures = 0
             except errors.Gone:
                 self._version = ""
                 if is_fresh:
                     await self._pause(began)
             except errors.ApiError as error:
+                self.trouble = error
                 if not error.is_transient:
                     # A missing permission or kind may be granted later; it must be seen, not end the process.
                     log.warning("watching %s: %s", self.kind.plural, error)
@@ -171,6 +176,7 @@ class Informer:
                 async for event in self.api.watch(self.kind, self.namespace, query):
                     self.last_contact = time.monotonic()
                     self._failures = 0
+                    self.trouble = None
                     limit.reschedule(asyncio.get_running_loop().time() + self.watch_seconds + 30)
                     self._take(event)
         except TimeoutError as error:

@@ -23,6 +23,7 @@ from nestor.operator.clusters.reconcile import ClusterReconciler
 from nestor.operator.enforcement.keeper import Enforcement
 from nestor.operator.gangs.keeper import GangKeeper
 from nestor.operator.job.reconcile import JobReconciler
+from nestor.operator.queueing.queues import Queues
 from nestor.operator.world import kopf_events
 from nestor.operator.world.context import Context
 from nestor.operator.world.definitions import Definitions
@@ -55,7 +56,10 @@ class Operator:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.cache = context.cache
-        self._jobs = JobReconciler(context)
+        self._queues = Queues(
+            context.cache.jobs, context.classes.all, lambda namespace, name: self.queue.add(Key(JOB, namespace, name))
+        )
+        self._jobs = JobReconciler(context, self._queues)
         self._jobs.outbox.on_report(lambda namespace, name: self.queue.add(Key(JOB, namespace, name)))
         self._clusters = ClusterReconciler(context)
         self._apps = AppReconciler(context)
@@ -146,6 +150,7 @@ class Operator:
 
     def _on_job(self, job: Object) -> None:
         meta = job["metadata"]
+        self._queues.note(job)
         self.queue.add(Key(JOB, meta["namespace"], meta["name"]))
         if self.cache.jobs.get(meta["name"], meta["namespace"]) is None:
             self._add_claimants({claim.host for claim in self._jobs.hosts.of(job)})
@@ -161,6 +166,7 @@ class Operator:
 
     def _on_class(self, item: Object) -> None:
         """A changed class may admit refused jobs, and change the objects of others."""
+        self._queues.note_class(item["metadata"]["name"])
         self.queue.add(Key(CLASS, "", item["metadata"]["name"]))
         self._jobs.outbox.hurry(item["metadata"]["name"])
         for kind, store in ((JOB, self.cache.jobs), (CLUSTER, self.cache.clusters)):

@@ -40,9 +40,9 @@ NEEDED = {
     "user": """ClassNotFound MachineNotFound PlacementNotAllowed StorageNotAllowed VersionUnsupported CommandNotFound
     ImageNotAllowed AppDefInvalid AppNotFound ParametersInvalid
     TemplatesNotFound PullSecretNotFound StepFailed RunnerFailed HostnameConflict HostNotAllowed IngressRefused
-    TlsSecretNotFound""",
+    TlsSecretNotFound TooLarge PriorityNotFound""",
     "somebody": """TooManyJobs NetworkNotEnforced ImagePullFailed Unschedulable ProvisioningFailed Unreachable Unauthorized
-    SecretNotFound NodeConflict NoShapes BackendInvalid CertificateNotIssued""",
+    SecretNotFound NodeConflict NoShapes BackendInvalid CertificateNotIssued QueueUnbounded""",
 }
 
 

@@ -174,12 +174,12 @@ class World:
         await eventually(look)
 
     async def until(self, check: Callable[[], object]) -> None:
-        """Await a condition."""
+        """Await a condition, for as long as a thousand pods take on a busy machine."""
 
         async def look() -> bool:
             return bool(check())
 
-        await eventually(look)
+        await eventually(look, limit=120)
 
     async def settle(self) -> None:
         """Await that nothing is being worked on. Timers may be due later."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -14,6 +13,7 @@ from nestor import names
 from nestor.api import labels
 from nestor.cli import completion, console, nested, options, output, session
 from nestor.cli.exits import Code, Failure
+from nestor.cli.loglines import Wanted, pick_lines, stream
 from nestor.cli.session import Place, Session
 from nestor.cli.view.facts import address
 from nestor.kube import Api, Forbidden, Informer, Invalid, NotFound, kinds
@@ -28,25 +28,6 @@ Part = Annotated[
         show_default=False,
     ),
 ]
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Which lines."""
-
-    follow: bool = False
-    tail: int | None = None
-    container: str | None = None
-
-    @property
-    def query(self) -> dict[str, str]:
-        """For `pods/log`."""
-        pairs = {
-            "follow": "true" if self.follow else None,
-            "tailLines": None if self.tail is None else str(self.tail),
-            "container": self.container,
-        }
-        return {key: value for key, value in pairs.items() if value is not None}
 
 
 def logs(
@@ -172,26 +153,6 @@ async def _await_start(api: Api, pod: str, namespace: str) -> None:
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-
-
-async def stream(api: Api, pod: str, namespace: str, wanted: Wanted) -> AsyncIterator[str]:
-    """The lines of a pod's log, as they come. Raises `ApiError`."""
-    path = kinds.POD.path(namespace, pod, "log")
-    async with api.stream(path, wanted.query) as response:
-        pending = b""
-        async for chunk in response.content.iter_any():
-            *lines, pending = (pending + chunk).split(b"\n")
-            for line in lines:
-                yield line.decode(errors="replace")
-        if pending:
-            yield pending.decode(errors="replace")
-
-
-async def pick_lines(lines: AsyncIterator[str], step: str | None) -> AsyncIterator[str]:
-    """The lines of one step, which begin with its name; all lines for None."""
-    async for line in lines:
-        if step is None or line.startswith(f"[{step}] "):
-            yield line
 
 
 async def last_lines(lines: AsyncIterator[str], count: int | None) -> AsyncIterator[str]:

@@ -49,6 +49,8 @@ class Resolved(JobIdentity):
     """What the user should know even though the job is admitted."""
     is_shared: bool = False
     """A job of another namespace may have the same label in its host."""
+    reserved: dict[str, str] | None = None
+    """What it counts for in a queue while it runs, if anything is counted; its quota is not above it."""
 
     @property
     def version(self) -> str:

@@ -21,7 +21,13 @@ class Refused(Exception):
     """The job cannot be admitted. Carries a condition's reason and a message for the user."""
 
     def __init__(
-        self, reason: str, message: str, *, retry_seconds: float | None = None, status: Literal["False", "Unknown"] = "False"
+        self,
+        reason: str,
+        message: str,
+        *,
+        retry_seconds: float | None = None,
+        status: Literal["False", "Unknown"] = "False",
+        queue: Object | None = None,
     ) -> None:
         super().__init__(message)
         self.reason = reason
@@ -30,6 +36,13 @@ class Refused(Exception):
         """When to look again even without an event; None: only when something changes."""
         self.status = status
         """Status of condition `Admitted`. `Unknown`: nothing is wrong, but it is not decided yet."""
+        self.queue = queue
+        """`status.queue`, if the job waits in one."""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the job may not run until its turn comes, as if it were suspended. Otherwise what runs goes on."""
+        return self.reason == conditions.QUEUED
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,6 @@ from nestor.operator.admission.admit import Resolved, admit
 from nestor.operator.admission.app_source import AppSource, find_source
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import JobIdentity, Refused, identify
-from nestor.operator.admission.room import Places
 from nestor.operator.oneshot import Action
 from nestor.operator.world.context import Context
 from nestor.times import now, seconds_since
@@ -29,22 +28,28 @@ CATALOGUE_REMEDY = "an admin can push a corrected image under another tag, or se
 
 
 class AppResolver:
-    """Resolves jobs. `ensure_namespace` creates a job's own namespace, which the reader's pod needs first."""
+    """Resolves jobs. `ensure_namespace` creates a job's own namespace, which the reader's pod needs first. `take_turn` raises
+    `Refused` as long as it is not the job's turn to run.
+    """
 
     def __init__(
-        self, context: Context, inputs: CopiedInputs, ensure_namespace: Callable[[JobIdentity], Awaitable[object]]
+        self,
+        context: Context,
+        inputs: CopiedInputs,
+        ensure_namespace: Callable[[JobIdentity], Awaitable[object]],
+        take_turn: Callable[[JobIdentity], None],
     ) -> None:
         self._context = context
         self._api = context.api
         self._inputs = inputs
         self._snapshots = inputs.snapshots
         self._ensure_namespace = ensure_namespace
-        self.places = Places()
+        self._take_turn = take_turn
 
     async def resolve(self, job: Object) -> Resolved:
         """The job with everything it refers to. Raises `Refused`, with status `Unknown` while its AppDef is being read."""
         known = identify(job, self._context.classes.all())
-        self.places.take(known, self._context.cache.jobs)
+        self._take_turn(known)
         source = await self._find(known, job)
         cluster = self._context.cache.clusters.get(known.home.name, known.home.namespace)
         try:

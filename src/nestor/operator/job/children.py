@@ -26,6 +26,7 @@ from nestor.operator.job.expose import Routes, admit_routes, ensure_ingresses
 from nestor.operator.job.hosts import Hosts
 from nestor.operator.job.openings import Openings
 from nestor.operator.job.policy import write_policy
+from nestor.operator.queueing.needs import cap_quota
 from nestor.operator.world.context import Context
 from nestor.operator.world.homes import find_home
 from nestor.operator.world.taints import read_taints
@@ -127,6 +128,7 @@ class ChildrenKeeper:
         if cluster is None or policy is None:
             return
         policy = apply_size(apply_machine(policy, spec_of(job).get("machine")), read_wishes(job))
+        policy = cap_quota(policy, status_of(job).get("reserved"))
 
         async def ensure() -> None:
             await self._ensure_home(home, policy, job["metadata"]["uid"], job)

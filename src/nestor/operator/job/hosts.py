@@ -15,6 +15,7 @@ from nestor.kube import kinds
 from nestor.objects import Object, conditions_of, spec_of, status_of
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.classes import Classes
+from nestor.operator.world.homes import is_managed_elsewhere
 
 
 class Hosts:
@@ -36,6 +37,8 @@ class Hosts:
     def all(self) -> Iterable[HostClaim]:
         """The hosts that admitted jobs want, and those that refused jobs still hold: their Ingresses stay."""
         for job in self._cache.jobs:
+            if is_managed_elsewhere(job):
+                continue
             admitted = conditions.find(conditions_of(job), conditions.ADMITTED)
             is_refused = admitted is not None and admitted["status"] == "False"
             yield from (claim for claim in self.of(job) if claim.is_held or not is_refused)

@@ -34,14 +34,16 @@ from nestor.operator.lifecycle.lifecycle import Facts, Lifecycle, decide_lifecyc
 from nestor.operator.lifecycle.record import find_rerun
 from nestor.operator.lifecycle.suspend import stop
 from nestor.operator.notices.outbox import Outbox
+from nestor.operator.queueing.needs import cap_quota, find_reserved
+from nestor.operator.queueing.queues import Queues
 from nestor.operator.result import Result
 from nestor.operator.status.build import build_status, describe
 from nestor.operator.status.conditions import Observed, decide_conditions
 from nestor.operator.status.observe import find_start_deadline, gather_facts
 from nestor.operator.status.report import report
 from nestor.operator.world.context import Context
-from nestor.operator.world.finalizers import ensure_finalizer
-from nestor.operator.world.homes import find_home
+from nestor.operator.world.finalizers import ensure_finalizer, has_finalizer
+from nestor.operator.world.homes import find_home, is_managed_elsewhere
 from nestor.operator.world.kept import find_fault
 from nestor.steps import Plan
 from nestor.times import now, seconds_since, timestamp
@@ -67,21 +69,23 @@ class _Admitted:
 class JobReconciler:
     """Reconciles NestedAppJobs."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, queues: Queues | None = None) -> None:
         self._context = context
+        self._queues = queues or Queues(context.cache.jobs, context.classes.all)
         self.hosts = Hosts(context.cache, context.classes)
         self.outbox = Outbox(context)
         self._inputs = CopiedInputs(context.applier, context.settings.namespace)
         self._children = ChildrenKeeper(context, self._inputs, self.hosts)
-        self._apps = AppResolver(context, self._inputs, self._children.ensure_namespace)
+        self._apps = AppResolver(context, self._inputs, self._children.ensure_namespace, self._queues.take)
         self._finalizer = Finalizer(context, self._inputs)
         self._sweeper = Sweeper(context, self._finalizer)
 
     async def reconcile(self, namespace: str, name: str) -> Result:
         """One pass over one job, and over what an earlier job of the same name left behind."""
+        self._queues.flush()
         swept = await self._sweep(namespace, name)
         job = self._context.cache.jobs.get(name, namespace)
-        if job is None:
+        if job is None or _is_others(job):
             return swept
         try:
             result = await self._reconcile_present(job)
@@ -113,9 +117,13 @@ class JobReconciler:
             job = self._context.cache.jobs.trim(job)
             check_enforced(job, self._context.cache.classes, self._context.classes.all())
             resolved = await self._apps.resolve(job)
-            return await self._reconcile_admitted(job, replace(resolved, is_shared=self.hosts.is_shared(job)))
+            reserved = find_reserved(resolved.policy, resolved.spec.machine, job)
+            policy = cap_quota(resolved.policy, reserved)
+            resolved = replace(resolved, policy=policy, reserved=reserved, is_shared=self.hosts.is_shared(job))
+            return await self._reconcile_admitted(job, resolved)
         except Refused as refused:
-            self._apps.places.give_back(job["metadata"]["uid"])
+            if refused.status == "False" and not refused.is_held:
+                self._queues.give_back(job["metadata"]["uid"])
             await self._children.keep_walls(job)
             return await reconcile_refused(self._context, self.hosts, self.outbox, job, refused)
         except NotFound:
@@ -216,3 +224,8 @@ class JobReconciler:
             details["argoCDNamespace"] = children.registered.namespace
         found = decide_conditions(observed, it.life)
         await report(context, self.outbox, it.job, build_status(it.job, found, timestamp(), details))
+
+
+def _is_others(job: Object) -> bool:
+    """Whether the job is another controller's to run. What has our finalizer nevertheless, somebody's copy, must not hang."""
+    return is_managed_elsewhere(job) and not (is_terminating(job) and has_finalizer(job))

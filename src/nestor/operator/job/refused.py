@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from pydantic import ValidationError
 
@@ -51,18 +52,20 @@ async def reconcile_refused(context: Context, hosts: Hosts, outbox: Outbox, job:
     Only a host that another job is now given is taken away.
     """
     found = [Condition(conditions.ADMITTED, refused.status, refused.reason, refused.message)]
-    details: Object = {}
+    details: Object = {"queue": refused.queue} | ({"reserved": None} if refused.is_held else {})
     if lost := await withdraw_lost(context, hosts, job):
         found.append(Condition(conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT, "; ".join(lost.values())))
-        details = describe_lost(status_of(job), lost)
+        details |= describe_lost(status_of(job), lost)
     result = Result(RESYNC_SECONDS).within(refused.retry_seconds)
-    life = _decide_lifecycle(context, job)
+    life = _decide_lifecycle(context, job, is_held=refused.is_held)
     await keep_home_keys(context, find_home(job), status_of(job).get("namespaceUID"))
     if life is None:
         await report(context, outbox, job, build_status(job, [*found, summarize(found)], timestamp(), details))
         return result
     if life.is_expired:
         return await expire(context, job, life)
+    if refused.is_held and life.succeeded.reason == conditions.SUSPENDED:
+        life = replace(life, succeeded=Condition(conditions.SUCCEEDED, "Unknown", conditions.QUEUED, refused.message))
     if life.is_stopped:
         await stop(context, find_home(job), life.suspend, is_applied=False)
     found += [life.succeeded, summarize(found, life)]
@@ -70,11 +73,12 @@ async def reconcile_refused(context: Context, hosts: Hosts, outbox: Outbox, job:
     return result.within(life.delay)
 
 
-def _decide_lifecycle(context: Context, job: Object) -> Lifecycle | None:
-    """The lifecycle of a refused job; None if it was never admitted."""
+def _decide_lifecycle(context: Context, job: Object, *, is_held: bool) -> Lifecycle | None:
+    """The lifecycle of a refused job; None if it was never admitted. One that is held may not run, as if it were suspended."""
     try:
         spec = NestedAppJobSpec.model_validate(job["spec"])
     except ValidationError:
         return None
+    spec = spec.model_copy(update={"suspend": spec.suspend or is_held})
     facts = gather_facts(context.cache, job, find_home(job), spec, now())
     return decide_lifecycle(facts, now()) if facts.record.succeeded else None

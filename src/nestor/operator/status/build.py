@@ -58,6 +58,8 @@ def describe(resolved: Resolved, observed: Observed, plan: Plan, life: Lifecycle
         "kubeconfigSecretName": kubeconfig,
         "steps": list_steps(run, plan),
         "pods": cluster_status.get("pods"),
+        "queue": None,
+        "reserved": None if life.is_stopped and life.phase != "Restarting" else resolved.reserved,
     }
 
 

@@ -8,7 +8,7 @@ from nestor import names
 from nestor.api import labels
 from nestor.cluster.home import Home
 from nestor.kube import Kind, kinds
-from nestor.objects import Object, annotations_of, labels_of, owner_reference
+from nestor.objects import Object, annotations_of, labels_of, owner_reference, spec_of
 
 
 def find_home(job: Object) -> Home:
@@ -66,3 +66,8 @@ def find_home_of_cluster(cluster: Object) -> Home:
 
 def _refer(kind: Kind, meta: Object) -> Object:
     return owner_reference(kind.api_version, kind.name, meta["name"], meta["uid"], controller=True, blockOwnerDeletion=False)
+
+
+def is_managed_elsewhere(job: Object) -> bool:
+    """Whether another controller runs the job, by its `managedBy`."""
+    return bool(spec_of(job).get("managedBy", labels.MANAGER) != labels.MANAGER)

@@ -42,8 +42,9 @@ _PARTS: dict[Kind, tuple[Path, ...]] = {
     kinds.NESTED_APP_JOB: (("app", "appDef"), ("parameters",)),
     kinds.NESTED_APP: (("appDef",),),
 }
-_FEW = ("className", "machine", "suspend")
-"""Fields of a spec that also a stub has: what exists already keeps its class and machine, and can be suspended."""
+_FEW = ("className", "machine", "suspend", "managedBy")
+"""Fields of a spec that also a stub has: what exists already keeps its class and machine, and can be suspended. And what is
+another's to run stays that."""
 
 
 def _never_raising(trim: Trim) -> Trim:

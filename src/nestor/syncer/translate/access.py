@@ -1,4 +1,4 @@
-"""Who gets in from outside to the pods of a Service that is reached from there. Pure.
+"""Who gets in from outside to the pods of a Service that is reached from there, and who gets out to its node ports. Pure.
 
 Never at other ports than the Service's, since a policy of the nested cluster opens nothing that its class does not. Where such
 policies isolate the Service's pods, they decide who gets in.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from nestor.objects import Object, spec_of
+from nestor.objects import Object, spec_of, status_of
 from nestor.syncer.translate.network_policy import list_types, read_block
 from nestor.translate import labels
 from nestor.translate.fields import TABLES
@@ -29,6 +29,25 @@ def build_rules(service: Object, covering: Sequence[Object]) -> list[Object]:
         return [{"ports": ports}]
     rules = (rule for policy in covering for rule in policy["spec"].get("ingress") or ())
     return [built for rule in rules if (built := _narrow(rule, ports))]
+
+
+def build_node_rules(host: Object | None, nodes: Iterable[Object]) -> list[Object]:
+    """The rule for egress to the node ports of a host Service, at the addresses of these nodes of the host; none without any."""
+    ports = [{"protocol": protocol, "port": number} for protocol, number in list_node_ports(host)]
+    addresses = sorted({address for node in nodes for address in list_addresses(node)})
+    blocks = [{"ipBlock": {"cidr": f"{address}/{128 if ':' in address else 32}"}} for address in addresses]
+    return [{"to": blocks, "ports": ports}] if ports and blocks else []
+
+
+def list_node_ports(host: Object | None) -> list[tuple[str, int]]:
+    """Protocol and number of a host Service's node ports."""
+    ports = spec_of(host).get("ports") or ()
+    return [(port.get("protocol", "TCP"), port["nodePort"]) for port in ports if port.get("nodePort")]
+
+
+def list_addresses(node: Object | None) -> list[str]:
+    """By which other nodes, and pods, reach a node."""
+    return [item["address"] for item in status_of(node).get("addresses") or () if item["type"] == "InternalIP"]
 
 
 def _covers(policy: Object, own: dict[str, str]) -> bool:

@@ -12,7 +12,7 @@ from nestor.api import labels
 from nestor.kube import Forbidden, Invalid, kinds
 from nestor.syncer import limits
 from nestor.syncer.copies.rows.endpoint_slices import EndpointSliceRow
-from nestor.syncer.copies.rows.service_access import ServiceAccessRow
+from nestor.syncer.copies.rows.service_access import NodePortsRow, ServiceAccessRow
 from nestor.syncer.copies.rows.services import ServiceRow
 from nestor.syncer.translate.endpoint_slice import OWN_CONTROLLER
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
@@ -281,6 +281,57 @@ async def test_a_policy_that_is_deleted_or_changed_on_the_host_comes_back() -> N
         clusters.host.put(kinds.NETWORK_POLICY, changed)
         await made.settle()
         assert (find_access(clusters) or {})["spec"] == policy["spec"]
+
+
+def find_way_out(clusters: Clusters) -> list[Object]:
+    """What the policy for node ports lets pods connect to."""
+    found = clusters.host.look(kinds.NETWORK_POLICY, f"{names.host_name('web', SPACE)}-nodes", HOST)
+    return list(found["spec"]["egress"]) if found else []
+
+
+def put_node(clusters: Clusters, name: str, *addresses: str) -> None:
+    """A node of the host."""
+    listed = [{"type": "Hostname", "address": name}, *({"type": "InternalIP", "address": item} for item in addresses)]
+    clusters.host.put(kinds.NODE, {"metadata": {"name": name}, "status": {"addresses": listed}})
+
+
+async def test_pods_reach_the_node_ports_of_their_cluster_at_the_nodes_that_it_shows_and_nothing_else_there() -> None:
+    clusters = Clusters.build()
+    allow(clusters, **NODE_PORTS)
+    ports = [
+        {"port": 80, "protocol": "TCP", "nodePort": 30007, "targetPort": "web"},
+        {"port": 53, "protocol": "UDP", "nodePort": 30008},
+        {"port": 54, "protocol": "UDP"},
+    ]
+    clusters.nested.put(kinds.SERVICE, build_service(type="NodePort", ports=ports))
+    # What a nested admin says about nodes opens nothing.
+    clusters.nested.put(
+        kinds.NODE, {"metadata": {"name": "forged"}, "status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.9"}]}}
+    )
+    async with running(clusters, NodePortsRow, ServiceRow) as made:
+        assert find_way_out(clusters) == []
+        put_node(clusters, "one", "192.0.2.1", "2001:db8::1")
+        made.caches.host_nodes.select("")
+        await made.until(lambda: find_way_out(clusters))
+        opened = [{"protocol": "TCP", "port": 30007}, {"protocol": "UDP", "port": 30008}]
+        block = [{"ipBlock": {"cidr": cidr}} for cidr in ("192.0.2.1/32", "2001:db8::1/128")]
+        assert find_way_out(clusters) == [{"to": block, "ports": opened}]
+        policy = clusters.host.look(kinds.NETWORK_POLICY, f"{names.host_name('web', SPACE)}-nodes", HOST)
+        assert policy is not None
+        assert policy["spec"]["policyTypes"] == ["Egress"]
+        assert policy["spec"]["podSelector"] == {
+            "matchLabels": TARGET.scope(None) | {labels.COMPONENT: labels.COMPONENT_APP},
+            "matchExpressions": [{"key": labels.ISOLATED_EGRESS, "operator": "DoesNotExist"}],
+        }
+        put_node(clusters, "one", "192.0.2.2")
+        await made.settle()
+        assert find_way_out(clusters)[0]["to"] == [{"ipBlock": {"cidr": "192.0.2.2/32"}}]
+        clusters.nested.put(kinds.SERVICE, build_service(type="NodePort", ports=ports[:1]))
+        await made.settle()
+        assert find_way_out(clusters)[0]["ports"] == opened[:1]
+        allow(clusters)
+        await made.settle()
+        assert find_way_out(clusters) == []
 
 
 # Endpoints of users' own

@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from nestor.api import conditions
-from nestor.operator.admission.identity import JobIdentity, Refused, identify
-from nestor.operator.admission.room import Places, check_room
-from tests.unit.operator.builders import build_job, build_policy
+from tests.unit.operator.queueing.world import MIDDLE, OLD, YOUNG, Object, Town, job
 
-Object = dict[str, Any]
-OLD, MIDDLE, YOUNG = (f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3))
 WAITS = conditions.TOO_MANY_JOBS
-
-
-def job(uid: str, created: str, *, is_placed: bool = False, refused: str = "", **spec: Any) -> Object:
-    """A job of the namespace, as another pass has left it."""
-    made = build_job(uid, spec.pop("namespace", "team-a"), **spec)
-    made["metadata"] |= {"uid": uid, "creationTimestamp": created}
-    status: Object = {"timings": {"admitted": created}} if is_placed else {}
-    if refused:
-        status["conditions"] = [{"type": conditions.ADMITTED, "status": "False", "reason": refused}]
-    return made | {"status": status}
 
 
 def find_refusal(limit: int | None, mine: Object, *others: Object) -> str | None:
     """Why there is no room."""
-    known = identify(mine, {"default": build_policy(maxJobsPerNamespace=limit)})
-    try:
-        check_room(known, [mine, *others])
-    except Refused as refused:
-        return f"{refused.reason} {refused.retry_seconds}: {refused.message}"
-    return None
+    refused = Town(*others, mine, maxJobsPerNamespace=limit).ask(mine["metadata"]["uid"], mine["metadata"]["namespace"])
+    return f"{refused.reason} {refused.retry_seconds}: {refused.message}" if refused else None
 
 
 @pytest.mark.parametrize(
@@ -73,7 +53,7 @@ def test_a_job_waits_for_those_that_came_first(limit: int | None, others: list[O
 def test_a_job_that_waits_is_told_for_what(limit: int, others: int, said: str) -> None:
     found = find_refusal(limit, job("m", MIDDLE), *(job(f"o{number}", OLD) for number in range(others)))
     where = "namespace 'team-a' " if limit else ""
-    assert found == f"TooManyJobs 10.0: {where}{said}"
+    assert found == f"TooManyJobs None: {where}{said}"
 
 
 @pytest.mark.parametrize("refused", ["", WAITS])
@@ -90,35 +70,74 @@ def test_a_lowered_limit_sends_nobody_away() -> None:
     assert find_refusal(1, placed[0], *placed[1:]) is None
 
 
-def known(of: Object, limit: int | None = 1) -> JobIdentity:
-    """A job with its class."""
-    return identify(of, {"default": build_policy(maxJobsPerNamespace=limit)})
-
-
 def test_a_place_that_was_just_given_is_taken_before_the_status_says_so() -> None:
     """The older one was seen later: it was refused for another reason, or both are of the same second."""
-    places, young, old = Places(), job("y", YOUNG), job("o", OLD)
-    places.take(known(young), [young, old | {"status": job("o", OLD, refused=conditions.APPDEF_INVALID)["status"]}])
+    town = Town(job("y", YOUNG), job("o", OLD, refused=conditions.APPDEF_INVALID), maxJobsPerNamespace=1)
+    assert town.ask("y") is None
+    town.put(job("o", OLD))
     for _ in range(2):
-        with pytest.raises(Refused, match="has 1 job of class"):
-            places.take(known(old), [young, old])
-    places.take(known(young), [young, old])
+        refused = town.ask("o")
+        assert refused is not None
+        assert "has 1 job of class" in refused.message
+    assert town.ask("y") is None
 
 
 def test_a_job_that_is_refused_after_all_gives_its_place_back() -> None:
-    places, young, old = Places(), job("y", YOUNG), job("o", OLD)
-    places.take(known(young), [young])
-    places.give_back("y")
-    places.take(known(old), [young, old])
-    with pytest.raises(Refused):
-        places.take(known(young), [young, old])
-    places.give_back("never given")
+    town = Town(job("y", YOUNG), maxJobsPerNamespace=1)
+    assert town.ask("y") is None
+    town.put(job("o", OLD))
+    town.queues.give_back("y")
+    assert town.ask("o") is None
+    assert town.ask("y") is not None
+    town.queues.give_back("never given")
 
 
 def test_a_place_goes_with_its_job_and_only_counts_in_its_own_namespace() -> None:
-    places, first = Places(), job("a", OLD)
-    other = job("b", OLD, namespace="team-b")
-    places.take(known(first), [first, other])
-    places.take(known(other), [first, other])
-    later = job("c", MIDDLE)
-    places.take(known(later), [other, later])
+    town = Town(job("a", OLD), job("b", OLD, namespace="team-b"), maxJobsPerNamespace=1)
+    assert town.ask("a") is None
+    assert town.ask("b", "team-b") is None
+    town.drop("a")
+    town.put(job("c", MIDDLE))
+    assert town.ask("c") is None
+
+
+def test_the_next_ones_are_woken_as_soon_as_a_job_is_deleted_or_the_limit_is_raised() -> None:
+    town = Town(job("a", OLD, is_placed=True), job("b", MIDDLE), job("c", YOUNG), maxJobsPerNamespace=1)
+    for uid in "bc":
+        assert town.run(uid) is not None
+    town.queues.flush()
+    town.woken.clear()
+    town.drop("a")
+    town.queues.flush()
+    assert {"b", "c"} == set(town.woken), "one may start, the other is told that fewer are before it"
+    town.pass_all()
+    assert town.running() == ["b"]
+    town.set_class(maxJobsPerNamespace=2)
+    town.queues.flush()
+    town.pass_all()
+    assert town.running() == ["b", "c"]
+
+
+def test_a_lowered_limit_tells_those_that_were_let_in_but_do_not_run_yet() -> None:
+    town = Town(job("a"), job("b", MIDDLE), maxJobsPerNamespace=2, queue={"maxRunningJobs": 0})
+    for uid in "ab":
+        refused = town.run(uid)
+        assert refused is not None
+        assert refused.reason == conditions.QUEUED
+    town.set_class(maxJobsPerNamespace=1, queue={"maxRunningJobs": 0})
+    town.woken.clear()
+    town.queues.flush()
+    assert "b" in town.woken
+    refused = town.run("b")
+    assert refused is not None
+    assert refused.reason == conditions.TOO_MANY_JOBS
+
+
+def test_a_job_far_behind_is_told_no_number_that_would_change_all_the_time() -> None:
+    others = [job(f"j{number:02}", OLD, is_placed=True) for number in range(13)]
+    found = find_refusal(3, job("m", MIDDLE), *others)
+    assert found is not None
+    assert found.endswith(
+        "has more than 12 jobs of class 'default', which allows 3 in a namespace; this one waits until more than 10 of them are "
+        "deleted"
+    )

@@ -1,0 +1,73 @@
+"""How the jobs of a class wait for each other."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, StringConstraints
+
+from nestor.api.base import Model, ObjectName, Quota, list_map, rule, rules
+
+MOST_SECONDS = 315_360_000
+
+
+class Priority(Model):
+    """A priority that jobs may ask for."""
+
+    name: ObjectName = Field(description="Name, as in a job's `priority`.")
+    description: Annotated[str, StringConstraints(max_length=1024)] = Field(
+        "", description="What it is for, in words for users. Shown where a job asks for an unknown priority."
+    )
+    head_start_seconds: int = Field(
+        description="A job of this priority waits as if it had come that much earlier. So it goes before those without a head "
+        "start that have waited for less, and nobody waits for ever: with 86400, a job is passed only by those that come "
+        "within a day of it. With the largest values, priorities are strict.",
+        ge=0,
+        le=MOST_SECONDS,
+    )
+
+
+class ClassQueue(Model):
+    """How many jobs run at a time, and in which order the others wait."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "!has(self.defaultPriority) || "
+                "(has(self.priorities) && self.priorities.exists(p, p.name == self.defaultPriority))",
+                "`defaultPriority` must be one of the priorities in `priorities`",
+            )
+        )
+    )
+
+    max_running_jobs: int | None = Field(
+        None,
+        description="How many jobs of the class run at a time. Those that have ended or are suspended do not count, but those "
+        "whose steps failed do as long as they are kept for inspection: until they are deleted or suspended. 0: no further job "
+        "starts. Jobs that run are never stopped. If not set, there is no limit.",
+        ge=0,
+        le=100_000,
+    )
+    quota: Quota | None = Field(
+        None,
+        description="What the jobs that run may have together, with the keys of a ResourceQuota: `requests.cpu`, "
+        "`requests.nvidia.com/gpu`, `pods` and so on. Each job counts with its quota, that is, with what it may use: that of its "
+        "machine, or of the class's `namespace.quota`. A key for which a job has no quota keeps it from starting. What its "
+        "nested cluster's own pods need comes on top. A job that gets another machine while it runs counts with, and has at "
+        "most, what it started with, until it is suspended. If not set, there is no limit.",
+    )
+    priorities: Annotated[list[Priority], Field(max_length=32, json_schema_extra=list_map("name"))] = Field(
+        default_factory=list, description="Priorities that jobs may ask for with `priority`. If not set, there are none."
+    )
+    default_priority: ObjectName | None = Field(
+        None, description="Priority of jobs that ask for none. If not set, they have no head start."
+    )
+
+
+class QueueStatus(Model):
+    """The job's place in a queue."""
+
+    position: int | None = Field(
+        None, description="Its place in the queue of its class; 1 is next. From 11 on, it is rounded up.", ge=1
+    )
+    since: str = Field(description="When it came to the queue (RFC 3339). Its priority's head start is not in it.", max_length=64)

@@ -1,0 +1,161 @@
+"""What a job's place is, by its own record alone: its status survives any operator. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from nestor import times
+from nestor.api import conditions
+from nestor.api.nestedclass import NestedClassSpec
+from nestor.objects import Object, conditions_of, is_terminating, spec_of, status_of
+from nestor.operator.lifecycle.lifecycle import KEPT
+from nestor.operator.lifecycle.record import find_rerun
+from nestor.operator.queueing.needs import find_fault, find_needs
+from nestor.operator.queueing.order import Amounts
+from nestor.operator.world.homes import is_managed_elsewhere
+
+State = Literal["Holds", "Waits", "Out"]
+"""`Holds`: it runs, or may. `Out`: it does not want to run, or could not."""
+Order = tuple[float, str]
+"""What sorts a line: time of arrival less the head start, then the UID."""
+Fault = tuple[str, str]
+"""Reason and message."""
+WAITS = (conditions.QUEUED, conditions.TOO_MANY_JOBS)
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What this process knows of a job that its status does not show yet: a pass takes a while."""
+
+    is_given: bool = False
+    """It was given a place in its class."""
+    is_let_in: bool = False
+    """It was given one in its namespace."""
+    is_asking: bool | None = None
+    """True: it is looked at, whatever its status says. False: it was just refused for another reason."""
+
+
+NONE = Marks()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One job."""
+
+    uid: str
+    name: str
+    namespace: str
+    class_name: str
+    room: State
+    """Its place in its namespace: what was ever admitted holds it until it is deleted."""
+    age: Order
+    """The order in its namespace: as created."""
+    state: State
+    """Its place in its class."""
+    since: str
+    """When it came to the line of the class; empty unless it waits."""
+    order: Order
+    needs: Amounts
+    fault: Fault | None = None
+    """Why it could never start, if it wants to."""
+
+    def is_at_home_with(self, other: Entry) -> bool:
+        """Whether the other one is at the same place in the same namespace and class."""
+        mine, others = ((item.class_name, item.namespace, item.room, item.age) for item in (self, other))
+        return mine == others
+
+
+def read_entry(job: Object, policy: NestedClassSpec | None, now: str, marks: Marks = NONE) -> Entry:
+    """The job's entry. `now`: when it came, if nothing says so yet."""
+    meta, spec = job["metadata"], spec_of(job)
+    name, machine, created = spec.get("className", "default"), spec.get("machine"), meta.get("creationTimestamp", "")
+    state = _read_state(job, marks)
+    fault = _find_fault(policy, name, spec) if policy and state == "Waits" else None
+    state = "Out" if fault else state
+    since = _find_since(job, now) if state == "Waits" else ""
+    came = times.read(since).timestamp() - _find_head_start(policy, spec.get("priority")) if since else 0.0
+    reserved = status_of(job).get("reserved") if _holds(job) else None
+    return Entry(
+        uid=meta["uid"],
+        name=meta["name"],
+        namespace=meta["namespace"],
+        class_name=name,
+        room=_read_room(job, marks),
+        age=(times.read(created).timestamp() if created else 0.0, meta["uid"]),
+        state=state,
+        since=since,
+        order=(came, meta["uid"]),
+        needs=find_needs(policy, machine, reserved) if policy and state != "Out" else {},
+        fault=fault,
+    )
+
+
+def _find_fault(policy: NestedClassSpec, name: str, spec: Object) -> Fault | None:
+    wanted, known = spec.get("priority"), policy.queue.priorities
+    if wanted and wanted not in {item.name for item in known}:
+        listed = ", ".join(f"'{item.name}'" + (f" ({item.description})" if item.description else "") for item in known) or "none"
+        return conditions.PRIORITY_NOT_FOUND, f"class '{name}' has no priority named '{wanted}'; available: {listed}"
+    return find_fault(policy, name, spec.get("machine"))
+
+
+def _was_admitted(job: Object) -> bool:
+    return bool((status_of(job).get("timings") or {}).get("admitted"))
+
+
+def _read_room(job: Object, marks: Marks) -> State:
+    if is_managed_elsewhere(job):
+        return "Out"
+    if marks.is_given or marks.is_let_in or _was_admitted(job):
+        return "Holds"
+    is_in_line = not is_terminating(job) and _is_asking(job, marks)
+    return "Waits" if is_in_line else "Out"
+
+
+def _read_state(job: Object, marks: Marks) -> State:
+    if is_managed_elsewhere(job):
+        return "Out"
+    if _holds(job):
+        return "Holds"
+    if not _wants(job) or not _is_asking(job, marks):
+        return "Out"
+    return "Holds" if marks.is_given else "Waits"
+
+
+def _ended_by(job: Object) -> str | None:
+    said = conditions.find(conditions_of(job), conditions.SUCCEEDED)
+    is_over = status_of(job).get("completionTime") and said is not None and said["status"] != "Unknown"
+    return said["reason"] if said is not None and is_over else None
+
+
+def _holds(job: Object) -> bool:
+    """Whether it may have pods: it was admitted, and has neither ended nor been suspended since."""
+    return _was_admitted(job) and not status_of(job).get("suspendTime") and _ended_by(job) in (None, *KEPT)
+
+
+def _wants(job: Object) -> bool:
+    """Whether it would run."""
+    if is_terminating(job) or spec_of(job).get("suspend"):
+        return False
+    return _ended_by(job) in (None, *KEPT) or find_rerun(job) != (status_of(job).get("rerun") or "")
+
+
+def _is_asking(job: Object, marks: Marks) -> bool:
+    """Whether it would start if there were room, as far as anybody knows."""
+    if marks.is_asking is not None:
+        return marks.is_asking
+    admitted = conditions.find(conditions_of(job), conditions.ADMITTED)
+    return admitted is None or admitted["status"] != "False" or admitted["reason"] in WAITS
+
+
+def _find_since(job: Object, now: str) -> str:
+    """A job that was resumed or runs again comes anew: nobody keeps a place by creating suspended jobs."""
+    found = (status_of(job).get("queue") or {}).get("since")
+    return str(found or (now if _was_admitted(job) else job["metadata"].get("creationTimestamp") or now))
+
+
+def _find_head_start(policy: NestedClassSpec | None, wanted: str | None) -> float:
+    if policy is None:
+        return 0.0
+    name = wanted or policy.queue.default_priority
+    return float(next((item.head_start_seconds for item in policy.queue.priorities if item.name == name), 0))

@@ -1,0 +1,222 @@
+"""The queues of all classes: who runs, who waits, and whom a change concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from nestor import times
+from nestor.api import conditions
+from nestor.api.nestedclass import NestedClassSpec
+from nestor.objects import Object, spec_of
+from nestor.operator.admission.identity import JobIdentity, Refused
+from nestor.operator.queueing.entry import Entry, Marks, read_entry
+from nestor.operator.queueing.line import Line
+from nestor.operator.queueing.needs import find_limits
+from nestor.operator.queueing.room import Room
+from nestor.operator.queueing.words import explain_line, explain_room
+
+
+@dataclass
+class _Class:
+    """What is known of one class's jobs."""
+
+    policy: NestedClassSpec | None = None
+    line: Line = field(default_factory=Line)
+    rooms: dict[str, Room] = field(default_factory=dict)
+    uids: set[str] = field(default_factory=set)
+    head: object = None
+    """What the job that is next was last told."""
+
+
+class Jobs(Protocol):
+    """The jobs that there are."""
+
+    def get(self, name: str, namespace: str) -> Object | None:
+        """One of them."""
+
+    def __iter__(self) -> Iterator[Object]:
+        """All of them."""
+
+
+class Queues:
+    """One for all classes. `wake` is called with namespace and name of each job that should be looked at again.
+
+    Jobs are noted as they change; what follows is worked out for all of them together, at the beginning of the next pass over any
+    job. By then every list has been read: an operator that has just started lets nobody in before it knows who runs.
+    """
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        find_classes: Callable[[], dict[str, NestedClassSpec]],
+        wake: Callable[[str, str], None] = lambda namespace, name: None,
+    ) -> None:
+        """`jobs`: all that there are, as far as they are known."""
+        self._jobs, self._find_classes, self._wake = jobs, find_classes, wake
+        self._classes: dict[str, _Class] = {}
+        self._entries: dict[str, Entry] = {}
+        self._noted: dict[str, tuple[str, str]] = {}
+        """UIDs of jobs that have changed, each with name and namespace."""
+        self._changed: set[str] = set()
+        """Classes that have changed."""
+        self._given: set[str] = set()
+        self._let_in: set[str] = set()
+        self._asking: dict[str, bool] = {}
+        self._told: dict[str, int] = {}
+        """What each waiting job was last told: its position, or, as a negative number, how many more its namespace has."""
+        for job in jobs:
+            self.note(job)
+
+    def note(self, job: Object) -> None:
+        """The job has appeared, changed or gone."""
+        meta = job["metadata"]
+        self._noted[meta["uid"]] = (meta["name"], meta["namespace"])
+
+    def note_class(self, name: str) -> None:
+        """The class has appeared, changed or gone."""
+        self._changed.add(name)
+
+    def take(self, known: JobIdentity) -> None:
+        """Let the job run, if it wants to. Raises `Refused` if it has to wait, or could never run."""
+        self._asking[known.uid] = True
+        self._noted[known.uid] = (known.name, known.namespace)
+        self.flush()
+        if (entry := self._entries.get(known.uid)) is None:
+            return
+        found = self._classes[entry.class_name]
+        if entry.fault:
+            raise Refused(*entry.fault)
+        room = found.rooms[entry.namespace]
+        if not room.has_room(entry):
+            self._told[entry.uid] = -room.count_surplus(entry)
+            raise Refused(conditions.TOO_MANY_JOBS, explain_room(known, room.limit or 0, room.count_ahead(entry)))
+        if entry.uid in found.line.waiting:
+            position = self._told[entry.uid] = found.line.find_position(entry.uid)
+            raise Refused(
+                conditions.QUEUED,
+                explain_line(known.spec.class_name, found.line, entry, position),
+                queue={"position": position, "since": entry.since},
+            )
+        if entry.room == "Waits":
+            self._let_in.add(entry.uid)
+            self._noted[entry.uid] = (entry.name, entry.namespace)
+
+    def give_back(self, uid: str) -> None:
+        """The job is refused for another reason."""
+        if self._asking.get(uid) and (entry := self._entries.get(uid)):
+            self._asking[uid] = False
+            self._given.discard(uid)
+            self._let_in.discard(uid)
+            self._noted[uid] = (entry.name, entry.namespace)
+            self.flush()
+
+    def flush(self) -> None:
+        """Work out what follows from all changes, and wake whom it concerns."""
+        if not self._noted and not self._changed:
+            return
+        policies, touched = self._find_classes(), self._changed
+        self._changed = set()
+        for name in touched:
+            self._renew_class(name, policies)
+        while self._noted:
+            noted, self._noted = self._noted, {}
+            for uid, (name, namespace) in noted.items():
+                touched |= self._renew(uid, self._jobs.get(name, namespace), policies)
+            for name in touched:
+                self._settle(self._classes[name])
+            touched = set()
+
+    def _renew_class(self, name: str, policies: dict[str, NestedClassSpec]) -> None:
+        found = self._classes.setdefault(name, _Class())
+        found.policy = policies.get(name)
+        found.line.limits = find_limits(found.policy) if found.policy else {}
+        for room in found.rooms.values():
+            self._place(found, room, room.set_limit(_find_room_limit(found.policy)))
+        for uid in found.uids:
+            entry = self._entries[uid]
+            self._noted.setdefault(uid, (entry.name, entry.namespace))
+
+    def _renew(self, uid: str, job: Object | None, policies: dict[str, NestedClassSpec]) -> set[str]:
+        """Replace the job's entry. Returns the names of the classes that this concerns."""
+        old = self._entries.get(uid)
+        new = self._read(job, old, policies) if job is not None and job["metadata"]["uid"] == uid else None
+        if new is None:
+            self._forget(uid)
+        if new == old:
+            return set()
+        for name in {item.class_name for item in (old, new) if item is not None} - self._classes.keys():
+            self._renew_class(name, policies)
+        if old is not None and new is not None and old.is_at_home_with(new):
+            self._entries[uid], found = new, self._classes[new.class_name]
+            self._place(found, found.rooms[new.namespace], {uid})
+            return {new.class_name}
+        touched = set()
+        if old is not None:
+            found = self._classes[old.class_name]
+            found.uids.discard(uid)
+            found.line.drop(uid)
+            room = found.rooms[old.namespace]
+            self._place(found, room, room.remove(old))
+            touched.add(old.class_name)
+        if new is not None:
+            self._entries[uid], found = new, self._classes[new.class_name]
+            found.uids.add(uid)
+            room = found.rooms.setdefault(new.namespace, Room(_find_room_limit(found.policy)))
+            self._place(found, room, room.add(new) | {uid})
+            touched.add(new.class_name)
+        return touched
+
+    def _read(self, job: Object, old: Entry | None, policies: dict[str, NestedClassSpec]) -> Entry:
+        uid, policy = job["metadata"]["uid"], policies.get(spec_of(job).get("className", "default"))
+        marks = Marks(uid in self._given, uid in self._let_in, self._asking.get(uid))
+        entry = read_entry(job, policy, old.since if old and old.since else times.timestamp(), marks)
+        if entry.state == "Out":
+            self._given.discard(uid)
+        return entry
+
+    def _forget(self, uid: str) -> None:
+        self._entries.pop(uid, None)
+        self._told.pop(uid, None)
+        self._asking.pop(uid, None)
+        self._given.discard(uid)
+        self._let_in.discard(uid)
+
+    def _place(self, found: _Class, room: Room, uids: set[str]) -> None:
+        """Put these jobs where their entries say."""
+        for uid in uids:
+            if (entry := self._entries.get(uid)) is None:
+                continue
+            if entry.state == "Holds":
+                found.line.hold(uid, entry.needs)
+            elif entry.state == "Waits" and room.has_room(entry):
+                found.line.wait(entry)
+            else:
+                found.line.drop(uid)
+                if entry.room == "Waits" and self._told.get(uid, -1) >= 0:
+                    self._tell(uid, -room.count_surplus(entry))
+        for uid, surplus in room.list_next():
+            if self._told.get(uid, -surplus) != -surplus:
+                self._tell(uid, -surplus)
+
+    def _settle(self, found: _Class) -> None:
+        line = found.line
+        for uid in line.start():
+            self._given.add(uid)
+            self._tell(uid, 0)
+            self._noted[uid] = (self._entries[uid].name, self._entries[uid].namespace)
+        for uid in set(line.list_moved(self._told)):
+            self._tell(uid, line.find_position(uid))
+        head = (line.order[:1], line.free)
+        if head != found.head and line.order:
+            found.head = head
+            self._tell(line.order[0][1], 1)
+
+    def _tell(self, uid: str, position: int) -> None:
+        self._told[uid] = position
+        self._wake(self._entries[uid].namespace, self._entries[uid].name)
+
+
+def _find_room_limit(policy: NestedClassSpec | None) -> int | None:
+    return policy.max_jobs_per_namespace if policy else None

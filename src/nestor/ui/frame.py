@@ -1,0 +1,184 @@
+"""What all pages are made of: templates, errors as pages, and live parts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any, Protocol
+
+import jinja2
+from aiohttp import web
+
+from nestor import __version__
+from nestor.cli.exits import Failure
+from nestor.kube import ApiError
+from nestor.ui import words
+from nestor.ui.guard import HEADERS, Handler, Refused
+from nestor.ui.visitor import Visitor, find_visitor
+from nestor.ui.words import Told
+
+LIVE = "live_"
+"""What the names of those blocks of a template begin with that are kept up to date."""
+BEAT_SECONDS = 15.0
+SETTLE_SECONDS = 0.1
+"""Changes come in bunches."""
+HERE = Path(__file__).parent
+
+
+class Streams(set[asyncio.Task[None]]):
+    """Tasks that answer for as long as a page is open."""
+
+
+STREAMS = web.AppKey("streams", Streams)
+
+Read = Callable[[], dict[str, Any]]
+_TEMPLATES = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(HERE / "templates"),
+    autoescape=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    undefined=jinja2.StrictUndefined,
+)
+
+
+class Moved(Exception):
+    """A page has to look at other lists than before."""
+
+
+class View(Protocol):
+    """A page that shows objects of the cluster."""
+
+    template: str
+
+    def open(self, visitor: Visitor, on_change: Callable[[], None]) -> AbstractAsyncContextManager[Read]:
+        """What to fill the template with, at any time within a `with` block, and `trouble`: why it may be old, or None. Both
+        raise `ApiError`; reading also `Moved`.
+        """
+
+
+def render(template: str, visitor: Visitor | None, *, status: int = 200, **content: Any) -> web.Response:
+    """A whole page."""
+    text = _TEMPLATES.get_template(template).render(visitor=visitor, version=__version__, **content)
+    return web.Response(text=text, content_type="text/html", status=status)
+
+
+def render_parts(template: str, visitor: Visitor, content: dict[str, Any]) -> dict[str, str]:
+    """Its live parts alone, by name."""
+    found = _TEMPLATES.get_template(template)
+    context = found.new_context({"visitor": visitor, "version": __version__, **content})
+    return {name: "".join(block(context)) for name, block in found.blocks.items() if name.startswith(LIVE)}
+
+
+def digest(text: str) -> str:
+    """By which a page recognizes a part that it has already."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+async def show(request: web.Request, view: View) -> web.Response:
+    """The page as it is now."""
+    visitor = await find_visitor(request)
+    async with view.open(visitor, lambda: None) as read:
+        content = read()
+        parts = {name: digest(text) for name, text in render_parts(view.template, visitor, content).items()}
+        return render(
+            view.template, visitor, parts=parts, live=f"{request.path.rstrip('/')}/live?{request.query_string}", **content
+        )
+
+
+async def stream(request: web.Request, view: View) -> web.StreamResponse:
+    """Its live parts as they change, as server-sent events."""
+    visitor = await find_visitor(request)
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
+    async with streaming(request, response):
+        sent: dict[str, str] = {}
+        try:
+            while True:
+                with contextlib.suppress(Moved):
+                    await _follow(response, view, visitor, sent)
+        except (ApiError, Failure, TimeoutError) as error:
+            told = words.tell(error)
+            kind = "gone" if told.status == 404 else "problem"
+            await _send(response, kind, {"title": told.title, "message": told.message, "hint": told.hint})
+    return response
+
+
+@contextlib.asynccontextmanager
+async def streaming(request: web.Request, response: web.StreamResponse) -> Any:
+    """Send the answer's head; the block may last as long as the page is open, and ends with the server."""
+    response.headers.update(HEADERS | {"Cache-Control": "no-store"})
+    await response.prepare(request)
+    task = asyncio.current_task()
+    assert task is not None
+    request.app[STREAMS].add(task)
+    try:
+        yield
+    except (ConnectionError, asyncio.CancelledError):
+        pass  # the page was closed, or the server is
+    finally:
+        request.app[STREAMS].discard(task)
+
+
+async def _follow(response: web.StreamResponse, view: View, visitor: Visitor, sent: dict[str, str]) -> None:
+    changed = asyncio.Event()
+    async with view.open(visitor, changed.set) as read:
+        while True:
+            changed.clear()
+            content = read()
+            await _tell_trouble(response, content["trouble"], sent)
+            for name, text in render_parts(view.template, visitor, content).items():
+                if sent.get(name) != text:
+                    sent[name] = text
+                    await _send(response, "part", {"id": name, "html": text, "digest": digest(text)})
+            try:
+                async with asyncio.timeout(BEAT_SECONDS):
+                    await changed.wait()
+                await asyncio.sleep(SETTLE_SECONDS)
+            except TimeoutError:
+                await response.write(b": still there\n\n")
+
+
+async def _tell_trouble(response: web.StreamResponse, trouble: ApiError | None, sent: dict[str, str]) -> None:
+    """Say once that what is shown may be old, and once that it is no longer. Raises what will not pass by itself."""
+    if trouble is not None and not trouble.is_transient:
+        raise trouble
+    message = words.tell(trouble).message if trouble else ""
+    if sent.get("trouble", "") != message:
+        sent["trouble"] = message
+        await _send(response, "trouble", {"message": f"What you see may be old. {message}" if message else ""})
+
+
+async def _send(response: web.StreamResponse, event: str, content: dict[str, str]) -> None:
+    await response.write(f"event: {event}\ndata: {json.dumps(content)}\n\n".encode())
+
+
+@web.middleware
+async def finish(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Errors become pages; every answer has the headers that keep others out, and stays in no cache."""
+    try:
+        response = await handler(request)
+    except Refused as refused:
+        response = _refuse(request, Told("This page is closed to you", refused.message, status=refused.status))
+    except web.HTTPException as error:
+        if error.status < 400:
+            response = error
+        else:
+            response = _refuse(
+                request, Told("Not found" if error.status == 404 else "This did not work", error.reason, status=error.status)
+            )
+    except (ApiError, Failure, TimeoutError) as error:
+        response = _refuse(request, words.tell(error))
+    if not response.prepared:
+        response.headers.update(HEADERS)
+        response.headers.setdefault("Cache-Control", "no-store")
+    return response
+
+
+def _refuse(request: web.Request, told: Told) -> web.Response:
+    if "text/html" not in request.headers.get("Accept", "text/html"):
+        return web.Response(text=f"{told.title}: {told.message}\n", status=told.status)
+    return render("error.html", None, status=told.status, told=told)

@@ -1,0 +1,115 @@
+"""Who may talk to the page: one browser that brought the printed link, from this machine, and no other site through it.
+
+Any site can have a browser send requests to loopback addresses, and can have its own name resolve to one (DNS rebinding). So the
+`Host` must be ours, what changes something must come from our own pages, and every request must have the cookie.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+COOKIE = "nestor-ui"
+SAFE_METHODS = ("GET", "HEAD")
+OWN_SITES = ("same-origin", "none")
+"""What `Sec-Fetch-Site` says of our own pages, and of addresses that the user has typed."""
+START = "/start"
+ASSETS = "/static/"
+"""What is the same for everybody."""
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",  # with `no-referrer`, browsers send forms as from nowhere
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Refused(Exception):
+    """A request that is not answered. `status` is the HTTP status; the message says why."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+class Gate:
+    """The token of the printed link, which works once, and the cookies that it was exchanged for."""
+
+    def __init__(self) -> None:
+        self._token = secrets.token_urlsafe(32)
+        self._cookies: set[str] = set()
+
+    @property
+    def token(self) -> str:
+        """What the link has; empty once it was used."""
+        return self._token
+
+    def exchange(self, token: str) -> str:
+        """A cookie for the token. Raises `Refused`."""
+        if not self._token or not hmac.compare_digest(token.encode(), self._token.encode()):
+            raise Refused(403, "This link has been used already, or is not the one that was printed.")
+        self._token = ""
+        self._cookies.add(cookie := secrets.token_urlsafe(32))
+        return cookie
+
+    def knows(self, cookie: str | None) -> bool:
+        """Whether the cookie is one of ours."""
+        return cookie is not None and any(hmac.compare_digest(cookie.encode(), known.encode()) for known in self._cookies)
+
+
+def list_hosts(port: int) -> frozenset[str]:
+    """What `Host` may say: the loopback address, and the one name that nobody else can have."""
+    return frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
+
+
+def check_origin(method: str, host: str, origin: str | None, site: str | None, *, scheme: str = "http") -> None:
+    """Raises `Refused` for what another site's page has sent."""
+    if site is not None and site not in OWN_SITES:
+        raise Refused(403, "Another site may not use this page.")
+    if origin is not None and origin != f"{scheme}://{host}":
+        raise Refused(403, "Another site may not use this page.")
+    if method not in SAFE_METHODS and origin is None and site != "same-origin":
+        raise Refused(403, "Your browser does not say which page sent this.")
+
+
+def build_middleware(
+    gate: Gate, hosts: Callable[[], frozenset[str]]
+) -> Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]:
+    """Checks every request before anything else reads it. `hosts` is asked each time: the port is known only once it is open."""
+
+    @web.middleware
+    async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.headers.get("Host", "") not in hosts():
+            raise Refused(421, "This is not the address of this page.")
+        is_open = request.path == START or request.path.startswith(ASSETS)
+        # A link that was clicked in a mail or a chat comes from another site; its token is what counts.
+        site = None if request.path == START and request.method in SAFE_METHODS else request.headers.get("Sec-Fetch-Site")
+        check_origin(request.method, request.host, request.headers.get("Origin"), site)
+        if not is_open and not gate.knows(request.cookies.get(COOKIE)):
+            raise Refused(401, "This page opens only by the link that `nestor ui` printed.")
+        return await handler(request)
+
+    return check
+
+
+def sign_in(request: web.Request, gate: Gate) -> web.Response:
+    """Exchange the link's token for the cookie. Our own page asks for the next one: a `SameSite=Strict` cookie does not
+    go with what another site began, as a redirect after a click in a mail would be.
+    """
+    cookie = gate.exchange(request.query.get("token", ""))
+    page = (
+        '<!doctype html><html lang="en"><title>Nestor</title><meta http-equiv="refresh" content="0;url=/"><a href="/">Go on</a>'
+    )
+    response = web.Response(text=page, content_type="text/html")
+    response.set_cookie(COOKIE, cookie, path="/", httponly=True, samesite="Strict")
+    return response

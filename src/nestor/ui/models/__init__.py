@@ -1,0 +1,1 @@
+"""What the pages show, made from objects of the API. Pure."""

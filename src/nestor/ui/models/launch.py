@@ -1,0 +1,120 @@
+"""What the form for a new job offers, and the job that it makes. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nestor.api import labels
+from nestor.api.words import NAME_LIMIT
+from nestor.cli import manifests
+from nestor.cli.manifests import Wishes
+from nestor.objects import Object, spec_of
+
+NAME_FORM = re.compile(r"[a-z]([-a-z0-9]{0,50}[a-z0-9])?")
+SPACE_FORM = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+UNITS = {"minutes": 60, "hours": 3600, "days": 86400}
+LONGEST = 315_360_000
+"""Seconds that the API takes for a deadline."""
+ENDING = "-parameters"
+_MARK = ":"
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A machine of a class."""
+
+    value: str
+    label: str
+
+
+@dataclass(frozen=True)
+class ClassOffer:
+    """A class that jobs may run under."""
+
+    name: str
+    machines: tuple[Offer, ...]
+
+
+@dataclass(frozen=True)
+class Form:
+    """A posted form, but for the parameters."""
+
+    name: str = ""
+    namespace: str = ""
+    where: str = ""
+    command: str = ""
+    limit: str = ""
+    limit_unit: str = "hours"
+
+    def list_faults(self) -> dict[str, str]:
+        """What is wrong with it, by field."""
+        found = {}
+        if not NAME_FORM.fullmatch(self.name):
+            found["name"] = (
+                f"must be lower-case letters, digits and '-', begin with a letter, and have at most {NAME_LIMIT} characters"
+            )
+        if not SPACE_FORM.fullmatch(self.namespace):
+            found["namespace"] = "must be the name of a namespace"
+        if self.limit and read_seconds(self.limit, self.limit_unit) is None:
+            found["limit"] = "must be a number greater than 0, and less than ten years"
+        return found
+
+
+def offer_classes(classes: list[Object]) -> list[ClassOffer]:
+    """The classes with their machines, the default class first."""
+    found = [_offer(item) for item in classes]
+    return sorted(found, key=lambda item: (item.name != "default", item.name))
+
+
+def _offer(item: Object) -> ClassOffer:
+    name, placement = item["metadata"]["name"], spec_of(item).get("placement") or {}
+    machines = [machine for machine in placement.get("machines") or () if isinstance(machine, dict)]
+    default = placement.get("defaultMachine")
+    usual = f"default machine ({default})" if default else "any machine"
+    offers = [Offer(f"{name}{_MARK}", usual)] if not default or not machines else []
+    for machine in machines:
+        about = f": {machine['description']}" if machine.get("description") else ""
+        is_usual = " (default)" if machine.get("name") == default else ""
+        offers.append(Offer(f"{name}{_MARK}{machine.get('name')}", f"{machine.get('name')}{is_usual}{about}"))
+    return ClassOffer(name, tuple(offers))
+
+
+def read_seconds(number: str, unit: str) -> int | None:
+    """A time in seconds; None if it is none."""
+    try:
+        found = round(float(number) * UNITS[unit])
+    except (ValueError, KeyError, OverflowError):
+        return None
+    return found if 1 <= found <= LONGEST else None
+
+
+def suggest_name(app: str, random: str) -> str:
+    """A name for a new job."""
+    return f"{manifests.base_name(app)}-{random[: manifests.SUFFIX_LENGTH]}"
+
+
+def build_job(app: str, form: Form, plain: Mapping[str, Any], secret: Mapping[str, str], owner: str) -> Object:
+    """The job. With `secret` values, it reads them from a Secret that is made before it."""
+    class_name, _, machine = form.where.partition(_MARK)
+    wishes = Wishes(
+        name=form.name,
+        command=form.command or None,
+        class_name=class_name or None,
+        machine=machine or None,
+        parameters=dict(plain),
+        parameters_from=form.name + ENDING if secret else None,
+    )
+    job = manifests.build_job(wishes, app=app, name=form.name)
+    job["metadata"] |= {"namespace": form.namespace} | ({"annotations": {labels.CREATED_BY: owner}} if owner else {})
+    if form.limit:
+        job["spec"]["activeDeadlineSeconds"] = read_seconds(form.limit, form.limit_unit)
+    return job
+
+
+def build_secret(form: Form, secret: Mapping[str, str]) -> Object:
+    """The Secret with a job's passwords."""
+    meta = {"name": form.name + ENDING, "namespace": form.namespace}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "type": "Opaque", "stringData": dict(secret)}

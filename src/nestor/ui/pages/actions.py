@@ -1,0 +1,103 @@
+"""What a user does with a job: suspend, resume, run again, put off its end, delete."""
+
+from __future__ import annotations
+
+import datetime
+
+from aiohttp import web
+
+from nestor.api import labels
+from nestor.cli.exits import Code, Failure
+from nestor.cli.view.facts import is_over
+from nestor.kube import kinds
+from nestor.objects import Object
+from nestor.ui import frame
+from nestor.ui.models import ends, launch, states
+from nestor.ui.models.states import job_path
+from nestor.ui.visitor import Visitor, find_visitor
+
+
+async def _get(request: web.Request) -> tuple[Visitor, Object]:
+    visitor = await find_visitor(request)
+    return visitor, await visitor.api.get(kinds.NESTED_APP_JOB, request.match_info["job"], request.match_info["namespace"])
+
+
+async def _patch(visitor: Visitor, job: Object, patch: Object) -> None:
+    """Only this very job, not one of the same name that came after it."""
+    meta = job["metadata"]
+    body = {**patch, "metadata": {**patch.get("metadata", {}), "uid": meta["uid"]}}
+    await visitor.api.patch(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], body, strict=True)
+
+
+def _back(job: Object, said: str) -> web.HTTPSeeOther:
+    meta = job["metadata"]
+    return web.HTTPSeeOther(f"{job_path(meta['namespace'], meta['name'])}?said={said}")
+
+
+async def suspend(request: web.Request) -> web.Response:
+    """`POST …/suspend`"""
+    return await _set_suspend(request, wanted=True)
+
+
+async def resume(request: web.Request) -> web.Response:
+    """`POST …/resume`"""
+    return await _set_suspend(request, wanted=False)
+
+
+async def _set_suspend(request: web.Request, *, wanted: bool) -> web.Response:
+    visitor, job = await _get(request)
+    if is_over(job):
+        raise Failure("the job has already ended", Code.FAILED)
+    await _patch(visitor, job, {"spec": {"suspend": wanted}})
+    raise _back(job, "suspended" if wanted else "resumed")
+
+
+async def rerun(request: web.Request) -> web.Response:
+    """`POST …/rerun`. If that deletes the data of the run before, the user has seen so and says `agreed`."""
+    visitor, job = await _get(request)
+    if is_over(job) and (await request.post()).get("agreed") != "yes":
+        raise web.HTTPSeeOther(job_path(job["metadata"]["namespace"], job["metadata"]["name"], "rerun"))
+    value = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+    await _patch(visitor, job, {"metadata": {"annotations": {labels.RERUN: value}}})
+    raise _back(job, "rerun")
+
+
+async def ask_rerun(request: web.Request) -> web.Response:
+    """`GET …/rerun`: whether that is meant."""
+    return await _ask(request, "rerun")
+
+
+async def ask_delete(request: web.Request) -> web.Response:
+    """`GET …/delete`: whether that is meant."""
+    return await _ask(request, "delete")
+
+
+async def _ask(request: web.Request, what: str) -> web.Response:
+    visitor, job = await _get(request)
+    meta = job["metadata"]
+    path = job_path(meta["namespace"], meta["name"])
+    return frame.render(
+        "ask.html", visitor, what=what, name=meta["name"], uid=meta["uid"], path=path, actions=states.list_actions(job)
+    )
+
+
+async def extend(request: web.Request) -> web.Response:
+    """`POST …/extend`: `field` is `stop` or `keep`, `by` so many of `unit`."""
+    visitor, job = await _get(request)
+    posted = await request.post()
+    seconds = launch.read_seconds(str(posted.get("by", "")), str(posted.get("unit", "")))
+    patch = None if seconds is None else ends.build_extension(job, str(posted.get("field", "")), seconds)
+    if patch is None:
+        raise Failure("there is nothing to extend, or that is no length of time", Code.USAGE)
+    await _patch(visitor, job, patch)
+    raise _back(job, "extended")
+
+
+async def delete(request: web.Request) -> web.Response:
+    """`POST …/delete`, after the user was asked about the job with that `uid`."""
+    visitor, job = await _get(request)
+    meta = job["metadata"]
+    if (await request.post()).get("uid") != meta["uid"]:
+        raise web.HTTPSeeOther(job_path(meta["namespace"], meta["name"], "delete"))
+    await visitor.api.delete(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], uid=meta["uid"])
+    raise web.HTTPSeeOther(f"/jobs?namespace={meta['namespace']}")

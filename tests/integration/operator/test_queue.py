@@ -1,0 +1,249 @@
+"""Jobs of a class wait for each other: by number and by quota, across whatever happens to jobs, class and operator."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from nestor import times
+from nestor.api import conditions, labels
+from nestor.kube import Api, ApiError, Invalid, kinds
+from tests.integration import apiserver
+from tests.integration.operator.conftest import Operator, operator_running
+from tests.integration.operator.lifetime import change, start, tell, until_stopped
+from tests.integration.operator.world import Object, build_class, build_job, host_namespace, message_of
+from tests.waiting import eventually, has, job_with, wait_for
+
+Make = Callable[..., Awaitable[str]]
+MACHINES = [{"name": "small", "quota": {"requests.cpu": "2"}}, {"name": "big", "quota": {"requests.cpu": "6"}}]
+
+
+@pytest.fixture
+async def queue(api: Api, namespace: str) -> AsyncIterator[Make]:
+    """Makes or changes a class of the test's own; returns its name."""
+    name = f"{namespace}-line"
+
+    async def make(*, placement: Object | None = None, **found: Any) -> str:
+        body = build_class(name)
+        body["spec"] |= {"queue": found} | ({"placement": placement} if placement else {})
+        await api.apply(kinds.NESTED_CLASS, body)
+        return name
+
+    yield make
+    await api.delete(kinds.NESTED_CLASS, name)
+
+
+async def waiting(api: Api, name: str, namespace: str, position: int) -> Object:
+    """Await that the job waits in that position."""
+
+    def waits(found: Object | None) -> bool:
+        status = (found or {}).get("status") or {}
+        is_told = has(conditions.ADMITTED, "False", conditions.QUEUED)(found)
+        return is_told and (status.get("queue") or {}).get("position") == position
+
+    found = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, waits, limit=20)
+    assert found is not None
+    return found
+
+
+async def admitted(api: Api, name: str, namespace: str) -> Object:
+    """Await that the job may run."""
+    return await job_with(api, name, namespace, conditions.ADMITTED, "True")
+
+
+async def make_jobs(api: Api, namespace: str, class_name: str, *names: str, **spec: Any) -> None:
+    """One after another, each in another second; and it is admitted or told its position before the next one comes."""
+    for name in names:
+        job = await api.create(kinds.NESTED_APP_JOB, build_job(name, namespace, className=class_name, **spec))
+        await wait_for(
+            api,
+            kinds.NESTED_APP_JOB,
+            name,
+            namespace,
+            lambda found: bool(found and (found.get("status") or {}).get("conditions")),
+        )
+        await eventually(functools.partial(is_past, job["metadata"]["creationTimestamp"]))
+
+
+async def is_past(second: str) -> bool:
+    """Whether that second is over."""
+    return times.timestamp() > second
+
+
+async def test_jobs_wait_in_turn_and_what_waits_has_nothing(operator: Operator, api: Api, namespace: str, queue: Make) -> None:
+    name = await queue(maxRunningJobs=1)
+    await make_jobs(api, namespace, name, "one", "two", "three")
+    await admitted(api, "one", namespace)
+    two = await waiting(api, "two", namespace, 1)
+    assert message_of(two, conditions.ADMITTED) == f"next in the queue of class '{name}'; 1 job runs, and 1 may"
+    assert conditions.reason_of(conditions.find(two["status"]["conditions"], conditions.READY)) == conditions.QUEUED
+    assert two["status"]["queue"]["since"] == two["metadata"]["creationTimestamp"]
+    three = await waiting(api, "three", namespace, 2)
+    assert message_of(three, conditions.ADMITTED) == f"number 2 in the queue of class '{name}'"
+    for job in (two, three):
+        mine = labels.selector(job_uid=job["metadata"]["uid"])
+        assert await api.list(kinds.NAMESPACE, labels=mine) == []
+        assert "namespace" not in job["status"]
+
+    await api.delete(kinds.NESTED_APP_JOB, "one", namespace)
+    found = await admitted(api, "two", namespace)
+    assert "queue" not in found["status"]
+    await host_namespace(api, found)
+    await waiting(api, "three", namespace, 1)
+    await queue(maxRunningJobs=2)
+    await admitted(api, "three", namespace)
+
+
+async def test_a_suspended_job_gives_its_place_away_and_waits_when_it_is_resumed(
+    operator: Operator, api: Api, namespace: str, queue: Make
+) -> None:
+    name = await queue(maxRunningJobs=1)
+    _, where = await start(api, "one", namespace, className=name)
+    await make_jobs(api, namespace, name, "two")
+    await waiting(api, "two", namespace, 1)
+    await change(api, "one", namespace, suspend=True)
+    await until_stopped(api, "one", where)
+    await admitted(api, "two", namespace)
+
+    await change(api, "one", namespace, suspend=False)
+    job = await waiting(api, "one", namespace, 1)
+    assert "startTime" not in job["status"]
+    said = conditions.find(job["status"]["conditions"], conditions.SUCCEEDED) or {}
+    assert said["reason"] == conditions.QUEUED
+    assert (await api.get(kinds.NESTED_CLUSTER, "one", where))["spec"]["suspend"] is True
+    await tell(api, "one", where, suspended=True)
+    await api.delete(kinds.NESTED_APP_JOB, "two", namespace)
+    await until_stopped(api, "one", where, is_stopped=False)
+    await admitted(api, "one", namespace)
+
+
+async def test_a_job_that_has_ended_gives_its_place_away_and_one_whose_step_failed_does_not(
+    operator: Operator, api: Api, namespace: str, queue: Make
+) -> None:
+    name = await queue(maxRunningJobs=1)
+    await start(api, "one", namespace, state="Failed", className=name)
+    await job_with(api, "one", namespace, conditions.SUCCEEDED, "False", conditions.STEP_FAILED)
+    await make_jobs(api, namespace, name, "two")
+    await waiting(api, "two", namespace, 1)
+    await change(api, "one", namespace, suspend=True)
+    await admitted(api, "two", namespace)
+    await make_jobs(api, namespace, name, "three")
+    await waiting(api, "three", namespace, 1)
+    await change(api, "two", namespace, activeDeadlineSeconds=1)
+    await job_with(api, "two", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED)
+    await admitted(api, "three", namespace)
+
+
+async def test_jobs_share_a_quota_and_another_machine_gets_nobody_around_it(
+    operator: Operator, api: Api, namespace: str, queue: Make
+) -> None:
+    name = await queue(placement={"machines": MACHINES, "defaultMachine": "small"}, quota={"requests.cpu": "8"})
+    await make_jobs(api, namespace, name, "one")
+    one = await admitted(api, "one", namespace)
+    assert one["status"]["reserved"] == {"requests.cpu": "2"}
+    await make_jobs(api, namespace, name, "two", machine="big")
+    await admitted(api, "two", namespace)
+    await make_jobs(api, namespace, name, "three")
+    three = await waiting(api, "three", namespace, 1)
+    assert message_of(three, conditions.ADMITTED).endswith("; it needs 2 of `requests.cpu`, and 0 is free")
+
+    where = await host_namespace(api, one)
+    before = (await api.get(kinds.RESOURCE_QUOTA, "nestor", where))["spec"]["hard"]["requests.cpu"]
+    await change(api, "one", namespace, machine="big")
+    await operator.look_again(api, kinds.NESTED_APP_JOB, "one", namespace)
+    assert (await api.get(kinds.RESOURCE_QUOTA, "nestor", where))["spec"]["hard"]["requests.cpu"] == before
+    await change(api, "one", namespace, command=None, kubernetesVersion=None, machine="nothing")
+    await job_with(api, "one", namespace, conditions.ADMITTED, "False", conditions.MACHINE_NOT_FOUND)
+    await waiting(api, "three", namespace, 1)
+    await change(api, "three", namespace, machine="big")
+    await queue(placement={"machines": MACHINES, "defaultMachine": "small"}, quota={"requests.cpu": "5"})
+    found = await job_with(api, "three", namespace, conditions.ADMITTED, "False", conditions.TOO_LARGE)
+    assert "on machine 'big' may use 6 of `requests.cpu`" in message_of(found, conditions.ADMITTED)
+    assert "queue" not in found["status"]
+
+
+async def test_a_head_start_counts_and_unknown_priorities_are_listed(
+    operator: Operator, api: Api, namespace: str, queue: Make
+) -> None:
+    name = await queue(maxRunningJobs=1, priorities=[{"name": "urgent", "headStartSeconds": 3600}])
+    await make_jobs(api, namespace, name, "one", "two", "three")
+    await waiting(api, "two", namespace, 1)
+    await make_jobs(api, namespace, name, "four", priority="urgent")
+    await waiting(api, "four", namespace, 1)
+    await waiting(api, "three", namespace, 3)
+    await change(api, "two", namespace, priority="none")
+    found = await job_with(api, "two", namespace, conditions.ADMITTED, "False", conditions.PRIORITY_NOT_FOUND)
+    assert message_of(found, conditions.ADMITTED).endswith("available: 'urgent'")
+    await api.delete(kinds.NESTED_APP_JOB, "one", namespace)
+    await admitted(api, "four", namespace)
+    await waiting(api, "three", namespace, 1)
+
+
+async def test_another_operator_goes_on_where_the_last_one_stopped(second_plane: apiserver.ControlPlane, lonely: Api) -> None:
+    where = "team-restart"
+    await lonely.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": where}})
+    body = build_class("restart")
+    body["spec"]["queue"] = {"maxRunningJobs": 1}
+    await lonely.apply(kinds.NESTED_CLASS, body)
+    async with operator_running(second_plane) as first:
+        await make_jobs(lonely, where, "restart", "one", "two")
+        await make_jobs(lonely, where, "restart", "three")
+        since = (await waiting(lonely, "two", where, 1))["status"]["queue"]["since"]
+        first.kill()
+    await lonely.delete(kinds.NESTED_APP_JOB, "three", where)
+    await lonely.create(kinds.NESTED_APP_JOB, build_job("four", where, className="restart"))
+    async with operator_running(second_plane) as second:
+        await waiting(lonely, "four", where, 2)
+        await second.look_again(lonely, kinds.NESTED_APP_JOB, "two", where)
+        assert (await waiting(lonely, "two", where, 1))["status"]["queue"]["since"] == since
+        await lonely.delete(kinds.NESTED_APP_JOB, "one", where)
+        await admitted(lonely, "two", where)
+        await waiting(lonely, "four", where, 1)
+        for name in ("two", "four"):
+            await lonely.delete(kinds.NESTED_APP_JOB, name, where)
+            await wait_for(lonely, kinds.NESTED_APP_JOB, name, where, lambda found: found is None)
+
+
+async def test_a_job_of_another_controller_is_left_alone(operator: Operator, api: Api, namespace: str, queue: Make) -> None:
+    name = await queue(maxRunningJobs=1)
+    other = await api.create(
+        kinds.NESTED_APP_JOB, build_job("other", namespace, className=name, managedBy="kueue.x-k8s.io/multikueue")
+    )
+    said: Object = {"type": "Ready", "status": "True", "reason": "AppReady", "message": "elsewhere"}
+    said["lastTransitionTime"] = "2026-01-01T00:00:00Z"
+    status = {"conditions": [said], "url": "https://elsewhere.test", "namespace": "nestor-elsewhere", "restarts": 2}
+    body = {"metadata": {"name": "other", "namespace": namespace}, "status": status}
+    await api.apply(kinds.NESTED_APP_JOB, body, subresource="status")
+    await make_jobs(api, namespace, name, "mine", managedBy="nestor.dev/operator")
+    await admitted(api, "mine", namespace)
+    await operator.look_again(api, kinds.NESTED_APP_JOB, "other", namespace)
+    found = await api.get(kinds.NESTED_APP_JOB, "other", namespace)
+    assert found["status"] == status
+    assert "finalizers" not in found["metadata"]
+    assert await api.list(kinds.NAMESPACE, labels=labels.selector(job_uid=other["metadata"]["uid"])) == []
+    await api.delete(kinds.NESTED_APP_JOB, "other", namespace)
+    await wait_for(api, kinds.NESTED_APP_JOB, "other", namespace, lambda gone: gone is None, limit=10)
+
+
+@pytest.mark.parametrize("value", ["kueue", "Kueue/x", "kueue.x-k8s.io/", ""])
+async def test_a_controller_has_the_form_that_jobs_have(api: Api, namespace: str, value: str) -> None:
+    with pytest.raises(Invalid, match="managedBy"):
+        await api.create(kinds.NESTED_APP_JOB, build_job("bad", namespace, managedBy=value))
+
+
+@pytest.mark.parametrize("value", ["example.com/other", "nestor.dev/operator"])
+async def test_a_controller_stays(operator: Operator, api: Api, namespace: str, value: str) -> None:
+    await api.create(kinds.NESTED_APP_JOB, build_job("fixed", namespace, managedBy="kueue.x-k8s.io/multikueue"))
+    for changed in (value, None):
+        with pytest.raises(ApiError, match="managedBy"):
+            await change(api, "fixed", namespace, managedBy=changed)
+
+
+async def test_a_default_priority_must_be_there(api: Api) -> None:
+    body = build_class("odd")
+    body["spec"]["queue"] = {"defaultPriority": "low", "priorities": [{"name": "high", "headStartSeconds": 1}]}
+    with pytest.raises(Invalid, match="must be one of the priorities"):
+        await api.apply(kinds.NESTED_CLASS, body)

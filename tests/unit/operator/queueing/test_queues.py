@@ -1,0 +1,286 @@
+"""Who runs, who waits, who is told: what jobs and classes say is all that counts."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nestor import times
+from nestor.api import conditions
+from nestor.operator.queueing.line import Line
+from tests.unit.operator.queueing.world import MIDDLE, OLD, YOUNG, Object, Town, end, job
+
+ONE: Object = {"maxRunningJobs": 1}
+MACHINES = [{"name": "small", "quota": {"requests.cpu": "2"}}, {"name": "big", "quota": {"requests.cpu": 6}}, {"name": "free"}]
+SIZED: Object = {"placement": {"machines": MACHINES}, "queue": {"quota": {"requests.cpu": "8"}}}
+URGENT: Object = ONE | {"priorities": [{"name": "urgent", "headStartSeconds": 86400, "description": "pagers"}]}
+
+
+def say(refused: Any) -> str:
+    """Reason and message."""
+    return f"{refused.reason}: {refused.message}" if refused else "starts"
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (job("a", is_placed=True), "Queued: next in the queue of class 'default'; 1 job runs, and 1 may"),
+        (job("a"), "Queued: next in the queue of class 'default'; 1 job runs, and 1 may"),
+        (job("a", YOUNG), "starts"),
+        (job("a", YOUNG, is_placed=True), "Queued: next in the queue of class 'default'; 1 job runs, and 1 may"),
+        (
+            job("a", is_placed=True, refused=conditions.APPDEF_INVALID),
+            "Queued: next in the queue of class 'default'; 1 job runs, and 1 may",
+        ),
+        (job("a", refused=conditions.APPDEF_INVALID), "starts"),
+        (job("a", suspend=True), "starts"),
+        (job("a", className="gold"), "starts"),
+        (job("a", managedBy="kueue.x-k8s.io/multikueue"), "starts"),
+        (job("a", managedBy="nestor.dev/operator"), "Queued: next in the queue of class 'default'; 1 job runs, and 1 may"),
+        (end(job("a", is_placed=True)), "starts"),
+        (end(job("a", is_placed=True), conditions.DEADLINE_EXCEEDED), "starts"),
+        (
+            end(job("a", is_placed=True), conditions.STEP_FAILED),
+            "Queued: next in the queue of class 'default'; 1 job runs, and 1 may",
+        ),
+        (end(job("a", is_placed=True), conditions.STEP_FAILED, suspendTime=YOUNG), "starts"),
+    ],
+)  # fmt: skip
+def test_whoever_runs_or_came_first_has_the_place(other: Object, said: str) -> None:
+    town = Town(other, job("m", MIDDLE), queue=ONE)
+    town.classes["gold"] = town.classes["default"]
+    assert say(town.ask("m")) == said
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda town: town.drop("a"),
+        lambda town: town.put(end(town.jobs["team-a", "a"])),
+        lambda town: town.put(job("a", suspend=True) | {"status": {"timings": {"admitted": OLD}, "suspendTime": YOUNG}}),
+        lambda town: town.set_class(queue={"maxRunningJobs": 2}),
+        lambda town: town.set_class(),
+    ],
+)
+def test_whatever_makes_room_wakes_the_next(change: Any) -> None:
+    town = Town(job("a", is_placed=True), job("b", MIDDLE), queue=ONE)
+    assert town.run("b") is not None
+    town.queues.flush()
+    town.woken.clear()
+    change(town)
+    town.queues.flush()
+    assert town.woken == ["b"]
+    assert town.run("b") is None
+
+
+def test_a_job_that_is_deleted_has_its_place_until_it_is_gone() -> None:
+    gone = job("a", is_placed=True)
+    gone["metadata"]["deletionTimestamp"] = YOUNG
+    town = Town(gone, job("b", MIDDLE), queue=ONE)
+    assert town.ask("b") is not None
+    waits = job("c", OLD)
+    waits["metadata"]["deletionTimestamp"] = YOUNG
+    assert Town(waits, job("b", MIDDLE), queue=ONE).ask("b") is None
+
+
+def test_a_job_that_is_resumed_or_runs_again_comes_anew() -> None:
+    """Nobody keeps a place in the line by jobs that he creates suspended."""
+    rested = job("a", OLD, is_placed=True)
+    rested["status"]["suspendTime"] = OLD
+    again = end(job("b", OLD, is_placed=True))
+    again["metadata"]["annotations"] = {"nestor.dev/rerun": "2"}
+    town = Town(rested, again, job("r", OLD, is_placed=True), job("c", YOUNG), queue=ONE)
+    refusals = {uid: town.run(uid) for uid in "cab"}
+    assert [(refused.queue or {})["position"] for refused in refusals.values() if refused] == [1, 2, 3]
+    town.drop("r")
+    town.queues.flush()
+    town.woken.clear()
+    assert town.ask("c") is None
+
+
+def test_a_resumed_job_keeps_its_place_in_the_line_across_operators() -> None:
+    rested = job("a", OLD, is_placed=True)
+    rested["status"] |= {"suspendTime": OLD, "queue": {"since": MIDDLE, "position": 1}}
+    town = Town(rested, job("r", OLD, is_placed=True), job("c", YOUNG), queue=ONE)
+    refused = town.ask("a")
+    assert refused is not None
+    assert refused.queue == {"since": MIDDLE, "position": 1}
+
+
+@pytest.mark.parametrize(
+    ("machine", "said"),
+    [
+        ("small", "starts"),
+        ("big", "Queued: next in the queue of class 'default'; it needs 6 of `requests.cpu`, and 2 is free"),
+        (
+            "free",
+            "QueueUnbounded: class 'default' limits `requests.cpu` of all its jobs, but a job on machine 'free' has no quota for "
+            "it, so nobody knows what it would use",
+        ),
+    ],
+)
+def test_a_job_counts_with_the_quota_of_its_machine(machine: str, said: str) -> None:
+    town = Town(job("a", is_placed=True, machine="big"), job("m", MIDDLE, machine=machine), **SIZED)
+    assert say(town.ask("m")) == said
+
+
+def test_a_job_that_could_never_start_holds_nobody_up() -> None:
+    town = Town(job("a", machine="big"), job("m", MIDDLE, machine="small"), **SIZED | {"queue": {"quota": {"requests.cpu": 5}}})
+    assert town.ask("m") is None
+    assert say(town.ask("a")) == (
+        "TooLarge: a job on machine 'big' may use 6 of `requests.cpu`; all jobs of class 'default' together, 5"
+    )
+
+
+def test_a_default_quota_counts() -> None:
+    town = Town(job("a", is_placed=True), job("b", MIDDLE), queue={"quota": {"pods": 150}})
+    assert say(town.ask("b")).endswith("it needs 100 of `pods`, and 50 is free")
+
+
+def test_another_machine_counts_only_from_the_next_start_on() -> None:
+    grown = job("a", is_placed=True, machine="big")
+    grown["status"]["reserved"] = {"requests.cpu": "2"}
+    town = Town(grown, job("m", MIDDLE, machine="big"), **SIZED)
+    assert town.ask("m") is None
+
+
+def test_a_head_start_goes_first_but_not_for_ever() -> None:
+    """A day's head start: before who came at most a day earlier, behind who has waited for longer."""
+    jobs = [
+        job("r", is_placed=True),
+        job("old", OLD),
+        job("young", YOUNG),
+        job("late", "2026-01-03T12:00:00Z", priority="urgent"),
+    ]
+    town = Town(*jobs, queue=URGENT)
+    found = {uid: town.run(uid) for uid in ("late", "young", "old")}
+    told = {uid: (refused.queue or {})["position"] for uid, refused in found.items() if refused}
+    assert told == {"old": 1, "late": 2, "young": 3}
+
+
+def test_a_changed_priority_counts_at_once() -> None:
+    town = Town(job("r", is_placed=True), job("a", OLD), job("b", "2026-01-01T01:00:00Z"), queue=URGENT)
+    assert [say(town.run(uid)).split()[1] for uid in "ab"] == ["next", "number"]
+    town.put(town.jobs["team-a", "b"] | {"spec": town.jobs["team-a", "b"]["spec"] | {"priority": "urgent"}})
+    town.queues.flush()
+    assert set(town.woken) >= {"a"}
+    assert [say(town.run(uid)).split()[1] for uid in "ba"] == ["next", "number"]
+
+
+def test_an_unknown_priority_is_refused_and_holds_nobody_up() -> None:
+    town = Town(job("a", priority="first"), job("b", MIDDLE), queue=URGENT)
+    assert town.ask("b") is None
+    assert say(town.ask("a")) == ("PriorityNotFound: class 'default' has no priority named 'first'; available: 'urgent' (pagers)")
+    assert say(Town(job("a", priority="first")).ask("a")).endswith("available: none")
+
+
+def test_a_job_that_is_refused_after_all_lets_the_next_one_in() -> None:
+    town = Town(job("a"), job("b", MIDDLE), queue=ONE)
+    assert town.run("b") is not None
+    assert town.ask("a") is None
+    town.woken.clear()
+    town.put(job("a", refused=conditions.APPDEF_INVALID))
+    town.queues.give_back("a")
+    assert town.woken == ["b"]
+    assert town.run("b") is None
+    assert town.ask("a") is not None, "it is looked at again"
+
+
+def test_an_operator_that_starts_lets_nobody_in_before_it_knows_who_runs() -> None:
+    town = Town(job("w", OLD), job("r", YOUNG, is_placed=True), queue=ONE)
+    town.restart()
+    assert town.ask("w") is not None
+
+
+def test_a_lowered_limit_stops_nobody() -> None:
+    town = Town(job("a", is_placed=True), job("b", is_placed=True), queue={"maxRunningJobs": 0})
+    assert town.ask("a") is None
+    town.put(job("m"))
+    assert say(town.ask("m")) == "Queued: next in the queue of class 'default'; 2 jobs run, and 0 may"
+
+
+def test_a_thousand_that_wait_are_told_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them run one after another. Each is told a few dozen times, and looked at by few of the decisions."""
+    count = 1000
+    begin = times.read(OLD)
+    town = Town(queue={"maxRunningJobs": 10})
+    for number in range(count):
+        town.put(job(f"j{number:04}", times.write(begin + datetime.timedelta(seconds=number))))
+    for number in range(count):
+        town.run(f"j{number:04}")
+    town.queues.flush()
+    town.pass_all()
+    looks, told = 0, 0
+    real = Line.find_position
+
+    def look(self: Line, uid: str) -> int:
+        nonlocal looks
+        looks += 1
+        return real(self, uid)
+
+    monkeypatch.setattr(Line, "find_position", look)
+    for number in range(count):
+        assert number % 100 or len(town.running()) == min(10, count - number)
+        town.drop(f"j{number:04}")
+        town.queues.flush()
+        told += len(set(town.woken))
+        town.pass_all()
+    assert not town.jobs
+    assert told < 40 * count
+    assert looks < 100 * count
+
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(["come", "go", "end", "suspend", "resume", "restart", "ask"]), st.integers(0, 5), st.integers(0, 2)
+    ),
+    max_size=40,
+)
+
+
+@given(steps, st.integers(0, 2))
+def test_whatever_happens_no_limit_is_exceeded_and_no_room_is_left_empty(found: list[tuple[str, int, int]], most: int) -> None:
+    """Jobs come, go, end, are suspended and resumed, and the operator is replaced, in any order."""
+    town = Town(placement={"machines": MACHINES}, queue={"maxRunningJobs": 1 + most, "quota": {"requests.cpu": 8}})
+    for what, number, size in found:
+        uid = f"j{number}"
+        known = town.jobs.get(("team-a", uid))
+        if what == "come" and known is None:
+            town.put(job(uid, f"2026-01-01T00:00:0{number}Z", machine=["small", "big", "small"][size]))
+        elif what == "go" and known is not None:
+            town.drop(uid)
+        elif what == "end" and known is not None and uid in running_now(town):
+            town.put(end(known))
+        elif what in ("suspend", "resume") and known is not None:
+            status = known["status"] | ({"suspendTime": YOUNG} if what == "suspend" and uid in running_now(town) else {})
+            town.put(known | {"spec": known["spec"] | {"suspend": what == "suspend"}, "status": status})
+        elif what == "restart":
+            town.restart()
+        check(town, 1 + most)
+
+
+def running_now(town: Town) -> list[str]:
+    """Those that were admitted, and have neither ended nor been suspended."""
+    over = ("completionTime", "suspendTime")
+    return [uid for uid in town.running() if not any(town.jobs["team-a", uid]["status"].get(key) for key in over)]
+
+
+def check(town: Town, most: int) -> None:
+    """Passes over all jobs, as after any change; then what holds."""
+    for _, name in list(town.jobs):
+        item = town.jobs["team-a", name]
+        if not item["spec"].get("suspend") and not item["status"].get("completionTime"):
+            town.run(name)
+    town.pass_all()
+    sizes = {"small": 2, "big": 6}
+    running = running_now(town)
+    used = sum(sizes[town.jobs["team-a", uid]["spec"]["machine"]] for uid in running)
+    assert len(running) <= most
+    assert used <= 8
+    waiting = [item for item in town.jobs.values() if (item["status"].get("queue") or {}).get("position") == 1]
+    for item in waiting:
+        assert len(running) == most or used + sizes[item["spec"]["machine"]] > 8

@@ -1,0 +1,126 @@
+"""Live parts: what a page is sent, and when."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any, cast
+
+import pytest
+from aiohttp import ClientSession, web
+from aiohttp.test_utils import TestServer
+
+from nestor.kube import Api, Forbidden, Unreachable, UserContext
+from nestor.ui import frame
+from nestor.ui.hub import Hub
+from nestor.ui.models import states
+from nestor.ui.server import build_app
+from nestor.ui.visitor import OneUser, Visitor
+from tests.unit.cli import builders
+
+
+class Rows:
+    """The page of jobs, filled by a test."""
+
+    template = "jobs.html"
+
+    def __init__(self) -> None:
+        self.content: dict[str, Any] = {"rows": [], "namespace": "team-a", "trouble": None}
+        self.tell: Callable[[], None] = lambda: None
+        self.opened = 0
+        self.has_moved = False
+
+    @contextlib.asynccontextmanager
+    async def open(self, _: Visitor, on_change: Callable[[], None]) -> AsyncIterator[frame.Read]:
+        """What the test has put there."""
+        self.opened += 1
+        self.tell = on_change
+        yield self.read
+
+    def read(self) -> dict[str, Any]:
+        """Once, other lists are needed."""
+        if self.has_moved:
+            self.has_moved = False
+            raise frame.Moved
+        return self.content
+
+
+@pytest.fixture
+async def rows(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Rows, AsyncIterator[tuple[str, dict[str, str]]]]]:
+    """A page, and what its browser is told."""
+    view = Rows()
+    api = cast(Api, object())
+    app = build_app(OneUser(Visitor(api, Hub(api), UserContext("here", "team-a", None), "jane")))
+
+    async def stream(request: web.Request) -> web.StreamResponse:
+        return await frame.stream(request, view)
+
+    app.router.add_get("/test", stream)
+    monkeypatch.setattr(frame, "SETTLE_SECONDS", 0)
+    async with TestServer(app) as server, ClientSession() as session, session.get(server.make_url("/test")) as answer:
+        yield view, read(answer.content)
+
+
+async def read(content: Any) -> AsyncIterator[tuple[str, dict[str, str]]]:
+    kind = ""
+    async for raw in content:
+        key, _, value = raw.decode().strip().partition(": ")
+        if key == "event":
+            kind = value
+        elif key == "data":
+            yield kind, json.loads(value)
+
+
+Told = tuple[Rows, AsyncIterator[tuple[str, dict[str, str]]]]
+
+
+async def coming(events: AsyncIterator[tuple[str, dict[str, str]]]) -> tuple[str, dict[str, str]]:
+    async with asyncio.timeout(20):
+        return await anext(events)
+
+
+async def test_a_part_is_sent_when_it_differs_and_only_then(rows: Told) -> None:
+    view, events = rows
+    kind, content = await coming(events)
+    assert (kind, content["id"]) == ("part", "live_rows")
+    assert content["digest"] == frame.digest(content["html"])
+    view.tell()
+    view.content = view.content | {"rows": states.build_rows([builders.ready()])}
+    view.tell()
+    kind, content = await coming(events)
+    assert ">shop</a>" in content["html"]
+
+
+async def test_other_lists_are_looked_at_when_they_are_needed(rows: Told) -> None:
+    view, events = rows
+    await coming(events)
+    view.has_moved = True
+    view.content = view.content | {"rows": states.build_rows([builders.ready()])}
+    view.tell()
+    assert ">shop</a>" in (await coming(events))[1]["html"]
+    assert view.opened == 2
+
+
+async def test_what_may_be_old_is_told_once_and_that_it_is_over(rows: Told) -> None:
+    view, events = rows
+    await coming(events)
+    trouble = Unreachable("connection refused")
+    for state, said in ((trouble, "What you see may be old. Connection refused."), (None, "")):
+        view.content = view.content | {"trouble": state}
+        view.tell()
+        assert await coming(events) == ("trouble", {"message": said})
+
+
+async def test_who_may_no_longer_look_is_told_why_and_sent_nothing_more(rows: Told) -> None:
+    view, events = rows
+    await coming(events)
+    view.content = view.content | {
+        "trouble": Forbidden(403, "Forbidden", "not any more"),
+        "rows": states.build_rows([builders.ready()]),
+    }
+    view.tell()
+    kind, content = await coming(events)
+    assert (kind, content["message"]) == ("problem", "Not any more.")
+    assert [event async for event in events] == []

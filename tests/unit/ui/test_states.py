@@ -1,0 +1,153 @@
+"""Jobs in all their states as the pages show them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nestor.api import labels
+from nestor.ui.models import ends, states
+from tests.unit.cli import builders
+
+
+@pytest.mark.parametrize(
+    ("name", "mood", "word"),
+    [
+        ("created", "waiting", "Created"),
+        ("waiting", "warn", "Image pull failed"),
+        ("running", "busy", "Step running"),
+        ("retrying", "retry", "Step retrying"),
+        ("ready", "good", "Ready"),
+        ("failed", "bad", "Step failed"),
+        ("completed", "good", "Completed"),
+        ("suspended", "waiting", "Suspended"),
+    ],
+)
+def test_a_state_is_a_word_for_people(name: str, mood: str, word: str) -> None:
+    found = states.state_of(builders.STATES[name]())
+    assert (found.mood, found.word) == (mood, word)
+    assert found.mark
+
+
+@pytest.mark.parametrize(
+    ("name", "possible"),
+    [
+        ("created", "suspend rerun extend delete"),
+        ("ready", "suspend rerun extend delete"),
+        ("failed", "suspend rerun extend delete"),
+        ("suspended", "resume rerun extend delete"),
+        ("completed", "rerun rerun_empties extend delete"),
+    ],
+)
+def test_what_can_be_done_follows_from_the_state(name: str, possible: str) -> None:
+    found = states.list_actions(builders.STATES[name]())
+    assert " ".join(key for key, can in vars(found).items() if can) == possible
+
+
+def test_nothing_can_be_done_with_a_job_that_is_being_deleted() -> None:
+    job = builders.ready()
+    job["metadata"]["deletionTimestamp"] = builders.ago(1)
+    assert not any(vars(states.list_actions(job)).values())
+    assert states.open_url(job) == ""
+
+
+def test_the_time_line_says_what_is_done_and_what_is_waited_for() -> None:
+    found = [
+        (stage.title, stage.state.mood, stage.state.word, stage.message) for stage in states.list_stages(builders.retrying())
+    ]
+    assert found[1:] == [
+        ("Cluster", "good", "done", "v1.36.2+k3s1 answers"),
+        ("Steps", "retry", "Step retrying", "step 2 of 3 'web' will be retried"),
+    ]
+    assert states.list_stages(builders.completed())[-1].title == "End"
+    assert states.list_stages(builders.failed())[-1].state.mood == "bad"
+
+
+def test_steps_have_attempts_and_what_went_wrong_without_colours() -> None:
+    found = states.list_steps(builders.retrying())
+    assert [step.state.word for step in found] == ["succeeded", "retrying", "pending"]
+    assert found[1].attempts == "attempt 1 of 11"
+    assert found[1].output == "kubectl exited with code 1: namespace/web\nerror: no such host"
+    assert not found[0].output
+
+
+def test_the_newest_job_is_first() -> None:
+    old, new = builders.ready(), builders.running()
+    old["metadata"]["creationTimestamp"] = builders.ago(5000)
+    new["metadata"]["name"] = "b"
+    assert [row.name for row in states.build_rows([old, new])] == ["b", "shop"]
+
+
+def test_a_row_says_who_why_and_where() -> None:
+    job = builders.waiting()
+    job["metadata"]["annotations"] = {labels.CREATED_BY: "jane"}
+    (row,) = states.build_rows([job])
+    assert (row.owner, row.path, row.url) == ("jane", "/jobs/team-a/shop", "")
+    assert "no such host" in row.message
+    (row,) = states.build_rows([builders.ready()])
+    assert (row.owner, row.url, row.message) == ("", "http://shop-team-a.apps.test/", "")
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "//x", "http://[", "ftp://x/", "", None, 5])
+def test_a_link_leads_to_the_web_and_nowhere_else(url: Any) -> None:
+    job = builders.ready()
+    job["status"]["url"] = url
+    assert states.open_url(job) == ""
+
+
+def test_passwords_are_not_shown() -> None:
+    job = builders.ready()
+    parameters = {"SIZE": {"type": "INT"}, "PIN": {"type": "password"}}
+    job["spec"]["app"]["appDef"]["commands"] = {"Start": {"parameters": parameters}}
+    job["spec"] |= {"parameters": {"SIZE": 3, "PIN": "1234", "DB_PASSWORD": "hunter2", "L": ["a", "b"]}}
+    job["spec"]["parametersFrom"] = {"secretRef": {"name": "mine"}}
+    assert states.list_parameters(job) == [
+        ("SIZE", "3"),
+        ("PIN", states.HIDDEN),
+        ("DB_PASSWORD", states.HIDDEN),
+        ("L", "a, b"),
+        ("further values", "from Secret 'mine', not shown"),
+    ]
+
+
+def test_the_numbers_of_pods_are_told_by_place() -> None:
+    job = builders.ready()
+    assert states.list_counts(job) == [("In this cluster", "3 running")]
+    places = [{"name": "host", "running": 2}, {"name": "hpc", "running": 1, "starting": 1, "reason": "no room here"}]
+    job["status"]["pods"] = {"running": 3, "waiting": 3, "places": places}
+    assert states.list_counts(job) == [
+        ("In this cluster", "2 running"),
+        ("At backend 'hpc'", "1 running, 1 starting: no room here"),
+        ("Waiting for a node", "2"),
+    ]
+
+
+def test_advice_is_for_those_who_can_act() -> None:
+    assert states.advise(builders.failed())
+    assert states.advise(builders.ready()) == ""
+    assert states.advise(builders.running()) == ""
+
+
+def test_the_end_follows_from_the_limits() -> None:
+    job = builders.running()
+    assert ends.find_ends(job) == ends.Ends("", "", can_run_longer=False, can_be_kept=False)
+    job["spec"] |= {"activeDeadlineSeconds": 3600, "ttlSecondsAfterFinished": 60}
+    assert ends.find_ends(job) == ends.Ends(builders.ago(94 - 3600), "", can_run_longer=True, can_be_kept=True)
+    job["status"]["completionTime"] = builders.ago(4)
+    assert ends.find_ends(job) == ends.Ends("", builders.ago(4 - 60), can_run_longer=False, can_be_kept=True)
+
+
+def test_an_extension_adds_to_what_is_there_and_notices_others() -> None:
+    job = builders.running()
+    job["spec"] |= {"activeDeadlineSeconds": 3600}
+    assert ends.build_extension(job, "stop", 60) == {
+        "metadata": {"resourceVersion": "7"},
+        "spec": {"activeDeadlineSeconds": 3660},
+    }
+    assert ends.build_extension(job, "stop", 10**12) == {
+        "metadata": {"resourceVersion": "7"},
+        "spec": {"activeDeadlineSeconds": 315_360_000},
+    }
+    assert ends.build_extension(job, "keep", 60) is None
+    assert ends.build_extension(job, "suspend", 60) is None
