@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ class Repository:
     pulls: list[Object] = field(default_factory=list)
     """Open pull requests, as GitHub's API lists them."""
 
-    async def commit(self, files: dict[str, str | None], branch: str = "main") -> str:
+    async def commit(self, files: Mapping[str, str | None], branch: str = "main") -> str:
         """Write these files (None: delete) as the next commit of a branch; its hash."""
         await self._git("checkout", "--quiet", "-B", branch)
         _write(self.folder, files)
@@ -98,7 +98,7 @@ class Repository:
         self.pulls = [item for item in self.pulls if item["number"] != number]
 
 
-def _write(folder: Path, files: dict[str, str | None]) -> None:
+def _write(folder: Path, files: Mapping[str, str | None]) -> None:
     for path, text in files.items():
         target = folder / path
         if text is None:
